@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The parts of `loraster bench correspondence`: correspondence.c reads the command line and goes
- * through the combinations, workload.c has the geometries, sample.c the exact rows of some voxels,
- * measure.c the clock, model.c what a device could do at most, table.c and json.c what is said in
- * the end. */
+ * The parts of `loraster bench correspondence`: correspondence.c reads the command line and goes through the
+ * combinations, measure.c has the geometries, the exact rows of some voxels and the clock, report.c what a device
+ * could do at most, and what is said in the end. */
 #ifndef LR_BENCH_BENCH_H
 #define LR_BENCH_BENCH_H
 
@@ -62,7 +61,7 @@ struct bench_sample {
     struct bench_row *rows;     /* owned [num_rows] */
 };
 
-/* Whose rows, and how to draw. */
+/* Voxels whose rows are drawn, and how. */
 struct bench_draw {
     const lr_lors *lors;
     int num_rows; /* to keep */
@@ -75,16 +74,13 @@ lr_status bench_sample_take(struct bench_sample *sample, const struct bench_draw
                             struct report *report);
 void bench_sample_finish(struct bench_sample *sample);
 
-/* What a comparison with the kept rows gave. */
+/* Outcome of a comparison with the kept rows. */
 struct bench_accuracy {
     double error;  /* relative L2 over all elements of the rows */
     double missed; /* share of the exact non-zeros that the operator lacks */
     double kept;   /* the operator's non-zeros per exact non-zero */
     int num_voxels;
 };
-
-/* The operator may be of another grid: rows are asked of it by their points. */
-lr_status bench_sample_compare(const struct bench_sample *sample, lr_operator *op, struct bench_accuracy *accuracy);
 
 /* --- one combination of workload, backend and mode --- */
 
@@ -98,7 +94,7 @@ struct bench_direction {
     double wall_spread_s;                         /* longest less shortest */
     bool first_run;                               /* the one run there was time for, compiling shaders included */
     lr_device_pass passes[LR_MOST_DEVICE_PASSES]; /* of the last run, by the device's clock */
-    int num_passes;                               /* 0 = not told apart */
+    int num_passes;                               /* 0 = not distinguished */
 };
 
 /* An update by a subset, with the sums of its fit: seconds of an iteration over its updates, median. */
@@ -148,7 +144,7 @@ extern const char *const bench_backends[BENCH_NUM_BACKENDS + 1];
 extern const char *const bench_modes[BENCH_NUM_MODES + 1];
 const char *bench_mode_name(lr_mode mode);
 
-/* What all combinations of one workload share. */
+/* Things that all combinations of one workload share. */
 struct bench_subject {
     const struct bench_workload *workload;
     lr_scanner *scanner;
@@ -162,17 +158,13 @@ struct bench_subject {
 lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *wish, struct report *report,
                         struct bench_result *result);
 
-/* How updates of OSEM are timed. */
+/* Timing of updates of OSEM. */
 struct bench_updates_wish {
     lr_operator *op;
     int subsets, repeat; /* repeat: iterations that the median is of */
     const lr_log *log;
     const lr_progress *progress;
 };
-
-/* values: what is taken as counts, wherever it is. errors: those of lr_recon. */
-lr_status bench_time_updates(const struct bench_updates_wish *wish, const lr_vector *values,
-                             struct bench_updates *found);
 
 /* --- what it could be at most --- */
 
@@ -182,14 +174,6 @@ struct bench_ceiling {
     const char *unit;
     double ceiling, rate, fraction;
 };
-
-/* Seconds of a projection by which rates are told: the device's where it has them. */
-double bench_seconds(const struct bench_direction *direction);
-
-/* Fills at most BENCH_MAX_CEILINGS entries and returns how many; 0 on a device whose ceilings are
- * not known. */
-int bench_model_ceilings(const struct bench_result *result, int direction,
-                         struct bench_ceiling ceilings[BENCH_MAX_CEILINGS]);
 
 /* Voxels of lines a second, and bytes that must be read and written. */
 struct bench_visits {
@@ -205,7 +189,7 @@ double bench_flop_ceiling(const char *device);
 
 /* --- what is said --- */
 
-/* What the whole run has found. */
+/* Findings of the whole run. */
 struct bench_report {
     char command[1024];
     char date[32]; /* UTC */

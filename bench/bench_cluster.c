@@ -3,8 +3,7 @@
  *
  * bench cluster: iterations by as many ranks as mpirun has started, by each scheme that makes one image of
  * their work; where their time goes, and how far the image comes. */
-#include "bench_cluster.h"
-
+#include "cli/cluster.h"
 #include "cli/direct.h"
 #include "cli/verbs.h"
 
@@ -12,6 +11,45 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum cluster_scheme { CLUSTER_EXACT, CLUSTER_PAPER, CLUSTER_DISTRIBUTED, CLUSTER_NUM_SCHEMES };
+
+/* An image on the way. */
+struct cluster_step {
+    int number; /* iterations of each rank so far */
+    double elapsed_s, log_likelihood, image_error;
+};
+
+/* Times are means over the ranks. */
+struct cluster_outcome {
+    enum cluster_scheme scheme;
+    double seconds; /* of the slowest rank, sensitivities included */
+    double project_s, most_project_s, exchange_s, waiting_s, combine_s;
+    double sent_bytes;          /* by a rank */
+    double memory_bytes;        /* of the largest rank so far */
+    struct cluster_step *steps; /* owned */
+    int num_steps;
+};
+
+struct cluster_bench {
+    struct report *report;
+    struct cluster cluster;
+    bool schemes[CLUSTER_NUM_SCHEMES], is_weak;
+    int iterations, local_iterations, voxels;
+    double counts, voxel_mm;
+    lr_operator_params params;
+    lr_scanner *scanner;
+    lr_lors *all, *lors; /* the rank's own */
+    int32_t *pairs;      /* [pairs of `all`] the rank's, as `all` numbers them */
+    lr_grid grid;
+    lr_operator *op;
+    lr_lor_data *data;
+    lr_image *truth, *image;
+    double setup_s, begin_s, noting_s;
+    struct cluster_outcome *at_hand;
+    struct cluster_outcome outcomes[CLUSTER_NUM_SCHEMES];
+    int num_outcomes;
+};
 
 static const char *const scheme_names[CLUSTER_NUM_SCHEMES + 1] = {"exact", "paper", "distributed", NULL};
 
@@ -33,70 +71,7 @@ static lr_status list_pairs(struct cluster_bench *bench, int32_t *rank_of)
     return bench->lors != NULL ? LR_OK : report_reason(bench->report);
 }
 
-static lr_status share_pairs(struct cluster_bench *bench)
-{
-    const size_t num_pairs = (size_t)bench->all->num_pairs;
-    int32_t *rank_of = calloc(num_pairs, sizeof(*rank_of));
-    bench->pairs = calloc(num_pairs, sizeof(*bench->pairs));
-    const bool has_all = rank_of != NULL && bench->pairs != NULL;
-    const lr_status status = has_all ? list_pairs(bench, rank_of)
-                                     : report_error(bench->report, LR_FAILED, "no memory for the pairs of modules");
-    free(rank_of);
-    return status;
-}
-
-static lr_status open_operator(struct cluster_bench *bench)
-{
-    lr_operator_params params = bench->params;
-    params.lors = bench->lors;
-    params.grid = &bench->grid;
-    params.projections = 2.0 * bench->iterations * CLUSTER_NUM_SCHEMES;
-    bench->op = lr_operator_create(&params);
-    return bench->op != NULL ? LR_OK : report_reason(bench->report);
-}
-
-/* So many counts in all, over the ranks; those of a pair do not depend on how many there are. */
-static lr_status draw_counts(struct cluster_bench *bench)
-{
-    double sum = common_sum(bench->data->values, bench->data->count);
-    CLI_TRY(lr_comm_sum_numbers(bench->cluster.comm, &sum, 1));
-    const double scale = sum > 0 ? bench->counts / sum : 0;
-    for (int64_t k = 0; k < bench->data->count; k++) bench->data->values[k] = (float)(scale * bench->data->values[k]);
-    for (int64_t v = 0; v < lr_grid_num_voxels(&bench->grid); v++)
-        bench->truth->values[v] = (float)(scale * bench->truth->values[v]);
-    for (int64_t k = 0; k < bench->lors->num_pairs; k++) {
-        const int64_t begin = bench->lors->offsets[k];
-        CLI_TRY(lr_poisson(bench->data->values + begin, bench->lors->offsets[k + 1] - begin,
-                           (uint64_t)bench->pairs[k] + 1, &bench->report->log));
-    }
-    return LR_OK;
-}
-
-static lr_status make_data(struct cluster_bench *bench)
-{
-    const lr_log *log = &bench->report->log;
-    bench->truth = lr_phantom_create(&(lr_phantom_params){.name = "spheres", .log = log}, &bench->grid);
-    bench->data = lr_lor_data_create(bench->lors, log);
-    bench->image = lr_image_create(&bench->grid, log);
-    if (bench->truth == NULL || bench->data == NULL || bench->image == NULL) return report_reason(bench->report);
-    const lr_vector truth = lr_image_vector(bench->truth);
-    lr_vector values = lr_lor_data_vector(bench->data);
-    CLI_TRY(lr_operator_forward(bench->op, NULL, &truth, &values));
-    return draw_counts(bench);
-}
-
 /* --- one scheme --- */
-
-static double find_error(const struct cluster_bench *bench, const float *values)
-{
-    double apart = 0, all = 0;
-    for (int64_t v = 0; v < lr_grid_num_voxels(&bench->grid); v++) {
-        const double t = bench->truth->values[v], difference = values[v] - t;
-        apart += difference * difference;
-        all += t * t;
-    }
-    return all > 0 ? sqrt(apart / all) : 0;
-}
 
 static lr_status keep(struct cluster_bench *bench, struct cluster_step step, const lr_vector *image)
 {
@@ -105,7 +80,14 @@ static lr_status keep(struct cluster_bench *bench, struct cluster_step step, con
     step.elapsed_s = report_seconds() - bench->begin_s - bench->noting_s;
     const double begin_s = report_seconds();
     CLI_TRY(lr_vector_copy(image, &host));
-    step.image_error = find_error(bench, bench->image->values);
+    double apart = 0, all = 0;
+    for (int64_t v = 0; v < lr_grid_num_voxels(&bench->grid); v++) {
+        const double t = bench->truth->values[v], difference = bench->image->values[v] - t;
+        apart += difference * difference;
+        all += t * t;
+    }
+    step.image_error = all > 0 ? sqrt(apart / all) : 0;
+
     bench->noting_s += report_seconds() - begin_s;
     outcome->steps[outcome->num_steps++] = step;
     return LR_OK;
@@ -119,7 +101,7 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
                 done->image);
 }
 
-/* Of a guess: this rank's own. */
+/* This rank's own guess. */
 static lr_status on_local(void *user, const lr_iteration *done)
 {
     struct cluster_bench *bench = user;
@@ -133,22 +115,6 @@ static lr_status on_composed(void *user, const lr_composition *done)
     bench->at_hand->combine_s += done->compose_seconds;
     return keep(bench, (struct cluster_step){.number = done->iterations, .log_likelihood = done->fit.log_likelihood},
                 done->image);
-}
-
-/* What every rank found, as the means and the largest over them. */
-static lr_status gather(struct cluster_bench *bench, struct cluster_outcome *outcome)
-{
-    double *const found[] = {&outcome->project_s, &outcome->exchange_s, &outcome->waiting_s, &outcome->combine_s,
-                             &outcome->sent_bytes};
-    double numbers[5], most[5];
-    for (int k = 0; k < 5; k++) numbers[k] = most[k] = *found[k];
-    CLI_TRY(lr_comm_sum_numbers(bench->cluster.comm, numbers, 5));
-    CLI_TRY(lr_comm_most(bench->cluster.comm, most, 5));
-    for (int k = 0; k < 5; k++) *found[k] = numbers[k] / bench->cluster.size;
-    outcome->most_project_s = most[0];
-    outcome->memory_bytes = (double)common_peak_memory();
-    CLI_TRY(lr_comm_most(bench->cluster.comm, &outcome->memory_bytes, 1));
-    return lr_comm_most(bench->cluster.comm, &outcome->seconds, 1);
 }
 
 static lr_status call(struct cluster_bench *bench, const lr_recon_params *params)
@@ -195,7 +161,18 @@ static lr_status measure(struct cluster_bench *bench, enum cluster_scheme scheme
     outcome->exchange_s = after.moving_s - before.moving_s;
     outcome->waiting_s = after.waiting_s - before.waiting_s;
     outcome->sent_bytes = after.sent_bytes - before.sent_bytes;
-    return gather(bench, outcome);
+    /* Means and maxima of what every rank found. */
+    double *const found[] = {&outcome->project_s, &outcome->exchange_s, &outcome->waiting_s, &outcome->combine_s,
+                             &outcome->sent_bytes};
+    double numbers[5], most[5];
+    for (int k = 0; k < 5; k++) numbers[k] = most[k] = *found[k];
+    CLI_TRY(lr_comm_sum_numbers(bench->cluster.comm, numbers, 5));
+    CLI_TRY(lr_comm_most(bench->cluster.comm, most, 5));
+    for (int k = 0; k < 5; k++) *found[k] = numbers[k] / bench->cluster.size;
+    outcome->most_project_s = most[0];
+    outcome->memory_bytes = (double)common_peak_memory();
+    CLI_TRY(lr_comm_most(bench->cluster.comm, &outcome->memory_bytes, 1));
+    return lr_comm_most(bench->cluster.comm, &outcome->seconds, 1);
 }
 
 /* --- what is said --- */
@@ -288,24 +265,54 @@ static void read_wish(struct cluster_bench *bench, struct cli_args *args)
     };
 }
 
-/* Of weak scaling as many more layers as there are ranks, so that each has the same to do. */
-static void choose_grid(struct cluster_bench *bench)
-{
-    const int n = bench->voxels, ranks = bench->is_weak ? bench->cluster.size : 1;
-    const int size[3] = {n, n, n * ranks};
-    const double voxel_mm[3] = {bench->voxel_mm, bench->voxel_mm, bench->voxel_mm / ranks};
-    bench->grid = lr_grid_centred(size, voxel_mm);
-}
-
 static lr_status open_all(struct cluster_bench *bench, const char *name)
 {
     bench->scanner = lr_scanner_read(name, &bench->report->log);
     bench->all = bench->scanner != NULL ? lr_lors_create(bench->scanner, &bench->report->log) : NULL;
     if (bench->all == NULL) return report_reason(bench->report);
-    choose_grid(bench);
-    CLI_TRY(share_pairs(bench));
-    CLI_TRY(open_operator(bench));
-    return make_data(bench);
+    /* Weak scaling has as many more layers as there are ranks, so that each has the same to do. */
+    const int n = bench->voxels, ranks = bench->is_weak ? bench->cluster.size : 1;
+    const int size[3] = {n, n, n * ranks};
+    const double voxel_mm[3] = {bench->voxel_mm, bench->voxel_mm, bench->voxel_mm / ranks};
+    bench->grid = lr_grid_centred(size, voxel_mm);
+
+    const size_t num_pairs = (size_t)bench->all->num_pairs;
+    int32_t *rank_of = calloc(num_pairs, sizeof(*rank_of));
+    bench->pairs = calloc(num_pairs, sizeof(*bench->pairs));
+    const bool has_all = rank_of != NULL && bench->pairs != NULL;
+    const lr_status status = has_all ? list_pairs(bench, rank_of)
+                                     : report_error(bench->report, LR_FAILED, "no memory for the pairs of modules");
+    free(rank_of);
+    CLI_TRY(status);
+
+    lr_operator_params params = bench->params;
+    params.lors = bench->lors;
+    params.grid = &bench->grid;
+    params.projections = 2.0 * bench->iterations * CLUSTER_NUM_SCHEMES;
+    bench->op = lr_operator_create(&params);
+    CLI_TRY(bench->op != NULL ? LR_OK : report_reason(bench->report));
+
+    const lr_log *log = &bench->report->log;
+    bench->truth = lr_phantom_create(&(lr_phantom_params){.name = "spheres", .log = log}, &bench->grid);
+    bench->data = lr_lor_data_create(bench->lors, log);
+    bench->image = lr_image_create(&bench->grid, log);
+    if (bench->truth == NULL || bench->data == NULL || bench->image == NULL) return report_reason(bench->report);
+    const lr_vector truth = lr_image_vector(bench->truth);
+    lr_vector values = lr_lor_data_vector(bench->data);
+    CLI_TRY(lr_operator_forward(bench->op, NULL, &truth, &values));
+    /* Draws so many counts in all, over the ranks; those of a pair do not depend on the number of ranks. */
+    double sum = common_sum(bench->data->values, bench->data->count);
+    CLI_TRY(lr_comm_sum_numbers(bench->cluster.comm, &sum, 1));
+    const double scale = sum > 0 ? bench->counts / sum : 0;
+    for (int64_t k = 0; k < bench->data->count; k++) bench->data->values[k] = (float)(scale * bench->data->values[k]);
+    for (int64_t v = 0; v < lr_grid_num_voxels(&bench->grid); v++)
+        bench->truth->values[v] = (float)(scale * bench->truth->values[v]);
+    for (int64_t k = 0; k < bench->lors->num_pairs; k++) {
+        const int64_t begin = bench->lors->offsets[k];
+        CLI_TRY(lr_poisson(bench->data->values + begin, bench->lors->offsets[k + 1] - begin,
+                           (uint64_t)bench->pairs[k] + 1, &bench->report->log));
+    }
+    return LR_OK;
 }
 
 static lr_status measure_all(struct cluster_bench *bench, const struct cli_args *args)
@@ -326,19 +333,6 @@ static lr_status measure_all(struct cluster_bench *bench, const struct cli_args 
     return LR_OK;
 }
 
-static void finish(struct cluster_bench *bench)
-{
-    for (int k = 0; k < bench->num_outcomes; k++) free(bench->outcomes[k].steps);
-    lr_image_destroy(bench->truth);
-    lr_image_destroy(bench->image);
-    lr_lor_data_destroy(bench->data);
-    lr_operator_destroy(bench->op);
-    lr_lors_destroy(bench->lors);
-    lr_lors_destroy(bench->all);
-    lr_scanner_destroy(bench->scanner);
-    free(bench->pairs);
-}
-
 static lr_status run(struct cli_args *args)
 {
     struct cluster_bench bench = {.report = args->report};
@@ -348,7 +342,16 @@ static lr_status run(struct cli_args *args)
     status = status == LR_OK ? cluster_open(&bench.cluster, args->report, exchange) : status;
     status = status == LR_OK ? measure_all(&bench, args) : status;
     status = cluster_close(&bench.cluster, args->report, status);
-    finish(&bench);
+    for (int k = 0; k < bench.num_outcomes; k++) free(bench.outcomes[k].steps);
+    lr_image_destroy(bench.truth);
+    lr_image_destroy(bench.image);
+    lr_lor_data_destroy(bench.data);
+    lr_operator_destroy(bench.op);
+    lr_lors_destroy(bench.lors);
+    lr_lors_destroy(bench.all);
+    lr_scanner_destroy(bench.scanner);
+    free(bench.pairs);
+
     return status;
 }
 

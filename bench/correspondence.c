@@ -3,41 +3,21 @@
  *
  * bench correspondence: how long the matrix takes on each backend, and how right it is.
  *
- * A combination that cannot be measured is a line with the reason, and the rest goes on. It ends
- * the program with an exit code other than 0 unless it was only meant by a default: a backend that
- * finds no device, lacks the exact mode, or serves other scanners only, is passed over where it was
- * not asked for by name. */
+ * A combination that cannot be measured is a line with the reason, and the rest goes on. It ends the program with an
+ * exit code other than 0 unless it was only meant by a default: a backend that finds no device, lacks the exact mode,
+ * or serves other scanners only, is passed over where it was not asked for by name. */
 #include "bench.h"
-
+#include "cli/stop.h"
 #include "cli/verbs.h"
-
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *const bench_backends[BENCH_NUM_BACKENDS + 1] = {"compute", "raster", "native", "cpu", NULL};
-const char *const bench_modes[BENCH_NUM_MODES + 1] = {"sampled", "exact", NULL};
 static const lr_mode mode_values[BENCH_NUM_MODES] = {LR_MODE_SAMPLED, LR_MODE_EXACT};
 
-const char *bench_mode_name(lr_mode mode)
-{
-    return bench_modes[mode == LR_MODE_EXACT];
-}
-
 /* --- command line --- */
-
-static void complain_word(struct cli_args *args, const char *name, const char *word, const char *const *words)
-{
-    char list[256] = "";
-    for (int k = 0; words[k] != NULL; k++) {
-        const size_t used = strlen(list);
-        snprintf(list + used, sizeof(list) - used, "%s%s", used > 0 ? ", " : "", words[k]);
-    }
-    const char *nearest = args_nearest(word, words);
-    args_complain(args, "%s %s: must be one or more of %s, with commas between%s%s%s", name, word, list,
-                  nearest ? ": did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
-}
 
 /* Marks each word of "A,B" in `chosen`. */
 static void read_words(struct cli_args *args, const char *name, const char *const *words, bool *chosen)
@@ -49,49 +29,20 @@ static void read_words(struct cli_args *args, const char *name, const char *cons
         snprintf(word, sizeof(word), "%.*s", (int)length, at);
         for (int k = 0; words[k] != NULL; k++) found = strcmp(words[k], word) == 0 ? k : found;
         if (found < 0) {
-            complain_word(args, name, word, words);
+            char list[256] = "";
+            for (int w = 0; words[w] != NULL; w++) {
+                const size_t used = strlen(list);
+                snprintf(list + used, sizeof(list) - used, "%s%s", used > 0 ? ", " : "", words[w]);
+            }
+            const char *nearest = args_nearest(word, words);
+            args_complain(args, "%s %s: must be one or more of %s, with commas between%s%s%s", name, word, list,
+                          nearest ? ": did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+
             return;
         }
         chosen[found] = true;
         at = at[length] == ',' ? at + length + 1 : NULL;
     }
-}
-
-static void read_workloads(struct cli_args *args, struct bench_wish *wish)
-{
-    const char *names[BENCH_NUM_WORKLOADS + 1] = {0};
-    for (int k = 0; k < BENCH_NUM_WORKLOADS; k++) names[k] = bench_workloads[k].name;
-    read_words(args, "--workload", names, wish->workloads);
-    for (int k = 0; k < 4 && !args_has(args, "--workload"); k++)
-        wish->workloads[k] = true; /* pair, angled, tilted, vista */
-}
-
-static void read_backends(struct cli_args *args, struct bench_wish *wish)
-{
-    wish->names_backends = args_has(args, "--backend");
-    wish->names_modes = args_has(args, "--mode");
-    read_words(args, "--backend", bench_backends, wish->backends);
-    read_words(args, "--mode", bench_modes, wish->modes);
-    for (int k = 0; k < BENCH_NUM_BACKENDS && !wish->names_backends; k++) wish->backends[k] = true;
-    for (int k = 0; k < BENCH_NUM_MODES && !wish->names_modes; k++) wish->modes[k] = true;
-}
-
-/* A part must lie within every workload that is asked for. */
-static void read_grid(struct cli_args *args, struct bench_wish *wish)
-{
-    const int count = args_sizes(args, "--grid", wish->grid);
-    if (count == 1)
-        args_complain(args, "--grid %s: three numbers are needed, such as --grid 16,16,16", args_text(args, "--grid"));
-    for (int w = 0; w < BENCH_NUM_WORKLOADS && count == 3; w++) {
-        const struct bench_workload *workload = &bench_workloads[w];
-        for (int k = 0; k < 3 && wish->workloads[w]; k++) {
-            if (wish->grid[k] > workload->size[k]) {
-                args_complain(args, "--grid %s is no part of the %d x %d x %d voxels of %s", args_text(args, "--grid"),
-                              workload->size[0], workload->size[1], workload->size[2], workload->name);
-            }
-        }
-    }
-    if (count > 0 && args_has(args, "--size")) args_complain(args, "--grid and --size exclude each other");
 }
 
 static struct bench_wish read_wish(struct cli_args *args)
@@ -110,9 +61,34 @@ static struct bench_wish read_wish(struct cli_args *args)
         .device = (int)args_int(args, "--device", 0, at_least_zero),
         .max_memory_bytes = args_bytes(args, "--max-memory", 0),
     };
-    read_workloads(args, &wish);
-    read_backends(args, &wish);
-    read_grid(args, &wish);
+    const char *names[BENCH_NUM_WORKLOADS + 1] = {0};
+    for (int k = 0; k < BENCH_NUM_WORKLOADS; k++) names[k] = bench_workloads[k].name;
+    read_words(args, "--workload", names, wish.workloads);
+    for (int k = 0; k < 4 && !args_has(args, "--workload"); k++)
+        wish.workloads[k] = true; /* pair, angled, tilted, vista */
+
+    wish.names_backends = args_has(args, "--backend");
+    wish.names_modes = args_has(args, "--mode");
+    read_words(args, "--backend", bench_backends, wish.backends);
+    read_words(args, "--mode", bench_modes, wish.modes);
+    for (int b = 0; b < BENCH_NUM_BACKENDS && !wish.names_backends; b++) wish.backends[b] = true;
+    for (int b = 0; b < BENCH_NUM_MODES && !wish.names_modes; b++) wish.modes[b] = true;
+
+    /* A part must lie within every workload that is asked for. */
+    const int count = args_sizes(args, "--grid", wish.grid);
+    if (count == 1)
+        args_complain(args, "--grid %s: three numbers are needed, such as --grid 16,16,16", args_text(args, "--grid"));
+    for (int w = 0; w < BENCH_NUM_WORKLOADS && count == 3; w++) {
+        const struct bench_workload *workload = &bench_workloads[w];
+        for (int axis = 0; axis < 3 && wish.workloads[w]; axis++) {
+            if (wish.grid[axis] > workload->size[axis]) {
+                args_complain(args, "--grid %s is no part of the %d x %d x %d voxels of %s", args_text(args, "--grid"),
+                              workload->size[0], workload->size[1], workload->size[2], workload->name);
+            }
+        }
+    }
+    if (count > 0 && args_has(args, "--size")) args_complain(args, "--grid and --size exclude each other");
+
     return wish;
 }
 
@@ -137,7 +113,7 @@ static lr_status open_subject(struct bench *bench, const struct bench_workload *
     return bench_sample_take(&subject->whole, &draw, &grid, bench->report);
 }
 
-static void add_heading(struct bench *bench, const struct bench_subject *subject)
+static lr_status measure_subject(struct bench *bench, struct bench_subject *subject)
 {
     struct bench_heading *heading = &bench->found.headings[bench->found.num_headings++];
     heading->workload = subject->workload;
@@ -148,51 +124,27 @@ static void add_heading(struct bench *bench, const struct bench_subject *subject
     snprintf(heading->scanner, sizeof(heading->scanner), "%s", subject->scanner->name);
     report_clear(bench->report);
     if (bench->prints) bench_table_heading(heading);
-}
 
-/* Refused as usage in exact mode: the mode is not there, unless sampled was refused just so. */
-static void reconsider(const struct bench *bench, struct bench_result *result)
-{
-    const struct bench_result *before = result - 1;
-    if (bench->found.num_results > 0 && result->outcome == BENCH_SKIPPED && before->workload == result->workload &&
-        before->backend == result->backend && before->outcome == BENCH_FAILED && before->status == result->status)
-        result->outcome = BENCH_FAILED;
-}
-
-static lr_status measure_one(struct bench *bench, struct bench_subject *subject, int backend, int mode)
-{
-    struct bench_result *result = &bench->found.results[bench->found.num_results];
-    *result = (struct bench_result){
-        .workload = subject->workload, .backend = bench_backends[backend], .mode = mode_values[mode]};
-    CLI_TRY(bench_measure(subject, &bench->wish, bench->report, result));
-    reconsider(bench, result);
-    bench->found.num_results++;
-    report_clear(bench->report);
-    if (bench->prints) bench_table_result(result);
-    return LR_OK;
-}
-
-static lr_status measure_subject(struct bench *bench, struct bench_subject *subject)
-{
-    add_heading(bench, subject);
     for (int backend = 0; backend < BENCH_NUM_BACKENDS; backend++) {
         for (int mode = 0; mode < BENCH_NUM_MODES; mode++)
-            if (bench->wish.backends[backend] && bench->wish.modes[mode])
-                CLI_TRY(measure_one(bench, subject, backend, mode));
+            if (bench->wish.backends[backend] && bench->wish.modes[mode]) {
+                struct bench_result *result = &bench->found.results[bench->found.num_results];
+                *result = (struct bench_result){
+                    .workload = subject->workload, .backend = bench_backends[backend], .mode = mode_values[mode]};
+                CLI_TRY(bench_measure(subject, &bench->wish, bench->report, result));
+                /* Refused as usage in exact mode: the mode is not there, unless sampled was refused just so. */
+                const struct bench_result *before = result - 1;
+                if (bench->found.num_results > 0 && result->outcome == BENCH_SKIPPED &&
+                    before->workload == result->workload && before->backend == result->backend &&
+                    before->outcome == BENCH_FAILED && before->status == result->status)
+                    result->outcome = BENCH_FAILED;
+
+                bench->found.num_results++;
+                report_clear(bench->report);
+                if (bench->prints) bench_table_result(result);
+            }
     }
     return LR_OK;
-}
-
-static lr_status measure_workload(struct bench *bench, const struct bench_workload *workload)
-{
-    struct bench_subject subject = {0};
-    lr_status status = open_subject(bench, workload, &subject);
-    if (status == LR_OK) status = measure_subject(bench, &subject);
-    bench_sample_finish(&subject.whole);
-    bench_sample_finish(&subject.part);
-    lr_lors_destroy(subject.lors);
-    lr_scanner_destroy(subject.scanner);
-    return status;
 }
 
 /* --- saying it --- */
@@ -210,17 +162,7 @@ static lr_status write_file(const struct bench *bench, const char *path)
     return common_text_write(&text, bench->report, path);
 }
 
-static lr_status write_results(const struct bench *bench, const char *path)
-{
-    if (bench->report->json) {
-        struct json json = common_json_begin("bench correspondence");
-        bench_json(&bench->found, &json);
-        common_json_end(&json);
-    }
-    return path != NULL ? write_file(bench, path) : LR_OK;
-}
-
-/* What was wished for by name and failed decides the exit code; one reason alone keeps its own. */
+/* Failures of what was asked for by name decide the exit code; one reason alone keeps its own. */
 static lr_status conclude(const struct bench *bench)
 {
     const struct bench_result *results = bench->found.results;
@@ -254,8 +196,25 @@ static lr_status run_all(struct bench *bench, struct cli_args *args)
     bench_report_init(&bench->found, args, &bench->wish);
     if (bench->prints) bench_table_begin(&bench->found);
     for (int k = 0; k < BENCH_NUM_WORKLOADS; k++)
-        if (bench->wish.workloads[k]) CLI_TRY(measure_workload(bench, &bench_workloads[k]));
-    CLI_TRY(write_results(bench, path));
+        if (bench->wish.workloads[k]) {
+            const struct bench_workload *workload = &bench_workloads[k];
+            struct bench_subject subject = {0};
+            lr_status status = open_subject(bench, workload, &subject);
+            if (status == LR_OK) status = measure_subject(bench, &subject);
+            bench_sample_finish(&subject.whole);
+            bench_sample_finish(&subject.part);
+            lr_lors_destroy(subject.lors);
+            lr_scanner_destroy(subject.scanner);
+            CLI_TRY(status);
+        }
+
+    if (bench->report->json) {
+        struct json json = common_json_begin("bench correspondence");
+        bench_json(&bench->found, &json);
+        common_json_end(&json);
+    }
+    CLI_TRY(path != NULL ? write_file(bench, path) : LR_OK);
+
     return conclude(bench);
 }
 

@@ -1,16 +1,334 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench direct: projections of the family `direct` in the cases of its papers, beside their figures. */
-#include "direct.h"
-
+ * bench direct: projections of the family `direct` in the cases of its papers, beside their figures; and peers: the
+ * same by Fourier transforms. */
 #include "cli/direct.h"
 #include "cli/verbs.h"
+#include "direct.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define ON_BUFFERS(name_, backend_, way_)                                                                              \
+    {                                                                                                                  \
+        name_ ", buffers", backend_, LR_DIRECT_BUFFERS, way_                                                           \
+    }
+#define ON_TEXTURES(name_, backend_, way_)                                                                             \
+    {                                                                                                                  \
+        name_ ", textures", backend_, LR_DIRECT_TEXTURES, way_                                                         \
+    }
+#define ON_BOTH(name_, backend_, way_) ON_BUFFERS(name_, backend_, way_), ON_TEXTURES(name_, backend_, way_)
+
+static const struct direct_variant variants[DIRECT_NUM_VARIANTS] = {
+    ON_BOTH("auto", NULL, LR_DIRECT_FASTEST),
+    ON_BOTH("compute", "compute", LR_DIRECT_FASTEST),
+    ON_BUFFERS("cuda, bands", "cuda", LR_DIRECT_BANDS),
+    ON_BUFFERS("cuda, columns", "cuda", LR_DIRECT_COLUMNS),
+    ON_BOTH("cuda, threads", "cuda", LR_DIRECT_THREADS),
+    ON_BOTH("cuda, instructions", "cuda", LR_DIRECT_INSTRUCTIONS),
+    ON_BOTH("cuda, shared memory", "cuda", LR_DIRECT_SHARED_MEMORY),
+    ON_BOTH("cuda, texture cache", "cuda", LR_DIRECT_TEXTURE_CACHE),
+    {"cpu", "cpu", LR_DIRECT_BUFFERS, LR_DIRECT_FASTEST},
+};
+
+static const char *const storages[] = {"buffers", "textures", "both", NULL};
+
+enum { BOTH = 2 /* of storages */ };
+
+/* The command line. */
+struct wish {
+    const char *backend;
+    int storage; /* in `storages` */
+    lr_direct_variant way;
+};
+
+static bool has_storage(const struct wish *wish, const struct direct_variant *variant)
+{
+    const bool is_cpu = variant->backend != NULL && strcmp(variant->backend, "cpu") == 0;
+    return is_cpu || wish->storage == BOTH || wish->storage == (int)variant->storage;
+}
+
+/* Fills bench->variants with those that --backend, --storage and --variant name. */
+static void direct_choose_variants(struct direct_bench *bench, struct cli_args *args)
+{
+    static const char *const backends[] = {"auto", "cpu", "compute", "cuda", "all", NULL};
+    struct wish wish = {.backend = backends[args_word(args, "--backend", backends, 0)],
+                        .way = direct_read_variant(args)};
+    const bool takes_all = strcmp(wish.backend, "all") == 0;
+    wish.storage = args_word(args, "--storage", storages, takes_all ? BOTH : LR_DIRECT_BUFFERS);
+    const bool has_textures_alone = wish.storage == (int)LR_DIRECT_TEXTURES;
+    const bool is_on_buffers = wish.way >= LR_DIRECT_BANDS && wish.way <= LR_DIRECT_COLUMNS; /* and there alone */
+    if (wish.way != LR_DIRECT_FASTEST && !(strcmp(wish.backend, "cuda") == 0 || strcmp(wish.backend, "all") == 0)) {
+        args_complain(args, "--variant is for --backend cuda or all");
+    } else if (is_on_buffers && has_textures_alone) {
+        args_complain(args,
+                      "--variant %s works on buffers, not on textures: take --storage buffers, or "
+                      "threads, instructions, shared-memory or texture-cache",
+                      args_text(args, "--variant"));
+    }
+    if (args_has(args, "--storage") && strcmp(wish.backend, "cpu") == 0) {
+        args_complain(args, "--storage is for --backend auto, compute, cuda or all: cpu keeps images "
+                            "in memory of its own");
+    }
+
+    for (int k = 0; k < DIRECT_NUM_VARIANTS; k++) {
+        const struct direct_variant *variant = &variants[k];
+        const char *backend = variant->backend != NULL ? variant->backend : "auto";
+
+        if ((strcmp(wish.backend, backend) == 0 || (strcmp(wish.backend, "all") == 0 && variant->backend != NULL)) &&
+            has_storage(&wish, variant) &&
+            (wish.way == LR_DIRECT_FASTEST || variant->way == LR_DIRECT_FASTEST || wish.way == variant->way))
+            bench->variants[bench->num_variants++] = variant;
+    }
+}
+
+/* An operator of the case's views, or of `view` alone where it is not negative; `resolution` NULL:
+ * the case's. NULL, logged. */
+static lr_operator *direct_open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
+                                     const lr_resolution *resolution, int view)
+{
+    const struct direct_case *what = outcome->what;
+    const double voxel_mm[3] = {what->voxel_mm, what->voxel_mm, what->voxel_mm};
+    const lr_grid grid = lr_grid_centred(what->size, voxel_mm);
+    lr_view views[120];
+    lr_view_set set;
+    const lr_view_set wanted = {what->azimuths, what->tilts, 0};
+    if (lr_view_set_complete(&wanted, &set, &bench->report->log) != LR_OK) return NULL;
+    for (int k = 0; k < lr_view_set_count(&set); k++) views[k] = lr_view_set_at(&set, k);
+    return lr_direct_create(
+        &(lr_direct_params){.grid = &grid,
+                            .views = view < 0 ? views : views + view,
+                            .num_views = view < 0 ? lr_view_set_count(&set) : 1,
+                            .kernel = {.resolution = resolution != NULL ? *resolution : what->resolution},
+                            .backend = outcome->variant->backend,
+                            .threads = bench->threads,
+                            .device = bench->device,
+                            .storage = outcome->variant->storage,
+                            .variant = outcome->variant->way,
+                            .log = &bench->report->log});
+}
+
+/* --- what CUDA kernels take of the device, beside table II of paper 1 --- */
+
+/* Paper 1, table II, on a GeForce GTX 285. Registers: forward, back. */
+static const struct {
+    const char *name;
+    int constant_bytes, local_bytes, shared_bytes, threads, registers[2], occupancy_percent;
+} table2[2] = {
+    {"paper 1, threads (GTX 285)", 36, 0, 64, 512, {14, 13}, 100},
+    {"paper 1, instructions (GTX 285)", 36, 0, 64, 384, {42, 42}, 38},
+};
+
+static const char *const directions[2] = {"forward", "back"};
+
+/* Fills outcome->attributes where the backend knows them. */
+static lr_status direct_measure_attributes(lr_operator *op, const float *image, struct direct_outcome *outcome)
+{
+    static const int first_view = 0;
+    const lr_operator_info *info = lr_operator_get_info(op);
+    const lr_vector x = lr_vector_of_floats(image, info->num_voxels);
+    if (strcmp(info->backend, "cuda") != 0) return LR_OK;
+    for (int back = 0; back < 2; back++) {
+        const lr_direct_task task = {back ? LR_DIRECT_WORK_BACK : LR_DIRECT_WORK_FORWARD, &first_view, 1, &x};
+        lr_direct_timing timing;
+        CLI_TRY(lr_direct_time(op, &task, &timing));
+        CLI_TRY(lr_direct_device_attributes(op, &outcome->attributes[back]));
+    }
+    outcome->has_attributes = true;
+    return LR_OK;
+}
+
+void direct_print_attributes(const struct direct_bench *bench)
+{
+    printf("\nTable II of paper 1: what kernels take, by the driver's own query; registers of the "
+           "paper are those of forward and back.\n\n"
+           "| | constant memory, bytes | local memory of a thread, bytes | shared memory of a "
+           "block, bytes | threads of a block | registers of a thread | occupancy, %% |\n"
+           "|---|---|---|---|---|---|---|\n");
+    for (int k = 0; k < 2; k++) {
+        printf("| %s | %d | %d | %d | %d | %d, %d | %d |\n", table2[k].name, table2[k].constant_bytes,
+               table2[k].local_bytes, table2[k].shared_bytes, table2[k].threads, table2[k].registers[0],
+               table2[k].registers[1], table2[k].occupancy_percent);
+    }
+    for (int k = 0; k < bench->num_outcomes; k++) {
+        const struct direct_outcome *outcome = &bench->outcomes[k];
+        const bool is_case = strcmp(outcome->what->workload, "large") == 0;
+        for (int back = 0; is_case && outcome->has_attributes && back < 2; back++) {
+            const lr_direct_attributes *found = &outcome->attributes[back];
+            printf("| %s, %s | %lld | %lld | %lld | %d | %d | %.0f |\n", outcome->variant->name, directions[back],
+                   (long long)found->constant_bytes, (long long)found->local_bytes, (long long)found->shared_bytes,
+                   found->threads, found->registers, 100.0 * found->occupancy);
+        }
+    }
+}
+
+/* Transforms of a batch hold at most so much. */
+#define BATCH_BYTES ((int64_t)128 << 20)
+
+/* --- Fourier transforms --- */
+
+/* The same everywhere, as at the centre. */
+static lr_resolution flatten(const lr_resolution *resolution)
+{
+    lr_resolution flat = *resolution;
+    flat.radial_mm = lr_resolution_radial_mm(resolution, 0);
+    flat.model = LR_RADIAL_INVARIANT;
+    return flat;
+}
+
+static lr_status compare_all(const struct direct_bench *bench, const struct fft_case *what,
+                             struct direct_outcome *outcome)
+{
+    for (const struct fft_library *library = fft_libraries; library->name != NULL; library++) {
+        const char *missing = fft_missing(library);
+        for (int padded = 0; missing == NULL && padded < 2; padded++) {
+            CLI_TRY(fft_compare(library, what, padded != 0, &outcome->peers[outcome->num_peers]));
+            outcome->num_peers++;
+        }
+        if (missing != NULL && bench->num_outcomes == 0)
+            report_info(bench->report, "%s is left out: %s", library->name, missing);
+    }
+    return LR_OK;
+}
+
+static lr_status compare_with(const struct direct_bench *bench, lr_operator *op, const float *image,
+                              struct direct_outcome *outcome)
+{
+    const lr_operator_info *info = lr_operator_get_info(op);
+    const lr_direct_info *family = lr_direct_get_info(op);
+    const lr_log *log = &bench->report->log;
+    const lr_direct_kernel kernel = {.resolution = flatten(&outcome->what->resolution)};
+    lr_direct_tables *tables = lr_direct_tables_create(
+        &(lr_direct_tables_params){.grid = &family->grid, .view = family->views[0], .kernel = kernel, .log = log});
+    float *projected = common_floats(bench->report, info->num_voxels, "a projection");
+    const lr_vector x = lr_vector_of_floats(image, info->num_voxels);
+    lr_vector y = lr_vector_of_floats(projected, info->num_voxels);
+    lr_status status = tables != NULL && projected != NULL ? lr_operator_forward(op, NULL, &x, &y) : LR_FAILED;
+    const int views = outcome->what->azimuths * outcome->what->tilts;
+    const int64_t fit = BATCH_BYTES / (info->num_voxels * 2 * (int64_t)sizeof(float));
+    if (status == LR_OK) {
+        status = compare_all(bench,
+                             &(struct fft_case){.tables = tables,
+                                                .image = image,
+                                                .projected = projected,
+                                                .volumes = fit < views ? (int)fit : views,
+                                                .threads = info->threads,
+                                                .repeat = bench->repeat,
+                                                .seconds = 0.25 * bench->seconds,
+                                                .log = log},
+                             outcome);
+    }
+    free(projected);
+    lr_direct_tables_destroy(tables);
+    return status;
+}
+
+/* --- the first paper's loop, which takes images to the device and back for every projection --- */
+
+/* One projection with its way to the device and back. */
+struct trip {
+    lr_operator *op;
+    int32_t view;
+    bool is_back;
+    double to_host_s; /* what an image takes */
+};
+
+static lr_status go(const struct trip *trip, const float *in, float *out, struct direct_stages *stages)
+{
+    const int64_t count = lr_operator_get_info(trip->op)->num_voxels;
+    const lr_selection part = {.pairs = &trip->view, .num_pairs = 1};
+    const lr_vector x = lr_vector_of_floats(in, count);
+    lr_vector y = lr_vector_of_floats(out, count);
+    const double begin = report_seconds();
+    CLI_TRY((trip->is_back ? lr_operator_back : lr_operator_forward)(trip->op, &part, &x, &y));
+    const double device = lr_operator_device_seconds(trip->op);
+    const double whole = report_seconds() - begin;
+    const double moved = device > 0 && device < whole ? whole - device : 0;
+    const double to_host = moved < trip->to_host_s ? moved : trip->to_host_s;
+    stages->project[trip->is_back] += whole - moved;
+    stages->to_host[trip->is_back] += to_host;
+    stages->to_device[trip->is_back] += moved - to_host;
+    return LR_OK;
+}
+
+/* histo = n (y / (n histo) - 1), y = 1 and n = 1: what the host takes for it. */
+static double find_discrepancy(float *histo, int64_t count)
+{
+    const double begin = report_seconds();
+    for (int64_t k = 0; k < count; k++) histo[k] = histo[k] > 1e-30f ? 1.0f / histo[k] - 1.0f : 0.0f;
+    return report_seconds() - begin;
+}
+
+static double update(float *image, const float *correction, int64_t count)
+{
+    const double begin = report_seconds();
+    for (int64_t k = 0; k < count; k++) {
+        const float factor = 1.0f + 0.5f * correction[k];
+        image[k] *= factor > 0.0f ? factor : 0.0f;
+    }
+    return report_seconds() - begin;
+}
+
+static lr_status visit(const struct trip *trip, float *image, float *work[2], struct direct_stages *stages)
+{
+    const int64_t count = lr_operator_get_info(trip->op)->num_voxels;
+    struct trip back = *trip;
+    back.is_back = true;
+    CLI_TRY(go(trip, image, work[0], stages));
+    stages->discrepancy += find_discrepancy(work[0], count);
+    CLI_TRY(go(&back, work[0], work[1], stages));
+    stages->update += update(image, work[1], count);
+    return LR_OK;
+}
+
+static lr_status visit_views(const struct direct_bench *bench, lr_operator *op, float *image, float *work[2],
+                             struct direct_stages *stages)
+{
+    const int num_views = lr_direct_get_info(op)->num_views;
+    struct trip trip = {.op = op};
+    struct direct_stages warm = {0};
+    /* Reading an image that is done. */
+    double *seconds = &trip.to_host_s;
+    const lr_vector x = lr_vector_of_floats(image, lr_operator_get_info(op)->num_voxels);
+    const lr_direct_task task = {.work = LR_DIRECT_WORK_READING, .image = &x};
+    for (int k = 0; k < 3; k++) {
+        lr_direct_timing timing;
+        CLI_TRY(lr_direct_time(op, &task, &timing));
+        *seconds = k == 0 || timing.wall_s < *seconds ? timing.wall_s : *seconds;
+    }
+
+    CLI_TRY(visit(&trip, image, work, &warm));
+    const double begin = report_seconds();
+    while (stages->views < 20 * num_views && (stages->views == 0 || report_seconds() - begin < bench->seconds)) {
+        trip.view = stages->views % num_views;
+        CLI_TRY(visit(&trip, image, work, stages));
+        stages->views++;
+    }
+    double *const sums[] = {&stages->to_device[0], &stages->to_device[1], &stages->project[0],  &stages->project[1],
+                            &stages->to_host[0],   &stages->to_host[1],   &stages->discrepancy, &stages->update};
+    for (size_t n = 0; n < sizeof(sums) / sizeof(sums[0]); n++) *sums[n] /= stages->views;
+
+    return LR_OK;
+}
+
+/* Fills outcome->stages by as many views as there is time for. image: changed. */
+static lr_status direct_measure_stages(const struct direct_bench *bench, lr_operator *op, float *image,
+                                       struct direct_outcome *outcome)
+{
+    const int64_t count = lr_operator_get_info(op)->num_voxels;
+    float *work[2] = {common_floats(bench->report, count, "a projection"),
+                      common_floats(bench->report, count, "a projection")};
+    const lr_status status =
+        work[0] != NULL && work[1] != NULL ? visit_views(bench, op, image, work, &outcome->stages) : LR_FAILED;
+    free(work[1]);
+    free(work[0]);
+    return status;
+}
+
+/* --- cases --- */
 
 #define CLINICAL(model_, edge_s)                                                                                       \
     {                                                                                                                  \
@@ -59,7 +377,7 @@ static const struct direct_case cases[DIRECT_NUM_CASES] = {
     FIGURE4("375 ps, 6.5 mm, 2 mm voxels", 2, 375, 6.5, 6.5),
 };
 
-/* Of --seconds, that a view by backend cpu may take where others are measured, too. */
+/* Share of --seconds that a view by backend cpu may take where others are measured, too. */
 enum { MOST_CPU_TIMES = 5 };
 
 static const char *const workload_names[] = {"clinical", "caches", "large", "figure4", NULL};
@@ -110,21 +428,6 @@ static lr_status measure_one(const struct direct_bench *bench, lr_operator *op, 
     return first.wall_s < bench->seconds ? measure(bench, op, task, measured) : LR_OK;
 }
 
-/* How many views a batch may have within the time. */
-static int batch_size(const struct direct_bench *bench, const struct direct_measured *single, int views)
-{
-    const double fit = bench->seconds / (single->wall_s > 0 ? single->wall_s : 1e-9);
-    return fit < 1 ? 1 : fit < views ? (int)fit : views;
-}
-
-/* The image is taken to the device once. */
-static lr_status take_image(lr_operator *op, const float *image)
-{
-    static const int first_view = 0;
-    const lr_vector x = lr_vector_of_floats(image, lr_operator_get_info(op)->num_voxels);
-    return lr_direct_time(op, &(lr_direct_task){LR_DIRECT_WORK_READING, &first_view, 1, &x}, &(lr_direct_timing){0});
-}
-
 static lr_status measure_works(const struct direct_bench *bench, lr_operator *op, struct direct_outcome *outcome)
 {
     const int num_views = lr_direct_get_info(op)->num_views;
@@ -134,7 +437,11 @@ static lr_status measure_works(const struct direct_bench *bench, lr_operator *op
     for (int work = 0; status == LR_OK && work < DIRECT_NUM_WORKS; work++) {
         lr_direct_task task = {.work = (lr_direct_work)work, .views = views, .num_views = 1};
         status = measure_one(bench, op, &task, &outcome->single[work]);
-        task.num_views = batch_size(bench, &outcome->single[work], num_views);
+        /* Number of views that a batch may have within the time. */
+        const struct direct_measured *single = &outcome->single[work];
+        const double fit = bench->seconds / (single->wall_s > 0 ? single->wall_s : 1e-9);
+        task.num_views = fit < 1 ? 1 : fit < num_views ? (int)fit : num_views;
+
         outcome->batch[work] = outcome->single[work];
         if (status == LR_OK && task.num_views > 1) /* once to build its tables */
             status = lr_direct_time(op, &task, &(lr_direct_timing){0});
@@ -203,30 +510,6 @@ static lr_status measure_ramla(const struct direct_bench *bench, lr_operator *op
     return status;
 }
 
-lr_operator *direct_open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
-                              const lr_resolution *resolution, int view)
-{
-    const struct direct_case *what = outcome->what;
-    const double voxel_mm[3] = {what->voxel_mm, what->voxel_mm, what->voxel_mm};
-    const lr_grid grid = lr_grid_centred(what->size, voxel_mm);
-    lr_view views[120];
-    lr_view_set set;
-    const lr_view_set wanted = {what->azimuths, what->tilts, 0};
-    if (lr_view_set_complete(&wanted, &set, &bench->report->log) != LR_OK) return NULL;
-    for (int k = 0; k < lr_view_set_count(&set); k++) views[k] = lr_view_set_at(&set, k);
-    return lr_direct_create(
-        &(lr_direct_params){.grid = &grid,
-                            .views = view < 0 ? views : views + view,
-                            .num_views = view < 0 ? lr_view_set_count(&set) : 1,
-                            .kernel = {.resolution = resolution != NULL ? *resolution : what->resolution},
-                            .backend = outcome->variant->backend,
-                            .threads = bench->threads,
-                            .device = bench->device,
-                            .storage = outcome->variant->storage,
-                            .variant = outcome->variant->way,
-                            .log = &bench->report->log});
-}
-
 /* Fourier transforms are measured once a case. */
 static bool was_measured(const struct direct_bench *bench, const struct direct_case *what)
 {
@@ -235,11 +518,21 @@ static bool was_measured(const struct direct_bench *bench, const struct direct_c
     return false;
 }
 
-/* What goes on beside projections, each where it belongs. */
+/* Measurements beside projections, each where it belongs. */
 static lr_status measure_more(const struct direct_bench *bench, lr_operator *op, float *image,
                               struct direct_outcome *outcome)
 {
-    if (bench->has_peers && !was_measured(bench, outcome->what)) CLI_TRY(direct_measure_peers(bench, image, outcome));
+    if (bench->has_peers && !was_measured(bench, outcome->what)) {
+        /* Convolutions with the case's kernel at the centre, if that varies, for an oblique view. */
+        const lr_resolution flat = flatten(&outcome->what->resolution);
+        lr_operator *flat_op =
+            direct_open_case(bench, outcome, &flat, outcome->what->azimuths * outcome->what->tilts > 7 ? 7 : 0);
+        const lr_status status =
+            flat_op != NULL ? compare_with(bench, flat_op, image, outcome) : report_reason(bench->report);
+        lr_operator_destroy(flat_op);
+        CLI_TRY(status);
+    }
+
     CLI_TRY(measure_ramla(bench, op, image, outcome));
     const bool has_stages = outcome->what->paper_ramla_s > 0 && outcome->what->resolution.model <= LR_RADIAL_VARIANT1;
     return bench->is_paper && has_stages ? direct_measure_stages(bench, op, image, outcome) : LR_OK;
@@ -252,7 +545,12 @@ static lr_status measure_open(const struct direct_bench *bench, lr_operator *op,
     if (image == NULL) return report_error(bench->report, LR_FAILED, "no memory for an image");
     snprintf(outcome->device, sizeof(outcome->device), "%s", info->device);
     for (int64_t k = 0; k < info->num_voxels; k++) image[k] = (float)(0.5 + common_random(1, k));
-    lr_status status = take_image(op, image);
+    /* The image is taken to the device once. */
+    static const int first_view = 0;
+    const lr_vector x = lr_vector_of_floats(image, lr_operator_get_info(op)->num_voxels);
+    lr_status status =
+        lr_direct_time(op, &(lr_direct_task){LR_DIRECT_WORK_READING, &first_view, 1, &x}, &(lr_direct_timing){0});
+
     if (status == LR_OK) status = measure_works(bench, op, outcome);
     if (status == LR_OK) status = measure_more(bench, op, image, outcome);
     if (status == LR_OK && bench->is_paper) status = direct_measure_attributes(op, image, outcome);
@@ -273,16 +571,6 @@ static double flop_share(const struct direct_outcome *outcome, const struct dire
     const double ceiling = bench_flop_ceiling(outcome->device);
     const double voxels = (double)what->size[0] * what->size[1] * what->size[2];
     return ceiling > 0 ? 2 * voxels * measured->offsets / direct_seconds(measured) / ceiling : 0;
-}
-
-static void print_heading(const struct direct_outcome *outcome)
-{
-    printf("Backend on %s, commit %s. Times are the device's where it has a clock; ms a view; "
-           "share: of the fused multiply-add ceiling, 2 operations an offset and voxel.\n\n",
-           outcome->device, bench_commit);
-    printf("| case | offsets | direction | one view | of a batch | share | paper | tables, one view "
-           "| of a batch | RAMLA iteration, device / wall | paper |\n"
-           "|---|---|---|---|---|---|---|---|---|---|---|\n");
 }
 
 static void print_outcome(const struct direct_outcome *outcome)
@@ -341,7 +629,19 @@ static void json_outcome(struct json *json, const struct direct_outcome *outcome
     json_number(json, "ramla_device_s", outcome->ramla_device_s);
     json_number(json, "load_s", outcome->load_s);
     direct_json_peers(outcome, json);
-    direct_json_attributes(outcome, json);
+    for (int back = 0; outcome->has_attributes && back < 2; back++) {
+        const lr_direct_attributes *found = &outcome->attributes[back];
+        json_open(json, back ? "back_attributes" : "forward_attributes", '{');
+        json_int(json, "registers", found->registers);
+        json_int(json, "threads", found->threads);
+        json_int(json, "constant_bytes", found->constant_bytes);
+        json_int(json, "local_bytes", found->local_bytes);
+        json_int(json, "shared_bytes", found->shared_bytes);
+        json_int(json, "blocks", found->blocks);
+        json_number(json, "occupancy", found->occupancy);
+        json_close(json, '}');
+    }
+
     json_close(json, '}');
 }
 
@@ -367,22 +667,13 @@ static void tell_skipped(const struct direct_bench *bench, const struct direct_v
                 status == LR_NO_DEVICE ? lacks : "not with this kernel");
 }
 
-/* A device that one variant of CUDA lacks all lack, in all cases. */
-static bool is_skipped(const struct direct_bench *bench, const struct direct_case *what,
-                       const struct direct_variant *variant)
-{
-    const bool lacks = bench->without_cuda != NULL && is_cuda(variant);
-    if (lacks && bench->without_cuda == what) tell_skipped(bench, variant, LR_NO_DEVICE);
-    return lacks;
-}
-
 static double work_of(const struct direct_outcome *outcome)
 {
     const int *size = outcome->what->size;
     return outcome->batch[0].offsets * (double)size[0] * size[1] * size[2];
 }
 
-/* What a view of a case takes backend cpu, by a case that it has done and another backend's figures of this one;
+/* Time that a view of a case takes backend cpu, by a case that it has done and another backend's figures of this one;
  * 0 = not known. */
 static double expect_cpu_s(const struct direct_bench *bench, const struct direct_case *what)
 {
@@ -398,7 +689,7 @@ static double expect_cpu_s(const struct direct_bench *bench, const struct direct
     return second_work * work;
 }
 
-/* Beside other backends cpu does not hold up the rest for long. */
+/* Backend cpu does not hold up others for long. */
 static bool is_too_long(const struct direct_bench *bench, const struct direct_case *what,
                         const struct direct_variant *variant)
 {
@@ -431,7 +722,15 @@ static lr_status measure_case(struct direct_bench *bench, const struct direct_ca
     CLI_TRY(status);
     report_clear(bench->report);
     if (!bench->report->json) {
-        if (bench->num_outcomes == 0) print_heading(outcome);
+        if (bench->num_outcomes == 0) {
+            printf("Backend on %s, commit %s. Times are the device's where it has a clock; ms a view; "
+                   "share: of the fused multiply-add ceiling, 2 operations an offset and voxel.\n\n",
+                   outcome->device, bench_commit);
+            printf("| case | offsets | direction | one view | of a batch | share | paper | tables, one view "
+                   "| of a batch | RAMLA iteration, device / wall | paper |\n"
+                   "|---|---|---|---|---|---|---|---|---|---|---|\n");
+        }
+
         print_outcome(outcome);
     }
     bench->num_outcomes++;
@@ -471,8 +770,12 @@ static lr_status run_bench(struct direct_bench *bench)
     for (int k = 0; k < DIRECT_NUM_CASES; k++) {
         for (int n = 0; is_chosen(bench, &cases[k]) && n < bench->num_variants; n++) {
             const struct direct_variant *variant = bench->variants[n];
-            if (!is_skipped(bench, &cases[k], variant) && !is_too_long(bench, &cases[k], variant))
-                CLI_TRY(measure_case(bench, &cases[k], variant));
+            /* A device that one variant of CUDA lacks all lack, in all cases. */
+            const struct direct_case *what = &cases[k];
+            const bool lacks = bench->without_cuda != NULL && is_cuda(variant);
+            if (lacks && bench->without_cuda == what) tell_skipped(bench, variant, LR_NO_DEVICE);
+
+            if (!lacks && !is_too_long(bench, &cases[k], variant)) CLI_TRY(measure_case(bench, &cases[k], variant));
         }
     }
     if (bench->report->json)
@@ -483,9 +786,16 @@ static lr_status run_bench(struct direct_bench *bench)
     return bench->path != NULL ? write_file(bench) : LR_OK;
 }
 
-/* The cases that --workload and --case name. */
-static void choose_cases(struct direct_bench *bench, struct cli_args *args)
+static lr_status run_chosen(struct direct_bench *bench, struct cli_args *args)
 {
+    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
+    static const int64_t repeats[2] = {1, DIRECT_MOST_REPEATS};
+    bench->report = args->report;
+    bench->is_paper = args_has(args, "--paper");
+    bench->has_peers = !args_has(args, "--no-fourier");
+    bench->path = args_text(args, "-o");
+    direct_choose_variants(bench, args);
+    /* The cases that --workload and --case name. */
     const int only = args_word(args, "--workload", workload_names, -1);
     bool has_any = false;
     bench->name = args_text(args, "--case");
@@ -499,18 +809,7 @@ static void choose_cases(struct direct_bench *bench, struct cli_args *args)
                       "prints them, such as \"variant 2\"",
                       bench->name);
     }
-}
 
-static lr_status run_chosen(struct direct_bench *bench, struct cli_args *args)
-{
-    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
-    static const int64_t repeats[2] = {1, DIRECT_MOST_REPEATS};
-    bench->report = args->report;
-    bench->is_paper = args_has(args, "--paper");
-    bench->has_peers = !args_has(args, "--no-fourier");
-    bench->path = args_text(args, "-o");
-    direct_choose_variants(bench, args);
-    choose_cases(bench, args);
     bench->device = (int)args_int(args, "--device", 0, at_least_zero);
     bench->threads = (int)args_int(args, "--threads", 0, at_least_one);
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);

@@ -84,33 +84,14 @@ struct direct_bench {
     int num_outcomes;
 };
 
-/* Fills bench->variants with those that --backend, --storage and --variant name. */
-void direct_choose_variants(struct direct_bench *bench, struct cli_args *args);
-
 const char *direct_case_name(const struct direct_case *what);
 
-/* By the device's clock, where it has one. */
+/* The device's clock, where it has one. */
 double direct_seconds(const struct direct_measured *measured);
-
-/* An operator of the case's views, or of `view` alone where it is not negative; `resolution` NULL:
- * the case's. NULL, logged. */
-lr_operator *direct_open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
-                              const lr_resolution *resolution, int view);
-
-/* Fills outcome->peers: convolutions with the case's kernel at the centre, if that varies. */
-lr_status direct_measure_peers(const struct direct_bench *bench, const float *image, struct direct_outcome *outcome);
-
-/* Fills outcome->stages by as many views as there is time for. image: changed. */
-lr_status direct_measure_stages(const struct direct_bench *bench, lr_operator *op, float *image,
-                                struct direct_outcome *outcome);
-
-/* Fills outcome->attributes where the backend knows them. */
-lr_status direct_measure_attributes(lr_operator *op, const float *image, struct direct_outcome *outcome);
 
 /* Tables of Fourier transforms and of the papers, as Markdown and as keys of the open object. */
 void direct_print_peers(const struct direct_bench *bench);
 void direct_json_peers(const struct direct_outcome *outcome, struct json *json);
-void direct_json_attributes(const struct direct_outcome *outcome, struct json *json);
 void direct_print_paper(const struct direct_bench *bench);
 void direct_print_attributes(const struct direct_bench *bench); /* of table II's case */
 void direct_json_paper(const struct direct_bench *bench, struct json *json);

@@ -55,13 +55,13 @@ static double iteration_s(const struct direct_outcome *outcome, bool *is_estimat
                         : outcome->ramla_s;
 }
 
-/* By the device's clock, where there is one. */
+/* The device's clock, where there is one. */
 static double peer_s(const struct fft_timing *timing)
 {
     return timing->device_s > 0 ? timing->device_s : timing->wall_s;
 }
 
-/* Of one volume by the fastest library, without zeros around it; 0: none. */
+/* Time of one volume by the fastest library, without zeros around it; 0: none. */
 static double transform_s(const struct direct_bench *bench, const struct direct_case *what)
 {
     double fastest = 0;
@@ -87,27 +87,7 @@ static void list_stages(const struct direct_stages *stages, double seconds[NUM_S
     }
 }
 
-/* The same with everything left on the device: what is no projection is discrepancy and update. */
-static void list_resident(const struct direct_outcome *outcome, double seconds[NUM_STAGES + 1])
-{
-    const double whole = ITERATIONS * outcome->ramla_s;
-    memset(seconds, 0, (NUM_STAGES + 1) * sizeof(*seconds));
-    seconds[1] = ITERATIONS * VIEWS * direct_seconds(&outcome->batch[0]);
-    seconds[5] = ITERATIONS * VIEWS * direct_seconds(&outcome->batch[1]);
-    const double rest = whole - seconds[1] - seconds[5];
-    seconds[7] = rest > 0 ? rest : 0;
-    seconds[NUM_STAGES] = whole;
-}
-
 /* --- Fourier transforms --- */
-
-static void print_peer(const struct direct_outcome *outcome, const struct fft_result *peer)
-{
-    printf("| %s, %s | %s | %d x %d x %d%s | %.4g | %.4g (%d) | %.2g |\n", outcome->what->workload,
-           direct_case_name(outcome->what), peer->name, peer->size[0], peer->size[1], peer->size[2],
-           peer->is_padded ? ", zeros around" : "", 1e3 * peer_s(&peer->single), 1e3 * peer_s(&peer->batch),
-           peer->volumes, peer->error);
-}
 
 void direct_print_peers(const struct direct_bench *bench)
 {
@@ -124,7 +104,11 @@ void direct_print_peers(const struct direct_bench *bench)
                        "|---|---|---|---|---|---|\n");
             }
             has_heading = true;
-            print_peer(outcome, &outcome->peers[n]);
+            const struct fft_result *peer = &outcome->peers[n];
+            printf("| %s, %s | %s | %d x %d x %d%s | %.4g | %.4g (%d) | %.2g |\n", outcome->what->workload,
+                   direct_case_name(outcome->what), peer->name, peer->size[0], peer->size[1], peer->size[2],
+                   peer->is_padded ? ", zeros around" : "", 1e3 * peer_s(&peer->single), 1e3 * peer_s(&peer->batch),
+                   peer->volumes, peer->error);
         }
     }
 }
@@ -157,22 +141,6 @@ void direct_json_peers(const struct direct_outcome *outcome, struct json *json)
 }
 
 /* --- the papers' tables --- */
-
-static void print_table2(const struct direct_bench *bench)
-{
-    printf("\nTable II of paper 1: one view, 900 ps, 10 to 100 mm, axial 10 mm, 144 x 144 x 48; "
-           "seconds. Ours: one view by itself, and the mean of views in a row.\n\n"
-           "| | forward | back |\n|---|---|---|\n");
-    for (int k = 0; k < 2; k++) printf("| %s | %.2f | %.2f |\n", table2_names[k], table2_s[k][0], table2_s[k][1]);
-    for (int v = 0; v < bench->num_variants; v++) {
-        const struct direct_outcome *outcome = find(bench, v, "large", 0);
-        if (outcome != NULL) {
-            printf("| %s, one view | %.4g | %.4g |\n| %s, of %d views | %.4g | %.4g |\n", bench->variants[v]->name,
-                   direct_seconds(&outcome->single[0]), direct_seconds(&outcome->single[1]), bench->variants[v]->name,
-                   outcome->batch[0].views, direct_seconds(&outcome->batch[0]), direct_seconds(&outcome->batch[1]));
-        }
-    }
-}
 
 static void print_table3_row(const struct direct_bench *bench, int variant)
 {
@@ -234,7 +202,15 @@ static void print_table4(const struct direct_bench *bench)
                 print_stages(bench->variants[v]->name, models[m], how, seconds);
             }
             if (outcome != NULL && outcome->ramla_s > 0) {
-                list_resident(outcome, seconds);
+                /* The same with everything left on the device: what is no projection is discrepancy and update. */
+                const double whole = ITERATIONS * outcome->ramla_s;
+                memset(seconds, 0, (NUM_STAGES + 1) * sizeof(*seconds));
+                seconds[1] = ITERATIONS * VIEWS * direct_seconds(&outcome->batch[0]);
+                seconds[5] = ITERATIONS * VIEWS * direct_seconds(&outcome->batch[1]);
+                const double rest = whole - seconds[1] - seconds[5];
+                seconds[7] = rest > 0 ? rest : 0;
+                seconds[NUM_STAGES] = whole;
+
                 print_stages(bench->variants[v]->name, models[m], ", resident", seconds);
             }
         }
@@ -289,7 +265,20 @@ static void print_caches(const struct direct_bench *bench)
 void direct_print_paper(const struct direct_bench *bench)
 {
     if (bench->chosen[2]) {
-        print_table2(bench);
+        printf("\nTable II of paper 1: one view, 900 ps, 10 to 100 mm, axial 10 mm, 144 x 144 x 48; "
+               "seconds. Ours: one view by itself, and the mean of views in a row.\n\n"
+               "| | forward | back |\n|---|---|---|\n");
+        for (int k = 0; k < 2; k++) printf("| %s | %.2f | %.2f |\n", table2_names[k], table2_s[k][0], table2_s[k][1]);
+        for (int v = 0; v < bench->num_variants; v++) {
+            const struct direct_outcome *outcome = find(bench, v, "large", 0);
+            if (outcome != NULL) {
+                printf("| %s, one view | %.4g | %.4g |\n| %s, of %d views | %.4g | %.4g |\n", bench->variants[v]->name,
+                       direct_seconds(&outcome->single[0]), direct_seconds(&outcome->single[1]),
+                       bench->variants[v]->name, outcome->batch[0].views, direct_seconds(&outcome->batch[0]),
+                       direct_seconds(&outcome->batch[1]));
+            }
+        }
+
         direct_print_attributes(bench);
     }
     if (bench->chosen[0]) {
@@ -334,8 +323,18 @@ static void json_table4(const struct direct_bench *bench, struct json *json)
     }
 }
 
-static void json_table3(const struct direct_bench *bench, struct json *json)
+static void json_pairs(struct json *json, const char *const names[2], const double seconds[2][2])
 {
+    for (int k = 0; k < 2; k++) json_numbers(json, names[k], seconds[k], 2);
+}
+
+void direct_json_paper(const struct direct_bench *bench, struct json *json)
+{
+    json_open(json, "paper", '{');
+    json_open(json, "table2", '{');
+    json_pairs(json, table2_names, table2_s);
+    json_close(json, '}');
+    json_open(json, "table3", '{');
     json_numbers(json, "paper", table3_s, 1 + NUM_MODELS);
     json_open(json, "here", '[');
     for (int v = 0; v < bench->num_variants; v++) {
@@ -352,21 +351,7 @@ static void json_table3(const struct direct_bench *bench, struct json *json)
         json_close(json, '}');
     }
     json_close(json, ']');
-}
 
-static void json_pairs(struct json *json, const char *const names[2], const double seconds[2][2])
-{
-    for (int k = 0; k < 2; k++) json_numbers(json, names[k], seconds[k], 2);
-}
-
-void direct_json_paper(const struct direct_bench *bench, struct json *json)
-{
-    json_open(json, "paper", '{');
-    json_open(json, "table2", '{');
-    json_pairs(json, table2_names, table2_s);
-    json_close(json, '}');
-    json_open(json, "table3", '{');
-    json_table3(bench, json);
     json_close(json, '}');
     json_open(json, "table4", '{');
     json_table4(bench, json);

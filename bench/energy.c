@@ -9,7 +9,7 @@
 
 enum { MOST_COUNTERS = 16, MOST_CARDS = 64, NAME_BYTES = 96, PATH_BYTES = 512 };
 
-/* Of processors: one for each package, in microjoules. */
+/* Counters of processors: one for each package, in microjoules. */
 struct counter {
     char path[PATH_BYTES];
     double last_uj, range_uj; /* it begins anew behind that */
@@ -44,17 +44,6 @@ static bool find(void *library, const char *name, void *function)
     void *const found = dlsym(library, name);
     memcpy(function, &found, sizeof(found));
     return found != NULL;
-}
-
-static bool load(struct nvml *nvml, const char *name)
-{
-    nvml->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    return nvml->library != NULL && find(nvml->library, "nvmlInit_v2", &nvml->init) &&
-           find(nvml->library, "nvmlShutdown", &nvml->shutdown) &&
-           find(nvml->library, "nvmlDeviceGetCount_v2", &nvml->count) &&
-           find(nvml->library, "nvmlDeviceGetHandleByIndex_v2", &nvml->handle) &&
-           find(nvml->library, "nvmlDeviceGetName", &nvml->name) &&
-           find(nvml->library, "nvmlDeviceGetTotalEnergyConsumption", &nvml->energy);
 }
 
 static bool is_named(const struct nvml *nvml, unsigned number, const char *device, void **card)
@@ -93,7 +82,16 @@ static bool read_card(const struct energy_meter *meter, double *mj)
 static bool open_card(struct energy_meter *meter, const struct energy_params *params)
 {
     const char *name = params->library != NULL ? params->library : "libnvidia-ml.so.1";
-    if (!load(&meter->nvml, name) || meter->nvml.init() != 0) return false;
+    meter->nvml.library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+
+    if (!(meter->nvml.library != NULL && find(meter->nvml.library, "nvmlInit_v2", &meter->nvml.init) &&
+          find(meter->nvml.library, "nvmlShutdown", &meter->nvml.shutdown) &&
+          find(meter->nvml.library, "nvmlDeviceGetCount_v2", &meter->nvml.count) &&
+          find(meter->nvml.library, "nvmlDeviceGetHandleByIndex_v2", &meter->nvml.handle) &&
+          find(meter->nvml.library, "nvmlDeviceGetName", &meter->nvml.name) &&
+          find(meter->nvml.library, "nvmlDeviceGetTotalEnergyConsumption", &meter->nvml.energy)) ||
+        meter->nvml.init() != 0)
+        return false;
     if (find_card(meter, params) && read_card(meter, &meter->first_mj)) return true;
     meter->nvml.shutdown();
     return false;
@@ -109,24 +107,20 @@ static bool read_number(const char *path, double *number)
     return is_read;
 }
 
-/* Whether a counter is that of a package, not of all of a board, which packages are part of. */
-static bool is_package(const char *folder, int number)
-{
-    char path[PATH_BYTES], name[NAME_BYTES] = "";
-    snprintf(path, sizeof(path), "%s/intel-rapl:%d/name", folder, number);
-    FILE *file = fopen(path, "r");
-    const bool is_named = file != NULL && fgets(name, sizeof(name), file) != NULL;
-    if (file != NULL) fclose(file);
-    return is_named && strncmp(name, "package", 7) == 0;
-}
-
 static bool open_counters(struct energy_meter *meter, const struct energy_params *params)
 {
     const char *folder = params->folder != NULL ? params->folder : "/sys/class/powercap";
     for (int k = 0; k < MOST_COUNTERS; k++) {
         struct counter *counter = &meter->counters[meter->num_counters];
         char range[PATH_BYTES];
-        if (!is_package(folder, k)) continue;
+        /* Counters of packages, not of the whole board that they are part of. */
+        char path[PATH_BYTES], name[NAME_BYTES] = "";
+        snprintf(path, sizeof(path), "%s/intel-rapl:%d/name", folder, k);
+        FILE *file = fopen(path, "r");
+        const bool is_named = file != NULL && fgets(name, sizeof(name), file) != NULL;
+        if (file != NULL) fclose(file);
+
+        if (!(is_named && strncmp(name, "package", 7) == 0)) continue;
         snprintf(counter->path, sizeof(counter->path), "%s/intel-rapl:%d/energy_uj", folder, k);
         snprintf(range, sizeof(range), "%s/intel-rapl:%d/max_energy_range_uj", folder, k);
         if (!read_number(counter->path, &counter->last_uj) || !read_number(range, &counter->range_uj)) return false;

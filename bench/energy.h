@@ -25,7 +25,7 @@ struct energy_meter *energy_open(const struct energy_params *params);
 void energy_close(struct energy_meter *meter);
 
 /* Joules since the meter was opened. Processors' counters come round; readings are less than a minute apart.
- * false: it can no longer be told. */
+ * false: it is no longer known. */
 bool energy_read(struct energy_meter *meter, double *joules);
 
 /* "NVML" or "RAPL". */

@@ -1,20 +1,511 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench listmode: iterations over random lines in the cases of the family's paper, beside its figures. */
+ * bench listmode: iterations over random lines in the cases of the family's paper, beside its figures.
+ *
+ * Tables I to V of the paper: milliseconds for forward and back projection and the update; its figures 3, 5
+ * and 6; more lines than it has, and the image of a public data set. */
 #include "listmode.h"
-
 #include "cli/direct.h"
 #include "cli/verbs.h"
+#include "energy.h"
 
 #include <limits.h>
+#include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <threads.h>
+#include <unistd.h>
+
+const char *const listmode_tables[LISTMODE_NUM_TABLES + 1] = {"first",    "lines",  "widths",     "voxels",
+                                                              "both",     "linear", "ladder",     "public",
+                                                              "fastmath", "blocks", "collisions", NULL};
+
+#define WHOLE_BODY                                                                                                     \
+    {                                                                                                                  \
+        75, 75, 26                                                                                                     \
+    }
+#define CUBE(n)                                                                                                        \
+    {                                                                                                                  \
+        n, n, n                                                                                                        \
+    }
+
+const struct listmode_case listmode_cases[] = {
+    {"first", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}},
+    /* table I, blocks of 1024 threads, 15 of them */
+    {"lines", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}},
+    {"lines", WHOLE_BODY, 3, 2, .paper_ms = {190, 122}},
+    {"lines", WHOLE_BODY, 3, 5, .paper_ms = {475, 301}},
+    {"lines", WHOLE_BODY, 3, 10, .paper_ms = {949, 600}},
+    /* table V */
+    {"widths", WHOLE_BODY, 1, 1, .paper_ms = {44, 24}},
+    {"widths", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}},
+    {"widths", WHOLE_BODY, 5, 1, .paper_ms = {215, 128}},
+    {"widths", WHOLE_BODY, 7, 1, .paper_ms = {382, 226}},
+    {"widths", WHOLE_BODY, 9, 1, .paper_ms = {614, 360}},
+    {"widths", WHOLE_BODY, 11, 1, .paper_ms = {906, 529}},
+    {"widths", WHOLE_BODY, 13, 1, .paper_ms = {1256, 731}},
+    {"widths", WHOLE_BODY, 15, 1, .paper_ms = {1668, 968}},
+    /* table IV */
+    {"voxels", CUBE(32), 3, 1, .paper_ms = {53, 29}},
+    {"voxels", CUBE(48), 3, 1, .paper_ms = {73, 42}},
+    {"voxels", CUBE(64), 3, 1, .paper_ms = {95, 57}},
+    {"voxels", CUBE(128), 3, 1, .paper_ms = {367, 232}},
+    {"voxels", CUBE(256), 3, 1, .paper_ms = {2119, 1387}},
+    /* table III */
+    {"both", CUBE(32), 1, 1, .paper_ms = {21, 11}},
+    {"both", CUBE(48), 2, 1, .paper_ms = {30, 17}},
+    {"both", CUBE(64), 3, 1, .paper_ms = {95, 57}},
+    {"both", CUBE(128), 6, 1, .paper_ms = {828, 509}},
+    {"both", CUBE(192), 9, 1, .paper_ms = {5962, 3595}},
+    {"both", CUBE(256), 12, 1, .paper_ms = {18994, 11317}},
+    /* T = a N + b beyond the paper's lines */
+    {"linear", WHOLE_BODY, 3, 1, .paper_ms = {0}},
+    {"linear", WHOLE_BODY, 3, 10, .paper_ms = {0}},
+    {"linear", WHOLE_BODY, 3, 100, .paper_ms = {0}},
+    /* figure 5: each step with those before it */
+    {"ladder", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}, .has_ladder = true},
+    /* the public NEMA data set's image, subsets and iterations (Zenodo 8404015) */
+    {"public", {215, 215, 71}, 3, 10, .preset = "ge-discovery-mi", .voxel_mm = 2.78, .subsets = 34, .iterations = 2},
+    /* table II: with time of flight, the step before fast math and the last one */
+    {"fastmath", WHOLE_BODY, 3, 1, .paper_ms = {0, 61}, .has_fastmath = true},
+    {"fastmath", WHOLE_BODY, 5, 1, .paper_ms = {0, 128}, .has_fastmath = true},
+    {"fastmath", WHOLE_BODY, 7, 1, .paper_ms = {0, 226}, .has_fastmath = true},
+    /* figure 6 */
+    {"blocks", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}, .has_blocks = true},
+    /* figure 3 */
+    {"collisions", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}, .has_collisions = true},
+    {0},
+};
+
+/* --- lines --- */
+
+static const double across_mm = 576;
+
+/* Crystals of 6 mm, 28 modules of 16 of them around, 100 of them along the axis. */
+static lr_scanner *make_ring(double tof_ps, const lr_log *log)
+{
+    static const int around[1] = {16}, along[1] = {100};
+    const lr_ring ring = {
+        .radius_mm = 450,
+        .modules = 28,
+        .block_crystals = {around, along},
+        .pitch_mm = {6, 6},
+        .face_mm = {6, 6},
+        .depth_mm = 20,
+    };
+    return lr_scanner_create_ring(&(lr_scanner_params){.name = "ring for random lines",
+                                                       .coincidence = {.min_module_difference = 5},
+                                                       .tof_resolution_ps = tof_ps,
+                                                       .log = log},
+                                  &ring);
+}
+
+/* A grid of 576 mm across, as the Gemini TF's field of view, where the case has no voxels; cubes are as long. */
+static lr_grid listmode_grid(const struct listmode_case *what)
+{
+    lr_grid grid = {0};
+    for (int k = 0; k < 3; k++) {
+        grid.size[k] = what->size[k];
+        grid.voxel_mm[k] = what->voxel_mm > 0 ? what->voxel_mm : across_mm / what->size[0];
+        grid.origin_mm[k] = -0.5 * grid.voxel_mm[k] * (what->size[k] - 1);
+    }
+    return grid;
+}
+
+/* --- events --- */
+
+/* A line is begin + t (end - begin), 0 <= t <= 1. */
+struct chord {
+    double begin_mm[3], end_mm[3];
+    double from, to; /* t within the image's box; from >= to: it is not met */
+};
+
+static double length_mm(const struct chord *chord)
+{
+    double square = 0;
+    for (int k = 0; k < 3; k++) {
+        const double way_mm = chord->end_mm[k] - chord->begin_mm[k];
+        square += way_mm * way_mm;
+    }
+    return sqrt(square);
+}
+
+/* false: that LOR does not count, or misses the image. */
+static bool draw_event(const struct listmode_bench *bench, const lr_grid *grid, int64_t draw, lr_event *event)
+{
+    const int64_t number = (int64_t)(common_random(bench->seed, 2 * draw) * (double)bench->lors->count);
+    struct chord chord;
+    *event = (lr_event){.weight = 1};
+    lr_lors_crystals(bench->lors, number, event->crystals);
+    lr_scanner_hit_centre(bench->scanner, event->crystals[0], chord.begin_mm);
+    lr_scanner_hit_centre(bench->scanner, event->crystals[1], chord.end_mm);
+    chord.from = 0;
+    chord.to = 1;
+    for (int k = 0; k < 3; k++) {
+        const double half_mm = 0.5 * grid->voxel_mm[k] * grid->size[k];
+        const double way_mm = chord.end_mm[k] - chord.begin_mm[k];
+        const double one = (-half_mm - chord.begin_mm[k]) / way_mm;
+        const double other = (half_mm - chord.begin_mm[k]) / way_mm;
+        if (way_mm != 0) {
+            chord.from = fmax(chord.from, fmin(one, other));
+            chord.to = fmin(chord.to, fmax(one, other));
+        } else if (fabs(chord.begin_mm[k]) > half_mm) {
+            chord.to = chord.from;
+        }
+    }
+
+    const double t = chord.from + common_random(bench->seed, 2 * draw + 1) * (chord.to - chord.from);
+    event->tof_mm = (float)((t - 0.5) * length_mm(&chord));
+    return chord.from < chord.to && lr_lors_in_coincidence(bench->lors, number);
+}
+
+/* Lines are drawn in parts, each from numbers of its own, so that threads change nothing. */
+enum { PART_LINES = 1 << 20, MOST_THREADS = 64 };
+#define PART_DRAWS (INT64_C(1) << 32)
+
+struct drawing {
+    const struct listmode_bench *bench;
+    const lr_grid *grid;
+    lr_event *events;
+    int64_t count;
+    atomic_llong next; /* part */
+};
+
+static int draw_parts(void *user)
+{
+    struct drawing *drawing = user;
+    for (int64_t part = atomic_fetch_add(&drawing->next, 1); part * PART_LINES < drawing->count;
+         part = atomic_fetch_add(&drawing->next, 1)) {
+        const int64_t begin = part * PART_LINES, left = drawing->count - begin;
+        const int64_t end = begin + (left < PART_LINES ? left : PART_LINES);
+        int64_t at = begin;
+        for (int64_t draw = part * PART_DRAWS; at < end; draw++)
+            at += draw_event(drawing->bench, drawing->grid, draw, &drawing->events[at]);
+    }
+
+    return 0;
+}
+
+/* --- measuring --- */
+
+/* Time of runs before those that are timed, at most, and as a share of what there is for a figure: a card that
+ * has waited for the host's preparations takes some 0.1 s to reach its clock, and was seen five times as
+ * slow before. */
+static const double warm_s = 0.5, warm_share = 0.25;
+
+/* Time of the runs between two readings of the clock, about. */
+static const double row_s = 0.1;
+
+enum {
+    COUNTED_LINES = 1000,     /* whose voxels are counted, at most, */
+    COUNTED_LEAST = 30,       /* and at least: each of them is looked at for each 1,024 voxels */
+    COUNTED_VOXELS = 1 << 20, /* in an image of so many; fewer lines in a larger one */
+    COUNTED_EXACT_LINES = 50, /* of exact elements, which take longer */
+    MOST_IN_A_ROW = 32,       /* runs that one look at the clock is of */
+    ENERGY_SECONDS = 2        /* of iterations between two looks at a counter of energy, at least */
+};
+
+/* --- the operator --- */
+
+int listmode_subsets(const struct listmode_bench *bench, const struct listmode_case *what)
+{
+    const int own = what->subsets > 0 ? what->subsets : 1;
+    return bench->subsets > 0 ? bench->subsets : own;
+}
+
+static lr_operator *make_operator(const struct listmode_bench *bench, const struct listmode_way *way,
+                                  const lr_event *events, int64_t count)
+{
+    const lr_grid grid = listmode_grid(way->what);
+    const lr_events_info info = {.has_tof = true, .tof_resolution_ps = way->what->preset != NULL ? 0 : bench->tof_ps};
+    return lr_listmode_create(&(lr_listmode_params){
+        .lors = bench->lors,
+        .grid = &grid,
+        .events = events,
+        .count = count,
+        .info = way->has_tof ? &info : NULL,
+        .kernel = way->kernel,
+        .tube = {.width_mm = way->what->width * grid.voxel_mm[0], .fwhm_mm = 0.5 * way->what->width * grid.voxel_mm[0]},
+        .backend = way->backend,
+        .threads = bench->threads,
+        .device = bench->device,
+        .variant = way->variant,
+        .num_ranges = listmode_subsets(bench, way->what),
+        .max_memory_bytes = bench->max_memory_bytes,
+        .log = &bench->report->log,
+        .progress = &bench->report->progress});
+}
+
+lr_operator *listmode_make_native(const struct listmode_bench *bench, const struct listmode_way *way,
+                                  const lr_event *events, int64_t count)
+{
+    struct listmode_way native = *way;
+    native.backend = "native";
+    native.variant = LR_LISTMODE_FASTEST;
+    return make_operator(bench, &native, events, count);
+}
+
+/* --- voxels a line --- */
+
+static lr_status add_elements(void *user, const lr_row *row)
+{
+    double *elements = user;
+    *elements += (double)row->count;
+    return LR_OK;
+}
+
+/* --- the clock --- */
+
+struct running {
+    lr_operator *op;
+    int subsets;
+    lr_vector image, correction, sensitivity; /* of voxels */
+    lr_vector ones, values;                   /* of events */
+};
+
+typedef lr_status work_fn(struct running *running);
+
+static lr_status project(struct running *running)
+{
+    return lr_operator_forward(running->op, NULL, &running->image, &running->values);
+}
+
+static lr_status back_project(struct running *running)
+{
+    return lr_operator_back(running->op, NULL, &running->ones, &running->correction);
+}
+
+/* An update as lr_recon does it, with the sensitivity of these events alone. */
+static lr_status take_subset(struct running *running, int32_t subset)
+{
+    const lr_lors *layout = lr_operator_get_info(running->op)->lors;
+    const int64_t begin = layout->offsets[subset], count = layout->offsets[subset + 1] - begin;
+    const lr_selection one = {.pairs = &subset, .num_pairs = 1};
+    const lr_selection *part = running->subsets > 1 ? &one : NULL;
+    const lr_vector ones = lr_vector_part(&running->ones, begin, count);
+    lr_vector values = lr_vector_part(&running->values, begin, count);
+    CLI_TRY(lr_operator_forward(running->op, part, &running->image, &values));
+    CLI_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){.measured = &ones, .values = &values}, NULL));
+    CLI_TRY(lr_operator_back(running->op, part, &values, &running->correction));
+    return lr_vector_update_em(&(lr_em_update){.x = &running->image,
+                                               .correction = &running->correction,
+                                               .sensitivity = &running->sensitivity,
+                                               .next = &running->image});
+}
+
+static lr_status iterate(struct running *running)
+{
+    for (int32_t subset = 0; subset < running->subsets; subset++) CLI_TRY(take_subset(running, subset));
+    return LR_OK;
+}
+
+/* Waits for the device: what is read has been computed. */
+static lr_status finish(struct running *running)
+{
+    lr_vector_sums sums;
+    CLI_TRY(lr_vector_add_up(&running->image, NULL, &sums));
+    return lr_vector_add_up(&running->values, NULL, &sums);
+}
+
+static lr_status time_once(struct running *running, work_fn *work, int times, struct listmode_seconds *seconds)
+{
+    CLI_TRY(finish(running));
+    const double start = report_seconds();
+    for (int k = 0; k < times; k++) CLI_TRY(work(running));
+    seconds->device = work == iterate ? 0 : lr_operator_device_seconds(running->op);
+    if (work == iterate) {
+        lr_vector_sums sums;
+        CLI_TRY(lr_vector_add_up(&running->image, NULL, &sums));
+    }
+    seconds->wall = (report_seconds() - start) / times;
+    return LR_OK;
+}
+
+double listmode_best(const struct listmode_seconds *seconds)
+{
+    return seconds->device > 0 ? seconds->device : seconds->wall;
+}
+
+static int compare_seconds(const void *a, const void *b)
+{
+    const double l = listmode_best(a), r = listmode_best(b);
+    return (l > r) - (l < r);
+}
+
+/* Runs until the device is as fast as it gets; last: of the last run. */
+static lr_status warm_up(const struct listmode_bench *bench, struct running *running, work_fn *work,
+                         struct listmode_seconds *last)
+{
+    const double start = report_seconds(), enough_s = fmin(warm_s, warm_share * bench->seconds);
+    while (report_seconds() - start + last->wall < enough_s) CLI_TRY(time_once(running, work, 1, last));
+    return LR_OK;
+}
+
+/* The median of as many looks at the clock as there is time for, after one run that counts only where it
+ * took all; the device's clock tells the last run of each. */
+static lr_status time_work(const struct listmode_bench *bench, struct running *running, work_fn *work,
+                           struct listmode_seconds *median)
+{
+    struct listmode_seconds all[LISTMODE_MOST_REPEATS];
+    int runs = 0;
+    CLI_TRY(time_once(running, work, 1, median)); /* programs are built */
+    CLI_TRY(warm_up(bench, running, work, median));
+    const double each_s = median->wall > 0 ? median->wall : 1e-9, limit_s = bench->seconds;
+    /* Runs of one look at the clock: several short ones, so that the device waits for no command of the host. */
+    const double fit = fmin(bench->seconds / bench->repeat, row_s) / each_s;
+    const int times = fit < 1 ? 1 : fit < MOST_IN_A_ROW ? (int)fit : MOST_IN_A_ROW;
+
+    const double start = report_seconds();
+    while (runs < bench->repeat && report_seconds() - start < limit_s - each_s)
+        CLI_TRY(time_once(running, work, times, &all[runs++]));
+    if (runs > 0) {
+        qsort(all, (size_t)runs, sizeof(all[0]), compare_seconds);
+        *median = all[runs / 2];
+    }
+    return LR_OK;
+}
+
+/* --- energy --- */
+
+static lr_status read_energy(struct running *running, struct energy_meter *meter, struct listmode_outcome *outcome)
+{
+    const double times = fmax(1.0, ceil(ENERGY_SECONDS / fmax(outcome->iteration.wall, 1e-6)));
+    double before, after;
+    CLI_TRY(finish(running));
+    const bool is_told = energy_read(meter, &before);
+    for (double k = 0; is_told && k < times; k++) CLI_TRY(iterate(running));
+    CLI_TRY(finish(running));
+    if (is_told && energy_read(meter, &after) && after > before) {
+        outcome->joules = (after - before) / times;
+        snprintf(outcome->energy_source, sizeof(outcome->energy_source), "%s", energy_source(meter));
+    }
+    return LR_OK;
+}
+
+/* --- one line of a table --- */
+
+/* The image of one iteration. */
+static lr_status keep_image(const struct listmode_bench *bench, struct running *running,
+                            struct listmode_outcome *outcome)
+{
+    const int64_t count = running->image.count;
+    outcome->image = malloc((size_t)count * sizeof(*outcome->image));
+    if (outcome->image == NULL) return report_error(bench->report, LR_FAILED, "no memory for an image");
+    lr_vector host = lr_vector_of_floats(outcome->image, count);
+    CLI_TRY(iterate(running));
+    return lr_vector_copy(&running->image, &host);
+}
+
+static lr_status measure_all(const struct listmode_bench *bench, struct running *running,
+                             struct listmode_outcome *outcome)
+{
+    const lr_operator_info *info = lr_operator_get_info(running->op);
+    lr_vector *const vectors[] = {&running->image, &running->correction, &running->sensitivity, &running->ones,
+                                  &running->values};
+    for (int k = 0; k < 5; k++) {
+        const lr_vector_params params = {.place = lr_operator_place(running->op),
+                                         .count = k < 3 ? info->num_voxels : info->num_lors,
+                                         .log = &bench->report->log};
+        CLI_TRY(lr_vector_create(&params, vectors[k]));
+    }
+    CLI_TRY(lr_vector_fill(&running->image, 1));
+    CLI_TRY(lr_vector_fill(&running->ones, 1));
+    CLI_TRY(back_project(running));
+    CLI_TRY(lr_vector_copy(&running->correction, &running->sensitivity));
+
+    CLI_TRY(outcome->way.what->has_fastmath ? keep_image(bench, running, outcome) : LR_OK);
+    CLI_TRY(time_work(bench, running, project, &outcome->forward));
+    CLI_TRY(time_work(bench, running, back_project, &outcome->back));
+    CLI_TRY(time_work(bench, running, iterate, &outcome->iteration));
+    /* Energy of whole cards or processors: other work that they do meanwhile counts, too. */
+    struct energy_meter *meter = energy_open(&(struct energy_params){
+        .is_gpu = lr_operator_get_info(running->op)->is_gpu, .device = outcome->device, .number = bench->device});
+    const lr_status status = meter != NULL ? read_energy(running, meter, outcome) : LR_OK;
+    energy_close(meter);
+    return status;
+}
+
+/* Holds the place of vectors, as a reconstruction does. */
+static lr_status measure_held(const struct listmode_bench *bench, struct running *running,
+                              struct listmode_outcome *outcome)
+{
+    lr_place *place = lr_operator_place(running->op);
+    CLI_TRY(lr_place_hold(place));
+    const lr_status status = measure_all(bench, running, outcome);
+    lr_place_release(place);
+    return status;
+}
+
+static lr_status measure_events(const struct listmode_bench *bench, const lr_event *events,
+                                struct listmode_outcome *outcome)
+{
+    const double start = report_seconds();
+    struct running running = {.op = make_operator(bench, &outcome->way, events, outcome->lines),
+                              .subsets = listmode_subsets(bench, outcome->way.what)};
+    if (running.op == NULL) return report_reason(bench->report);
+    const lr_operator_info *info = lr_operator_get_info(running.op);
+    outcome->prepare_s = report_seconds() - start;
+    outcome->partition_s = lr_listmode_get_info(running.op)->partition_seconds;
+    outcome->sort_s = lr_listmode_get_info(running.op)->sort_seconds;
+    snprintf(outcome->backend, sizeof(outcome->backend), "%s", info->backend);
+    snprintf(outcome->device, sizeof(outcome->device), "%s", info->device);
+    const lr_status status = measure_held(bench, &running, outcome);
+    lr_vector_destroy(&running.image);
+    lr_vector_destroy(&running.correction);
+    lr_vector_destroy(&running.sensitivity);
+    lr_vector_destroy(&running.ones);
+    lr_vector_destroy(&running.values);
+    lr_operator_destroy(running.op);
+    CLI_TRY(status);
+    CLI_TRY(outcome->way.what->has_collisions ? listmode_count_collisions(bench, events, outcome) : LR_OK);
+    /* Rows of the first lines by backend native. */
+    const lr_grid grid = listmode_grid(outcome->way.what);
+    const int64_t fit = (int64_t)COUNTED_LINES * COUNTED_VOXELS / ((int64_t)grid.size[0] * grid.size[1] * grid.size[2]);
+    const int64_t usual = outcome->way.kernel == LR_LISTMODE_EXACT ? COUNTED_EXACT_LINES : COUNTED_LINES;
+    const int64_t most = fit > usual ? usual : fit < COUNTED_LEAST ? COUNTED_LEAST : fit;
+    const int64_t count = outcome->lines < most ? outcome->lines : most;
+    double elements = 0;
+    lr_operator *op = listmode_make_native(bench, &outcome->way, events, count);
+    const lr_row_sink sink = {.take = add_elements, .user = &elements};
+    const lr_status counted = op != NULL ? lr_operator_lor_rows(op, NULL, &sink) : report_reason(bench->report);
+    lr_operator_destroy(op);
+    outcome->visits = elements / (double)count;
+    return counted;
+}
+
+/* Fills `outcome` for outcome->way. errors: LR_NO_DEVICE, LR_USAGE where the backend is not there or
+ * lacks the kernel; LR_CANCELLED. */
+static lr_status listmode_measure(const struct listmode_bench *bench, struct listmode_outcome *outcome)
+{
+    const lr_grid grid = listmode_grid(outcome->way.what);
+    outcome->lines = bench->all_lines > 0 ? bench->all_lines : bench->lines * outcome->way.what->millions;
+    lr_event *events = malloc((size_t)outcome->lines * sizeof(*events));
+    if (events == NULL)
+        return report_error(bench->report, LR_FAILED, "no memory for %lld events", (long long)outcome->lines);
+    /* LORs are uniform among those in coincidence that cross the image, times of flight along what lies in it. */
+    struct drawing drawing = {.bench = bench, .grid = &grid, .events = events, .count = outcome->lines};
+    const long processors = bench->threads > 0 ? bench->threads : sysconf(_SC_NPROCESSORS_ONLN);
+    thrd_t threads[MOST_THREADS];
+    int started = 0;
+    while (started + 1 < processors && started < MOST_THREADS && (started + 1) * (int64_t)PART_LINES < outcome->lines &&
+           thrd_create(&threads[started], draw_parts, &drawing) == thrd_success)
+        started++;
+    (void)draw_parts(&drawing);
+    for (int k = 0; k < started; k++) thrd_join(threads[k], NULL);
+
+    const lr_status status = measure_events(bench, events, outcome);
+    free(events);
+    return status;
+}
+
+/* --- the command line --- */
 
 const char *const listmode_kernels[LISTMODE_NUM_KERNELS + 1] = {"tube", "line", "exact", NULL};
 const char *const listmode_backends[LISTMODE_NUM_BACKENDS + 1] = {"cpu", "native", "compute", "cuda", NULL};
 
-/* That of a case, where it is not the one at hand. */
+/* The scanner of a case, unless it is the current one. */
 static lr_status open_scanner(struct listmode_bench *bench, const struct listmode_case *what)
 {
     if (bench->lors != NULL && bench->preset == what->preset) return LR_OK;
@@ -22,7 +513,9 @@ static lr_status open_scanner(struct listmode_bench *bench, const struct listmod
     lr_scanner_destroy(bench->scanner);
     bench->lors = NULL;
     bench->preset = what->preset;
-    bench->scanner = listmode_scanner(what->preset, bench->tof_ps, &bench->report->log);
+    /* A ring as long as the largest image, so that lines come from all directions; or a preset. NULL, logged. */
+    bench->scanner = what->preset != NULL ? lr_scanner_read(what->preset, &bench->report->log)
+                                          : make_ring(bench->tof_ps, &bench->report->log);
     if (bench->scanner == NULL) return report_reason(bench->report);
     bench->lors = lr_lors_create(bench->scanner, &bench->report->log);
     return bench->lors != NULL ? LR_OK : report_reason(bench->report);
@@ -117,29 +610,10 @@ static bool has_kernel(const struct listmode_bench *bench, int kernel, const str
     return bench->kernels[kernel] && is_usual && (kernel == LR_LISTMODE_TUBE || !is_tube_alone);
 }
 
-/* The paper tells what fast math does with time of flight. */
-static bool has_time(const struct listmode_bench *bench, bool has_tof, const struct listmode_case *what)
-{
-    return has_tof ? bench->with_tof : bench->without_tof && !what->has_fastmath;
-}
-
-/* Of cuda alone. */
+/* Backend cuda alone. */
 static bool is_of_cuda(const struct listmode_case *what)
 {
     return what->has_ladder || what->has_fastmath || what->has_blocks;
-}
-
-/* With and without time of flight, by every kernel. */
-static lr_status measure_kernels(struct listmode_bench *bench, struct listmode_way *way)
-{
-    for (int kernel = 0; kernel < LISTMODE_NUM_KERNELS; kernel++) {
-        for (int has_tof = 0; has_tof < 2 && has_kernel(bench, kernel, way->what); has_tof++) {
-            way->kernel = (lr_listmode_kernel)kernel;
-            way->has_tof = has_tof != 0;
-            if (has_time(bench, way->has_tof, way->what)) CLI_TRY(measure_variants(bench, way));
-        }
-    }
-    return LR_OK;
 }
 
 static bool is_chosen(const struct listmode_bench *bench, const struct listmode_case *what)
@@ -147,20 +621,6 @@ static bool is_chosen(const struct listmode_bench *bench, const struct listmode_
     for (int k = 0; k < LISTMODE_NUM_TABLES; k++)
         if (bench->tables[k] && strcmp(listmode_tables[k], what->table) == 0) return true;
     return false;
-}
-
-static lr_status measure_cases(struct listmode_bench *bench)
-{
-    for (const struct listmode_case *what = listmode_cases; what->table != NULL; what++) {
-        struct listmode_way way = {.what = what, .backend = bench->backend};
-        for (int k = 0; is_chosen(bench, what) && k < (bench->is_all && !is_of_cuda(what) ? LISTMODE_NUM_BACKENDS : 1);
-             k++) {
-            way.backend = bench->is_all ? listmode_backends[k] : bench->backend;
-            way.backend = is_of_cuda(what) ? "cuda" : way.backend;
-            CLI_TRY(measure_kernels(bench, &way));
-        }
-    }
-    return LR_OK;
 }
 
 /* --- what is said --- */
@@ -179,18 +639,6 @@ static lr_status write_file(const struct listmode_bench *bench)
     common_text_begin(&text);
     if (text.stream != NULL) write_json(bench, text.stream);
     return common_text_write(&text, bench->report, bench->path);
-}
-
-static lr_status say_all(const struct listmode_bench *bench)
-{
-    if (bench->report->json) {
-        write_json(bench, stdout);
-    } else {
-        listmode_print_fits(bench);
-        listmode_print_paper(bench);
-        listmode_print_peers(bench);
-    }
-    return bench->path != NULL ? write_file(bench) : LR_OK;
 }
 
 /* --- the verb --- */
@@ -216,8 +664,11 @@ static void choose(struct listmode_bench *bench, struct cli_args *args)
         args_complain(args, "--only-tof and --without-tof contradict each other");
 }
 
-static void read_numbers(struct listmode_bench *bench, struct cli_args *args)
+static lr_status run_chosen(struct listmode_bench *bench, struct cli_args *args)
 {
+    bench->report = args->report;
+    bench->path = args_text(args, "-o");
+    choose(bench, args);
     static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
     static const int64_t repeats[2] = {1, LISTMODE_MOST_REPEATS};
     bench->lines = args_int(args, "--events", 1000000, at_least_one);
@@ -230,17 +681,35 @@ static void read_numbers(struct listmode_bench *bench, struct cli_args *args)
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);
     bench->seconds = args_number(args, "--seconds", 10, true);
     bench->seed = 1;
-}
 
-static lr_status run_chosen(struct listmode_bench *bench, struct cli_args *args)
-{
-    bench->report = args->report;
-    bench->path = args_text(args, "-o");
-    choose(bench, args);
-    read_numbers(bench, args);
     CLI_TRY(args->status);
-    CLI_TRY(measure_cases(bench));
-    return say_all(bench);
+    for (const struct listmode_case *what = listmode_cases; what->table != NULL; what++) {
+        struct listmode_way way = {.what = what, .backend = bench->backend};
+        for (int k = 0; is_chosen(bench, what) && k < (bench->is_all && !is_of_cuda(what) ? LISTMODE_NUM_BACKENDS : 1);
+             k++) {
+            way.backend = bench->is_all ? listmode_backends[k] : bench->backend;
+            way.backend = is_of_cuda(what) ? "cuda" : way.backend;
+            /* Measures with and without time of flight, by every kernel. */
+            for (int kernel = 0; kernel < LISTMODE_NUM_KERNELS; kernel++) {
+                for (int has_tof = 0; has_tof < 2 && has_kernel(bench, kernel, way.what); has_tof++) {
+                    way.kernel = (lr_listmode_kernel)kernel;
+                    way.has_tof = has_tof != 0;
+                    /* The paper tells what fast math does with time of flight. */
+                    if (way.has_tof ? bench->with_tof : bench->without_tof && !way.what->has_fastmath)
+                        CLI_TRY(measure_variants(bench, &way));
+                }
+            }
+        }
+    }
+
+    if (bench->report->json) {
+        write_json(bench, stdout);
+    } else {
+        listmode_print_fits(bench);
+        listmode_print_paper(bench);
+        listmode_print_peers(bench);
+    }
+    return bench->path != NULL ? write_file(bench) : LR_OK;
 }
 
 static lr_status run(struct cli_args *args)

@@ -45,7 +45,7 @@ extern const char *const listmode_kernels[LISTMODE_NUM_KERNELS + 1];
 extern const char *const listmode_backends[LISTMODE_NUM_BACKENDS + 1];
 extern const struct listmode_case listmode_cases[]; /* the last one has no table */
 
-/* What the figures of one line are of. */
+/* Settings of one line of figures. */
 struct listmode_way {
     const struct listmode_case *what;
     lr_listmode_kernel kernel;
@@ -55,7 +55,7 @@ struct listmode_way {
     int threads, blocks; /* of a block of cuda, and for each multiprocessor; 0 = the backend's own */
 };
 
-/* By the wall clock, and by the device's own (0 = it has none). */
+/* Wall clock, and the device's own (0 = it has none). */
 struct listmode_seconds {
     double wall, device;
 };
@@ -68,7 +68,7 @@ struct listmode_outcome {
     double partition_s, sort_s;
     struct listmode_seconds forward, back, iteration; /* iteration: both, ratio and update */
     double visits;                                    /* voxels a line */
-    double joules;                                    /* of an iteration; 0 = not told */
+    double joules;                                    /* of an iteration; 0 = not known */
     char energy_source[8];
     struct listmode_collisions {
         double share; /* of writes to a voxel that another line of 32 has written */
@@ -94,7 +94,7 @@ struct listmode_bench {
     int device, threads, repeat;
     double seconds;
     uint64_t seed;
-    const char *preset; /* of the scanner at hand; NULL = the ring */
+    const char *preset; /* of the current scanner; NULL = the ring */
     lr_scanner *scanner;
     lr_lors *lors;
     struct listmode_outcome outcomes[LISTMODE_MOST_OUTCOMES];
@@ -103,37 +103,20 @@ struct listmode_bench {
 
 /* --- lines --- */
 
-/* A ring as long as the largest image, so that lines come from all directions; or a preset. NULL, logged. */
-lr_scanner *listmode_scanner(const char *preset, double tof_ps, const lr_log *log);
-
-/* Of 576 mm across, as the Gemini TF's field of view, where the case has no voxels; cubes are as long. */
-lr_grid listmode_grid(const struct listmode_case *what);
-
-/* Fills events[count]: LORs drawn alike among those in coincidence that meet the image, times of flight
- * alike along what lies in it. */
-void listmode_draw(const struct listmode_bench *bench, const lr_grid *grid, lr_event *events, int64_t count);
-
 /* --- figures --- */
 
-/* Fills `outcome` for outcome->way. errors: LR_NO_DEVICE, LR_USAGE where the backend is not there or
- * lacks the kernel; LR_CANCELLED. */
-lr_status listmode_measure(const struct listmode_bench *bench, struct listmode_outcome *outcome);
-
-/* Of the outcome's way, in the order in which lines are drawn: backend native has their rows. */
+/* Events of the outcome's way, in the order in which lines are drawn: backend native has their rows. */
 lr_status listmode_count_collisions(const struct listmode_bench *bench, const lr_event *events,
                                     struct listmode_outcome *outcome);
-
-/* Root mean square of the difference over the range of the first one's values. */
-double listmode_deviation(const float *image, const float *other, int64_t count);
 
 /* An operator of backend native, of the first `count` events. NULL, logged. */
 lr_operator *listmode_make_native(const struct listmode_bench *bench, const struct listmode_way *way,
                                   const lr_event *events, int64_t count);
 
-/* Of an iteration. */
+/* Times of an iteration. */
 int listmode_subsets(const struct listmode_bench *bench, const struct listmode_case *what);
 
-/* Seconds by which rates are told. */
+/* Seconds that rates are computed from. */
 double listmode_best(const struct listmode_seconds *seconds);
 
 void listmode_print_heading(const struct listmode_bench *bench);
@@ -146,11 +129,7 @@ void listmode_print_paper(const struct listmode_bench *bench);
 
 /* Other projectors beside the outcomes of their lines and image. */
 void listmode_print_peers(const struct listmode_bench *bench);
-void listmode_json_peers(const struct listmode_bench *bench, struct json *json);
 
-/* What the voxels that were visited are of what a device reaches: fills at most 3, and returns how many; 0
- * where that is not known. */
-int listmode_ceilings(const struct listmode_outcome *outcome, struct bench_ceiling ceilings[3]);
 void listmode_json(const struct listmode_bench *bench, struct json *json);
 
 #endif

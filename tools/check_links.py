@@ -20,9 +20,6 @@ DISPATCHERS = {
     "io/files/file_kind.c",           # what files begin with
     "io/images/image.c",              # formats of images
     "io/scanners/scanner_formats.c",  # formats of scanners
-    "viewer/tools/tools.c",           # the viewer's tools, and what they do at a click or with a file
-    "viewer/frame/panels.c",          # their panels
-    "viewer/script/command.c",        # the steps of scripts
 }
 
 # It has a library of its own, whose objects lie elsewhere.

@@ -6,8 +6,8 @@
 #   PROGRAM     loraster, which writes the seeds
 #   FUZZ_BUILD  build folder with -DLORASTER_FUZZ=ON (clang)
 # LORASTER_DATA names a folder with files of other programs (default: ../shared/data); without it
-# the targets begin with what LORaster writes itself, and with tests/fuzz/corpus: for each target
-# inputs that earlier runs found, reduced to those that reach code that no other reaches.
+# the targets begin with what LORaster writes itself, and with tests/fuzz/corpora.tar.gz: a folder for each
+# target, of inputs that earlier runs found, reduced to those that reach code that no other reaches.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 if [ $# -ne 3 ]; then
@@ -139,10 +139,7 @@ export -f run leaks
 hang_s=600
 export work targets seconds hang_s LORASTER_LIBEXEC=${targets%/tests/fuzz}
 
-for corpus in tests/fuzz/corpus/*; do
-    mkdir -p "$work/${corpus##*/}"
-    cp "$corpus"/* "$work/${corpus##*/}"
-done
+tar -xzf tests/fuzz/corpora.tar.gz -C "$work"
 
 names=$(cd tests/fuzz && ls ./*.c | sed 's,^./,,; s/\.c$//')
 echo "$names" | xargs -P "$(nproc)" -I{} bash -c 'run {}'

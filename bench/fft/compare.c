@@ -88,17 +88,6 @@ static void fill_kernel(const lr_direct_tables *tables, const int size[3], float
     }
 }
 
-static double relative_l2(const float *got, const float *expected, int64_t count)
-{
-    double square = 0, norm = 0;
-    for (int64_t k = 0; k < count; k++) {
-        const double off = (double)got[k] - (double)expected[k];
-        square += off * off;
-        norm += (double)expected[k] * (double)expected[k];
-    }
-    return norm > 0 ? sqrt(square / norm) : 0;
-}
-
 struct arrays {
     float *kernel, *image, *out; /* of a transform */
     float *cut;                  /* of the grid */
@@ -121,7 +110,16 @@ static lr_status run(const struct fft_case *what, const struct arrays *arrays, s
     copy_rows(grid, result->size, what->image, arrays->image, false);
     LR_TRY(result->library->convolve(&job, arrays->out, &result->single, result->name));
     copy_rows(grid, result->size, arrays->out, arrays->cut, true);
-    result->error = relative_l2(arrays->cut, what->projected, voxels_of(grid));
+    const float *expected = what->projected;
+    const int64_t count = voxels_of(grid);
+    double square = 0, norm = 0;
+    for (int64_t k = 0; k < count; k++) {
+        const double off = (double)arrays->cut[k] - (double)expected[k];
+        square += off * off;
+        norm += (double)expected[k] * (double)expected[k];
+    }
+    result->error = norm > 0 ? sqrt(square / norm) : 0;
+
     job.volumes = result->volumes = what->volumes > 1 ? what->volumes : 1;
     result->batch = result->single;
     return job.volumes > 1 ? result->library->convolve(&job, arrays->out, &result->batch, result->name) : LR_OK;

@@ -41,17 +41,6 @@ static lr_status check_result(const struct transform *t, cufftResult result, con
 
 /* --- plans and arrays --- */
 
-static void close_transform(struct transform *t)
-{
-    if (t->back != NO_PLAN) cufftDestroy(t->back);
-    if (t->there != NO_PLAN) cufftDestroy(t->there);
-    if (t->end != NULL) cudaEventDestroy(t->end);
-    if (t->begin != NULL) cudaEventDestroy(t->begin);
-    cudaFree(t->spectrum);
-    cudaFree(t->complex);
-    cudaFree(t->real);
-}
-
 static lr_status allocate(const struct transform *t, void *array, int64_t count, size_t size)
 {
     return check(t, (int)cudaMalloc(array, (size_t)count * size), "no memory on the device for transforms");
@@ -102,22 +91,18 @@ static lr_status make_spectrum(const struct transform *t)
         "the kernel's spectrum");
 }
 
-static lr_status start(const struct transform *t)
-{
-    const fft_product product = {t->complex, t->spectrum, t->bins, t->job->volumes, 1.0f / (float)t->voxels};
-    LR_TRY(check(t, (int)cudaEventRecord(t->begin, NULL), "the clock"));
-    LR_TRY(check_result(t, cufftExecR2C(t->there, t->real, t->complex), "transform"));
-    LR_TRY(check(t, fft_launch_product(&product), "the product with the spectrum"));
-    LR_TRY(check_result(t, cufftExecC2R(t->back, t->complex, t->real), "transform"));
-    return check(t, (int)cudaEventRecord(t->end, NULL), "the clock");
-}
-
 static lr_status convolve_once(void *user, struct fft_timing *taken)
 {
     const struct transform *t = user;
     float device_ms = 0;
     const double begin = lr_clock_seconds();
-    LR_TRY(start(t));
+    const fft_product product = {t->complex, t->spectrum, t->bins, t->job->volumes, 1.0f / (float)t->voxels};
+    LR_TRY(check(t, (int)cudaEventRecord(t->begin, NULL), "the clock"));
+    LR_TRY(check_result(t, cufftExecR2C(t->there, t->real, t->complex), "transform"));
+    LR_TRY(check(t, fft_launch_product(&product), "the product with the spectrum"));
+    LR_TRY(check_result(t, cufftExecC2R(t->back, t->complex, t->real), "transform"));
+    LR_TRY(check(t, (int)cudaEventRecord(t->end, NULL), "the clock"));
+
     LR_TRY(check(t, (int)cudaEventSynchronize(t->end), "a convolution"));
     taken->wall_s = lr_clock_seconds() - begin;
     LR_TRY(check(t, (int)cudaEventElapsedTime(&device_ms, t->begin, t->end), "the clock"));
@@ -148,25 +133,27 @@ bool fft_cufft_has_device(void)
     return error == cudaSuccess && count > 0;
 }
 
-static lr_status tell_name(const struct transform *t, char name[160])
-{
-    struct cudaDeviceProp properties;
-    int version = 0, device = 0;
-    LR_TRY(check(t, (int)cudaGetDevice(&device), "no device"));
-    LR_TRY(check(t, (int)cudaGetDeviceProperties(&properties, device), "no device"));
-    LR_TRY(check_result(t, cufftGetVersion(&version), "transform"));
-    snprintf(name, 160, "cuFFT %d.%d.%d, %.120s", version / 1000, version / 100 % 10, version % 100, properties.name);
-    return LR_OK;
-}
-
 lr_status fft_cufft_convolve(const struct fft_job *job, float *out, struct fft_timing *timing, char name[160])
 {
     struct transform transform = {.job = job, .there = NO_PLAN, .back = NO_PLAN};
     if (!fft_cufft_has_device())
         return lr_error(job->log, LR_NO_DEVICE, "no CUDA device for cuFFT: there is none, or its driver is too old");
-    LR_TRY(tell_name(&transform, name));
+    struct cudaDeviceProp properties;
+    int version = 0, device = 0;
+    LR_TRY(check(&transform, (int)cudaGetDevice(&device), "no device"));
+    LR_TRY(check(&transform, (int)cudaGetDeviceProperties(&properties, device), "no device"));
+    LR_TRY(check_result(&transform, cufftGetVersion(&version), "transform"));
+    snprintf(name, 160, "cuFFT %d.%d.%d, %.120s", version / 1000, version / 100 % 10, version % 100, properties.name);
+
     lr_status status = open_transform(&transform);
     if (status == LR_OK) status = run(&transform, out, timing);
-    close_transform(&transform);
+    if (transform.back != NO_PLAN) cufftDestroy(transform.back);
+    if (transform.there != NO_PLAN) cufftDestroy(transform.there);
+    if (transform.end != NULL) cudaEventDestroy(transform.end);
+    if (transform.begin != NULL) cudaEventDestroy(transform.begin);
+    cudaFree(transform.spectrum);
+    cudaFree(transform.complex);
+    cudaFree(transform.real);
+
     return status;
 }

@@ -10,7 +10,7 @@
 
 #include <lr/direct.h>
 
-/* What a library is given. Arrays are [z][y][x]. */
+/* Arguments of a library. Arrays are [z][y][x]. */
 struct fft_job {
     int size[3];         /* of the transforms: x, y, z */
     int volumes;         /* transformed at a time */

@@ -24,15 +24,6 @@ struct transform {
     fftwf_plan there, back;
 };
 
-static void close_transform(struct transform *t)
-{
-    if (t->back != NULL) fftwf_destroy_plan(t->back);
-    if (t->there != NULL) fftwf_destroy_plan(t->there);
-    fftwf_free(t->spectrum);
-    fftwf_free(t->complex);
-    fftwf_free(t->real);
-}
-
 static lr_status open_transform(struct transform *t, const struct fft_job *job)
 {
     const int *size = job->size, volumes = job->volumes;
@@ -53,18 +44,6 @@ static lr_status open_transform(struct transform *t, const struct fft_job *job)
     return t->there && t->back
                ? LR_OK
                : lr_error(job->log, LR_FAILED, "FFTW has no plan for %d x %d x %d voxels", size[0], size[1], size[2]);
-}
-
-static void make_spectrum(struct transform *t)
-{
-    const float scale = 1.0f / (float)t->voxels;
-    memset(t->real, 0, (size_t)(t->job->volumes * t->voxels) * sizeof(float));
-    memcpy(t->real, t->job->kernel, (size_t)t->voxels * sizeof(float));
-    fftwf_execute(t->there);
-    for (int64_t k = 0; k < t->bins; k++) {
-        t->spectrum[k][0] = scale * t->complex[k][0];
-        t->spectrum[k][1] = scale * t->complex[k][1];
-    }
 }
 
 static void multiply(void *user, int64_t begin, int64_t end, int worker)
@@ -112,9 +91,22 @@ lr_status fft_fftw_convolve(const struct fft_job *job, float *out, struct fft_ti
     snprintf(name, 160, "%s, %d threads", fftwf_version, job->threads);
     lr_status status = open_transform(&transform, job);
     if (status == LR_OK) {
-        make_spectrum(&transform);
+        const float scale = 1.0f / (float)transform.voxels;
+        memset(transform.real, 0, (size_t)(transform.job->volumes * transform.voxels) * sizeof(float));
+        memcpy(transform.real, transform.job->kernel, (size_t)transform.voxels * sizeof(float));
+        fftwf_execute(transform.there);
+        for (int64_t k = 0; k < transform.bins; k++) {
+            transform.spectrum[k][0] = scale * transform.complex[k][0];
+            transform.spectrum[k][1] = scale * transform.complex[k][1];
+        }
+
         status = run(&transform, out, timing);
     }
-    close_transform(&transform);
+    if (transform.back != NULL) fftwf_destroy_plan(transform.back);
+    if (transform.there != NULL) fftwf_destroy_plan(transform.there);
+    fftwf_free(transform.spectrum);
+    fftwf_free(transform.complex);
+    fftwf_free(transform.real);
+
     return status;
 }

@@ -77,7 +77,7 @@ float pair_sum(ColumnPair pair, Crossing crossing, int k, bool wanted)
     return sum;
 }
 
-// What the pair gives to point k of the column, in the roles that the mode asks for.
+// The pair's share of point k of the column, in the roles that the mode asks for.
 float visit_pair(ColumnPair pair, vec4 across, int k)
 {
     Crossing crossing = see_pair(pair, across, true);

@@ -46,7 +46,7 @@ shared float partial[8 * COLUMN_GROUP]; // [images][columns][points of the stret
 
 int thread;
 
-// What threads of the group have: a slot of a column is two points of it.
+// The work of the group's threads: a slot of a column is two points of it.
 struct Task {
     int begin, points; // of the stretch
     int slots;
@@ -108,7 +108,7 @@ void fill_middles(int to, int from, int count)
     }
 }
 
-// Where a walk over the pairs of cells that see each other stands: q of stack a goes upwards and,
+// The position of a walk over the pairs of cells that see each other: q of stack a goes upwards and,
 // since lines cross, s of stack b downwards.
 struct Place {
     int q, s;
@@ -203,7 +203,7 @@ vec4 values_of(int n, StackPair pair, ivec2 qs)
     return values;
 }
 
-// What a piece of strip n gives to the thread's two points.
+// The sums of a piece of strip n at the thread's two points.
 PointSums piece_sums(int n, Strip strip, StackPair pair, Task task)
 {
     Stack a = make_stack(1, pair.count_a, pair.a);
@@ -304,7 +304,7 @@ Crossing see_stacks(StackPair pair, vec4 across)
 int add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task, int begin)
 {
     Crossing crossing = see_stacks(pair, across);
-    int left = min(crossing.primary.count + crossing.secondary.count - 1, first.x) - begin;
+    int left = crossing.primary.count + crossing.secondary.count - 1 - begin;
     barrier();
     fill_middles(0, pair.first_a, pair.count_a);
     fill_middles(COLUMN_CELLS, pair.first_b, pair.count_b);
@@ -321,7 +321,7 @@ int add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task, i
     return left - COLUMN_STRIPS;
 }
 
-// Which of `most` stacks from `begin` on are seen from any column of the group: a bit each.
+// Finds which of `most` stacks from `begin` on are seen from any column of the group: a bit each.
 void find_seen(vec4 across, Task task, int begin, int most, int share)
 {
     barrier();
@@ -338,7 +338,7 @@ void find_seen(vec4 across, Task task, int begin, int most, int share)
     barrier();
 }
 
-// A column of the thread's, of the strips first.w .. first.x - 1 of each pair of stacks: stacks are looked
+// A column of the thread's: stacks are looked
 // at COLUMN_GROUP at a time, and those seen from any column of the group are visited in order. One loop
 // goes over words, bits and the strips of a stack, for the reason given at add_strips.
 void add_column(inout PointSums result, vec4 across, Task task, int share)
@@ -348,11 +348,11 @@ void add_column(inout PointSums result, vec4 across, Task task, int share)
         int here = min(COLUMN_GROUP, mine - begin);
         find_seen(across, task, begin, here, share);
         uint bits = seen[0];
-        for (int word = 0, strip = first.w; 32 * word < here;) {
+        for (int word = 0, strip = 0; 32 * word < here;) {
             if (bits != 0u) {
                 int next = (begin + 32 * word + findLSB(bits)) * count.z + share;
                 int left = add_stacks(result, stack_pairs[next], across, task, strip);
-                strip = left > 0 ? strip + COLUMN_STRIPS : first.w;
+                strip = left > 0 ? strip + COLUMN_STRIPS : 0;
                 bits = left > 0 ? bits : bits & (bits - 1u);
             } else {
                 word++;

@@ -68,7 +68,7 @@ Side make_side(ColumnModule module, vec2 across, vec2 across_rest)
     return side;
 }
 
-// How lines through the column lead from primary to secondary, and back.
+// Mapping of lines through the column from primary to secondary, and back.
 struct Crossing {
     Side primary, secondary;
     vec2 tau;        // at the coordinate 0 of the primary, and its slope
@@ -122,7 +122,7 @@ vec2 on_primary(Crossing crossing, float w0, float w1)
     return vec2(min(u.x, u.y), max(u.x, u.y));
 }
 
-// Whether the secondary, as a whole, is seen through the primary.
+// True if the secondary, as a whole, is seen through the primary.
 bool overlaps(Crossing crossing)
 {
     float half_b = 0.5 * float(crossing.secondary.count) * crossing.secondary.pitch;
@@ -143,7 +143,7 @@ float on_secondary(Crossing crossing, float u)
            crossing.secondary.foot;
 }
 
-// Whether the secondary runs against the primary: higher r at lower p.
+// True if the secondary runs against the primary: higher r at lower p.
 bool runs_back(Crossing crossing)
 {
     return crossing.on_second.y * crossing.tau.x > crossing.on_second.x * crossing.tau.y;
@@ -168,7 +168,7 @@ float crystal_middle(Side side, int p)
     return (float(p) - 0.5 * float(side.count - 1)) * side.pitch;
 }
 
-// What a column of primary crystals shows through one of secondary crystals; everything that does
+// A strip: what a column of primary crystals shows through one of secondary crystals; everything that does
 // not depend on the place along the axis is worked out once.
 struct Strip {
     float width;   // transaxial; 0: nothing. Sampled mode: a line's share of the face
@@ -184,7 +184,7 @@ struct Strip {
                    // for every point of the column, else 0
 };
 
-// Of a strip; more are asked for by columns that stand in the secondary's plane alone.
+// Most pieces of a strip; more are asked for by columns that stand in the secondary's plane alone.
 const float MOST_PIECES = 1024.0;
 
 const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, vec3(0.0), 0u, false, 1);
@@ -346,7 +346,7 @@ float cell_middle(Axial axial, int k)
     return fma(float(k) + 0.5, axial.pitch, axial.start);
 }
 
-// From the point to the middle of cell k. Every pass gets the same bits for the same place, and for
+// Distance of the point to the middle of cell k. Every pass gets the same bits for the same place, and for
 // its mirror image: an element's overlap may be far smaller than its terms.
 float cell_place(Axial axial, int k)
 {
@@ -354,7 +354,7 @@ float cell_place(Axial axial, int k)
     return place;
 }
 
-// To the lower edge of its face.
+// Distance to the lower edge of its face.
 float cell_low(Axial axial, int k)
 {
     return cell_place(axial, k) - 0.5 * axial.face;
@@ -437,7 +437,7 @@ ivec2 cells_seen(Strip strip, Axial b, float low, float high)
                  clamp(floor(to / b.pitch + SLACK), -1.0, float(b.count - 1)));
 }
 
-// Whether axial crystals q of the primary and s of the secondary, counted along the column, are in
+// True if axial crystals q of the primary and s of the secondary, counted along the column, are in
 // coincidence with the strip's transaxial ones.
 bool axial_allowed(ColumnPair pair, Strip strip, ivec2 qs)
 {
@@ -456,7 +456,7 @@ bool axial_allowed(ColumnPair pair, Strip strip, ivec2 qs)
                   : mask_bits(mask, ivec2(p, q), i.counts.xy, ivec2(r, s), j.counts.xy);
 }
 
-// Whether i is the primary of point k of a column: its centre is farther, or as far.
+// True if i is the primary of point k of a column: its centre is farther, or as far.
 bool farther_is_i(ColumnPair pair, vec4 across, int k)
 {
     vec2 along = point_along(k);

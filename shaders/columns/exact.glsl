@@ -88,7 +88,7 @@ const float NEAR_SIZE = 0.002;
 
 #endif
 
-// Between parallel modules the overlap is a rectangle.
+// The overlap between parallel modules is a rectangle.
 float parallel_weight(Strip strip, float middle, float half_cell, vec2 ends)
 {
     vec2 at = clamp(ends, -half_cell, half_cell);

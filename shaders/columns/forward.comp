@@ -16,7 +16,7 @@
 layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image {
     float voxels[];
 };
-layout(std430, binding = LR_BIND_OUTPUT) buffer Lors {
+layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
     float lors[];
 };
 
@@ -94,15 +94,14 @@ void main()
     Cells forth = make_cells(on_i, on_j, cells);
     Cells back = make_cells(on_j, on_i, cells.yx);
     uint block = pair.first + uint(pr * num_axial);
-    float sum = first.z > 0 && qs < num_axial ? lors[block + uint(qs)] : 0.0;
-    int end = end_of_part(tube);
-    for (int begin = first.z; begin < end; begin += COLUMN_GROUP) {
+    float sum = 0.0;
+    for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
         barrier();
         if (thread < (COLUMN_GROUP + 31) / 32) {
             hits[thread] = 0u;
         }
         barrier();
-        ivec2 column = begin + thread < end ? tube_column(tube, begin + thread) : ivec2(-1);
+        ivec2 column = begin + thread < tube.count ? tube_column(tube, begin + thread) : ivec2(-1);
         if (column.x >= 0) {
             Strip strip = tube_strip(pair, tube, column, begin + thread);
             if (strip.width > 0.0) {
@@ -114,7 +113,7 @@ void main()
             }
         }
         barrier();
-        int words = (min(COLUMN_GROUP, end - begin) + 31) >> 5; // unknown to compilers
+        int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5; // unknown to compilers
         for (int word = 0; qs < num_axial && word < words; word++) {
             for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {
                 int n = 32 * word + findLSB(bits);
@@ -131,7 +130,7 @@ void main()
 #ifdef MASKS
         counts = axial_allowed(pair, whole, cells);
 #endif
-        int points = is_last_part() ? num_samples.x * num_samples.y * num_samples.z : 1;
+        int points = num_samples.x * num_samples.y * num_samples.z;
         lors[block + uint(qs)] = counts ? sum / float(points) : 0.0;
     }
     check_loops();

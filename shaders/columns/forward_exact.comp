@@ -4,7 +4,7 @@
 //
 // Forward projection in exact mode of the pairs of modules that columns.glsl describes: each LOR
 // gathers its elements times the voxels they belong to. Stacks are those of columns/back_exact.comp.
-// With MIRROR stacks and points are symmetric along the columns, and a thread has a LOR and its
+// Stacks and points are symmetric along the columns, and a thread has a LOR and its
 // mirror image, which have the same elements. So has the image of both after half a turn about the
 // grid's middle, where there is one.
 //
@@ -30,7 +30,7 @@ layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image {
     float voxels[];
 };
 #endif
-layout(std430, binding = LR_BIND_OUTPUT) buffer Lors {
+layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
     float lors[];
 };
 
@@ -106,7 +106,7 @@ vec4 column_sum(int n, Cells cells)
     return sum;
 }
 
-// Whether the window has the pair of a stack's modules at these places, or with MIRROR that of their
+// True if the window has the pair of a stack's modules at these places, or with MIRROR that of their
 // mirror image.
 bool is_present(uint present, ivec2 place, ivec2 modules)
 {
@@ -118,7 +118,7 @@ bool is_present(uint present, ivec2 place, ivec2 modules)
     return (present & bits) != 0u;
 }
 
-// Whether the window has any of the LORs that cells Q, S of the stacks stand for: their own, that of
+// True if the window has any of the LORs that cells Q, S of the stacks stand for: their own, that of
 // their mirror image, and both after half a turn, whose module pairs may be there without the first.
 bool is_wanted(StackPair stacks, ivec2 qs)
 {
@@ -143,8 +143,8 @@ Cells make_cells(StackPair stacks, ivec2 qs)
     return Cells(middles, middles - way_along(0) - 0.5 * faces, faces);
 }
 
-// Which of the candidates from `begin` on have a strip; the strips are then there for all threads.
-void find_strips(Tube tube, int begin, int end)
+// Finds the candidates from `begin` on that have a strip; the strips are then there for all threads.
+void find_strips(Tube tube, int begin)
 {
     int thread = int(gl_LocalInvocationIndex);
     barrier();
@@ -152,7 +152,7 @@ void find_strips(Tube tube, int begin, int end)
         hits[thread] = 0u;
     }
     barrier();
-    ivec2 column = begin + thread < end ? tube_column(tube, begin + thread) : ivec2(-1);
+    ivec2 column = begin + thread < tube.count ? tube_column(tube, begin + thread) : ivec2(-1);
     if (column.x >= 0) {
         Strip strip = tube_strip(tube, column);
         if (strip.width > 0.0) {
@@ -165,14 +165,13 @@ void find_strips(Tube tube, int begin, int end)
     barrier();
 }
 
-// Added to what earlier dispatches have found.
-vec4 tube_sum(Tube tube, Cells cells, bool wanted, vec4 sum)
+vec4 tube_sum(Tube tube, Cells cells, bool wanted)
 {
-    int end = end_of_part(tube);
-    for (int begin = first.z; begin < end; begin += COLUMN_GROUP) {
-        find_strips(tube, begin, end);
-        // As many as there are candidates: nothing that compilers know, and write out.
-        int words = (min(COLUMN_GROUP, end - begin) + 31) >> 5;
+    vec4 sum = vec4(0.0);
+    for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
+        find_strips(tube, begin);
+        // The number of candidates is unknown to compilers, so that they do not unroll.
+        int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5;
         for (int word = 0; wanted && word < words; word++) {
             for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {
                 sum += column_sum(32 * word + findLSB(bits), cells);
@@ -183,15 +182,6 @@ vec4 tube_sum(Tube tube, Cells cells, bool wanted, vec4 sum)
 }
 
 // A LOR of a block and its mirror image.
-vec2 read_both(uint block, int at, int num_axial)
-{
-#ifdef MIRROR
-    return vec2(lors[block + uint(at)], lors[block + uint(num_axial - 1 - at)]);
-#else
-    return vec2(lors[block + uint(at)], 0.0);
-#endif
-}
-
 void write_both(uint block, int at, int num_axial, vec2 sum)
 {
     lors[block + uint(at)] = sum.x;
@@ -229,16 +219,9 @@ void main()
     uint turned = has_image ? image_block(stacks, tube.pr, across) : 0u;
     int turned_at = has_image ? image_place(stacks, qs) : 0;
 #endif
-    vec4 sum = vec4(0.0);
-    if (wanted && first.z > 0) {
-        sum.xy = read_both(block, at, num_axial);
-#ifdef HALF_TURN
-        sum.zw = has_image ? read_both(turned, turned_at, num_axial) : vec2(0.0);
-#endif
-    }
-    sum = tube_sum(tube, make_cells(stacks, qs), wanted, sum);
+    vec4 sum = tube_sum(tube, make_cells(stacks, qs), wanted);
     if (wanted) {
-        sum /= is_last_part() ? float(num_samples.x * num_samples.y * num_samples.z) : 1.0;
+        sum /= float(num_samples.x * num_samples.y * num_samples.z);
         write_both(block, at, num_axial, sum.xy);
 #ifdef HALF_TURN
         if (has_image) {

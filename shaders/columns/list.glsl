@@ -15,8 +15,6 @@ struct Entry {
     uint unused;
 };
 layout(std430, binding = LR_BIND_COLUMN_LIST) buffer List {
-    uint most_places; // columns to try, of the LORs that a pass left unfinished
-    uint list_unused[3];
     Entry entries[];
 };
 
@@ -154,7 +152,7 @@ bool entry_counts(ColumnPair pair, int pr, ivec2 qs)
 #endif
 }
 
-// The thread's part of the columns first.y <= place < count.y of the entry's tube.
+// The thread's part of the columns of the entry's tube.
 void visit_entry(Entry entry)
 {
     ColumnPair pair = column_pairs[entry.pair];
@@ -170,11 +168,7 @@ void visit_entry(Entry entry)
     Tube tube = pair.swapped != 0u ? make_tube(pair.j, pair.i, ivec2(on_j.x, on_i.x))
                                    : make_tube(pair.i, pair.j, ivec2(on_i.x, on_j.x));
     int places = tube.count / TRIES;
-    if (places > count.y && thread_of_entry() == 0) {
-        atomicMax(most_places, uint(places));
-    }
-    for (int place = first.y + thread_of_entry(); place < min(places, count.y);
-         place += LR_LIST_SHARE) {
+    for (int place = thread_of_entry(); place < places; place += LR_LIST_SHARE) {
         ivec2 column = tube_column(tube, place * TRIES);
         if (column.x >= 0) {
             visit_column(pair, tube, column, qs);

@@ -93,7 +93,7 @@ vec4 point_across_columns()
     return vec4(x.x, y.x, x.y, y.y);
 }
 
-// Whether any part of the secondary's length is seen through the primary's.
+// True if any part of the secondary's length is seen through the primary's.
 bool overlaps_along(Crossing crossing, Axial a, Axial b)
 {
     float half_a = 0.5 * float(crossing.primary.count) * crossing.primary.pitch;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What src/render/columns/scene.c uploads for the column passes; lengths in mm.
+// The scene that src/render/columns/scene.c uploads for the column passes; lengths in mm.
 #include "common/bindings.h"
 
 #ifndef COLUMN_GROUP
@@ -62,10 +62,10 @@ layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints {
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 num_points; // across (2), along
     ivec4 num_samples; // points per voxel likewise; rounds of common/loops.glsl
-    ivec4 first;       // forward: module pair of the groups, and in z candidate; back: in y voxel row,
-                       // z point across, in exact mode w strip and x their end; rows: module pair, point
-    ivec4 count;       // pairs of the window, for rows their end; end of candidates, of points across, for
-                       // rows elements that the list has room for; shares, voxels
+    ivec4 first;       // forward: module pair of the groups; back: in y voxel row, z point across; rows: module
+                       // pair, point
+    ivec4 count;       // pairs of the window, for rows their end; back: end of points across, rows: elements that
+                       // the list has room for; shares, voxels
     vec4 spacing_mm;   // of points, across (2), along
     vec4 origin;       // along the columns, of cells: a float and what its rounding left over
     ivec4 angles;      // LORs interleaved by angle: into how many parts (0: all are taken), which one; angles
@@ -136,7 +136,7 @@ float difference(float a, float a_rest, float b, float b_rest)
     return sum;
 }
 
-// From the column's origin to its point k.
+// Distance of the column's point k to its origin.
 float way_along(int k)
 {
 #ifdef POINT_LIST

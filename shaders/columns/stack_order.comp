@@ -79,7 +79,7 @@ void move_to_file(ColumnPair pair, StackMember member, int k)
 #endif
 }
 
-// And here neighbours along the stack.
+// Threads are neighbours along the stack here.
 void move_to_stack(ColumnPair pair, StackMember member, int k)
 {
     ivec4 i = column_modules[pair.i].counts, j = column_modules[pair.j].counts;

@@ -48,7 +48,7 @@ int image_place(StackPair pair, ivec2 qs)
     return pair.image_swapped != 0u ? qs.y * pair.count_a + qs.x : qs.x * pair.count_b + qs.y;
 }
 
-// Where a module pair belongs.
+// The place of a module pair.
 struct StackMember {
     uint pair;    // of stacks
     uint place_a; // of its modules in their stacks

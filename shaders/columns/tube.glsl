@@ -15,24 +15,12 @@ struct Tube {
     bool unbounded;   // whether a slab is tried as a whole
 };
 
-// What a candidate may be besides its column: in sampled mode a line of either module's face.
+// Candidates of a column: in sampled mode a line of either module's face.
 #ifdef EXACT
 const int TRIES = 1;
 #else
 const int TRIES = 2 * RAYS;
 #endif
-
-// A dispatch has candidates first.z .. count.y - 1 of each tube, as renderers in software end long loops. What earlier
-// ones have found is then at hand, and the last one finishes it.
-bool is_last_part()
-{
-    return count.y >= num_points.x * num_points.y * TRIES;
-}
-
-int end_of_part(Tube tube)
-{
-    return min(tube.count, count.y);
-}
 
 vec2 segment_middle(ColumnModule module, int k)
 {
@@ -40,7 +28,7 @@ vec2 segment_middle(ColumnModule module, int k)
     return module.centre.xy + along * module.frame.xy;
 }
 
-// In points of the grid across.
+// A place across, in points of the grid.
 vec2 in_points(vec2 place)
 {
     return (place - vec2(column_points[point_across(0, 0)].x, column_points[point_across(1, 0)].x)) /
@@ -149,7 +137,7 @@ Strip tube_strip(ColumnPair pair, Tube tube, ivec2 column, int candidate)
 }
 #endif
 
-// Of the way from a face of the primary to one of the secondary, the shares at which lines of the
+// Shares of the distance from a face of the primary to one of the secondary at which lines of the
 // strip pass the column's point, at the strip's ends.
 vec2 strip_shares(Strip strip)
 {

@@ -38,7 +38,7 @@ vec3 difference(vec3 a, vec3 a_rest, vec3 b, vec3 b_rest)
     return sum;
 }
 
-// From a sample point to a module's detection-plane centre.
+// Vector from a sample point to a module's detection-plane centre.
 vec3 to_centre(Image image, Module module)
 {
     return difference(module.centre_pitch_u.xyz, module.rest_pitch_v.xyz, image.point_scale.xyz,

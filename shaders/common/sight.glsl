@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Where a line from a point of the primary through the sample point meets the secondary's plane
+// The place at which a line from a point of the primary through the sample point meets the secondary's plane
 // (docs/method/correspondence.md, "First hit"). Needs common/scene.glsl before it.
 
-// With (a, b) on the primary, from its centre, a line meets the secondary's plane at the distance
+// A line through (a, b) on the primary, from its centre, meets the secondary's plane at the distance
 // t |y1 - w| beyond the sample point: t = denominator.w / (denominator.x + a .y + b .z), and there
 // at along.w - t (along.x + a .y + b .z) from its centre.
 struct Sight {
@@ -45,7 +45,7 @@ vec2 sight_hit(Sight sight, vec2 at, float t)
 }
 
 #ifdef HIDING
-// As make_sight, of a module that faces the point or not; `draw` has flags beside the secondary. A
+// Like make_sight, for a module that faces the point or not; `draw` has flags beside the secondary. A
 // line meets the plane where the denominator is positive: of a module before the primary between
 // the point and the primary's plane, t being negative there.
 Sight make_hiding_sight(Module primary, vec3 centre, Module secondary, vec3 other, uint draw)

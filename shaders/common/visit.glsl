@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What the compute passes share: one work group handles one image (a sample point and a primary
+// Common part of the compute passes: one work group handles one image (a sample point and a primary
 // module), one thread one primary crystal at a time, and every element of the system matrix that
 // the crystal has is handed to emit(). With PENETRATION one thread handles one line at a time. With
 // HIDING the image lists modules that stop lines, too: those between the point and the primary come

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What modules leave visible of an overlap, for visit_exact.glsl (docs/method/correspondence.md,
+// The part of an overlap that modules leave visible, for visit_exact.glsl (docs/method/correspondence.md,
 // "Compute, point by point"): those before the primary, and those that the lines meet nearer on the
 // secondary's side. Behind a module lies, on the primary's plane, what is within five lines: its
 // rectangle's four edges and where it is met as far away as the module that it hides. What is not
@@ -19,14 +19,14 @@ const int PATH_WORDS = (LR_MAX_TARGETS + 7) / 8;
 uint crystal_hiders[HIDER_WORDS];
 uint hiders[HIDER_WORDS];
 
-// What lies behind a module: where all of five half-planes x + y a + z b are positive, in
+// The region behind a module: where all of five half-planes x + y a + z b are positive, in
 // coordinates around the crystal. The rectangle's edges are four, side by side.
 struct Shadow {
     vec4 x, y, z;
     vec3 nearer;
 };
 
-// Of target k, which may hide target `index`; of a module before the primary whatever that is.
+// The shadow of target k, which may hide target `index`; for a module before the primary whatever that is.
 Shadow make_shadow(View view, int k, int index)
 {
     Sight sight = targets[k].sight;
@@ -67,7 +67,7 @@ float nearer_noise(View view, Shadow shadow)
     return 1e-6 * length(view.face) * length(shadow.nearer.yz);
 }
 
-// Whether a box lies outside of one of the lines.
+// True if a box lies outside of one of the lines.
 bool box_apart(View view, Shadow shadow, vec2 middle, vec2 half_mm)
 {
     vec4 reach = shadow.x + shadow.y * middle.x + shadow.z * middle.y + abs(shadow.y) * half_mm.x +
@@ -78,7 +78,7 @@ bool box_apart(View view, Shadow shadow, vec2 middle, vec2 half_mm)
            nearer <= nearer_noise(view, shadow);
 }
 
-// Whether all of the crystal's face lies within all lines.
+// True if all of the crystal's face lies within all lines.
 bool covers_face(View view, Shadow shadow)
 {
     vec4 least = shadow.x - 0.5 * (abs(shadow.y) * view.face.x + abs(shadow.z) * view.face.y);
@@ -271,7 +271,7 @@ struct Seen {
     vec2 moment; // area times centroid
 };
 
-// What the hiders leave of an overlap with target `index`.
+// The part that the hiders leave of an overlap with target `index`.
 Seen cut_hidden(View view, Polygon overlap, int index)
 {
     Seen seen = Seen(0.0, 0.0, vec2(0.0));

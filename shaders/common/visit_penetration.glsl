@@ -39,7 +39,7 @@ vec2 box_half(Way way)
     return 0.5 * vec2(way.size - 1) * way.cells.xy + way.cells.zw;
 }
 
-// Where the line is inside the box, 0 <= t <= end; false: nowhere.
+// The range in which the line is inside the box, 0 <= t <= end; false: nowhere.
 bool enter_box(inout Way way, float end)
 {
     vec2 outer = box_half(way);
@@ -102,7 +102,7 @@ Way target_way(Target target, vec3 ray, float side)
                target.cells, target.module.xy, target.depth, target.mu, vec2(0.0), ivec2(0));
 }
 
-// What is left of photons on their way to the primary, behind the modules before it.
+// The share of photons left on their way to the primary, behind the modules before it.
 float left_before(vec3 ray, float length_mm)
 {
     float part = 0.0;

@@ -60,7 +60,7 @@ int first_target(vec2 at, out float nearest, out vec2 cell)
 }
 
 #ifdef HIDING
-// Whether a module stands between the point and `at` on the primary.
+// True if a module stands between the point and `at` on the primary.
 bool stopped_before(vec2 at)
 {
     for (int k = 0; k < first_secondary; k++) {

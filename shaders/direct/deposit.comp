@@ -45,7 +45,7 @@ layout(std430, binding = LR_BIND_DEPOSIT_TALLIES) buffer Tallies {
 
 shared uint tally[3];
 
-// Whether a direction across is a border's or lies on its left.
+// True if a direction across is a border's or lies on its left.
 bool is_past(int border, dvec2 across)
 {
     precise double left = borders[border].x * across.y - borders[border].y * across.x;
@@ -103,7 +103,7 @@ void add(uint first, dvec3 place, float weight)
 #endif
 }
 
-// What becomes of an event.
+// The outcome of an event.
 int deposit(Event event)
 {
     precise dvec3 a = crystals[event.a].xyz;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What a view projects back: its estimate's discrepancy from the counts, in place of the estimate
+// The image that a view projects back: its estimate's discrepancy from the counts, in place of the estimate
 // (docs/method/direct.md, "Updates").
 //
 // reads:  the estimate K x; counts, additive term, factors, without margins

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Between an image with margins and a vector, which has its numbers in the order of the grid: in double
+// Copies between an image with margins and a vector, which has its numbers in the order of the grid: in double
 // TO_SUM, else in single precision.
 //
 // reads:  TO_IMAGE: the vector; else an image, and TO_SUM the vector where it is added to
@@ -30,7 +30,7 @@ bool find_texel_along_x(out ivec3 texel)
     return texel.x < grid.w;
 }
 
-// Where the vector has slice z of a texel's column; counts.x: where it begins.
+// Index of slice z of a texel's column in the vector; counts.x: where it begins.
 int place_in_vector(ivec3 texel, int z)
 {
     return counts.x + texel.y + grid.x * (texel.z + grid.y * z);

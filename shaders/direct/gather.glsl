@@ -25,7 +25,7 @@ layout(std430, binding = LR_BIND_DIRECT_VALUES) readonly buffer Values {
 };
 layout(binding = LR_UNIT_DIRECT_MAP) uniform usampler2D lor_map;
 
-// Where a thread's first output is, and the way to the next one.
+// A thread's first output, and the step to the next one.
 ivec2 first_column, to_next;
 int first_quad;
 

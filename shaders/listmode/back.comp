@@ -48,7 +48,7 @@ shared uint all_sizes, has_others; // of the group's usual values, and whether i
 
 int cell_bits; // a value of 1 is 2 to this in a cell
 
-// What the group holds.
+// State of the group.
 struct Slab {
     int first, last; // slices
     int row, rows;
@@ -72,13 +72,13 @@ struct Slice {
 
 // --- to the group's cells ---
 
-// Of numbers up to 2^22, by their bits, which takes fewer instructions.
+// Rounds numbers up to 2^22 by their bits, which takes fewer instructions.
 ivec4 nearest(vec4 terms)
 {
     return floatBitsToInt(terms + 12582912.0) - 0x4b400000;
 }
 
-// Whether terms are below 2^22. Of few lines they may be larger, so that their sums have as many bits.
+// True if terms are below 2^22. Of few lines they may be larger, so that their sums have as many bits.
 bool has_small_terms;
 
 void add_to_cell(int cell, bool is_held, int whole)
@@ -88,7 +88,7 @@ void add_to_cell(int cell, bool is_held, int whole)
     }
 }
 
-// With ADD_ZEROS without branches: rows that are not held go to spare words, and terms beyond the columns, which
+// ADD_ZEROS does without branches: rows that are not held go to spare words, and terms beyond the columns, which
 // are 0, to whatever word is there.
 #ifdef ADD_ZEROS
 void add_to_row(int cell, bool is_row, int whole)
@@ -310,7 +310,7 @@ void add_line(uint k, Slab held)
     }
 }
 
-// How large the values of lines first .. last - 1 are together.
+// The sum of the sizes of the values of lines first .. last - 1.
 void find_sizes(uint first, uint last, Slab held)
 {
     uint sizes = 0u;

@@ -86,7 +86,7 @@ uvec2 to_fixed(double x)
     return uvec2(uint(int(whole)), uint(min((x - whole) * 4294967296.0lf, 4294967295.0lf)));
 }
 
-// Where the value of an event stands in the window; -1: it is not there.
+// Index of an event's value in the window; -1: it is not there.
 int place_of(Event event)
 {
     int place = part.z != 0 ? places[event.number] : event.number - part.x;

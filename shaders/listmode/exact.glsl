@@ -5,7 +5,7 @@
 //     void take(ivec3 voxel, float element);
 // which takes the share that a point has of its voxel's element, and call each_element(k) for line k, in the
 // window, which is of planes of sample points.
-// Where a thread has a part of a line, PLANES are those at hand in place of the window.
+// PLANES are a thread's part of a line in place of the window.
 // Variants: TOF; LEANING, where modules share no axial direction.
 #include "listmode/exact_line.glsl"
 #ifndef PLANES
@@ -101,7 +101,7 @@ void each_element(uint k)
     }
 }
 
-// Where a voxel stands in slices.
+// Index of a voxel in slices.
 int cell_of(ivec3 voxel)
 {
     return (voxel.x * size.z + voxel.z) * size.y + voxel.y;

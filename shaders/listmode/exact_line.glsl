@@ -101,7 +101,7 @@ void open_plane(inout Walk walk, inout Sight sight, Line line, vec4 reach)
     }
 }
 
-// To the next `step` by `step` points of a plane, of which walk.at is the lowest one; false: there are none. The loop
+// Goes to the next `step` by `step` points of a plane, of which walk.at is the lowest one; false: there are none. The loop
 // has one way out: with another one, compilers let threads of a warp that leave it early go on by themselves to
 // the last plane, and the warp has each plane several times.
 bool walk_on(inout Walk walk, inout Sight sight, Line line, vec4 reach, int step)
@@ -119,7 +119,7 @@ bool walk_on(inout Walk walk, inout Sight sight, Line line, vec4 reach, int step
     return walk.plane < walk.last;
 }
 
-// How far beside the crossing a point of the plane at hand is.
+// Offset of a point of the current plane from the crossing.
 vec2 off_of(Walk walk, ivec2 at)
 {
     return vec2(at - walk.whole) - walk.part;
@@ -132,9 +132,9 @@ ivec3 voxel_of(Line line, Walk walk, ivec2 at)
 }
 
 #ifdef TOF
-// What a line's times of flight are. place: of its first plane, then from plane to plane, half of the extent of a
+// A line's weights by time of flight. place: of its first plane, then from plane to plane, half of the extent of a
 // voxel, all in standard deviations from the centre; 1 / extent in mm. gain: of a step along p, u, v.
-// Where a middle is at most `whole` the mean over the extent is the Gaussian's series around it, whose terms are
+// For a middle of at most `whole` the mean over the extent is the Gaussian's series around it, whose terms are
 // Hermite's polynomials: 2^(-y log2(e) / 2) times the polynomial `even` of the middle's square y.
 struct Time {
     vec4 place, even;

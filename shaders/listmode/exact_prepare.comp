@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What exact elements take of an event (docs/method/listmode.md, "Exact elements"), in double: its line
+// Prepares an event for exact elements (docs/method/listmode.md, "Exact elements"), in double: its line
 // through planes of sample points, where beside it there may be elements, and its two faces in a frame of
 // their own. What is kept is small beside the crystals, so that the passes do with single precision.
 //
@@ -35,7 +35,7 @@ Face face_of(int crystal)
                 along_axes(module.normal.xyz), dvec2(module.across.w, module.along.w));
 }
 
-// How far a face reaches along p, and beside the line: as the line's direction throws it onto a plane.
+// Extent of a face along p, and beside the line: as the line's direction throws it onto a plane.
 dvec3 reach_of(Face face, dvec2 slope)
 {
     dvec3 a = face.half_mm.x * face.across, b = face.half_mm.y * face.along;
@@ -116,7 +116,7 @@ void put_turn(uint at, Face low, Face high)
                              dot(low.normal, high.along), dot(low.along, high.normal)));
 }
 
-// In standard deviations.
+// Writes the place by time of flight, in standard deviations.
 void put_time(uint at, double place_mm, dvec3 direction, dvec2 sigma_bin)
 {
     double sigma_mm = sigma_bin.x;

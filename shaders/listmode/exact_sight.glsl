@@ -9,7 +9,7 @@
 // offset of the point from the line, and nothing large is subtracted. So x lies between two numbers, and y
 // between two lines.
 
-// Where a.x + b.x x >= 0 and a.y + b.y x >= 0.
+// The range of x with a.x + b.x x >= 0 and a.y + b.y x >= 0.
 vec2 cut(vec2 a, vec2 b)
 {
     vec2 at = -a / b;
@@ -46,7 +46,7 @@ vec4 clamp_flat(float middle, float rise, float half_height)
                 part * rise * within * (4.0 - 3.0 * within));
 }
 
-// Of any.
+// The same for any rise.
 vec4 clamp_steep(float middle, float rise, float half_height)
 {
     float steep = abs(rise), part = 1.0 / max(steep, 1e-20);
@@ -63,7 +63,7 @@ vec4 clamp_steep(float middle, float rise, float half_height)
     return vec4(mean, first, steep * (b * b - a * a), variance);
 }
 
-// Of what lies between two such lines: its area times the density height / distance^3 at its middle, with
+// The angle of the area between two such lines: its area times the density height / distance^3 at its middle, with
 // all terms of second order. foot: from the foot of the point to where both lines have their 0, in the
 // strip's middle.
 float strip_angle(vec2 foot, float height, float width, vec4 upper, vec4 lower)
@@ -78,7 +78,7 @@ float strip_angle(vec2 foot, float height, float width, vec4 upper, vec4 lower)
     return height * inverse * root * width * max(tall + inverse * bend, 0.0);
 }
 
-// What is seen of the far face's plane: x between `range`, and y between line - apart and line + apart, each of
+// The visible part of the far face's plane: x between `range`, and y between line - apart and line + apart, each of
 // which is a number and how it grows with x.
 struct Strips {
     vec2 range, line, apart;
@@ -86,7 +86,7 @@ struct Strips {
     float height;
 };
 
-// Of a piece of the face.
+// The angle of a piece of the face.
 float piece_angle(Strips strips, vec2 middle, vec2 half_mm)
 {
     float from = max(strips.range.x, middle.x - half_mm.x);
@@ -151,7 +151,7 @@ float angle_of(Sight sight, vec2 off, vec2 ways)
 
 // --- points that differ along the common axis alone ---
 
-// Whether points along v do, and see the faces in one piece.
+// True if points along v do, and see the faces in one piece.
 bool has_columns(Sight sight)
 {
     Face near = sight.near, far = sight.far;
@@ -160,7 +160,7 @@ bool has_columns(Sight sight)
            near.pieces == ivec2(1) && far.pieces == ivec2(1);
 }
 
-// What they have in common: x lies between the same two numbers, and the two lines are linear in what a point is
+// The common part of all pieces: x lies between the same two numbers, and the two lines are linear in what a point is
 // beside the line along that axis, its offset.
 struct Column {
     float width, x, height; // width <= 0: nothing is seen; x: from the foot
@@ -169,7 +169,7 @@ struct Column {
     float foot;
 };
 
-// Of points `off` beside the line along u: angle_of, with the offset left open.
+// The angle of points `off` beside the line along u: angle_of, with the offset left open.
 Column column_of(Sight sight, float off, vec2 ways)
 {
     Face near = sight.near, far = sight.far;

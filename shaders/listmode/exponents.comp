@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// How large values are: how many of them have which exponent; with USUAL what exponent all but some have, or the
+// Counts of values by exponent; with USUAL what exponent all but some have, or the
 // largest that any of these has where it is at most window.x more, and the smallest of all.
 //
 // reads:  values window.w .. window.w + size.w - 1; with USUAL the counts, and how many values may be larger
@@ -17,7 +17,7 @@ layout(local_size_x = LR_EVENTS_GROUP) in;
 #ifdef USUAL
 shared uint smallest, largest, first, counts[256];
 
-// How many values have exponent k or a larger one, of thread k: in counts.
+// Thread k finds how many values have exponent k or a larger one: in counts.
 void add_up(uint k)
 {
     for (uint step = 1u; step < 256u; step *= 2u) {

@@ -32,7 +32,7 @@ bool is_usual(float value)
     return own > 0u && own <= known_usual && own + LR_EVENTS_CELL_SPREAD > known_usual;
 }
 
-// What is added up of the sizes of usual values: 2^18 for the largest one that is usual, or more.
+// The term of a usual value's size: 2^18 for the largest one that is usual, or more.
 uint size_of_usual(float value)
 {
     return uint(abs(mantissa_of(value)) * power_of_2(18 + int(exponent_of(value)) - int(known_usual))) + 1u;

@@ -40,7 +40,7 @@ shared float cells[CELLS];
 #define VOXEL(slice, first, k) image[(slice) * size.y * size.z + (k)]
 #endif
 
-// What a line sees of a slice, and the sum of its shares.
+// A line's part of a slice, and the sum of its shares.
 struct Seen {
     float sum, shares;
 };

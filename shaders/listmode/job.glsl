@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What a group does of lines that are kept. Includers have listmode/kernel.glsl.
+// A group's job among lines that are kept. Includers have listmode/kernel.glsl.
 struct Job {
     ivec4 lines;  // the first one, how many, their axis
     ivec4 slices; // the first one, and behind the last
@@ -10,7 +10,7 @@ layout(std430, binding = LR_BIND_LIST_JOBS) readonly buffer Jobs {
     Job jobs[];
 };
 
-// Of the group's; false: there are no more.
+// Takes the group's next job; false: there are no more.
 bool next_job(out Job job)
 {
     uint number = uint(range.x) + gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// How a slice is shared among its voxels (docs/method/listmode.md, "Thin lines", "Tubes of
+// The shares of a slice's voxels (docs/method/listmode.md, "Thin lines", "Tubes of
 // response"). Variants: LINE, else TABLE or a Gaussian.
 #include "listmode/line.glsl"
 
@@ -67,7 +67,7 @@ Box box_of(Line line, Kernel kernel, int j)
     return box_at(kernel, crossing_at(line, j));
 }
 
-// What the voxels of a row have in common.
+// The common part of a row's voxels.
 struct Row {
     float first;    // x u + y v of the first one
     float constant; // z v^2; of a thin line the share along v
@@ -136,7 +136,7 @@ vec4 four_shares(Kernel kernel, Row row)
 }
 
 #ifdef LINE
-// Of the four voxels of a box: a row, then the next one.
+// Shares of the four voxels of a box: a row, then the next one.
 vec4 thin_shares(Box box)
 {
     vec4 off = vec4(box.off, box.off + 1.0);
@@ -154,7 +154,7 @@ bool fits(Kernel kernel, int width)
     return max(kernel.width.x, kernel.width.y) <= width;
 }
 
-// Whether the shares of a slice are divided by their sum.
+// True if the shares of a slice are divided by their sum.
 #if defined(LINE) || defined(AS_PAPER)
 #define NORMALISED 0
 #else
@@ -166,7 +166,7 @@ bool is_within(int at, int count)
     return uint(at) < uint(count);
 }
 
-// Which of the first four voxels of a row are on the grid.
+// True for those of a row's first four voxels that are on the grid.
 bvec4 columns_of(Box box)
 {
     return lessThan(uvec4(box.low.x + ivec4(0, 1, 2, 3)), uvec4(uint(size.y)));

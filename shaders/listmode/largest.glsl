@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// How large the elements of a slice are. Includers have listmode/kernel.glsl.
+// A bound of a slice's elements. Includers have listmode/kernel.glsl.
 float largest_of(Line line, Kernel kernel, int j)
 {
     Box box = box_of(line, kernel, j);

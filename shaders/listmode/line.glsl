@@ -151,14 +151,14 @@ uvec2 step_along(uvec2 a, uint b, uvec2 step)
     return uvec2(a.x + b * step.x + high + carry, sum);
 }
 
-// Where slice first + j is crossed.
+// The crossing of slice first + j.
 uvec4 crossing_at(Line line, int j)
 {
     return uvec4(step_along(line.at.xy, uint(j), line.step.xy),
                  step_along(line.at.zw, uint(j), line.step.zw));
 }
 
-// From there to the next slice: the same bits.
+// The step from there to the next slice: the same bits.
 void step_on(inout uvec4 at, uvec4 step)
 {
     uvec2 carry;

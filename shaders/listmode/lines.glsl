@@ -15,7 +15,7 @@
 //    it where it is the only one; the way through a slice; what of it counts in the first one and in
 //    the last one. In mm, or in standard deviations with time of flight
 // 4: with BINS half of the bin of time of flight, in standard deviations; nothing
-// Of exact elements (listmode/exact_prepare.comp) planes and points of samples stand for slices and voxels:
+// Planes of exact elements (listmode/exact_prepare.comp) and points of samples stand for slices and voxels:
 // 3: where the first plane is, from the face at the lower end, in mm along the line; from plane to plane; the
 //    line's length; nothing
 // 4: how far beside the crossing there may be elements in the first plane, in points along u and v; by how

@@ -25,7 +25,7 @@ layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums {
     uvec2 sums[];
 };
 
-// What a sum of 1 stands for: a normal number in double.
+// The value of a sum of 1: a normal number in double.
 double unit_of_sums()
 {
     int exponent = largest_term_exponent() - int(unit.x);
@@ -51,7 +51,7 @@ layout(std430, binding = LR_BIND_LIST_SLICES) writeonly buffer Slices {
 };
 #endif
 
-// Of voxel k of the slices, from where the grid begins.
+// Place of voxel k of the slices, from where the grid begins.
 uint place_in_grid(uint k)
 {
     uint u = k % uint(size.y), line = k / uint(size.y);

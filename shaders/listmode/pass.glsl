@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What all passes of the family listmode are told. Axes are the predominant one, p, and the two
+// Uniforms of all passes of the family listmode. Axes are the predominant one, p, and the two
 // across it, u and v, ascending; the image is worked on slice by slice: voxel (u, v) of slice s is
 // at (s size.z + v) size.y + u.
 #include "common/bindings.h"
@@ -12,7 +12,7 @@
 #endif
 
 #ifdef KEPT
-// Of lines that are kept (docs/method/listmode.md, "Backend compute"): one pass has those of all axes.
+// Uniforms for lines that are kept (docs/method/listmode.md, "Backend compute"): one pass has those of all axes.
 struct Frame {
     ivec4 size;    // as below; all lines
     ivec4 strides; // as below

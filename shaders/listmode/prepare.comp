@@ -55,7 +55,7 @@ void find_slices(inout Way way, dvec3 direction)
     narrow(way, way.position.y, way.step.y, size.z, reach.y);
 }
 
-// Of slice s what lies between begin and end, in mm.
+// The part of slice s between begin and end, in mm.
 double chord_within(Way way, int s)
 {
     double middle = way.place + double(s) * way.chord;
@@ -63,7 +63,7 @@ double chord_within(Way way, int s)
     return max(min(middle + 0.5lf * way.chord, way.end) - low, 0.0lf);
 }
 
-// Where in the middle of what counts of a line's only slice.
+// The middle of the part of a line's only slice that counts.
 double only_middle(Way way)
 {
     double middle = way.place + double(way.first) * way.chord;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// How the sums of a back-projection are scaled: by an exponent that no term reaches. Where values differ too
+// The scale of a back-projection's sums: an exponent that no term reaches. Where values differ too
 // much for one scale, sums are floats instead, the low word of each: else an event that sees next to nothing has a
 // ratio by which all others are rounded to 0, and voxels where all values are small lose their digits. Exponents of values
 // are those of floats, b, which says that a value is below 2^(b - 126) in size; what has b = 0 counts as 0.
@@ -22,7 +22,7 @@ uint exponent_of(float value)
     return floatBitsToUint(value) >> 23 & 255u;
 }
 
-// Of the buffer, read once by each thread, behind which the functions below know it: devices would read it
+// The scale in the buffer, read once by each thread for the functions below: devices would read it
 // anew after every addition to memory.
 uint known_usual;
 int known_exponent;

@@ -19,7 +19,7 @@ layout(std430, binding = LR_BIND_LIST_SUMS) buffer FloatSums {
 };
 #endif
 
-// To a sum that is a float: by the driver where it can, else by compare and swap.
+// Adds to a sum that is a float: by the driver where it can, else by compare and swap.
 void add_float_to_sums(int voxel, float term)
 {
 #ifdef GL_NV_shader_atomic_float
@@ -40,7 +40,7 @@ void add_float_to_sums(int voxel, float term)
 #define ADD_TO_WORDS(voxel, words) ADD_WORDS(sums[2 * (voxel)], sums[2 * (voxel) + 1], words)
 #endif
 
-// To the image's sums.
+// Adds to the image's sums.
 void add_to_sums(int voxel, float term)
 {
     if (sums_are_floats()) {

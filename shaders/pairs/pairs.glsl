@@ -52,7 +52,7 @@ struct Quad {
 
 const Quad no_quad = Quad(vec4(0.0), vec4(0.0), vec4(0.0), vec4(0.0), vec2(0.0), vec2(-1.0));
 
-// Which LOR: crystals c and d of the nearer and the farther module are at
+// Numbers of LORs: crystals c and d of the nearer and the farther module are at
 // first + c * near_step + d * far_step in the window.
 struct Numbers {
     uint first;
@@ -115,7 +115,7 @@ float farthest_squared(PairModule far, dvec3 to_far)
     return dot(across, across) + height * height;
 }
 
-// Whether the pair may be seen from the point at all.
+// True if the pair may be seen from the point at all.
 bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out Numbers numbers)
 {
     dvec3 to_i = pair_modules[pair.i].centre.xyz - point;
@@ -131,8 +131,8 @@ bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out
     dvec3 to_near = near_is_i ? to_i : to_j, to_far = near_is_i ? to_j : to_i;
     double height = near_is_i ? over_j : over_i, near_height = near_is_i ? over_i : over_j;
     ivec4 seen = crystals_seen(near, far, to_near, to_far, float(near_height));
-    walk.first = ivec2(seen.x, max(seen.y, range.z));
-    walk.last = ivec2(seen.z, min(seen.w, range.w - 1));
+    walk.first = seen.xy;
+    walk.last = seen.zw;
     if (any(greaterThan(walk.first, walk.last))) {
         return false;
     }
@@ -208,7 +208,7 @@ float height_at(Walk walk)
                fma(float(walk.at.y), walk.along_v.z, walk.height));
 }
 
-// To the next crystal; false where there is none.
+// Goes to the next crystal; false where there is none.
 bool walk_on(inout Walk walk, Plane plane)
 {
     if (walk.at.x < walk.last.x) {
@@ -259,7 +259,7 @@ Quad make_quad(vec3 a, vec3 b, vec3 c, vec3 d, vec2 cell, Plane plane)
 }
 
 #ifdef HORIZON
-// From a place in sight towards one that is not: where it goes out of sight.
+// The border of sight between a place in sight and one that is not.
 vec3 last_seen(vec3 from, vec3 to, float least)
 {
     return mix(from, to, (from.z - least) / (from.z - to.z));
@@ -293,7 +293,7 @@ Quad make_triangle(vec3 a, vec3 b, vec3 c, Walk walk, Plane plane)
 }
 #endif
 
-// What the next crystal covers on the plane; false where there is none.
+// Finds the part of the plane that the next crystal covers; false where there is none.
 bool next_quad(inout Walk walk, Plane plane, out Quad quad)
 {
     if (!walk.half_done && !walk_on(walk, plane)) {

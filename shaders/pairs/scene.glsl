@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What src/render/pairs/scene.c uploads for the passes by pairs of modules; lengths in mm.
+// The scene that src/render/pairs/pairs.c uploads for the passes by pairs of modules; lengths in mm.
 #include "common/bindings.h"
 
 layout(local_size_x = LR_GROUP_SIZE) in;
@@ -33,7 +33,7 @@ layout(std430, binding = LR_BIND_PAIR_STATE) buffer State {
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 num_voxels;  // x, y, z; first slab of this pass
     ivec4 num_samples; // points of a voxel; which of them
-    ivec4 range;       // pairs: first, end; rows of the nearer module's crystals: first, end
+    ivec4 range;       // pairs: first, end
     ivec4 list;        // of rows: points first, end; elements that it has room for; rounds of common/loops.glsl
     dvec4 first_voxel; // its centre
     dvec4 voxel;       // edges

@@ -69,7 +69,7 @@ vec3 edge(vec3 from, vec3 to, vec3 inside, vec2 margin)
     return plane;
 }
 
-// How far the true position of a sample can lie from its pixel's centre, because samples cover
+// Largest distance of a sample's true position from its pixel's centre, because samples cover
 // faces and pixels cover pitch cells; and half a pixel for the snapping of vertices.
 vec2 window_margin(Module primary)
 {

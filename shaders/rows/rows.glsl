@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What the passes share that make rows of lists of elements: each row has a table of LORs, with a value
+// Common part of the passes that make rows of lists of elements: each row has a table of LORs, with a value
 // for each of its points, whose slots and, once they are sorted, whose sums are divided among as many
 // threads. Define LIST_GROUP for passes with other groups.
 #include "common/bindings.h"

@@ -24,7 +24,7 @@ uint digit_of(uvec2 element)
     return element.x >> shift & (NUM_DIGITS - 1u);
 }
 
-// Of the own share, first and end.
+// First and end of the thread's own share.
 uvec2 own_range()
 {
     uint row = own_share() / row_shares;
@@ -34,7 +34,7 @@ uvec2 own_range()
     return min(uvec2(first, first + length), uvec2(end));
 }
 
-// Where the number of a digit stands: places become those of rows, in each of digits, in each of shares.
+// Index of a digit's number: places become those of rows, in each of digits, in each of shares.
 uint number_at(uint digit)
 {
     return (own_share() / row_shares * NUM_DIGITS + digit) * row_shares +

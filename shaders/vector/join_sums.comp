@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What the groups of a pass have summed up, put together.
+// Joins the sums of a pass's groups.
 //
 // reads:     the groups' sums; first.y: the sums so far, which these are added to; first.z: the sum
 //            LR_VECTOR_LARGEST is the largest of them

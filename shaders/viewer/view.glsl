@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What all shaders of the viewer's scene read. C: struct view_uniforms.
+// Uniforms of all shaders of the viewer's scene. C: struct view_uniforms.
 layout(std140, binding = 0) uniform View {
     mat4 clip_of_world;
     vec4 eye;        // mm

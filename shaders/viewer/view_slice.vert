@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// A slice across axis shown.x, in the scene or, with FLAT, over a whole picture: x or y to the right,
-// y or z upwards.
+// A slice across axis shown.x in the scene: x or y to the right, y or z upwards.
 //
 // writes: place within the image, 0 .. 1
 // shape:  triangle strip of four
@@ -20,9 +19,5 @@ void main()
     out_at = axis == 0   ? vec3(depth, corner)
              : axis == 1 ? vec3(corner.x, depth, corner.y)
                          : vec3(corner, depth);
-#ifdef FLAT
-    gl_Position = vec4(2.0 * corner - 1.0, 0.0, 1.0);
-#else
     gl_Position = clip_of_world * vec4(low_mm.xyz + out_at * size, 1.0);
-#endif
 }

@@ -65,7 +65,6 @@ static const struct {
     {"--initial", 1U << LR_FILE_IMAGE | 1U << LR_FILE_DATA}, /* a checkpoint is HDF5 too */
     {"--efficiencies", 1U << LR_FILE_IMAGE | 1U << LR_FILE_PETSIRD},
     {"--session", 1U << LR_FILE_SESSION},
-    {"--record", 1U << LR_FILE_RUN},
     {"scanner show", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
     {"scanner check", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
     {"scanner convert", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
@@ -104,7 +103,6 @@ static const char *describe(const char *taker, const char *path)
         [LR_FILE_PETSIRD] = ": it looks like list mode (PETSIRD), which recon --events takes",
         [LR_FILE_HISTO] = ": it looks like histo-images, which recon --operator direct --data takes",
         [LR_FILE_SESSION] = ": it looks like a session of the viewer, which view --session takes",
-        [LR_FILE_RUN] = ": it looks like what recon --json tells of a run, which view --record takes",
     };
     static const char array[] = ": it looks like a NumPy array, which does not say whose LORs its numbers are: write "
                                 "LOR data as docs/formats/lor-data.md shows, or give an image with project --image";

@@ -24,7 +24,7 @@ struct cli_group {
     const struct cli_option *options;
 };
 
-enum { CLI_MAX_GROUPS = 12, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4096, CLI_MAX_OUTPUTS = 4 };
+enum { CLI_MAX_GROUPS = 13, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4096, CLI_MAX_OUTPUTS = 4 };
 
 /* An output: the file that an option of that name gives, which ends in one of these. NULL ends the list, ""
  * stands for names without one, as those of devices and pipes are. All other words that name files are read. */
@@ -36,7 +36,7 @@ struct cli_output {
 /* Its name where it has no option: the second positional. */
 #define CLI_SECOND_WORD "OUT"
 
-/* What a verb accepts. Groups end at the first NULL title, or where the array does. */
+/* Syntax of a verb. Groups end at the first NULL title, or where the array does. */
 struct cli_syntax {
     const char *verb;                           /* "recon" */
     const char *positionals;                    /* "NAME|FILE"; NULL = none taken */
@@ -81,10 +81,10 @@ bool args_has(const struct cli_args *args, const char *name);
 /* The option's text, or NULL. */
 const char *args_text(const struct cli_args *args, const char *name);
 
-/* As args_text, but absence is an error. Returns "" then. */
+/* Like args_text, but absence is an error, and returns "". */
 const char *args_required(struct cli_args *args, const char *name);
 
-/* How often an option was given, and its k-th text. */
+/* Number of times that an option was given, and its k-th text. */
 int args_count(const struct cli_args *args, const char *name);
 const char *args_nth(const struct cli_args *args, const char *name, int k);
 

@@ -58,47 +58,37 @@ lr_status cluster_close(struct cluster *cluster, struct report *report, lr_statu
     return status;
 }
 
-/* How many graphics processors there are, and which number each has. A processor is listed once for each
- * way to it: those that EGL enumerates are told apart. */
-static int list_processors(int *numbers)
-{
-    static lr_device devices[MOST_DEVICES];
-    int count = 0, usable = 0, listed = lr_device_list(devices, MOST_DEVICES, NULL);
-    listed = listed < MOST_DEVICES ? listed : MOST_DEVICES;
-    for (int k = 0; k < listed; k++) {
-        const bool is_enumerated = strncmp(devices[k].way, "egl device", 10) == 0;
-        if (devices[k].usable && !devices[k].software && is_enumerated) numbers[count++] = usable;
-        usable += devices[k].usable;
-    }
-    return count;
-}
-
-/* mpirun binds few ranks to one core each. */
-static void warn_of_binding(const struct cluster *cluster, struct report *report, int threads)
-{
-    const int local = lr_comm_get_info(cluster->comm).local_size;
-    const long all = sysconf(_SC_NPROCESSORS_ONLN);
-    if (threads < all / local) {
-        report_info(report,
-                    "each rank may use %d of the %ld processors that %d rank%s share here: "
-                    "mpirun --bind-to none leaves them all",
-                    threads, all, local, local == 1 ? "" : "s");
-    }
-}
-
 void cluster_choose(const struct cluster *cluster, const struct cli_args *args, lr_operator_params *params)
 {
     int numbers[MOST_DEVICES];
     if (cluster->comm == NULL) return;
     if (!args_has(args, "--threads")) {
         params->threads = lr_comm_threads(cluster->comm);
-        warn_of_binding(cluster, args->report, params->threads);
+        /* mpirun binds few ranks to one core each. */
+        const int local = lr_comm_get_info(cluster->comm).local_size;
+        const long all = sysconf(_SC_NPROCESSORS_ONLN);
+        if (params->threads < all / local) {
+            report_info(args->report,
+                        "each rank may use %d of the %ld processors that %d rank%s share here: "
+                        "mpirun --bind-to none leaves them all",
+                        params->threads, all, local, local == 1 ? "" : "s");
+        }
     }
     const lr_comm_info info = lr_comm_get_info(cluster->comm);
     const char *backend = args_text(args, "--backend");
     const bool is_host = backend != NULL && (strcasecmp(backend, "cpu") == 0 || strcasecmp(backend, "native") == 0);
     if (!args_has(args, "--device") && info.local_size > 1 && !is_host) {
-        const int count = list_processors(numbers);
+        /* Counts graphics processors and their numbers. A processor is listed once for each
+         * way to it: those that EGL enumerates are distinguished. */
+        static lr_device devices[MOST_DEVICES];
+        int count = 0, usable = 0, listed = lr_device_list(devices, MOST_DEVICES, NULL);
+        listed = listed < MOST_DEVICES ? listed : MOST_DEVICES;
+        for (int k = 0; k < listed; k++) {
+            const bool is_enumerated = strncmp(devices[k].way, "egl device", 10) == 0;
+            if (devices[k].usable && !devices[k].software && is_enumerated) numbers[count++] = usable;
+            usable += devices[k].usable;
+        }
+
         params->device = count > 0 ? numbers[info.local_rank % count] : 0;
     }
 }

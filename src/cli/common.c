@@ -103,12 +103,6 @@ bool common_ends_with(const char *text, const char *ending)
     return length > tail && strcasecmp(text + length - tail, ending) == 0;
 }
 
-static bool has_ending(const char *path, const char *ending)
-{
-    const char *slash = strrchr(path, '/');
-    return ending[0] == '\0' ? strchr(slash != NULL ? slash : path, '.') == NULL : common_ends_with(path, ending);
-}
-
 static lr_status check_ending(struct report *report, const char *path, const char *const *endings)
 {
     char list[128] = "";
@@ -116,7 +110,11 @@ static lr_status check_ending(struct report *report, const char *path, const cha
         const size_t used = strlen(list);
         const bool is_last = endings[k + 1] == NULL || endings[k + 1][0] == '\0';
         const char *between = k == 0 ? "" : is_last ? " or " : ", ";
-        if (has_ending(path, endings[k])) return LR_OK;
+        const char *slash = strrchr(path, '/');
+
+        if (endings[k][0] == '\0' ? strchr(slash != NULL ? slash : path, '.') == NULL
+                                  : common_ends_with(path, endings[k]))
+            return LR_OK;
         if (endings[k][0] != '\0') snprintf(list + used, sizeof(list) - used, "%s%s", between, endings[k]);
     }
     return report_error(report, LR_USAGE, "%s: the name must end in %s", path, list);
@@ -238,7 +236,9 @@ const char *common_image_ending(const char *path)
     return common_ends_with(path, deflated) ? path + strlen(path) - strlen(deflated) : strrchr(path, '.');
 }
 
-void common_iteration_path(char path[PATH_MAX], const char *output, int number)
+/* The name of an image amid a reconstruction, written beside the output: OUT.nii.gz and 5 give
+ * OUT.iter5.nii.gz. */
+static void iteration_path(char path[PATH_MAX], const char *output, int number)
 {
     const char *ending = common_image_ending(output);
     snprintf(path, PATH_MAX, "%.*s.iter%d%s", (int)(ending - output), output, number, ending);
@@ -247,7 +247,7 @@ void common_iteration_path(char path[PATH_MAX], const char *output, int number)
 lr_status common_write_iteration(struct report *report, const struct common_iteration *iteration)
 {
     char path[PATH_MAX];
-    common_iteration_path(path, iteration->output, iteration->number);
+    iteration_path(path, iteration->output, iteration->number);
     lr_image *copy = lr_image_create(iteration->grid, &report->log);
     if (copy == NULL) return report_reason(report);
     memcpy(copy->values, iteration->values, (size_t)lr_grid_num_voxels(iteration->grid) * sizeof(*copy->values));
@@ -285,22 +285,6 @@ lr_status common_check_result(struct report *report, const struct common_result 
     if (!has_any) {
         return report_error(report, LR_BAD_INPUT, "%s would be 0 everywhere, and is not written: %s", result->output,
                             result->causes);
-    }
-    return LR_OK;
-}
-
-lr_status common_check_activity(struct report *report, const char *path, const lr_image *image)
-{
-    const int *size = image->grid.size;
-    const int64_t count = lr_grid_num_voxels(&image->grid);
-    for (int64_t row = 0; row < count; row++) {
-        if (image->values[row] < 0.0f) {
-            return report_error(report, LR_BAD_INPUT,
-                                "%s: voxel (%lld, %lld, %lld) is %g: an activity is at least 0 everywhere: set "
-                                "negative voxels to 0 first",
-                                path, (long long)(row % size[0]), (long long)(row / size[0] % size[1]),
-                                (long long)(row / size[0] / size[1]), (double)image->values[row]);
-        }
     }
     return LR_OK;
 }
@@ -344,4 +328,437 @@ static uint64_t mix(uint64_t state)
 double common_random(uint64_t seed, int64_t index)
 {
     return (double)(mix(mix(seed) + (uint64_t)index) >> 11) * 0x1p-53;
+}
+
+/* --- factors per LOR --- */
+
+enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual)
+{
+    static const char *const ways[] = {[MU_LINES] = "lines", [MU_FACTORS] = "factors", NULL};
+    const enum mu_way way = (enum mu_way)args_word(args, "--mu-as", ways, (int)usual);
+    if (args_has(args, "--mu-as") && !args_has(args, "--mu")) args_complain(args, "--mu-as needs --mu IMAGE");
+    if (args_has(args, "--mu-steps") && way != MU_LINES) args_complain(args, "--mu-steps belongs to --mu-as lines");
+    return way;
+}
+
+static void add_source(struct lor_factors *factors, lr_lor_source source)
+{
+    factors->sources.sources[factors->sources.num_sources++] = source;
+}
+
+lr_status lor_factors_efficiencies(struct setup *setup, const char *path)
+{
+    const lr_scanner *scanner = setup->scanner;
+    struct lor_factors *factors = &setup->factors;
+    factors->efficiencies = common_floats(setup->report, scanner->num_crystals, "crystal efficiencies");
+    if (factors->efficiencies == NULL) return LR_FAILED;
+    CLI_TRY(lr_crystal_values_read(path, scanner, factors->efficiencies, &setup->report->log));
+    factors->product = (lr_crystal_product){setup->lors, factors->efficiencies, 1, &setup->report->log};
+    add_source(factors, lr_crystal_product_source(&factors->product));
+    return LR_OK;
+}
+
+lr_status lor_factors_attenuate(struct setup *setup)
+{
+    const lr_attenuation_params params = {
+        .lors = setup->lors,
+        .mu = setup->mu,
+        .threads = setup->params.threads,
+        .log = &setup->report->log,
+    };
+    setup->params.mu = NULL;
+    setup->factors.attenuation = lr_attenuation_create(&params);
+    if (setup->factors.attenuation == NULL) return report_reason(setup->report);
+    add_source(&setup->factors, lr_attenuation_source(setup->factors.attenuation));
+    return LR_OK;
+}
+
+lr_status lor_factors_give(struct setup *setup, enum mu_way way)
+{
+    struct lor_factors *factors = &setup->factors;
+    CLI_TRY(way == MU_FACTORS && setup->mu != NULL ? lor_factors_attenuate(setup) : LR_OK);
+    if (factors->sources.num_sources > 0) {
+        factors->sources.log = &setup->report->log;
+        factors->source = lr_source_product_source(&factors->sources);
+        setup->params.factors = &factors->source;
+    }
+    return LR_OK;
+}
+
+/* Call it when no operator asks for them any more. */
+static void finish_factors(struct lor_factors *factors)
+{
+    lr_attenuation_destroy(factors->attenuation);
+    free(factors->efficiencies);
+    *factors = (struct lor_factors){.efficiencies = NULL};
+}
+
+/* --- from the shared options to an operator --- */
+
+const struct cli_option common_scanner_options[] = {
+    {"--scanner", "NAME|FILE", "a preset (loraster scanner list) or a file: YAML, PETSIRD, CASToR, STIR", false},
+    {0},
+};
+
+const struct cli_option common_grid_options[] = {
+    {"--grid", "NX,NY,NZ", "number of voxels", false},
+    {"--voxel-mm", "DX,DY,DZ", "edges of a voxel in mm; one number for a cube", false},
+    {"--origin-mm", "X,Y,Z", "centre of the first voxel; default: grid centred", false},
+    {"--like", "IMAGE", "the grid of this image instead", false},
+    {0},
+};
+
+const struct cli_option common_operator_options[] = {
+    {"--backend", "NAME", "cpu, raster, compute, native, or cuda of list mode; default auto: the fastest", false},
+    {"--device", "N", "which usable device of loraster info; default 0", false},
+    {"--mode", "NAME", "sampled (lines), exact (solid angles); default auto: exact if it can", false},
+    {"--rays", "R", "sampled: R x R lines over each crystal face; default 4", false},
+    {"--samples", "N|NX,NY,NZ", "points per voxel; default: as its mean needs", false},
+    {"--mu", "IMAGE", "attenuation map", false},
+    {"--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
+    {"--mu-steps", "K", "samples of the map along a line; default: one per voxel", false},
+    {"--penetration", NULL, "crystals stop photons along their depth; always in layers, unless", false},
+    {"--layers-alone", NULL, "each layer of crystals counts as if it were the only one", false},
+    {"--deterministic", NULL, "the same bits in every run, where that is slower", false},
+    {"--store", "WHEN", "keep the matrix in memory: auto, yes or no", false},
+    {"--max-memory", "SIZE", "limit for it, and on a device, such as 512M or 4G; default: half", false},
+    {"--threads", "N", "default: all processors", false},
+    {0},
+};
+
+static const int64_t at_least_one[2] = {1, INT_MAX};
+static const int64_t at_least_zero[2] = {0, INT_MAX};
+
+static const char *read_backend(struct cli_args *args)
+{
+    static const char *const names[] = {"auto", "cpu", "raster", "compute", "native", "cuda", NULL};
+    const char *text = args_text(args, "--backend"), *family = args_text(args, "--operator");
+    const bool has_cuda = family != NULL && strcasecmp(family, "listmode") == 0;
+    if (text != NULL && strcasecmp(text, "cuda") == 0 && !has_cuda) {
+        args_complain(args,
+                      "--backend %s: only the families direct and listmode have it (loraster "
+                      "direct project, recon --operator): take compute, which uses the "
+                      "graphics processor by OpenGL",
+                      text);
+    }
+    if (text != NULL && (strcasecmp(text, "gpu") == 0 || strcasecmp(text, "opengl") == 0)) {
+        args_complain(args,
+                      "--backend %s: the graphics processor is used by compute, and by raster "
+                      "for pictures: give one of these, or leave it to auto",
+                      text);
+    }
+    return names[args_word(args, "--backend", names, 0)];
+}
+
+static void read_params(struct setup *setup, struct cli_args *args, lr_store store)
+{
+    static const char *const modes[] = {"auto", "sampled", "exact", NULL};
+    static const char *const stores[] = {"auto", "yes", "no", NULL};
+    setup->params = (lr_operator_params){
+        .backend = read_backend(args),
+        .mode = (lr_mode)args_word(args, "--mode", modes, LR_MODE_AUTO),
+        .rays = (int)args_int(args, "--rays", 0, at_least_one),
+        .mu_steps = (int)args_int(args, "--mu-steps", 0, at_least_one),
+        .deterministic = args_has(args, "--deterministic"),
+        .penetration = args_has(args, "--penetration"),
+        .layers_alone = args_has(args, "--layers-alone"),
+        .max_memory_bytes = args_bytes(args, "--max-memory", 0),
+        .threads = (int)args_int(args, "--threads", 0, at_least_one),
+        .device = (int)args_int(args, "--device", 0, at_least_zero),
+        .log = &setup->report->log,
+        .progress = &setup->report->progress,
+    };
+    if (setup->params.penetration && setup->params.layers_alone) {
+        args_complain(args, "--penetration goes through all layers, and with --layers-alone each "
+                            "counts as if it were the only one: give one of the two");
+    }
+    setup->verb = args->syntax->verb;
+    setup->dry_run = args_has(args, "--dry-run");
+    setup->store = (lr_store)args_word(args, "--store", stores, (int)store);
+    setup->params.store = setup->dry_run ? LR_STORE_NO : setup->store;
+    /* A single number is split over the axes once the grid is known; it stays in samples[0] then. */
+    if (args_sizes(args, "--samples", setup->params.samples) == 1)
+        setup->params.samples[1] = setup->params.samples[2] = 0;
+
+    if (setup->params.mode == LR_MODE_EXACT && args_has(args, "--rays")) {
+        report_warn(setup->report,
+                    "--rays %s has no effect: --mode exact has no lines, and --mode "
+                    "sampled has them",
+                    args_text(args, "--rays"));
+    }
+    if (args_text(args, "--mu") == NULL && (args_has(args, "--mu-unit") || args_has(args, "--mu-steps")))
+        args_complain(args, "--mu-unit and --mu-steps need --mu IMAGE");
+}
+
+/* --grid, --voxel-mm, --origin-mm. Returns whether they were given. */
+static bool read_explicit_grid(struct cli_args *args, lr_grid *grid)
+{
+    int size[3] = {0};
+    double voxel_mm[3] = {0}, origin_mm[3];
+    const int count = args_sizes(args, "--grid", size);
+    const bool has_voxel = args_triple(args, "--voxel-mm", true, voxel_mm);
+    const bool has_origin = args_triple(args, "--origin-mm", false, origin_mm);
+    if (!args_has(args, "--grid")) {
+        if (has_voxel || has_origin) args_complain(args, "--voxel-mm and --origin-mm need --grid NX,NY,NZ");
+        return false;
+    }
+    if (count == 1)
+        args_complain(args, "--grid %s: three numbers are needed, such as --grid 96,96,8", args_text(args, "--grid"));
+    if (!has_voxel) args_complain(args, "--grid needs --voxel-mm DX,DY,DZ");
+    for (int k = 0; k < 3 && has_voxel; k++)
+        if (!(voxel_mm[k] > 0))
+            args_complain(args, "--voxel-mm %s: edges must be positive", args_text(args, "--voxel-mm"));
+    *grid = lr_grid_centred(size, voxel_mm);
+    if (has_origin) memcpy(grid->origin_mm, origin_mm, sizeof(origin_mm));
+    return true;
+}
+
+lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const char *path)
+{
+    const lr_log *log = &setup->report->log;
+    const char *like = args_text(args, "--like");
+    lr_grid grid = {0};
+    if (!common_ends_with(path, ".npy")) return lr_image_read(path, log);
+    if (like != NULL) return lr_grid_read(like, &grid, log) == LR_OK ? lr_image_read_on(path, &grid, log) : NULL;
+    const bool given = read_explicit_grid(args, &grid);
+    return args->status == LR_OK ? lr_image_read_on(path, given ? &grid : NULL, log) : NULL;
+}
+
+/* The map in 1/mm, as the library wants it. */
+static lr_status read_mu(struct setup *setup, struct cli_args *args, lr_mu_unit unit)
+{
+    const char *path = args_text(args, "--mu");
+    setup->mu = setup_read_image(setup, args, path);
+    if (setup->mu == NULL) return report_reason(setup->report);
+    CLI_TRY(lr_mu_map_settle(
+        setup->mu,
+        &(lr_mu_map_params){.unit = unit, .name = path, .scanner = setup->scanner, .log = &setup->report->log}));
+    setup->params.mu = setup->mu;
+    return LR_OK;
+}
+
+lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store)
+{
+    return setup_scanner_or(setup, args, store, NULL);
+}
+
+lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback)
+{
+    static const char *const units[] = {"auto", "1/mm", "1/cm", "hu", NULL};
+    setup->report = args->report;
+    const bool is_named = fallback == NULL || args_has(args, "--scanner");
+    setup->scanner = fallback;
+    const char *name = is_named ? args_required(args, "--scanner") : NULL;
+    read_params(setup, args, store);
+    const lr_mu_unit unit = (lr_mu_unit)args_word(args, "--mu-unit", units, LR_MU_BY_VALUE);
+    CLI_TRY(args->status);
+    if (is_named) {
+        lr_scanner_destroy(setup->scanner);
+        setup->scanner = lr_scanner_read(name, &setup->report->log);
+    }
+    if (setup->scanner == NULL) return report_reason(setup->report);
+    setup->lors = lr_lors_create_watched(setup->scanner, &setup->report->progress, &setup->report->log);
+    if (setup->lors == NULL) return report_reason(setup->report);
+    setup->params.lors = setup->lors;
+    return args_has(args, "--mu") ? read_mu(setup, args, unit) : LR_OK;
+}
+
+bool setup_same_grid(const lr_grid *a, const lr_grid *b)
+{
+    bool same = true;
+    for (int k = 0; k < 3; k++) {
+        const double slack = 1e-3 * a->voxel_mm[k];
+        same = same && a->size[k] == b->size[k] && fabs(a->voxel_mm[k] - b->voxel_mm[k]) * a->size[k] < slack &&
+               fabs(a->origin_mm[k] - b->origin_mm[k]) < slack;
+    }
+    return same;
+}
+
+static void split_samples(struct setup *setup)
+{
+    int *samples = setup->params.samples;
+    if (samples[0] > 0 && samples[1] == 0) lr_grid_split_samples(&setup->grid, samples[0], samples);
+}
+
+lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *image)
+{
+    const char *like = args_text(args, "--like");
+    const bool given = read_explicit_grid(args, &setup->grid);
+    if (given && like != NULL) args_complain(args, "--grid and --like exclude each other");
+    if (!given && like == NULL && image == NULL) {
+        args_complain(args, "%s needs a grid: --grid NX,NY,NZ --voxel-mm DX,DY,DZ, or --like IMAGE",
+                      args->syntax->verb);
+    }
+    CLI_TRY(args->status);
+    if (like != NULL) CLI_TRY(lr_grid_read(like, &setup->grid, &setup->report->log));
+    if (!given && like == NULL) {
+        setup->grid = *image;
+    } else if (image != NULL && !setup_same_grid(&setup->grid, image)) {
+        return report_error(setup->report, LR_USAGE,
+                            "the image's grid is not the one asked for: leave out --grid and "
+                            "--like to use the image's");
+    }
+    split_samples(setup);
+    setup->params.grid = &setup->grid;
+    return lr_grid_check(&setup->grid, &setup->report->log);
+}
+
+void setup_voxel_grid(struct setup *setup, const double centre_mm[3], const double voxel_mm[3])
+{
+    static const int one[3] = {1, 1, 1};
+    setup->grid = lr_grid_centred(one, voxel_mm);
+    memcpy(setup->grid.origin_mm, centre_mm, sizeof(setup->grid.origin_mm));
+    split_samples(setup);
+    setup->params.grid = &setup->grid;
+}
+
+void setup_point_grid(struct setup *setup)
+{
+    static const double cube_mm[3] = {1, 1, 1};
+    double centre_mm[3] = {0};
+    for (int m = 0; m < setup->scanner->num_modules; m++)
+        for (int k = 0; k < 3; k++)
+            centre_mm[k] += setup->scanner->modules[m].centre_mm[k] / setup->scanner->num_modules;
+    setup_voxel_grid(setup, centre_mm, cube_mm);
+}
+
+lr_status setup_operator(struct setup *setup)
+{
+    char bytes[32], seconds[32];
+    setup->op = lr_operator_create(&setup->params);
+    if (setup->op == NULL) return report_reason(setup->report);
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    report_info(setup->report, "backend %s on %s, mode %s%s", info->backend, info->device,
+                info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->penetration ? ", penetration" : "");
+    if (info->stored) {
+        report_info(setup->report, "matrix kept in memory: %lld elements, %s, made in %s",
+                    (long long)info->num_elements, common_bytes(bytes, info->memory_bytes),
+                    report_duration(seconds, info->build_seconds));
+    }
+    if (info->passed_over != NULL && info->num_lors >= (int64_t)UINT32_MAX) {
+        report_info(setup->report, "a graphics processor takes so many LORs event by event: loraster recon "
+                                   "--operator listmode --kernel exact --events FILE");
+    }
+    return LR_OK;
+}
+
+void setup_finish(struct setup *setup)
+{
+    lr_operator_destroy(setup->op); /* which asks for the factors */
+    finish_factors(&setup->factors);
+    lr_image_destroy(setup->mu);
+    lr_lors_destroy(setup->lors);
+    lr_scanner_destroy(setup->scanner);
+    *setup = (struct setup){0};
+}
+
+void setup_json(const struct setup *setup, struct json *json)
+{
+    json_text(json, "scanner", setup->scanner != NULL ? setup->scanner->name : NULL);
+    common_json_grid(json, "grid", &setup->grid);
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    const bool is_direct = info->lors->scanner == NULL; /* or of events */
+    json_open(json, "operator", '{');
+    json_text(json, "family", info->of_events ? "listmode" : is_direct ? "direct" : "correspondence");
+    json_text(json, "backend", info->backend);
+    json_text(json, "device", info->device);
+    json_text(json, "passed_over", info->passed_over);
+    json_text(json, "mode", is_direct ? NULL : info->mode == LR_MODE_EXACT ? "exact" : "sampled");
+    json_int(json, "rays", info->rays);
+    json_ints(json, "samples", info->samples, 3);
+    json_int(json, "mu_steps", info->mu_steps);
+    json_bool(json, "stored", info->stored);
+    json_int(json, "num_voxels", info->num_voxels);
+    json_int(json, "num_lors", info->num_lors);
+    json_int(json, "num_elements", info->num_elements);
+    json_int(json, "memory_bytes", info->memory_bytes);
+    json_number(json, "build_seconds", info->build_seconds);
+    json_close(json, '}');
+}
+
+/* --- what a command line is going to write --- */
+
+/* The words of a command line that may name files, [CLI_MAX_GIVEN + CLI_MAX_POSITIONAL], and among them
+ * those that are written. */
+struct words {
+    const char **read;
+    int num_read;
+    const char *written[CLI_MAX_OUTPUTS];
+    int num_written;
+};
+
+static const struct cli_output *find_output(const struct cli_syntax *syntax, const char *name)
+{
+    for (int k = 0; k < CLI_MAX_OUTPUTS && syntax->outputs[k].name != NULL; k++)
+        if (strcmp(syntax->outputs[k].name, name) == 0) return &syntax->outputs[k];
+    return NULL;
+}
+
+static lr_status list_words(const struct cli_args *args, struct words *words)
+{
+    words->read = calloc(CLI_MAX_GIVEN + CLI_MAX_POSITIONAL, sizeof(*words->read));
+    if (words->read == NULL) return report_error(args->report, LR_FAILED, "no memory for the names of files");
+    for (int k = 0; k < args->num_given; k++) {
+        const struct cli_given *given = &args->given[k];
+        if (given->value == NULL) continue;
+        if (find_output(args->syntax, given->option->name) != NULL)
+            words->written[words->num_written++] = given->value;
+        else
+            words->read[words->num_read++] = given->value;
+    }
+    for (int k = 0; k < args->num_positional; k++)
+        if (k == 1 && find_output(args->syntax, CLI_SECOND_WORD) != NULL)
+            words->written[words->num_written++] = args->positional[k];
+        else
+            words->read[words->num_read++] = args->positional[k];
+    return LR_OK;
+}
+
+static lr_status check_losses(const struct cli_args *args, const struct words *words)
+{
+    return lr_files_check(&(lr_file_uses){.read = words->read,
+                                          .num_read = words->num_read,
+                                          .written = words->written,
+                                          .num_written = words->num_written,
+                                          .log = &args->report->log});
+}
+
+lr_status outputs_check(const struct cli_args *args)
+{
+    struct words words = {0};
+    lr_status status = list_words(args, &words);
+    for (int k = 0; status == LR_OK && k < CLI_MAX_OUTPUTS; k++) {
+        const struct cli_output *output = &args->syntax->outputs[k];
+        if (output->name == NULL) break;
+        const bool is_word = strcmp(output->name, CLI_SECOND_WORD) == 0;
+        const char *path = !is_word                   ? args_text(args, output->name)
+                           : args->num_positional > 1 ? args->positional[1]
+                                                      : NULL;
+        status = path != NULL ? common_check_output(args->report, path, output->endings) : LR_OK;
+    }
+    status = status == LR_OK ? check_losses(args, &words) : status;
+    free(words.read);
+    return status;
+}
+
+lr_status outputs_check_name(const struct cli_args *args, const char *path)
+{
+    struct words words = {0};
+    if (access(path, F_OK) != 0) return LR_OK;
+    lr_status status = list_words(args, &words);
+    words.written[0] = path;
+    words.num_written = 1;
+    status = status == LR_OK ? check_losses(args, &words) : status;
+    free(words.read);
+    return status;
+}
+
+lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every, const int range[2])
+{
+    char path[PATH_MAX];
+    for (int k = every > 0 ? range[0] / every + 1 : 1; every > 0 && (int64_t)k * every <= range[1]; k++) {
+        iteration_path(path, output, k * every);
+        CLI_TRY(outputs_check_name(args, path));
+    }
+    return LR_OK;
 }

@@ -6,11 +6,40 @@
 #define LR_CLI_COMMON_H
 
 #include "args.h"
-#include "json.h"
-#include "lor_factors.h"
 
 #include <limits.h>
 #include <lr/lr.h>
+
+struct setup;
+
+/* Efficiencies and attenuation per LOR, of a setup. Zero is valid; sources point into it: it must not move. */
+struct lor_factors {
+    float *efficiencies; /* owned [num_crystals]; NULL = none */
+    lr_crystal_product product;
+    lr_attenuation *attenuation;
+    lr_source_product sources;
+    lr_lor_source source;
+};
+
+/* Attenuation along the lines of each element, or by one factor per LOR. */
+enum mu_way { MU_LINES, MU_FACTORS };
+
+#define LOR_FACTORS_MU_AS(usual)                                                                                       \
+    {                                                                                                                  \
+        "--mu-as", "HOW", "--mu along lines, or as factors (one per LOR); default " usual, false                       \
+    }
+
+/* --mu-as, `usual` where it is not given; complains where --mu is not, and of --mu-steps that factors have not. */
+enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual);
+
+/* Reads one efficiency per crystal. The setup has its scanner. */
+lr_status lor_factors_efficiencies(struct setup *setup, const char *path);
+
+/* Takes the setup's map as factors per LOR instead of samples along each line. */
+lr_status lor_factors_attenuate(struct setup *setup);
+
+/* Takes the setup's map, where it has one, in this way, and hands what there is to setup->params. */
+lr_status lor_factors_give(struct setup *setup, enum mu_way way);
 
 /* Option tables shared by the verbs. */
 extern const struct cli_option common_scanner_options[];
@@ -30,7 +59,7 @@ extern const struct cli_option common_general_options[];
     {                                                                                                                  \
         "matrix", common_operator_options                                                                              \
     }
-/* Of verbs that read list mode. */
+/* Option of verbs that read list mode. */
 #define COMMON_UNTIL_DAMAGE "--events-until-damage"
 #define COMMON_UNTIL_DAMAGE_OPTION                                                                                     \
     {                                                                                                                  \
@@ -79,7 +108,7 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
  * reported. */
 lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const char *path);
 
-/* Whether two grids have the same voxels, to a thousandth of an edge. */
+/* True if two grids have the same voxels, to a thousandth of an edge. */
 bool setup_same_grid(const lr_grid *a, const lr_grid *b);
 
 /* A grid for verbs that need points only: one voxel amid the modules. */
@@ -96,7 +125,7 @@ void setup_finish(struct setup *setup);
 /* Keys that every verb with an operator reports: "scanner", "grid", "operator". */
 void setup_json(const struct setup *setup, struct json *json);
 
-/* By lr_listmode_variant, from LR_LISTMODE_SIMPLE on; NULL at the end. */
+/* Indexed by lr_listmode_variant, from LR_LISTMODE_SIMPLE on; NULL at the end. */
 extern const char *const common_listmode_variants[];
 
 /* --variant; LR_LISTMODE_FASTEST where it is not given. */
@@ -136,10 +165,6 @@ bool common_is_device(const char *path);
 /* Begin of the ending of an image's name, that of ".nii.gz" too; the name has one. */
 const char *common_image_ending(const char *path);
 
-/* The name of an image amid a reconstruction, written beside the output: OUT.nii.gz and 5 give
- * OUT.iter5.nii.gz. */
-void common_iteration_path(char path[PATH_MAX], const char *output, int number);
-
 /* Writes one. */
 struct common_iteration {
     const char *output;
@@ -149,7 +174,7 @@ struct common_iteration {
 };
 lr_status common_write_iteration(struct report *report, const struct common_iteration *iteration);
 
-/* Whether `path` is what standard output is connected to, as /dev/stdout is. */
+/* True if `path` is what standard output is connected to, as /dev/stdout is. */
 bool common_is_standard_output(const char *path);
 
 /* Makes room for `needed` items of `size` bytes in all, and more, in an array that grows. array: the
@@ -161,7 +186,7 @@ bool common_ends_with(const char *text, const char *ending);
 /* An array of floats, or NULL, reported. Free with free(). */
 float *common_floats(struct report *report, int64_t count, const char *what);
 
-/* What a verb is about to write. */
+/* A result that a verb is about to write. */
 struct common_result {
     const char *output; /* the file's name */
     const float *values;
@@ -171,9 +196,6 @@ struct common_result {
 
 /* Refuses results that nobody can want: not finite, beyond 1e30, or 0 everywhere. */
 lr_status common_check_result(struct report *report, const struct common_result *result);
-
-/* Refuses an activity below 0, with the voxel. path: the image's. */
-lr_status common_check_activity(struct report *report, const char *path, const lr_image *image);
 
 /* Sum in double, of those that are finite. */
 double common_sum(const float *values, int64_t count);
@@ -199,5 +221,17 @@ lr_status common_folder_end(const struct common_folder *folder, struct report *r
 
 /* Uniform in 0 <= x < 1: number `index` of the sequence that the seed begins. */
 double common_random(uint64_t seed, int64_t index);
+
+/* Every output that the verb's syntax declares has an ending of its kind and a folder to lie in, and is
+ * neither an input nor what belongs to one (lr_files_check): inputs are all other words that name files.
+ * errors: LR_USAGE, LR_FAILED. */
+lr_status outputs_check(const struct cli_args *args);
+
+/* The same for one more name, which follows from those; one that no file has loses nothing. */
+lr_status outputs_check_name(const struct cli_args *args, const char *path);
+
+/* Images of iterations that are written beside an output, as NAME.iterK: every so many (0 = none)
+ * of those after `range[0]`, up to range[1]. */
+lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every, const int range[2]);
 
 #endif

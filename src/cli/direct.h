@@ -12,7 +12,7 @@ extern const struct cli_option direct_view_options[];   /* a set of views */
 extern const struct cli_option direct_kernel_options[]; /* resolution and support */
 extern const struct cli_option direct_device_options[]; /* backend, device, threads */
 
-/* By lr_direct_variant; NULL at the end. */
+/* Indexed by lr_direct_variant; NULL at the end. */
 extern const char *const direct_variant_names[]; /* from LR_DIRECT_BANDS on */
 
 /* --variant; LR_DIRECT_FASTEST where it is not given. */

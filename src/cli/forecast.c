@@ -12,7 +12,7 @@
 /* Work that takes less is not announced: it is done before that is read. */
 static const double long_s = 3.0, large_bytes = 1e9;
 
-/* How much of the free space an estimate may fill. */
+/* Share of the free space that an estimate may fill. */
 static const double filled_share = 0.95;
 
 /* --- the disk --- */
@@ -34,7 +34,7 @@ static const char *size_in_words(char text[32], double bytes)
 
 /* --- what is said --- */
 
-/* What a forecast comes to. */
+/* A forecast. */
 struct total {
     double elements, rows, memory_bytes, disk_bytes, free_bytes, seconds;
     bool is_most; /* seconds */
@@ -101,7 +101,7 @@ static lr_status check_output_room(const struct setup *setup, const struct forec
                         size_in_words(there, total->free_bytes));
 }
 
-/* A graphics processor does it before a trial has told how long it takes: an H200 needs 1e-14 to 4e-14
+/* A graphics processor does it before a trial has measured how long it takes: an H200 needs 1e-14 to 4e-14
  * seconds for an LOR of a voxel (docs/performance.md). */
 static bool is_soon_done(const struct setup *setup, const struct forecast_projections *work)
 {

@@ -38,7 +38,6 @@ static const struct cli_verb *const verbs[] = {
     &verb_direct_deposit,
     &verb_direct_factors,
     &verb_direct_project,
-    &verb_direct_recon,
     &started_correspondence,
     &started_direct,
     &started_listmode,

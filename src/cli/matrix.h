@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The verb matrix's parts: verb_matrix.c runs it, matrix_choice.c reads which rows and LORs are
- * meant, matrix_share.c cuts out those of --part, matrix_factors.c reads what they are multiplied
- * by, matrix_tube.c draws a single LOR. */
+ * What the verbs matrix and matrix verify share: which rows and LORs are meant, and the factors of LORs. */
 #ifndef LR_CLI_MATRIX_H
 #define LR_CLI_MATRIX_H
 
@@ -11,7 +9,7 @@
 
 #include <limits.h>
 
-/* Which rows and LORs, as the command line says it. Zero: all voxels, all LORs. */
+/* Choice of rows and LORs on the command line. Zero: all voxels, all LORs. */
 struct matrix_choice {
     bool by_lor;
     const char *rows, *region, *pairs, *lors; /* texts of the options, NULL = not given */
@@ -33,27 +31,13 @@ lr_matrix_format matrix_format_of(const char *path);
 /* --threshold, 0 to 1; 0 = not given. */
 double matrix_read_threshold(struct cli_args *args);
 
-/* Whether --region names an image; reads it then. Its grid may stand for --grid. */
+/* Reads the image that --region names, if it names one. Its grid may stand for --grid. */
 lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, struct cli_args *args);
 
 /* Fills in rows and LORs, with the setup's scanner and grid. */
 lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setup *setup);
 
 void matrix_choice_finish(struct matrix_choice *choice);
-
-/* Which of the parts of the rows is meant. */
-struct matrix_share {
-    int64_t number, parts; /* of --part; 0 = all rows */
-    int64_t rows_before;   /* of those of the whole choice */
-    int32_t *part_pairs;   /* owned; of rows of all LORs */
-};
-
-/* Leaves in `choice`, which is a copy of `whole` and owns nothing, the rows of the share. The setup has
- * its scanner and grid. */
-lr_status matrix_share_cut(struct matrix_share *share, const struct matrix_choice *whole, const struct setup *setup,
-                           struct matrix_choice *choice);
-
-void matrix_share_finish(struct matrix_share *share);
 
 /* Factors of LORs, and how a matrix file tells of them. Zero is valid. */
 struct matrix_factors {
@@ -67,12 +51,5 @@ extern const struct cli_option matrix_factor_options[];
 /* Reads --efficiencies and --mu-as, and hands what they give to setup->params. The setup has its
  * scanner and its map. */
 lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *args, struct setup *setup);
-
-/* Writes the tube of response of one LOR, "module,p,q,module,r,s", as an image. The setup has its
- * operator. */
-lr_status matrix_write_tube(const struct setup *setup, const char *lor, const char *path);
-
-/* Checks such a text: the LOR, or -1, reported. */
-int64_t matrix_find_lor(const struct setup *setup, const char *text);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "program.h"
+#include "verbs.h"
 
 #include "base/helper.h"
-#include "outputs.h"
+#include "common.h"
 #include "stop.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 enum { MOST_VERBS = 40 };
 
-/* What most words are looked up in. */
+/* The program under way. */
 struct program {
     struct report report;
     const struct cli_verb *const *verbs;
@@ -32,7 +32,7 @@ static void print_help(const struct cli_verb *const *verbs)
            "Exit codes: 0 done, 1 failed or stopped, 2 usage, 3 bad input, 4 device missing.\n");
 }
 
-/* How many of the words at argv name this verb: 0, 1 or 2. */
+/* Number of words at argv that name this verb: 0, 1 or 2. */
 static int match_verb(const struct cli_verb *verb, char *const *argv)
 {
     const char *name = verb->syntax->verb;

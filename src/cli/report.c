@@ -5,6 +5,7 @@
 #include "advice.h"
 #include "stop.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,26 +41,17 @@ void report_clear(struct report *report)
     }
 }
 
-/* Whether this process is one of several, and not the one that tells how it goes. */
-static bool is_silent(const struct report *report)
-{
-    return report->ranks.size > 1 && report->ranks.rank != 0;
-}
-
-static void hold_error(struct report_ranks *ranks, const char *sentence)
-{
-    if (ranks->held[0] == '\0') snprintf(ranks->held, sizeof(ranks->held), "%s", sentence);
-}
-
 static void write_now(struct report *report, lr_log_level level, lr_status status, const char *sentence)
 {
     static const char *const words[] = {"", "", "warning: ", "error: "};
     if (level == LR_LOG_ERROR) report->status = status;
     if (level == LR_LOG_ERROR && report->ranks.size > 1) {
-        hold_error(&report->ranks, sentence);
+        if (report->ranks.held[0] == '\0') snprintf(report->ranks.held, sizeof(report->ranks.held), "%s", sentence);
+
         return;
     }
-    if (is_silent(report)) return;
+    /* Other ranks leave it to rank 0 to say how it goes. */
+    if (report->ranks.size > 1 && report->ranks.rank != 0) return;
     if ((level == LR_LOG_DEBUG && !report->verbose) || (level == LR_LOG_INFO && report->quiet)) return;
     report_clear(report);
     if (report->verbose) fprintf(stderr, "%8.3f s ", report_seconds() - report->start_s);
@@ -76,33 +68,17 @@ static void write_sentence(void *user, lr_log_level level, lr_status status, con
     funlockfile(stderr);
 }
 
-/* Whether a line is to be drawn now. */
-static bool is_due(const struct report *report)
-{
-    return report->terminal && !report->quiet && report_seconds() - report->drawn_s > 0.2;
-}
-
-void report_line(struct report *report, const char *line)
+/* Draws a line of progress where stderr is a terminal, a few times a second at most. */
+static void draw_line(struct report *report, const char *line)
 {
     flockfile(stderr);
-    if (is_due(report)) {
+    if (report->terminal && !report->quiet && report_seconds() - report->drawn_s > 0.2) {
         fprintf(stderr, "\r\033[K%s", line);
         fflush(stderr);
         report->line_drawn = true;
         report->drawn_s = report_seconds();
     }
     funlockfile(stderr);
-}
-
-static void draw_progress(struct report *report, double done, double total, double now)
-{
-    const double elapsed = now - report->phase_start_s;
-    char left[32];
-    fprintf(stderr, "\r\033[K%s: %.0f %%", report->phase, 100 * done / total);
-    if (elapsed > 1 && done > 0) fprintf(stderr, ", %s left", report_duration(left, elapsed * (total - done) / done));
-    fflush(stderr);
-    report->line_drawn = true;
-    report->drawn_s = now;
 }
 
 static bool show_progress(void *user, const char *what, double done, double total)
@@ -117,7 +93,15 @@ static bool show_progress(void *user, const char *what, double done, double tota
         report->last_done = done;
         if (now - report->drawn_s > 0.2) {
             flockfile(stderr);
-            draw_progress(report, done, total, now);
+            const double elapsed = now - report->phase_start_s;
+            char left[32];
+            fprintf(stderr, "\r\033[K%s: %.0f %%", report->phase, 100 * done / total);
+            if (elapsed > 1 && done > 0)
+                fprintf(stderr, ", %s left", report_duration(left, elapsed * (total - done) / done));
+            fflush(stderr);
+            report->line_drawn = true;
+            report->drawn_s = now;
+
             funlockfile(stderr);
         }
     }
@@ -183,7 +167,7 @@ void report_name_rank(struct report *report, int rank, int size, const char *mac
     snprintf(report->ranks.name, sizeof(report->ranks.name), "rank %d of %d on %.60s: ", rank, size, machine);
 }
 
-/* Of several processes one says why. */
+/* One of several processes says why. */
 static void tell_for_ranks(struct report *report, lr_status status)
 {
     struct report_ranks *ranks = &report->ranks;
@@ -195,14 +179,6 @@ static void tell_for_ranks(struct report *report, lr_status status)
     fflush(stderr);
     ranks->held[0] = '\0';
     ranks->has_told = true;
-}
-
-/* Where ranks have not met, the speaker must not be ended by mpirun because of another that was quicker. */
-static void let_speaker_end(const struct report *report, lr_status status)
-{
-    const struct timespec moment = {.tv_nsec = 300 * 1000 * 1000};
-    const struct report_ranks *ranks = &report->ranks;
-    if (status != LR_OK && ranks->name[0] == '\0' && ranks->rank != ranks->speaker) nanosleep(&moment, NULL);
 }
 
 void report_speak(struct report *report, int speaker, lr_status status)
@@ -229,7 +205,12 @@ int report_exit_code(struct report *report, lr_status status)
         status = report->status; /* the sentence knows more than whoever gave up because of it */
     if (report->ranks.size > 1) {
         tell_for_ranks(report, status);
-        let_speaker_end(report, status);
+        /* The speaker must not be ended by mpirun because of another rank that was quicker, which happens before they
+         * have met. */
+        const struct timespec moment = {.tv_nsec = 300 * 1000 * 1000};
+        const struct report_ranks *ranks = &report->ranks;
+        if (status != LR_OK && ranks->name[0] == '\0' && ranks->rank != ranks->speaker) nanosleep(&moment, NULL);
+
         return codes[status];
     }
     if (status == LR_FAILED && report->status == LR_OK) {
@@ -239,4 +220,176 @@ int report_exit_code(struct report *report, lr_status status)
     }
     if (status == LR_CANCELLED && stop_is_asked()) fputs("loraster: stopped\n", stderr);
     return codes[status];
+}
+
+/* --- JSON --- */
+
+/* Number of bytes of a UTF-8 character; 0: this is none, as names of files may have it (RFC 3629). */
+static int character_bytes(const unsigned char *c)
+{
+    static const struct {
+        unsigned char first, last, least, most; /* of the first byte, of the second */
+        int count;
+    } rows[] = {{0x00, 0x7f, 0x00, 0xff, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+                {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+                {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
+    for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+        if (*c < rows[k].first || *c > rows[k].last) continue;
+        bool whole = rows[k].count == 1 || (c[1] >= rows[k].least && c[1] <= rows[k].most);
+        for (int b = 2; b < rows[k].count && whole; b++) whole = c[b] >= 0x80 && c[b] <= 0xbf;
+        return whole ? rows[k].count : 0;
+    }
+    return 0;
+}
+
+static void put_string(FILE *stream, const char *text)
+{
+    fputc('"', stream);
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
+        const int count = character_bytes(c);
+        if (*c == '"' || *c == '\\')
+            fprintf(stream, "\\%c", *c);
+        else if (count == 0)
+            fputs("\\ufffd", stream);
+        else if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0))
+            fprintf(stream, "\\u%04x", (unsigned)(count == 2 ? c[1] : *c)); /* terminals obey it */
+        else
+            fwrite(c, 1, (size_t)count, stream);
+        c += count > 0 ? count : 1;
+    }
+    fputc('"', stream);
+}
+
+static void put_key(struct json *json, const char *key)
+{
+    if (json->wrote) fputs(", ", json->stream);
+    if (key != NULL) {
+        put_string(json->stream, key);
+        fputs(": ", json->stream);
+    }
+    json->wrote = true;
+}
+
+void json_open(struct json *json, const char *key, char bracket)
+{
+    put_key(json, key);
+    fputc(bracket, json->stream);
+    json->wrote = false;
+}
+
+void json_close(struct json *json, char bracket)
+{
+    fputc(bracket, json->stream);
+    json->wrote = true;
+}
+
+void json_text(struct json *json, const char *key, const char *text)
+{
+    put_key(json, key);
+    if (text != NULL)
+        put_string(json->stream, text);
+    else
+        fputs("null", json->stream);
+}
+
+void json_number(struct json *json, const char *key, double number)
+{
+    put_key(json, key);
+    if (isfinite(number))
+        fprintf(json->stream, "%.12g", number);
+    else
+        fputs("null", json->stream);
+}
+
+void json_int(struct json *json, const char *key, int64_t number)
+{
+    put_key(json, key);
+    fprintf(json->stream, "%" PRId64, number);
+}
+
+void json_bool(struct json *json, const char *key, bool value)
+{
+    put_key(json, key);
+    fputs(value ? "true" : "false", json->stream);
+}
+
+void json_numbers(struct json *json, const char *key, const double *numbers, int count)
+{
+    json_open(json, key, '[');
+    for (int k = 0; k < count; k++) json_number(json, NULL, numbers[k]);
+    json_close(json, ']');
+}
+
+void json_ints(struct json *json, const char *key, const int *numbers, int count)
+{
+    json_open(json, key, '[');
+    for (int k = 0; k < count; k++) json_int(json, NULL, numbers[k]);
+    json_close(json, ']');
+}
+
+/* --- the bar of a reconstruction --- */
+
+enum { BAR_CHARS = 12, LINE_CHARS = 256 };
+
+static double whole(const struct run_bar *bar, double iterations)
+{
+    return bar->before + bar->each * iterations;
+}
+
+static void draw(struct run_bar *bar)
+{
+    char line[LINE_CHARS], left[48];
+    const double all = whole(bar, bar->iterations);
+    const double share = fmin((bar->calls + bar->call) / bar->calls_in_step, 1.0);
+    const double at = fmin(bar->begin + bar->step * share, all);
+    const int full = (int)(BAR_CHARS * at / all);
+    /* The time left goes by the pace of the current steps: sensitivities and iterations differ. */
+    char shown[32];
+    const double elapsed_s = report_seconds() - bar->pace_begin_s, done = at - bar->pace_begin;
+    left[0] = '\0';
+    if (elapsed_s > 1 && done > 0)
+        snprintf(left, 48, ", %s left", report_duration(shown, elapsed_s * (all - at) / done));
+
+    snprintf(line, sizeof(line), "%s [%.*s%*s] %.0f %%, %s%s", bar->name, full, "############", BAR_CHARS - full, "",
+             100 * at / all, bar->what, left);
+    draw_line(bar->report, line);
+}
+
+/* Iterations report themselves in iterations; what comes before them in shares of it. */
+static bool take_step(void *user, const char *what, double done, double total)
+{
+    struct run_bar *bar = user;
+    const bool iterates = strncmp(what, "iteration", 9) == 0;
+    if (iterates != bar->iterates || bar->step == 0) {
+        bar->iterates = iterates;
+        bar->pace_begin_s = report_seconds();
+        bar->pace_begin = iterates ? bar->before : 0;
+    }
+    bar->begin = iterates ? whole(bar, done) : bar->before * done / fmax(total, 1);
+    bar->step = iterates ? bar->each / bar->subsets : bar->before / fmax(total, 1);
+    bar->calls_in_step = iterates ? 2 : 1;
+    bar->calls = 0;
+    bar->call = 0;
+    snprintf(bar->what, sizeof(bar->what), "%s", what);
+    draw(bar);
+    return !stop_is_asked();
+}
+
+/* A projection begins anew where its share falls. */
+static bool take_share(void *user, const char *what, double done, double total)
+{
+    struct run_bar *bar = user;
+    if (bar->step == 0) return bar->report->progress.report(bar->report->progress.user, what, done, total);
+    const double share = total > 0 ? done / total : 0;
+    if (share < bar->call) bar->calls += bar->calls + 1 < bar->calls_in_step;
+    bar->call = share;
+    draw(bar);
+    return !stop_is_asked();
+}
+
+void run_bar_init(struct run_bar *bar, struct report *report)
+{
+    *bar = (struct run_bar){.report = report, .each = 1, .iterations = 1, .subsets = 1};
+    bar->steps = (lr_progress){take_step, bar};
+    bar->within = (lr_progress){take_share, bar};
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the program says: sentences and progress to stderr, results to stdout. */
+ * What a program says: sentences on standard error, progress, and JSON. */
 #ifndef LR_CLI_REPORT_H
 #define LR_CLI_REPORT_H
 
 #include <lr/log.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 
 /* Exit codes of the program. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_BAD_INPUT = 3, CLI_NO_DEVICE = 4 };
@@ -50,15 +53,12 @@ lr_status report_reason(const struct report *report);
 /* The exit code for how a verb ended; says "stopped" when Ctrl-C ended it. */
 int report_exit_code(struct report *report, lr_status status);
 
-/* From here on rank 0 alone speaks, errors apart: each rank keeps its first one, and where the verb has
+/* Lets rank 0 alone speak, errors apart: each rank keeps its first one, and where the verb has
  * ended (report_exit_code) the speaker, rank 0 unless another has been named, tells its own. */
 void report_join_ranks(struct report *report, int rank, int size);
 void report_name_rank(struct report *report, int rank, int size, const char *machine);
 /* The speaker tells its error now: where the first process has ended with one, mpirun ends the others. */
 void report_speak(struct report *report, int speaker, lr_status status);
-
-/* Draws a line of progress where stderr is a terminal, a few times a second at most. */
-void report_line(struct report *report, const char *line);
 
 /* Removes the progress line. */
 void report_clear(struct report *report);
@@ -68,5 +68,43 @@ const char *report_duration(char text[32], double seconds);
 
 /* Seconds on a clock that never goes back. */
 double report_seconds(void);
+
+struct json {
+    FILE *stream;
+    bool wrote; /* something in the innermost open bracket */
+};
+
+void json_open(struct json *json, const char *key, char bracket); /* '{' or '[' */
+void json_close(struct json *json, char bracket);                 /* '}' or ']' */
+
+/* NULL text becomes null, and so does a number that is not finite. */
+void json_text(struct json *json, const char *key, const char *text);
+void json_number(struct json *json, const char *key, double number);
+void json_int(struct json *json, const char *key, int64_t number);
+void json_bool(struct json *json, const char *key, bool value);
+void json_numbers(struct json *json, const char *key, const double *numbers, int count);
+void json_ints(struct json *json, const char *key, const int *numbers, int count);
+
+/* Must not move. */
+struct run_bar {
+    struct report *report;
+    const char *name;   /* "recon" */
+    lr_progress steps;  /* for lr_recon_params */
+    lr_progress within; /* for lr_operator_params */
+    double before;      /* weight of the sensitivities, 1 = a projection of all LORs */
+    double each;        /* of an iteration */
+    int iterations, subsets;
+    int calls;           /* projections in the current step that came to an end; */
+    int calls_in_step;   /* of so many */
+    double begin, step;  /* weight before the step, and of it; step 0: none has begun */
+    double call;         /* share of the current projection */
+    char what[96];       /* the step */
+    double pace_begin_s; /* since when the current kind of step is timed, */
+    double pace_begin;   /* and the weight then */
+    bool iterates;
+};
+
+/* name, before, each, iterations and subsets are set by the caller after it. */
+void run_bar_init(struct run_bar *bar, struct report *report);
 
 #endif

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long work may take to stop. Of the time that other programs hold the processor, which is not
+/* Time that work may take to stop. Of the time that other programs hold the processor, which is not
  * counted, there is an end too. */
 static const double patience_s = 1.25, most_waited_s = 10.0;
 
@@ -31,7 +31,7 @@ static double clock_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* How long the main thread has waited for a processor: the second number of the file. */
+/* Time that the main thread has waited for a processor: the second number of the file. */
 static double waited_s(void)
 {
     char text[96];

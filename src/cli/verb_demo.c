@@ -4,13 +4,50 @@
  * From a phantom to a reconstructed image. The pictures are rendered with lines, as in the paper;
  * all else uses exact elements from the fastest backend: counts with eight points a voxel, the
  * reconstruction with one, so that its model is not that of the data. */
-#include "demo.h"
+#include "pictures.h"
+#include "report.h"
 #include "verbs.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Sizes of the demo, full or quick. */
+struct demo_scale {
+    int grid[3];
+    double voxel_mm;
+    double counts;
+    int iterations, subsets;
+    int shown[3]; /* iterations in the panel before the last */
+};
+
+struct demo {
+    struct setup setup; /* of the reconstruction: scanner, LORs, grid, operator */
+    const struct demo_scale *scale;
+    bool quick;
+    const char *folder;
+    uint64_t seed;
+    struct bitmap_note drawn; /* what drew the correspondence images */
+    char drawn_by[32];        /* its backend's name */
+    lr_image *truth;          /* phantom, as emissions per voxel */
+    lr_image *sensitivity, *image;
+    lr_lor_data *data;
+    struct album panel;
+    struct run_bar bar;
+    lr_iteration last; /* without its image */
+    double counts;     /* drawn */
+    double simulate_seconds, matrix_seconds, pictures_seconds, recon_seconds, total_seconds;
+    lr_operator_info info; /* of the reconstruction's operator; strings live as long as it */
+};
+
+/* Path of a file in the demo's folder. */
+static inline const char *demo_path(const struct demo *demo, const char *name, char *path, size_t size)
+{
+    snprintf(path, size, "%s/%s", demo->folder, name);
+    return path;
+}
 
 static const char scanner_name[] = "ge-explore-vista-dr";
 static const char phantom_name[] = "derenzo";
@@ -18,20 +55,198 @@ static const char phantom_name[] = "derenzo";
 static const struct demo_scale full_scale = {{100, 100, 8}, 0.44, 4e7, 10, 4, {1, 2, 5}};
 static const struct demo_scale quick_scale = {{48, 48, 2}, 0.9, 4e6, 4, 2, {1, 2, 3}};
 
-/* --- counts --- */
+/* --- figures --- */
 
-static lr_status draw_phantom(struct demo *demo)
+/* figures.txt, and the same on stdout, as text or JSON. */
+static lr_status demo_report(const struct demo *demo)
 {
-    const struct demo_scale *scale = demo->scale;
-    const double voxel_mm[3] = {scale->voxel_mm, scale->voxel_mm, scale->voxel_mm};
-    demo->setup.grid = lr_grid_centred(scale->grid, voxel_mm);
-    demo->setup.params.grid = &demo->setup.grid;
-    demo->truth = lr_phantom_create(&(lr_phantom_params){.name = phantom_name,
-                                                         .log = &demo->setup.report->log,
-                                                         .progress = &demo->setup.report->progress},
-                                    &demo->setup.grid);
-    return demo->truth != NULL ? LR_OK : report_reason(demo->setup.report);
+    char line[1024], path[PATH_MAX];
+    report_clear(demo->setup.report);
+    /* The line of figures. */
+    const size_t size = sizeof(line);
+    char memory[32];
+    snprintf(line, size,
+             "%s%.0f counts, seed %llu; %d iterations of OSEM, %d subsets, on backend %s (%s); "
+             "log-likelihood "
+             "%.9g; %.9g emissions; pictures %.1f s by backend %s, simulation %.1f s, matrix %.1f "
+             "s (%lld "
+             "elements), iterations %.1f s, in all %.1f s; peak memory %s",
+             demo->quick ? "quick: " : "", demo->counts, (unsigned long long)demo->seed, demo->last.number,
+             demo->scale->subsets, demo->info.backend, demo->info.device, demo->last.log_likelihood,
+             common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)), demo->pictures_seconds,
+             demo->drawn_by, demo->simulate_seconds, demo->matrix_seconds, (long long)demo->info.num_elements,
+             demo->recon_seconds, demo->total_seconds, common_bytes(memory, common_peak_memory()));
+
+    const size_t length = strlen(line);
+    snprintf(line + length, sizeof(line) - length, "\n");
+    CLI_TRY(lr_text_write(demo_path(demo, "figures.txt", path, sizeof(path)), line, &demo->setup.report->log));
+    line[length] = '\0';
+    if (demo->setup.report->json) {
+        struct json json = common_json_begin("demo");
+        setup_json(&demo->setup, &json);
+        json_text(&json, "output", demo->folder);
+        json_bool(&json, "quick", demo->quick);
+        json_int(&json, "seed", (int64_t)demo->seed);
+        json_number(&json, "counts", demo->counts);
+        json_int(&json, "iterations", demo->last.number);
+        json_int(&json, "subsets", demo->scale->subsets);
+        json_number(&json, "log_likelihood", demo->last.log_likelihood);
+        json_number(&json, "emissions", common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)));
+        json_text(&json, "pictures_by", demo->drawn_by);
+        json_number(&json, "pictures_seconds", demo->pictures_seconds);
+        json_number(&json, "simulate_seconds", demo->simulate_seconds);
+        json_number(&json, "matrix_seconds", demo->matrix_seconds);
+        json_number(&json, "recon_seconds", demo->recon_seconds);
+        json_number(&json, "total_seconds", demo->total_seconds);
+        json_int(&json, "peak_memory_bytes", common_peak_memory());
+        common_json_end(&json);
+    } else {
+        printf("%s\n%s/panel.png, correspondence.png, image.nii.gz\n", line, demo->folder);
+    }
+    return LR_OK;
 }
+
+enum { NUM_VOXELS = 3, PICTURE_RAYS = 16 };
+
+static const double water_per_mm = 0.0096;    /* at 511 keV */
+static const double phantom_share = 0.46;     /* the phantom's radius over the grid's width */
+static const double pixels_per_mm = 4 / 0.45; /* whole pixels per voxel at both scales */
+
+/* --- the absorber --- */
+
+/* A cylinder of water as wide as the phantom and as long as the scanner. */
+static lr_image *draw_water(const struct demo *demo)
+{
+    static const int size[3] = {48, 48, 48};
+    static const double voxel_mm[3] = {1, 1, 1};
+    const lr_grid grid = lr_grid_centred(size, voxel_mm);
+    const double radius_mm = phantom_share * demo->scale->grid[0] * demo->scale->voxel_mm;
+    lr_image *water = lr_image_create(&grid, &demo->setup.report->log);
+    const int64_t count = lr_grid_num_voxels(&grid);
+    for (int64_t row = 0; water != NULL && row < count; row++) {
+        double centre_mm[3];
+        lr_grid_voxel_centre(&grid, row, centre_mm);
+        const bool inside = hypot(centre_mm[0], centre_mm[1]) < radius_mm;
+        water->values[row] = inside ? (float)water_per_mm : 0;
+    }
+    return water;
+}
+
+/* --- correspondence images --- */
+
+/* A setup that borrows the demo's scanner and LORs; only its operator is its own. */
+static lr_status open_setup(struct demo *demo, const lr_image *mu, struct setup *setup)
+{
+    *setup = (struct setup){.report = demo->setup.report,
+                            .scanner = demo->setup.scanner,
+                            .lors = demo->setup.lors,
+                            .params = demo->setup.params};
+    setup_point_grid(setup);
+    setup->params.rays = PICTURE_RAYS;
+    setup->params.store = LR_STORE_NO;
+    setup->params.mu = mu;
+    setup->params.backend = bitmap_backends;
+    setup->op = lr_operator_create(&setup->params);
+    return setup->op != NULL ? LR_OK : report_reason(setup->report);
+}
+
+/* Three voxels: amid the grid, beside the axis, and near the phantom's rim. */
+static void choose_voxel(const struct demo *demo, int which, double centre_mm[3])
+{
+    static const double places[NUM_VOXELS][3] = {{0.5, 0.5, 0.5}, {0.75, 0.5, 0.5}, {0.3, 0.85, 0.9}};
+    const int *size = demo->setup.grid.size;
+    int64_t index[3];
+    for (int k = 0; k < 3; k++) index[k] = (int64_t)(places[which][k] * size[k]);
+    lr_grid_voxel_centre(&demo->setup.grid, index[0] + size[0] * (index[1] + size[1] * index[2]), centre_mm);
+}
+
+static lr_status add_picture(const struct demo *demo, struct album *album, lr_picture *picture, int which,
+                             const char *what, const char *caption)
+{
+    char path[PATH_MAX], name[64];
+    CLI_TRY(album_add(album, picture, "%s", caption));
+    snprintf(name, sizeof(name), "voxel_%d_%s.png", which + 1, what);
+    return album_write_last(album, demo_path(demo, name, path, sizeof(path)));
+}
+
+/* Draws one voxel's bitmaps; both weights on one scale. */
+static lr_status draw_voxel(const struct demo *demo, struct album *album, const struct setup setups[2],
+                            const struct bitmap bitmaps[2], int which)
+{
+    char caption[96];
+    const double high = bitmaps[0].highest;
+    double point_mm[3];
+    choose_voxel(demo, which, point_mm);
+    snprintf(caption, sizeof(caption), "(%.1f, %.1f, %.1f) mm, module %d", point_mm[0], point_mm[1], point_mm[2],
+             bitmaps[0].module);
+    CLI_TRY(
+        add_picture(demo, album, bitmap_draw(&setups[0], &bitmaps[0], LR_VIEW_CRYSTALS, 0), which, "colour", caption));
+    snprintf(caption, sizeof(caption), "weight, sum %.3g", bitmaps[0].weight);
+    CLI_TRY(add_picture(demo, album, bitmap_draw(&setups[0], &bitmaps[0], LR_VIEW_WEIGHTS, high), which, "weight",
+                        caption));
+    snprintf(caption, sizeof(caption), "with absorption, sum %.3g", bitmaps[1].weight);
+    return add_picture(demo, album, bitmap_draw(&setups[1], &bitmaps[1], LR_VIEW_WEIGHTS, high), which,
+                       "weight_absorbed", caption);
+}
+
+static lr_status draw_voxels(struct demo *demo, struct album *album, struct setup setups[2], const lr_image *water)
+{
+    char path[PATH_MAX];
+    CLI_TRY(open_setup(demo, NULL, &setups[0]));
+    const struct setup *setup = &setups[0];
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    bitmap_note_init(&demo->drawn, info);
+    bitmap_note_say(&demo->drawn, info, demo->setup.report);
+    snprintf(demo->drawn_by, sizeof(demo->drawn_by), "%s", info->backend);
+
+    CLI_TRY(open_setup(demo, water, &setups[1]));
+    CLI_TRY(common_make_folder(demo->setup.report, demo->folder)); /* what is asked makes sense */
+    for (int which = 0; which < NUM_VOXELS; which++) {
+        struct bitmap bitmaps[2] = {{0}, {0}};
+        double point_mm[3];
+        choose_voxel(demo, which, point_mm);
+        lr_status status = bitmap_take_brightest(&setups[0], point_mm, &bitmaps[0]);
+        if (status == LR_OK) status = bitmap_take(&setups[1], point_mm, bitmaps[0].module, &bitmaps[1]);
+        if (status == LR_OK) status = draw_voxel(demo, album, setups, bitmaps, which);
+        bitmap_finish(&bitmaps[0]);
+        bitmap_finish(&bitmaps[1]);
+        CLI_TRY(status);
+    }
+
+    return album_write(album, demo_path(demo, "correspondence.png", path, sizeof(path)), 3,
+                       "Correspondence images of three voxels");
+}
+
+/* --- the panel --- */
+
+static double highest_activity(const lr_image *truth)
+{
+    double highest = 0;
+    const int64_t count = lr_grid_num_voxels(&truth->grid);
+    for (int64_t k = 0; k < count; k++) highest = fmax(highest, (double)truth->values[k]);
+    return highest;
+}
+
+/* Adds a slice to the panel: of activity, up to 1.2 times the phantom's largest, or, with a unit,
+ * of its own range. */
+static lr_status demo_add_slice(struct demo *demo, const lr_image *image, const char *unit, const char *caption)
+{
+    const bool activity = unit == NULL;
+    const lr_slice_params params = {
+        .image = image,
+        .plane = LR_PLANE_TRANSAXIAL,
+        .pixels_per_mm = pixels_per_mm,
+        .high = activity ? 1.2 * highest_activity(demo->truth) : 0,
+        .colours = activity ? LR_COLOURS_INVERSE_GREY : LR_COLOURS_PERCEPTUAL,
+        .axes = true,
+        .colour_bar = true,
+        .unit = activity ? "emissions per voxel" : unit,
+        .log = &demo->setup.report->log,
+    };
+    return album_add(&demo->panel, lr_picture_slice(&params), "%s", caption);
+}
+
+/* --- counts --- */
 
 static void scale_values(float *values, int64_t count, double factor)
 {
@@ -108,14 +323,6 @@ static lr_status add_sensitivity(struct demo *demo)
     return demo_add_slice(demo, demo->sensitivity, "counts per emission", "sensitivity");
 }
 
-static bool is_shown(const struct demo *demo, int number)
-{
-    const struct demo_scale *scale = demo->scale;
-    bool shown = number == scale->iterations;
-    for (int k = 0; k < 3; k++) shown = shown || number == scale->shown[k];
-    return shown;
-}
-
 static lr_status on_iteration(void *user, const lr_iteration *done)
 {
     struct demo *demo = user;
@@ -124,7 +331,11 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
     demo->last.image = NULL;
     report_info(demo->setup.report, "iteration %d: log-likelihood %.9g, %.2f s", done->number, done->log_likelihood,
                 done->seconds);
-    if (!is_shown(demo, done->number)) return LR_OK;
+    const struct demo_scale *scale = demo->scale;
+    bool shown = done->number == scale->iterations;
+    for (int k = 0; k < 3; k++) shown = shown || done->number == scale->shown[k];
+
+    if (!shown) return LR_OK;
     lr_vector image = lr_image_vector(demo->image);
     CLI_TRY(lr_vector_copy(done->image, &image));
     snprintf(caption, sizeof(caption), "iteration %d", done->number);
@@ -158,69 +369,57 @@ static lr_status reconstruct(struct demo *demo)
 
 /* --- the verb --- */
 
-static lr_status read_request(struct cli_args *args, struct demo *demo)
+static lr_status run_demo(struct demo *demo)
 {
-    static const int64_t seeds[2] = {0, INT64_MAX};
-    static const int64_t threads[2] = {1, INT_MAX};
-    static const int64_t devices[2] = {0, INT_MAX};
-    const char *folder = args_text(args, "-o");
-    demo->folder = folder != NULL ? folder : "demo-out";
-    demo->quick = args_has(args, "--quick");
-    demo->scale = demo->quick ? &quick_scale : &full_scale;
-    demo->seed = (uint64_t)args_int(args, "--seed", 1, seeds);
-    demo->panel.report = demo->setup.report = args->report;
-    demo->setup.params = (lr_operator_params){
-        .mode = LR_MODE_SAMPLED,
-        .rays = 4,
-        .store = LR_STORE_AUTO,
-        .max_memory_bytes = args_bytes(args, "--max-memory", (int64_t)11 << 29),
-        .threads = (int)args_int(args, "--threads", 0, threads),
-        .device = (int)args_int(args, "--device", 0, devices),
-        .log = &args->report->log,
-        .progress = &demo->bar.within,
-    };
-    run_bar_init(&demo->bar, args->report);
-    demo->bar.name = "demo";
-    demo->bar.iterations = demo->scale->iterations;
-    demo->bar.subsets = demo->scale->subsets;
-    demo->bar.before = 1;
-    demo->bar.each = 2;
-    return args->status;
-}
-
-static lr_status open_scanner(struct demo *demo)
-{
+    const double start = report_seconds();
+    if (demo->quick) report_info(demo->setup.report, "--quick: coarse voxels, few counts and iterations");
     struct setup *setup = &demo->setup;
     setup->scanner = lr_scanner_read(scanner_name, &setup->report->log);
     if (setup->scanner != NULL)
         setup->lors = lr_lors_create_watched(setup->scanner, &setup->report->progress, &setup->report->log);
     setup->params.lors = setup->lors;
-    return setup->lors != NULL ? LR_OK : report_reason(setup->report);
-}
+    CLI_TRY(setup->lors != NULL ? LR_OK : report_reason(setup->report));
 
-static lr_status write_volumes(struct demo *demo)
-{
-    char path[PATH_MAX];
-    const lr_log *log = &demo->setup.report->log;
-    CLI_TRY(lr_image_write(demo_path(demo, "phantom.nii.gz", path, sizeof(path)), demo->truth, log));
-    return lr_image_write(demo_path(demo, "image.nii.gz", path, sizeof(path)), demo->image, log);
-}
+    const struct demo_scale *scale = demo->scale;
+    const double voxel_mm[3] = {scale->voxel_mm, scale->voxel_mm, scale->voxel_mm};
+    demo->setup.grid = lr_grid_centred(scale->grid, voxel_mm);
+    demo->setup.params.grid = &demo->setup.grid;
+    demo->truth = lr_phantom_create(&(lr_phantom_params){.name = phantom_name,
+                                                         .log = &demo->setup.report->log,
+                                                         .progress = &demo->setup.report->progress},
+                                    &demo->setup.grid);
+    CLI_TRY(demo->truth != NULL ? LR_OK : report_reason(demo->setup.report));
 
-static lr_status run_demo(struct demo *demo)
-{
-    const double start = report_seconds();
-    if (demo->quick) report_info(demo->setup.report, "--quick: coarse voxels, few counts and iterations");
-    CLI_TRY(open_scanner(demo));
-    CLI_TRY(draw_phantom(demo));
-    CLI_TRY(demo_correspondence(demo));
+    /* correspondence.png and the pictures on it: three voxels in false colour, their weights without
+     * and with absorption by a cylinder of water as wide as the phantom. */
+    struct setup setups[2] = {{0}, {0}};
+    struct album album = {.report = demo->setup.report, .note = demo->drawn.text};
+    lr_image *water = draw_water(demo);
+    report_info(demo->setup.report, "drawing correspondence images of three voxels");
+    const lr_status status =
+        water != NULL ? draw_voxels(demo, &album, setups, water) : report_reason(demo->setup.report);
+    album_finish(&album);
+    lr_operator_destroy(setups[0].op);
+    lr_operator_destroy(setups[1].op);
+    lr_image_destroy(water);
+    CLI_TRY(status);
+
     demo->pictures_seconds = report_seconds() - start;
     CLI_TRY(simulate(demo));
     CLI_TRY(make_matrix(demo));
     CLI_TRY(demo_add_slice(demo, demo->truth, NULL, "phantom"));
     CLI_TRY(add_sensitivity(demo));
     CLI_TRY(reconstruct(demo));
-    CLI_TRY(write_volumes(demo));
-    CLI_TRY(demo_write_panel(demo));
+    char file[PATH_MAX];
+    const lr_log *log = &demo->setup.report->log;
+    CLI_TRY(lr_image_write(demo_path(demo, "phantom.nii.gz", file, sizeof(file)), demo->truth, log));
+    CLI_TRY(lr_image_write(demo_path(demo, "image.nii.gz", file, sizeof(file)), demo->image, log));
+
+    char path[PATH_MAX], title[128];
+    snprintf(title, sizeof(title), "Derenzo phantom in the %s: %.3g million counts", demo->setup.scanner->name,
+             1e-6 * demo->counts);
+    CLI_TRY(album_write(&demo->panel, demo_path(demo, "panel.png", path, sizeof(path)), 3, title));
+
     demo->total_seconds = report_seconds() - start;
     return demo_report(demo);
 }
@@ -228,7 +427,33 @@ static lr_status run_demo(struct demo *demo)
 static lr_status run(struct cli_args *args)
 {
     struct demo demo = {0};
-    lr_status status = read_request(args, &demo);
+    static const int64_t seeds[2] = {0, INT64_MAX};
+    static const int64_t threads[2] = {1, INT_MAX};
+    static const int64_t devices[2] = {0, INT_MAX};
+    const char *folder = args_text(args, "-o");
+    demo.folder = folder != NULL ? folder : "demo-out";
+    demo.quick = args_has(args, "--quick");
+    demo.scale = demo.quick ? &quick_scale : &full_scale;
+    demo.seed = (uint64_t)args_int(args, "--seed", 1, seeds);
+    demo.panel.report = demo.setup.report = args->report;
+    demo.setup.params = (lr_operator_params){
+        .mode = LR_MODE_SAMPLED,
+        .rays = 4,
+        .store = LR_STORE_AUTO,
+        .max_memory_bytes = args_bytes(args, "--max-memory", (int64_t)11 << 29),
+        .threads = (int)args_int(args, "--threads", 0, threads),
+        .device = (int)args_int(args, "--device", 0, devices),
+        .log = &args->report->log,
+        .progress = &demo.bar.within,
+    };
+    run_bar_init(&demo.bar, args->report);
+    demo.bar.name = "demo";
+    demo.bar.iterations = demo.scale->iterations;
+    demo.bar.subsets = demo.scale->subsets;
+    demo.bar.before = 1;
+    demo.bar.each = 2;
+    lr_status status = args->status;
+
     if (status == LR_OK) status = run_demo(&demo);
     album_finish(&demo.panel);
     lr_lor_data_destroy(demo.data);

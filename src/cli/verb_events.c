@@ -37,15 +37,6 @@ static lr_status open_scanner(struct opened *opened, const char *name)
     return opened->scanner != NULL ? LR_OK : report_reason(opened->report);
 }
 
-/* With a crystal map or a header the format follows from it. */
-static void choose_format(struct opened *opened, const char *crystal_map, const char *header)
-{
-    lr_events_source *source = &opened->source;
-    source->companion = crystal_map != NULL ? crystal_map : header;
-    source->format = header != NULL ? LR_EVENTS_SIEMENS : lr_events_recognise(source->path);
-    if (crystal_map != NULL && source->format != LR_EVENTS_CASTOR) source->format = LR_EVENTS_SAFIR;
-}
-
 static struct opened read_command(struct cli_args *args, int positionals)
 {
     struct opened opened = {.report = args->report};
@@ -57,7 +48,11 @@ static struct opened read_command(struct cli_args *args, int positionals)
         opened.source.path = args->positional[0];
         opened.source.log = &args->report->log;
         opened.source.until_damage = args_has(args, COMMON_UNTIL_DAMAGE);
-        choose_format(&opened, crystal_map, header);
+        /* A crystal map or a header tells the format. */
+        lr_events_source *source = &opened.source;
+        source->companion = crystal_map != NULL ? crystal_map : header;
+        source->format = header != NULL ? LR_EVENTS_SIEMENS : lr_events_recognise(source->path);
+        if (crystal_map != NULL && source->format != LR_EVENTS_CASTOR) source->format = LR_EVENTS_SAFIR;
     }
     if (crystal_map != NULL && header != NULL) {
         args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
@@ -68,7 +63,7 @@ static struct opened read_command(struct cli_args *args, int positionals)
 
 /* --- show --- */
 
-/* What is counted beyond what the reader counts. */
+/* Counts beyond those of the reader. */
 struct tally {
     double tof_low_mm, tof_high_mm;
     int64_t events;
@@ -127,14 +122,6 @@ static void print_tof(const lr_events_info *info, const struct tally *tally)
     }
 }
 
-static void print_energies(const lr_events_info *info)
-{
-    const lr_event_kinds *kinds = &info->kinds;
-    if (info->energy_kev[1] > 0) printf("energies       %g to %g keV\n", info->energy_kev[0], info->energy_kev[1]);
-    for (int k = 0; info->energy_kev[1] <= 0 && k < kinds->count; k++)
-        printf("energies       %g to %g keV of module type %d\n", kinds->energy_kev[k][0], kinds->energy_kev[k][1], k);
-}
-
 static void print_lists(const lr_event_counts *counts)
 {
     if (counts->excluded_pairs > 0) {
@@ -143,47 +130,6 @@ static void print_lists(const lr_event_counts *counts)
     }
     if (counts->repeated > 0)
         printf("repeated       %lld in lists that stand there twice, left out\n", (long long)counts->repeated);
-}
-
-static void print_events(const lr_events_info *info, const struct tally *tally)
-{
-    const lr_event_counts *counts = &info->counts;
-    printf("format         %s%s%s\n", lr_events_format_name(info->format), info->version[0] != '\0' ? ", " : "",
-           info->version);
-    printf("scanner        %s\n", info->scanner[0] != '\0' ? info->scanner : "not named");
-    printf("prompts        %lld\n", (long long)counts->prompts);
-    printf("delayeds       %lld\n", (long long)counts->delayeds);
-    if (tally->weight[0] + tally->weight[1] != (double)tally->events)
-        printf("counts         %.9g\n", tally->weight[0] + tally->weight[1]);
-    printf("left out       %lld of unknown crystals\n", (long long)counts->unknown_crystals);
-    print_lists(counts);
-    printf("time marks     %lld\n", (long long)counts->time_marks);
-    printf("duration       %.6g s\n", info->duration_s);
-    print_tof(info, tally);
-    print_energies(info);
-}
-
-static void json_kinds(const lr_event_kinds *kinds, struct json *json)
-{
-    json_open(json, "module_types", '[');
-    for (int k = 0; k < kinds->count; k++) {
-        json_open(json, NULL, '{');
-        json_numbers(json, "energy_kev", kinds->energy_kev[k], 2);
-        json_open(json, "tof", '[');
-        for (int l = 0; l < kinds->count; l++) {
-            const lr_tof_bins *bins = &kinds->tof[k * kinds->count + l];
-            json_open(json, NULL, '{');
-            json_int(json, "num_bins", bins->num_bins);
-            json_number(json, "bin_mm", lr_tof_bin_mm(bins->edges_mm, bins->num_bins));
-            json_number(json, "low_mm", bins->num_bins > 0 ? bins->edges_mm[0] : NAN);
-            json_number(json, "high_mm", bins->num_bins > 0 ? bins->edges_mm[bins->num_bins] : NAN);
-            json_number(json, "resolution_ps", bins->resolution_ps > 0 ? bins->resolution_ps : NAN);
-            json_close(json, '}');
-        }
-        json_close(json, ']');
-        json_close(json, '}');
-    }
-    json_close(json, ']');
 }
 
 static void json_events(const lr_events_info *info, const struct tally *tally, struct json *json)
@@ -209,7 +155,25 @@ static void json_events(const lr_events_info *info, const struct tally *tally, s
         json_numbers(json, "energy_kev", info->energy_kev, 2);
     else
         json_number(json, "energy_kev", NAN);
-    json_kinds(&info->kinds, json);
+    json_open(json, "module_types", '[');
+    for (int k = 0; k < info->kinds.count; k++) {
+        json_open(json, NULL, '{');
+        json_numbers(json, "energy_kev", info->kinds.energy_kev[k], 2);
+        json_open(json, "tof", '[');
+        for (int l = 0; l < info->kinds.count; l++) {
+            const lr_tof_bins *bins = &info->kinds.tof[k * info->kinds.count + l];
+            json_open(json, NULL, '{');
+            json_int(json, "num_bins", bins->num_bins);
+            json_number(json, "bin_mm", lr_tof_bin_mm(bins->edges_mm, bins->num_bins));
+            json_number(json, "low_mm", bins->num_bins > 0 ? bins->edges_mm[0] : NAN);
+            json_number(json, "high_mm", bins->num_bins > 0 ? bins->edges_mm[bins->num_bins] : NAN);
+            json_number(json, "resolution_ps", bins->resolution_ps > 0 ? bins->resolution_ps : NAN);
+            json_close(json, '}');
+        }
+        json_close(json, ']');
+        json_close(json, '}');
+    }
+    json_close(json, ']');
 }
 
 static lr_status run_show(struct cli_args *args)
@@ -229,7 +193,25 @@ static lr_status run_show(struct cli_args *args)
         json_events(&opened.info, &tally, &json);
         common_json_end(&json);
     } else if (status == LR_OK) {
-        print_events(&opened.info, &tally);
+        const lr_event_counts *counts = &opened.info.counts;
+        printf("format         %s%s%s\n", lr_events_format_name(opened.info.format),
+               opened.info.version[0] != '\0' ? ", " : "", opened.info.version);
+        printf("scanner        %s\n", opened.info.scanner[0] != '\0' ? opened.info.scanner : "not named");
+        printf("prompts        %lld\n", (long long)counts->prompts);
+        printf("delayeds       %lld\n", (long long)counts->delayeds);
+        if (tally.weight[0] + tally.weight[1] != (double)tally.events)
+            printf("counts         %.9g\n", tally.weight[0] + tally.weight[1]);
+        printf("left out       %lld of unknown crystals\n", (long long)counts->unknown_crystals);
+        print_lists(counts);
+        printf("time marks     %lld\n", (long long)counts->time_marks);
+        printf("duration       %.6g s\n", opened.info.duration_s);
+        print_tof(&opened.info, &tally);
+        const lr_event_kinds *kinds = &opened.info.kinds;
+        if (opened.info.energy_kev[1] > 0)
+            printf("energies       %g to %g keV\n", opened.info.energy_kev[0], opened.info.energy_kev[1]);
+        for (int k = 0; opened.info.energy_kev[1] <= 0 && k < kinds->count; k++)
+            printf("energies       %g to %g keV of module type %d\n", kinds->energy_kev[k][0], kinds->energy_kev[k][1],
+                   k);
     }
     close_events(&opened);
     return status;
@@ -252,29 +234,27 @@ static lr_status open_both(struct cli_args *args, struct opened *opened)
     return opened->lors != NULL ? LR_OK : report_reason(args->report);
 }
 
-/* How list mode is to be written. */
+/* Format and contents of the list mode to write. */
 struct wanted {
     const char *output;
     int petsird_minor;
     bool without_tof;
 };
 
-static void forget_tof(lr_events_info *info)
-{
-    info->has_tof = false;
-    info->num_tof_bins = 0;
-    info->tof_bin_mm = 0;
-    for (int k = 0; k < info->kinds.count * info->kinds.count; k++) {
-        info->kinds.tof[k].num_bins = 0;
-        info->kinds.tof[k].resolution_ps = 0;
-    }
-}
-
 static lr_status convert_list(struct opened *opened, const struct wanted *wanted)
 {
     lr_events_info before = {0};
     lr_status status = lr_events_read(&opened->source, NULL, &before);
-    if (wanted->without_tof) forget_tof(&before);
+    if (wanted->without_tof) {
+        before.has_tof = false;
+        before.num_tof_bins = 0;
+        before.tof_bin_mm = 0;
+        for (int k = 0; k < before.kinds.count * before.kinds.count; k++) {
+            before.kinds.tof[k].num_bins = 0;
+            before.kinds.tof[k].resolution_ps = 0;
+        }
+    }
+
     const lr_events_writer_params params = {
         .path = wanted->output,
         .lors = opened->lors,
@@ -307,25 +287,6 @@ static lr_status convert_histogram(struct opened *opened, const char *output)
     return status;
 }
 
-static void report_conversion(const struct opened *opened, const char *output)
-{
-    const lr_event_counts *counts = &opened->info.counts;
-    report_clear(opened->report);
-    if (opened->report->json) {
-        struct json json = common_json_begin("events convert");
-        json_text(&json, "output", output);
-        json_int(&json, "prompts", counts->prompts);
-        json_int(&json, "delayeds", counts->delayeds);
-        json_int(&json, "unknown_crystals", counts->unknown_crystals);
-        json_int(&json, "not_in_coincidence", counts->not_in_coincidence);
-        common_json_end(&json);
-    } else {
-        printf("%s: of %s, %lld prompts and %lld delayeds, less %lld of unknown crystals\n", output,
-               opened->source.path, (long long)counts->prompts, (long long)counts->delayeds,
-               (long long)counts->unknown_crystals);
-    }
-}
-
 static lr_status run_convert(struct cli_args *args)
 {
     static const char *const versions[] = {"0.12", "0.10", "0.9", NULL};
@@ -344,7 +305,24 @@ static lr_status run_convert(struct cli_args *args)
         const struct wanted wanted = {output, minors[version], args_has(args, "--without-tof")};
         status = histogram ? convert_histogram(&opened, output) : convert_list(&opened, &wanted);
     }
-    if (status == LR_OK) report_conversion(&opened, args->positional[1]);
+    if (status == LR_OK) {
+        const lr_event_counts *counts = &opened.info.counts;
+        report_clear(opened.report);
+        if (opened.report->json) {
+            struct json json = common_json_begin("events convert");
+            json_text(&json, "output", args->positional[1]);
+            json_int(&json, "prompts", counts->prompts);
+            json_int(&json, "delayeds", counts->delayeds);
+            json_int(&json, "unknown_crystals", counts->unknown_crystals);
+            json_int(&json, "not_in_coincidence", counts->not_in_coincidence);
+            common_json_end(&json);
+        } else {
+            printf("%s: of %s, %lld prompts and %lld delayeds, less %lld of unknown crystals\n", args->positional[1],
+                   opened.source.path, (long long)counts->prompts, (long long)counts->delayeds,
+                   (long long)counts->unknown_crystals);
+        }
+    }
+
     close_events(&opened);
     return status;
 }

@@ -113,25 +113,11 @@ static lr_status fill(struct work *work, const lr_lor_source *source, lr_lor_dat
     return LR_OK;
 }
 
-/* Of LORs in coincidence; the others have 0. */
+/* Figures of the LORs in coincidence; others have 0. */
 struct summary {
     int64_t count;
     double sum, low, high;
 };
-
-static struct summary summarise(const lr_lors *lors, const lr_lor_data *data)
-{
-    struct summary found = {.low = INFINITY};
-    for (int64_t k = 0; k < data->count; k++) {
-        if (lr_lors_in_coincidence(lors, k)) {
-            found.count++;
-            found.sum += data->values[k];
-            found.low = fmin(found.low, data->values[k]);
-            found.high = fmax(found.high, data->values[k]);
-        }
-    }
-    return found;
-}
 
 static void report_result(const struct work *work, const struct summary *found)
 {
@@ -176,7 +162,16 @@ static lr_status write_factors(struct work *work)
                                                              "map stop everything (--mu-unit)?"});
     }
     if (status == LR_OK) {
-        const struct summary found = summarise(setup->lors, data);
+        struct summary found = {.low = INFINITY};
+        for (int64_t k = 0; k < data->count; k++) {
+            if (lr_lors_in_coincidence(setup->lors, k)) {
+                found.count++;
+                found.sum += data->values[k];
+                found.low = fmin(found.low, data->values[k]);
+                found.high = fmax(found.high, data->values[k]);
+            }
+        }
+
         status = lr_lor_data_write(work->output, setup->lors, data, &setup->report->log);
         if (status == LR_OK) report_result(work, &found);
     }

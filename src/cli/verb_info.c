@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * info: what this installation can do, and on which devices. */
 #include "base/helper.h"
 #include "common.h"
 #include "verbs.h"
@@ -20,7 +22,7 @@ enum { LISTMODE_CUDA = 0, LISTMODE_COMPUTE, LISTMODE_AUTO, NUM_LISTMODE };
 static const char *const listmode_names[NUM_LISTMODE] = {
     [LISTMODE_CUDA] = "cuda", [LISTMODE_COMPUTE] = "compute", [LISTMODE_AUTO] = "auto"};
 
-/* What came of asking for an operator by a backend's name. */
+/* Outcome of asking for an operator by a backend's name. */
 struct trial {
     const char *asked;
     bool works;
@@ -60,22 +62,6 @@ static void keep_reason(void *user, lr_log_level level, lr_status status, const 
     }
 }
 
-/* Two small modules that face each other: enough for a backend to show whether it works. */
-static lr_scanner *trial_scanner(const lr_log *log)
-{
-    lr_module modules[2] = {{.centre_mm = {0, 100, 0},
-                             .u = {1, 0, 0},
-                             .v = {0, 0, 1},
-                             .crystals = {EDGE, EDGE},
-                             .pitch_mm = {4, 4},
-                             .face_mm = {4, 4},
-                             .depth_mm = 10}};
-    modules[1] = modules[0];
-    modules[1].centre_mm[1] = -100;
-    const lr_scanner_params params = {.name = "trial", .modules = modules, .num_modules = 2, .log = log};
-    return lr_scanner_create(&params);
-}
-
 static const double voxel_mm[3] = {1, 1, 1};
 
 static void take_operator(struct trial *trial, lr_operator *op)
@@ -112,7 +98,19 @@ static struct trial try_backend(const char *name, int device, create_fn *create)
 {
     struct trial trial = {.asked = name};
     const lr_log log = {keep_reason, &trial};
-    lr_scanner *scanner = trial_scanner(&log);
+    /* Two small modules that face each other: enough for a backend to show whether it works. */
+    lr_module modules[2] = {{.centre_mm = {0, 100, 0},
+                             .u = {1, 0, 0},
+                             .v = {0, 0, 1},
+                             .crystals = {EDGE, EDGE},
+                             .pitch_mm = {4, 4},
+                             .face_mm = {4, 4},
+                             .depth_mm = 10}};
+    modules[1] = modules[0];
+    modules[1].centre_mm[1] = -100;
+    const lr_scanner_params params = {.name = "trial", .modules = modules, .num_modules = 2, .log = &log};
+    lr_scanner *scanner = lr_scanner_create(&params);
+
     lr_lors *lors = scanner != NULL ? lr_lors_create(scanner, &log) : NULL;
     if (lors != NULL) create(&trial, lors, device);
     lr_lors_destroy(lors);
@@ -201,20 +199,6 @@ static void find_programs(struct started programs[2])
     for (int k = 0; k < 2; k++) programs[k].is_there = lr_helper_find(programs[k].name, programs[k].path);
 }
 
-static void investigate(struct findings *found, int device, const lr_log *log)
-{
-    found->num_devices = lr_device_list(found->devices, MAX_DEVICES, log);
-    if (found->num_devices > MAX_DEVICES) found->num_devices = MAX_DEVICES;
-    found->automatic = try_backend("auto", device, create_operator);
-    for (int k = 0; k < NUM_BACKENDS; k++) found->backends[k] = try_backend(backend_names[k], device, create_operator);
-    found->direct_cuda = try_direct("cuda", device);
-    found->direct_automatic = try_direct("auto", device);
-    for (int k = 0; k < NUM_LISTMODE; k++) found->listmode[k] = try_backend(listmode_names[k], device, create_listmode);
-    found->mpi = try_mpi(&found->comm);
-    found->viewer = try_viewer();
-    find_programs(found->programs);
-}
-
 static void print_device(const lr_device *device, int index)
 {
     char storage[32], memory[32];
@@ -240,36 +224,11 @@ static void print_trial(const struct trial *trial)
         printf("  %-9s refused: %s\n", trial->asked, trial->reason);
 }
 
-static void print_automatic(const struct findings *found)
-{
-    const struct trial *automatic = &found->automatic;
-    if (!automatic->works) {
-        printf("\nauto finds nothing: %s\n", automatic->reason);
-    } else {
-        printf("\nauto takes %s on %s, and what else serves where that does not%s%s\n", automatic->backend,
-               automatic->device, *automatic->reason ? "; " : "", automatic->reason);
-    }
-}
-
-/* By "auto", of a family. */
+/* Prints what "auto" took for a family. */
 static void print_taken(const struct trial *automatic)
 {
     printf("  auto      takes %s on %s%s%s\n", automatic->backend, automatic->device, *automatic->reason ? "; " : "",
            automatic->reason);
-}
-
-static void print_ranks(const struct findings *found)
-{
-    puts("\nseveral ranks (mpirun -n G loraster recon ...)");
-    print_trial(&found->mpi);
-    if (found->mpi.works) {
-        printf("            this MPI takes %smemory of CUDA; guesses %s\n", found->comm.is_cuda_aware ? "" : "no ",
-               found->comm.can_compose ? "can be composed (LAPACKE)" : "cannot be composed: built without LAPACKE");
-    }
-    if (found->comm.nccl[0] != '\0')
-        printf("  NCCL      works: %s takes images from GPU to GPU, one rank a GPU\n", found->comm.nccl);
-    else
-        printf("  NCCL      refused: %s\n", found->comm.nccl_reason);
 }
 
 static void print_findings(const struct findings *found)
@@ -286,7 +245,14 @@ static void print_findings(const struct findings *found)
     }
     puts("\nbackends");
     for (int k = 0; k < NUM_BACKENDS; k++) print_trial(&found->backends[k]);
-    print_automatic(found);
+    const struct trial *automatic = &found->automatic;
+    if (!automatic->works) {
+        printf("\nauto finds nothing: %s\n", automatic->reason);
+    } else {
+        printf("\nauto takes %s on %s, and what else serves where that does not%s%s\n", automatic->backend,
+               automatic->device, *automatic->reason ? "; " : "", automatic->reason);
+    }
+
     puts("\nfamily direct");
     print_trial(&found->direct_cuda);
     print_taken(&found->direct_automatic);
@@ -295,7 +261,17 @@ static void print_findings(const struct findings *found)
         const bool is_taken = found->listmode[k].works && strcmp(listmode_names[k], "auto") == 0;
         (is_taken ? print_taken : print_trial)(&found->listmode[k]);
     }
-    print_ranks(found);
+    puts("\nseveral ranks (mpirun -n G loraster recon ...)");
+    print_trial(&found->mpi);
+    if (found->mpi.works) {
+        printf("            this MPI takes %smemory of CUDA; guesses %s\n", found->comm.is_cuda_aware ? "" : "no ",
+               found->comm.can_compose ? "can be composed (LAPACKE)" : "cannot be composed: built without LAPACKE");
+    }
+    if (found->comm.nccl[0] != '\0')
+        printf("  NCCL      works: %s takes images from GPU to GPU, one rank a GPU\n", found->comm.nccl);
+    else
+        printf("  NCCL      refused: %s\n", found->comm.nccl_reason);
+
     puts("\nviewer (loraster view)");
     printf("  %s%s\n", found->viewer.works ? "is built in, by " : "refused: ",
            found->viewer.works ? found->viewer.device : found->viewer.reason);
@@ -305,24 +281,6 @@ static void print_findings(const struct findings *found)
         printf("  %s, which %s, %s%s\n", program->name, program->purpose, program->is_there ? "is " : "is missing: it ",
                program->path);
     }
-}
-
-static void device_json(struct json *json, const lr_device *device)
-{
-    json_open(json, NULL, '{');
-    json_text(json, "way", device->way);
-    json_bool(json, "usable", device->usable);
-    json_text(json, "reason", device->usable ? NULL : device->reason);
-    json_text(json, "renderer", device->renderer);
-    json_text(json, "vendor", device->vendor);
-    json_text(json, "opengl", device->version);
-    json_bool(json, "software", device->software);
-    json_bool(json, "float_atomics", device->float_atomics);
-    json_bool(json, "viewport_layers", device->viewport_layers);
-    json_int(json, "max_texture_size", device->max_texture_size);
-    json_int(json, "max_storage_bytes", device->max_storage_bytes);
-    json_int(json, "memory_bytes", device->memory_bytes);
-    json_close(json, '}');
 }
 
 static void trial_json(struct json *json, const char *key, const struct trial *trial)
@@ -339,7 +297,24 @@ static void print_json(const struct findings *found)
 {
     struct json json = common_json_begin("info");
     json_open(&json, "devices", '[');
-    for (int k = 0; k < found->num_devices; k++) device_json(&json, &found->devices[k]);
+    for (int k = 0; k < found->num_devices; k++) {
+        const lr_device *device = &found->devices[k];
+        json_open(&json, NULL, '{');
+        json_text(&json, "way", device->way);
+        json_bool(&json, "usable", device->usable);
+        json_text(&json, "reason", device->usable ? NULL : device->reason);
+        json_text(&json, "renderer", device->renderer);
+        json_text(&json, "vendor", device->vendor);
+        json_text(&json, "opengl", device->version);
+        json_bool(&json, "software", device->software);
+        json_bool(&json, "float_atomics", device->float_atomics);
+        json_bool(&json, "viewport_layers", device->viewport_layers);
+        json_int(&json, "max_texture_size", device->max_texture_size);
+        json_int(&json, "max_storage_bytes", device->max_storage_bytes);
+        json_int(&json, "memory_bytes", device->memory_bytes);
+        json_close(&json, '}');
+    }
+
     json_close(&json, ']');
     json_open(&json, "backends", '[');
     for (int k = 0; k < NUM_BACKENDS; k++) trial_json(&json, NULL, &found->backends[k]);
@@ -382,7 +357,7 @@ static const struct trial *wanted(const struct findings *found, const char *back
     return strcmp(backend, "cuda") == 0 ? &found->direct_cuda : &found->automatic;
 }
 
-/* Where a device failed for "auto" that worked for the backend's own name: it may fail again. */
+/* Warns of a device that failed for "auto" and worked for the backend's own name: it may fail again. */
 static void warn_of_passed_over(const struct trial *automatic, const struct trial *named, const char *family,
                                 struct report *report)
 {
@@ -398,7 +373,17 @@ static lr_status run(struct cli_args *args)
     const char *backend = names[args_word(args, "--backend", names, 0)];
     const int device = (int)args_int(args, "--device", 0, range);
     CLI_TRY(args->status);
-    investigate(&found, device, &args->report->log);
+    found.num_devices = lr_device_list(found.devices, MAX_DEVICES, &args->report->log);
+    if (found.num_devices > MAX_DEVICES) found.num_devices = MAX_DEVICES;
+    found.automatic = try_backend("auto", device, create_operator);
+    for (int k = 0; k < NUM_BACKENDS; k++) found.backends[k] = try_backend(backend_names[k], device, create_operator);
+    found.direct_cuda = try_direct("cuda", device);
+    found.direct_automatic = try_direct("auto", device);
+    for (int k = 0; k < NUM_LISTMODE; k++) found.listmode[k] = try_backend(listmode_names[k], device, create_listmode);
+    found.mpi = try_mpi(&found.comm);
+    found.viewer = try_viewer();
+    find_programs(found.programs);
+
     warn_of_passed_over(&found.automatic, &found.backends[COMPUTE], "correspondence", args->report);
     warn_of_passed_over(&found.listmode[LISTMODE_AUTO], &found.listmode[LISTMODE_COMPUTE], "listmode", args->report);
     (args->report->json ? print_json : print_findings)(&found);

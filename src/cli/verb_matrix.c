@@ -1,19 +1,182 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * matrix: writes rows of the system matrix. */
 #include "forecast.h"
 #include "matrix.h"
 #include "stop.h"
 #include "verbs.h"
-
+#include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+/* The part of the rows that --part names. */
+struct matrix_share {
+    int64_t number, parts; /* of --part; 0 = all rows */
+    int64_t rows_before;   /* of those of the whole choice */
+    int32_t *part_pairs;   /* owned; of rows of all LORs */
+};
+
+/* --- the rows of --part --- */
+
+static void cut_voxels(struct matrix_share *share, struct matrix_choice *choice, const int64_t range[2])
+{
+    share->rows_before = range[0];
+    if (choice->voxels != NULL) {
+        choice->voxels += range[0];
+        choice->num_voxels = range[1] - range[0];
+        return;
+    }
+    choice->end = choice->begin + range[1];
+    choice->begin += range[0];
+}
+
+/* Leaves in `choice`, which is a copy of `whole` and owns nothing, the rows of the share. The setup has
+ * its scanner and grid. */
+static lr_status matrix_share_cut(struct matrix_share *share, const struct matrix_choice *whole,
+                                  const struct setup *setup, struct matrix_choice *choice)
+{
+    int64_t range[2];
+    *choice = *whole;
+    if (share->parts == 0) return LR_OK;
+    const lr_rows_share of = {.work = {.choice = {.begin = whole->begin,
+                                                  .end = whole->end,
+                                                  .voxels = whole->voxels,
+                                                  .num_voxels = whole->num_voxels,
+                                                  .part = &whole->part},
+                                       .by_lor = whole->by_lor},
+                              .number = share->number,
+                              .parts = share->parts,
+                              .log = &setup->report->log};
+    CLI_TRY(lr_rows_share_range(setup->lors, &setup->grid, &of, range));
+    if (whole->by_lor) {
+        /* Rows of LORs: entries of a list of LORs, or of pairs. */
+        if (choice->part_lors != NULL) {
+            choice->part_lors += range[0];
+            choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = range[1] - range[0]};
+            share->rows_before = range[0];
+            return LR_OK;
+        }
+        if (choice->part_pairs == NULL) {
+            /* All pairs, for a share of them to be some of. */
+            const int64_t num = setup->lors->num_pairs;
+            share->part_pairs = malloc((size_t)num * sizeof(*share->part_pairs));
+            if (share->part_pairs == NULL)
+                return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
+            for (int64_t k = 0; k < num; k++) share->part_pairs[k] = (int32_t)k;
+
+            choice->part_pairs = share->part_pairs;
+        }
+        const lr_selection before = {.pairs = choice->part_pairs, .num_pairs = range[0]};
+        share->rows_before = range[0] > 0 ? lr_selection_count(setup->lors, &before) : 0;
+        choice->part_pairs += range[0];
+        choice->part = (lr_selection){.pairs = choice->part_pairs, .num_pairs = range[1] - range[0]};
+        return LR_OK;
+    }
+
+    cut_voxels(share, choice, range);
+    return LR_OK;
+}
+
+/* --- the tube of response of one LOR: an element for each voxel --- */
+
+/* Six whole numbers between commas. */
+static bool read_six(const char *text, int numbers[6])
+{
+    for (int k = 0; k < 6; k++) {
+        char *end = NULL;
+        const long number = strtol(text, &end, 10);
+        if (end == text || number < 0 || number > INT_MAX || *end != (k < 5 ? ',' : '\0')) return false;
+        numbers[k] = (int)number;
+        text = end + 1;
+    }
+    return true;
+}
+
+/* Number over the whole scanner, or -1, reported. */
+static int find_crystal(const struct setup *setup, const int at[3])
+{
+    const lr_scanner *scanner = setup->scanner;
+    if (at[0] >= scanner->num_modules) {
+        report_error(setup->report, LR_USAGE, "--lor: module %d does not exist: the scanner has modules 0 to %d", at[0],
+                     scanner->num_modules - 1);
+        return -1;
+    }
+    const int *crystals = scanner->modules[at[0]].crystals;
+    if (at[1] >= crystals[0] || at[2] >= crystals[1]) {
+        report_error(setup->report, LR_USAGE,
+                     "--lor: crystal %d, %d does not exist: module %d has %d x %d, counted from 0", at[1], at[2], at[0],
+                     crystals[0], crystals[1]);
+        return -1;
+    }
+    return scanner->first_crystal[at[0]] + at[2] * crystals[0] + at[1];
+}
+
+/* Checks such a text: the LOR, or -1, reported. */
+static int64_t matrix_find_lor(const struct setup *setup, const char *text)
+{
+    int numbers[6];
+    if (!read_six(text, numbers)) {
+        report_error(setup->report, LR_USAGE,
+                     "--lor %s: six numbers are needed, module,p,q,module,r,s, such as "
+                     "0,6,6,18,6,6",
+                     text);
+        return -1;
+    }
+    const int a = find_crystal(setup, numbers), b = a < 0 ? -1 : find_crystal(setup, numbers + 3);
+    if (a < 0 || b < 0) return -1;
+    const int64_t lor = lr_lors_number(setup->lors, a, b);
+    if (lor < 0) {
+        report_error(setup->report, LR_USAGE, "--lor %s: modules %d and %d are not in coincidence", text, numbers[0],
+                     numbers[3]);
+    }
+    return lor;
+}
+
+/* Destination of the row. */
+struct tube {
+    lr_image *image;
+    int64_t elements;
+    double sum;
+};
+
+static lr_status take(void *user, const lr_row *row)
+{
+    struct tube *tube = user;
+    for (int64_t k = 0; k < row->count; k++) {
+        tube->image->values[row->lor[k]] = (float)row->probability[k];
+        tube->sum += row->probability[k];
+    }
+    tube->elements += row->count;
+    return LR_OK;
+}
+
+static void report_tube(const struct setup *setup, const struct tube *tube, int64_t lor, const char *path)
+{
+    report_clear(setup->report);
+    if (setup->report->json) {
+        struct json json = common_json_begin("matrix");
+        setup_json(setup, &json);
+        json_text(&json, "output", path);
+        json_text(&json, "format", "image");
+        json_text(&json, "rows_are", "LORs");
+        json_int(&json, "lor", lor);
+        json_int(&json, "rows", 1);
+        json_int(&json, "elements", tube->elements);
+        json_number(&json, "sum", tube->sum);
+        common_json_end(&json);
+        return;
+    }
+    printf("%s: LOR %lld, %lld voxels, sum %.9g\n", path, (long long)lor, (long long)tube->elements, tube->sum);
+}
+
 static const char *const formats[] = {"tsv", "hdf5", "npz", "mtx", "stir", NULL};
 
-/* What to write, as the command line says it. */
+/* The command line. */
 struct request {
     const char *output, *tube; /* tube: of --lor, "module,p,q,module,r,s" */
     lr_matrix_format format;
@@ -35,38 +198,6 @@ struct request {
 };
 
 /* --- the command line --- */
-
-static lr_status read_points(struct cli_args *args, struct request *request)
-{
-    const int count = args_count(args, "--at");
-    if (count == 0) return args->status;
-    request->whole.points_mm = calloc((size_t)count, sizeof(*request->whole.points_mm));
-    if (request->whole.points_mm == NULL)
-        return report_error(args->report, LR_FAILED, "no memory for %d points", count);
-    for (int k = 0; k < count; k++)
-        args_triple_text(args, "--at", args_nth(args, "--at", k), request->whole.points_mm[k]);
-    request->whole.num_points = count;
-    return args->status;
-}
-
-/* Points are shared out by their number. */
-static lr_status cut_points(struct request *request, struct report *report)
-{
-    struct matrix_share *share = &request->share;
-    const int64_t num = request->whole.num_points;
-    request->points_mm = request->whole.points_mm;
-    request->num_points = num;
-    if (share->parts > num) {
-        return report_error(report, LR_USAGE, "%lld points cannot be cut into %lld parts", (long long)num,
-                            (long long)share->parts);
-    }
-    if (share->parts > 0) {
-        share->rows_before = num * (share->number - 1) / share->parts;
-        request->points_mm += share->rows_before;
-        request->num_points = num * share->number / share->parts - share->rows_before;
-    }
-    return LR_OK;
-}
 
 lr_matrix_format matrix_format_of(const char *path)
 {
@@ -100,16 +231,6 @@ static void check_stir(struct cli_args *args, struct request *request)
     request->whole.choice.by_lor = true;
 }
 
-static void check_tube(struct cli_args *args, const struct request *request)
-{
-    static const char *const others[] = {"--at",      "--by",        "--rows",     "--region", "--pairs",
-                                         "--lors",    "--threshold", "--compress", "--format", "--resume",
-                                         "--dry-run", "--part",      NULL};
-    for (int k = 0; request->tube != NULL && others[k] != NULL; k++)
-        if (args_has(args, others[k]))
-            args_complain(args, "--lor writes the image of one LOR: leave out %s", others[k]);
-}
-
 static lr_status read_request(struct cli_args *args, struct request *request)
 {
     static const int64_t levels[2] = {0, 9};
@@ -123,28 +244,29 @@ static lr_status read_request(struct cli_args *args, struct request *request)
     args_share(args, "--part", &request->share.number, &request->share.parts);
     request->threshold = matrix_read_threshold(args);
     check_stir(args, request);
-    check_tube(args, request);
+    static const char *const others[] = {"--at",      "--by",        "--rows",     "--region", "--pairs",
+                                         "--lors",    "--threshold", "--compress", "--format", "--resume",
+                                         "--dry-run", "--part",      NULL};
+    for (int n = 0; request->tube != NULL && others[n] != NULL; n++)
+        if (args_has(args, others[n]))
+            args_complain(args, "--lor writes the image of one LOR: leave out %s", others[n]);
+
     if (request->compress > 0 && request->format != LR_MATRIX_HDF5) args_complain(args, "--compress is for HDF5 (.h5)");
     if (request->resumes && is_stream(request->format)) args_complain(args, "--resume is for HDF5, npz and mtx");
     if (request->share.parts > 0 && request->format != LR_MATRIX_HDF5 && request->format != LR_MATRIX_NPZ)
         args_complain(args, "--part is for HDF5 and npz (.h5, .npz), which matrix join joins");
-    return read_points(args, request);
+    const int count = args_count(args, "--at");
+    if (count == 0) return args->status;
+    request->whole.points_mm = calloc((size_t)count, sizeof(*request->whole.points_mm));
+    if (request->whole.points_mm == NULL)
+        return report_error(args->report, LR_FAILED, "no memory for %d points", count);
+    for (int k = 0; k < count; k++)
+        args_triple_text(args, "--at", args_nth(args, "--at", k), request->whole.points_mm[k]);
+    request->whole.num_points = count;
+    return args->status;
 }
 
 /* --- writing --- */
-
-static void describe(const struct setup *setup, char *text, size_t size)
-{
-    const lr_operator_info *info = lr_operator_get_info(setup->op);
-    const char *penetration = info->penetration ? ", penetration" : "";
-    if (info->mode == LR_MODE_EXACT) {
-        snprintf(text, size, "backend %s, mode exact, samples %d,%d,%d", info->backend, info->samples[0],
-                 info->samples[1], info->samples[2]);
-    } else {
-        snprintf(text, size, "backend %s, mode sampled, rays %d, samples %d,%d,%d%s", info->backend, info->rays,
-                 info->samples[0], info->samples[1], info->samples[2], penetration);
-    }
-}
 
 static lr_matrix_writer_params writer_params(const struct setup *setup, const struct request *request,
                                              const char *description)
@@ -281,26 +403,7 @@ static lr_status run_rows(const struct setup *setup, const struct request *reque
                                   : run_voxels(setup, &request->choice, done, &gate.next);
 }
 
-/* After Ctrl-C what there is stays, for --resume; after anything else what was written down before. */
-static lr_status stop_writing(const struct setup *setup, const struct request *request, lr_matrix_writer *writer,
-                              lr_status status)
-{
-    const int64_t rows = lr_matrix_writer_get_written(writer).rows;
-    if (status != LR_CANCELLED || is_stream(request->format) || rows == 0) {
-        lr_matrix_writer_abandon(writer);
-        return status;
-    }
-    stop_wait_for_results();
-    if (lr_matrix_writer_leave(writer) == LR_OK) {
-        report_warn(setup->report,
-                    "stopped after %lld rows, which are in %s.part and %s.part-rows: the same "
-                    "command with --resume goes on from there",
-                    (long long)rows, request->output, request->output);
-    }
-    return status;
-}
-
-/* Where points lie is the user's choice alone; grids are judged when the operator is made, and a part
+/* The user alone chooses where points lie; grids are judged when the operator is made, and a part
  * of their rows may well be empty. */
 static lr_status judge_empty_rows(const struct setup *setup, const struct request *request,
                                   const lr_matrix_written *written)
@@ -326,8 +429,20 @@ static lr_status judge_empty_rows(const struct setup *setup, const struct reques
     return LR_OK;
 }
 
-static lr_matrix_writer *open_writer(const struct setup *setup, const struct request *request, const char *description)
+static lr_status write_rows(const struct setup *setup, const struct request *request, lr_matrix_written *written)
 {
+    char description[256];
+    const size_t size = sizeof(description);
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    const char *penetration = info->penetration ? ", penetration" : "";
+    if (info->mode == LR_MODE_EXACT) {
+        snprintf(description, size, "backend %s, mode exact, samples %d,%d,%d", info->backend, info->samples[0],
+                 info->samples[1], info->samples[2]);
+    } else {
+        snprintf(description, size, "backend %s, mode sampled, rays %d, samples %d,%d,%d%s", info->backend, info->rays,
+                 info->samples[0], info->samples[1], info->samples[2], penetration);
+    }
+
     struct request all = *request;
     all.choice = request->whole.choice;
     all.points_mm = request->whole.points_mm;
@@ -336,52 +451,33 @@ static lr_matrix_writer *open_writer(const struct setup *setup, const struct req
     const lr_matrix_part part = {&whole, request->share.number, request->share.parts, request->share.rows_before};
     lr_matrix_writer_params params = writer_params(setup, request, description);
     params.share = request->share.parts > 0 ? &part : NULL;
-    return lr_matrix_writer_create(&params);
-}
+    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
 
-static lr_status write_rows(const struct setup *setup, const struct request *request, lr_matrix_written *written)
-{
-    char description[256];
-    describe(setup, description, sizeof(description));
-    lr_matrix_writer *writer = open_writer(setup, request, description);
     if (writer == NULL) return report_reason(setup->report);
     lr_status status = run_rows(setup, request, writer);
     *written = lr_matrix_writer_get_written(writer);
     if (status == LR_OK) status = judge_empty_rows(setup, request, written);
-    if (status != LR_OK) return stop_writing(setup, request, writer, status);
+    if (status != LR_OK) {
+        /* Ctrl-C leaves what there is, for --resume; anything else what was written down before. */
+        const int64_t rows = lr_matrix_writer_get_written(writer).rows;
+        if (status != LR_CANCELLED || is_stream(request->format) || rows == 0) {
+            lr_matrix_writer_abandon(writer);
+            return status;
+        }
+        stop_wait_for_results();
+        if (lr_matrix_writer_leave(writer) == LR_OK) {
+            report_warn(setup->report,
+                        "stopped after %lld rows, which are in %s.part and %s.part-rows: the same "
+                        "command with --resume goes on from there",
+                        (long long)rows, request->output, request->output);
+        }
+        return status;
+    }
+
     return lr_matrix_writer_finish(writer);
 }
 
 /* --- what came of it --- */
-
-static const char *rows_are(const struct request *request)
-{
-    return request->num_points > 0 ? "points" : request->choice.by_lor ? "LORs" : "voxels";
-}
-
-static void report_json(const struct setup *setup, const struct request *request, const lr_matrix_written *written)
-{
-    struct json json = common_json_begin("matrix");
-    setup_json(setup, &json);
-    json_text(&json, "output", request->output);
-    json_text(&json, "format", formats[request->format]);
-    json_text(&json, "rows_are", rows_are(request));
-    if (request->share.parts > 0) {
-        json_int(&json, "part", request->share.number);
-        json_int(&json, "parts", request->share.parts);
-        json_int(&json, "rows_before", request->share.rows_before);
-    }
-    json_int(&json, "rows", written->rows);
-    json_int(&json, "elements", written->elements);
-    json_number(&json, "sum", written->sum);
-    json_number(&json, "threshold", request->threshold);
-    json_int(&json, "dropped_elements", written->dropped_elements);
-    json_number(&json, "dropped_sum", written->dropped_sum);
-    json_text(&json, "factors", request->factors.words);
-    json_number(&json, "seconds", report_seconds() - request->start_s);
-    json_int(&json, "peak_memory_bytes", common_peak_memory());
-    common_json_end(&json);
-}
 
 static void report_result(const struct setup *setup, const struct request *request, const lr_matrix_written *written)
 {
@@ -393,7 +489,27 @@ static void report_result(const struct setup *setup, const struct request *reque
                     100 * written->dropped_sum / (written->dropped_sum + written->sum));
     }
     if (setup->report->json) {
-        report_json(setup, request, written);
+        struct json json = common_json_begin("matrix");
+        setup_json(setup, &json);
+        json_text(&json, "output", request->output);
+        json_text(&json, "format", formats[request->format]);
+        json_text(&json, "rows_are", request->num_points > 0 ? "points" : request->choice.by_lor ? "LORs" : "voxels");
+        if (request->share.parts > 0) {
+            json_int(&json, "part", request->share.number);
+            json_int(&json, "parts", request->share.parts);
+            json_int(&json, "rows_before", request->share.rows_before);
+        }
+        json_int(&json, "rows", written->rows);
+        json_int(&json, "elements", written->elements);
+        json_number(&json, "sum", written->sum);
+        json_number(&json, "threshold", request->threshold);
+        json_int(&json, "dropped_elements", written->dropped_elements);
+        json_number(&json, "dropped_sum", written->dropped_sum);
+        json_text(&json, "factors", request->factors.words);
+        json_number(&json, "seconds", report_seconds() - request->start_s);
+        json_int(&json, "peak_memory_bytes", common_peak_memory());
+        common_json_end(&json);
+
         return;
     }
     snprintf(line, sizeof(line), "%s: %lld rows, %lld elements, sum %.9g", request->output, (long long)written->rows,
@@ -406,29 +522,25 @@ static void report_result(const struct setup *setup, const struct request *reque
 
 /* --- the whole --- */
 
-/* The name is one of what is written; text is what a name without an ending means. */
-static lr_status check_output(struct report *report, const struct request *request)
+static lr_status prepare(struct cli_args *args, struct setup *setup, struct request *request)
 {
+    const bool has_grid = args_has(args, "--grid") || args_has(args, "--like");
+    /* The name is one of what is written; text is what a name without an ending means. */
     static const char *const endings[][4] = {[LR_MATRIX_TSV] = {".tsv", ""},
                                              [LR_MATRIX_HDF5] = {".h5", ".hdf5", ""},
                                              [LR_MATRIX_NPZ] = {".npz", ""},
                                              [LR_MATRIX_MTX] = {".mtx", ""},
                                              [LR_MATRIX_STIR] = {".hpm"}};
     const bool is_text = request->format == LR_MATRIX_TSV;
-    CLI_TRY(common_check_output(report, request->output,
+    CLI_TRY(common_check_output(args->report, request->output,
                                 request->tube != NULL ? common_image_endings : endings[request->format]));
-    return is_text || !common_is_device(request->output)
-               ? LR_OK
-               : report_error(report, LR_USAGE,
-                              "%s is a device or a pipe, to which only text can go (tsv): give the "
-                              "name of a file",
-                              request->output);
-}
+    CLI_TRY(is_text || !common_is_device(request->output)
+                ? LR_OK
+                : report_error(args->report, LR_USAGE,
+                               "%s is a device or a pipe, to which only text can go (tsv): give the "
+                               "name of a file",
+                               request->output));
 
-static lr_status prepare(struct cli_args *args, struct setup *setup, struct request *request)
-{
-    const bool has_grid = args_has(args, "--grid") || args_has(args, "--like");
-    CLI_TRY(check_output(args->report, request));
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
     CLI_TRY(matrix_choice_open(&request->whole.choice, setup, args));
     if (request->whole.num_points > 0 && !has_grid) {
@@ -440,7 +552,20 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
     }
     if (request->whole.num_points > 0) {
         request->choice = request->whole.choice;
-        CLI_TRY(cut_points(request, args->report));
+        /* Points are shared out by their number. */
+        struct matrix_share *share = &request->share;
+        const int64_t num = request->whole.num_points;
+        request->points_mm = request->whole.points_mm;
+        request->num_points = num;
+        if (share->parts > num) {
+            return report_error(args->report, LR_USAGE, "%lld points cannot be cut into %lld parts", (long long)num,
+                                (long long)share->parts);
+        }
+        if (share->parts > 0) {
+            share->rows_before = num * (share->number - 1) / share->parts;
+            request->points_mm += share->rows_before;
+            request->num_points = num * share->number / share->parts - share->rows_before;
+        }
     } else {
         CLI_TRY(matrix_share_cut(&request->share, &request->whole.choice, setup, &request->choice));
     }
@@ -452,7 +577,23 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
 static lr_status write_matrix(struct cli_args *args, struct setup *setup, struct request *request)
 {
     CLI_TRY(prepare(args, setup, request));
-    if (request->tube != NULL) return matrix_write_tube(setup, request->tube, request->output);
+    if (request->tube != NULL) {
+        /* The tube of response of one LOR, "module,p,q,module,r,s", as an image. */
+        const int64_t lor = matrix_find_lor(setup, request->tube);
+        if (lor < 0) return LR_USAGE;
+        if (!lr_lors_in_coincidence(setup->lors, lor))
+            report_warn(setup->report, "the coincidence rules exclude this LOR: its elements are 0");
+        struct tube tube = {.image = lr_image_create(&setup->grid, &setup->report->log)};
+        if (tube.image == NULL) return report_reason(setup->report);
+        const lr_selection part = {.lors = &lor, .num_lors = 1};
+        const lr_row_sink sink = {take, &tube};
+        lr_status status = lr_operator_lor_rows(setup->op, &part, &sink);
+        if (status == LR_OK) status = lr_image_write(request->output, tube.image, &setup->report->log);
+        if (status == LR_OK) report_tube(setup, &tube, lor, request->output);
+        lr_image_destroy(tube.image);
+        return status;
+    }
+
     lr_matrix_written written = {0};
     bool goes_on;
     CLI_TRY(forecast(setup, request, &goes_on));
@@ -469,7 +610,10 @@ static lr_status run(struct cli_args *args)
     lr_status status = read_request(args, &request);
     if (status == LR_OK) status = write_matrix(args, &setup, &request);
     free(request.whole.points_mm);
-    matrix_share_finish(&request.share);
+    struct matrix_share *share = &request.share;
+    free(share->part_pairs);
+    *share = (struct matrix_share){.number = 0};
+
     matrix_choice_finish(&request.whole.choice);
     setup_finish(&setup);
     return status;

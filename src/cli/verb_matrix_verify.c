@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Looks through a matrix file: its structure as it is read, its sums against the sensitivity, and
- * some rows against the reference. */
-#include "held_row.h"
+ * matrix join, matrix verify. */
 #include "matrix.h"
+#include "retained_row.h"
 #include "verbs.h"
 
 #include <math.h>
@@ -12,7 +11,85 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an exact row may differ from the reference's, relative L2; a sampled one, whose lines at the
+static const char *const formats[] = {"hdf5", "npz", "mtx", NULL};
+static const lr_matrix_format format_of_word[] = {LR_MATRIX_HDF5, LR_MATRIX_NPZ, LR_MATRIX_MTX};
+
+/* Format by the file's name; -1 for others. */
+static int word_of(const char *path)
+{
+    const lr_matrix_format format = matrix_format_of(path);
+    for (int k = 0; formats[k] != NULL; k++)
+        if (format_of_word[k] == format) return k;
+    return -1;
+}
+
+static void tell(struct cli_args *args, const lr_matrix_join_params *params, int word, const lr_matrix_written *written)
+{
+    report_clear(args->report);
+    if (!args->report->json) {
+        printf("%s: %lld rows, %lld elements, sum %.9g, of %lld parts\n", params->path, (long long)written->rows,
+               (long long)written->elements, written->sum, (long long)params->num_parts);
+        return;
+    }
+    struct json json = common_json_begin("matrix join");
+    json_text(&json, "output", params->path);
+    json_text(&json, "format", formats[word]);
+    json_int(&json, "parts", params->num_parts);
+    json_int(&json, "rows", written->rows);
+    json_int(&json, "elements", written->elements);
+    json_number(&json, "sum", written->sum);
+    json_int(&json, "dropped_elements", written->dropped_elements);
+    json_number(&json, "dropped_sum", written->dropped_sum);
+    common_json_end(&json);
+}
+
+static lr_status run(struct cli_args *args)
+{
+    static const int64_t levels[2] = {0, 9};
+    lr_matrix_written written = {0};
+    lr_matrix_join_params params = {.parts = args->positional,
+                                    .num_parts = args->num_positional,
+                                    .path = args_required(args, "-o"),
+                                    .compress = (int)args_int(args, "--compress", 0, levels),
+                                    .progress = &args->report->progress,
+                                    .log = &args->report->log};
+    const int word = args_word(args, "--format", formats, word_of(params.path));
+    if (args->num_positional == 0) args_complain(args, "matrix join needs the files that matrix --part has written");
+    if (word < 0) args_complain(args, "%s: the name must end in .h5, .npz or .mtx, or --format say which", params.path);
+    CLI_TRY(args->status);
+    params.format = format_of_word[word];
+    if (params.compress > 0 && params.format != LR_MATRIX_HDF5) args_complain(args, "--compress is for HDF5 (.h5)");
+    CLI_TRY(args->status);
+    CLI_TRY(lr_matrix_join(&params, &written));
+    tell(args, &params, word, &written);
+    return LR_OK;
+}
+
+static const struct cli_option options[] = {
+    {"-o", "FILE", "file to write (.h5, .npz, .mtx)", false},
+    {"--format", "NAME", "hdf5, npz or mtx; default by the name's ending", false},
+    {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none", false},
+    {0},
+};
+
+static const char *const endings[] = {".h5", ".hdf5", ".npz", ".mtx", "", NULL};
+
+static const struct cli_syntax syntax = {
+    .verb = "matrix join",
+    .positionals = "PART...",
+    .most_positionals = CLI_MAX_POSITIONAL,
+    .summary = "Joins the files of matrix --part to the one that a whole run would have written.",
+    .example = "loraster matrix join part-1.h5 part-2.h5 -o matrix.h5",
+    .outputs = {{"-o", endings}},
+    .groups = {{"output", options}, COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_matrix_join = {&syntax, run};
+
+/* --- verify: looks through the structure of a file as it is read, compares its sums to the sensitivity, and some rows
+ * to the reference --- */
+
+/* Largest difference of an exact row from the reference's, relative L2; of a sampled one, whose lines at the
  * edges of faces meet one crystal or the next depending on rounding; and sums, over the largest. */
 #define EXACT_LIMIT 1e-5
 #define SAMPLED_LIMIT 0.02
@@ -24,7 +101,7 @@ enum { DEFAULT_SAMPLES = 6, MOST_SAMPLES = 1000 };
 /* A voxel or point whose row is compared. */
 struct sample {
     int64_t place; /* row of the file, or voxel where rows are LORs */
-    struct held_row row;
+    struct retained_row row;
 };
 
 struct verify {
@@ -37,7 +114,7 @@ struct verify {
     double *sums;              /* of each row; where rows are LORs, of each voxel */
     int64_t num_sums;
     struct matrix_choice choice; /* what the rows of npz are */
-    int64_t entry, entry_begin;  /* of the part's pairs: that of the row at hand */
+    int64_t entry, entry_begin;  /* of the part's pairs: that of the current row */
     struct sample *samples;      /* ascending places */
     int num_samples;
     double sum, worst_sum, worst_row;
@@ -80,7 +157,7 @@ static lr_status take_lor_row(struct verify *verify, const lr_row *row)
     for (int64_t k = 0; k < row->count; k++) {
         verify->sums[row->lor[k]] += row->probability[k];
         struct sample *sample = find_sample(verify, row->lor[k]);
-        if (sample != NULL) CLI_TRY(held_row_add(verify->setup.report, &sample->row, lor, row->probability[k]));
+        if (sample != NULL) CLI_TRY(retained_row_add(verify->setup.report, &sample->row, lor, row->probability[k]));
     }
     return LR_OK;
 }
@@ -92,27 +169,9 @@ static lr_status take(void *user, const lr_row *row)
     struct sample *sample = find_sample(verify, row->row);
     for (int64_t k = 0; k < row->count; k++) {
         verify->sums[row->row] += row->probability[k];
-        if (sample != NULL) CLI_TRY(held_row_add(verify->setup.report, &sample->row, row->lor[k], row->probability[k]));
+        if (sample != NULL)
+            CLI_TRY(retained_row_add(verify->setup.report, &sample->row, row->lor[k], row->probability[k]));
     }
-    return LR_OK;
-}
-
-/* Random places, as the seed decides; all of them where they are few. */
-static lr_status choose_samples(struct verify *verify, int wanted)
-{
-    const int64_t count = wanted < verify->num_sums ? wanted : verify->num_sums;
-    verify->samples = calloc((size_t)count + 1, sizeof(*verify->samples));
-    verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));
-    if (verify->samples == NULL || verify->sums == NULL)
-        return report_error(verify->setup.report, LR_FAILED, "no memory for %lld rows", (long long)verify->num_sums);
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t drawn = (int64_t)(common_random(verify->seed, k) * (double)verify->num_sums);
-        verify->samples[k].place = count == verify->num_sums ? k : drawn;
-    }
-    qsort(verify->samples, (size_t)count, sizeof(*verify->samples), compare_places);
-    for (int64_t k = 0; k < count; k++) /* without repeats */
-        if (k == 0 || verify->samples[k].place != verify->samples[verify->num_samples - 1].place)
-            verify->samples[verify->num_samples++] = verify->samples[k];
     return LR_OK;
 }
 
@@ -125,19 +184,7 @@ static int64_t voxel_at(const struct verify *verify, int64_t place)
     return info->by_lor ? place : info->voxels != NULL ? info->voxels[place] : info->row_begin + place;
 }
 
-static lr_status complain_sum(struct verify *verify, int64_t place, double expected, double largest)
-{
-    double at[3];
-    const int64_t voxel = voxel_at(verify, place);
-    lr_grid_voxel_centre(&verify->setup.grid, voxel, at);
-    return report_error(verify->setup.report, LR_BAD_INPUT,
-                        "%s: the elements of voxel %lld at (%g, %g, %g) mm add up to %.7g, and its "
-                        "sensitivity is %.7g: they differ by %.2g of the largest sensitivity",
-                        verify->path, (long long)voxel, at[0], at[1], at[2], verify->sums[place], expected,
-                        fabs(verify->sums[place] - expected) / largest);
-}
-
-/* What was dropped is known in all, not of each voxel. */
+/* The sum that was dropped is known in all, not of each voxel. */
 static lr_status compare_sums(struct verify *verify, const float *sensitivity)
 {
     const bool exact = verify->given.mode == LR_MODE_EXACT;
@@ -159,8 +206,18 @@ static lr_status compare_sums(struct verify *verify, const float *sensitivity)
             worst = k;
         }
     }
-    if (!(verify->worst_sum <= limit))
-        return complain_sum(verify, worst, (double)sensitivity[voxel_at(verify, worst)], largest);
+    if (!(verify->worst_sum <= limit)) {
+        const double due = (double)sensitivity[voxel_at(verify, worst)];
+        double at[3];
+        const int64_t voxel = voxel_at(verify, worst);
+        lr_grid_voxel_centre(&verify->setup.grid, voxel, at);
+        return report_error(verify->setup.report, LR_BAD_INPUT,
+                            "%s: the elements of voxel %lld at (%g, %g, %g) mm add up to %.7g, and its "
+                            "sensitivity is %.7g: they differ by %.2g of the largest sensitivity",
+                            verify->path, (long long)voxel, at[0], at[1], at[2], verify->sums[worst], due,
+                            fabs(verify->sums[worst] - due) / largest);
+    }
+
     total += verify->given.dropped_sum;
     if (has_dropped && !verify->given.is_described) return LR_OK; /* how much was dropped is not known */
     if (!(fabs(total - expected_total) <= limit * expected_total)) {
@@ -181,7 +238,7 @@ static lr_status sum_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Of a few voxels the sums of their rows; of many the whole image, which is faster then. */
+/* Sums up the rows of a few voxels; takes the whole image for many, which is faster then. */
 static lr_status find_sensitivity(const struct verify *verify, float *sensitivity)
 {
     const lr_matrix_file_info *info = &verify->given;
@@ -200,28 +257,12 @@ static lr_status find_sensitivity(const struct verify *verify, float *sensitivit
     return lr_operator_rows_part(verify->setup.op, &choice, &sink);
 }
 
-static lr_status check_sums(struct verify *verify)
-{
-    float *sensitivity =
-        common_floats(verify->setup.report, lr_grid_num_voxels(&verify->setup.grid), "the sensitivity");
-    if (sensitivity == NULL) return LR_FAILED;
-    lr_status status = setup_operator(&verify->setup);
-    if (status == LR_OK) {
-        verify->given.mode = lr_operator_get_info(verify->setup.op)->mode;
-        verify->setup.params.mode = verify->given.mode; /* of the oracle, too */
-        status = find_sensitivity(verify, sensitivity);
-    }
-    if (status == LR_OK) status = compare_sums(verify, sensitivity);
-    free(sensitivity);
-    return status;
-}
-
 /* --- rows --- */
 
 /* The reference's row without what the threshold drops. Where rows are LORs that is not known of
  * single elements: those that the file lacks are then left out. */
-static lr_status thin_out(const struct verify *verify, const struct held_row *found, const lr_row *row,
-                          struct held_row *out)
+static lr_status thin_out(const struct verify *verify, const struct retained_row *found, const lr_row *row,
+                          struct retained_row *out)
 {
     double largest = 0;
     for (int64_t k = 0; k < row->count; k++) largest = fmax(largest, row->probability[k]);
@@ -231,42 +272,37 @@ static lr_status thin_out(const struct verify *verify, const struct held_row *fo
         while (at < found->count && found->lor[at] < row->lor[k]) at++;
         const bool there = at < found->count && found->lor[at] == row->lor[k];
         const bool may_lack = verify->given.threshold > 0 && (verify->given.by_lor || row->probability[k] < least);
-        if (there || !may_lack) CLI_TRY(held_row_add(verify->setup.report, out, row->lor[k], row->probability[k]));
+        if (there || !may_lack) CLI_TRY(retained_row_add(verify->setup.report, out, row->lor[k], row->probability[k]));
     }
     return LR_OK;
 }
 
-/* Where rows of the reference are taken. */
+/* Rows of the reference that are under way. */
 struct oracle {
     struct verify *verify;
     int next; /* sample */
 };
 
-static lr_status complain_row(const struct verify *verify, const struct sample *sample, const lr_row_error *error,
-                              double limit)
+static lr_status compare_with(struct verify *verify, const struct sample *sample, const struct retained_row *reference)
 {
-    const char *mode = verify->given.mode == LR_MODE_EXACT ? "exact" : "sampled";
-    return report_error(verify->setup.report, LR_BAD_INPUT,
-                        "%s: %s %lld has elements that differ from those of backend cpu, mode %s, "
-                        "by %.2g (relative L2; at most %g is rounding): %lld of %lld are missing, "
-                        "%lld should not be there (--seed %llu)",
-                        verify->path, verify->given.points_mm != NULL ? "point" : "voxel",
-                        (long long)(verify->given.points_mm != NULL ? sample->place : voxel_at(verify, sample->place)),
-                        mode, error->relative_l2, limit, (long long)error->num_missed, (long long)error->num_elements,
-                        (long long)error->num_unexpected, (unsigned long long)verify->seed);
-}
-
-static lr_status compare_with(struct verify *verify, const struct sample *sample, const struct held_row *reference)
-{
-    const lr_row found = held_row_view(&sample->row), expected = held_row_view(reference);
+    const lr_row found = retained_row_view(&sample->row), expected = retained_row_view(reference);
     const lr_row_error error = lr_row_compare(&found, &expected);
     const bool exact = verify->given.mode == LR_MODE_EXACT;
     const double limit = exact ? EXACT_LIMIT : SAMPLED_LIMIT;
     const bool both_empty = found.count == 0 && expected.count == 0;
     lr_status status = LR_OK;
-    if (!both_empty && !(error.relative_l2 <= limit))
-        status = complain_row(verify, sample, &error, limit);
-    else if (!both_empty)
+    if (!both_empty && !(error.relative_l2 <= limit)) {
+        const char *mode = verify->given.mode == LR_MODE_EXACT ? "exact" : "sampled";
+        status =
+            report_error(verify->setup.report, LR_BAD_INPUT,
+                         "%s: %s %lld has elements that differ from those of backend cpu, mode %s, "
+                         "by %.2g (relative L2; at most %g is rounding): %lld of %lld are missing, "
+                         "%lld should not be there (--seed %llu)",
+                         verify->path, verify->given.points_mm != NULL ? "point" : "voxel",
+                         (long long)(verify->given.points_mm != NULL ? sample->place : voxel_at(verify, sample->place)),
+                         mode, error.relative_l2, limit, (long long)error.num_missed, (long long)error.num_elements,
+                         (long long)error.num_unexpected, (unsigned long long)verify->seed);
+    } else if (!both_empty)
         verify->worst_row = fmax(verify->worst_row, error.relative_l2);
     return status;
 }
@@ -275,10 +311,10 @@ static lr_status compare_row(void *user, const lr_row *row)
 {
     struct oracle *oracle = user;
     const struct sample *sample = &oracle->verify->samples[oracle->next++];
-    struct held_row reference = {0};
+    struct retained_row reference = {0};
     lr_status status = thin_out(oracle->verify, &sample->row, row, &reference);
     if (status == LR_OK) status = compare_with(oracle->verify, sample, &reference);
-    held_row_finish(&reference);
+    retained_row_finish(&reference);
     return status;
 }
 
@@ -356,7 +392,7 @@ static lr_status take_model(struct verify *verify, struct cli_args *args)
     return LR_OK;
 }
 
-/* What the file says goes before. */
+/* The file goes before the command line. */
 static lr_status complete_model(struct verify *verify, struct cli_args *args)
 {
     lr_operator_params *params = &verify->setup.params;
@@ -375,25 +411,6 @@ static lr_status complete_model(struct verify *verify, struct cli_args *args)
     params->penetration = strstr(given->description, "penetration") != NULL;
     params->layers_alone = !params->penetration;
     memcpy(params->samples, given->samples, sizeof(params->samples));
-    return LR_OK;
-}
-
-/* Elements that were multiplied by what is not given here cannot be compared. */
-static lr_status complete_factors(struct verify *verify, struct cli_args *args)
-{
-    CLI_TRY(matrix_factors_read(&verify->factors, args, &verify->setup));
-    const bool has = strcmp(verify->given.factors, "none") != 0;
-    const bool gives = strcmp(verify->factors.words, "none") != 0;
-    verify->compares = !has || gives;
-    if (!verify->compares) {
-        report_warn(verify->setup.report,
-                    "%s was made with %s: give the same --efficiencies, --mu and --mu-as to have "
-                    "its elements compared; only its structure is looked at",
-                    verify->path, verify->given.factors);
-    } else if (gives && verify->given.is_described && !has) {
-        return report_error(verify->setup.report, LR_BAD_INPUT,
-                            "%s was made without efficiencies and attenuation: leave them out", verify->path);
-    }
     return LR_OK;
 }
 
@@ -445,40 +462,78 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     verify->info = lr_matrix_file_get_info(verify->file);
     CLI_TRY(open_scanner(verify, args));
     CLI_TRY(complete_model(verify, args));
-    CLI_TRY(complete_factors(verify, args));
+    /* Elements that were multiplied by what is not given here cannot be compared. */
+    CLI_TRY(matrix_factors_read(&verify->factors, args, &verify->setup));
+    const bool has = strcmp(verify->given.factors, "none") != 0;
+    const bool gives = strcmp(verify->factors.words, "none") != 0;
+    verify->compares = !has || gives;
+    if (!verify->compares) {
+        report_warn(verify->setup.report,
+                    "%s was made with %s: give the same --efficiencies, --mu and --mu-as to have "
+                    "its elements compared; only its structure is looked at",
+                    verify->path, verify->given.factors);
+    } else if (gives && verify->given.is_described && !has) {
+        return report_error(verify->setup.report, LR_BAD_INPUT,
+                            "%s was made without efficiencies and attenuation: leave them out", verify->path);
+    }
+
     verify->num_sums = verify->given.by_lor ? verify->given.num_columns : verify->given.num_rows;
-    CLI_TRY(choose_samples(verify, wanted));
+    /* Random places, as the seed decides; all of them where they are few. */
+    const int64_t count = wanted < verify->num_sums ? wanted : verify->num_sums;
+    verify->samples = calloc((size_t)count + 1, sizeof(*verify->samples));
+    verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));
+    if (verify->samples == NULL || verify->sums == NULL)
+        return report_error(verify->setup.report, LR_FAILED, "no memory for %lld rows", (long long)verify->num_sums);
+    for (int64_t n = 0; n < count; n++) {
+        const int64_t drawn = (int64_t)(common_random(verify->seed, n) * (double)verify->num_sums);
+        verify->samples[n].place = count == verify->num_sums ? n : drawn;
+    }
+    qsort(verify->samples, (size_t)count, sizeof(*verify->samples), compare_places);
+    for (int64_t n = 0; n < count; n++) /* without repeats */
+        if (n == 0 || verify->samples[n].place != verify->samples[verify->num_samples - 1].place)
+            verify->samples[verify->num_samples++] = verify->samples[n];
+
     const lr_row_sink sink = {take, verify};
     CLI_TRY(lr_matrix_file_rows(verify->file, &sink, &args->report->progress));
     for (int64_t k = 0; k < verify->num_sums; k++) verify->sum += verify->sums[k];
-    if (verify->compares && verify->given.points_mm == NULL) CLI_TRY(check_sums(verify));
+    if (verify->compares && verify->given.points_mm == NULL) {
+        float *sensitivity =
+            common_floats(verify->setup.report, lr_grid_num_voxels(&verify->setup.grid), "the sensitivity");
+        if (sensitivity == NULL) return LR_FAILED;
+        lr_status status = setup_operator(&verify->setup);
+        if (status == LR_OK) {
+            verify->given.mode = lr_operator_get_info(verify->setup.op)->mode;
+            verify->setup.params.mode = verify->given.mode; /* of the oracle, too */
+            status = find_sensitivity(verify, sensitivity);
+        }
+        if (status == LR_OK) status = compare_sums(verify, sensitivity);
+        free(sensitivity);
+        CLI_TRY(status);
+    }
+
     if (verify->compares) CLI_TRY(check_rows(verify));
     report_good(verify);
     return LR_OK;
 }
 
-static void release(struct verify *verify)
-{
-    for (int k = 0; k < verify->num_samples; k++) held_row_finish(&verify->samples[k].row);
-    free(verify->samples);
-    free(verify->sums);
-    matrix_choice_finish(&verify->choice);
-    setup_finish(&verify->setup);
-    lr_matrix_file_close(verify->file);
-}
-
-static lr_status run(struct cli_args *args)
+static lr_status verify_run(struct cli_args *args)
 {
     struct verify verify = {.path = args->num_positional > 0 ? args->positional[0] : NULL};
     if (verify.path == NULL || args->num_positional > 1)
         return report_error(args->report, LR_USAGE, "matrix verify needs the name of one file (.h5, .npz)");
     verify.setup.report = args->report;
     const lr_status status = verify_file(&verify, args);
-    release(&verify);
+    for (int k = 0; k < verify.num_samples; k++) retained_row_finish(&verify.samples[k].row);
+    free(verify.samples);
+    free(verify.sums);
+    matrix_choice_finish(&verify.choice);
+    setup_finish(&verify.setup);
+    lr_matrix_file_close(verify.file);
+
     return status;
 }
 
-static const struct cli_option options[] = {
+static const struct cli_option verify_options[] = {
     {"--compare", "N", "random voxels or points whose elements are compared; default 6", false},
     {"--seed", "N", "decides which; default 1", false},
     {0},
@@ -494,12 +549,12 @@ static const struct cli_option npz_options[] = {
     {0},
 };
 
-static const struct cli_syntax syntax = {
+static const struct cli_syntax verify_syntax = {
     .verb = "matrix verify",
     .positionals = "FILE",
     .summary = "Checks a matrix file: structure, sums, and rows against the reference.",
     .example = "loraster matrix verify matrix.h5",
-    .groups = {{"verify", options},
+    .groups = {{"verify", verify_options},
                {"what .npz holds (HDF5 says so itself)", npz_options},
                {"factors", matrix_factor_options},
                COMMON_SCANNER_GROUP,
@@ -508,4 +563,4 @@ static const struct cli_syntax syntax = {
                COMMON_GENERAL_GROUP},
 };
 
-const struct cli_verb verb_matrix_verify = {&syntax, run};
+const struct cli_verb verb_matrix_verify = {&verify_syntax, verify_run};

@@ -95,7 +95,7 @@ static lr_lor_data *read_dense(struct setup *setup, const char *path)
     return dense;
 }
 
-/* With data: A^T data; without: A^T 1. */
+/* A^T data, or A^T 1 without data. */
 static lr_status back_project(struct setup *setup, const lr_lor_data *data, lr_image *image)
 {
     lr_vector x = lr_image_vector(image);

@@ -1,31 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * scanner list, scanner show, scanner check, scanner convert. */
 #include "common.h"
-#include "scanner_summary.h"
+#include "report.h"
 #include "verbs.h"
 
+#include <lr/lr.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static void print_rules(const lr_coincidence *rules)
+/* Figures of a scanner at a glance. */
+struct scanner_summary {
+    double radius_mm[2]; /* least and greatest distance of a front face's centre from the axis */
+    double axial_mm[2];  /* lowest and highest z of the front faces' corners */
+    int64_t num_lors;    /* numbered ones */
+    int64_t num_pairs;
+    int num_layers; /* of crystals; 1 = blocks have none */
+};
+
+/* errors: LR_BAD_INPUT when nothing is in coincidence, LR_CANCELLED. */
+static lr_status scanner_summarise(const lr_scanner *scanner, struct report *report, struct scanner_summary *summary)
 {
-    const char *separator = "";
-    printf("coincidence    ");
-    if (rules->field_of_view_mm > 0) {
-        printf("field of view %g mm", rules->field_of_view_mm);
-        separator = ", ";
+    lr_lors_size size;
+    const lr_status status = lr_lors_count(scanner, &report->progress, &size, &report->log);
+    if (status != LR_OK) return status;
+    *summary = (struct scanner_summary){{INFINITY, 0}, {INFINITY, -INFINITY}, size.num_lors, size.num_pairs, 1};
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double radius = hypot(module->centre_mm[0], module->centre_mm[1]);
+        const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
+                                   module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
+        summary->radius_mm[0] = fmin(summary->radius_mm[0], radius);
+        summary->radius_mm[1] = fmax(summary->radius_mm[1], radius);
+        summary->axial_mm[0] = fmin(summary->axial_mm[0], module->centre_mm[2] - half);
+        summary->axial_mm[1] = fmax(summary->axial_mm[1], module->centre_mm[2] + half);
+        summary->num_layers = module->layer >= summary->num_layers ? module->layer + 1 : summary->num_layers;
     }
-    if (rules->min_module_difference > 0) {
-        printf("%smodules at least %d apart", separator, rules->min_module_difference);
-        separator = ", ";
-    }
-    if (rules->limits_ring_difference) {
-        printf("%sring difference at most %d", separator, rules->max_ring_difference);
-        separator = ", ";
-    }
-    printf("%s\n", *separator ? "" : "every pair of modules");
+
+    return LR_OK;
 }
+
+/* The keys of `scanner show --json`, into an open object. */
+static void scanner_summary_json(const lr_scanner *scanner, const struct scanner_summary *summary, struct json *json)
+{
+    const lr_coincidence *rules = &scanner->coincidence;
+    json_text(json, "name", scanner->name);
+    json_int(json, "num_modules", scanner->num_modules);
+    json_int(json, "num_positions", scanner->num_positions);
+    json_int(json, "num_layers", summary->num_layers);
+    json_int(json, "num_crystals", scanner->num_crystals);
+    json_int(json, "num_lors", summary->num_lors);
+    json_int(json, "num_pairs", summary->num_pairs);
+    json_numbers(json, "radius_mm", summary->radius_mm, 2);
+    json_numbers(json, "axial_mm", summary->axial_mm, 2);
+    json_number(json, "detection_depth_mm", scanner->detection_depth_mm);
+    json_number(json, "tof_resolution_ps", scanner->tof_resolution_ps);
+    json_number(json, "crystal_mu_per_mm", scanner->crystal_mu_per_mm > 0 ? scanner->crystal_mu_per_mm : NAN);
+    json_open(json, "coincidence", '{');
+    json_number(json, "field_of_view_mm", rules->field_of_view_mm > 0 ? rules->field_of_view_mm : NAN);
+    json_number(json, "min_module_difference", rules->min_module_difference > 0 ? rules->min_module_difference : NAN);
+    json_number(json, "max_ring_difference", rules->limits_ring_difference ? rules->max_ring_difference : NAN);
+    json_close(json, '}');
+    json_text(json, "source", scanner->source);
+}
+
+/* --- show --- */
 
 /* The layers of the first block. */
 static void print_layers(const lr_scanner *scanner, int num_layers)
@@ -67,7 +108,22 @@ static void print_summary(const lr_scanner *scanner, const struct scanner_summar
     } else {
         printf("crystals stop  not known\n");
     }
-    print_rules(&scanner->coincidence);
+    const char *separator = "";
+    printf("coincidence    ");
+    if (scanner->coincidence.field_of_view_mm > 0) {
+        printf("field of view %g mm", scanner->coincidence.field_of_view_mm);
+        separator = ", ";
+    }
+    if (scanner->coincidence.min_module_difference > 0) {
+        printf("%smodules at least %d apart", separator, scanner->coincidence.min_module_difference);
+        separator = ", ";
+    }
+    if (scanner->coincidence.limits_ring_difference) {
+        printf("%sring difference at most %d", separator, scanner->coincidence.max_ring_difference);
+        separator = ", ";
+    }
+    printf("%s\n", *separator ? "" : "every pair of modules");
+
     if (scanner->tof_resolution_ps > 0)
         printf("time of flight %g ps FWHM\n", scanner->tof_resolution_ps);
     else
@@ -111,26 +167,6 @@ static void crystal_json(struct json *json, int module, const int cell[2], const
     json_close(json, ']');
 }
 
-static void show(const struct cli_args *args, const lr_scanner *scanner, const struct scanner_summary *summary)
-{
-    const bool crystals = args_has(args, "--crystals");
-    if (args->report->json) {
-        struct json json = common_json_begin("scanner show");
-        scanner_summary_json(scanner, summary, &json);
-        if (crystals) {
-            json_open(&json, "crystals", '[');
-            visit_crystals(scanner, &json, crystal_json);
-            json_close(&json, ']');
-        }
-        common_json_end(&json);
-    } else if (crystals) {
-        puts("module p q x_mm y_mm z_mm nx ny nz");
-        visit_crystals(scanner, NULL, crystal_line);
-    } else {
-        print_summary(scanner, summary);
-    }
-}
-
 /* Opens the scanner that the command line names, which belongs to the setup. */
 static lr_status open_scanner(struct cli_args *args, struct setup *setup, struct scanner_summary *summary)
 {
@@ -149,7 +185,26 @@ static lr_status run_show(struct cli_args *args)
     struct setup setup = {0};
     struct scanner_summary summary;
     const lr_status status = open_scanner(args, &setup, &summary);
-    if (status == LR_OK) show(args, setup.scanner, &summary);
+    if (status == LR_OK) {
+        const lr_scanner *scanner = setup.scanner;
+        const bool crystals = args_has(args, "--crystals");
+        if (args->report->json) {
+            struct json json = common_json_begin("scanner show");
+            scanner_summary_json(scanner, &summary, &json);
+            if (crystals) {
+                json_open(&json, "crystals", '[');
+                visit_crystals(scanner, &json, crystal_json);
+                json_close(&json, ']');
+            }
+            common_json_end(&json);
+        } else if (crystals) {
+            puts("module p q x_mm y_mm z_mm nx ny nz");
+            visit_crystals(scanner, NULL, crystal_line);
+        } else {
+            print_summary(scanner, &summary);
+        }
+    }
+
     setup_finish(&setup);
     return status;
 }
@@ -168,3 +223,320 @@ static const struct cli_syntax show_syntax = {
 };
 
 const struct cli_verb verb_scanner_show = {&show_syntax, run_show};
+
+/* --- check --- */
+
+/* Everything a check holds; zero is valid. */
+struct check {
+    lr_scanner_draft *draft;
+    lr_diagnosis *diagnosis;
+    struct setup setup; /* the scanner, where the draft makes one */
+    bool is_usable;     /* it has LORs; then there is a summary */
+    struct scanner_summary summary;
+};
+
+static void write_json(const struct check *check, const char *png)
+{
+    struct json json = common_json_begin("scanner check");
+    json_bool(&json, "good", check->is_usable && check->diagnosis->num_suspects == 0);
+    json_open(&json, "findings", '[');
+    for (int k = 0; k < check->diagnosis->num_findings; k++) {
+        const lr_finding *finding = &check->diagnosis->findings[k];
+        int count = 0;
+        while (count < 2 && finding->modules[count] >= 0) count++;
+        json_open(&json, NULL, '{');
+        json_text(&json, "severity", finding->severity == LR_SUSPECT ? "suspect" : "note");
+        json_text(&json, "kind", lr_finding_kind_name(finding->kind));
+        json_ints(&json, "modules", finding->modules, count);
+        json_text(&json, "sentence", finding->sentence);
+        json_text(&json, "remedy", finding->remedy[0] != '\0' ? finding->remedy : NULL);
+        json_close(&json, '}');
+    }
+
+    json_close(&json, ']');
+    json_text(&json, "picture", png);
+    if (check->is_usable) scanner_summary_json(check->setup.scanner, &check->summary, &json);
+    common_json_end(&json);
+}
+
+/* Findings that look wrong go to stderr, with all else that was found; a good scanner's notes are
+ * results. */
+static void print_findings(const struct check *check, const char *name)
+{
+    const lr_diagnosis *diagnosis = check->diagnosis;
+    const lr_scanner *scanner = check->setup.scanner;
+    const bool good = check->is_usable && diagnosis->num_suspects == 0;
+    struct report *report = check->setup.report;
+    for (int k = 0; k < diagnosis->num_findings; k++) {
+        char text[2048];
+        /* "kind: what is suspected; the remedy" */
+        const lr_finding *finding = &diagnosis->findings[k];
+        const bool has_remedy = finding->remedy[0] != '\0';
+        snprintf(text, 2048, "%s: %s%s%s", lr_finding_kind_name(finding->kind), finding->sentence,
+                 has_remedy ? "; " : "", finding->remedy);
+
+        if (diagnosis->findings[k].severity == LR_SUSPECT)
+            report_warn(report, "suspect %s", text);
+        else if (good)
+            printf("note %s\n", text);
+        else
+            report_info(report, "note %s", text);
+    }
+    if (good) {
+        printf("%s: good: %s, %d modules, %d crystals, %lld LORs\n", name, scanner->name, scanner->num_modules,
+               scanner->num_crystals, (long long)check->summary.num_lors);
+    }
+}
+
+/* The file was read before: its warnings are known. */
+static void pass_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    const lr_log *log = user;
+    if (level == LR_LOG_ERROR) log->write(log->user, level, status, sentence);
+}
+
+/* Also of a scanner that looks wrong: that is what the picture is for. */
+static lr_status draw(const struct check *check, const char *path)
+{
+    struct report *report = check->setup.report;
+    const lr_diagnosis_params params = {
+        .draft = check->draft, .diagnosis = check->diagnosis, .grid = check->setup.params.grid, .log = &report->log};
+    lr_picture *picture = lr_picture_diagnosis(&params);
+    if (picture == NULL) return report_reason(report);
+    const lr_status status = lr_png_write(path, picture->rgb, picture->size, &report->log);
+    lr_picture_destroy(picture);
+    return status;
+}
+
+static lr_status examine(struct check *check, struct cli_args *args)
+{
+    const char *png = args_text(args, "--png");
+    const bool has_grid = args_has(args, "--grid") || args_has(args, "--like") || args_has(args, "--voxel-mm") ||
+                          args_has(args, "--origin-mm");
+    check->setup.report = args->report;
+    if (has_grid) CLI_TRY(setup_grid(&check->setup, args, NULL));
+    CLI_TRY(args->status);
+    check->draft = lr_scanner_draft_read(args->positional[0], &args->report->log);
+    if (check->draft == NULL) return report_reason(args->report);
+    check->diagnosis = lr_scanner_examine(check->draft, has_grid ? &check->setup.grid : NULL, &args->report->log);
+    if (check->diagnosis == NULL) return report_reason(args->report);
+    if (png != NULL) CLI_TRY(draw(check, png));
+    /* The scanner itself; where there is none, the sentence names file and line. */
+    const lr_log errors = {pass_errors, &args->report->log};
+    check->setup.scanner = lr_scanner_read(args->positional[0], &errors);
+    const lr_status status = check->setup.scanner != NULL
+                                 ? scanner_summarise(check->setup.scanner, args->report, &check->summary)
+                                 : report_reason(args->report);
+    check->is_usable = status == LR_OK;
+
+    if (status == LR_FAILED || status == LR_CANCELLED) return status;
+    if (args->report->json)
+        write_json(check, png);
+    else
+        print_findings(check, args->positional[0]);
+    if (status == LR_OK && check->diagnosis->num_suspects > 0) {
+        return report_error(args->report, LR_BAD_INPUT, "%s: %d %s wrong", args->positional[0],
+                            check->diagnosis->num_suspects,
+                            check->diagnosis->num_suspects > 1 ? "things look" : "thing looks");
+    }
+    return status;
+}
+
+static lr_status run_check(struct cli_args *args)
+{
+    struct check check = {0};
+    if (args->num_positional != 1) {
+        args_complain(args, "%s needs one %s", args->syntax->verb, args->syntax->positionals);
+        return args->status;
+    }
+    const lr_status status = examine(&check, args);
+    lr_diagnosis_destroy(check.diagnosis);
+    lr_scanner_draft_destroy(check.draft);
+    setup_finish(&check.setup);
+    return status;
+}
+
+static const struct cli_option check_options[] = {
+    {"--png", "FILE", "also draw the modules, with what looks wrong in red", false},
+    {0},
+};
+
+static const struct cli_syntax check_syntax = {
+    .verb = "scanner check",
+    .positionals = "NAME|FILE",
+    .summary = "Looks for errors in a scanner's geometry: wrong units, a diameter for the radius, "
+               "overlaps, gaps, mirrored numbering; exit code 3 when something looks wrong.",
+    .example = "loraster scanner check my-scanner.yaml --grid 128,128,64 --voxel-mm 4",
+    .outputs = {{"--png", common_picture_endings}},
+    .groups = {COMMON_GRID_GROUP, {"output", check_options}, COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_scanner_check = {&check_syntax, run_check};
+
+/* --- convert --- */
+
+static lr_status convert(struct setup *setup, struct cli_args *args)
+{
+    setup->report = args->report;
+    setup->scanner = lr_scanner_read(args->positional[0], &args->report->log);
+    if (setup->scanner == NULL) return report_reason(args->report);
+    struct scanner_summary summary;
+    CLI_TRY(scanner_summarise(setup->scanner, args->report, &summary));
+    CLI_TRY(lr_scanner_write(args->positional[1], setup->scanner, &args->report->log));
+    const char *input = args->positional[0], *output = args->positional[1];
+    if (args->report->json) {
+        struct json json = common_json_begin("scanner convert");
+        json_text(&json, "input", input);
+        json_text(&json, "output", output);
+        scanner_summary_json(setup->scanner, &summary, &json);
+        common_json_end(&json);
+    } else {
+        report_info(args->report, "%s: %s, %d modules, %d crystals", output, setup->scanner->name,
+                    setup->scanner->num_modules, setup->scanner->num_crystals);
+    }
+
+    return LR_OK;
+}
+
+static lr_status run_convert(struct cli_args *args)
+{
+    struct setup setup = {0};
+    if (args->num_positional != 2) {
+        args_complain(args, "%s needs %s", args->syntax->verb, args->syntax->positionals);
+        return args->status;
+    }
+    const lr_status status = convert(&setup, args);
+    setup_finish(&setup);
+    return status;
+}
+
+static const char *const endings[] = {".yaml", ".yml", ".geom", ".hscan", ".petsird", NULL};
+
+static const struct cli_syntax convert_syntax = {
+    .verb = "scanner convert",
+    .positionals = "NAME|FILE OUT",
+    .summary = "Reads a scanner of any known format (YAML, CASToR .geom and .hscan, STIR crystal "
+               "map and header) and writes .yaml, .geom or .hscan with its .lut.",
+    .example = "loraster scanner convert scanner.hscan my-scanner.yaml",
+    .outputs = {{CLI_SECOND_WORD, endings}},
+    .groups = {COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_scanner_convert = {&convert_syntax, run_convert};
+
+/* --- list --- */
+
+/* A line of the table. */
+struct entry {
+    const char *preset;
+    const lr_scanner *scanner;
+    int64_t num_lors;
+    double radius_mm; /* least distance of a front plane from the axis */
+    double length_mm; /* along the axis, outer edges of the front faces */
+    int num_unverified;
+};
+
+static void measure(const lr_scanner *scanner, struct entry *entry)
+{
+    double low = INFINITY, high = -INFINITY;
+    entry->radius_mm = INFINITY;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double *at = module->centre_mm;
+        const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
+                                   module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
+        const double distance = fabs(module->normal[0] * at[0] + module->normal[1] * at[1] + module->normal[2] * at[2]);
+        entry->radius_mm = fmin(entry->radius_mm, distance);
+        low = fmin(low, at[2] - half);
+        high = fmax(high, at[2] + half);
+    }
+    entry->length_mm = high - low;
+}
+
+/* "1,234,567" */
+static const char *grouped(char text[32], int64_t number)
+{
+    char digits[24];
+    const int length = snprintf(digits, sizeof(digits), "%lld", (long long)number);
+    int used = 0;
+    for (int k = 0; k < length; k++) {
+        text[used++] = digits[k];
+        if ((length - k) % 3 == 1 && k + 1 < length) text[used++] = ',';
+    }
+    text[used] = '\0';
+    return text;
+}
+
+static lr_status list_preset(const char *preset, struct report *report, struct json *json)
+{
+    lr_scanner *scanner = lr_scanner_read(preset, &report->log);
+    lr_lors_size size;
+    const lr_status status =
+        scanner != NULL ? lr_lors_count(scanner, &report->progress, &size, &report->log) : report_reason(report);
+    if (status == LR_OK) {
+        struct entry entry = {.preset = preset, .scanner = scanner, .num_lors = size.num_lors};
+        measure(scanner, &entry);
+        static const char mark[] = "unverified: ";
+        entry.num_unverified = 0;
+        for (const char *at = scanner->source; at != NULL && (at = strstr(at, mark)) != NULL; at++)
+            entry.num_unverified++;
+
+        if (json != NULL) {
+            json_open(json, NULL, '{');
+            json_text(json, "preset", entry.preset);
+            json_text(json, "name", entry.scanner->name);
+            json_int(json, "num_modules", entry.scanner->num_modules);
+            json_int(json, "num_crystals", entry.scanner->num_crystals);
+            json_int(json, "num_lors", entry.num_lors);
+            json_number(json, "radius_mm", entry.radius_mm);
+            json_number(json, "axial_length_mm", entry.length_mm);
+            json_number(json, "tof_resolution_ps", entry.scanner->tof_resolution_ps);
+            json_int(json, "num_unverified", entry.num_unverified);
+            json_close(json, '}');
+        } else {
+            char crystals[32], lors[32], tof[32] = "none", trust[40] = "verified";
+            if (entry.scanner->tof_resolution_ps > 0)
+                snprintf(tof, sizeof(tof), "%g ps", entry.scanner->tof_resolution_ps);
+            if (entry.scanner->source == NULL)
+                snprintf(trust, sizeof(trust), "no source");
+            else if (entry.num_unverified > 0)
+                snprintf(trust, sizeof(trust), "%d unverified", entry.num_unverified);
+            printf("%-26s %8s %13s %8.1f mm %7.1f mm %9s  %s\n", entry.preset,
+                   grouped(crystals, entry.scanner->num_crystals), grouped(lors, entry.num_lors), entry.radius_mm,
+                   entry.length_mm, tof, trust);
+        }
+    }
+    lr_scanner_destroy(scanner);
+    return status;
+}
+
+static lr_status run_list(struct cli_args *args)
+{
+    const char *const *presets = lr_scanner_presets();
+    lr_status status = LR_OK;
+    struct json json = {stdout, false};
+    if (args->report->json) {
+        json = common_json_begin("scanner list");
+        json_open(&json, "scanners", '[');
+    } else {
+        printf("%-26s %8s %13s %11s %10s %9s  %s\n", "preset", "crystals", "LORs", "radius", "length", "TOF",
+               "numbers");
+    }
+    for (int k = 0; presets[k] != NULL && status == LR_OK; k++)
+        status = list_preset(presets[k], args->report, args->report->json ? &json : NULL);
+    if (args->report->json) {
+        json_close(&json, ']');
+        common_json_end(&json);
+    }
+    return status;
+}
+
+static const struct cli_syntax list_syntax = {
+    .verb = "scanner list",
+    .summary = "Lists the built-in scanners: LORs of crystal pairs in coincidence, sizes, and how "
+               "many statements on their numbers are unverified.",
+    .example = "loraster scanner list",
+    .groups = {COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_scanner_list = {&list_syntax, run_list};

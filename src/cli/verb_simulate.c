@@ -1,17 +1,100 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * phantom, simulate. */
+#include "common.h"
 #include "forecast.h"
 #include "verbs.h"
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* A positive number, 0 where the option is not given. */
+static double read_number(struct cli_args *args, const char *name)
+{
+    const char *text = args_text(args, name);
+    char *end = NULL;
+    const double value = text != NULL ? strtod(text, &end) : 0;
+    if (text != NULL && (end == text || *end != '\0' || !(isfinite(value) && value > 0))) {
+        args_complain(args, "%s %s: a positive number is needed", name, text);
+        return 0;
+    }
+    return value;
+}
+
+static void report_phantom(const struct cli_args *args, const lr_image *image, const char *name)
+{
+    const char *output = args_text(args, "-o");
+    const double sum = common_sum(image->values, lr_grid_num_voxels(&image->grid));
+    report_clear(args->report);
+    if (!args->report->json) {
+        printf("%s: %s, sum %.9g\n", output, name, sum);
+        return;
+    }
+    struct json json = common_json_begin(args->syntax->verb);
+    json_text(&json, "output", output);
+    json_text(&json, "phantom", name);
+    common_json_grid(&json, "grid", &image->grid);
+    json_number(&json, "sum", sum);
+    common_json_end(&json);
+}
+
+static lr_status draw(struct cli_args *args, struct setup *setup)
+{
+    const char *output = args_required(args, "-o");
+    const char *name = args->num_positional == 1 ? args->positional[0] : NULL;
+    const lr_phantom_params params = {.name = name,
+                                      .radius_mm = read_number(args, "--radius-mm"),
+                                      .contrast = read_number(args, "--contrast"),
+                                      .log = &args->report->log,
+                                      .progress = &args->report->progress};
+    if (args->num_positional != 1) args_complain(args, "phantom needs the name of one, such as six-spheres");
+    CLI_TRY(args->status);
+    CLI_TRY(setup_grid(setup, args, NULL));
+    lr_image *image = lr_phantom_create(&params, &setup->grid);
+    if (image == NULL) return report_reason(args->report);
+    const lr_status status = lr_image_write(output, image, &args->report->log);
+    if (status == LR_OK) report_phantom(args, image, name);
+    lr_image_destroy(image);
+    return status;
+}
+
+static lr_status run(struct cli_args *args)
+{
+    struct setup setup = {.report = args->report};
+    const lr_status status = draw(args, &setup);
+    setup_finish(&setup);
+    return status;
+}
+
+static const struct cli_option options[] = {
+    {"--radius-mm", "MM", "of the cylinder; default 0.46 of the grid's width", false},
+    {"--contrast", "C", "spheres over cylinder; default 4 of spheres, 6 of six-spheres", false},
+    {"-o", "IMAGE", "activity to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
+    {0},
+};
+
+static const struct cli_syntax syntax = {
+    .verb = "phantom",
+    .positionals = "NAME",
+    .summary = "Draws a phantom: derenzo, spheres, six-spheres or point.",
+    .example = "loraster phantom six-spheres --radius-mm 175 --grid 180,180,95 --voxel-mm 2 "
+               "-o activity.nii.gz",
+    .outputs = {{"-o", common_image_endings}},
+    .groups = {{"phantom and output", options}, COMMON_GRID_GROUP, COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_phantom = {&syntax, run};
+
+/* --- simulate --- */
+
 static const char labels_phantom[] = "colin27";
 
-/* What to simulate, as the command line says it. */
+/* The command line. */
 struct request {
     const char *phantom, *image, *labels, *output, *truth;
     double counts; /* 0 = as they come */
@@ -27,39 +110,6 @@ static bool known_phantom(const char *name)
     for (const char *const *names = lr_phantom_names(); *names != NULL; names++)
         if (strcmp(*names, name) == 0) return true;
     return strcmp(name, labels_phantom) == 0;
-}
-
-/* One source of activity, and what belongs to it. */
-static void check_source(struct cli_args *args, const struct request *request)
-{
-    const bool is_labels = request->phantom != NULL && strcmp(request->phantom, labels_phantom) == 0;
-    if ((request->phantom != NULL) == (request->image != NULL)) {
-        args_complain(args, "simulate needs either --phantom NAME or --image IMAGE");
-    } else if (request->phantom != NULL && !known_phantom(request->phantom)) {
-        char list[256] = "";
-        for (const char *const *names = lr_phantom_names(); *names != NULL; names++) {
-            const size_t used = strlen(list);
-            snprintf(list + used, sizeof(list) - used, "%s, ", *names);
-        }
-        args_complain(args, "there is no phantom %s: there are %s%s", request->phantom, list, labels_phantom);
-    } else if (is_labels && request->labels == NULL) {
-        args_complain(args, "--phantom %s needs --labels FILE, its label image", labels_phantom);
-    } else if (!is_labels && request->labels != NULL) {
-        args_complain(args, "--labels belongs to --phantom %s", labels_phantom);
-    }
-}
-
-/* List mode is asked for by the output's ending. */
-static void check_list(struct cli_args *args, struct request *request)
-{
-    static const int64_t range[2] = {1, 4000000};
-    request->is_list = common_ends_with(request->output, ".petsird") || common_ends_with(request->output, ".Cdh") ||
-                       common_ends_with(request->output, ".tsv");
-    request->duration_s = (double)args_int(args, "--duration", 60, range);
-    if (request->is_list && request->expected)
-        args_complain(args, "--expected gives no events: write LOR data (HDF5) instead of %s", request->output);
-    if (!request->is_list && args_has(args, "--duration"))
-        args_complain(args, "--duration belongs to list mode (.petsird, .Cdh, .tsv)");
 }
 
 /* Photon pairs are followed through the scanner's geometry alone. */
@@ -99,8 +149,33 @@ static struct request read_request(struct cli_args *args)
         .mu_as = lor_factors_mu_as(args, MU_LINES),
         .seed = (uint64_t)args_int(args, "--seed", 1, seed_range),
     };
-    check_source(args, &request);
-    check_list(args, &request);
+    /* One source of activity, and what belongs to it. */
+    const bool is_labels = request.phantom != NULL && strcmp(request.phantom, labels_phantom) == 0;
+    if ((request.phantom != NULL) == (request.image != NULL)) {
+        args_complain(args, "simulate needs either --phantom NAME or --image IMAGE");
+    } else if (request.phantom != NULL && !known_phantom(request.phantom)) {
+        char list[256] = "";
+        for (const char *const *names = lr_phantom_names(); *names != NULL; names++) {
+            const size_t used = strlen(list);
+            snprintf(list + used, sizeof(list) - used, "%s, ", *names);
+        }
+        args_complain(args, "there is no phantom %s: there are %s%s", request.phantom, list, labels_phantom);
+    } else if (is_labels && request.labels == NULL) {
+        args_complain(args, "--phantom %s needs --labels FILE, its label image", labels_phantom);
+    } else if (!is_labels && request.labels != NULL) {
+        args_complain(args, "--labels belongs to --phantom %s", labels_phantom);
+    }
+
+    /* List mode is asked for by the output's ending. */
+    static const int64_t range[2] = {1, 4000000};
+    request.is_list = common_ends_with(request.output, ".petsird") || common_ends_with(request.output, ".Cdh") ||
+                      common_ends_with(request.output, ".tsv");
+    request.duration_s = (double)args_int(args, "--duration", 60, range);
+    if (request.is_list && request.expected)
+        args_complain(args, "--expected gives no events: write LOR data (HDF5) instead of %s", request.output);
+    if (!request.is_list && args_has(args, "--duration"))
+        args_complain(args, "--duration belongs to list mode (.petsird, .Cdh, .tsv)");
+
     check_photons(args, &request);
     if (request.expected && args_has(args, "--seed")) args_complain(args, "--expected draws nothing: leave out --seed");
     return request;
@@ -115,6 +190,23 @@ static lr_image *draw_labels(struct setup *setup, const char *path)
     return image;
 }
 
+/* Refuses an activity below 0, with the voxel. path: the image's. */
+static lr_status check_activity(struct report *report, const char *path, const lr_image *image)
+{
+    const int *size = image->grid.size;
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    for (int64_t row = 0; row < count; row++) {
+        if (image->values[row] < 0.0f) {
+            return report_error(report, LR_BAD_INPUT,
+                                "%s: voxel (%lld, %lld, %lld) is %g: an activity is at least 0 everywhere: set "
+                                "negative voxels to 0 first",
+                                path, (long long)(row % size[0]), (long long)(row / size[0] % size[1]),
+                                (long long)(row / size[0] / size[1]), (double)image->values[row]);
+        }
+    }
+    return LR_OK;
+}
+
 /* The activity on the setup's grid, which is settled here. */
 static lr_status make_activity(struct cli_args *args, struct setup *setup, const struct request *request,
                                lr_image **activity)
@@ -123,7 +215,7 @@ static lr_status make_activity(struct cli_args *args, struct setup *setup, const
     if (request->image != NULL) {
         *activity = setup_read_image(setup, args, request->image);
         if (*activity == NULL) return report_reason(setup->report);
-        CLI_TRY(common_check_activity(setup->report, request->image, *activity));
+        CLI_TRY(check_activity(setup->report, request->image, *activity));
         return setup_grid(setup, args, &(*activity)->grid);
     }
     CLI_TRY(setup_grid(setup, args, NULL));
@@ -168,7 +260,7 @@ static lr_status scale_to_counts(struct setup *setup, const struct request *requ
     return LR_OK;
 }
 
-/* What stands before the events; the writer reads it as long as it lives. */
+/* The head of the list; the writer reads it as long as it lives. */
 static lr_events_info info_of(const struct request *request)
 {
     return (lr_events_info){
@@ -272,7 +364,7 @@ static void report_result(const struct setup *setup, const struct request *reque
     }
 }
 
-/* *goes_on: not with --dry-run. */
+/* *goes_on: not with --dry-simulate_run. */
 static lr_status forecast(struct setup *setup, const struct request *request, bool *goes_on)
 {
     const double lors = (double)setup->lors->count, voxels = (double)lr_grid_num_voxels(&setup->grid);
@@ -308,7 +400,7 @@ static lr_status simulate(struct cli_args *args, struct setup *setup, const stru
     return status;
 }
 
-static lr_status run(struct cli_args *args)
+static lr_status simulate_run(struct cli_args *args)
 {
     struct setup setup = {0};
     lr_image *activity = NULL;
@@ -319,7 +411,7 @@ static lr_status run(struct cli_args *args)
     return status;
 }
 
-static const struct cli_option options[] = {
+static const struct cli_option simulate_options[] = {
     {"--phantom", "NAME", "derenzo, spheres, six-spheres, point, or colin27 with --labels", false},
     {"--labels", "IMAGE", "label image of colin27 (0 air .. 4 CSF)", false},
     {"--image", "IMAGE", "activity per voxel instead of a phantom; its grid is used", false},
@@ -337,17 +429,17 @@ static const struct cli_option options[] = {
 
 static const char *const endings[] = {".h5", ".hdf5", ".hs", ".petsird", ".Cdh", ".tsv", NULL};
 
-static const struct cli_syntax syntax = {
+static const struct cli_syntax simulate_syntax = {
     .verb = "simulate",
     .summary = "Simulates a measurement of a phantom or an image.",
     .example = "loraster simulate --scanner ge-explore-vista-dr --phantom derenzo "
                "--grid 96,96,8 --voxel-mm 0.45 --counts 20000000 -o counts.h5",
     .outputs = {{"-o", endings}, {"--truth", common_image_endings}},
-    .groups = {{"input and output", options},
+    .groups = {{"input and output", simulate_options},
                COMMON_SCANNER_GROUP,
                COMMON_GRID_GROUP,
                COMMON_OPERATOR_GROUP,
                COMMON_GENERAL_GROUP},
 };
 
-const struct cli_verb verb_simulate = {&syntax, run};
+const struct cli_verb verb_simulate = {&simulate_syntax, simulate_run};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "common.h"
-#include "json.h"
+#include "report.h"
 #include "verbs.h"
 
 #include "plugin/plugin.h"
@@ -41,7 +41,6 @@ static lr_status run(struct cli_args *args)
         .mu = args_text(args, "--mu"),
         .data = args_text(args, "--data"),
         .session = args_text(args, "--session"),
-        .record = args_text(args, "--record"),
         .script = args_text(args, "--script"),
         .has_no_window = args_has(args, "--no-window"),
         .bench_frames = (int)args_int(args, "--bench-frames", 0, counts),
@@ -76,7 +75,6 @@ static const struct cli_option open_options[] = {
     {"--mu", "FILE", "attenuation, 1/mm or 1/cm", false},
     {"--data", "FILE", "LOR data or list mode", false},
     {"--session", "FILE", "what was saved before", false},
-    {"--record", "FILE", "what recon --json printed of a run: its curves", false},
     {0},
 };
 

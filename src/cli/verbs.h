@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The verbs. Those of `bench` are in bench/, which is a program of its own. */
+ * The verbs, and what the programs do with them: one is named, parsed and run. Those of `bench` are in bench/, which
+ * is a program of its own. */
 #ifndef LR_CLI_VERBS_H
 #define LR_CLI_VERBS_H
 
-#include "program.h"
+#include "args.h"
+
+/* A verb: its syntax, and the function that does its work; reports go to args->report. */
+struct cli_verb {
+    const struct cli_syntax *syntax;
+    lr_status (*run)(struct cli_args *args);
+};
+
+/* All of main(): runs the verb that the words after argv[0] name, and returns the exit code. A verb
+ * that another program has becomes that program, with the same words, in the same process. `verbs`
+ * ends with NULL; one of two words comes before its first word alone. */
+int program_main(const struct cli_verb *const *verbs, char *const *argv);
 
 /* The program that has those of `bench`, and how both programs sum them up. */
 #define VERB_BENCH_PROGRAM "loraster-bench"
@@ -37,7 +49,6 @@ extern const struct cli_verb verb_direct_lut;
 extern const struct cli_verb verb_direct_deposit;
 extern const struct cli_verb verb_direct_factors;
 extern const struct cli_verb verb_direct_project;
-extern const struct cli_verb verb_direct_recon;
 extern const struct cli_verb verb_bench_direct;
 extern const struct cli_verb verb_bench_listmode;
 extern const struct cli_verb verb_bench_cluster;

@@ -18,7 +18,7 @@
 
 struct gl_context;
 
-/* What to do where there is no OpenGL 4.5: part of a sentence. */
+/* Advice for machines without OpenGL 4.5: part of a sentence. */
 #define GL_CONTEXT_REMEDY                                                                                              \
     "install a driver with EGL (software rendering on Debian: apt install libegl1 "                                    \
     "libgl1-mesa-dri; NVIDIA: the driver with its EGL library, libegl-nvidia0, and in a "                              \
@@ -32,7 +32,7 @@ struct gl_context_params {
     bool debug;                      /* asks the driver for its messages and checks every pass for errors */
 };
 
-/* What the driver can do. Sizes in texels, bytes where named so. */
+/* The driver's limits and abilities. Sizes in texels, bytes where named so. */
 struct gl_limits {
     int max_texture_size, max_3d_texture_size, max_array_layers;
     int max_viewport_size[2];
@@ -50,9 +50,7 @@ struct gl_limits {
     bool viewport_layer_array; /* gl_Layer and gl_ViewportIndex from the vertex shader */
     char renderer[128], vendor[64], version[64];
     bool software;
-    /* Work goes to the device in small pieces: software renderers end long loops, and hold up whoever
-     * waits. $LORASTER_BATCHES (small, large) decides otherwise, so that tests see on any device what
-     * happens on another. */
+    /* Work goes to the device in small pieces: software renderers end long loops, and block who waits for them. */
     bool small_batches;
     int64_t memory_bytes; /* of the device; 0 = not reported */
 };
@@ -73,7 +71,7 @@ lr_status gl_context_open(const struct gl_context_params *params, struct gl_cont
  * errors: NULL; LR_NO_DEVICE when none is current or it is older than 4.5. `device` is ignored. */
 struct gl_context *gl_context_adopt(const struct gl_context_params *params);
 
-/* What names the context to others that are to share its objects. It is current on this thread.
+/* Gives the handles by which another context can share this one's objects. The context is current on this thread.
  * false: EGL does not know of it, as for a window made by other means. */
 bool gl_context_share(lr_shared_context *shared);
 
@@ -101,10 +99,10 @@ const lr_log *gl_context_log(const struct gl_context *ctx);
 /* A number that it has not given before, from 1 on: by these its objects' states are told apart. */
 uint64_t gl_context_new_number(struct gl_context *ctx);
 
-/* What work ended with: any failure of a lost context is that of its device, LR_NO_DEVICE. */
+/* The status that work ends with: any failure of a lost context is that of its device, LR_NO_DEVICE. */
 lr_status gl_context_status(const struct gl_context *ctx, lr_status status);
 
-/* Whether the driver has reported an error, or a message of high severity, since creation. */
+/* True if the driver has reported an error, or a message of high severity, since creation. */
 bool gl_context_saw_error(const struct gl_context *ctx);
 
 /* Asks the driver whether the context was lost (LR_NO_DEVICE) or an error is pending (LR_FAILED,

@@ -6,10 +6,48 @@
 #define LR_GL_CONTEXT_PRIVATE_H
 
 #include "gl/context.h"
-#include "gl/egl_way.h"
-#include "gl/pool.h"
-#include "gl/stream.h"
-#include "gl/trace.h"
+#include "gl/egl.h"
+#include "gl/transfer.h"
+
+#include <GL/glew.h>
+#include <stdint.h>
+
+/* Storage of buffers that were destroyed, for the next ones of the same size: drivers take milliseconds
+ * to find and to free a hundred megabytes, and projections want the same buffers again and again. */
+enum { GL_POOL_MOST = 64 };
+
+struct gl_pooled {
+    GLuint name;
+    int64_t bytes;
+};
+
+/* Zero is an empty one. */
+struct gl_pool {
+    struct gl_pooled held[GL_POOL_MOST]; /* the oldest first */
+    int count;
+    int64_t bytes;      /* of all */
+    int64_t most_bytes; /* what is beyond is deleted, the oldest first */
+};
+
+/* A buffer of exactly that size, with whatever it holds; 0 = there is none. The context is current, here
+ * and below. */
+GLuint gl_pool_take(struct gl_pool *pool, int64_t bytes);
+
+/* The buffer is the pool's from now on; what is too small to matter, or too large, is deleted. */
+void gl_pool_give(struct gl_pool *pool, GLuint name, int64_t bytes);
+
+/* Deletes all of them. */
+void gl_pool_empty(struct gl_pool *pool);
+
+/* The memory layout of an internal format's texels. */
+struct gl_format {
+    GLenum internal, pixel, type;
+    int bytes;
+    enum { GL_FORMAT_FLOAT, GL_FORMAT_UINT, GL_FORMAT_INT, GL_FORMAT_DEPTH } kind;
+};
+
+/* The entry for an internal format of resource.h; NULL for others. */
+const struct gl_format *gl_format_find(GLenum internal);
 
 struct gl_context {
     const lr_log *log;
@@ -26,8 +64,7 @@ struct gl_context {
 
     struct gl_stream stream; /* what uploads and uniform blocks go through */
     GLuint vertex_array;     /* of pass.c: an empty one */
-    struct gl_trace *trace;  /* or NULL */
-    struct gl_program *fill; /* of fill.c: repeats words */
+    struct gl_program *fill; /* of resource.c: repeats words */
     bool clears_by_driver;   /* gl_context_clear_by_driver */
     GLuint staging_buffer;   /* of resource.c: what buffers are read through */
     struct gl_pool pool;     /* of resource.c: storage of buffers that are gone */
@@ -43,9 +80,12 @@ lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity
 lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params, lr_device *found,
                          struct gl_context **ctx);
 
-/* Reads what the context that is current can do (limits.c). */
+/* Reads what the context that is current can do (context.c). */
 void gl_limits_read(struct gl_limits *limits);
 int gl_integer(GLenum what);
+
+/* True where work is sent to the device in small batches. */
+bool gl_takes_small_batches(bool is_software);
 
 /* gl_context_check without the question for a loss, which drivers answer slowly. */
 lr_status gl_context_check_errors(struct gl_context *ctx, const char *what);
@@ -58,7 +98,7 @@ lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *wha
  * gl_context_check is right: what is forgotten there is the failure of the work before. */
 void gl_context_drop_errors(struct gl_context *ctx);
 
-/* Sends the driver's messages to the log from now on (debug.c). */
+/* Sends the driver's messages to the log from now on (context.c). */
 void gl_debug_install(struct gl_context *ctx);
 void gl_debug_remove(struct gl_context *ctx);
 

@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "gl/context_private.h"
-#include "gl/format.h"
 
 enum { UNIFORM_BINDING = 0 };
 
@@ -142,19 +141,6 @@ static lr_status check_loans(const struct gl_context *ctx, const struct gl_pass 
     return LR_OK;
 }
 
-static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
-{
-    LR_TRY(check_loans(ctx, pass));
-    LR_TRY(is_compute(pass) ? check_dispatch(ctx, pass) : check_draw(ctx, pass));
-    for (int k = 0; k < GL_PASS_BUFFERS; k++) LR_TRY(check_range(ctx, pass, k));
-    if (pass->uniform_bytes > (size_t)ctx->limits.max_uniform_bytes ||
-        (int64_t)pass->uniform_bytes > gl_stream_most(ctx)) {
-        return lr_error(ctx->log, LR_USAGE, "%s: %zu bytes of uniforms are more than the %d of %s", pass->label,
-                        pass->uniform_bytes, ctx->limits.max_uniform_bytes, ctx->limits.renderer);
-    }
-    return check_feedback(ctx, pass);
-}
-
 /* ---- objects ---- */
 
 /* Made at first use: a context that only lists its limits needs none of this. */
@@ -238,17 +224,6 @@ static void set_draw_state(struct gl_context *ctx, const struct gl_pass *pass)
     for (int k = 0; k < pass->clip_distances; k++) glEnable(GL_CLIP_DISTANCE0 + (GLenum)k);
 }
 
-static void reset_draw_state(const struct gl_pass *pass)
-{
-    for (int k = 0; k < pass->clip_distances; k++) glDisable(GL_CLIP_DISTANCE0 + (GLenum)k);
-    if (pass->depth_zero_to_one) glClipControl(GL_LOWER_LEFT, GL_NEGATIVE_ONE_TO_ONE);
-    glDisable(GL_DEPTH_TEST);
-    glDisable(GL_BLEND);
-    glDisable(GL_SCISSOR_TEST);
-    glBindFramebuffer(GL_DRAW_FRAMEBUFFER, 0);
-    glBindVertexArray(0);
-}
-
 static void issue(struct gl_context *ctx, const struct gl_pass *pass)
 {
     if (is_compute(pass)) {
@@ -257,7 +232,13 @@ static void issue(struct gl_context *ctx, const struct gl_pass *pass)
     }
     set_draw_state(ctx, pass);
     glDrawArraysInstanced(pass->primitive, 0, pass->vertices, pass->instances);
-    reset_draw_state(pass);
+    for (int k = 0; k < pass->clip_distances; k++) glDisable(GL_CLIP_DISTANCE0 + (GLenum)k);
+    if (pass->depth_zero_to_one) glClipControl(GL_LOWER_LEFT, GL_NEGATIVE_ONE_TO_ONE);
+    glDisable(GL_DEPTH_TEST);
+    glDisable(GL_BLEND);
+    glDisable(GL_SCISSOR_TEST);
+    glBindFramebuffer(GL_DRAW_FRAMEBUFFER, 0);
+    glBindVertexArray(0);
 }
 
 static bool is_nothing(const struct gl_pass *pass)
@@ -269,17 +250,24 @@ static bool is_nothing(const struct gl_pass *pass)
 lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
 {
     LR_TRY(pass->program != NULL ? gl_program_wait(pass->program) : LR_OK);
-    LR_TRY(check(ctx, pass));
+    LR_TRY(check_loans(ctx, pass));
+    LR_TRY(is_compute(pass) ? check_dispatch(ctx, pass) : check_draw(ctx, pass));
+    for (int k = 0; k < GL_PASS_BUFFERS; k++) LR_TRY(check_range(ctx, pass, k));
+    if (pass->uniform_bytes > (size_t)ctx->limits.max_uniform_bytes ||
+        (int64_t)pass->uniform_bytes > gl_stream_most(ctx)) {
+        return lr_error(ctx->log, LR_USAGE, "%s: %zu bytes of uniforms are more than the %d of %s", pass->label,
+                        pass->uniform_bytes, ctx->limits.max_uniform_bytes, ctx->limits.renderer);
+    }
+    LR_TRY(check_feedback(ctx, pass));
+
     if (is_nothing(pass)) return LR_OK;
     LR_TRY(ensure_objects(ctx));
     LR_TRY(bind_uniforms(ctx, pass));
     glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, pass->label);
-    gl_trace_begin(ctx->trace, pass->label);
     bind_objects(pass);
     issue(ctx, pass);
     if (pass->barriers != 0) glMemoryBarrier(pass->barriers);
     unbind_objects(pass);
-    gl_trace_end(ctx->trace);
     glPopDebugGroup();
     return ctx->debug ? gl_context_check(ctx, pass->label) : LR_OK;
 }

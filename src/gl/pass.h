@@ -35,7 +35,7 @@ struct gl_image {
     GLenum format;                    /* 0 = the texture's */
 };
 
-/* How many groups of `size` hold `count`. */
+/* The number of groups of `size` that hold `count`. */
 static inline int gl_divide_up(int64_t count, int64_t size)
 {
     return (int)((count + size - 1) / size);

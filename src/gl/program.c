@@ -6,10 +6,10 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "gl/compile_log.h"
 #include "gl/context_private.h"
 #include "gl/shader_store.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ enum { MAX_STAGES = 2 };
 /* A compilation that takes longer is told of. */
 #define LONG_SECONDS 0.5
 
-/* What the driver may still be compiling. */
+/* A program that the driver may still be compiling. */
 struct build {
     GLuint shaders[MAX_STAGES];
     struct gl_shader_source sources[MAX_STAGES]; /* where its messages are about */
@@ -77,22 +77,71 @@ static lr_status set_source(GLuint shader, const struct gl_shader_source *source
     return written ? LR_OK : LR_FAILED;
 }
 
-/* --- what came of it --- */
+/* --- the compiler's messages --- */
 
-static lr_status report_compile(const struct gl_program *program, GLuint shader, const struct gl_shader_source *source)
+/* Number of the line that a message is about, and in *words what follows the place; 0 where the
+ * message names none. The number of the source string, always 0 here, is skipped. */
+static int parse(const char *text, const char **words)
 {
-    struct gl_context *ctx = program->ctx;
-    GLint length = 0;
-    LR_TRY(gl_context_check(ctx, program->label)); /* which may be why there is nothing compiled */
-    glGetShaderiv(shader, GL_INFO_LOG_LENGTH, &length);
-    char *text = lr_alloc((int64_t)length + 1, 1, "a compiler's messages", ctx->log);
-    if (text != NULL) {
-        glGetShaderInfoLog(shader, length + 1, NULL, text);
-        gl_compile_log_report(ctx->log, source, program->label, text);
+    const char *number = strncmp(text, "ERROR: ", 7) == 0 ? text + 7 : text;
+    int file, line, column, end = 0;
+    if (sscanf(number, "%d:%d(%d): %n", &file, &line, &column, &end) < 3 || end == 0) {
+        if (sscanf(number, "%d(%d) : %n", &file, &line, &end) < 2 || end == 0) {
+            if (sscanf(number, "%d:%d: %n", &file, &line, &end) < 2 || end == 0) {
+                *words = text;
+                return 0;
+            }
+        }
     }
-    free(text);
-    return LR_FAILED;
+    *words = number + end;
+    return line;
 }
+
+static bool is_error(const char *text)
+{
+    return strncmp(text, "error", 5) == 0 || strncmp(text, "ERROR: ", 7) == 0 || strncmp(text, "fatal", 5) == 0 ||
+           strncmp(text, "preprocessor error", 18) == 0;
+}
+
+/* "shaders/common/x.glsl:12: error: ..."; the message itself where it names no place. */
+static bool describe(const struct gl_shader_source *source, const char *text, char *sentence, size_t capacity)
+{
+    struct gl_shader_place place;
+    const char *words;
+    const int line = parse(text, &words);
+    const bool error = is_error(text) || is_error(words);
+    if (line < 1 || !gl_shader_source_place(source, line, &place)) {
+        snprintf(sentence, capacity, "%s", text);
+        return error;
+    }
+    snprintf(sentence, capacity, "%s/%s:%d: %s%s in `%s`", source->folder, source->files[place.file], place.line,
+             error && !is_error(words) ? "error: " : "", words, place.text);
+    return error;
+}
+
+void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *source, const char *label,
+                           const char *text)
+{
+    char first[900] = "";
+    bool found = false;
+    for (const char *at = text; *at != '\0';) {
+        const size_t length = strcspn(at, "\n");
+        char line[400], sentence[900];
+        snprintf(line, sizeof(line), "%.*s", (int)length, at);
+        const bool error = describe(source, line, sentence, sizeof(sentence));
+        if (error && !found) {
+            found = true;
+            memcpy(first, sentence, sizeof(first));
+        } else if (line[0] != '\0') {
+            lr_info(log, "%s", sentence);
+        }
+        at += length + (at[length] == '\n');
+    }
+    lr_error(log, LR_FAILED, "%s (program %s)",
+             found ? first : "the driver cannot compile a shader and does not say why", label);
+}
+
+/* --- what came of it --- */
 
 static lr_status report_link(const struct gl_program *program)
 {
@@ -131,7 +180,20 @@ static lr_status find_outcome(struct gl_program *program)
     for (int k = 0; k < MAX_STAGES && build->shaders[k] != 0; k++) {
         GLint compiled = GL_FALSE;
         glGetShaderiv(build->shaders[k], GL_COMPILE_STATUS, &compiled);
-        if (!compiled) return report_compile(program, build->shaders[k], &build->sources[k]);
+        if (!compiled) {
+            const struct gl_shader_source *source = &build->sources[k];
+            struct gl_context *ctx = program->ctx;
+            GLint length = 0;
+            LR_TRY(gl_context_check(ctx, program->label)); /* which may be why there is nothing compiled */
+            glGetShaderiv(build->shaders[k], GL_INFO_LOG_LENGTH, &length);
+            char *text = lr_alloc((int64_t)length + 1, 1, "a compiler's messages", ctx->log);
+            if (text != NULL) {
+                glGetShaderInfoLog(build->shaders[k], length + 1, NULL, text);
+                gl_compile_log_report(ctx->log, source, program->label, text);
+            }
+            free(text);
+            return LR_FAILED;
+        }
     }
     GLint linked = GL_FALSE;
     glGetProgramiv(program->name, GL_LINK_STATUS, &linked);
@@ -177,25 +239,6 @@ lr_status gl_program_wait(struct gl_program *program)
 
 /* --- starting --- */
 
-static lr_status start_stage(struct gl_program *program, int stage, const char *name, const struct gl_define *defines)
-{
-    struct build *build = program->build;
-    const lr_log *log = program->ctx->log;
-    const GLenum kind = build->is_compute ? GL_COMPUTE_SHADER : stage == 0 ? GL_VERTEX_SHADER : GL_FRAGMENT_SHADER;
-    LR_TRY(gl_shader_source_init(&build->sources[stage], name, log));
-    const GLuint shader = build->shaders[stage] = glCreateShader(kind);
-    if (shader == 0) {
-        gl_shader_source_finish(&build->sources[stage]);
-        LR_TRY(gl_context_check(program->ctx, program->label));
-        return lr_error(log, LR_FAILED, "the driver makes no shader for program %s", program->label);
-    }
-    glAttachShader(program->name, shader);
-    glObjectLabel(GL_SHADER, shader, -1, name);
-    LR_TRY(set_source(shader, &build->sources[stage], defines, log));
-    glCompileShader(shader);
-    return LR_OK;
-}
-
 static lr_status start_build(struct gl_program *program, const struct gl_program_params *params)
 {
     const bool compute = params->compute != NULL;
@@ -204,21 +247,33 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
     if (program->build == NULL) return LR_FAILED;
     program->build->is_compute = compute;
     program->build->start_s = lr_clock_seconds();
-    for (int k = 0; k < MAX_STAGES && names[k] != NULL; k++) LR_TRY(start_stage(program, k, names[k], params->defines));
+    for (int k = 0; k < MAX_STAGES && names[k] != NULL; k++) {
+        struct build *build = program->build;
+        const lr_log *log = program->ctx->log;
+        const GLenum kind = build->is_compute ? GL_COMPUTE_SHADER : k == 0 ? GL_VERTEX_SHADER : GL_FRAGMENT_SHADER;
+        LR_TRY(gl_shader_source_init(&build->sources[k], names[k], log));
+        const GLuint shader = build->shaders[k] = glCreateShader(kind);
+        if (shader == 0) {
+            gl_shader_source_finish(&build->sources[k]);
+            LR_TRY(gl_context_check(program->ctx, program->label));
+            return lr_error(log, LR_FAILED, "the driver makes no shader for program %s", program->label);
+        }
+        glAttachShader(program->name, shader);
+        glObjectLabel(GL_SHADER, shader, -1, names[k]);
+        LR_TRY(set_source(shader, &build->sources[k], params->defines, log));
+        glCompileShader(shader);
+    }
+
     glLinkProgram(program->name);
     return gl_context_check(program->ctx, program->label);
 }
 
-static bool stages_make_sense(const struct gl_program_params *params)
+struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_program_params *params)
 {
     const bool draws = params->vertex != NULL && params->fragment != NULL;
     const bool any = params->vertex != NULL || params->fragment != NULL;
-    return params->compute != NULL ? !any : draws;
-}
 
-struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_program_params *params)
-{
-    if (!stages_make_sense(params)) {
+    if (!(params->compute != NULL ? !any : draws)) {
         lr_error(ctx->log, LR_USAGE, "program %s needs a vertex and a fragment shader, or a compute shader",
                  params->label);
         return NULL;

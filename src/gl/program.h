@@ -4,6 +4,7 @@
 #define LR_GL_PROGRAM_H
 
 #include "gl/context.h"
+#include "gl/shader_store.h"
 
 struct gl_program;
 
@@ -44,5 +45,13 @@ const char *gl_program_label(const struct gl_program *program);
 
 /* A compute program's local size once it is built; 0 0 0 for others. */
 void gl_program_group_size(const struct gl_program *program, int size[3]);
+
+/* Logs what a compiler said about a shader whose unmarked text it was given. Lines in the forms
+ *     0:12(3): error: ...      0(12) : error C1234: ...      ERROR: 0:12: ...
+ * get file name and line of the source instead of the line number. The first error is logged as
+ * one sentence of status LR_FAILED, together with its source line; before it, every other line as
+ * information. `label` is the program's. */
+void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *source, const char *label,
+                           const char *text);
 
 #endif

@@ -5,11 +5,101 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/context_private.h"
-#include "gl/fill.h"
-#include "gl/format.h"
+#include "gl/pass.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* --- loans --- */
+
+lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan, const char *label)
+{
+    if (loan == NULL || !loan->is_out) return LR_OK;
+    return lr_error(ctx->log, LR_USAGE, "%s is out on a loan: OpenGL may use it when it is back", label);
+}
+
+void gl_loan_end(struct gl_loan *loan)
+{
+    if (loan != NULL) loan->end(loan);
+}
+
+/* --- formats --- */
+
+static const struct gl_format formats[] = {
+    {GL_R8, GL_RED, GL_UNSIGNED_BYTE, 1, GL_FORMAT_FLOAT},
+    {GL_RG8, GL_RG, GL_UNSIGNED_BYTE, 2, GL_FORMAT_FLOAT},
+    {GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE, 4, GL_FORMAT_FLOAT},
+    {GL_R16UI, GL_RED_INTEGER, GL_UNSIGNED_SHORT, 2, GL_FORMAT_UINT},
+    {GL_RG16UI, GL_RG_INTEGER, GL_UNSIGNED_SHORT, 4, GL_FORMAT_UINT},
+    {GL_RGBA16UI, GL_RGBA_INTEGER, GL_UNSIGNED_SHORT, 8, GL_FORMAT_UINT},
+    {GL_R16F, GL_RED, GL_HALF_FLOAT, 2, GL_FORMAT_FLOAT},
+    {GL_RG16F, GL_RG, GL_HALF_FLOAT, 4, GL_FORMAT_FLOAT},
+    {GL_RGBA16F, GL_RGBA, GL_HALF_FLOAT, 8, GL_FORMAT_FLOAT},
+    {GL_R32F, GL_RED, GL_FLOAT, 4, GL_FORMAT_FLOAT},
+    {GL_RG32F, GL_RG, GL_FLOAT, 8, GL_FORMAT_FLOAT},
+    {GL_RGBA32F, GL_RGBA, GL_FLOAT, 16, GL_FORMAT_FLOAT},
+    {GL_R32UI, GL_RED_INTEGER, GL_UNSIGNED_INT, 4, GL_FORMAT_UINT},
+    {GL_RG32UI, GL_RG_INTEGER, GL_UNSIGNED_INT, 8, GL_FORMAT_UINT},
+    {GL_RGBA32UI, GL_RGBA_INTEGER, GL_UNSIGNED_INT, 16, GL_FORMAT_UINT},
+    {GL_R32I, GL_RED_INTEGER, GL_INT, 4, GL_FORMAT_INT},
+    {GL_RG32I, GL_RG_INTEGER, GL_INT, 8, GL_FORMAT_INT},
+    {GL_RGBA32I, GL_RGBA_INTEGER, GL_INT, 16, GL_FORMAT_INT},
+    {GL_DEPTH_COMPONENT32F, GL_DEPTH_COMPONENT, GL_FLOAT, 4, GL_FORMAT_DEPTH},
+};
+
+const struct gl_format *gl_format_find(GLenum internal)
+{
+    for (size_t k = 0; k < sizeof(formats) / sizeof(formats[0]); k++)
+        if (formats[k].internal == internal) return &formats[k];
+    return NULL;
+}
+
+/* --- storage of buffers that are gone --- */
+
+/* A projection makes a handful of small tables anew, too. */
+enum { LEAST_BYTES = 1 << 6 };
+
+static void leave_out(struct gl_pool *pool, int which)
+{
+    pool->bytes -= pool->held[which].bytes;
+    pool->count--;
+    for (int k = which; k < pool->count; k++) pool->held[k] = pool->held[k + 1];
+}
+
+GLuint gl_pool_take(struct gl_pool *pool, int64_t bytes)
+{
+    for (int k = pool->count - 1; k >= 0; k--) {
+        if (pool->held[k].bytes == bytes) {
+            const GLuint name = pool->held[k].name;
+            leave_out(pool, k);
+            return name;
+        }
+    }
+    return 0;
+}
+
+static void delete_oldest(struct gl_pool *pool)
+{
+    glDeleteBuffers(1, &pool->held[0].name);
+    leave_out(pool, 0);
+}
+
+void gl_pool_give(struct gl_pool *pool, GLuint name, int64_t bytes)
+{
+    if (bytes < LEAST_BYTES || bytes > pool->most_bytes) {
+        glDeleteBuffers(1, &name);
+        return;
+    }
+    while (pool->count == GL_POOL_MOST || pool->bytes > pool->most_bytes - bytes) delete_oldest(pool);
+    pool->held[pool->count++] = (struct gl_pooled){name, bytes};
+    pool->bytes += bytes;
+}
+
+void gl_pool_empty(struct gl_pool *pool)
+{
+    while (pool->count > 0) delete_oldest(pool);
+}
 
 /* Drivers take sizes of transfers as int. */
 static const int64_t max_read_bytes = (int64_t)1 << 30;
@@ -24,21 +114,6 @@ static lr_status check_before(struct gl_context *ctx, const char *label)
 }
 
 /* ---- textures: creating ---- */
-
-static bool fits(const struct gl_texture *texture)
-{
-    const struct gl_limits *limits = gl_context_limits(texture->ctx);
-    const bool is_3d = texture->target == GL_TEXTURE_3D;
-    const int side = is_3d ? limits->max_3d_texture_size : limits->max_texture_size;
-    const int depth = is_3d ? side : texture->target == GL_TEXTURE_2D_ARRAY ? limits->max_array_layers : 1;
-    const int *size = texture->size;
-    if (size[0] <= side && size[1] <= side && size[2] <= depth) return true;
-    lr_error(texture->ctx->log, LR_FAILED,
-             "%s: a texture of %d x %d x %d texels is larger than %s allows (%d x %d x %d): make "
-             "the work smaller or split it",
-             texture->label, size[0], size[1], size[2], limits->renderer, side, side, depth);
-    return false;
-}
 
 static bool describe(struct gl_texture *texture, const struct gl_texture_params *params)
 {
@@ -59,7 +134,17 @@ static bool describe(struct gl_texture *texture, const struct gl_texture_params 
         return false;
     }
     texture->texel_bytes = format->bytes;
-    return fits(texture);
+    const struct gl_limits *limits = gl_context_limits(texture->ctx);
+    const bool is_3d = texture->target == GL_TEXTURE_3D;
+    const int side = is_3d ? limits->max_3d_texture_size : limits->max_texture_size;
+    const int depth = is_3d ? side : texture->target == GL_TEXTURE_2D_ARRAY ? limits->max_array_layers : 1;
+    const int *size = texture->size;
+    if (size[0] <= side && size[1] <= side && size[2] <= depth) return true;
+    lr_error(texture->ctx->log, LR_FAILED,
+             "%s: a texture of %d x %d x %d texels is larger than %s allows (%d x %d x %d): make "
+             "the work smaller or split it",
+             texture->label, size[0], size[1], size[2], limits->renderer, side, side, depth);
+    return false;
 }
 
 /* Drivers take more than the device holds, back it with the machine's memory, and stall there. */
@@ -91,17 +176,6 @@ static lr_status report_allocation(struct gl_context *ctx, const char *label, in
     }
     return lr_error(ctx->log, LR_FAILED, "%s: %s refuses storage of %s (%s)", label, renderer, gl_amount_of(bytes).text,
                     gl_error_name(error));
-}
-
-static void set_sampling(const struct gl_texture *texture, const struct gl_texture_params *params)
-{
-    const GLint filter = params->linear ? GL_LINEAR : GL_NEAREST;
-    const GLint wrap = params->zero_outside ? GL_CLAMP_TO_BORDER : GL_CLAMP_TO_EDGE;
-    glTextureParameteri(texture->name, GL_TEXTURE_MIN_FILTER, filter);
-    glTextureParameteri(texture->name, GL_TEXTURE_MAG_FILTER, filter);
-    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_S, wrap);
-    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_T, wrap);
-    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_R, wrap);
 }
 
 static lr_status allocate(struct gl_texture *texture, bool is_unset)
@@ -154,7 +228,14 @@ struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_tex
     }
     glCreateTextures(texture->target, 1, &texture->name);
     glObjectLabel(GL_TEXTURE, texture->name, -1, texture->label);
-    set_sampling(texture, params);
+    const GLint filter = params->linear ? GL_LINEAR : GL_NEAREST;
+    const GLint wrap = params->zero_outside ? GL_CLAMP_TO_BORDER : GL_CLAMP_TO_EDGE;
+    glTextureParameteri(texture->name, GL_TEXTURE_MIN_FILTER, filter);
+    glTextureParameteri(texture->name, GL_TEXTURE_MAG_FILTER, filter);
+    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_S, wrap);
+    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_T, wrap);
+    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_R, wrap);
+
     if (allocate(texture, params->is_unset) != LR_OK) {
         gl_texture_destroy(texture);
         return NULL;
@@ -276,7 +357,7 @@ lr_status gl_texture_upload(struct gl_texture *texture, const void *texels)
     return gl_texture_upload_rect(texture, NULL, texels);
 }
 
-/* To memory, or to where that is in the buffer that is bound for it. */
+/* Reads to memory, or to an offset in the buffer that is bound for it. */
 static void read_pieces(const struct gl_texture *texture, const struct gl_box *box, char *texels)
 {
     const int64_t row_bytes = (int64_t)box->width * texture->texel_bytes;
@@ -361,7 +442,7 @@ static GLenum make_storage(struct gl_buffer *buffer, int64_t bytes)
     return glGetError();
 }
 
-/* Of the pool, or new; where there is no memory, the pool gives back what it holds. */
+/* Takes storage from the pool or makes it; without memory the pool is emptied first. */
 static GLenum find_storage(struct gl_buffer *buffer)
 {
     struct gl_pool *pool = &buffer->ctx->pool;
@@ -415,8 +496,10 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
     return buffer;
 }
 
-static lr_status check_borrowed(const struct gl_context *ctx, GLuint name, const struct gl_buffer_params *params)
+lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_buffer_params *params,
+                           struct gl_buffer **buffer)
 {
+    *buffer = NULL;
     GLint64 bytes = 0;
     if (!glIsBuffer(name)) {
         return lr_error(ctx->log, LR_USAGE,
@@ -425,17 +508,11 @@ static lr_status check_borrowed(const struct gl_context *ctx, GLuint name, const
                         params->label, name);
     }
     glGetNamedBufferParameteri64v(name, GL_BUFFER_SIZE, &bytes);
-    return params->size_bytes <= bytes
+    LR_TRY(params->size_bytes <= bytes
                ? LR_OK
                : lr_error(ctx->log, LR_USAGE, "%s: OpenGL buffer %u has %lld bytes, and %lld are needed", params->label,
-                          name, (long long)bytes, (long long)params->size_bytes);
-}
+                          name, (long long)bytes, (long long)params->size_bytes));
 
-lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_buffer_params *params,
-                           struct gl_buffer **buffer)
-{
-    *buffer = NULL;
-    LR_TRY(check_borrowed(ctx, name, params));
     struct gl_buffer *borrowed = lr_alloc(1, sizeof(*borrowed), params->label, ctx->log);
     if (borrowed == NULL) return LR_FAILED;
     *borrowed = (struct gl_buffer){.ctx = ctx, .name = name, .size_bytes = params->size_bytes, .is_borrowed = true};
@@ -444,7 +521,7 @@ lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_
     return LR_OK;
 }
 
-/* What was lent is deleted: others may still know it by its name. */
+/* Lent storage is deleted, not pooled: others may still know its name. */
 static void give_back(struct gl_buffer *buffer)
 {
     if (buffer->is_borrowed || buffer->loan != NULL) {
@@ -473,8 +550,11 @@ static lr_status check_range(const struct gl_buffer *buffer, int64_t offset, int
     return LR_OK;
 }
 
-static lr_status stream_to(struct gl_buffer *buffer, int64_t offset, int64_t bytes, const void *data)
+lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes, const void *data)
 {
+    LR_TRY(gl_loan_check(buffer->ctx, buffer->loan, buffer->label));
+    LR_TRY(check_range(buffer, offset, bytes));
+    glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
     const int64_t most = gl_stream_most(buffer->ctx);
     for (int64_t done = 0; done < bytes; done += most) {
         const int64_t piece = bytes - done < most ? bytes - done : most;
@@ -483,15 +563,7 @@ static lr_status stream_to(struct gl_buffer *buffer, int64_t offset, int64_t byt
         glCopyNamedBufferSubData(buffer->ctx->stream.name, buffer->name, (GLintptr)from, (GLintptr)(offset + done),
                                  (GLsizeiptr)piece);
     }
-    return LR_OK;
-}
 
-lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes, const void *data)
-{
-    LR_TRY(gl_loan_check(buffer->ctx, buffer->loan, buffer->label));
-    LR_TRY(check_range(buffer, offset, bytes));
-    glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
-    LR_TRY(stream_to(buffer, offset, bytes, data));
     return buffer->ctx->debug ? gl_context_check(buffer->ctx, buffer->label) : LR_OK;
 }
 
@@ -540,14 +612,46 @@ void gl_buffer_copy_range(const struct gl_buffer_range *range)
                              (GLintptr)range->to_offset, (GLsizeiptr)range->bytes);
 }
 
-/* How many of the first bytes a shader has filled: whole pairs of words inside the buffer, or none. */
+/* The block of shaders/common/fill.comp. */
+struct fill_block {
+    uint32_t range[4], pair[4];
+};
+
+/* Fills whole pairs of words at the beginning of a range by a shader, which is quicker for large ranges. Returns how
+ * many bytes are filled. */
 static int64_t fill_by_shader(const struct gl_buffer_range *range, const uint32_t *words, int count)
 {
+    enum { FEWEST_BYTES = 1 << 16, MOST_BYTES_OF_PASS = 1 << 30, WORDS_OF_GROUP = 1024, MOST_GROUPS = 65535 };
+    struct gl_context *ctx = range->to->ctx;
+    const struct gl_limits *limits = &ctx->limits;
     const int64_t inside = range->to->size_bytes - range->to_offset;
     const int64_t bytes = (range->bytes < inside ? range->bytes : inside) / 8 * 8;
-    const uint32_t pair[2] = {words[0], words[count - 1]};
-    const struct gl_buffer_range whole = {.to = range->to, .to_offset = range->to_offset, .bytes = bytes};
-    return gl_fill_serves(range->to->ctx, bytes) && gl_fill(range->to->ctx, &whole, pair) == LR_OK ? bytes : 0;
+    if (bytes < FEWEST_BYTES || limits->small_batches || ctx->clears_by_driver) return 0;
+    if (ctx->fill == NULL)
+        ctx->fill = gl_program_create(ctx, &(struct gl_program_params){.compute = "common/fill.comp", .label = "fill"});
+    if (ctx->fill == NULL) return 0;
+
+    /* A binding begins at a multiple of an alignment and has a largest size. */
+    const int64_t most_binding = limits->max_storage_bytes - limits->storage_alignment;
+    const int64_t most = (most_binding < MOST_BYTES_OF_PASS ? most_binding : MOST_BYTES_OF_PASS) / 8 * 8;
+    glMemoryBarrier(GL_SHADER_STORAGE_BARRIER_BIT);
+    for (int64_t done = 0; done < bytes; done += most) {
+        const int64_t here = bytes - done < most ? bytes - done : most;
+        const int64_t offset = range->to_offset + done;
+        const int64_t aligned = offset / limits->storage_alignment * limits->storage_alignment;
+        const int groups = gl_divide_up(here / 4, WORDS_OF_GROUP);
+        const struct fill_block block = {.range = {(uint32_t)((offset - aligned) / 4), (uint32_t)(here / 4)},
+                                         .pair = {words[0], words[count - 1]}};
+        const struct gl_pass pass = {.label = "fill",
+                                     .program = ctx->fill,
+                                     .buffers = {{range->to, aligned, offset - aligned + here}},
+                                     .uniforms = &block,
+                                     .uniform_bytes = sizeof(block),
+                                     .groups = {groups < MOST_GROUPS ? groups : MOST_GROUPS, 1, 1},
+                                     .barriers = GL_ALL_BARRIER_BITS};
+        if (gl_pass_run(ctx, &pass) != LR_OK) return 0;
+    }
+    return bytes;
 }
 
 /* Larger pieces are cleared by the processor in some drivers. */

@@ -15,7 +15,7 @@
 #ifndef LR_GL_RESOURCE_H
 #define LR_GL_RESOURCE_H
 
-#include "gl/loan.h"
+#include "gl/context.h"
 
 #include <stddef.h>
 
@@ -147,7 +147,7 @@ struct gl_target {
 struct gl_target *gl_target_create(struct gl_context *ctx, const struct gl_target_params *params);
 void gl_target_destroy(struct gl_target *target); /* NULL is allowed */
 
-/* What a target is cleared to; each colour is read as its attachment's format has it. */
+/* Values that a target is cleared to; each colour is read as its attachment's format has it. */
 union gl_texel {
     float f[4];
     uint32_t u[4];
@@ -165,5 +165,18 @@ void gl_target_clear(struct gl_target *target, const struct gl_clear *clear);
 
 /* Copies colour 0 into the framebuffer of that OpenGL name (0: the window's), of the same size. */
 void gl_target_show(const struct gl_target *target, GLuint framebuffer);
+
+/* A texture or buffer that another interface, such as CUDA, holds. While it is out, passes and
+ * transfers refuse the object with LR_USAGE; destroying the object ends it. */
+struct gl_loan {
+    bool is_out;
+    void (*end)(struct gl_loan *loan);
+};
+
+/* True if an object is not out on a loan (NULL = it never was); errors: LR_USAGE, logged. */
+lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan, const char *label);
+
+/* NULL is allowed. */
+void gl_loan_end(struct gl_loan *loan);
 
 #endif

@@ -54,7 +54,7 @@ static char *read_file(const char *folder, const char *name, const lr_log *log)
     return text;
 }
 
-/* Whether a name stays below the shader folder. */
+/* True if a name stays below the shader folder. */
 static bool is_inside(const char *name)
 {
     return name[0] != '\0' && name[0] != '/' && strstr(name, "..") == NULL;

@@ -42,7 +42,7 @@ struct gl_shader_source {
 lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name, const lr_log *log);
 void gl_shader_source_finish(struct gl_shader_source *source);
 
-/* Which file and line a line of the flattened text comes from (counted from 1, marks included), and
+/* Finds the file and line that a line of the flattened text comes from (counted from 1, marks included), and
  * its text without leading blanks. false where there is no such line or it is a mark. */
 struct gl_shader_place {
     int file, line;

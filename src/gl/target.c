@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/context_private.h"
-#include "gl/format.h"
 #include "gl/resource.h"
 
 #include <stdio.h>
@@ -24,7 +23,7 @@ static struct gl_texture *make(const struct gl_target *target, const char *part,
     return gl_texture_create(target->ctx, &params);
 }
 
-/* Whether drawing chooses among layers: of arrays made here, or of a whole borrowed array. */
+/* True if drawing chooses among layers: of arrays made here, or of a whole borrowed array. */
 static int num_layers(const struct gl_target_params *params)
 {
     const struct gl_texture *first = params->colours[0];
@@ -58,30 +57,6 @@ static lr_status attach_colour(struct gl_target *target, const struct gl_target_
     return LR_OK;
 }
 
-static lr_status attach_depth(struct gl_target *target, const struct gl_target_params *params)
-{
-    target->depth = make(target, "depth", GL_DEPTH_COMPONENT32F, num_layers(params));
-    if (target->depth == NULL) return LR_FAILED;
-    glNamedFramebufferTexture(target->name, GL_DEPTH_ATTACHMENT, target->depth->name, 0);
-    return LR_OK;
-}
-
-/* A framebuffer without attachments takes its size from parameters. */
-static void size_without_attachments(const struct gl_target *target, int layers)
-{
-    glNamedFramebufferParameteri(target->name, GL_FRAMEBUFFER_DEFAULT_WIDTH, target->size[0]);
-    glNamedFramebufferParameteri(target->name, GL_FRAMEBUFFER_DEFAULT_HEIGHT, target->size[1]);
-    glNamedFramebufferParameteri(target->name, GL_FRAMEBUFFER_DEFAULT_LAYERS, layers);
-}
-
-static lr_status complete(const struct gl_target *target)
-{
-    const GLenum status = glCheckNamedFramebufferStatus(target->name, GL_DRAW_FRAMEBUFFER);
-    if (status == GL_FRAMEBUFFER_COMPLETE) return LR_OK;
-    return lr_error(target->ctx->log, LR_FAILED, "%s: %s cannot draw into this combination of textures (status 0x%04x)",
-                    target->label, gl_context_limits(target->ctx)->renderer, (unsigned)status);
-}
-
 static lr_status attach(struct gl_target *target, const struct gl_target_params *params)
 {
     GLenum points[GL_MAX_COLOURS] = {GL_NONE};
@@ -90,10 +65,24 @@ static lr_status attach(struct gl_target *target, const struct gl_target_params 
         LR_TRY(attach_colour(target, params, k));
         points[target->num_colours++] = GL_COLOR_ATTACHMENT0 + (GLenum)k;
     }
-    if (params->depth) LR_TRY(attach_depth(target, params));
-    if (target->num_colours == 0 && !params->depth) size_without_attachments(target, params->layers);
+    if (params->depth) {
+        target->depth = make(target, "depth", GL_DEPTH_COMPONENT32F, num_layers(params));
+        if (target->depth == NULL) return LR_FAILED;
+        glNamedFramebufferTexture(target->name, GL_DEPTH_ATTACHMENT, target->depth->name, 0);
+    }
+
+    if (target->num_colours == 0 && !params->depth) {
+        /* A framebuffer without attachments takes its size from parameters. */
+        glNamedFramebufferParameteri(target->name, GL_FRAMEBUFFER_DEFAULT_WIDTH, target->size[0]);
+        glNamedFramebufferParameteri(target->name, GL_FRAMEBUFFER_DEFAULT_HEIGHT, target->size[1]);
+        glNamedFramebufferParameteri(target->name, GL_FRAMEBUFFER_DEFAULT_LAYERS, params->layers);
+    }
+
     glNamedFramebufferDrawBuffers(target->name, target->num_colours, points);
-    return complete(target);
+    const GLenum status = glCheckNamedFramebufferStatus(target->name, GL_DRAW_FRAMEBUFFER);
+    if (status == GL_FRAMEBUFFER_COMPLETE) return LR_OK;
+    return lr_error(target->ctx->log, LR_FAILED, "%s: %s cannot draw into this combination of textures (status 0x%04x)",
+                    target->label, gl_context_limits(target->ctx)->renderer, (unsigned)status);
 }
 
 static lr_status set_size(struct gl_target *target, const struct gl_target_params *params)
@@ -145,15 +134,6 @@ void gl_target_destroy(struct gl_target *target)
     free(target);
 }
 
-static void clear_colour(const struct gl_target *target, int k, const union gl_texel *texel)
-{
-    switch (gl_format_find(target->colours[k]->format)->kind) {
-    case GL_FORMAT_UINT: glClearNamedFramebufferuiv(target->name, GL_COLOR, k, texel->u); break;
-    case GL_FORMAT_INT: glClearNamedFramebufferiv(target->name, GL_COLOR, k, texel->i); break;
-    default: glClearNamedFramebufferfv(target->name, GL_COLOR, k, texel->f); break;
-    }
-}
-
 void gl_target_clear(struct gl_target *target, const struct gl_clear *asked)
 {
     const struct gl_clear zero = {.depth = 1};
@@ -164,7 +144,15 @@ void gl_target_clear(struct gl_target *target, const struct gl_clear *asked)
         glEnable(GL_SCISSOR_TEST);
         glScissor(rect[0], rect[1], rect[2], rect[3]);
     }
-    for (int k = 0; k < target->num_colours; k++) clear_colour(target, k, &clear->colours[k]);
+    for (int k = 0; k < target->num_colours; k++) {
+        const union gl_texel *texel = &clear->colours[k];
+        switch (gl_format_find(target->colours[k]->format)->kind) {
+        case GL_FORMAT_UINT: glClearNamedFramebufferuiv(target->name, GL_COLOR, k, texel->u); break;
+        case GL_FORMAT_INT: glClearNamedFramebufferiv(target->name, GL_COLOR, k, texel->i); break;
+        default: glClearNamedFramebufferfv(target->name, GL_COLOR, k, texel->f); break;
+        }
+    }
+
     if (target->depth != NULL) glClearNamedFramebufferfv(target->name, GL_DEPTH, 0, &clear->depth);
     if (part) glDisable(GL_SCISSOR_TEST);
 }

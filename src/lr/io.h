@@ -48,8 +48,7 @@ typedef enum lr_file_kind {
     LR_FILE_EVENTS,  /* lr_events_read */
     LR_FILE_PETSIRD, /* a scanner, and mostly events with it */
     LR_FILE_HISTO,   /* lr_histo_images_read */
-    LR_FILE_SESSION, /* a session of the viewer */
-    LR_FILE_RUN      /* the record of a reconstruction */
+    LR_FILE_SESSION  /* a session of the viewer */
 } lr_file_kind;
 
 /* Guesses what a file is from the ending of its name and its first bytes; LR_FILE_UNKNOWN for one that cannot be read.

@@ -144,17 +144,14 @@ static double device_clock(void *self)
     return read_clock(compute, compute->method->device_clock);
 }
 
-static lr_status read_rows(struct lr_compute *compute, const struct lr_rows *wanted, const lr_row_sink *sink)
-{
-    if (compute->lister == NULL) compute->lister = compute->rows_method->create(&compute->method_params);
-    return compute->lister != NULL ? compute->rows_method->rows(compute->lister, wanted, sink) : LR_FAILED;
-}
-
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
     struct lr_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = read_rows(compute, wanted, sink);
+    if (compute->lister == NULL) compute->lister = compute->rows_method->create(&compute->method_params);
+    const lr_status status =
+        compute->lister != NULL ? compute->rows_method->rows(compute->lister, wanted, sink) : LR_FAILED;
+
     gl_context_release(compute->ctx);
     return gl_context_status(compute->ctx, status);
 }
@@ -220,7 +217,7 @@ static int64_t find_max_window(const struct lr_compute *compute)
  * in any order, loses more and more of them. */
 static const double many_terms = 8192.0;
 
-/* Whether any pair's LORs have so many of the points that stand between its modules. */
+/* True if any pair's LORs have so many of the points that stand between its modules. */
 static bool has_many_terms(const struct lr_backend_params *params)
 {
     enum { ELEMENTS_PER_CRYSTAL = 5 }; /* of a point */

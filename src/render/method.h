@@ -9,6 +9,10 @@
 #include "gl/context.h"
 #include "operator/backend.h"
 
+/* Rounds of loops that a thread of a shader may take. */
+
+/* llvmpipe ends all loops of a thread after 65,535 rounds altogether, and says nothing. */
+enum { LR_MOST_ROUNDS_SOFTWARE = 60000 };
 /* Module pairs [num_pairs] ascending, whose values follow each other; NULL: all of them. Of LORs that are
  * interleaved (lr_selection) a method may leave out those of other parts: forward they are finite, and 0 in back. */
 struct lr_pair_list {
@@ -58,9 +62,9 @@ struct lr_method {
     /* Every element of the rows, in order, to the sink. */
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
-    /* Of the last projection; 0: not measured. It may wait for it. */
+    /* Seconds of the last projection; 0: not measured. May wait for the device. */
     double (*device_seconds)(const void *self);
-    /* Of all so far, likewise; NULL = not known. */
+    /* Seconds of all projections so far; NULL = not known. */
     double (*device_clock)(const void *self);
 };
 

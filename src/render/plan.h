@@ -8,8 +8,10 @@
 
 #include "model/lors/pair_window.h"
 #include "model/lors/rows.h"
+#include "operator/backend.h"
 
 #include <lr/lors.h>
+#include <lr/scanner.h>
 
 /* Most rays per crystal edge: a macropixel then has 4,096 pixels. */
 enum { LR_MAX_RASTER_RAYS = 64 };
@@ -54,7 +56,7 @@ struct lr_plan_row {
     float factor; /* 1 / points per row */
 };
 
-/* What one set of passes handles. The arrays belong to the plan and live until its next call. */
+/* The work of one set of passes. The arrays belong to the plan and live until its next call. */
 struct lr_batch {
     const struct lr_plan_image *images;
     const struct lr_plan_draw *draws;
@@ -76,7 +78,7 @@ struct lr_plan_work {
                            primaries */
 };
 
-/* Where a batch ended; zero-initialise. */
+/* The place at which a batch ended; zero-initialise. */
 struct lr_plan_cursor {
     int64_t row; /* counted from the request's first row */
     int point;
@@ -125,5 +127,48 @@ bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work, struct 
 
 /* Pixels of the largest module's window. */
 void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2]);
+
+/* --- hiding --- */
+
+/* Modules that may stop lines on their way to others, seen from one point at a time: for the plans
+ * of scanners whose modules may hide each other. Conservative: none that may is left out. */
+
+struct lr_plan_hiding;
+
+/* errors: NULL, logged. The scanner stays the caller's and outlives it. */
+struct lr_plan_hiding *lr_plan_hiding_create(const lr_scanner *scanner, const lr_log *log);
+void lr_plan_hiding_destroy(struct lr_plan_hiding *hiding);
+
+/* Takes up a point, for the questions below. */
+void lr_plan_hiding_look(struct lr_plan_hiding *hiding, const double point_mm[3]);
+
+/* The modules of which some line from the point may meet one before it meets `module`, as bits:
+ * module k is bit k % 64 of word k / 64. Valid until the next look. */
+const uint64_t *lr_plan_hiders(const struct lr_plan_hiding *hiding, int module);
+
+/* Words of such a list. */
+int lr_plan_hiding_words(const struct lr_plan_hiding *hiding);
+
+/* True if some line through the point may meet a on one side of it and b on the other. */
+bool lr_plan_opposite(const struct lr_plan_hiding *hiding, int a, int b);
+
+/* --- sweep --- */
+
+/* A projection's way through all voxels, batch by batch, for one window of LORs: the same for every
+ * backend of this folder. */
+
+struct lr_sweep {
+    const struct lr_backend_params *params;
+    struct lr_plan *plan;
+    const char *what; /* for the progress: "projecting forward" */
+    lr_status (*batch)(void *user, const struct lr_batch *batch);
+    void *user;
+};
+
+/* The rows of a projection: all voxels of the grid. */
+struct lr_rows lr_sweep_voxels(const struct lr_backend_params *params);
+
+/* Hands every batch of the work on and reports progress, all windows together being 1. */
+lr_status lr_sweep_run(const struct lr_sweep *sweep, const struct lr_plan_work *work);
 
 #endif

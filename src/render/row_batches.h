@@ -8,7 +8,7 @@
 #include "model/lors/elements.h"
 #include "render/plan.h"
 
-/* Where a batch's elements come from. */
+/* The source of a batch's elements. */
 struct lr_row_source {
     /* Fills *batch with what follows the cursor; false when nothing is left, as lr_plan_next. Only
      * the batch's rows need be set. */
@@ -30,7 +30,7 @@ struct lr_row_batches {
     const lr_progress *progress;
 };
 
-/* For a source whose batches a plan makes, with all LORs. */
+/* The next batch of a source whose batches a plan makes, with all LORs. */
 bool lr_row_batches_plan(struct lr_plan *plan, const struct lr_rows *rows, struct lr_plan_cursor *cursor,
                          struct lr_batch *batch);
 

@@ -7,7 +7,10 @@
 #define LR_RENDER_SCENE_H
 
 #include "gl/pass.h"
+#include "gl/resource.h"
 #include "render/plan.h"
+
+#include <lr/scanner.h>
 
 struct lr_scene {
     struct gl_context *ctx;
@@ -20,7 +23,7 @@ struct lr_scene {
     int mu_steps;
 };
 
-/* What an attenuation map needs; mu NULL = none. */
+/* An attenuation map; mu NULL = none. */
 struct lr_scene_absorption {
     const lr_image *mu;
     int steps;
@@ -44,5 +47,23 @@ struct lr_rays_define {
     struct gl_define defines[8]; /* room for six more, NULL-terminated */
 };
 void lr_rays_define_init(struct lr_rays_define *define, int rays);
+
+/* --- boxes of crystals --- */
+
+/* Modules as boxes of crystals, for the compute passes:
+ * docs/method/correspondence.md, "Penetration". */
+
+/* One module of the buffer `Boxes` of shaders/common/target_penetration.glsl. */
+struct lr_penetration_box {
+    uint32_t gap_strata[2]; /* in the gap between two faces along u and v */
+    uint32_t depth_strata;
+    float depth_mm, mu_per_mm;
+};
+
+/* The boxes of all modules on the device. errors: NULL, logged. */
+struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner *scanner, int rays);
+
+/* Most lines that one image can have: through three sides of the module that has most. */
+int64_t lr_penetration_most_lines(const lr_scanner *scanner, int rays);
 
 #endif

@@ -7,6 +7,7 @@
 #define LR_RENDER_VALUES_H
 
 #include "gl/resource.h"
+#include "operator/backend.h"
 #include "vector/place.h"
 
 /* A buffer of `count` values: those of the vector, or zeros where it is NULL. errors: NULL, logged. */
@@ -18,5 +19,43 @@ void lr_values_count_traffic(lr_place *place, const lr_vector *in, const lr_vect
 /* A vector's values to and from where they stand in a buffer, in bytes. */
 lr_status lr_values_put(const lr_vector *values, struct gl_buffer *buffer, int64_t offset);
 lr_status lr_values_get(const struct gl_buffer *buffer, int64_t offset, lr_vector *values);
+
+/* --- sums in fixed point --- */
+
+/* Sums on the device that do not depend on the order of their terms: shaders/common/fixed.glsl.
+ * A term is exact to 2^-62 of a power of two above the largest value, and to a float's rounding. */
+
+struct lr_fixed {
+    struct gl_buffer *buffer;
+    int64_t count;
+    int exponent; /* a sum of 1 on the device stands for 2^exponent */
+    bool overflowed;
+};
+
+/* Bytes of a sum on the device; what the exponent rises by after an overflow. */
+enum { LR_FIXED_BYTES = 8, LR_FIXED_STEP = 8 };
+
+/* Sums in place of that many floats, at least 1. */
+int64_t lr_fixed_most(int64_t floats);
+
+/* Zero sums. errors: LR_FAILED; *fixed is then empty. */
+lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent);
+void lr_fixed_finish(struct lr_fixed *fixed);
+
+/* True if a sum was too large, so that all are to be worked out anew with a larger exponent. */
+lr_status lr_fixed_overflowed(const struct lr_fixed *fixed, bool *overflowed);
+
+/* The value of a sum of 1 on the device. */
+double lr_fixed_unit(const struct lr_fixed *fixed);
+
+/* values: [count]. */
+lr_status lr_fixed_read(const struct lr_fixed *fixed, float *values);
+
+/* The smallest exponent whose power of two is above all finite values in size. */
+int lr_fixed_exponent(const float *values, int64_t count);
+
+/* An exponent for LOR values of an image: the sum of its voxels' sizes times a generous guess at the
+ * largest element, a crystal seen from half-way between the two nearest modules that have LORs. */
+int lr_fixed_sum_exponent(const struct lr_backend_params *params, const float *image);
 
 #endif

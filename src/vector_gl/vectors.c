@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "gl/pass.h"
-#include "gl/readback.h"
+#include "gl/transfer.h"
 #include "gl/resource.h"
 #include "vector/kinds.h"
 #include "vector/later.h"

@@ -19,11 +19,10 @@ struct view_speed {
 struct view_params {
     const char *scanner;                     /* name or file; NULL = none is opened */
     const char *image, *mu, *data, *session; /* files */
-    const char *record;                      /* what recon --json told of a run */
     const char *script;                      /* file of steps; NULL = a person */
     bool has_no_window;                      /* draws where nobody sees it: scripts only */
     int size[2];                             /* of the window; 0 = 1280 x 800 */
-    int device;                              /* without a window: the Nth usable way to OpenGL */
+    int device;                              /* without a window: the Nth usable device of OpenGL */
     int threads;                             /* for what is computed; 0 = all processors */
     int bench_frames;                        /* opens all, draws so many frames as fast as they go, ends */
     struct view_speed *speed;                /* with bench_frames: filled where these were drawn */

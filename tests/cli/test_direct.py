@@ -15,6 +15,8 @@ from program import ProgramTest, main, read_nifti
 SIZE, EDGE = (20, 18, 6), (2, 2, 2)
 GRID = ["--grid", "20,18,6", "--voxel-mm", "2"]
 KERNEL = ["--tof-ps", "60", "--radial-mm", "3", "--axial-mm", "2.5"]
+RECON = ["recon", "--operator", "direct"]
+RAMLA = [*RECON, "--algorithm", "ramla", "--views-per-block", "1"]
 VIEWS = ["--azimuths", "6", "--tilts", "2", "--acceptance-deg", "16"]
 CPU = ["--backend", "cpu", "--threads", "1"]
 
@@ -207,8 +209,8 @@ class Factors(Direct):
         kernel = ["--tof-ps", "60", "--radial-mm", "1.5", "--axial-mm", "1.5"]
         spreads = []
         for more in ([], ["--factors", self.path("n.h5")]):
-            done = self.good("direct", "recon", "--histo", self.path("y.h5"), *kernel, *CPU, "--algorithm",
-                             "osem", "--views-per-block", "6", "--iterations", "2", "-o",
+            done = self.good(*RECON, "--data", self.path("y.h5"), *kernel, *CPU, "--algorithm", "osem",
+                             "--views-per-block", "6", "--iterations", "2", "-o",
                              self.path("r.nii.gz"), *more)
             self.assertEqual("without --factors" in done.stderr, not more)
             image = numpy.array(read_nifti(self.path("r.nii.gz"))[3]).reshape(self.SIZE[::-1])
@@ -260,10 +262,10 @@ class Reconstructions(Direct):
         with h5py.File(self.path("y.h5")) as file:
             total = file["histo/values"][()].astype(float).sum()
         self.assertLess(abs(total / report["deposited"] - 1), 1e-4)
-        for algorithm in (["--algorithm", "ramla", "--fall", "0.3"],
+        for algorithm in (["--algorithm", "ramla", "--views-per-block", "1", "--fall", "0.3"],
                           ["--algorithm", "osem", "--views-per-block", "3"],
                           ["--algorithm", "mlem", "--iterations", "6"]):
-            self.good("direct", "recon", "--histo", self.path("y.h5"), *KERNEL, *CPU, *algorithm,
+            self.good(*RECON, "--data", self.path("y.h5"), *KERNEL, *CPU, *algorithm,
                       "-o", self.path("r.nii.gz"))
             values = numpy.array(read_nifti(self.path("r.nii.gz"))[3]).reshape(SIZE[::-1])
             hot = values[2:4, 5:7, 6:7].mean()
@@ -280,14 +282,14 @@ class Reconstructions(Direct):
             half["histo/values"][...] = 0.5
         images = []
         for more in ([], ["--factors", self.path("n.h5")]):
-            self.good("direct", "recon", "--histo", counts, *KERNEL, *CPU, "--algorithm", "mlem",
-                      "-o", self.path("r.nii.gz"), *more)
+            self.good(*RECON, "--data", counts, *KERNEL, *CPU, "--algorithm", "mlem", "--iterations",
+                      "3", "-o", self.path("r.nii.gz"), *more)
             images.append(numpy.array(read_nifti(self.path("r.nii.gz"))[3]))
         self.assertTrue(numpy.allclose(2 * images[0], images[1], rtol=1e-4, atol=1e-6))
 
     def test_images_amid_iterations(self):
         """Two iterations are one, and one more from its image; both are written."""
-        recon = ["direct", "recon", "--histo", self.counts(), *KERNEL, *CPU, "--relaxation", "0.4"]
+        recon = [*RAMLA, "--data", self.counts(), *KERNEL, *CPU, "--relaxation", "0.4"]
         self.good(*recon, "--iterations", "2", "--save-every", "1", "-o", self.path("a.npy"))
         self.good(*recon, "--iterations", "1", "--initial", self.path("a.iter1.npy"), "-o",
                   self.path("b.npy"))
@@ -301,7 +303,7 @@ class Reconstructions(Direct):
 
     def test_relaxation_falls_on(self):
         """Four iterations are two, and two more of their image, with the same numbers."""
-        recon = ["direct", "recon", "--histo", self.counts(), *KERNEL, *CPU, "--fall", "1.5"]
+        recon = [*RAMLA, "--data", self.counts(), *KERNEL, *CPU, "--fall", "1.5"]
         self.good(*recon, "--iterations", "4", "-o", self.path("whole.npy"))
         self.good(*recon, "--iterations", "2", "-o", self.path("half.npy"))
         rest = [*recon, "--iterations", "2", "--initial", self.path("half.npy")]
@@ -351,8 +353,8 @@ class Reconstructions(Direct):
         self.refuse(2, "belongs to --activity", "direct", "deposit", "--events", "e.petsird",
                     "--model", "variant1", *GRID, "-o", "y.h5")
 
-    def test_the_common_loop_gives_the_same_image(self):
-        """ML-EM by recon --operator direct, with factors and an additive term, and OSEM."""
+    def test_one_block_of_all_views_is_mlem(self):
+        """OSEM of one block is ML-EM, with factors and an additive term; and OSEM of subsets."""
         counts = self.counts("y.h5", "--count", "20000")
         for name, least in (("n.h5", 0.5), ("b.h5", 0.1)):
             with h5py.File(counts) as file, h5py.File(self.path(name), "w") as other:
@@ -360,9 +362,11 @@ class Reconstructions(Direct):
                 shape = other["histo/values"].shape
                 other["histo/values"][...] = least + numpy.random.default_rng(1).random(shape)
         more = ["--additive", self.path("b.h5"), "--factors", self.path("n.h5"), *KERNEL, *CPU,
-                "--algorithm", "mlem", "--iterations", "4"]
-        self.good("direct", "recon", "--histo", counts, *more, "-o", self.path("a.nii.gz"))
-        found = self.json("recon", "--operator", "direct", "--data", counts, *more, "-o",
+                "--iterations", "4"]
+        found = self.json(*RECON, "--data", counts, *more, "--algorithm", "osem", "--views-per-block",
+                          "100", "-o", self.path("a.nii.gz"))
+        self.assertEqual((found["subsets"], found["views_per_block"]), (1, 100))
+        found = self.json(*RECON, "--data", counts, *more, "--algorithm", "mlem", "-o",
                           self.path("b.nii.gz"), "--png", self.path("b.png"))
         self.assertEqual((found["operator"]["family"], found["scanner"]), ("direct", None))
         likelihoods = [one["log_likelihood"] for one in found["iterations"]]
@@ -376,12 +380,12 @@ class Reconstructions(Direct):
         last = found["iterations"][-1]
         self.assertAlmostEqual(last["sensitive_counts"] / last["measured_counts"], 1, 4)
 
-    def test_the_common_loop_has_ramla(self):
-        """The largest sensitivity of a view without factors is 1, so that both have one lambda."""
+    def test_one_block_of_all_views_is_one_subset(self):
+        """RAMLA of a block of 12 views, and of a subset of them."""
         counts = self.counts("y.h5", "--count", "20000")
         more = [*KERNEL, *CPU, "--algorithm", "ramla", "--iterations", "3", "--relaxation", "0.6",
                 "--fall", "0.5"]
-        self.good("direct", "recon", "--histo", counts, *more, "--views-per-block", "12", "-o",
+        self.good(*RECON, "--data", counts, *more, "--views-per-block", "12", "-o",
                   self.path("a.nii.gz"))
         found = self.json("recon", "--operator", "direct", "--data", counts, *more, "--subsets",
                           "1", "-o", self.path("b.nii.gz"))
@@ -464,18 +468,25 @@ class BadInput(Direct):
         self.good("direct", "project", "--image",
                   self.image("z.nii.gz", None, (20, 18, 6), (3, 2, 2)), *KERNEL, *VIEWS, *CPU,
                   "-o", self.path("other.h5"))
-        recon = ["direct", "recon", *KERNEL, *CPU, "-o", "r.nii.gz"]
-        self.refuse(3, ["along x", "same grid"], *recon, "--histo", counts, "--additive",
+        recon = [*RAMLA, *KERNEL, *CPU, "-o", "r.nii.gz"]
+        self.refuse(3, ["along x", "same grid"], *recon, "--data", counts, "--additive",
                     self.path("other.h5"))
-        self.refuse(2, "grid", *recon, "--histo", counts, "--grid", "20,18,6", "--voxel-mm", "3")
+        self.refuse(2, "grid", *recon, "--data", counts, "--grid", "20,18,6", "--voxel-mm", "3")
         with h5py.File(self.path("other.h5"), "w") as file:
             file["x"] = 1
-        self.refuse(3, "/histo", *recon, "--histo", self.path("other.h5"))
+        self.refuse(3, "/histo", *recon, "--data", self.path("other.h5"))
         os.truncate(counts, 1000)
-        self.refuse(3, "y.h5", *recon, "--histo", counts)
+        self.refuse(3, "y.h5", *recon, "--data", counts)
 
     def test_families(self):
-        direct = ["recon", "--operator", "direct", "-o", "r.nii.gz"]
+        direct = [*RECON, "-o", "r.nii.gz"]
+        blocks = ["--views-per-block", "2"]
+        self.refuse(2, "all views in one block", *direct, "--data", "y.h5", *KERNEL, *blocks)
+        self.refuse(2, ["--subsets", "exclude"], *direct, "--data", "y.h5", *KERNEL, "--algorithm",
+                    "osem", "--subsets", "2", *blocks)
+        for more in (blocks, ["--storage", "textures"]):
+            self.refuse(2, [more[0], "direct"], "recon", "--data", "y.h5", "--scanner", self.scanner,
+                        "-o", "r.nii.gz", *more)
         self.refuse(2, "--data", *direct, *KERNEL)
         self.refuse(2, "--tof-ps", *direct, "--data", "y.h5")
         self.refuse(2, ["--scanner", "correspondence"], *direct, "--data", "y.h5", *KERNEL,
@@ -486,7 +497,7 @@ class BadInput(Direct):
                     *CPU, "--algorithm", "osem", "--subsets", "13")
 
     def test_lone_words(self):
-        self.refuse(2, ["lut", "deposit", "factors", "project", "recon"], "direct")
+        self.refuse(2, ["lut", "deposit", "factors", "project"], "direct")
 
 
 class Bench(ProgramTest):

@@ -20,7 +20,7 @@ AT = "--grid 6,5,3 --voxel-mm 3,3,4"
 RECON = f"recon {ON} {AT} -o o.nii"
 SENSITIVITY = f"sensitivity {ON} {AT} -o o.nii"
 MATRIX = f"matrix {ON} -o o.tsv"
-DIRECT = "direct recon --backend cpu --threads 1 -o o.nii"
+DIRECT = "recon --operator direct --algorithm ramla --backend cpu --threads 1 -o o.nii"
 
 # README's scanner, whose ring is filled to 84.9 %.
 README_RING = """\
@@ -102,7 +102,7 @@ CASES = {
     "an image as a scanner": (f"sensitivity --scanner ./x.nii {AT} -o o.nii", 3,
                               ["x.nii", "looks like an image"]),
     "an image as a scanner to check": ("scanner check ./x.nii", 3, ["looks like an image"]),
-    "LOR data as histo-images": (f"{DIRECT} --histo y.h5 --tof-ps 400", 3,
+    "LOR data as histo-images": (f"{DIRECT} --data y.h5 --tof-ps 400", 3,
                                  ["y.h5", "recon --data", "direct deposit"]),
     "data as efficiencies": (f"{RECON} --data y.h5 --efficiencies y.h5", 3,
                              ["y.h5", "looks like LOR data"]),
@@ -157,8 +157,8 @@ CASES = {
     "subsets of mlem": (f"{RECON} --data y.h5 --subsets 4", 2, ["--algorithm osem"]),
     "rays without lines": (f"{SENSITIVITY} --mode exact --rays 8", 0,
                            ["warning", "--rays 8", "--mode sampled"]),
-    "time of flight in ns": (f"{DIRECT} --histo y.h5 --tof-ps 0.4", 2, ["ns", "400"]),
-    "negative time of flight": (f"{DIRECT} --histo y.h5 --tof-ps -400", 2,
+    "time of flight in ns": (f"{DIRECT} --data y.h5 --tof-ps 0.4", 2, ["ns", "400"]),
+    "negative time of flight": (f"{DIRECT} --data y.h5 --tof-ps -400", 2,
                                 ["--tof-ps -400", "positive"]),
     "a reversed range": (f"{MATRIX} {AT} --rows 10:5", 2, ["--rows 10:5", "FIRST:LAST", "0:90"]),
     "a range with a dash": (f"{MATRIX} {AT} --rows 0-5", 2, ["--rows 0-5", "FIRST:LAST"]),

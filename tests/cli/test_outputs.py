@@ -394,10 +394,10 @@ class Losses(OutputTest):
                  "20,20,20"],
                 [*events, "--events", "ev.Cdh", "--initial", "x-2.iter2.nii", "-o", "x.nii",
                  "--frames", "20,20", *every],
-                ["direct", "recon", "--histo", "v.h5", "--tof-ps", "600", "--initial", "x.nii", "-o",
-                 "x.nii"],
-                ["direct", "recon", "--histo", "v.h5", "--tof-ps", "600", "--initial", "x.iter4.nii",
-                 "-o", "x.nii", *every],
+                ["recon", "--operator", "direct", "--data", "v.h5", "--tof-ps", "600", "--initial", "x.nii",
+                 "-o", "x.nii"],
+                ["recon", "--operator", "direct", "--data", "v.h5", "--tof-ps", "600", "--initial",
+                 "x.iter4.nii", "-o", "x.nii", *every],
                 ["direct", "project", "--histo", "v.h5", "--tof-ps", "600", "--like", "x.nii", "-o",
                  "x.nii"],
                 ["direct", "project", "--image", "x.nii", "--tof-ps", "600", "--azimuth-deg", "0", "-o",
@@ -482,7 +482,7 @@ class Losses(OutputTest):
                 (["hdf5"], ["direct", "project", "--tof-ps", "600", "--image", "x.nii", "-o"]),
                 (["hdf5"], ["direct", "deposit", "--events", "e.petsird", *GRID, "-o"]),
                 (["hdf5"], ["direct", "factors", "--scanner", self.scanner, *GRID, "-o"]),
-                (["image"], ["direct", "recon", "--histo", "v.h5", "--tof-ps", "600", "-o"])):
+                (["image"], ["recon", "--operator", "direct", "--data", "v.h5", "--tof-ps", "600", "-o"])):
             for name in sorted(every.difference(*(kinds[one] for one in kind))):
                 self.refuse(2, [name, "must end in"], *command, name)
         for name, kind in (("n.npz", "hdf5"), ("n.h5", "tsv"), ("n.mtx", "npz"), ("n.tsv", "mtx")):

@@ -40,7 +40,7 @@ class Programs(ProgramTest):
         return ["--scanner", self.scanner, "--backend", backend, *mode, *GRID]
 
     def test_info_compiles_nothing(self):
-        for more in ({}, {"LORASTER_BATCHES": "large", "force_gl_renderer": "a graphics processor"}):
+        for more in ({}, {"force_gl_renderer": "a graphics processor"}):
             done, trace = self.trace("info", **more)
             self.assertIn("raster    works on", done.stdout)
             self.assertIn("compute   works on", done.stdout)
@@ -83,8 +83,8 @@ class Programs(ProgramTest):
         for storage in ("buffers", "textures"):
             on = ["--backend", "compute", "--storage", storage, *kernel]
             self.all_run("direct", "project", "--image", image, *on, "-o", "h.h5")
-            self.all_run("direct", "recon", "--histo", self.path("h.h5"), *on[:6],
-                         "--iterations", 2, "-o", "x.nii")
+            self.all_run("recon", "--operator", "direct", "--data", self.path("h.h5"), *on[:6],
+                         "--algorithm", "ramla", "--views-per-block", 1, "--iterations", 2, "-o", "x.nii")
 
     def test_trials_run_what_the_operator_runs(self):
         """A trial has few voxels and some of the module pairs. Its programs are the operator's."""

@@ -154,8 +154,8 @@ class DataSignals(Signals):
         self.check("direct", "project", "--image", "x.nii", *kernel, "-o", "h.h5")
         self.good("direct", "project", "--image", "x.nii", *kernel, "--azimuths", "2", "--tilts", "1",
                   "-o", "y.h5")
-        self.check("direct", "recon", "--histo", "y.h5", *kernel, "--iterations", "100000", "-o",
-                   "r.nii")
+        self.check("recon", "--operator", "direct", "--data", "y.h5", *kernel, "--algorithm", "ramla",
+                   "--views-per-block", 1, "--iterations", "100000", "-o", "r.nii")
         self.check("direct", "deposit", "--activity", "x.nii", *MMR, "--tof-ps", "500", "--count",
                    "2000000000", "--threads", 1, "-o", "z.h5", number=signal.SIGTERM)
         self.check("direct", "factors", *MMR, "--like", "x.nii", "--directions", "1000", "--threads", 1,

@@ -132,6 +132,7 @@ def families():
     listmode, direct = events(), histo()
     compare(listmode, (3,), "--algorithm", "osem", "--subsets", 3)
     compare(direct, (2,), "--algorithm", "ramla", "--subsets", 3)
+    compare(direct, (2,), "--algorithm", "ramla", "--views-per-block", 2)
     if not FULL:
         return
     for words in (listmode, direct, [*counts(), "--deterministic"]):

@@ -4,7 +4,7 @@
  * libFuzzer target: any bytes are a matrix in .npz or one sentence about bad input. Not part of CTest:
  *     clang -fsanitize=fuzzer,address,undefined tests/fuzz/matrix_npz.c, with the library's sources
  *     and src/ as include folder; then run it on what `loraster matrix -o small.npz` wrote. */
-#include "io/matrix/reader.h"
+#include "io/matrix/writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

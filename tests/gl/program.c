@@ -2,7 +2,7 @@
  * Copyright The LORaster authors */
 #include "gl_test.h"
 
-#include "gl/compile_log.h"
+#include "gl/program.h"
 #include "gl/shader_store.h"
 
 static struct gl_program *make(struct gl_test *test, const char *vertex, const char *fragment)

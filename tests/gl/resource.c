@@ -3,8 +3,9 @@
 #include "gl_test.h"
 
 #include "base/mem.h"
-#include "gl/pool.h"
-#include "gl/readback.h"
+#include "batches.h"
+#include "gl/context_private.h"
+#include "gl/transfer.h"
 
 static const struct {
     GLenum format;
@@ -220,9 +221,9 @@ static void buffers_give_back_what_they_got(void **state)
 /* In a context that takes the device for a large one, where a shader fills what is large. */
 static int begin_as_on_hardware(void **state)
 {
-    setenv("LORASTER_BATCHES", "large", 1);
+    setenv("LR_TEST_BATCHES", "large", 1);
     const int result = gl_test_begin(state);
-    unsetenv("LORASTER_BATCHES");
+    unsetenv("LR_TEST_BATCHES");
     return result;
 }
 

@@ -139,10 +139,11 @@ def direct_cases(inputs, backend):
                    loose)
         yield Case(f"direct_back_{storage}", backend,
                    ["direct", "project", "--histo", histo, *KERNEL, *kind, "-o", "b.nii"], loose)
-        for algorithm in ("ramla", "osem"):
+        for algorithm, block in (("ramla", "1"), ("osem", "10")):
             yield Case(f"direct_recon_{algorithm}_{storage}", backend,
-                       ["direct", "recon", "--histo", histo, *KERNEL, "--iterations", "1",
-                        "--algorithm", algorithm, *kind, "-o", "x.nii"], loose, True)
+                       ["recon", "--operator", "direct", "--data", histo, *KERNEL, "--iterations", "1",
+                        "--algorithm", algorithm, "--views-per-block", block, *kind, "-o", "x.nii"],
+                       loose, True)
 
 
 def listmode_cases(inputs, backend):

@@ -325,9 +325,9 @@ class Writing(FailingFiles):
                                     "--directions", "2", "--threads", "1", "-o", "n.h5"], [["n.h5"]]),
             Case("direct project", ["direct", "project", "--image", self.input("a.nii"), *VIEWS,
                                     *KERNEL, "--backend", "cpu", "-o", "h.h5"], [["h.h5"]]),
-            Case("direct recon", ["direct", "recon", "--histo", self.input("h.h5"), *KERNEL,
-                                  "--iterations", "1", "--backend", "cpu", "-o", "r.nii"],
-                 [["r.nii"]]),
+            Case("recon direct", ["recon", "--operator", "direct", "--data", self.input("h.h5"), *KERNEL,
+                                  "--algorithm", "ramla", "--views-per-block", "1", "--iterations", "1",
+                                  "--backend", "cpu", "-o", "r.nii"], [["r.nii"]]),
         ])
 
 
@@ -419,9 +419,9 @@ class Helper(FailingFiles):
             Case("backproject", ["backproject", *self.on, *GRID, "--data", self.input("y.h5"),
                                  "-o", "b.nii"], [["b.nii"]]),
             Case("matrix verify", ["matrix", "verify", self.input("m.h5"), "--threads", "1"]),
-            Case("direct recon", ["direct", "recon", "--histo", self.input("h.h5"), *KERNEL,
-                                  "--iterations", "1", "--backend", "cpu", "-o", "r.nii"],
-                 [["r.nii"]]),
+            Case("recon direct", ["recon", "--operator", "direct", "--data", self.input("h.h5"), *KERNEL,
+                                  "--algorithm", "ramla", "--views-per-block", "1", "--iterations", "1",
+                                  "--backend", "cpu", "-o", "r.nii"], [["r.nii"]]),
         ])
 
 

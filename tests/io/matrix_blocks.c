@@ -9,10 +9,8 @@
 #include "io/matrix/writer.h"
 #include "model/lors/row_block.h"
 
-#include <sys/vfs.h>
-
 /* In all more than two blocks of the file. */
-enum { NUM_ROWS = 60, MOST_PER_ROW = 43000, ELEMENTS = NUM_ROWS * MOST_PER_ROW, TMPFS = 0x01021994 };
+enum { NUM_ROWS = 60, MOST_PER_ROW = 43000, ELEMENTS = NUM_ROWS * MOST_PER_ROW };
 
 struct setup {
     struct test_folder folder;
@@ -169,24 +167,6 @@ static void test_other_ways(void **state)
     check_same(s, &params, INT32_MAX, 13);
 }
 
-static void test_maps(void **state)
-{
-    struct setup *s = *state;
-    struct statfs memory;
-    char path[64] = "/dev/shm/lr_blocks_XXXXXX", file[128];
-    if (statfs("/dev/shm", &memory) != 0 || memory.f_type != TMPFS || mkdtemp(path) == NULL) skip();
-    snprintf(file, sizeof(file), "%s/m.h5", path);
-    const lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5, file);
-    for (int by_maps = 0; by_maps < 2; by_maps++) {
-        setenv("LORASTER_WRITE_BY_MAPS", by_maps ? "1" : "0", 1);
-        check_same(s, &params, INT32_MAX, 9);
-        check_same(s, &params, s->lors->count - 1, 9);
-        assert_int_equal(remove(file), 0);
-    }
-    unsetenv("LORASTER_WRITE_BY_MAPS");
-    assert_int_equal(rmdir(path), 0);
-}
-
 /* A run that is stopped after some blocks is gone on with by rows, and the other way round. */
 static void test_resume(void **state)
 {
@@ -258,8 +238,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_same_file), TEST(test_other_ways),     TEST(test_maps),
-        TEST(test_resume),    TEST(test_wrong_elements), TEST(test_entry),
+        TEST(test_same_file), TEST(test_other_ways), TEST(test_resume), TEST(test_wrong_elements), TEST(test_entry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  *
  * Images of blobs in list mode, for the backend that argv[1] names: what blobs add up to, line integrals
  * in closed form, and the laws of projections. */
+#include "listmode/settings.h"
 #include "operators.h"
 
 #define PI 3.14159265358979323846
@@ -236,8 +237,10 @@ static void test_values_are_integrals_of_blobs(void **state)
     (void)state;
     check_integrals(&small, COUNT);
     setenv("LORASTER_LISTMODE_BLOCKS", "1024", 1); /* each in few of the slices */
+    setenv("LR_TEST_LISTMODE_BLOCKS", "1024", 1);
     check_integrals(&small, MANY);
     unsetenv("LORASTER_LISTMODE_BLOCKS");
+    unsetenv("LR_TEST_LISTMODE_BLOCKS");
     check_integrals(&(lr_blobs){.radius_mm = 5, .spacing_mm = 2.3}, COUNT);
 }
 

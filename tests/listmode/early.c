@@ -5,7 +5,7 @@
  * computes its own. CUDA is that of tests, on the processor. */
 #include "operators.h"
 
-#include "cli/recon_sensitivity.h"
+#include "cli/recon/early_sensitivity.h"
 
 static lr_scanner *scanner;
 static lr_lors *lors;

@@ -3,6 +3,7 @@
  *
  * Laws of projections of list mode, for the backend that argv[1] names; argv[2]: the only test to run. */
 #include "listmode/cases.h"
+#include "listmode/settings.h"
 
 enum { COUNT = 3000 };
 
@@ -412,7 +413,7 @@ static void test_progress(void **state)
 {
     (void)state;
     struct case_backend open;
-    const bool is_found = getenv("LORASTER_LISTMODE_LINES") != NULL;
+    const bool is_found = getenv("LR_TEST_LISTMODE_LINES") != NULL;
     const bool has_launches = strcmp(backend, "cuda") == 0 || (strcmp(backend, "compute") == 0 && !is_found);
     struct reports reports = {.stop_at = -1};
     const lr_progress progress = {take_report, &reports};

@@ -19,27 +19,45 @@ static inline float *floats(int64_t count)
 
 /* What an operator makes of the fixture. */
 struct results {
-    float *values, *sensitivity, *some;
+    float *values, *sensitivity, *some; /* NULL: refused */
     int64_t num_values, num_voxels, num_some;
 };
 
 /* Every seventh LOR, by its number. */
 enum { EACH = 7 };
 
-static inline void project_some(lr_operator *op, const float *image, struct results *results)
+/* True if it worked; a renderer in software refuses crystals for which it would end a shader's loops early. */
+static inline bool is_done(const lr_operator *op, lr_status status, const struct test_log *log)
+{
+    if (status == LR_OK) return true;
+    const lr_operator_info *info = lr_operator_get_info(op);
+    assert_int_equal(status, LR_USAGE);
+    assert_string_equal(info->backend, "compute");
+    assert_non_null(strstr(info->device, "llvmpipe"));
+    if (strstr(log->error, "65,535 rounds") == NULL) fail_msg("%s", log->error);
+    print_message("refused: %s\n", log->error);
+    return false;
+}
+
+static inline lr_status project_some(lr_operator *op, const float *image, struct results *results)
 {
     int64_t *numbers = calloc((size_t)results->num_some, sizeof(*numbers));
     assert_non_null(numbers);
     for (int64_t k = 0; k < results->num_some; k++) numbers[k] = EACH * k;
     const lr_selection part = {.lors = numbers, .num_lors = results->num_some};
     results->some = floats(results->num_some);
-    assert_int_equal(array_forward_part(op, &part, image, results->some), LR_OK);
+    const lr_status status = array_forward_part(op, &part, image, results->some);
     free(numbers);
+    return status;
 }
 
 static inline struct results results_of(const struct fixture *fixture, const lr_operator_params *params)
 {
-    lr_operator *op = fixture_operator(params);
+    struct test_log log;
+    test_log_init(&log);
+    lr_operator_params logged = *params;
+    logged.log = &log.log;
+    lr_operator *op = fixture_operator(&logged);
     struct results results = {.num_values = fixture->lors->count,
                               .num_voxels = test_num_voxels(op),
                               .num_some = (fixture->lors->count + EACH - 1) / EACH};
@@ -48,9 +66,15 @@ static inline struct results results_of(const struct fixture *fixture, const lr_
     for (int64_t v = 0; v < results.num_voxels; v++) image[v] = (float)test_random(&state);
     results.values = floats(results.num_values);
     results.sensitivity = floats(results.num_voxels);
-    assert_int_equal(array_forward(op, image, results.values), LR_OK);
-    assert_int_equal(array_sensitivity(op, results.sensitivity), LR_OK);
-    project_some(op, image, &results);
+    float **refused[3] = {&results.values, &results.sensitivity, &results.some};
+    const bool done[3] = {is_done(op, array_forward(op, image, results.values), &log),
+                          is_done(op, array_sensitivity(op, results.sensitivity), &log),
+                          is_done(op, project_some(op, image, &results), &log)};
+    for (int k = 0; k < 3; k++) {
+        if (done[k]) continue;
+        free(*refused[k]);
+        *refused[k] = NULL;
+    }
     free(image);
     lr_operator_destroy(op);
     return results;
@@ -70,10 +94,11 @@ static inline double length_of(const float *a, int64_t count)
     return sqrt(square);
 }
 
-/* Over the second one's length. */
+/* Over the second one's length; 0 of what was refused. */
 static inline double distance(const float *a, const float *b, int64_t count)
 {
     double apart = 0.0;
+    if (a == NULL) return 0.0;
     for (int64_t k = 0; k < count; k++) apart += ((double)a[k] - b[k]) * ((double)a[k] - b[k]);
     const double size = length_of(b, count);
     return size > 0.0 ? sqrt(apart) / size : sqrt(apart);

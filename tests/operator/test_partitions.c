@@ -11,6 +11,7 @@
  * along each edge (0: all that they have; by default so few that the scanner has 150,000 LORs). With
  * LORASTER_FULL all presets meet every grid and the device's own batches too, else a few meet one grid
  * each. LORASTER_TEST_PRESETS: these presets, by commas, or "all". */
+#include "batches.h"
 #include "fixtures.h"
 
 enum {
@@ -39,7 +40,7 @@ static const double from_native = 2e-5;
 struct made {
     const char *backend;
     const char *name;    /* of the preset */
-    const char *batches; /* of LORASTER_BATCHES */
+    const char *batches; /* of LR_TEST_BATCHES */
     lr_mode mode;
     int64_t memory; /* max_memory_bytes */
     lr_scanner *scanner;
@@ -336,9 +337,9 @@ static lr_operator *create(const struct made *made, const char *backend, struct 
                                        .max_memory_bytes = made->memory,
                                        .threads = 2,
                                        .log = &log->log};
-    setenv("LORASTER_BATCHES", made->batches, 1);
+    setenv("LR_TEST_BATCHES", made->batches, 1);
     lr_operator *op = lr_operator_create(&params);
-    unsetenv("LORASTER_BATCHES");
+    unsetenv("LR_TEST_BATCHES");
     return op;
 }
 

@@ -4,6 +4,7 @@
  * Exact rows of compute that the device merges against those that the host merges, as a software renderer has
  * them: the same LORs, values to a float's rounding; and the same bits from the device every time, whatever
  * batches there are. */
+#include "batches.h"
 #include "fixtures.h"
 
 #include "model/lors/row_block.h"
@@ -64,7 +65,7 @@ static void received_finish(struct received *received)
 
 /* Who merges, in how many samples a voxel, with how much memory (0 = no limit). */
 struct way {
-    const char *batches; /* of LORASTER_BATCHES: small = the host */
+    const char *batches; /* of LR_TEST_BATCHES: small = the host */
     int samples[3];
     int64_t memory;
     bool is_slow;   /* the sink */
@@ -82,9 +83,9 @@ static struct received run(const struct fixture *fixture, const struct way *way)
     params.mode = LR_MODE_EXACT;
     params.rays = 0;
     params.max_memory_bytes = way->memory;
-    setenv("LORASTER_BATCHES", way->batches, 1);
+    setenv("LR_TEST_BATCHES", way->batches, 1);
     lr_operator *op = fixture_operator(&params);
-    unsetenv("LORASTER_BATCHES");
+    unsetenv("LR_TEST_BATCHES");
     struct received received = {.is_slow = way->is_slow};
     struct lr_row_entry entry = {{take, &received}, {take_block, &received}};
     const lr_row_sink sink = way->by_blocks ? lr_row_entry_sink(&entry) : entry.rows;

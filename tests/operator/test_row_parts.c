@@ -3,6 +3,7 @@
  *
  * Rows of some voxels and some LORs, and rows by LOR, are what the whole rows say. Argument: the
  * backend. */
+#include "batches.h"
 #include "fixtures.h"
 
 enum { NUM_FIXTURES = 5 };

@@ -26,24 +26,6 @@ static struct column_step forward_step(const struct lr_window *window)
         .output = window->by_column};
 }
 
-/* Some of each tube's candidates, and then the others: the second pass goes on from the first one. */
-static void forward_candidates(struct alone *alone, const struct lr_window *window)
-{
-    enum { FEW = 37 }; /* no whole number of groups */
-    const struct lr_columns *columns = window->columns;
-    const int tries = alone->at->mode == LR_MODE_EXACT ? 1 : 2 * columns->params.rays;
-    const int all =
-        lr_columns_num_points(columns, columns->across[0]) * lr_columns_num_points(columns, columns->across[1]) * tries;
-    struct column_step step = forward_step(window);
-    step.end_point = FEW < all ? FEW : all;
-    run_step(alone, window, &step);
-    if (step.end_point < all) {
-        step.first_point = step.end_point;
-        step.end_point = all;
-        run_step(alone, window, &step);
-    }
-}
-
 /* The row of one voxel: the projection of an image of it. Exact passes leave it to
  * columns/stack_order.comp to drop LORs out of coincidence. */
 static void forward_voxel(struct alone *alone, const struct lr_window *window, const int64_t *places, int64_t voxel,
@@ -55,7 +37,8 @@ static void forward_voxel(struct alone *alone, const struct lr_window *window, c
     float *values = test_alloc(bytes, 1);
     image[voxel] = 1;
     put_image(alone, window->columns, image);
-    forward_candidates(alone, window);
+    const struct column_step step = forward_step(window);
+    run_step(alone, window, &step);
     alone_check(alone, gl_buffer_read(window->by_column, 0, bytes, values) == LR_OK);
     for (int64_t k = 0; k < alone->num_values; k++) {
         const int64_t lor = alone->window.first_value + k;
@@ -93,18 +76,6 @@ static enum lr_columns_program back_program(const struct lr_window *window, bool
                                           : LR_COLUMNS_BACK_EXACT;
 }
 
-/* A few at a time. */
-static void back_strips(struct alone *alone, const struct lr_window *window, struct column_step *step)
-{
-    enum { STRIPS = 7 };
-    const int most = alone->at->mode == LR_MODE_EXACT ? window->most_strips : 1;
-    for (int strip = 0; strip < most; strip += STRIPS) {
-        step->first_strip = alone->at->mode == LR_MODE_EXACT ? strip : 0;
-        step->end_strip = alone->at->mode == LR_MODE_EXACT ? strip + STRIPS : 0;
-        run_step(alone, window, step);
-    }
-}
-
 static void back_points(struct alone *alone, const struct lr_window *window, bool ones)
 {
     const struct lr_columns *columns = window->columns;
@@ -120,7 +91,7 @@ static void back_points(struct alone *alone, const struct lr_window *window, boo
     const int num_across = samples[columns->across[0]] * samples[columns->across[1]];
     for (step.first_point = 0; step.first_point < num_across; step.first_point++) {
         step.end_point = step.first_point + 1;
-        back_strips(alone, window, &step);
+        run_step(alone, window, &step);
     }
 }
 

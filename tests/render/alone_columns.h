@@ -9,10 +9,7 @@
 #include "alone.h"
 
 #include "common/bindings.h"
-#include "render/columns/programs.h"
-#include "render/columns/project.h"
-#include "render/columns/scene.h"
-#include "render/loop_limit.h"
+#include "render/columns/columns.h"
 
 /* --- scanners --- */
 
@@ -219,8 +216,7 @@ static inline struct lr_columns *make_columns(struct alone *alone)
 struct column_step {
     enum lr_columns_program which;
     int groups[3];
-    int first_point, end_point; /* forward: candidates of a tube */
-    int first_strip, end_strip; /* back in exact mode: of a pair of stacks */
+    int first_point, end_point; /* back: across, of a voxel */
     const struct gl_buffer *input, *output;
 };
 
@@ -230,9 +226,7 @@ static inline void run_step(struct alone *alone, const struct lr_window *window,
     struct gl_program *program = lr_columns_program(columns, step->which);
     alone_check(alone, program != NULL);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
-    uniforms.first[0] = step->end_strip;
     uniforms.first[2] = step->first_point;
-    uniforms.first[3] = step->first_strip;
     uniforms.count[0] =
         window->stacks.pairs != NULL ? window->stacks.num_pairs : (int32_t)(window->part.end - window->part.begin);
     uniforms.count[1] = step->end_point;
@@ -262,8 +256,7 @@ static inline struct lr_window begin_windows(struct alone *alone, struct lr_colu
     *order = (struct lr_stack_order){0};
     if (exact) alone_check(alone, lr_columns_order_by_stacks(columns, &alone->list, order) == LR_OK);
     struct lr_window window = lr_window_begin(columns, &alone->list, exact ? order : NULL);
-    const struct gl_limits *limits = gl_context_limits(alone->ctx);
-    if (limits->software || limits->small_batches) window.most_turns = LR_MOST_TURNS_SOFTWARE;
+    window.most_rounds = columns->most_rounds;
     return window;
 }
 

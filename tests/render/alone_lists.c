@@ -75,7 +75,7 @@ static void check_rows(struct alone *alone, struct lr_columns *columns)
 
 enum { NUM_LORS = 200 };
 
-/* `struct Entry` of shaders/columns/list.glsl; the head has its size. */
+/* `struct Entry` of shaders/columns/list.glsl. */
 struct entry {
     uint32_t pair, number;
     float value;
@@ -87,7 +87,7 @@ struct list {
     struct alone *alone;
     struct lr_columns *columns;
     struct alone_values lors;
-    struct entry *entries; /* [lors.count + 1], the head first */
+    struct entry *entries; /* [lors.count] */
     struct gl_buffer *buffer, *pairs;
 };
 
@@ -95,15 +95,15 @@ static void list_open(struct list *list, struct alone *alone, struct lr_columns 
 {
     const int64_t *offsets = alone->lors->offsets + alone->window.begin;
     *list = (struct list){alone, columns, alone_choose_values(alone, NUM_LORS), NULL, NULL, NULL};
-    list->entries = test_alloc(list->lors.count + 1, sizeof(*list->entries));
+    list->entries = test_alloc(list->lors.count, sizeof(*list->entries));
     uint32_t pair = 0;
     for (int k = 0; k < list->lors.count; k++) {
         const int64_t lor = list->lors.value[k] + alone->window.first_value;
         while (lor >= offsets[pair + 1]) pair++;
-        list->entries[k + 1] = (struct entry){.pair = pair, .number = (uint32_t)(lor - offsets[pair])};
+        list->entries[k] = (struct entry){.pair = pair, .number = (uint32_t)(lor - offsets[pair])};
     }
-    list->buffer = gl_buffer_create(
-        alone->ctx, &(struct gl_buffer_params){.label = "LORs", .size_bytes = (list->lors.count + 1) * 16});
+    list->buffer =
+        gl_buffer_create(alone->ctx, &(struct gl_buffer_params){.label = "LORs", .size_bytes = list->lors.count * 16});
     list->pairs = lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL);
     alone_check(alone, list->buffer != NULL && list->pairs != NULL);
 }
@@ -116,14 +116,11 @@ static void list_close(struct list *list)
     free(list->lors.value);
 }
 
-/* Goes on through the tubes' columns until the longest is done. */
 static void run_list(const struct list *list, enum lr_columns_program which, const struct gl_buffer *image)
 {
-    enum { PLACES = 8 * LR_LIST_SHARE };
     struct alone *alone = list->alone;
     struct gl_program *program = lr_columns_program(list->columns, which);
     struct lr_columns_pass uniforms = lr_columns_uniforms(list->columns);
-    uint32_t most_places = 1;
     alone_check(alone, program != NULL);
     struct gl_pass pass = {.label = "LORs alone",
                            .program = program,
@@ -136,17 +133,12 @@ static void run_list(const struct list *list, enum lr_columns_program which, con
     pass.buffers[LR_BIND_COLUMN_LIST].buffer = list->buffer;
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = image;
     uniforms.count[0] = list->lors.count;
-    for (uint32_t place = 0; place < most_places; place += PLACES) {
-        uniforms.first[1] = (int32_t)place;
-        uniforms.count[1] = (int32_t)place + PLACES;
-        alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
-        alone_check(alone, gl_buffer_read(list->buffer, 0, 4, &most_places) == LR_OK);
-    }
+    alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
 }
 
 static void put_entries(const struct list *list)
 {
-    alone_check(list->alone, gl_buffer_upload(list->buffer, 0, (list->lors.count + 1) * 16, list->entries) == LR_OK);
+    alone_check(list->alone, gl_buffer_upload(list->buffer, 0, list->lors.count * 16, list->entries) == LR_OK);
 }
 
 /* found: [lors.count][num_voxels]. */
@@ -154,13 +146,13 @@ static void forward_of_voxel(const struct list *list, int64_t voxel, double *fou
 {
     struct alone *alone = list->alone;
     float *image = test_alloc(alone->num_voxels, sizeof(*image));
-    struct entry *entries = test_alloc(list->lors.count + 1, sizeof(*entries));
+    struct entry *entries = test_alloc(list->lors.count, sizeof(*entries));
     image[voxel] = 1;
     put_image(alone, list->columns, image);
     put_entries(list);
     run_list(list, LR_COLUMNS_LIST_FORWARD, list->columns->image);
-    alone_check(alone, gl_buffer_read(list->buffer, 0, (list->lors.count + 1) * 16, entries) == LR_OK);
-    for (int k = 0; k < list->lors.count; k++) found[k * alone->num_voxels + voxel] = (double)entries[k + 1].value;
+    alone_check(alone, gl_buffer_read(list->buffer, 0, list->lors.count * 16, entries) == LR_OK);
+    for (int k = 0; k < list->lors.count; k++) found[k * alone->num_voxels + voxel] = (double)entries[k].value;
     free(entries);
     free(image);
 }
@@ -207,14 +199,14 @@ static void check_back(struct alone *alone, struct lr_columns *columns)
     float *values = test_alloc(alone->num_values, sizeof(*values));
     for (int k = 0; k < list.lors.count; k += 8) {
         const double value = k % 16 == 0 ? 0.75 : -0.75;
-        list.entries[k + 1].value = (float)value;
+        list.entries[k].value = (float)value;
         back_of_list(&list, image);
-        list.entries[k + 1].value = 0;
+        list.entries[k].value = 0;
         for (int64_t v = 0; v < alone->num_voxels; v++) image[v] /= value;
         alone_compare_value(alone, "back of LORs", list.lors.value[k], image);
     }
     for (int k = 0; k < list.lors.count; k++)
-        values[list.lors.value[k]] = list.entries[k + 1].value = (float)random_between(&alone->state, 0, 1);
+        values[list.lors.value[k]] = list.entries[k].value = (float)random_between(&alone->state, 0, 1);
     back_of_list(&list, image);
     alone_compare_sums(alone, "back of LORs", values, image);
     free(values);

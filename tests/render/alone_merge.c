@@ -7,8 +7,7 @@
 #include "stage.h"
 
 #include "render/rows/deliver.h"
-#include "render/rows/host_merge.h"
-#include "render/rows/receive.h"
+#include "render/rows/merge.h"
 
 /* A list: points of whole rows, or of part of one, and what each has. */
 struct list_case {

@@ -22,7 +22,7 @@ static void orders_open(struct orders *orders, struct gl_context *ctx, const str
     alone_open(&orders->alone, ctx, at);
     orders->columns = make_columns(&orders->alone);
     orders->window = begin_windows(&orders->alone, orders->columns, &orders->order);
-    orders->window.most_turns = INT64_MAX;
+    orders->window.most_rounds = INT64_MAX;
     assert_true(lr_window_next(&orders->window));
     assert_int_equal(orders->window.part.end, orders->window.part.num_pairs);
     open_window(&orders->alone, &orders->window, true);

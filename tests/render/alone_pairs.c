@@ -6,7 +6,7 @@
 #include "alone_elements.h"
 
 #include "common/bindings.h"
-#include "render/pairs/scene.h"
+#include "render/pairs/pairs.h"
 
 enum { NUM_VALUES = 24, BLOCK = 4 };
 
@@ -47,19 +47,13 @@ static void run_once(const struct run *run)
     alone_check(run->alone, gl_pass_run(run->alone->ctx, &pass) == LR_OK);
 }
 
-/* All pairs, one by one, and as few rows of crystals as a renderer in software may have at once. */
+/* All pairs, one by one. */
 static void run_pairs(struct run *run)
 {
-    int height = 1;
-    const int rows = lr_pairs_rows_at_once(run->pairs, &height);
     for (int64_t k = 0; k < run->alone->list.num_pairs; k++) {
         run->uniforms.range[0] = (int32_t)k;
         run->uniforms.range[1] = (int32_t)k + 1;
-        for (int row = 0; row < height; row += rows) {
-            run->uniforms.range[2] = row;
-            run->uniforms.range[3] = row + rows;
-            run_once(run);
-        }
+        run_once(run);
     }
 }
 

@@ -7,7 +7,7 @@
 
 #include "common/bindings.h"
 #include "gl/pass.h"
-#include "render/raster/back.h"
+#include "render/raster/raster.h"
 
 /* Float sums of four numbers of one sign round by at most 3 x 6e-8 of the sum, products by 6e-8. */
 static const double step_tolerance = 3e-7;

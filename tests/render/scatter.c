@@ -5,7 +5,7 @@
  * correspondence images against sums in double. */
 #include "stage.h"
 
-#include "render/raster/forward.h"
+#include "render/raster/raster.h"
 #include "vector/place.h"
 
 /* Float sums of a few dozen positive numbers: each addition rounds by 6e-8 of the sum. */

@@ -9,7 +9,7 @@
 #include "scanners.h"
 
 #include "operator/backend.h"
-#include "render/raster/correspondence.h"
+#include "render/raster/raster.h"
 
 /* One texel of the correspondence atlas. */
 struct texel {

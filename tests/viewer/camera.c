@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include "viewer/frame/camera.h"
-#include "viewer/frame/pick.h"
 #include "viewer/study/sheet.h"
 
 enum { CASES = 300 };

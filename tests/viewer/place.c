@@ -4,8 +4,7 @@
  * Where boxes of text stand, and the numbers along axes. */
 #include "test.h"
 
-#include "viewer/frame/place.h"
-#include "viewer/frame/ticks.h"
+#include "viewer/frame/ui_layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * The program ends when its screen has gone away, also where its main thread asks for nothing more. */
 #include "test.h"
 
-#include "viewer/frame/screen_watch.h"
+#include "viewer/frame/window.h"
 
 #include <sys/socket.h>
 #include <sys/wait.h>

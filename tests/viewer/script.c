@@ -4,8 +4,7 @@
  * Reading scripts; test_view.py runs them. */
 #include "test.h"
 
-#include "viewer/script/command.h"
-#include "viewer/script/script.h"
+#include "viewer/tools/tools.h"
 
 static const char path[] = "viewer_script.txt";
 
@@ -16,7 +15,7 @@ static struct script *read_text(const char *text, size_t bytes, struct test_log 
     assert_int_equal(fwrite(text, 1, bytes, file), bytes);
     assert_int_equal(fclose(file), 0);
     test_log_init(log);
-    struct script *script = script_read(path, &log->log);
+    struct script *script = script_read(path, viewer_tools, &log->log);
     remove(path);
     return script;
 }
@@ -68,7 +67,7 @@ static void no_text(void **state)
     struct test_log log;
     (void)state;
     test_log_init(&log);
-    assert_null(script_read("there is no such file", &log.log));
+    assert_null(script_read("there is no such file", viewer_tools, &log.log));
     assert_int_equal(log.status, LR_BAD_INPUT);
     script_destroy(NULL);
 }
@@ -95,15 +94,15 @@ static void noise(void **state)
 /* Each step says what follows it, and how many words that are. */
 static void steps_are_told(void **state)
 {
-    static const char *const names[] = {"open", "wait", "random", "stay", "print", "expect"};
+    static const char *const names[] = {"open", "wait", "recon", "stay", "print", "expect"};
     (void)state;
     for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-        const struct command *command = command_find(names[k]);
+        const struct command *command = command_find(viewer_tools, names[k]);
         assert_non_null(command);
         assert_true(command->least <= command->most && command->most < COMMAND_WORDS);
         assert_true(command->words[0] != '\0');
     }
-    assert_null(command_find("Wait"));
+    assert_null(command_find(viewer_tools, "Wait"));
 }
 
 int main(void)

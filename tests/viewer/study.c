@@ -96,16 +96,11 @@ static void parts_come_and_go(void **state)
     assert_true(second.image->values[7] == 5);
     assert_close(second.mu->values[7], 0.0096, 1e-6); /* 1/cm */
     assert_string_equal(second.image_path, "study_a.nii");
-    study_close(study, (struct study_parts){.image = true});
-    struct study_view third = study_take(study);
-    assert_true(third.image == NULL && third.mu == second.mu);
-    assert_memory_equal(&third.grid, &first.grid, sizeof(third.grid));
     /* What somebody still looks at outlives the study. */
     study_destroy(study);
     assert_true(second.image->values[7] == 5 && second.scanner->num_modules == 2);
     study_view_release(&first);
     study_view_release(&second);
-    study_view_release(&third);
     unlink("study_a.nii");
     unlink("study_mu.nii");
 }
@@ -152,14 +147,9 @@ static void a_wrong_scanner_is_explained(void **state)
     const lr_diagnosis *why = study_refused(study, &draft);
     assert_true(why != NULL && draft != NULL && why->num_suspects > 0);
     int concerned = 0;
-    for (int m = 0; m < 12; m++) {
-        const lr_finding *found[1] = {NULL};
-        const int count = study_findings(why, m, found, 1);
-        assert_int_equal(count > 0, found[0] != NULL);
-        concerned += count;
-    }
+    for (int k = 0; k < why->num_findings; k++)
+        concerned += why->findings[k].modules[0] >= 0 && why->findings[k].modules[0] < 12;
     assert_true(concerned > 0);
-    assert_int_equal(study_findings(why, -1, NULL, 0), 0); /* -1 is no module */
     struct study_view view = study_take(study);
     assert_int_equal(view.scanner->num_modules, 2);
     study_view_release(&view);

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the panels and the scene tell of what is under the mouse, by scripts, without a window: values
 on slices, colour bars, curves, empty windows, the dialog that opens files, the start screen."""
-import json
 import math
 import os
 import random
@@ -201,50 +200,6 @@ class Curves(ViewTest):
         for one in done["iterations"]:
             wanted = one["log_likelihood"]
             self.assertLess(abs(told[one["number"]] / wanted - 1.0), 1e-5)
-
-    def test_record_of_a_run(self):
-        """Dropped on the window, or named on the command line; its curve has the program's numbers."""
-        image = self.image("x.nii")
-        counts = self.expected_counts("y.hs", 2000)
-        done = self.json("recon", "--scanner", self.scanner, "--data", counts, "--like", image,
-                         "--iterations", "4", "--truth", image, "-o", self.path("r.nii"))
-        run = self.write("run.json", json.dumps(done))
-        steps = ["print record.iterations", "print record.log_likelihood",
-                 "print record.image_error"]
-        dropped = self.values([*READY, "tool lor", f"open file {run}", "wait", *steps])
-        moves = [word for y in (470, 600) for x in range(912, 1270, 24)
-                 for word in (f"move {x} {y}", "print curve")]
-        pairs, _ = self.view([*READY, "size 1280 1200", *steps, "frames 2", *moves], "--record", run)
-        last = done["iterations"][-1]
-        for found in (dropped, dict(pairs[:3])):
-            self.assertEqual(float(found["record.iterations"]), 4)
-            for key in ("log_likelihood", "image_error"):
-                self.assertLess(abs(float(found[f"record.{key}"]) / last[key] - 1), 1e-5)
-        told = {tuple(map(float, text.split(","))) for _, text in pairs[3:] if text != "none"}
-        for one in done["iterations"]:
-            for key in ("log_likelihood", "image_error"):
-                self.assertTrue(any(number == one["number"] and abs(value / one[key] - 1) < 1e-5
-                                    for number, value in told), (key, one["number"], told))
-        self.check_frames_of_a_record(done)
-        other = self.write("other.json", '{"verb": "recon", "iterations": []}')
-        _, said = self.view([*READY, f"open record {other}", "wait"], code=3)
-        self.assertIn("it has no iterations", said)
-
-    def check_frames_of_a_record(self, done):
-        frames = [{"iterations": done["iterations"][:count]} for count in (2, 0, 3)]
-        run = self.write("frames.json", json.dumps({"verb": "recon", "frames": frames}))
-        told = ["print record.frame", "print record.frames", "print record.iterations",
-                "print record.log_likelihood"]
-        steps = [word for frame in (1, 2, 3) for word in (f"record {frame}", "frames 1", *told)]
-        pairs, _ = self.view([*READY, *steps], "--record", run)
-        values = [float(text) for _, text in pairs]
-        for k, frame in enumerate(frames):
-            iterations = frame["iterations"]
-            last = iterations[-1]["log_likelihood"] if iterations else 0
-            self.assertEqual(values[4 * k:4 * k + 3], [k + 1, 3, len(iterations)])
-            self.assertLessEqual(abs(values[4 * k + 3] - last), 1e-5 * abs(last))
-        _, said = self.view([*READY, "record 4", "wait"], "--record", run, code=2)
-        self.assertIn("there is no frame 4 of a run: 3 are there", said)
 
 
 class Recon(ViewTest):

@@ -711,10 +711,13 @@ class Documents(ViewTest):
 
     def test_steps_and_values(self):
         text = self.read("docs/guide/viewer.md", "docs/guide/viewer-scripts.md")
-        steps = re.findall(r'^    \{"(\w+)", "', self.read("src/viewer/script/command.c"), re.M)
-        values = re.findall(r'\{"([\w.]+)", get_',
-                            self.read("src/viewer/script/command_values.c", "src/viewer/script/command_state.c"))
-        self.assertGreater(min(len(steps), len(values)), 20)
+        code = "".join(path.read_text() for folder in ("script", "tools")
+                       for path in (self.source_root / "src/viewer" / folder).glob("*.c"))
+        steps = re.findall(r'\{\s*"(\w+)",\s*"[^{}]*\.(?:act|run) =', code)
+        tables = re.findall(r"struct command_(?:number|text) \w+\[\] = \{(.*?)\};", code, re.S)
+        values = re.findall(r'\{"([\w.]+)",', "".join(tables))
+        self.assertGreater(len(steps), 30)
+        self.assertGreater(len(values), 70)
         for name in steps:
             self.assertRegex(text, rf"[`]{name}[ `]", f"step {name}")
         for name in values:

@@ -60,7 +60,7 @@ static void contexts_do_not_get_in_each_others_way(void **state)
     struct study_view view;
     struct study *study = open_study(&view);
     struct voxel *reference = voxel_create(NULL), *voxels[NUM_JOBS];
-    struct sensitivity *maps[NUM_JOBS];
+    struct task_runner maps[NUM_JOBS];
     struct job_report report;
     struct voxel_request request = {.point_mm = {1.3, -2.1, 0.7}, .all_primaries = true};
     const struct sensitivity_request sum = {.backend = "compute", .samples = 1};
@@ -68,21 +68,21 @@ static void contexts_do_not_get_in_each_others_way(void **state)
     request.backend = "raster";
     for (int k = 0; k < NUM_JOBS; k++) {
         voxels[k] = voxel_create(NULL);
-        maps[k] = sensitivity_create(NULL);
+        task_runner_init(&maps[k], &sensitivity_kind);
         assert_int_equal(voxel_ask(voxels[k], &view, &request, NULL), LR_OK);
-        assert_int_equal(sensitivity_ask(maps[k], &view, &sum, NULL), LR_OK);
+        assert_int_equal(sensitivity_ask(&maps[k], &view, &sum, NULL), LR_OK);
     }
     must_be_done(voxel_wait(reference, &report), &report);
     for (int k = 0; k < NUM_JOBS; k++) {
         must_be_done(voxel_wait(voxels[k], &report), &report);
-        must_be_done(sensitivity_wait(maps[k], &report), &report);
+        must_be_done(task_runner_wait(&maps[k]), &maps[k].report);
         compare(voxel_result(reference, NULL), voxel_result(voxels[k], NULL));
-        assert_close(sensitivity_result(maps[k], NULL)->mean, sensitivity_result(maps[0], NULL)->mean, 1e-5);
-        assert_true(sensitivity_result(maps[k], NULL)->mean > 0);
+        assert_close(sensitivity_result(&maps[k])->mean, sensitivity_result(&maps[0])->mean, 1e-5);
+        assert_true(sensitivity_result(&maps[k])->mean > 0);
     }
     for (int k = 0; k < NUM_JOBS; k++) {
         voxel_destroy(voxels[k]);
-        sensitivity_destroy(maps[k]);
+        task_runner_finish(&maps[k]);
     }
     voxel_destroy(reference);
     study_view_release(&view);

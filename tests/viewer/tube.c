@@ -11,7 +11,7 @@
 struct bench {
     struct study *study;
     struct study_view view;
-    struct tube *tube;
+    struct task_runner tubes;
 };
 
 static void bench_init(struct bench *bench, const char *scanner, const lr_grid *grid)
@@ -22,23 +22,21 @@ static void bench_init(struct bench *bench, const char *scanner, const lr_grid *
     assert_int_equal(study_open(bench->study, &wish), LR_OK);
     if (study_wait(bench->study, &report) != JOB_DONE) fail_msg("%s", report.error);
     bench->view = study_take(bench->study);
-    bench->tube = tube_create(NULL);
-    assert_non_null(bench->tube);
+    task_runner_init(&bench->tubes, &tube_kind);
 }
 
 static void bench_finish(struct bench *bench)
 {
-    tube_destroy(bench->tube);
+    task_runner_finish(&bench->tubes);
     study_view_release(&bench->view);
     study_destroy(bench->study);
 }
 
 static const struct tube_result *compute(struct bench *bench, const struct tube_request *request)
 {
-    struct job_report report;
-    assert_int_equal(tube_ask(bench->tube, &bench->view, request, NULL), LR_OK);
-    if (tube_wait(bench->tube, &report) != JOB_DONE) fail_msg("%s", report.error);
-    return tube_result(bench->tube, NULL);
+    assert_int_equal(tube_ask(&bench->tubes, &bench->view, request, NULL), LR_OK);
+    if (task_runner_wait(&bench->tubes) != JOB_DONE) fail_msg("%s", bench->tubes.report.error);
+    return tube_result(&bench->tubes);
 }
 
 /* Opposite crystals of the Vista, which lie along x, and a grid about their line. */
@@ -286,9 +284,9 @@ static void pairs_without_a_lor_are_explained(void **state)
     assert_true(find_excluded(&bench.view, excluded));
     refuse(&bench.view, excluded, "rules");
     const struct tube_request wrong = {.crystals = {{3, 0, 0}, {3, 1, 0}}};
-    assert_int_equal(tube_ask(bench.tube, &bench.view, &wrong, NULL), LR_USAGE);
-    assert_int_equal(tube_poll(bench.tube, NULL), JOB_IDLE);
-    assert_null(tube_result(bench.tube, NULL));
+    assert_int_equal(tube_ask(&bench.tubes, &bench.view, &wrong, NULL), LR_USAGE);
+    assert_int_equal(task_runner_poll(&bench.tubes), JOB_IDLE);
+    assert_null(tube_result(&bench.tubes));
     bench_finish(&bench);
 }
 

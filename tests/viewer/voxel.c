@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include "picture/pixel_lor.h"
-#include "viewer/study/row_copy.h"
 #include "viewer/study/voxel.h"
 
 #include <GL/glew.h>
@@ -491,7 +490,7 @@ static void a_lost_context_is_made_again(void **state)
     bench_finish(&bench);
 }
 
-/* However fast points come, the last is computed; newest.c counts the others. */
+/* However fast points come, the last is computed; task_runner.c counts the others. */
 static void the_newest_request_wins(void **state)
 {
     (void)state;

@@ -138,8 +138,8 @@ fi
 
 for model in invariant variant1 variant2 variant3; do
     needed "$model.npy" "RAMLA, $model" &&
-        lr direct recon --histo counts.h5 --tof-ps 400 --model "$model" --support "$support" --iterations "$iterations" \
-            --relaxation "$relaxation" --initial initial.npy --save-every 1 "${device[@]}" \
+        lr recon --operator direct --data counts.h5 --algorithm ramla --views-per-block 1 --tof-ps 400 \
+            --model "$model" --support "$support" --iterations "$iterations" --relaxation "$relaxation" --initial initial.npy --save-every 1 "${device[@]}" \
             -o "$model.npy"
 done
 

@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "base/vec.h"
 #include "io/events/petsird.h"
-#include "io/scanners/centre_index.h"
+#include "io/scanners/crystal_map.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 #include "base/path.h"
 #include "io/events/event_stream.h"
 #include "io/scanners/scanner_formats.h"
-#include "io/sessions/run_record.h"
 #include "io/sessions/session.h"
 
 #include <dirent.h>
@@ -27,7 +26,6 @@ lr_file_kind lr_file_kind_of(const char *path)
     if (lr_image_recognises(&head)) return LR_FILE_IMAGE;
     if (format != LR_EVENTS_UNKNOWN) return LR_FILE_EVENTS;
     if (lr_view_session_recognises(head.bytes)) return LR_FILE_SESSION;
-    if (lr_run_record_recognises(head.bytes)) return LR_FILE_RUN;
     if (is_hdf5 && lr_head_holds(&head, histo, sizeof(histo))) return LR_FILE_HISTO;
     /* A header of Interfile that is no image's is one of projection data. */
     if (is_hdf5 || lr_path_ends_in(path, data_endings) || lr_stir_header_recognises(&head)) return LR_FILE_DATA;

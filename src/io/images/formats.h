@@ -17,7 +17,7 @@ struct lr_image_format {
     lr_image *(*read)(const char *path, const lr_log *log);
     lr_status (*read_grid)(const char *path, lr_grid *grid, const lr_log *log);
     lr_status (*write)(const char *path, const lr_image *image, const lr_log *log);
-    /* Of files with several volumes; NULL: such are refused. */
+    /* Reads one volume of several; NULL: such files are refused. */
     lr_image *(*read_frame)(const char *path, int frame, const lr_log *log);
     int (*count_frames)(const char *path);
 };
@@ -38,19 +38,19 @@ lr_image *lr_npy_image_read(const char *path, const lr_grid *grid, const lr_log 
 
 /* --- where voxels are --- */
 
-/* How a file's voxels lie in our frame. Index f counts the file's axes, k ours. */
+/* Orientation of a file's voxels in our frame. Index f counts the file's axes, k ours. */
 struct lr_image_layout {
-    int size[3];     /* of the file's axes */
+    int size[3];     /* along the file's axes */
     int axis[3];     /* ours, for each of the file's */
     bool flipped[3]; /* the file's axis runs against ours */
     lr_grid grid;    /* in our order and direction */
 };
 
-/* Where a file says that its voxels are: affine[k][f] is what our coordinate k grows by from one
- * voxel to the next along the file's axis f, affine[k][3] that of its first voxel; mm. */
+/* Position of the voxels according to the file, in mm: affine[k][f] is the step of our coordinate k from one voxel to
+ * the next along the file's axis f, affine[k][3] the coordinate of the first voxel. */
 struct lr_image_place {
     const char *path;
-    const char *field; /* that says so, for sentences: "sform" */
+    const char *field; /* the header's field it comes from, for sentences: "sform" */
     int size[3];
     double affine[3][4];
 };
@@ -84,7 +84,7 @@ struct lr_voxels {
  * errors: NULL, logged: LR_BAD_INPUT. */
 lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_layout *layout, const lr_log *log);
 
-/* Bytes of an open file, or -1 for what has none, as a folder. */
+/* Length of an open file in bytes, or -1 for a folder and the like. */
 int64_t lr_file_length(const char *path);
 
 /* --- writing --- */
@@ -94,8 +94,8 @@ lr_status lr_voxels_write(struct lr_output *output, const lr_image *image, const
 
 /* A text header and its voxels in a second file. */
 struct lr_image_pair {
-    const char *path;      /* of the header */
-    const char *data_path; /* of the voxels */
+    const char *path;      /* the header's */
+    const char *data_path; /* the voxels' */
     const char *header;
     bool reversed[3];
 };

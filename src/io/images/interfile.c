@@ -105,21 +105,6 @@ static bool is_castor(const struct lr_interfile *file)
     return !stir && !is_siemens(file) && lr_path_ends(file->path, ".hdr");
 }
 
-/* What is no single image. */
-static lr_status check_kind(const struct lr_interfile *file)
-{
-    const char *label = lr_interfile_text(file, "matrix axis label", 1);
-    if (label != NULL && strcasecmp(label, "x") != 0) {
-        return lr_error(file->log, LR_BAD_INPUT,
-                        "%s: its first axis is '%.64s': it holds no image with the axes x, y, z", file->path, label);
-    }
-    int64_t fourth = 1;
-    LR_TRY(lr_interfile_integer(file, "matrix size", 4, &fourth));
-    return fourth <= 1 ? LR_OK
-                       : lr_error(file->log, LR_BAD_INPUT, "%s: holds %lld volumes: split it and give one image",
-                                  file->path, (long long)fourth);
-}
-
 /* Sizes, voxel edges and offsets by the keys of axis f; offset_mm is NaN where there is none. */
 static lr_status read_axis(const struct lr_interfile *file, int f, int *size, double *voxel_mm, double *offset_mm)
 {
@@ -160,7 +145,7 @@ static lr_status read_axis(const struct lr_interfile *file, int f, int *size, do
                                       file->path, f + 1);
 }
 
-/* Where our coordinate of the first voxel is, and that the axis runs against ours or along it. */
+/* Coordinate of the first voxel on our axis, and the direction of the file's axis against ours. */
 static void place_axis(struct lr_image_place *place, int f, double first_mm, double step_mm)
 {
     place->affine[f][f] = step_mm;
@@ -199,10 +184,29 @@ static lr_status read_factor(const struct lr_interfile *file, const char *key, i
     return lr_interfile_number(file, key, index, factor);
 }
 
-/* Each dialect has factors of its own; "quantification units" is another name of STIR's, and a further factor of
- * CASToR's. */
-static lr_status read_scale(const struct lr_interfile *file, struct lr_voxels *voxels)
+static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *voxels, struct lr_image_layout *layout)
 {
+    if (!file->text.has_start && !is_castor(file)) {
+        return lr_error(file->log, LR_BAD_INPUT, "%s: does not begin with '!INTERFILE', so it is no Interfile header",
+                        file->path);
+    }
+    /* Files that hold no single image are refused. */
+    const char *label = lr_interfile_text(file, "matrix axis label", 1);
+    if (label != NULL && strcasecmp(label, "x") != 0) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s: its first axis is '%.64s': it holds no image with the axes x, y, z", file->path, label);
+    }
+    int64_t fourth = 1;
+    LR_TRY(lr_interfile_integer(file, "matrix size", 4, &fourth));
+    LR_TRY(fourth <= 1 ? LR_OK
+                       : lr_error(file->log, LR_BAD_INPUT, "%s: holds %lld volumes: split it and give one image",
+                                  file->path, (long long)fourth));
+
+    LR_TRY(lr_keyed_text_judge(&file->text, &lr_interfile_image_keys));
+    LR_TRY(find_layout(file, layout));
+    LR_TRY(lr_interfile_number_type(file, &voxels->type, &voxels->offset_bytes));
+    /* Each dialect has factors of its own; "quantification units" is another name of STIR's, and a further factor of
+     * CASToR's. */
     static const char *const slopes[] = {"rescale slope", "data rescale slope"};
     static const char *const intercepts[] = {"rescale intercept", "data rescale intercept", "data rescale offset"};
     double units = 1.0, factor = 1.0;
@@ -217,21 +221,8 @@ static lr_status read_scale(const struct lr_interfile *file, struct lr_voxels *v
     }
     for (int k = 0; k < 3; k++) LR_TRY(read_factor(file, intercepts[k], 0, &voxels->intercept));
     voxels->slope *= is_castor(file) || factor == 1.0 ? factor * units : factor;
-    return LR_OK;
-}
 
-static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *voxels, struct lr_image_layout *layout)
-{
-    if (!file->text.has_start && !is_castor(file)) {
-        return lr_error(file->log, LR_BAD_INPUT, "%s: does not begin with '!INTERFILE', so it is no Interfile header",
-                        file->path);
-    }
-    LR_TRY(check_kind(file));
-    LR_TRY(lr_keyed_text_judge(&file->text, &lr_interfile_image_keys));
-    LR_TRY(find_layout(file, layout));
-    LR_TRY(lr_interfile_number_type(file, &voxels->type, &voxels->offset_bytes));
-    LR_TRY(read_scale(file, voxels));
-    /* Neither Siemens' headers nor the shortest of CASToR's have an end. */
+    /* Siemens' headers and the shortest of CASToR's have no end mark. */
     return is_siemens(file) || !file->text.has_start ? LR_OK : lr_keyed_text_need_end(&file->text);
 }
 

@@ -45,7 +45,7 @@ static const struct lr_known_key known_keys[] = {
 const struct lr_known_keys lr_metaimage_keys = {
     .format = "MetaImage headers", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
 
-/* What a header says. */
+/* A header's content. */
 struct meta {
     const char *path;
     const lr_log *log;
@@ -54,17 +54,12 @@ struct meta {
     struct lr_number_type type;
     char type_name[64];
     char *data_name;    /* owned; NULL = in the same file */
-    int64_t local_data; /* where they begin then */
+    int64_t local_data; /* offset of the voxels in that case */
 };
 
 /* --- values --- */
 
-static lr_status damaged(const struct meta *meta, const char *key, const char *value)
-{
-    return lr_error(meta->log, LR_BAD_INPUT, "%s: '%s = %.64s' makes no sense", meta->path, key, value);
-}
-
-/* `count` numbers between blanks. */
+/* Reads `count` numbers separated by blanks. */
 static bool scan_numbers(const char *value, int count, double *numbers)
 {
     for (int k = 0; k < count; k++) {
@@ -83,34 +78,6 @@ static bool scan_whole(const char *value, int count, int64_t *numbers)
     for (int k = 0; k < count; k++) {
         if (found[k] != floor(found[k]) || fabs(found[k]) > 1e15) return false;
         numbers[k] = (int64_t)found[k];
-    }
-    return true;
-}
-
-static bool scan_flag(const char *value, bool *flag)
-{
-    *flag = *value == 'T' || *value == 't' || *value == '1';
-    return *flag || *value == 'F' || *value == 'f' || *value == '0';
-}
-
-/* MET_LONG is 4 or 8 bytes by the program that wrote it: left out. */
-static bool scan_type(struct meta *meta, const char *value)
-{
-    static const struct {
-        const char *name;
-        enum lr_number_kind kind;
-        int bytes;
-    } known[] = {{"MET_CHAR", LR_KIND_SIGNED, 1},      {"MET_UCHAR", LR_KIND_UNSIGNED, 1},
-                 {"MET_SHORT", LR_KIND_SIGNED, 2},     {"MET_USHORT", LR_KIND_UNSIGNED, 2},
-                 {"MET_INT", LR_KIND_SIGNED, 4},       {"MET_UINT", LR_KIND_UNSIGNED, 4},
-                 {"MET_LONG_LONG", LR_KIND_SIGNED, 8}, {"MET_ULONG_LONG", LR_KIND_UNSIGNED, 8},
-                 {"MET_FLOAT", LR_KIND_FLOAT, 4},      {"MET_DOUBLE", LR_KIND_FLOAT, 8}};
-    snprintf(meta->type_name, sizeof(meta->type_name), "%s", value);
-    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
-        if (strcasecmp(value, known[k].name) == 0) {
-            meta->type.kind = known[k].kind;
-            meta->type.bytes = known[k].bytes;
-        }
     }
     return true;
 }
@@ -137,9 +104,33 @@ static bool take_geometry(struct meta *meta, const char *key, const char *value)
 
 static bool take_content(struct meta *meta, const char *key, const char *value)
 {
-    if (is_one_of(key, "ElementType", NULL, NULL)) return scan_type(meta, value);
-    if (is_one_of(key, "ElementByteOrderMSB", "BinaryDataByteOrderMSB", NULL))
-        return scan_flag(value, &meta->type.big_endian);
+    if (is_one_of(key, "ElementType", NULL, NULL)) {
+        /* MET_LONG is missing: it has 4 or 8 bytes, depending on the program that wrote it. */
+        static const struct {
+            const char *name;
+            enum lr_number_kind kind;
+            int bytes;
+        } known[] = {{"MET_CHAR", LR_KIND_SIGNED, 1},      {"MET_UCHAR", LR_KIND_UNSIGNED, 1},
+                     {"MET_SHORT", LR_KIND_SIGNED, 2},     {"MET_USHORT", LR_KIND_UNSIGNED, 2},
+                     {"MET_INT", LR_KIND_SIGNED, 4},       {"MET_UINT", LR_KIND_UNSIGNED, 4},
+                     {"MET_LONG_LONG", LR_KIND_SIGNED, 8}, {"MET_ULONG_LONG", LR_KIND_UNSIGNED, 8},
+                     {"MET_FLOAT", LR_KIND_FLOAT, 4},      {"MET_DOUBLE", LR_KIND_FLOAT, 8}};
+        snprintf(meta->type_name, sizeof(meta->type_name), "%s", value);
+        for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+            if (strcasecmp(value, known[k].name) == 0) {
+                meta->type.kind = known[k].kind;
+                meta->type.bytes = known[k].bytes;
+            }
+        }
+        return true;
+    }
+
+    if (is_one_of(key, "ElementByteOrderMSB", "BinaryDataByteOrderMSB", NULL)) {
+        bool *flag = &meta->type.big_endian;
+        *flag = *value == 'T' || *value == 't' || *value == '1';
+        return *flag || *value == 'F' || *value == 'f' || *value == '0';
+    }
+
     if (is_one_of(key, "HeaderSize", NULL, NULL))
         return scan_whole(value, 1, &meta->header_bytes) && meta->header_bytes >= -1;
     return true;
@@ -171,13 +162,15 @@ static lr_status parse(struct meta *meta, char *text, struct lr_keyed_text *line
             meta->data_name = lr_copy_string(value, meta->log);
             return meta->data_name != NULL ? lr_keyed_text_judge(lines, &lr_metaimage_keys) : LR_FAILED;
         }
-        if (!take_geometry(meta, line, value) || !take_content(meta, line, value)) return damaged(meta, line, value);
+        if (!take_geometry(meta, line, value) || !take_content(meta, line, value))
+            return lr_error(meta->log, LR_BAD_INPUT, "%s: '%s = %.64s' makes no sense", meta->path, line, value);
+
         line = next;
     }
     return lr_error(meta->log, LR_BAD_INPUT, "%s is no whole MetaImage header: ElementDataFile is missing", meta->path);
 }
 
-/* What cannot be read. */
+/* Refuses files that this reader cannot read. */
 static lr_status check(const struct meta *meta)
 {
     if (meta->dims != 3)
@@ -295,34 +288,6 @@ static lr_status read_grid(const char *path, lr_grid *grid, const lr_log *log)
 
 /* --- writing --- */
 
-static void print_header(char *text, size_t room, const char *data_name, const lr_grid *grid)
-{
-    const double *voxel = grid->voxel_mm;
-    double offset_mm[3];
-    for (int k = 0; k < 3; k++) {
-        const double last = grid->origin_mm[k] + (grid->size[k] - 1) * voxel[k];
-        offset_mm[k] = (k < 2 ? -last : grid->origin_mm[k]) + 0.0; /* no -0 */
-    }
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    snprintf(text, room,
-             "ObjectType = Image\n"
-             "NDims = 3\n"
-             "BinaryData = True\n"
-             "BinaryDataByteOrderMSB = False\n"
-             "CompressedData = False\n"
-             "TransformMatrix = 1 0 0 0 1 0 0 0 1\n"
-             "Offset = %.15g %.15g %.15g\n"
-             "CenterOfRotation = 0 0 0\n"
-             "AnatomicalOrientation = RAI\n"
-             "ElementSpacing = %.15g %.15g %.15g\n"
-             "DimSize = %d %d %d\n"
-             "ElementType = MET_FLOAT\n"
-             "ElementDataFile = %s\n",
-             offset_mm[0], offset_mm[1], offset_mm[2], voxel[0], voxel[1], voxel[2], grid->size[0], grid->size[1],
-             grid->size[2], data_name);
-    lr_c_locale_leave(locale);
-}
-
 static lr_status write_local(const char *path, const char *header, const lr_image *image, const lr_log *log)
 {
     struct lr_output output;
@@ -341,7 +306,32 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     char *header = lr_alloc((int64_t)room, 1, "a header", log);
     lr_status status = LR_FAILED;
     if (header != NULL) {
-        print_header(header, room, local ? "LOCAL" : lr_path_name(data_path), &image->grid);
+        const char *data_name = local ? "LOCAL" : lr_path_name(data_path);
+        const double *voxel = image->grid.voxel_mm;
+        double offset_mm[3];
+        for (int k = 0; k < 3; k++) {
+            const double last = image->grid.origin_mm[k] + (image->grid.size[k] - 1) * voxel[k];
+            offset_mm[k] = (k < 2 ? -last : image->grid.origin_mm[k]) + 0.0; /* no -0 */
+        }
+        const struct lr_c_locale locale = lr_c_locale_enter();
+        snprintf(header, room,
+                 "ObjectType = Image\n"
+                 "NDims = 3\n"
+                 "BinaryData = True\n"
+                 "BinaryDataByteOrderMSB = False\n"
+                 "CompressedData = False\n"
+                 "TransformMatrix = 1 0 0 0 1 0 0 0 1\n"
+                 "Offset = %.15g %.15g %.15g\n"
+                 "CenterOfRotation = 0 0 0\n"
+                 "AnatomicalOrientation = RAI\n"
+                 "ElementSpacing = %.15g %.15g %.15g\n"
+                 "DimSize = %d %d %d\n"
+                 "ElementType = MET_FLOAT\n"
+                 "ElementDataFile = %s\n",
+                 offset_mm[0], offset_mm[1], offset_mm[2], voxel[0], voxel[1], voxel[2], image->grid.size[0],
+                 image->grid.size[1], image->grid.size[2], data_name);
+        lr_c_locale_leave(locale);
+
         const struct lr_image_pair pair = {path, data_path, header, {true, true, false}};
         status = local ? write_local(path, header, image, log) : lr_image_pair_write(&pair, image, log);
     }

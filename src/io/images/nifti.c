@@ -34,7 +34,7 @@ struct source {
     nifti_1_header header; /* in this machine's byte order */
     bool swapped;
     struct lr_image_layout layout;
-    int frame;  /* that is asked for, from 1; 0 = the file must have one alone */
+    int frame;  /* volume wanted, from 1; 0 = the file must have only one */
     int frames; /* volumes along the fourth axis */
 };
 
@@ -152,14 +152,6 @@ static void read_affine(const struct source *source, double affine[3][4])
         for (int f = 0; f < 4; f++) affine[k][f] = unit_mm(h) * shortest_decimal(matrix.m[k][f]);
 }
 
-static lr_status read_layout(struct source *source)
-{
-    const int *size = source->layout.size;
-    struct lr_image_place place = {.path = source->path, .field = "sform", .size = {size[0], size[1], size[2]}};
-    read_affine(source, place.affine);
-    return lr_image_layout_find(&place, &source->layout, source->log);
-}
-
 /* frame: as in struct source. */
 static lr_status open_source(struct source *source, const char *path, int frame, const lr_log *log)
 {
@@ -176,7 +168,13 @@ static lr_status open_source(struct source *source, const char *path, int frame,
     }
     lr_status status = read_header(source);
     if (status == LR_OK) status = read_sizes(source);
-    if (status == LR_OK) status = read_layout(source);
+    if (status == LR_OK) {
+        const int *size = source->layout.size;
+        struct lr_image_place place = {.path = source->path, .field = "sform", .size = {size[0], size[1], size[2]}};
+        read_affine(source, place.affine);
+        status = lr_image_layout_find(&place, &source->layout, source->log);
+    }
+
     if (status != LR_OK) gzclose(source->file);
     return status;
 }
@@ -206,7 +204,7 @@ static struct lr_number_type type_of(const struct source *source)
     return type;
 }
 
-/* One line along the file's first axis, and room for it. */
+/* Buffers for one line along the file's first axis. */
 struct line {
     unsigned char *raw;
     double *numbers;
@@ -214,27 +212,7 @@ struct line {
     double slope, intercept;
 };
 
-static lr_status read_line(struct source *source, struct line *line, int64_t number)
-{
-    const int count = source->layout.size[0];
-    const unsigned bytes = (unsigned)(count * line->type.bytes);
-    const int got = gzread(source->file, line->raw, bytes);
-    if (got < 0 || (unsigned)got != bytes) {
-        const int64_t total = (int64_t)source->layout.size[1] * source->layout.size[2];
-        int error = Z_OK;
-        const char *why = gzerror(source->file, &error);
-        if (error == Z_ERRNO) return lr_error(source->log, LR_BAD_INPUT, "cannot read the image %s", why);
-        return lr_error(source->log, LR_BAD_INPUT,
-                        "%s is truncated or damaged: its values end in line %lld of %lld: get it "
-                        "again",
-                        source->path, (long long)number + 1, (long long)total);
-    }
-    lr_numbers_convert(&line->type, line->raw, count, line->numbers);
-    for (int n = 0; n < count; n++) line->numbers[n] = line->numbers[n] * line->slope + line->intercept;
-    return LR_OK;
-}
-
-/* Reads on to the end: a compressed file is whole only if its checksum is there and right. */
+/* Reads to the end: a compressed file is complete only if its checksum is there and correct. */
 static lr_status check_end(struct source *source)
 {
     char rest[4096];
@@ -259,7 +237,23 @@ static lr_status read_lines(struct source *source, struct line *line, lr_image *
     const int *size = source->layout.size;
     for (int at2 = 0; at2 < size[2]; at2++) {
         for (int at1 = 0; at1 < size[1]; at1++) {
-            LR_TRY(read_line(source, line, (int64_t)at2 * size[1] + at1));
+            const int64_t number = (int64_t)at2 * size[1] + at1;
+            const int count = source->layout.size[0];
+            const unsigned bytes = (unsigned)(count * line->type.bytes);
+            const int got = gzread(source->file, line->raw, bytes);
+            if (got < 0 || (unsigned)got != bytes) {
+                const int64_t total = (int64_t)source->layout.size[1] * source->layout.size[2];
+                int error = Z_OK;
+                const char *why = gzerror(source->file, &error);
+                if (error == Z_ERRNO) return lr_error(source->log, LR_BAD_INPUT, "cannot read the image %s", why);
+                return lr_error(source->log, LR_BAD_INPUT,
+                                "%s is truncated or damaged: its values end in line %lld of %lld: get it "
+                                "again",
+                                source->path, (long long)number + 1, (long long)total);
+            }
+            lr_numbers_convert(&line->type, line->raw, count, line->numbers);
+            for (int n = 0; n < count; n++) line->numbers[n] = line->numbers[n] * line->slope + line->intercept;
+
             const struct lr_image_line put = {source->path, line->numbers, {0, at1, at2}};
             LR_TRY(lr_image_layout_put(&source->layout, &put, image, source->log));
         }
@@ -303,7 +297,7 @@ static lr_status seek_values(struct source *source, struct line *line)
     return LR_OK;
 }
 
-/* Whether so many bytes follow each other in a compressed file; begins again at its start. */
+/* True if a compressed file expands to so many bytes; then rewinds it. */
 static bool expands_to(struct source *source, int64_t bytes)
 {
     char piece[16384];
@@ -314,8 +308,8 @@ static bool expands_to(struct source *source, int64_t bytes)
     return bytes <= 0;
 }
 
-/* Before memory is taken for what a header claims. A compressed file is expanded for that only where
- * it would have to be compressed unusually well. */
+/* Checks a header's claim against the file's length before allocating. A compressed file is expanded for that only if
+ * its compression would have to be unusually good. */
 static lr_status check_bytes(struct source *source)
 {
     const int *size = source->layout.size;

@@ -1,13 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Which format a file of LOR data has. */
+ * LOR data in files: the choice of a format, and checks. */
 #include "base/log.h"
 #include "base/path.h"
 #include "io/images/formats.h"
 #include "io/lor_data/lor_formats.h"
 
-/* By the name's ending alone: a header could hardly be taken for HDF5. */
+#include <math.h>
+
+lr_status lr_lor_file_check_some(const struct lr_lor_file_place *place, const lr_lors *lors, const lr_lor_data *some,
+                                 const lr_log *log)
+{
+    int64_t before = place->before;
+    for (int64_t n = 0; n < some->count; n++) {
+        const int64_t lor = some->index == NULL ? place->first + n : some->index[n];
+        if (some->index != NULL && (lor < 0 || lor >= lors->count)) {
+            return lr_error(log, LR_BAD_INPUT, "%s names LOR %lld at place %lld, but they run from 0 to %lld",
+                            place->what, (long long)lor, (long long)(place->first + n), (long long)lors->count - 1);
+        }
+        if (lor <= before) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s lists LOR %lld after %lld at place %lld: LORs must be sorted and "
+                            "listed once",
+                            place->what, (long long)lor, (long long)before, (long long)(place->first + n));
+        }
+        if (!isfinite(some->values[n])) {
+            return lr_error(log, LR_BAD_INPUT, "%s holds %g for LOR %lld: values must be finite", place->what,
+                            (double)some->values[n], (long long)lor);
+        }
+        before = lor;
+    }
+    return LR_OK;
+}
+
+lr_status lr_lor_file_check(const char *what, const lr_lors *lors, const lr_lor_data *data, const lr_log *log)
+{
+    const struct lr_lor_file_place begin = {.what = what, .before = -1};
+    if (data->index == NULL && data->count != lors->count) {
+        return lr_error(log, LR_BAD_INPUT, "%s has %lld values, the scanner %s has %lld LORs", what,
+                        (long long)data->count, lors->scanner->name, (long long)lors->count);
+    }
+    return lr_lor_file_check_some(&begin, lors, data, log);
+}
+
+/* The name's ending decides alone: a text header cannot be mistaken for HDF5. */
 static bool is_projdata(const char *path)
 {
     return path != NULL && lr_path_ends(path, ".hs");

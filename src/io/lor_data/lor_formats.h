@@ -15,11 +15,11 @@ lr_status lr_lor_hdf5_write(const char *path, const lr_lors *lors, const lr_lor_
 lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const lr_log *log);
 lr_status lr_lor_projdata_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
 
-/* What a reader would refuse: LORs out of range or order, values that are not finite; `what` is in
- * the sentences. errors: LR_BAD_INPUT. */
+/* Refuses LORs out of range or order and values that are not finite, as readers do; `what` names the data in
+ * sentences. errors: LR_BAD_INPUT. */
 lr_status lr_lor_file_check(const char *what, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
 
-/* The same of some numbers: those before are `first`, and the last of them is `before` (-1 = none). */
+/* The same for a piece of the data: `first` values precede it, and the last LOR among them is `before` (-1 = none). */
 struct lr_lor_file_place {
     const char *what;
     int64_t first, before;

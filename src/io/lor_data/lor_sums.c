@@ -21,7 +21,7 @@ static int compare(const void *a, const void *b)
     return left->lor < right->lor ? -1 : left->lor > right->lor;
 }
 
-/* Sorted, without repeats. */
+/* Sorts the waiting LORs and adds up repeats. */
 static void fill_weighted(lr_lor_data *data, const struct weighted *items, int64_t count)
 {
     int64_t used = 0;
@@ -63,21 +63,7 @@ static lr_lor_data *bin_weighted(const struct lr_lor_sums *sums, const lr_log *l
     return data;
 }
 
-static void merge_into(lr_lor_data *out, const lr_lor_data *a, const lr_lor_data *b)
-{
-    int64_t i = 0, j = 0;
-    out->count = 0;
-    while (i < a->count || j < b->count) {
-        const bool from_a = j == b->count || (i < a->count && a->index[i] <= b->index[j]);
-        const bool from_b = i == a->count || (j < b->count && b->index[j] <= a->index[i]);
-        out->index[out->count] = from_a ? a->index[i] : b->index[j];
-        out->values[out->count++] = (from_a ? a->values[i] : 0) + (from_b ? b->values[j] : 0);
-        i += from_a;
-        j += from_b;
-    }
-}
-
-/* Brings what waits into the sums. */
+/* Merges the waiting LORs into the sums. */
 static lr_status take_in(struct lr_lor_sums *sums, const lr_log *log)
 {
     lr_lor_data *fresh =
@@ -89,7 +75,18 @@ static lr_status take_in(struct lr_lor_sums *sums, const lr_log *log)
     }
     lr_lor_data *merged = create_sparse(sums->sums->count + fresh->count, log);
     if (merged != NULL) {
-        merge_into(merged, sums->sums, fresh);
+        const lr_lor_data *a = sums->sums;
+        int64_t i = 0, j = 0;
+        merged->count = 0;
+        while (i < a->count || j < fresh->count) {
+            const bool from_a = j == fresh->count || (i < a->count && a->index[i] <= fresh->index[j]);
+            const bool from_b = i == a->count || (j < fresh->count && fresh->index[j] <= a->index[i]);
+            merged->index[merged->count] = from_a ? a->index[i] : fresh->index[j];
+            merged->values[merged->count++] = (from_a ? a->values[i] : 0) + (from_b ? fresh->values[j] : 0);
+            i += from_a;
+            j += from_b;
+        }
+
         lr_lor_data_destroy(sums->sums);
         sums->sums = merged;
     }
@@ -106,13 +103,6 @@ static lr_status grow(struct lr_lor_sums *sums, const lr_log *log)
     return lr_grow(&sums->lors, &sums->room, needed, &(struct lr_items){sizeof(*sums->lors), "events", log});
 }
 
-static lr_status keep_weights(struct lr_lor_sums *sums, const lr_log *log)
-{
-    sums->weights = lr_alloc(sums->room, sizeof(*sums->weights), "weights of events", log);
-    for (int64_t k = 0; sums->weights != NULL && k < sums->waiting; k++) sums->weights[k] = 1;
-    return sums->weights != NULL ? LR_OK : LR_FAILED;
-}
-
 lr_status lr_lor_sums_add(struct lr_lor_sums *sums, int64_t lor, float weight, const lr_log *log)
 {
     const int64_t summed = sums->sums != NULL ? sums->sums->count : 0;
@@ -120,7 +110,12 @@ lr_status lr_lor_sums_add(struct lr_lor_sums *sums, int64_t lor, float weight, c
         LR_TRY(take_in(sums, log));
     else if (sums->waiting == sums->room)
         LR_TRY(grow(sums, log));
-    if (weight != 1 && sums->weights == NULL) LR_TRY(keep_weights(sums, log));
+    if (weight != 1 && sums->weights == NULL) {
+        sums->weights = lr_alloc(sums->room, sizeof(*sums->weights), "weights of events", log);
+        for (int64_t k = 0; sums->weights != NULL && k < sums->waiting; k++) sums->weights[k] = 1;
+        LR_TRY(sums->weights != NULL ? LR_OK : LR_FAILED);
+    }
+
     if (sums->weights != NULL) sums->weights[sums->waiting] = weight;
     sums->lors[sums->waiting++] = lor;
     return LR_OK;

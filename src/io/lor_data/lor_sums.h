@@ -5,8 +5,8 @@
 
 #include <lr/lors.h>
 
-/* Weights summed per LOR as they come, in memory for the LORs met and for those that wait: at most
- * as many, or 2^22. Zero is an empty sum; one thread. */
+/* Weights summed per LOR in the order of arrival. Memory: the LORs that occurred, and as many again that wait to be
+ * merged, or 2^22. Zero is an empty sum; one thread. */
 struct lr_lor_sums {
     int64_t waiting, room;
     int64_t *lors;     /* owned [room] */

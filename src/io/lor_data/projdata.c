@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projection data as STIR has them: which bin is whose, and their headers. */
+ * Projection data in STIR's order: the LORs of each bin, and headers. */
 #include "io/lor_data/projdata.h"
 
 #include "base/grow.h"
@@ -21,22 +21,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* An angle brought to -180 .. 180. */
+/* Reduces an angle to -180 .. 180. */
 static double wrapped(double angle_deg)
 {
     return angle_deg - 360.0 * floor((angle_deg + 180.0) / 360.0);
-}
-
-/* Lets the module whose first place is nearest to 90 degrees, STIR's top, begin the ring. */
-static lr_status turn_to_top(struct lr_projdata *projdata, const lr_log *log)
-{
-    struct lr_sinogram_rings *rings = &projdata->rings;
-    const double module_deg = 360.0 / rings->modules;
-    const int modules = (int)lround(wrapped(90.0 - rings->first_angle_deg) / module_deg);
-    LR_TRY(lr_sinogram_rings_turn(rings, modules * (rings->around / rings->modules), log));
-    projdata->view_offset_deg = wrapped(rings->first_angle_deg - 90.0);
-    if (fabs(projdata->view_offset_deg) < 1e-9) projdata->view_offset_deg = 0.0;
-    return LR_OK;
 }
 
 /* The largest abs(t) of a LOR in coincidence; all rings are alike. */
@@ -96,7 +84,14 @@ void lr_projdata_reach(const struct lr_projdata *projdata, const lr_lors *lors, 
 
 static lr_status make_bins(struct lr_projdata *projdata, const lr_lors *lors, const lr_log *log)
 {
-    LR_TRY(turn_to_top(projdata, log));
+    /* Lets the module whose first place is nearest to 90 degrees, STIR's top, begin the ring. */
+    struct lr_sinogram_rings *rings = &projdata->rings;
+    const double module_deg = 360.0 / rings->modules;
+    const int modules = (int)lround(wrapped(90.0 - rings->first_angle_deg) / module_deg);
+    LR_TRY(lr_sinogram_rings_turn(rings, modules * (rings->around / rings->modules), log));
+    projdata->view_offset_deg = wrapped(rings->first_angle_deg - 90.0);
+    if (fabs(projdata->view_offset_deg) < 1e-9) projdata->view_offset_deg = 0.0;
+
     int reach[2];
     lr_projdata_reach(projdata, lors, reach);
     const int largest = reach[0], difference = reach[1];
@@ -211,30 +206,6 @@ static bool label_is(const struct draft *draft, int axis, const char *label)
     return found != NULL && lr_interfile_is(found, label);
 }
 
-static lr_status check_tof(const struct draft *draft)
-{
-    int64_t dimensions = 4;
-    LR_TRY(lr_interfile_integer(draft->file, "number of dimensions", 0, &dimensions));
-    if (dimensions == 5 || label_is(draft, 5, "timing positions")) {
-        return refuse(draft, "has bins of time of flight, and LOR data have none: sum them over "
-                             "the timing positions first");
-    }
-    return LR_OK;
-}
-
-/* "{arc correction}" among the corrections. STIR takes a header without the key for corrected. */
-static lr_status check_corrections(const struct draft *draft)
-{
-    const char *corrections = lr_interfile_text(draft->file, "applied corrections", 0);
-    bool corrected = corrections == NULL;
-    for (const char *at = corrections; at != NULL && *at != '\0'; at++)
-        corrected = corrected || strncasecmp(at, "arc corr", 8) == 0 || strncasecmp(at, "arc_corr", 8) == 0;
-    return corrected ? refuse(draft, "is arc-corrected (or does not say that it is not, by "
-                                     "'applied corrections := {None}'): its bins are no longer "
-                                     "pairs of crystals; give the data before that correction")
-                     : LR_OK;
-}
-
 static lr_status check_kind(const struct draft *draft)
 {
     int64_t layers = 1;
@@ -245,8 +216,23 @@ static lr_status check_kind(const struct draft *draft)
         return refuse(draft, "describes no projection data as STIR writes them: its first axis is "
                              "not labelled 'tangential coordinate'");
     }
-    LR_TRY(check_tof(draft));
-    LR_TRY(check_corrections(draft));
+    int64_t dimensions = 4;
+    LR_TRY(lr_interfile_integer(draft->file, "number of dimensions", 0, &dimensions));
+    if (dimensions == 5 || label_is(draft, 5, "timing positions")) {
+        return refuse(draft, "has bins of time of flight, and LOR data have none: sum them over "
+                             "the timing positions first");
+    }
+
+    /* "{arc correction}" among the corrections. STIR takes a header without the key for corrected. */
+    const char *corrections = lr_interfile_text(draft->file, "applied corrections", 0);
+    bool corrected = corrections == NULL;
+    for (const char *at = corrections; at != NULL && *at != '\0'; at++)
+        corrected = corrected || strncasecmp(at, "arc corr", 8) == 0 || strncasecmp(at, "arc_corr", 8) == 0;
+    LR_TRY(corrected ? refuse(draft, "is arc-corrected (or does not say that it is not, by "
+                                     "'applied corrections := {None}'): its bins are no longer "
+                                     "pairs of crystals; give the data before that correction")
+                     : LR_OK);
+
     LR_TRY(lr_interfile_integer(draft->file, "number of detector layers", 0, &layers));
     if (layers > 1) return refuse(draft, "has several detector layers: give one of them");
     return lr_keyed_text_judge(&draft->file->text, &lr_stir_data_keys);
@@ -301,7 +287,7 @@ static lr_status read_first_crystal(const struct draft *draft, double *first_deg
     return LR_OK;
 }
 
-/* Brings det 0 to where the header has it; `unit`: places that can be told apart by counting. */
+/* Turns the ring until det 0 is the header's; `unit`: the smallest step that counting can distinguish. */
 static lr_status turn(const struct draft *draft, int unit, bool blocks)
 {
     double first_deg = 0;
@@ -473,22 +459,6 @@ static lr_status take_segments(const struct draft *draft, const struct lists *li
     return LR_OK;
 }
 
-static lr_status find_segments(const struct draft *draft, int axial_axis)
-{
-    const struct lr_interfile *file = draft->file;
-    struct lists lists = {0};
-    lr_status status =
-        lr_interfile_integers(file, "minimum ring difference per segment", 0, &lists.least, &lists.count[0]);
-    if (status == LR_OK)
-        status = lr_interfile_integers(file, "maximum ring difference per segment", 0, &lists.most, &lists.count[1]);
-    if (status == LR_OK) status = lr_interfile_integers(file, "matrix size", axial_axis, &lists.axial, &lists.count[2]);
-    if (status == LR_OK) status = take_segments(draft, &lists);
-    free(lists.least);
-    free(lists.most);
-    free(lists.axial);
-    return status;
-}
-
 static lr_status find_bins(const struct draft *draft)
 {
     const bool by_view = label_is(draft, 2, "axial coordinate") && label_is(draft, 3, "view");
@@ -502,7 +472,19 @@ static lr_status find_bins(const struct draft *draft)
     LR_TRY(lr_interfile_integer(draft->file, "matrix size", 1, &bins));
     LR_TRY(lr_interfile_integer(draft->file, "matrix size", by_view ? 3 : 2, &views));
     LR_TRY(find_views(draft, views, bins));
-    return find_segments(draft, by_view ? 2 : 3);
+    const int axial_axis = by_view ? 2 : 3;
+    const struct lr_interfile *file = draft->file;
+    struct lists lists = {0};
+    lr_status status =
+        lr_interfile_integers(file, "minimum ring difference per segment", 0, &lists.least, &lists.count[0]);
+    if (status == LR_OK)
+        status = lr_interfile_integers(file, "maximum ring difference per segment", 0, &lists.most, &lists.count[1]);
+    if (status == LR_OK) status = lr_interfile_integers(file, "matrix size", axial_axis, &lists.axial, &lists.count[2]);
+    if (status == LR_OK) status = take_segments(draft, &lists);
+    free(lists.least);
+    free(lists.most);
+    free(lists.axial);
+    return status;
 }
 
 /* --- the file --- */
@@ -596,37 +578,32 @@ static void print_scanner(struct lr_text *text, const struct lr_projdata *projda
     (void)lr_text_print(text, "effective central bin size (cm) := %.9g\n", bin_cm);
 }
 
-static void print_all(struct lr_text *text, const struct lr_projdata *projdata, const lr_scanner *scanner,
-                      const char *data_name)
-{
-    (void)lr_text_print(text, "!INTERFILE :=\n!imaging modality := PT\n");
-    (void)lr_text_print(text, "; written by LORaster %s\n", lr_version());
-    print_name(text, "name of data file", data_name);
-    print_name(text, "originating system", scanner->name);
-    (void)lr_text_print(text, "!version of keys := STIR4.0\n!GENERAL DATA :=\n!GENERAL IMAGE DATA :=\n"
-                              "!type of data := PET\nimagedata byte order := LITTLEENDIAN\n"
-                              "!PET STUDY (General) :=\n!PET data type := Emission\n"
-                              "applied corrections := {None}\n!number format := float\n"
-                              "!number of bytes per pixel := 4\nnumber of dimensions := 4\n"
-                              "matrix axis label [4] := segment\n");
-    (void)lr_text_print(text, "!matrix size [4] := %d\n", projdata->num_segments);
-    (void)lr_text_print(text, "matrix axis label [3] := axial coordinate\n");
-    print_list(text, "!matrix size [3]", projdata, 0);
-    (void)lr_text_print(text, "matrix axis label [2] := view\n!matrix size [2] := %d\n", projdata->views);
-    (void)lr_text_print(text, "matrix axis label [1] := tangential coordinate\n!matrix size [1] := %d\n",
-                        projdata->num_t);
-    print_list(text, "minimum ring difference per segment", projdata, 1);
-    print_list(text, "maximum ring difference per segment", projdata, 2);
-    print_scanner(text, projdata, scanner);
-    (void)lr_text_print(text, "number of time frames := 1\n!END OF INTERFILE :=\n");
-}
-
 char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner, const char *data_name,
                         const lr_log *log)
 {
     struct lr_text text = {.what = "a header", .log = log};
     const struct lr_c_locale locale = lr_c_locale_enter();
-    print_all(&text, projdata, scanner, data_name);
+    (void)lr_text_print(&text, "!INTERFILE :=\n!imaging modality := PT\n");
+    (void)lr_text_print(&text, "; written by LORaster %s\n", lr_version());
+    print_name(&text, "name of data file", data_name);
+    print_name(&text, "originating system", scanner->name);
+    (void)lr_text_print(&text, "!version of keys := STIR4.0\n!GENERAL DATA :=\n!GENERAL IMAGE DATA :=\n"
+                               "!type of data := PET\nimagedata byte order := LITTLEENDIAN\n"
+                               "!PET STUDY (General) :=\n!PET data type := Emission\n"
+                               "applied corrections := {None}\n!number format := float\n"
+                               "!number of bytes per pixel := 4\nnumber of dimensions := 4\n"
+                               "matrix axis label [4] := segment\n");
+    (void)lr_text_print(&text, "!matrix size [4] := %d\n", projdata->num_segments);
+    (void)lr_text_print(&text, "matrix axis label [3] := axial coordinate\n");
+    print_list(&text, "!matrix size [3]", projdata, 0);
+    (void)lr_text_print(&text, "matrix axis label [2] := view\n!matrix size [2] := %d\n", projdata->views);
+    (void)lr_text_print(&text, "matrix axis label [1] := tangential coordinate\n!matrix size [1] := %d\n",
+                        projdata->num_t);
+    print_list(&text, "minimum ring difference per segment", projdata, 1);
+    print_list(&text, "maximum ring difference per segment", projdata, 2);
+    print_scanner(&text, projdata, scanner);
+    (void)lr_text_print(&text, "number of time frames := 1\n!END OF INTERFILE :=\n");
+
     lr_c_locale_leave(locale);
     if (text.failed) {
         free(text.chars);

@@ -38,9 +38,8 @@ struct lr_projdata_file {
  * errors: LR_BAD_INPUT for a scanner that is not made of full rings. */
 lr_status lr_projdata_create(struct lr_projdata *projdata, const lr_lors *lors, const lr_log *log);
 
-/* What the header at `path` describes, for that scanner.
- * errors: LR_BAD_INPUT for one that is damaged, belongs to another scanner, is arc-corrected or has
- *         time of flight. */
+/* Reads the header at `path` for that scanner. errors: LR_BAD_INPUT for one that is damaged, belongs to another
+ * scanner, is arc-corrected or has time of flight. */
 lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file *file, const char *path,
                            const lr_scanner *scanner, const lr_log *log);
 

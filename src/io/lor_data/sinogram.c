@@ -14,13 +14,13 @@ enum { MAX_PLACES = 65536 };
 
 static const double pi = 3.14159265358979323846;
 
-/* One module, as a ring's order wants it. */
+/* Sort key of a module in a ring. */
 struct part {
     int module;
     double along_u_mm; /* of its centre */
 };
 
-/* A scanner's modules, sorted, and what they have in common. */
+/* A scanner's modules, sorted, and their common measures. */
 struct order {
     const lr_scanner *scanner;
     const char *what;
@@ -82,18 +82,7 @@ static void sift(const struct order *order, int from, int count)
     }
 }
 
-static void sort_parts(const struct order *order, int count)
-{
-    for (int from = count / 2 - 1; from >= 0; from--) sift(order, from, count);
-    for (int last = count - 1; last > 0; last--) {
-        const struct part kept = order->parts[0];
-        order->parts[0] = order->parts[last];
-        order->parts[last] = kept;
-        sift(order, 0, last);
-    }
-}
-
-/* Whether part n begins a panel's row. */
+/* True if part n begins a panel's row. */
 static bool begins_row(const struct order *order, int n)
 {
     if (n == 0) return true;
@@ -127,7 +116,15 @@ static lr_status measure(struct order *order)
         order->rings = rings > order->rings ? rings : order->rings;
         order->module_rings = module->ring + 1 > order->module_rings ? module->ring + 1 : order->module_rings;
     }
-    sort_parts(order, scanner->num_modules);
+    const int count = scanner->num_modules;
+    for (int from = count / 2 - 1; from >= 0; from--) sift(order, from, count);
+    for (int last = count - 1; last > 0; last--) {
+        const struct part kept = order->parts[0];
+        order->parts[0] = order->parts[last];
+        order->parts[last] = kept;
+        sift(order, 0, last);
+    }
+
     order->across = row_across(order, 0);
     for (int n = 0; n < scanner->num_modules; n++) {
         if (begins_row(order, n) && row_across(order, n) != order->across)
@@ -156,7 +153,7 @@ static void row_centre(const struct order *order, int n, double *angle_deg, doub
     *radius_mm = -dot(first->centre_mm, first->normal);
 }
 
-/* An angle brought to -180 .. 180. */
+/* Reduces an angle to -180 .. 180. */
 static double wrapped(double angle_deg)
 {
     return angle_deg - 360.0 * floor((angle_deg + 180.0) / 360.0);
@@ -199,22 +196,6 @@ static bool enter_module(const struct order *order, struct lr_sinogram_rings *ri
         }
     }
     return true;
-}
-
-static lr_status enter_all(const struct order *order, const struct lr_sinogram_gaps *gaps,
-                           struct lr_sinogram_rings *rings)
-{
-    int along = 0; /* crystals of the row before this module */
-    for (int n = 0; n < order->scanner->num_modules; n++) {
-        const int m = order->parts[n].module;
-        const lr_module *module = &order->scanner->modules[m];
-        along = begins_row(order, n) ? 0 : along;
-        const int place[2] = {module->position * (order->across + gaps->around) + (gaps->around + 1) / 2 + along,
-                              module->first_crystal_ring + gaps->axial * module->ring};
-        if (!enter_module(order, rings, m, place)) return not_rings(order, "two modules share a place around the ring");
-        along += module->crystals[0];
-    }
-    return LR_OK;
 }
 
 static double crystal_z(const lr_scanner *scanner, int crystal)
@@ -261,7 +242,17 @@ static lr_status number_crystals(const struct order *order, const struct lr_sino
     const double centre = (gaps->around + 1) / 2 + 0.5 * (order->across - 1);
     rings->first_angle_deg -= centre * 360.0 / (double)around;
     rings->ring_pitch_mm = find_pitch(order, rings);
-    return enter_all(order, gaps, rings);
+    int along = 0; /* crystals of the row before this module */
+    for (int n = 0; n < order->scanner->num_modules; n++) {
+        const int m = order->parts[n].module;
+        const lr_module *module = &order->scanner->modules[m];
+        along = begins_row(order, n) ? 0 : along;
+        const int place[2] = {module->position * (order->across + gaps->around) + (gaps->around + 1) / 2 + along,
+                              module->first_crystal_ring + gaps->axial * module->ring};
+        if (!enter_module(order, rings, m, place)) return not_rings(order, "two modules share a place around the ring");
+        along += module->crystals[0];
+    }
+    return LR_OK;
 }
 
 static struct lr_sinogram_gaps find_gaps(const struct order *order)

@@ -48,7 +48,7 @@ lr_status lr_sinogram_rings_turn(struct lr_sinogram_rings *rings, int steps, con
 /* Zero is allowed. */
 void lr_sinogram_rings_finish(struct lr_sinogram_rings *rings);
 
-/* Where bins are: view 0 .. around / 2 - 1, tangential position t with abs(t) < around / 2. */
+/* Bin coordinates: view 0 .. around / 2 - 1, tangential position t with abs(t) < around / 2. */
 struct lr_sinogram_bin {
     int view, t;
 };

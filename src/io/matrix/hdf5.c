@@ -24,7 +24,7 @@ struct csr {
     struct lr_hdf5_layout layout;
     hid_t group;
     bool wide;   /* indices and indptr are int64 */
-    bool adopts; /* elements stay where they are */
+    bool adopts; /* the file takes the elements where the store has put them */
 };
 
 static bool put_text(hid_t object, const char *name, const char *text)
@@ -44,14 +44,7 @@ static bool put_number(hid_t object, const char *name, double number)
 
 /* --- head --- */
 
-static bool put_grid(hid_t group, const lr_grid *grid)
-{
-    return lr_hdf5_put_numbers(group, "grid_size", H5T_NATIVE_INT, 3, grid->size) &&
-           lr_hdf5_put_numbers(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, 3, grid->voxel_mm) &&
-           lr_hdf5_put_numbers(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, 3, grid->origin_mm);
-}
-
-/* Which LORs were asked for, where that is not all. */
+/* Lists the LORs that were asked for, unless all were. */
 static bool put_part(hid_t group, const lr_selection *part)
 {
     if (part == NULL || (part->lors == NULL && part->pairs == NULL)) return true;
@@ -67,20 +60,17 @@ static bool put_rows(hid_t group, const lr_matrix_writer_params *params)
                lr_hdf5_put_array(group, "points_mm", H5T_NATIVE_DOUBLE, (int64_t[2]){params->num_points, 3},
                                  params->points_mm);
     }
-    if (!put_grid(group, params->grid) || !put_part(group, params->part)) return false;
+    const lr_grid *grid = params->grid;
+    if (!lr_hdf5_put_numbers(group, "grid_size", H5T_NATIVE_INT, 3, grid->size) ||
+        !lr_hdf5_put_numbers(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, 3, grid->voxel_mm) ||
+        !lr_hdf5_put_numbers(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, 3, grid->origin_mm) ||
+        !put_part(group, params->part))
+        return false;
     if (params->by_lor) return put_text(group, "rows", "LORs");
     return put_text(group, "rows", "voxels") &&
            (params->voxels == NULL ? put_int(group, "row_begin", params->begin)
                                    : lr_hdf5_put_array(group, "voxels", H5T_NATIVE_INT64,
                                                        (int64_t[2]){params->num_voxels, 0}, params->voxels));
-}
-
-static bool put_model(hid_t group, const lr_operator_info *info)
-{
-    return info == NULL || (put_text(group, "backend", info->backend) &&
-                            put_text(group, "mode", info->mode == LR_MODE_EXACT ? "exact" : "sampled") &&
-                            put_int(group, "rays", info->rays) && put_int(group, "mu_steps", info->mu_steps) &&
-                            lr_hdf5_put_numbers(group, "samples", H5T_NATIVE_INT, 3, info->samples));
 }
 
 static bool put_totals(hid_t group, const struct lr_matrix_content *content)
@@ -113,13 +103,17 @@ static bool put_head(struct csr *csr)
                     params->by_lor ? "voxels, ix + nx * (iy + ny * iz)" : "LORs in the order of /lor") &&
            put_text(group, "description", params->description) &&
            put_text(group, "factors", params->factors != NULL ? params->factors : "none") && put_rows(group, params) &&
-           put_model(group, params->info) && (content->share == NULL || put_text(group, "part", content->share)) &&
-           put_totals(group, content);
+           (params->info == NULL ||
+            (put_text(group, "backend", params->info->backend) &&
+             put_text(group, "mode", params->info->mode == LR_MODE_EXACT ? "exact" : "sampled") &&
+             put_int(group, "rays", params->info->rays) && put_int(group, "mu_steps", params->info->mu_steps) &&
+             lr_hdf5_put_numbers(group, "samples", H5T_NATIVE_INT, 3, params->info->samples))) &&
+           (content->share == NULL || put_text(group, "part", content->share)) && put_totals(group, content);
 }
 
 /* --- arrays --- */
 
-/* What cannot be read has been said, and nothing of it is HDF5's fault. */
+/* A read that failed has been logged already, so HDF5 is not blamed for it. */
 static bool was_read(struct csr *csr, lr_status status)
 {
     if (status != LR_OK) lr_hdf5_output_cancel(&csr->out);
@@ -263,17 +257,6 @@ static lr_status open_output(struct csr *csr)
     return lr_hdf5_output_begin(&csr->out, "system matrix", &csr->layout);
 }
 
-static lr_status close_output(struct csr *csr, bool done)
-{
-    if (csr->group >= 0) H5Gclose(csr->group);
-    if (!done) {
-        (void)lr_hdf5_output_fail(&csr->out, "the matrix");
-        lr_hdf5_output_abandon(&csr->out);
-        return LR_FAILED;
-    }
-    return lr_hdf5_output_finish(&csr->out);
-}
-
 lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content)
 {
     const struct lr_matrix_store *store = content->store;
@@ -285,5 +268,211 @@ lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content)
     LR_TRY(open_output(&csr));
     const bool done = put_head(&csr) && (csr.adopts ? adopt_elements(&csr) : copy_elements(&csr)) && put_starts(&csr) &&
                       put_binsparse(&csr);
-    return close_output(&csr, done);
+    if (csr.group >= 0) H5Gclose(csr.group);
+    if (!done) {
+        (void)lr_hdf5_output_fail(&csr.out, "the matrix");
+        lr_hdf5_output_abandon(&csr.out);
+        return LR_FAILED;
+    }
+    return lr_hdf5_output_finish(&csr.out);
+}
+
+static const char *const names[] = {"/matrix/indptr", "/matrix/indices", "/matrix/data"};
+
+struct csr_source {
+    struct lr_hdf5_input in;
+    int64_t sizes[3];
+    int64_t *voxels, *lors;
+    int32_t *pairs;
+    double (*points_mm)[3];
+    char backend[64], description[1024], factors[1 << 14], share[1 << 15];
+};
+
+static lr_status refuse(const struct csr_source *csr, const char *what)
+{
+    return lr_error(csr->in.log, LR_BAD_INPUT, "%s: %s: see docs/formats/matrix.md", csr->in.path, what);
+}
+
+static lr_status read_numbers(void *self, enum lr_matrix_array array, const int64_t range[2], void *numbers)
+{
+    const struct csr_source *csr = self;
+    LR_TRY(lr_hdf5_input_need(&csr->in));
+    return lr_hdf5_get_part(&csr->in, names[array], array == LR_ARRAY_VALUES ? LR_HDF5_DOUBLE : LR_HDF5_INT64, range,
+                            numbers);
+}
+
+static lr_status check_scanner(void *self, const lr_lors *lors)
+{
+    const struct csr_source *csr = self;
+    return lr_hdf5_check_scanner(&csr->in, lors);
+}
+
+static void close_file(void *self)
+{
+    struct csr_source *csr = self;
+    lr_hdf5_input_close(&csr->in);
+    free(csr->voxels);
+    free(csr->lors);
+    free(csr->pairs);
+    free(csr->points_mm);
+    free(csr);
+}
+
+/* --- attributes --- */
+
+static int get_int(const struct csr_source *csr, const char *name)
+{
+    int number = 0;
+    return lr_hdf5_get_int(&csr->in, "/matrix", name, 1, &number) && number > 0 ? number : 0;
+}
+
+static double get_number(const struct csr_source *csr, const char *name)
+{
+    double number = 0.0;
+    return lr_hdf5_get_double(&csr->in, "/matrix", name, 1, &number) ? number : 0.0;
+}
+
+/* Reads one of the lists of rows, or NULL. width: numbers per entry. Compressed lists are refused, so that no more
+ * memory is taken than the file has bytes. */
+static lr_status get_list(struct csr_source *csr, const char *name, enum lr_hdf5_number number, int width, void **list,
+                          int64_t *count)
+{
+    int64_t shape[2];
+    *list = NULL;
+    if (!lr_hdf5_has(&csr->in, name)) return LR_OK;
+    const bool whole = number != LR_HDF5_DOUBLE;
+    LR_TRY(lr_hdf5_shape(&csr->in, name, whole, shape, width > 1 ? 2 : 1));
+    const int64_t bytes = number == LR_HDF5_INT32 ? 4 : 8;
+    if ((width > 1 && shape[1] != width) || shape[0] > csr->in.file_bytes / (width * bytes))
+        return refuse(csr, "a list of its rows or LORs is larger than the file");
+    *count = shape[0];
+    *list = lr_alloc(shape[0] * width, (size_t)bytes, "a list of rows", csr->in.log);
+    return *list != NULL ? lr_hdf5_get(&csr->in, name, number, shape, *list) : LR_FAILED;
+}
+
+static lr_status read_part(struct csr_source *csr, lr_matrix_file_info *info)
+{
+    void *lors, *pairs;
+    lr_status status = get_list(csr, "/matrix/lors", LR_HDF5_INT64, 1, &lors, &info->part.num_lors);
+    csr->lors = lors;
+    LR_TRY(status);
+    status = get_list(csr, "/matrix/pairs", LR_HDF5_INT32, 1, &pairs, &info->part.num_pairs);
+    csr->pairs = pairs;
+    info->part.lors = csr->lors;
+    info->part.pairs = csr->pairs;
+    return status;
+}
+
+static lr_status read_rows(struct csr_source *csr, lr_matrix_file_info *info)
+{
+    char rows[32] = "";
+    void *list;
+    int64_t count = info->num_rows;
+    (void)lr_hdf5_get_string(&csr->in, "/matrix", "rows", rows, sizeof(rows));
+    info->by_lor = strcmp(rows, "LORs") == 0;
+    if (strcmp(rows, "points") == 0) {
+        const lr_status status = get_list(csr, "/matrix/points_mm", LR_HDF5_DOUBLE, 3, &list, &count);
+        csr->points_mm = list;
+        info->points_mm = (const double(*)[3])csr->points_mm;
+        LR_TRY(status);
+        return list != NULL && count == info->num_rows ? LR_OK : refuse(csr, "it must list one point for each row");
+    }
+    if (!info->by_lor && strcmp(rows, "voxels") != 0) {
+        info->is_described = false; /* of another program */
+        return LR_OK;
+    }
+    if (!lr_hdf5_get_int(&csr->in, "/matrix", "grid_size", 3, info->grid.size) ||
+        !lr_hdf5_get_double(&csr->in, "/matrix", "grid_voxel_mm", 3, info->grid.voxel_mm) ||
+        !lr_hdf5_get_double(&csr->in, "/matrix", "grid_origin_mm", 3, info->grid.origin_mm))
+        return refuse(csr, "the attributes of its grid are missing");
+    (void)lr_hdf5_get_int64(&csr->in, "/matrix", "row_begin", 1, &info->row_begin);
+    const lr_status status = get_list(csr, "/matrix/voxels", LR_HDF5_INT64, 1, &list, &count);
+    csr->voxels = list;
+    info->voxels = csr->voxels;
+    LR_TRY(status);
+    return count == info->num_rows ? read_part(csr, info) : refuse(csr, "it must list one voxel for each row");
+}
+
+static void read_model(struct csr_source *csr, lr_matrix_file_info *info)
+{
+    char mode[16] = "";
+    (void)lr_hdf5_get_string(&csr->in, "/matrix", "mode", mode, sizeof(mode));
+    (void)lr_hdf5_get_string(&csr->in, "/matrix", "backend", csr->backend, sizeof(csr->backend));
+    (void)lr_hdf5_get_string(&csr->in, "/matrix", "description", csr->description, sizeof(csr->description));
+    strcpy(csr->factors, "none");
+    (void)lr_hdf5_get_string(&csr->in, "/matrix", "factors", csr->factors, sizeof(csr->factors));
+    info->mode = strcmp(mode, "exact") == 0     ? LR_MODE_EXACT
+                 : strcmp(mode, "sampled") == 0 ? LR_MODE_SAMPLED
+                                                : LR_MODE_AUTO;
+    info->rays = get_int(csr, "rays");
+    info->mu_steps = get_int(csr, "mu_steps");
+    if (!lr_hdf5_get_int(&csr->in, "/matrix", "samples", 3, info->samples))
+        memset(info->samples, 0, sizeof(info->samples));
+    info->threshold = get_number(csr, "threshold");
+    info->dropped_sum = get_number(csr, "dropped_sum");
+    info->sum = get_number(csr, "sum");
+    (void)lr_hdf5_get_int64(&csr->in, "/matrix", "dropped_elements", 1, &info->dropped_elements);
+    (void)lr_hdf5_get_string(&csr->in, "/matrix", "part", csr->share, sizeof(csr->share));
+    info->share = csr->share;
+    info->backend = csr->backend;
+    info->description = csr->description;
+    info->factors = csr->factors;
+}
+
+/* --- arrays --- */
+
+static lr_status open_array(struct csr_source *csr, int k)
+{
+    int64_t shape[2];
+    LR_TRY(lr_hdf5_shape(&csr->in, names[k], k != LR_ARRAY_VALUES, shape, 1));
+    csr->sizes[k] = shape[0];
+    return lr_hdf5_need_stored(&csr->in, names[k], shape);
+}
+
+static lr_status open_matrix(struct csr_source *csr, lr_matrix_file_info *info)
+{
+    if (!lr_hdf5_has(&csr->in, "/matrix")) return refuse(csr, "there is no group /matrix");
+    char encoding[32] = "";
+    int64_t shape[2];
+    (void)lr_hdf5_get_string(&csr->in, "/matrix", "encoding-type", encoding, sizeof(encoding));
+    if (strcmp(encoding, "csr_matrix") != 0 || !lr_hdf5_get_int64(&csr->in, "/matrix", "shape", 2, shape))
+        return refuse(csr, "/matrix must be a CSR matrix with a shape");
+    for (int k = 0; k < 3; k++) LR_TRY(open_array(csr, k));
+    info->num_rows = shape[0];
+    info->num_columns = shape[1];
+    info->num_elements = csr->sizes[LR_ARRAY_VALUES];
+    if (shape[0] < 0 || shape[1] < 0 || csr->sizes[LR_ARRAY_STARTS] != shape[0] + 1 ||
+        csr->sizes[LR_ARRAY_COLUMNS] != csr->sizes[LR_ARRAY_VALUES]) {
+        return lr_error(csr->in.log, LR_BAD_INPUT,
+                        "%s: a matrix of %lld rows needs %lld numbers in indptr, and as many in "
+                        "indices as in data: they have %lld, %lld and %lld",
+                        csr->in.path, (long long)shape[0], (long long)shape[0] + 1, (long long)csr->sizes[0],
+                        (long long)csr->sizes[1], (long long)csr->sizes[2]);
+    }
+
+    info->is_described = true;
+    read_model(csr, info);
+    LR_TRY(read_rows(csr, info));
+    return lr_hdf5_input_check(&csr->in);
+}
+
+lr_status lr_matrix_hdf5_open(struct lr_matrix_source *source)
+{
+    struct csr_source *csr = lr_alloc(1, sizeof(*csr), "a matrix file", source->log);
+    if (csr == NULL) return LR_FAILED;
+    const lr_status opened = lr_hdf5_input_open(&csr->in, source->path, source->log);
+    if (opened != LR_OK) {
+        free(csr);
+        return opened;
+    }
+    const lr_status found = open_matrix(csr, &source->info);
+    if (found != LR_OK) {
+        close_file(csr);
+        return found;
+    }
+    source->self = csr;
+    source->read = read_numbers;
+    source->check_scanner = check_scanner;
+    source->close = close_file;
+    return LR_OK;
 }

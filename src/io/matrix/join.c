@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of a file before its rows are read. */
+/* A part's file before its rows are read. */
 struct piece {
     const char *path;
     struct lr_matrix_share share;
@@ -22,21 +22,21 @@ struct piece {
 struct join {
     const lr_matrix_join_params *params;
     struct piece *pieces;  /* owned [params->num_parts], in the order of their rows */
-    lr_matrix_file *first; /* one of them, open as long as this: what all parts have in common */
+    lr_matrix_file *first; /* one of them, open to the end: says what all parts have in common */
     const char *first_path;
     struct lr_matrix_share first_share; /* its key is in that file's texts */
     int64_t num_rows, num_columns, elements;
-    lr_scanner *scanner; /* NULL: parts that say nothing of theirs */
+    lr_scanner *scanner; /* NULL for parts that do not describe theirs */
     lr_lors *lors;
     lr_operator_info info;
-    lr_matrix_writer_params out; /* what the whole is */
-    lr_selection part;           /* of rows of LORs */
+    lr_matrix_writer_params out; /* describes the whole */
+    lr_selection part;           /* for rows of LORs */
     int64_t *numbers;            /* owned: voxels or LORs of the rows, */
     int32_t *pairs;              /* or module pairs, */
     double (*points_mm)[3];      /* or points, one part after the other */
     int64_t num_pairs;
     struct lr_matrix_store store;
-    struct lr_matrix_totals totals; /* sums of those that the parts' files say */
+    struct lr_matrix_totals totals; /* sums of the parts' own totals */
     int64_t done;                   /* elements */
 };
 
@@ -97,7 +97,7 @@ static lr_status look_at(struct join *join, int64_t k)
         return LR_OK;
     }
     status = status == LR_OK ? check_piece(join, piece, info) : status;
-    piece->share.key = NULL; /* goes with the file */
+    piece->share.key = NULL; /* lies in the file, which is closed here */
     lr_matrix_file_close(file);
     return status;
 }
@@ -109,7 +109,7 @@ static int compare_pieces(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Every part once, and rows that follow each other from the first to the last. */
+/* Checks that every part is there once and that rows are consecutive from the first to the last. */
 static lr_status check_complete(const struct join *join)
 {
     const lr_log *log = join->params->log;
@@ -142,39 +142,7 @@ static lr_status check_complete(const struct join *join)
                                                 (long long)rows, (long long)first->whole_rows);
 }
 
-static lr_status look_at_all(struct join *join)
-{
-    const lr_matrix_join_params *params = join->params;
-    if (params->parts == NULL || params->num_parts < 1)
-        return lr_error(params->log, LR_USAGE, "there are no parts of a matrix to join");
-    join->pieces = lr_alloc(params->num_parts, sizeof(*join->pieces), "parts", params->log);
-    if (join->pieces == NULL) return LR_FAILED;
-    for (int64_t k = 0; k < params->num_parts; k++) {
-        LR_TRY(look_at(join, k));
-        join->num_rows += join->pieces[k].num_rows;
-        join->elements += join->pieces[k].elements;
-    }
-    qsort(join->pieces, (size_t)params->num_parts, sizeof(*join->pieces), compare_pieces);
-    join->num_columns = lr_matrix_file_get_info(join->first)->num_columns;
-    return check_complete(join);
-}
-
 /* --- what the whole is --- */
-
-static lr_status open_scanner(struct join *join)
-{
-    join->scanner = lr_scanner_read_hdf5(join->first_path, join->params->log);
-    join->lors = join->scanner != NULL ? lr_lors_create(join->scanner, join->params->log) : NULL;
-    return join->lors != NULL ? LR_OK : LR_BAD_INPUT;
-}
-
-static void describe_info(struct join *join, const lr_matrix_file_info *model)
-{
-    join->info = (lr_operator_info){
-        .backend = model->backend, .mode = model->mode, .rays = model->rays, .mu_steps = model->mu_steps};
-    memcpy(join->info.samples, model->samples, sizeof(model->samples));
-    join->out.info = &join->info;
-}
 
 static lr_status describe(struct join *join)
 {
@@ -190,8 +158,15 @@ static lr_status describe(struct join *join)
                    : lr_error(params->log, LR_USAGE, "%s: parts in npz hold nothing but numbers, and become npz only",
                               params->path);
     }
-    LR_TRY(open_scanner(join));
-    describe_info(join, model);
+    join->scanner = lr_scanner_read_hdf5(join->first_path, join->params->log);
+    join->lors = join->scanner != NULL ? lr_lors_create(join->scanner, join->params->log) : NULL;
+    LR_TRY(join->lors != NULL ? LR_OK : LR_BAD_INPUT);
+
+    join->info = (lr_operator_info){
+        .backend = model->backend, .mode = model->mode, .rays = model->rays, .mu_steps = model->mu_steps};
+    memcpy(join->info.samples, model->samples, sizeof(model->samples));
+    join->out.info = &join->info;
+
     join->out.lors = join->lors;
     join->out.by_lor = model->by_lor;
     join->out.description = model->description;
@@ -206,7 +181,7 @@ static lr_status describe(struct join *join)
 
 /* --- which rows --- */
 
-/* Room for what the parts list of their rows. */
+/* Allocates the lists of rows that the parts' lists are joined to. */
 static lr_status make_lists(struct join *join)
 {
     const lr_matrix_file_info *model = lr_matrix_file_get_info(join->first);
@@ -234,30 +209,7 @@ static lr_status refuse_lists(const struct join *join, const struct piece *piece
                     join->first_path);
 }
 
-/* Adds what a part lists of its rows behind those of the parts before it. */
-static lr_status add_lists(struct join *join, const struct piece *piece, const lr_matrix_file_info *info)
-{
-    const int64_t before = piece->share.rows_before;
-    const int64_t *numbers = info->by_lor ? info->part.lors : info->voxels;
-    if ((join->points_mm != NULL && info->points_mm == NULL) || (join->numbers != NULL && numbers == NULL) ||
-        (join->pairs != NULL &&
-         (info->part.pairs == NULL || info->part.num_pairs > join->lors->num_pairs - join->num_pairs)))
-        return refuse_lists(join, piece);
-    if (join->points_mm != NULL) {
-        memcpy(join->points_mm + before, info->points_mm, (size_t)info->num_rows * sizeof(*join->points_mm));
-    } else if (join->numbers != NULL) {
-        memcpy(join->numbers + before, numbers, (size_t)info->num_rows * sizeof(*numbers));
-    } else if (join->pairs != NULL) {
-        memcpy(join->pairs + join->num_pairs, info->part.pairs, (size_t)info->part.num_pairs * sizeof(*join->pairs));
-        join->num_pairs += info->part.num_pairs;
-    } else if (info->is_described && info->row_begin != lr_matrix_file_get_info(join->first)->row_begin -
-                                                            join->first_share.rows_before + before) {
-        return refuse_lists(join, piece);
-    }
-    return LR_OK;
-}
-
-/* All lists are there: says what the rows of the whole are. */
+/* Describes the rows of the whole, once all lists are joined. */
 static void describe_rows(struct join *join)
 {
     const lr_matrix_file_info *model = lr_matrix_file_get_info(join->first);
@@ -298,7 +250,25 @@ static lr_status take_file(struct join *join, const struct piece *piece, lr_matr
     if (info->num_rows != piece->num_rows || info->num_elements != piece->elements)
         return lr_error(join->params->log, LR_BAD_INPUT, "%s has changed while it was read", piece->path);
     if (join->lors != NULL) LR_TRY(lr_matrix_file_check_scanner(file, join->lors));
-    LR_TRY(add_lists(join, piece, info));
+    /* Appends the list of a part's rows to those of the parts before it. */
+    const int64_t before = piece->share.rows_before;
+    const int64_t *numbers = info->by_lor ? info->part.lors : info->voxels;
+    if ((join->points_mm != NULL && info->points_mm == NULL) || (join->numbers != NULL && numbers == NULL) ||
+        (join->pairs != NULL &&
+         (info->part.pairs == NULL || info->part.num_pairs > join->lors->num_pairs - join->num_pairs)))
+        return refuse_lists(join, piece);
+    if (join->points_mm != NULL) {
+        memcpy(join->points_mm + before, info->points_mm, (size_t)info->num_rows * sizeof(*join->points_mm));
+    } else if (join->numbers != NULL) {
+        memcpy(join->numbers + before, numbers, (size_t)info->num_rows * sizeof(*numbers));
+    } else if (join->pairs != NULL) {
+        memcpy(join->pairs + join->num_pairs, info->part.pairs, (size_t)info->part.num_pairs * sizeof(*join->pairs));
+        join->num_pairs += info->part.num_pairs;
+    } else if (info->is_described && info->row_begin != lr_matrix_file_get_info(join->first)->row_begin -
+                                                            join->first_share.rows_before + before) {
+        return refuse_lists(join, piece);
+    }
+
     join->totals.sum += info->sum;
     join->totals.dropped_sum += info->dropped_sum;
     join->totals.dropped_elements += info->dropped_elements;
@@ -317,8 +287,26 @@ static lr_status take_all(struct join *join)
     return LR_OK;
 }
 
-static lr_status write_whole(struct join *join)
+/* --- the whole --- */
+
+static lr_status run(struct join *join)
 {
+    const lr_matrix_join_params *params = join->params;
+    if (params->parts == NULL || params->num_parts < 1)
+        return lr_error(params->log, LR_USAGE, "there are no parts of a matrix to join");
+    join->pieces = lr_alloc(params->num_parts, sizeof(*join->pieces), "parts", params->log);
+    if (join->pieces == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < params->num_parts; k++) {
+        LR_TRY(look_at(join, k));
+        join->num_rows += join->pieces[k].num_rows;
+        join->elements += join->pieces[k].elements;
+    }
+    qsort(join->pieces, (size_t)params->num_parts, sizeof(*join->pieces), compare_pieces);
+    join->num_columns = lr_matrix_file_get_info(join->first)->num_columns;
+    LR_TRY(check_complete(join));
+
+    LR_TRY(describe(join));
+    LR_TRY(make_lists(join));
     const struct lr_matrix_content content = {.params = &join->out,
                                               .store = &join->store,
                                               .num_rows = join->num_rows,
@@ -348,16 +336,6 @@ static lr_status write_whole(struct join *join)
     join->totals.elements = join->store.totals.elements;
     lr_matrix_store_remove(&join->store);
     return status;
-}
-
-/* --- the whole --- */
-
-static lr_status run(struct join *join)
-{
-    LR_TRY(look_at_all(join));
-    LR_TRY(describe(join));
-    LR_TRY(make_lists(join));
-    return write_whole(join);
 }
 
 lr_status lr_matrix_join(const lr_matrix_join_params *params, lr_matrix_written *written)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "io/matrix/reader.h"
+#include "io/matrix/writer.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -23,13 +23,14 @@ struct lr_matrix_file {
     struct lr_matrix_source source;
 };
 
-/* Whether the file begins as an archive; opening a pipe would wait for its other end. */
+/* Looks for the first bytes of a zip archive. Only regular files are opened: opening a pipe would wait for its
+ * writer. */
 static lr_status look_for_zip(const char *path, bool *is_zip, const lr_log *log)
 {
     char bytes[4] = "", text[128];
     struct stat facts;
     *is_zip = false;
-    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) return LR_OK; /* for the reader to say */
+    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) return LR_OK; /* the reader reports it */
     FILE *file = fopen(path, "rb");
     const bool got = file != NULL && fread(bytes, 1, 4, file) == 4;
     const bool failed = file == NULL || ferror(file);
@@ -76,7 +77,7 @@ void lr_matrix_file_close(lr_matrix_file *file)
 
 /* --- against a scanner --- */
 
-/* Numbers that must go together. */
+/* Two counts that must agree. */
 struct claim {
     const char *what;
     int64_t found, expected;
@@ -93,7 +94,7 @@ static lr_status check_claims(const lr_matrix_file *file, const struct claim *cl
     return LR_OK;
 }
 
-/* Rows of voxels. */
+/* Checks the numbers of rows that are voxels. */
 static lr_status check_voxels(const lr_matrix_file *file, int64_t num_voxels)
 {
     const lr_matrix_file_info *info = &file->source.info;
@@ -181,7 +182,7 @@ static lr_status reading_init(struct reading *reading, struct lr_matrix_source *
     return LR_OK;
 }
 
-/* Where a row's elements begin and end. */
+/* Finds the range of a row's elements. */
 static lr_status find_row(struct reading *reading, int64_t row, int64_t range[2])
 {
     const struct lr_matrix_source *source = reading->source;
@@ -221,7 +222,7 @@ static lr_status make_room(struct reading *reading, int64_t count)
     return reading->capacity > 0 ? LR_OK : LR_FAILED;
 }
 
-/* Elements from `begin` on, as many as are at hand or follow at once. */
+/* Makes sure that element `begin` is in memory, with those that follow it. */
 static lr_status fetch(struct reading *reading, int64_t begin)
 {
     const struct lr_matrix_source *source = reading->source;

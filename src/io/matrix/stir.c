@@ -36,24 +36,6 @@ struct stir {
 
 /* --- making --- */
 
-static lr_status check(const lr_matrix_writer_params *params)
-{
-    const lr_log *log = params->log;
-    if (params->path == NULL || !lr_path_ends(params->path, ".hpm")) {
-        return lr_error(log, LR_USAGE, "%s: the name of STIR's matrix files must end in .hpm",
-                        params->path ? params->path : "(none)");
-    }
-    if (!params->by_lor || params->grid == NULL)
-        return lr_error(log, LR_USAGE, "%s: STIR's matrix files hold rows of LORs on a grid of voxels", params->path);
-    for (int k = 0; k < 3; k++) {
-        if (params->grid->size[k] > MOST_SIZE) {
-            return lr_error(log, LR_BAD_INPUT, "%s cannot hold %d voxels along %c: STIR's matrix files allow %d",
-                            params->path, params->grid->size[k], "xyz"[k], MOST_SIZE);
-        }
-    }
-    return LR_OK;
-}
-
 static lr_status open_files(struct stir *stir)
 {
     for (int k = 0; k < NUM_FILES; k++) {
@@ -70,17 +52,7 @@ static lr_status write_text(struct lr_output *output, const char *text)
     return lr_output_write(output, text, strlen(text));
 }
 
-/* Bins without data: STIR wants the file to be there, and reads nothing from it. */
-static lr_status write_bins(struct stir *stir)
-{
-    char *text = lr_projdata_print(&stir->projdata, stir->params->lors->scanner, lr_path_name(stir->names[BINS_DATA]),
-                                   stir->params->log);
-    const lr_status status = text != NULL ? write_text(&stir->outputs[BINS], text) : LR_FAILED;
-    free(text);
-    return status;
-}
-
-/* An image of ones, which also serves to start a reconstruction from. */
+/* Writes an image of ones, from which a reconstruction can also start. */
 static lr_status write_image(struct stir *stir)
 {
     const lr_log *log = stir->params->log;
@@ -94,8 +66,8 @@ static lr_status write_image(struct stir *stir)
         lr_interfile_print_stir(text, room, lr_path_name(stir->names[IMAGE_DATA]), &ones->grid);
         status = write_text(&stir->outputs[IMAGE], text);
         if (status == LR_OK) {
-            status =
-                lr_voxels_write(&stir->outputs[IMAGE_DATA], ones, (bool[3]){false, false, false}); /* all are alike */
+            status = lr_voxels_write(&stir->outputs[IMAGE_DATA], ones,
+                                     (bool[3]){false, false, false}); /* all values are equal */
         }
     }
     free(text);
@@ -139,13 +111,32 @@ static void abandon(void *self)
 static lr_status prepare(struct stir *stir)
 {
     const lr_matrix_writer_params *params = stir->params;
-    LR_TRY(check(params));
+    const lr_log *log = params->log;
+    if (params->path == NULL || !lr_path_ends(params->path, ".hpm")) {
+        return lr_error(log, LR_USAGE, "%s: the name of STIR's matrix files must end in .hpm",
+                        params->path ? params->path : "(none)");
+    }
+    if (!params->by_lor || params->grid == NULL)
+        return lr_error(log, LR_USAGE, "%s: STIR's matrix files hold rows of LORs on a grid of voxels", params->path);
+    for (int k = 0; k < 3; k++) {
+        if (params->grid->size[k] > MOST_SIZE) {
+            return lr_error(log, LR_BAD_INPUT, "%s cannot hold %d voxels along %c: STIR's matrix files allow %d",
+                            params->path, params->grid->size[k], "xyz"[k], MOST_SIZE);
+        }
+    }
+
     LR_TRY(lr_projdata_create(&stir->projdata, params->lors, params->log));
     stir->places = lr_projdata_places(&stir->projdata, params->lors->scanner, params->log);
     stir->record = lr_alloc(BIN_BYTES + MOST_VOXELS * ELEMENT_BYTES, 1, "a bin", params->log);
     if (stir->places == NULL || stir->record == NULL) return LR_FAILED;
     LR_TRY(open_files(stir));
-    LR_TRY(write_bins(stir));
+    /* Bins without data: STIR wants the file to be there, and reads nothing from it. */
+    char *text = lr_projdata_print(&stir->projdata, stir->params->lors->scanner, lr_path_name(stir->names[BINS_DATA]),
+                                   stir->params->log);
+    const lr_status status = text != NULL ? write_text(&stir->outputs[BINS], text) : LR_FAILED;
+    free(text);
+    LR_TRY(status);
+
     LR_TRY(write_image(stir));
     return write_header(stir);
 }
@@ -182,16 +173,6 @@ static void put_element(const lr_grid *grid, int64_t voxel, float value, unsigne
     *at += 4;
 }
 
-static bool find_bin(const struct stir *stir, int64_t number, struct lr_projdata_bin *bin)
-{
-    const lr_scanner *scanner = stir->params->lors->scanner;
-    const lr_lor lor = lr_lors_describe(stir->params->lors, number);
-    const int32_t crystals[2] = {
-        scanner->first_crystal[lor.module_i] + lor.p + lor.q * scanner->modules[lor.module_i].crystals[0],
-        scanner->first_crystal[lor.module_j] + lor.r + lor.s * scanner->modules[lor.module_j].crystals[0]};
-    return lr_projdata_bin_of(&stir->projdata, (const int32_t(*)[2])stir->places, crystals, bin);
-}
-
 static lr_status check_row(const struct stir *stir, const lr_row *row)
 {
     if (row->count <= MOST_VOXELS) return LR_OK;
@@ -208,7 +189,13 @@ static lr_status take(void *self, const lr_row *row)
     struct lr_projdata_bin bin;
     if (row->count == 0) return LR_OK;
     LR_TRY(check_row(stir, row));
-    if (!find_bin(stir, row->row, &bin)) {
+    const lr_scanner *scanner = stir->params->lors->scanner;
+    const lr_lor lor = lr_lors_describe(stir->params->lors, row->row);
+    const int32_t crystals[2] = {
+        scanner->first_crystal[lor.module_i] + lor.p + lor.q * scanner->modules[lor.module_i].crystals[0],
+        scanner->first_crystal[lor.module_j] + lor.r + lor.s * scanner->modules[lor.module_j].crystals[0]};
+
+    if (!lr_projdata_bin_of(&stir->projdata, (const int32_t(*)[2])stir->places, crystals, &bin)) {
         return lr_error(stir->params->log, LR_BAD_INPUT,
                         "%s: LOR %lld has elements and no bin: it joins crystals in the same place "
                         "of different rings",

@@ -1,17 +1,243 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Writing of matrix files: the key of a matrix, which names all that its rows depend on in words and digests; the size
+ * that a file will have; and the writer, which checks rows and passes them to their format or to the store. */
 #include "io/matrix/writer.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sha256.h"
+#include "io/checkpoints/key.h"
+#include "io/files/c_locale.h"
 #include "model/lors/selection.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* As much of an estimate of elements is surely there. */
+/* --- the key: digests --- */
+
+static void add_module(struct lr_sha256 *sha, const lr_module *module)
+{
+    const int places[3] = {module->position, module->ring, module->first_crystal_ring};
+    lr_sha256_add(sha, module->centre_mm, sizeof(module->centre_mm));
+    lr_sha256_add(sha, module->u, sizeof(module->u));
+    lr_sha256_add(sha, module->v, sizeof(module->v));
+    lr_sha256_add(sha, module->normal, sizeof(module->normal));
+    lr_sha256_add(sha, module->crystals, sizeof(module->crystals));
+    lr_sha256_add(sha, module->pitch_mm, sizeof(module->pitch_mm));
+    lr_sha256_add(sha, module->face_mm, sizeof(module->face_mm));
+    lr_sha256_add(sha, &module->depth_mm, sizeof(module->depth_mm));
+    lr_sha256_add(sha, places, sizeof(places));
+    if (module->layer > 0) /* scanners without layers keep their keys */
+        lr_sha256_add(sha, &module->layer, sizeof(module->layer));
+    if (module->mu_per_mm > 0) lr_sha256_add(sha, &module->mu_per_mm, sizeof(module->mu_per_mm));
+}
+
+static void digest_scanner(const lr_lors *lors, char digest[lr_sha256_chars])
+{
+    const lr_scanner *scanner = lors->scanner;
+    const lr_coincidence *rules = &scanner->coincidence;
+    const int whole[5] = {scanner->num_modules, scanner->num_positions, rules->min_module_difference,
+                          rules->limits_ring_difference, rules->max_ring_difference};
+    const double lengths[4] = {rules->field_of_view_mm, scanner->detection_depth_mm, scanner->tof_resolution_ps,
+                               scanner->crystal_mu_per_mm};
+    struct lr_sha256 sha;
+    lr_sha256_begin(&sha);
+    lr_sha256_add(&sha, whole, sizeof(whole));
+    lr_sha256_add(&sha, lengths, sizeof(lengths));
+    for (int m = 0; m < scanner->num_modules; m++) add_module(&sha, &scanner->modules[m]);
+    lr_sha256_add(&sha, lors->pairs, (size_t)lors->num_pairs * sizeof(*lors->pairs));
+    lr_sha256_add(&sha, lors->offsets, (size_t)(lors->num_pairs + 1) * sizeof(*lors->offsets));
+    lr_sha256_end(&sha, digest);
+}
+
+/* Adds a list and its length, so that two lists in a row differ from one. */
+static void add_list(struct lr_sha256 *sha, const void *items, int64_t count, size_t bytes)
+{
+    const int64_t num = items != NULL ? count : -1;
+    lr_sha256_add(sha, &num, sizeof(num));
+    if (num > 0) lr_sha256_add(sha, items, (size_t)num * bytes);
+}
+
+/* --- the key: text --- */
+
+static void put_inputs(struct lr_text *text, const lr_matrix_writer_params *params)
+{
+    for (int k = 0; k < params->num_inputs; k++) {
+        const lr_matrix_input *input = &params->inputs[k];
+        char digest[lr_sha256_chars];
+        struct lr_sha256 sha;
+        lr_sha256_begin(&sha);
+        lr_sha256_add(&sha, input->bytes, (size_t)input->num_bytes);
+        (void)lr_text_print(text, "; %s%s%s", input->name, LR_KEY_CONTENTS, lr_sha256_end(&sha, digest));
+    }
+}
+
+static void put_all(struct lr_text *text, const lr_matrix_writer_params *params, int64_t num_rows)
+{
+    const lr_grid none = {{0}, {0}, {0}}, *grid = params->grid != NULL ? params->grid : &none;
+    const char *name = params->lors->scanner->name;
+    char scanner[lr_sha256_chars], rows[lr_sha256_chars];
+    digest_scanner(params->lors, scanner);
+    static const lr_selection all;
+    const lr_selection *part = params->part != NULL ? params->part : &all;
+    const int64_t range[2] = {params->begin, num_rows};
+    struct lr_sha256 sha;
+    lr_sha256_begin(&sha);
+    lr_sha256_add(&sha, range, sizeof(range));
+    add_list(&sha, params->voxels, params->num_voxels, sizeof(*params->voxels));
+    add_list(&sha, params->points_mm, params->num_points, sizeof(*params->points_mm));
+    add_list(&sha, part->lors, part->num_lors, sizeof(*part->lors));
+    add_list(&sha, part->pairs, part->num_pairs, sizeof(*part->pairs));
+    lr_sha256_end(&sha, rows);
+
+    (void)lr_text_print(text, "version %s; scanner %s%s%s", lr_version(), name != NULL ? name : "", LR_KEY_CONTENTS,
+                        scanner);
+    (void)lr_text_print(text, "; grid %d,%d,%d of %.17g,%.17g,%.17g mm at %.17g,%.17g,%.17g", grid->size[0],
+                        grid->size[1], grid->size[2], grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2],
+                        grid->origin_mm[0], grid->origin_mm[1], grid->origin_mm[2]);
+    (void)lr_text_print(text, "; %s; factors %s", params->description != NULL ? params->description : "",
+                        params->factors != NULL ? params->factors : "none");
+    const lr_operator_info *info = params->info;
+    if (info != NULL) {
+        (void)lr_text_print(text, "; backend %s, mode %s, rays %d, samples %d,%d,%d, steps of attenuation %d",
+                            info->backend, info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays,
+                            info->samples[0], info->samples[1], info->samples[2], info->mu_steps);
+    }
+
+    put_inputs(text, params);
+    (void)lr_text_print(text, "; rows of %s%s%s; threshold %.17g",
+                        params->by_lor         ? "LORs"
+                        : params->grid != NULL ? "voxels"
+                                               : "points",
+                        LR_KEY_CONTENTS, rows, params->threshold);
+    if (params->share != NULL) {
+        (void)lr_text_print(text, "; part %lld of %lld", (long long)params->share->number,
+                            (long long)params->share->parts);
+    }
+}
+
+char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
+{
+    struct lr_text text = {.what = "a file's head", .log = params->log};
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    put_all(&text, params, num_rows);
+    lr_c_locale_leave(locale);
+    if (text.failed) {
+        free(text.chars);
+        return NULL;
+    }
+    return text.chars;
+}
+
+/* --- parts --- */
+
+int64_t lr_matrix_num_rows(const lr_matrix_writer_params *params)
+{
+    if (params->by_lor) return lr_selection_count(params->lors, params->part);
+    if (params->grid == NULL) return params->num_points;
+    return params->voxels != NULL ? params->num_voxels : params->end - params->begin;
+}
+
+static const char share_format[] = "part %lld of %lld, from row %lld of %lld; ";
+
+/* Makes the line by which a file identifies itself as the part params->share, owned, with the key of the whole matrix
+ * at its end. NULL, logged, without memory. */
+static char *share_text(const lr_matrix_writer_params *params)
+{
+    const lr_matrix_part *share = params->share;
+    lr_matrix_writer_params whole = *share->whole;
+    whole.begin = whole.grid != NULL ? whole.begin : 0;
+    const int64_t rows = lr_matrix_num_rows(&whole);
+    struct lr_text text = {.what = "a file's head", .log = params->log};
+    char *key = lr_matrix_key(&whole, rows);
+    if (key != NULL) {
+        (void)lr_text_print(&text, share_format, (long long)share->number, (long long)share->parts,
+                            (long long)share->rows_before, (long long)rows);
+        (void)lr_text_add(&text, key, strlen(key));
+    }
+    free(key);
+    if (text.failed) {
+        free(text.chars);
+        return NULL;
+    }
+    return text.chars;
+}
+
+bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share)
+{
+    long long numbers[4];
+    const char *key = strchr(text, ';');
+    if (key == NULL || sscanf(text, "part %lld of %lld, from row %lld of %lld;", &numbers[0], &numbers[1], &numbers[2],
+                              &numbers[3]) != 4)
+        return false;
+    *share = (struct lr_matrix_share){numbers[0], numbers[1], numbers[2], numbers[3], key + 1 + strspn(key + 1, " ")};
+    return share->number >= 1 && share->number <= share->parts && share->rows_before >= 0;
+}
+
+/* --- size --- */
+
+/* Average characters of a value with 9 significant digits, of a coordinate in mm, and of the number of a module, row
+ * or column of crystals. */
+#define VALUE_CHARS 13.5
+#define PLACE_CHARS 3.5
+#define CRYSTAL_CHARS 1.5
+
+/* Share that deflate leaves of column numbers and values: 0.45 to 0.48 for matrices of presets. */
+#define DEFLATED 0.5
+
+/* Bytes of an element, and of a LOR with its bin, in STIR's files. */
+enum { STIR_ELEMENT_BYTES = 10, STIR_LOR_BYTES = 20, COUNT_BYTES = 8 };
+
+/* Average digits of the numbers below `end`, neglecting the few that have fewer. */
+static double digits(double end)
+{
+    return end > 1.0 ? ceil(log10(end)) : 1.0;
+}
+
+static double mtx_bytes(double rows, double columns, double elements)
+{
+    const double separators = 3.0;
+    return elements * (digits(rows) + digits(columns) + VALUE_CHARS + separators);
+}
+
+lr_matrix_size lr_matrix_expect_size(const lr_matrix_writer_params *params, double rows, double elements)
+{
+    const double columns =
+        params->by_lor && params->grid != NULL ? (double)lr_grid_num_voxels(params->grid) : (double)params->lors->count;
+    const bool is_wide = fmax(columns, elements) > (double)INT32_MAX;
+    const double width = is_wide ? 8.0 : 4.0, value = sizeof(float);
+    const double part = elements * (width + value) + rows * COUNT_BYTES;
+    const double plain = elements * (width + value) + rows * width;
+    switch (params->format) {
+    case LR_MATRIX_TSV: {
+        const double separators = 11.0;
+        const double bytes =
+            elements * (digits(rows) + 3.0 * PLACE_CHARS + 6.0 * CRYSTAL_CHARS + VALUE_CHARS + separators);
+
+        return (lr_matrix_size){bytes, bytes};
+    }
+    case LR_MATRIX_STIR: {
+        const double bytes = elements * STIR_ELEMENT_BYTES + rows * STIR_LOR_BYTES;
+        return (lr_matrix_size){bytes, bytes};
+    }
+    case LR_MATRIX_MTX: {
+        const double bytes = mtx_bytes(rows, columns, elements);
+        return (lr_matrix_size){bytes, bytes + part};
+    }
+    case LR_MATRIX_NPZ: return (lr_matrix_size){plain, plain + part};
+    default:
+        return params->compress > 0 ? (lr_matrix_size){DEFLATED * plain, DEFLATED * plain + part}
+                                    : (lr_matrix_size){plain, part + rows * width};
+    }
+}
+
+/* Share of the estimated elements that can be relied on. */
 #define SURE_SHARE 0.8
 
 struct lr_matrix_writer {
@@ -19,16 +245,16 @@ struct lr_matrix_writer {
     lr_grid grid;
     double (*points_mm)[3];
     int64_t num_rows, num_columns, index_limit;
-    char *share;                     /* as lr_matrix_share_text makes it, or NULL */
-    void *stream;                    /* what is written as it comes; or NULL and a store */
-    const struct lr_matrix_fns *fns; /* of the stream */
+    char *share;                     /* as share_text makes it, or NULL */
+    void *stream;                    /* writes row by row; NULL where the store is used */
+    const struct lr_matrix_fns *fns; /* functions of the stream */
     struct lr_matrix_store store;
-    struct lr_row_entry entry; /* of both ways to hand over rows */
+    struct lr_row_entry entry; /* accepts rows one by one or in blocks */
     lr_matrix_written written;
     int64_t next_row;                  /* rows before this have been taken, or were left out and are empty */
     int64_t next_place;                /* the same, counted from the first */
-    struct lr_selection_finder finder; /* of places of LORs */
-    int64_t capacity;                  /* of the arrays of a row without what is dropped */
+    struct lr_selection_finder finder; /* finds the places of LORs */
+    int64_t capacity;                  /* capacity of the arrays of a row's kept elements */
     int64_t *kept;
     double *kept_values;
 };
@@ -50,23 +276,7 @@ static lr_status check_voxels(const lr_matrix_writer_params *params)
     return params->num_voxels > 0 ? LR_OK : lr_error(params->log, LR_USAGE, "a matrix file needs at least one voxel");
 }
 
-static lr_status check_grid_rows(const lr_matrix_writer_params *params)
-{
-    LR_TRY(lr_grid_check(params->grid, params->log));
-    LR_TRY(lr_selection_check(params->lors, params->part, params->log));
-    if (params->by_lor) return LR_OK;
-    if (params->voxels != NULL) return check_voxels(params);
-    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
-    if (params->begin < 0 || params->begin >= params->end || params->end > num_voxels) {
-        return lr_error(params->log, LR_USAGE,
-                        "rows %lld to %lld of the matrix make no sense: the grid has rows 0 to "
-                        "%lld",
-                        (long long)params->begin, (long long)params->end - 1, (long long)num_voxels - 1);
-    }
-    return LR_OK;
-}
-
-/* Written as it comes. */
+/* True for formats that are written row by row. */
 static bool is_stream(lr_matrix_format format)
 {
     return format == LR_MATRIX_TSV || format == LR_MATRIX_STIR;
@@ -93,14 +303,28 @@ static lr_status check_params(const lr_matrix_writer_params *params)
         return lr_error(log, LR_USAGE, "%s: parts of a matrix are joined from HDF5 (.h5) and npz only",
                         params->path ? params->path : "a matrix");
     }
-    if (params->grid != NULL) return check_grid_rows(params);
+    if (params->grid != NULL) {
+        LR_TRY(lr_grid_check(params->grid, params->log));
+        LR_TRY(lr_selection_check(params->lors, params->part, params->log));
+        if (params->by_lor) return LR_OK;
+        if (params->voxels != NULL) return check_voxels(params);
+        const int64_t num_voxels = lr_grid_num_voxels(params->grid);
+        if (params->begin < 0 || params->begin >= params->end || params->end > num_voxels) {
+            return lr_error(params->log, LR_USAGE,
+                            "rows %lld to %lld of the matrix make no sense: the grid has rows 0 to "
+                            "%lld",
+                            (long long)params->begin, (long long)params->end - 1, (long long)num_voxels - 1);
+        }
+        return LR_OK;
+    }
+
     return params->num_points > 0 ? LR_OK
                                   : lr_error(log, LR_USAGE,
                                              "a matrix file needs at least one "
                                              "point");
 }
 
-/* Copies what the caller may free before the writer is done. */
+/* Copies parameters that the caller may free before the writer is done. */
 static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_params *params)
 {
     writer->params = *params;
@@ -119,7 +343,7 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
     writer->num_rows = lr_matrix_num_rows(params);
     if (params->by_lor) writer->num_columns = lr_grid_num_voxels(params->grid);
     if (params->share != NULL) {
-        writer->share = lr_matrix_share_text(params);
+        writer->share = share_text(params);
         LR_TRY(writer->share != NULL ? LR_OK : LR_FAILED);
     }
     writer->finder = (struct lr_selection_finder){.lors = params->lors, .selection = params->part};
@@ -170,7 +394,7 @@ static lr_status open_store(lr_matrix_writer *writer)
     };
     const lr_status status = lr_matrix_store_open(&writer->store, &store);
     free(key);
-    writer->store.params.key = NULL; /* has been read */
+    writer->store.params.key = NULL; /* no longer needed, and freed above */
     writer->next_place = status == LR_OK ? writer->store.totals.rows : 0;
     return status;
 }
@@ -218,7 +442,7 @@ lr_matrix_written lr_matrix_writer_get_written(const lr_matrix_writer *writer)
 
 /* --- rows --- */
 
-/* The row's place from the first, or -1. */
+/* Returns the row's index among those announced, or -1. */
 static int64_t find_place(lr_matrix_writer *writer, int64_t row)
 {
     const lr_matrix_writer_params *params = &writer->params;
@@ -274,27 +498,6 @@ static lr_status make_room(lr_matrix_writer *writer, int64_t count)
     return writer->capacity > 0 ? LR_OK : LR_FAILED;
 }
 
-static lr_status take_text(lr_matrix_writer *writer, const lr_row *row, double least)
-{
-    lr_matrix_written *written = &writer->written;
-    LR_TRY(make_room(writer, row->count));
-    int64_t count = 0;
-    for (int64_t n = 0; n < row->count; n++) {
-        if (row->probability[n] < least) {
-            written->dropped_elements++;
-            written->dropped_sum += row->probability[n];
-            continue;
-        }
-        writer->kept[count] = row->lor[n];
-        writer->kept_values[count++] = row->probability[n];
-        written->sum += row->probability[n];
-    }
-    written->rows++;
-    written->elements += count;
-    const lr_row kept = {row->row, count, writer->kept, writer->kept_values};
-    return writer->fns->take(writer->stream, &kept);
-}
-
 static lr_status take(void *user, const lr_row *row)
 {
     lr_matrix_writer *writer = user;
@@ -302,45 +505,62 @@ static lr_status take(void *user, const lr_row *row)
     double extremes[2] = {0.0, 0.0};
     LR_TRY(check_row(writer, row, &place, extremes));
     const double wanted = writer->params.threshold * extremes[1];
-    const double least = extremes[0] < wanted ? wanted : -INFINITY; /* of which all have more */
+    const double least = extremes[0] < wanted ? wanted : -INFINITY; /* all elements are kept */
     writer->written.empty_rows += row->count == 0;
     writer->next_row = row->row + 1;
     writer->next_place = place + 1;
-    if (writer->stream != NULL) return take_text(writer, row, least);
+    if (writer->stream != NULL) {
+        lr_matrix_written *written = &writer->written;
+        LR_TRY(make_room(writer, row->count));
+        int64_t count = 0;
+        for (int64_t n = 0; n < row->count; n++) {
+            if (row->probability[n] < least) {
+                written->dropped_elements++;
+                written->dropped_sum += row->probability[n];
+                continue;
+            }
+            writer->kept[count] = row->lor[n];
+            writer->kept_values[count++] = row->probability[n];
+            written->sum += row->probability[n];
+        }
+        written->rows++;
+        written->elements += count;
+        const lr_row kept = {row->row, count, writer->kept, writer->kept_values};
+        return writer->fns->take(writer->stream, &kept);
+    }
+
     LR_TRY(lr_matrix_store_pass(&writer->store, place));
     LR_TRY(lr_matrix_store_append(&writer->store, row, least));
     return check_npz(writer, writer->store.totals.elements);
 }
 
-/* Whether the store can take the rows together: all follow each other, next to what is there. */
+/* True if the store can take the whole block: its rows are consecutive and continue those in the store. */
 static bool may_take_together(const lr_matrix_writer *writer, const struct lr_row_block *block)
 {
     const lr_matrix_writer_params *params = &writer->params;
     const int64_t num = block->num_rows;
     bool may = num > 0 && writer->stream == NULL && !params->by_lor && params->voxels == NULL &&
-               params->threshold == 0.0 && block->num_elements <= lr_store_most_together &&
-               block->rows[0].row - params->begin == writer->next_place && writer->next_place + num <= writer->num_rows;
+               params->threshold == 0.0 && block->rows[0].row - params->begin == writer->next_place &&
+               writer->next_place + num <= writer->num_rows;
     for (int64_t k = 1; k < num && may; k++) may = block->rows[k].row == block->rows[k - 1].row + 1;
     return may;
 }
 
-static lr_status take_together(lr_matrix_writer *writer, const struct lr_row_block *block, bool *is_wrong)
-{
-    LR_TRY(lr_matrix_store_append_block(&writer->store, block, writer->num_columns, is_wrong));
-    for (int64_t k = 0; k < block->num_rows && !*is_wrong; k++) {
-        writer->written.empty_rows += block->rows[k].count == 0;
-        writer->next_row = block->rows[k].row + 1;
-        writer->next_place++;
-    }
-    return check_npz(writer, writer->store.totals.elements);
-}
-
-/* Where something is wrong, taking row by row says what. */
+/* Takes the block row by row if an element is wrong, for the sentence that names it. */
 static lr_status take_block(void *user, const struct lr_row_block *block)
 {
     lr_matrix_writer *writer = user;
     bool one_by_one = !may_take_together(writer, block);
-    if (!one_by_one) LR_TRY(take_together(writer, block, &one_by_one));
+    if (!one_by_one) {
+        LR_TRY(lr_matrix_store_append_block(&writer->store, block, writer->num_columns, &one_by_one));
+        for (int64_t k = 0; k < block->num_rows && !one_by_one; k++) {
+            writer->written.empty_rows += block->rows[k].count == 0;
+            writer->next_row = block->rows[k].row + 1;
+            writer->next_place++;
+        }
+        LR_TRY(check_npz(writer, writer->store.totals.elements));
+    }
+
     return one_by_one ? lr_row_block_unpack(block, &writer->entry.rows, writer->params.log) : LR_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The matrix formats behind lr_matrix_writer. */
+ * The matrix formats behind lr_matrix_writer and lr_matrix_file. */
 #ifndef LR_IO_MATRIX_WRITER_H
 #define LR_IO_MATRIX_WRITER_H
 
@@ -9,8 +9,8 @@
 
 #include <lr/io.h>
 
-/* What is written as it comes. `take` gets rows that the front has checked: ascending, among
- * those announced, columns sorted and in range. finish and abandon free `self`. */
+/* A format that is written row by row. `take` gets rows that lr_matrix_writer has checked: ascending, among those
+ * announced, columns sorted and in range. finish and abandon free `self`. */
 struct lr_matrix_fns {
     lr_status (*take)(void *self, const lr_row *row);
     lr_status (*finish)(void *self);
@@ -26,17 +26,17 @@ extern const struct lr_matrix_fns lr_matrix_tsv_fns;
 void *lr_matrix_stir_create(const lr_matrix_writer_params *params);
 extern const struct lr_matrix_fns lr_matrix_stir_fns;
 
-/* What the other formats are made of, when all rows are there. */
+/* All rows, from which the other formats are made. */
 struct lr_matrix_content {
     const lr_matrix_writer_params *params;
     struct lr_matrix_store *store; /* after a checkpoint */
     int64_t num_rows, num_columns;
     int64_t index_limit; /* indices and indptr are int32 while the number of columns and of elements
                             stay within it, else int64; INT32_MAX but in tests */
-    const char *share;   /* as lr_matrix_share_text makes it, or NULL */
+    const char *share;   /* line that identifies a part, or NULL */
 };
 
-/* Whether indices and indptr are int64: column numbers run to columns - 1, row starts to elements. */
+/* True if indices and indptr are int64: column numbers run to columns - 1, row starts to elements. */
 static inline bool lr_matrix_is_wide(int64_t num_columns, int64_t num_elements, int64_t index_limit)
 {
     return num_columns > index_limit || num_elements > index_limit;
@@ -52,22 +52,17 @@ lr_status lr_matrix_mtx_write(const struct lr_matrix_content *content);
 /* The same in the format of params. */
 lr_status lr_matrix_format_write(const struct lr_matrix_content *content);
 
-/* Whether an npz of that many elements is within what a plain zip archive holds; needs no store.
- * errors: LR_USAGE, logged. */
+/* Checks that a plain zip archive can hold that many elements; needs no store. errors: LR_USAGE, logged. */
 lr_status lr_matrix_npz_check(const struct lr_matrix_content *content, int64_t elements);
 
 /* A line, owned, that says everything the rows depend on: parts between "; ", some of which end in
  * LR_KEY_CONTENTS and a digest of values. NULL, logged, without memory. */
 char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows);
 
-/* How many rows are announced. */
+/* Number of rows announced. */
 int64_t lr_matrix_num_rows(const lr_matrix_writer_params *params);
 
-/* What a file says of itself that is params->share: a line, owned, with the key of the whole at its
- * end. NULL, logged, without memory. */
-char *lr_matrix_share_text(const lr_matrix_writer_params *params);
-
-/* The line read again. */
+/* A line by which a file identifies itself as a part of a matrix, parsed. */
 struct lr_matrix_share {
     int64_t number, parts, rows_before, whole_rows;
     const char *key; /* in the text */
@@ -76,5 +71,26 @@ bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share);
 
 /* lr_matrix_writer_create with another index_limit. */
 lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params, int64_t index_limit);
+
+/* --- reading --- */
+
+enum lr_matrix_array { LR_ARRAY_STARTS, LR_ARRAY_COLUMNS, LR_ARRAY_VALUES };
+
+/* Functions and facts that a format provides. `self` belongs to the format. */
+struct lr_matrix_source {
+    const char *path;
+    const lr_log *log;
+    lr_matrix_file_info info; /* array sizes have been checked against it */
+    void *self;
+    /* Reads numbers range[0] .. range[0] + range[1] - 1 of an array: int64, or double for values. errors:
+     * LR_BAD_INPUT, logged. */
+    lr_status (*read)(void *self, enum lr_matrix_array array, const int64_t range[2], void *numbers);
+    lr_status (*check_scanner)(void *self, const lr_lors *lors); /* NULL = has none */
+    void (*close)(void *self);
+};
+
+/* Each fills in everything but path and log. On failure nothing is open. */
+lr_status lr_matrix_hdf5_open(struct lr_matrix_source *source);
+lr_status lr_matrix_npz_open(struct lr_matrix_source *source);
 
 #endif

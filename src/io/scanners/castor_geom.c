@@ -8,9 +8,7 @@
 #include "base/path.h"
 #include "io/files/keyed_text.h"
 #include "io/files/output.h"
-#include "io/scanners/castor_layers.h"
 #include "io/scanners/castor_order.h"
-#include "io/scanners/listed_crystals.h"
 #include "io/scanners/scanner_formats.h"
 #include "model/scanner/layers.h"
 #include "model/scanner/scanner_ring.h"
@@ -45,7 +43,7 @@ const struct lr_known_keys lr_geom_keys = {.format = "CASToR's .geom files",
 
 enum { MAX_SHIFTS = 4096 };
 
-/* From the smallest unit to the largest: crystals, submodules, modules, rsectors. */
+/* Levels of units, from the smallest to the largest: crystals, submodules, modules, rsectors. */
 enum { CRYSTAL = 0, SUBMODULE, MODULE, RSECTOR, NUM_LEVELS };
 
 /* One layer of crystals. Index 0 is transaxial, 1 axial. */
@@ -168,35 +166,6 @@ static double crystal_offset(const struct layer *layer, int64_t n, int axis, int
     return offset;
 }
 
-/* Crystals in CASToR's order: ring by ring, and around within each. */
-static lr_status list_layer(struct draft *draft, int index)
-{
-    const struct layer *layer = &draft->layer;
-    const int64_t across =
-        (int64_t)(layer->number[CRYSTAL][0] * layer->number[SUBMODULE][0] * layer->number[MODULE][0]);
-    const int64_t rings = (int64_t)(layer->number[CRYSTAL][1] * layer->number[SUBMODULE][1] * layer->number[MODULE][1] *
-                                    layer->number[RSECTOR][1]);
-    const int64_t sectors = (int64_t)layer->number[RSECTOR][0];
-    const double width = unit_length(layer, RSECTOR, 0), length = unit_length(layer, NUM_LEVELS, 1);
-    for (int64_t n = 0; n < rings * sectors * across; n++) {
-        const int sector = (int)(n / across % sectors);
-        const double angle = (layer->first_deg + sector * layer->span_deg / (double)sectors) * degree;
-        const double s = draft->direction * sin(angle), c = cos(angle);
-        const double along = draft->direction * (crystal_offset(layer, n % across, 0, RSECTOR) - 0.5 * width);
-        const double out = layer->radius_mm + 0.5 * layer->size_mm[2];
-        const lr_crystal crystal = {/* CASToR: (along, out) turned by [c s; -s c]; then x is reversed. */
-                                    .centre_mm = {-(c * along + s * out), -s * along + c * out,
-                                                  crystal_offset(layer, n / across / sectors, 1, NUM_LEVELS) -
-                                                      0.5 * length + draft->shifts[sector % draft->num_shifts]},
-                                    .axes = {{-c, -s, 0}, {0, 0, 1}, {-s, c, 0}},
-                                    .size_mm = {layer->size_mm[0], layer->size_mm[1], layer->size_mm[2]},
-                                    .group = index * (int)sectors + sector,
-                                    .layer = index};
-        LR_TRY(lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log));
-    }
-    return LR_OK;
-}
-
 static lr_status list_crystals(struct draft *draft)
 {
     double layers = 1, total = 0;
@@ -213,7 +182,30 @@ static lr_status list_crystals(struct draft *draft)
             count *= draft->layer.number[level][0] * draft->layer.number[level][1];
         total += count;
         LR_TRY(lr_listed_crystals_check(total, draft->text.path, draft->text.log));
-        LR_TRY(list_layer(draft, k));
+        /* Crystals in CASToR's order: ring by ring, and around within each. */
+        const struct layer *layer = &draft->layer;
+        const int64_t across =
+            (int64_t)(layer->number[CRYSTAL][0] * layer->number[SUBMODULE][0] * layer->number[MODULE][0]);
+        const int64_t rings = (int64_t)(layer->number[CRYSTAL][1] * layer->number[SUBMODULE][1] *
+                                        layer->number[MODULE][1] * layer->number[RSECTOR][1]);
+        const int64_t sectors = (int64_t)layer->number[RSECTOR][0];
+        const double width = unit_length(layer, RSECTOR, 0), length = unit_length(layer, NUM_LEVELS, 1);
+        for (int64_t n = 0; n < rings * sectors * across; n++) {
+            const int sector = (int)(n / across % sectors);
+            const double angle = (layer->first_deg + sector * layer->span_deg / (double)sectors) * degree;
+            const double s = draft->direction * sin(angle), c = cos(angle);
+            const double along = draft->direction * (crystal_offset(layer, n % across, 0, RSECTOR) - 0.5 * width);
+            const double out = layer->radius_mm + 0.5 * layer->size_mm[2];
+            const lr_crystal crystal = {/* CASToR: (along, out) turned by [c s; -s c]; then x is reversed. */
+                                        .centre_mm = {-(c * along + s * out), -s * along + c * out,
+                                                      crystal_offset(layer, n / across / sectors, 1, NUM_LEVELS) -
+                                                          0.5 * length + draft->shifts[sector % draft->num_shifts]},
+                                        .axes = {{-c, -s, 0}, {0, 0, 1}, {-s, c, 0}},
+                                        .size_mm = {layer->size_mm[0], layer->size_mm[1], layer->size_mm[2]},
+                                        .group = k * (int)sectors + sector,
+                                        .layer = k};
+            LR_TRY(lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log));
+        }
     }
     const struct lr_keyed_number elements = {"number of elements", 1, 1e9, false, true};
     double said = total;
@@ -309,13 +301,6 @@ static lr_status check_blocks(const char *path, const lr_ring *ring, const lr_lo
     return LR_OK;
 }
 
-/* What is left between the crystals of neighbouring blocks, beside what is between all. */
-static double layer_gap(const lr_ring *ring, const lr_ring *own, int axis)
-{
-    const double step = ring->block_crystals[axis][0] * ring->pitch_mm[axis] + ring->block_gap_mm[axis];
-    return ring->blocks[axis] > 1 ? step - own->block_crystals[axis][0] * own->pitch_mm[axis] : 0;
-}
-
 static lr_status take_layer(const char *path, const lr_ring *ring, int layer, lr_ring *own, const lr_log *log)
 {
     const lr_layer *from = &ring->layers[layer];
@@ -326,7 +311,10 @@ static lr_status take_layer(const char *path, const lr_ring *ring, int layer, lr
         own->block_crystals[k] = from->block_crystals[k];
         own->pitch_mm[k] = from->pitch_mm[k];
         own->face_mm[k] = from->face_mm[k];
-        own->block_gap_mm[k] = layer_gap(ring, own, k);
+        /* The gap between blocks is the rest beyond the gap between all crystals. */
+        const double step = ring->block_crystals[k][0] * ring->pitch_mm[k] + ring->block_gap_mm[k];
+        own->block_gap_mm[k] = ring->blocks[k] > 1 ? step - own->block_crystals[k][0] * own->pitch_mm[k] : 0;
+
         const double between = own->block_gap_mm[k] + own->pitch_mm[k] - own->face_mm[k];
         if (from->offset_mm[k] != 0 || between < 0) {
             return lr_error(log, LR_BAD_INPUT,
@@ -361,7 +349,7 @@ static void put(struct lr_output *output, const char *key, double value)
     put_values(output, key, &value, 1);
 }
 
-/* A number of each layer. */
+/* Puts a number for each layer. */
 static void put_each(struct lr_output *output, const struct layer_rings *layers, const char *key,
                      double (*value)(const lr_ring *ring, int axis), int axis)
 {
@@ -432,24 +420,7 @@ static double size(const lr_ring *ring, int axis)
     return axis < 2 ? ring->face_mm[axis] : ring->depth_mm;
 }
 
-static void put_counts(struct lr_output *output, const struct layer_rings *layers)
-{
-    put_each(output, layers, "number of rsectors", num_sectors, 0);
-    put_each(output, layers, "number of rsectors axial", num_rings, 1);
-    put_each(output, layers, "rsector gap axial", sector_gap, 1);
-    put_each(output, layers, "number of modules transaxial", num_blocks, 0);
-    put_each(output, layers, "number of modules axial", num_blocks, 1);
-    put_each(output, layers, "module gap transaxial", block_gap, 0);
-    put_each(output, layers, "module gap axial", block_gap, 1);
-    put_each(output, layers, "number of submodules transaxial", one, 0);
-    put_each(output, layers, "number of submodules axial", one, 1);
-    put_each(output, layers, "number of crystals transaxial", num_crystals, 0);
-    put_each(output, layers, "number of crystals axial", num_crystals, 1);
-    put_each(output, layers, "crystal gap transaxial", between, 0);
-    put_each(output, layers, "crystal gap axial", between, 1);
-}
-
-/* A number that all layers have in common. */
+/* Puts a number that all layers have in common. */
 static void put_same(struct lr_output *output, const struct layer_rings *layers, const char *key, double value)
 {
     double values[LR_MAX_LAYERS];
@@ -474,7 +445,20 @@ static void put_geometry(struct lr_output *output, const lr_scanner *scanner, co
     put_each(output, layers, "crystals size axial", size, 1);
     put_same(output, layers, "rsectors first angle", first);
     put_same(output, layers, "rsectors angular span", 360);
-    put_counts(output, layers);
+    put_each(output, layers, "number of rsectors", num_sectors, 0);
+    put_each(output, layers, "number of rsectors axial", num_rings, 1);
+    put_each(output, layers, "rsector gap axial", sector_gap, 1);
+    put_each(output, layers, "number of modules transaxial", num_blocks, 0);
+    put_each(output, layers, "number of modules axial", num_blocks, 1);
+    put_each(output, layers, "module gap transaxial", block_gap, 0);
+    put_each(output, layers, "module gap axial", block_gap, 1);
+    put_each(output, layers, "number of submodules transaxial", one, 0);
+    put_each(output, layers, "number of submodules axial", one, 1);
+    put_each(output, layers, "number of crystals transaxial", num_crystals, 0);
+    put_each(output, layers, "number of crystals axial", num_crystals, 1);
+    put_each(output, layers, "crystal gap transaxial", between, 0);
+    put_each(output, layers, "crystal gap axial", between, 1);
+
     put_same(output, layers, "mean depth of interaction", scanner->detection_depth_mm);
     put(output, "min angle difference",
         scanner->coincidence.min_module_difference > 0

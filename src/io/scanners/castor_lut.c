@@ -11,16 +11,98 @@
 #include "base/vec.h"
 #include "io/files/keyed_text.h"
 #include "io/files/output.h"
-#include "io/scanners/castor_layers.h"
 #include "io/scanners/castor_order.h"
-#include "io/scanners/castor_orientation.h"
-#include "io/scanners/listed_crystals.h"
 #include "io/scanners/scanner_formats.h"
 #include "model/scanner/layers.h"
 
+#include <lr/crystals.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { NUM_SAMPLES = 128 };
+
+/* Readings of an orientation. */
+enum way { AS_WRITTEN, MIRRORED, ALONG, ALONG_MIRRORED, NUM_WAYS };
+
+/* Another reading is taken if the written one deviates by more than this (cosine), and by so many times the other's
+ * deviation. */
+static const double good_cosine = 0.02, better = 2;
+
+static void read_as(enum way way, const double written[3], double axis[3])
+{
+    const double x = way == MIRRORED || way == ALONG_MIRRORED ? -written[0] : written[0];
+    const bool turns = way == ALONG || way == ALONG_MIRRORED;
+    axis[0] = turns ? -written[1] : x;
+    axis[1] = turns ? x : written[1];
+    axis[2] = written[2];
+}
+
+/* The way from a crystal to the nearest one beside it in its layer; false where it has none. */
+static bool find_neighbour(const lr_crystal *crystals, int count, int from, double nearest[3])
+{
+    double least = INFINITY;
+    for (int c = 0; c < count; c++) {
+        double way[3];
+        vec_sub(crystals[c].centre_mm, crystals[from].centre_mm, way);
+        const double across2 = way[0] * way[0] + way[1] * way[1];
+        if (c != from && crystals[c].group == crystals[from].group && across2 < least &&
+            way[2] * way[2] < 0.25 * across2) {
+            least = across2;
+            memcpy(nearest, way, sizeof(way));
+        }
+    }
+    return isfinite(least) && least > 0;
+}
+
+static void measure(const lr_crystal *crystals, int count, double off[NUM_WAYS])
+{
+    const int samples = count < NUM_SAMPLES ? count : NUM_SAMPLES;
+    int counted = 0;
+    memset(off, 0, NUM_WAYS * sizeof(*off));
+    for (int k = 0; k < samples; k++) {
+        const int from = (int)((int64_t)k * count / samples);
+        double nearest[3] = {0}, axis[3];
+        if (!find_neighbour(crystals, count, from, nearest)) continue;
+        counted++;
+        for (int way = 0; way < NUM_WAYS; way++) {
+            read_as((enum way)way, crystals[from].axes[2], axis);
+            off[way] += fabs(vec_dot(axis, nearest)) / vec_length(nearest);
+        }
+    }
+    for (int way = 0; way < NUM_WAYS && counted > 0; way++) off[way] /= counted;
+}
+
+static enum way choose(const double off[NUM_WAYS])
+{
+    enum way best = AS_WRITTEN;
+    for (int way = 1; way < NUM_WAYS; way++) best = off[way] < off[best] ? (enum way)way : best;
+    return off[AS_WRITTEN] > good_cosine && better * off[best] < off[AS_WRITTEN] ? best : AS_WRITTEN;
+}
+
+/* Turns the crystals' axes[2] into what agrees best with where their neighbours stand, with a
+ * warning that names `path` where that is not what the table says. Groups are layers. Returns how
+ * far they are then off a right angle to the way to the neighbour, the mean of some, as a cosine.
+ * Time goes with the number of crystals. */
+static double lr_castor_orient(lr_crystal *crystals, int count, const char *path, const lr_log *log)
+{
+    static const char *const words[NUM_WAYS] = {"", "mirrored", "along the panels, not across them",
+                                                "along the panels, and mirrored"};
+    double off[NUM_WAYS];
+    measure(crystals, count, off);
+    const enum way way = choose(off);
+    if (way == AS_WRITTEN) return off[AS_WRITTEN];
+    lr_warn(log,
+            "%s: the orientations contradict the positions: they are %s (seen from the crystals' "
+            "neighbours); they are read as such, and the positions taken as they stand",
+            path, words[way]);
+    for (int c = 0; c < count; c++) {
+        double axis[3];
+        read_as(way, crystals[c].axes[2], axis);
+        memcpy(crystals[c].axes[2], axis, sizeof(axis));
+    }
+    return off[way];
+}
 
 static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR look-up table's header", false};
 
@@ -53,7 +135,7 @@ struct draft {
     double size_mm[MAX_LAYERS][3]; /* transaxial, axial, depth; 0 = not given */
     lr_crystal *crystals;
     int num_crystals;
-    double off; /* by how much orientations are off the panels (io/scanners/castor_orientation.h) */
+    double off; /* deviation of the orientations from the panels, as lr_castor_orient returns it */
 };
 
 bool lr_hscan_recognises(const struct lr_file_head *head)
@@ -107,20 +189,19 @@ static lr_status read_header(struct draft *draft)
 
 /* --- the table --- */
 
-static double read_float(const unsigned char *bytes)
-{
-    const uint32_t word =
-        (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-    float value;
-    memcpy(&value, &word, sizeof(value));
-    return (double)value;
-}
-
 static lr_status take_row(struct draft *draft, const char *path, const unsigned char *row, int c, int layer)
 {
     lr_crystal *crystal = &draft->crystals[c];
     double numbers[6];
-    for (int k = 0; k < 6; k++) numbers[k] = read_float(row + 4 * k);
+    for (int k = 0; k < 6; k++) {
+        const unsigned char *bytes = row + 4 * k;
+        const uint32_t word =
+            (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+        float value;
+        memcpy(&value, &word, sizeof(value));
+        numbers[k] = (double)value;
+    }
+
     double *axis = crystal->axes[2];
     memcpy(crystal->centre_mm, numbers, sizeof(crystal->centre_mm));
     memcpy(axis, numbers + 3, sizeof(crystal->axes[2]));
@@ -198,12 +279,7 @@ static lr_status set_rules(const struct draft *draft, lr_scanner *scanner)
 
 /* --- the scanner --- */
 
-static void forget_orientations(struct draft *draft)
-{
-    for (int c = 0; c < draft->num_crystals; c++) memset(draft->crystals[c].axes, 0, sizeof(draft->crystals[c].axes));
-}
-
-/* By positions alone; orientations are taken where that makes no scanner. */
+/* Builds the scanner from positions alone; orientations are used if that fails. */
 static lr_scanner *create_by_positions(struct draft *draft, const lr_crystal_list *list, int *crystal_of)
 {
     lr_scanner *scanner = NULL;
@@ -211,7 +287,8 @@ static lr_scanner *create_by_positions(struct draft *draft, const lr_crystal_lis
     if (kept == NULL) return NULL;
     const size_t bytes = (size_t)draft->num_crystals * sizeof(*kept);
     memcpy(kept, draft->crystals, bytes);
-    forget_orientations(draft);
+    for (int c = 0; c < draft->num_crystals; c++) memset(draft->crystals[c].axes, 0, sizeof(draft->crystals[c].axes));
+
     scanner = lr_listed_crystals_try(list, crystal_of);
     memcpy(draft->crystals, kept, bytes);
     free(kept);
@@ -298,22 +375,6 @@ lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
 
 /* --- writing --- */
 
-/* Our crystal's six numbers, in CASToR's frame; the orientation points outwards. */
-static void fill_row(const lr_scanner *scanner, int crystal, unsigned char bytes[ROW_BYTES])
-{
-    const int m = lr_scanner_module_of(scanner, crystal);
-    const lr_module *module = &scanner->modules[m];
-    double centre[3];
-    lr_scanner_crystal_centre(scanner, crystal, centre);
-    for (int k = 0; k < 6; k++) {
-        const double number = k < 3 ? centre[k] : -module->normal[k - 3];
-        const float single = (float)(k % 3 == 0 ? -number : number);
-        uint32_t word;
-        memcpy(&word, &single, sizeof(word));
-        for (int b = 0; b < 4; b++) bytes[4 * k + b] = (unsigned char)(word >> 8 * b);
-    }
-}
-
 static lr_status put_table(struct lr_output *output, const lr_scanner *scanner, const lr_log *log)
 {
     int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "a look-up table", log);
@@ -321,7 +382,19 @@ static lr_status put_table(struct lr_output *output, const lr_scanner *scanner, 
     const lr_status status = lr_castor_order(scanner, order, log);
     for (int c = 0; c < scanner->num_crystals && status == LR_OK; c++) {
         unsigned char bytes[ROW_BYTES];
-        fill_row(scanner, order[c], bytes);
+        /* Our crystal's six numbers, in CASToR's frame; the orientation points outwards. */
+        const int m = lr_scanner_module_of(scanner, order[c]);
+        const lr_module *module = &scanner->modules[m];
+        double centre[3];
+        lr_scanner_crystal_centre(scanner, order[c], centre);
+        for (int k = 0; k < 6; k++) {
+            const double number = k < 3 ? centre[k] : -module->normal[k - 3];
+            const float single = (float)(k % 3 == 0 ? -number : number);
+            uint32_t word;
+            memcpy(&word, &single, sizeof(word));
+            for (int b = 0; b < 4; b++) bytes[4 * k + b] = (unsigned char)(word >> 8 * b);
+        }
+
         lr_output_write(output, bytes, sizeof(bytes));
     }
     free(order);
@@ -399,9 +472,28 @@ static void put_header(struct lr_output *output, const lr_scanner *scanner)
     put(output, "field of view axial", high - low);
 }
 
-/* Within each layer; every layer has crystals. */
-static lr_status check_alike(const char *path, const lr_scanner *scanner, const lr_log *log)
+/* Both files are replaced, or neither. */
+static lr_status write_files(const char *path, const char *table_path, const lr_scanner *scanner, const lr_log *log)
 {
+    struct lr_output header, table;
+    LR_TRY(lr_output_open(&table, table_path, log));
+    if (lr_output_open(&header, path, log) != LR_OK) {
+        lr_output_abandon(&table);
+        return LR_FAILED;
+    }
+    const lr_status status = put_table(&table, scanner, log);
+    if (status != LR_OK) {
+        lr_output_abandon(&table);
+        lr_output_abandon(&header);
+        return status;
+    }
+    put_header(&header, scanner);
+    return lr_output_finish_all((struct lr_output *[]){&table, &header}, 2);
+}
+
+lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_log *log)
+{
+    /* Crystals must be alike within each layer; every layer has crystals. */
     int first_of[MAX_LAYERS];
     memset(first_of, -1, sizeof(first_of));
     for (int m = 0; m < scanner->num_modules; m++) {
@@ -425,31 +517,7 @@ static lr_status check_alike(const char *path, const lr_scanner *scanner, const 
                             path, k);
         }
     }
-    return LR_OK;
-}
 
-/* Both files are replaced, or neither. */
-static lr_status write_files(const char *path, const char *table_path, const lr_scanner *scanner, const lr_log *log)
-{
-    struct lr_output header, table;
-    LR_TRY(lr_output_open(&table, table_path, log));
-    if (lr_output_open(&header, path, log) != LR_OK) {
-        lr_output_abandon(&table);
-        return LR_FAILED;
-    }
-    const lr_status status = put_table(&table, scanner, log);
-    if (status != LR_OK) {
-        lr_output_abandon(&table);
-        lr_output_abandon(&header);
-        return status;
-    }
-    put_header(&header, scanner);
-    return lr_output_finish_all((struct lr_output *[]){&table, &header}, 2);
-}
-
-lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_log *log)
-{
-    LR_TRY(check_alike(path, scanner, log));
     char *table = lr_path_with_ending(path, ".lut", log);
     if (table == NULL) return LR_FAILED;
     const lr_status status = write_files(path, table, scanner, log);

@@ -7,9 +7,8 @@
 #include "base/path.h"
 #include "io/files/keyed_text.h"
 #include "io/scanners/castor_order.h"
-#include "io/scanners/centre_index.h"
+#include "io/scanners/crystal_map.h"
 #include "io/scanners/scanner_formats.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@ enum { ROW_BYTES = 24, MAX_CRYSTALS = 10000000 };
 /* Centres of crystals by CASToR's numbers, in our frame. */
 struct listed {
     const char *path;
-    const lr_scanner *scanner; /* in which they are looked for */
+    const lr_scanner *scanner; /* the scanner in which they are looked for */
     const lr_log *log;
     double (*places_mm)[3]; /* owned [count] */
     int count;

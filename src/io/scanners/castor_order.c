@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "model/scanner/layers.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +27,13 @@ static int compare(const void *a, const void *b)
     return left->crystal < right->crystal ? -1 : left->crystal > right->crystal;
 }
 
-/* Scanners without places keep their order within each layer. */
-static void find_places(const lr_scanner *scanner, struct place *places)
+/* The order of the files that we write. */
+static lr_status order_of_places(const lr_scanner *scanner, int *order, const lr_log *log)
 {
+    const int count = scanner->num_crystals;
+    struct place *places = lr_alloc(count, sizeof(*places), "places of crystals", log);
+    if (places == NULL) return LR_FAILED;
+    /* Scanners without places keep their order within each layer. */
     const bool has_places = scanner->num_positions > 0;
     int crystal = 0;
     for (int m = 0; m < scanner->num_modules; m++) {
@@ -46,15 +51,7 @@ static void find_places(const lr_scanner *scanner, struct place *places)
             }
         }
     }
-}
 
-/* The order of the files that we write. */
-static lr_status order_of_places(const lr_scanner *scanner, int *order, const lr_log *log)
-{
-    const int count = scanner->num_crystals;
-    struct place *places = lr_alloc(count, sizeof(*places), "places of crystals", log);
-    if (places == NULL) return LR_FAILED;
-    find_places(scanner, places);
     if (scanner->num_positions > 0 || lr_scanner_num_layers(scanner) > 1)
         qsort(places, (size_t)count, sizeof(*places), compare);
     for (int k = 0; k < count; k++) order[k] = places[k].crystal;
@@ -122,4 +119,35 @@ void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps
     if (scanner->crystal_mu_per_mm > 0) add_lost(lost, "crystal_mu_per_mm %g", scanner->crystal_mu_per_mm);
     if (lost[0] != '\0')
         lr_warn(log, "%s: CASToR's format has no place for %s: keep the scanner as YAML too", path, lost);
+}
+
+lr_status lr_castor_detection_depth(const struct lr_keyed_text *text, const double *depths_mm, int layers,
+                                    double *detection_depth_mm)
+{
+    static const struct lr_keyed_number number = {"mean depth of interaction", -1e9, 1e4, false, false};
+    double least = INFINITY, most_said = -1;
+    for (int k = 0; k < layers; k++) {
+        double said = -1;
+        LR_TRY(lr_keyed_text_number(text, &number, k, &said));
+        least = fmin(least, said >= 0 ? said : 0.5 * depths_mm[k]);
+        most_said = fmax(most_said, said);
+    }
+    if (most_said > least + 1e-6) {
+        lr_warn(text->log,
+                "%s: hits are read %.6g mm behind the front faces of all layers, where the file "
+                "has up to %.6g mm for some of them",
+                text->path, least, most_said);
+    }
+    *detection_depth_mm = least;
+    return LR_OK;
+}
+
+void lr_castor_put(struct lr_output *output, const struct lr_castor_line *line)
+{
+    char text[1024];
+    int length = snprintf(text, sizeof(text), "%-*s:", line->width, line->key);
+    for (int k = 0; k < line->count; k++)
+        length += snprintf(text + length, sizeof(text) - (size_t)length, "%s%.9g", k > 0 ? "," : " ", line->values[k]);
+    lr_output_write(output, text, (size_t)length);
+    lr_output_write(output, "\n", 1);
 }

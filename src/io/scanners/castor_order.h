@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
-#ifndef LR_IO_CASTOR_ORDER_H
-#define LR_IO_CASTOR_ORDER_H
+ * Copyright The LORaster authors
+ *
+ * CASToR's scanner files: the order of their crystals, and lists of layers. */
+#ifndef LR_IO_SCANNERS_CASTOR_ORDER_H
+#define LR_IO_SCANNERS_CASTOR_ORDER_H
+
+#include "io/files/keyed_text.h"
+#include "io/files/output.h"
 
 #include <lr/scanner.h>
 
-/* How CASToR numbers the crystals of a scanner: as in the file that it comes from, where it has such an order
- * (lr_scanner.castor_order), else as in the files that we write for it: layer by layer,
- * ring by ring, azimuth by azimuth. Rings are then those of lr_module.first_crystal_ring and ascend with
- * z; around a ring, places ascend (in our frame from +x towards +y, beginning with place 0), and
- * crystals within a place ascend along its u axis. Scanners without places keep their own
- * numbers within each layer.
- *
- * order: [num_crystals], order[k] = our number of CASToR's crystal k.
- * errors: LR_FAILED without memory, logged. */
+/* CASToR's numbering of a scanner's crystals: the one of the file that it comes from, if it has such an order
+ * (lr_scanner.castor_order), else the one of the files that we write for it: layer by layer, ring by ring, azimuth by
+ * azimuth. Rings are then those of lr_module.first_crystal_ring and ascend with z; around a ring, places ascend (in
+ * our frame from +x towards +y, beginning with place 0), and crystals within a place ascend along its u axis. Scanners
+ * without places keep their own numbers within each layer. order: [num_crystals], order[k] = our number of CASToR's
+ * crystal k. errors: LR_FAILED without memory, logged. */
 lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *log);
 
 /* Hands a scanner that was just read the order of its file, which it owns from now on, whatever happens; one that
@@ -22,11 +24,11 @@ lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *l
  * errors: LR_BAD_INPUT for one that does not name each crystal once, which is not logged; LR_FAILED. */
 lr_status lr_castor_order_keep(lr_scanner *scanner, int *order, const lr_log *log);
 
-/* The other way round: place[crystal] = CASToR's number of our crystal. */
+/* The inverse: place[crystal] = CASToR's number of our crystal. */
 void lr_castor_place(const int *order, int num_crystals, int *place);
 
-/* Tells, in one warning, what of a scanner its CASToR file cannot hold. keeps_places: whether a reader
- * of the file finds the places around the ring again, which min_module_difference counts. */
+/* Names, in one warning, the properties of a scanner that its CASToR file cannot hold. keeps_places: a reader of the
+ * file finds the places around the ring again, which min_module_difference counts. */
 void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps_places, const lr_log *log);
 
 /* Reads a scanner file of CASToR's (the table .lut or .glut, or a .geom) and finds each of its crystals in
@@ -37,5 +39,22 @@ void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps
  * order: set to an array, to be freed; NULL on failure.
  * errors: LR_BAD_INPUT for a file that is none, and one of which no crystal is found. */
 lr_status lr_castor_file_match(const char *path, const lr_scanner *scanner, int **order, int *count, const lr_log *log);
+
+/* --- layers of crystals: comma lists, front to back --- */
+
+/* The depth behind the front faces at which hits are read: the key's, half of the crystals' depth where
+ * it is negative or missing, and the least of all layers, with a warning where the file says others.
+ * errors: LR_BAD_INPUT, logged. */
+lr_status lr_castor_detection_depth(const struct lr_keyed_text *text, const double *depths_mm, int layers,
+                                    double *detection_depth_mm);
+
+/* A line "key : a,b,c" with the key in `width` columns. */
+struct lr_castor_line {
+    const char *key;
+    int width;
+    const double *values;
+    int count;
+};
+void lr_castor_put(struct lr_output *output, const struct lr_castor_line *line);
 
 #endif

@@ -5,14 +5,77 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "io/files/regular_file.h"
-#include "io/scanners/centre_index.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static double distance(const double a[3], const double b[3])
+{
+    double difference[3];
+    vec_sub(a, b, difference);
+    return vec_length(difference);
+}
+
+lr_status lr_centre_index_init(struct lr_centre_index *index, const lr_scanner *scanner, const lr_log *log)
+{
+    *index = (struct lr_centre_index){0};
+    index->centres_mm = lr_alloc(scanner->num_crystals, sizeof(*index->centres_mm), "crystal centres", log);
+    if (index->centres_mm == NULL) return LR_FAILED;
+    int crystal = 0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        for (int q = 0; q < module->crystals[1]; q++) {
+            for (int p = 0; p < module->crystals[0]; p++) {
+                lr_module_crystal_centre(module, p, q, index->centres_mm[crystal]);
+                crystal++;
+            }
+        }
+    }
+
+    const struct lr_points points = {index->centres_mm[0], sizeof(index->centres_mm[0]), scanner->num_crystals};
+    const lr_status status = lr_point_hash_init(&index->hash, &points, 1.0, log);
+    if (status != LR_OK) lr_centre_index_finish(index);
+    return status;
+}
+
+void lr_centre_index_finish(struct lr_centre_index *index)
+{
+    free(index->centres_mm);
+    lr_point_hash_finish(&index->hash);
+    *index = (struct lr_centre_index){0};
+}
+
+struct nearest {
+    int crystal; /* -1 = none */
+    double distance2;
+};
+
+static void consider(void *user, int crystal, double distance2)
+{
+    struct nearest *nearest = user;
+    if (nearest->crystal < 0 || distance2 < nearest->distance2 ||
+        (distance2 == nearest->distance2 && crystal < nearest->crystal))
+        *nearest = (struct nearest){crystal, distance2};
+}
+
+int lr_centre_index_find(const struct lr_centre_index *index, const double position_mm[3], double reach_mm)
+{
+    struct nearest nearest = {-1, 0.0};
+    lr_point_hash_visit(&index->hash, position_mm, reach_mm, &(struct lr_point_visit){consider, &nearest});
+    return nearest.crystal;
+}
+
+double lr_centre_index_distance(const struct lr_centre_index *index, const double position_mm[3])
+{
+    double least = INFINITY;
+    for (int k = 0; k < index->hash.points.count; k++) least = fmin(least, distance(index->centres_mm[k], position_mm));
+    return least;
+}
 
 /* Maps are rounded to 4 decimals; crystals are never that close to each other. */
 static const double reach_mm = 0.01;
@@ -40,7 +103,7 @@ struct draft {
 
 /* --- lines --- */
 
-/* Between columns: STIR has tabs or commas. */
+/* Separators of columns: STIR has tabs or commas. */
 static const char blanks[] = " \t,";
 
 int lr_crystal_map_numbers(const char *text, double numbers[6])
@@ -96,7 +159,7 @@ static bool is_count(double number, int largest)
     return number >= 0 && number <= largest && number == floor(number);
 }
 
-/* Whether the first columns are written in decimal digits alone, as no 1.0 and no 0x5 is. */
+/* True if the first columns are decimal digits only, unlike 1.0 or 0x5. */
 static bool are_digits(const char *text, int columns)
 {
     for (int k = 0; k < columns; k++) {
@@ -154,14 +217,6 @@ static lr_status match(struct draft *draft, const double position_mm[3], int *cr
     return LR_OK;
 }
 
-static lr_status append(struct draft *draft, uint32_t key, int crystal)
-{
-    const struct lr_items items = {sizeof(*draft->entries), "a crystal map", draft->log};
-    LR_TRY(lr_grow(&draft->entries, &draft->room, draft->count + 1, &items));
-    draft->entries[draft->count++] = (struct entry){key, crystal, draft->line};
-    return LR_OK;
-}
-
 static lr_status take_crystal(void *user, const struct lr_crystal_map_line *line)
 {
     struct draft *draft = user;
@@ -171,21 +226,9 @@ static lr_status take_crystal(void *user, const struct lr_crystal_map_line *line
     draft->line = line->line;
     LR_TRY(find_key(draft, line, &key));
     LR_TRY(match(draft, &line->numbers[line->columns - 3], &crystal));
-    return append(draft, key, crystal);
-}
-
-static lr_status read_lines(struct draft *draft)
-{
-    /* Crystals stand in one line each, of less than MAX_LINE; as much again for comments. */
-    const int64_t most = (1 << 20) + 2 * (int64_t)MAX_LINE * draft->scanner->num_crystals;
-    const struct lr_crystal_map_sink sink = {take_crystal, draft};
-    LR_TRY(lr_crystal_map_lines(draft->path, most, &sink, draft->log));
-    if (draft->count == 0) {
-        return lr_error(draft->log, LR_BAD_INPUT,
-                        "%s: lists no crystals: give a crystal map, 'ring det [layer] x y z' per "
-                        "line",
-                        draft->path);
-    }
+    const struct lr_items items = {sizeof(*draft->entries), "a crystal map", draft->log};
+    LR_TRY(lr_grow(&draft->entries, &draft->room, draft->count + 1, &items));
+    draft->entries[draft->count++] = (struct entry){key, crystal, draft->line};
     return LR_OK;
 }
 
@@ -196,25 +239,6 @@ static int compare_entries(const void *a, const void *b)
     const struct entry *left = a, *right = b;
     if (left->key != right->key) return left->key < right->key ? -1 : 1;
     return left->line < right->line ? -1 : left->line > right->line;
-}
-
-static lr_status check_keys(const struct draft *draft)
-{
-    for (int64_t k = 1; k < draft->count; k++) {
-        const struct entry *entry = &draft->entries[k];
-        if (entry->key == entry[-1].key) {
-            return lr_error(draft->log, LR_BAD_INPUT,
-                            "%s:%d: ring %u, detector %u, layer %u is named again (first in line "
-                            "%d): each crystal may appear once",
-                            draft->path, entry->line, (unsigned)(entry->key >> 20),
-                            (unsigned)(entry->key >> 4 & 0xffff), (unsigned)(entry->key & 15), entry[-1].line);
-        }
-    }
-    if (draft->count < draft->scanner->num_crystals) {
-        lr_warn(draft->log, "%s: lists %lld of the scanner's %d crystals; the others see no events", draft->path,
-                (long long)draft->count, draft->scanner->num_crystals);
-    }
-    return LR_OK;
 }
 
 static lr_status fill_map(const struct draft *draft, struct lr_crystal_map *map)
@@ -238,9 +262,33 @@ static lr_status read_draft(struct draft *draft)
     LR_TRY(lr_centre_index_init(&draft->index, draft->scanner, draft->log));
     draft->claimed = lr_alloc(draft->scanner->num_crystals, sizeof(*draft->claimed), "a crystal map", draft->log);
     if (draft->claimed == NULL) return LR_FAILED;
-    LR_TRY(read_lines(draft));
+    /* Crystals stand in one line each, of less than MAX_LINE; as much again for comments. */
+    const int64_t most = (1 << 20) + 2 * (int64_t)MAX_LINE * draft->scanner->num_crystals;
+    const struct lr_crystal_map_sink sink = {take_crystal, draft};
+    LR_TRY(lr_crystal_map_lines(draft->path, most, &sink, draft->log));
+    if (draft->count == 0) {
+        return lr_error(draft->log, LR_BAD_INPUT,
+                        "%s: lists no crystals: give a crystal map, 'ring det [layer] x y z' per "
+                        "line",
+                        draft->path);
+    }
+
     qsort(draft->entries, (size_t)draft->count, sizeof(*draft->entries), compare_entries);
-    return check_keys(draft);
+    for (int64_t k = 1; k < draft->count; k++) {
+        const struct entry *entry = &draft->entries[k];
+        if (entry->key == entry[-1].key) {
+            return lr_error(draft->log, LR_BAD_INPUT,
+                            "%s:%d: ring %u, detector %u, layer %u is named again (first in line "
+                            "%d): each crystal may appear once",
+                            draft->path, entry->line, (unsigned)(entry->key >> 20),
+                            (unsigned)(entry->key >> 4 & 0xffff), (unsigned)(entry->key & 15), entry[-1].line);
+        }
+    }
+    if (draft->count < draft->scanner->num_crystals) {
+        lr_warn(draft->log, "%s: lists %lld of the scanner's %d crystals; the others see no events", draft->path,
+                (long long)draft->count, draft->scanner->num_crystals);
+    }
+    return LR_OK;
 }
 
 lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner, struct lr_crystal_map *map,

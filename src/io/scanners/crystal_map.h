@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
-#ifndef LR_IO_CRYSTAL_MAP_H
-#define LR_IO_CRYSTAL_MAP_H
+ * Copyright The LORaster authors
+ *
+ * Crystals found by another program's numbers (STIR's crystal maps) or by their centres. */
+#ifndef LR_IO_SCANNERS_CRYSTAL_MAP_H
+#define LR_IO_SCANNERS_CRYSTAL_MAP_H
+
+#include "model/scanner/point_hash.h"
 
 #include <lr/scanner.h>
 
-/* Which of a scanner's crystals another program calls (ring, detector, layer). */
+/* Map from another program's (ring, detector, layer) to a scanner's crystals. */
 struct lr_crystal_map {
     int64_t count;
     uint32_t *keys; /* [count] ascending, lr_crystal_key */
@@ -33,12 +37,12 @@ int lr_crystal_map_find(const struct lr_crystal_map *map, uint32_t key);
 /* A crystal of STIR's map: a line "ring det [layer] x y z" in mm. */
 struct lr_crystal_map_line {
     int line;
-    const char *text, *comment; /* before and behind '#'; comment NULL: none */
+    const char *text, *comment; /* before and after '#'; comment NULL: none */
     int columns;                /* 5 or 6; 0: blank; -1: anything else */
     double numbers[6];          /* [columns] */
 };
 
-/* Where lines go; a status other than LR_OK ends the reading. */
+/* Receiver of lines; a status other than LR_OK ends the reading. */
 struct lr_crystal_map_sink {
     lr_status (*take)(void *user, const struct lr_crystal_map_line *line);
     void *user;
@@ -51,5 +55,22 @@ lr_status lr_crystal_map_lines(const char *path, int64_t most, const struct lr_c
 
 /* Numbers of a line's text, between blanks, tabs or commas: 5 or 6, 0 for a blank line, else -1. */
 int lr_crystal_map_numbers(const char *text, double numbers[6]);
+
+/* A scanner's crystal centres, to find the one at a position. */
+struct lr_centre_index {
+    double (*centres_mm)[3]; /* owned [num_crystals] */
+    struct lr_point_hash hash;
+};
+
+/* On failure (no memory, logged) *index holds nothing. */
+lr_status lr_centre_index_init(struct lr_centre_index *index, const lr_scanner *scanner, const lr_log *log);
+void lr_centre_index_finish(struct lr_centre_index *index);
+
+/* The crystal whose centre is nearest to a position, if within `reach_mm` (at most 1), else -1.
+ * Constant time. */
+int lr_centre_index_find(const struct lr_centre_index *index, const double position_mm[3], double reach_mm);
+
+/* Distance to the nearest of all centres. Linear time, for sentences. */
+double lr_centre_index_distance(const struct lr_centre_index *index, const double position_mm[3]);
 
 #endif

@@ -63,51 +63,7 @@ static lr_status truncated(const struct reader *reader)
 
 /* --- .npy --- */
 
-static lr_status check_array(const struct reader *reader, const struct lr_npy_header *header)
-{
-    if (header->type.kind != LR_KIND_FLOAT || header->type.big_endian || !lr_number_type_is_valid(&header->type)) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: its numbers are not float32 or float64, little endian: save it with "
-                        "astype('<f4')",
-                        reader->path);
-    }
-    if (header->fortran_order) {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: is in Fortran order: save it with numpy.ascontiguousarray",
-                        reader->path);
-    }
-    return header->count == reader->scanner->num_crystals ? LR_OK : wrong_count(reader, header->count);
-}
-
-static lr_status read_array(struct reader *reader)
-{
-    struct lr_npy_header header;
-    unsigned char raw[8];
-    LR_TRY(lr_npy_header_read(reader->file, reader->path, &header, reader->log));
-    LR_TRY(check_array(reader, &header));
-    for (int k = 0; k < reader->scanner->num_crystals; k++) {
-        double value;
-        if (fread(raw, 1, (size_t)header.type.bytes, reader->file) != (size_t)header.type.bytes)
-            return truncated(reader);
-        lr_numbers_convert(&header.type, raw, 1, &value);
-        LR_TRY(keep(reader, value));
-    }
-    return LR_OK;
-}
-
 /* --- text --- */
-
-static lr_status take_word(struct reader *reader, const char *word)
-{
-    char *end = NULL;
-    const double value = strtod(word, &end);
-    if (end == word || *end != '\0') {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s:%d: '%s' is not a number: one per crystal is needed (.npy, text or .petsird), and "
-                        "headings begin with #",
-                        reader->path, reader->line, word);
-    }
-    return keep(reader, value);
-}
 
 /* The next character; what a '#' begins is skipped up to the line's end. */
 static int next_character(FILE *file)
@@ -131,7 +87,15 @@ static lr_status read_text(struct reader *reader)
         if (length > 0 && (ends || length == sizeof(word) - 1)) {
             word[length] = '\0';
             length = 0;
-            LR_TRY(take_word(reader, word));
+            char *end = NULL;
+            const double value = strtod(word, &end);
+            if (end == word || *end != '\0') {
+                return lr_error(reader->log, LR_BAD_INPUT,
+                                "%s:%d: '%s' is not a number: one per crystal is needed (.npy, text or .petsird), and "
+                                "headings begin with #",
+                                reader->path, reader->line, word);
+            }
+            LR_TRY(keep(reader, value));
         }
         reader->line += character == '\n';
     } while (character != EOF);
@@ -143,7 +107,32 @@ static lr_status read_text(struct reader *reader)
 
 static lr_status read_file(struct reader *reader)
 {
-    if (lr_npy_begins(reader->file)) return read_array(reader);
+    if (lr_npy_begins(reader->file)) {
+        struct lr_npy_header header;
+        unsigned char raw[8];
+        LR_TRY(lr_npy_header_read(reader->file, reader->path, &header, reader->log));
+        if (header.type.kind != LR_KIND_FLOAT || header.type.big_endian || !lr_number_type_is_valid(&header.type)) {
+            return lr_error(reader->log, LR_BAD_INPUT,
+                            "%s: its numbers are not float32 or float64, little endian: save it with "
+                            "astype('<f4')",
+                            reader->path);
+        }
+        if (header.fortran_order) {
+            return lr_error(reader->log, LR_BAD_INPUT, "%s: is in Fortran order: save it with numpy.ascontiguousarray",
+                            reader->path);
+        }
+        LR_TRY(header.count == reader->scanner->num_crystals ? LR_OK : wrong_count(reader, header.count));
+
+        for (int k = 0; k < reader->scanner->num_crystals; k++) {
+            double value;
+            if (fread(raw, 1, (size_t)header.type.bytes, reader->file) != (size_t)header.type.bytes)
+                return truncated(reader);
+            lr_numbers_convert(&header.type, raw, 1, &value);
+            LR_TRY(keep(reader, value));
+        }
+        return LR_OK;
+    }
+
     return ferror(reader->file) ? truncated(reader) : read_text(reader);
 }
 

@@ -63,11 +63,6 @@ static size_t bytes_of(const struct column *column)
     return (size_t)column->length * (column->whole ? sizeof(int) : sizeof(double));
 }
 
-static hid_t native_of(const struct column *column)
-{
-    return column->whole ? H5T_NATIVE_INT : H5T_NATIVE_DOUBLE;
-}
-
 /* --- writing --- */
 
 static bool put_column(hid_t group, const lr_scanner *scanner, const struct column *column)
@@ -80,7 +75,8 @@ static bool put_column(hid_t group, const lr_scanner *scanner, const struct colu
         memcpy(numbers + bytes * (size_t)m, module + column->offset, bytes);
     }
     const int64_t shape[2] = {scanner->num_modules, column->length > 1 ? column->length : 0};
-    const bool done = lr_hdf5_put_array(group, column->name, native_of(column), shape, numbers);
+    const bool done =
+        lr_hdf5_put_array(group, column->name, column->whole ? H5T_NATIVE_INT : H5T_NATIVE_DOUBLE, shape, numbers);
     free(numbers);
     return done;
 }
@@ -180,60 +176,6 @@ static void compare_rule(const struct lr_hdf5_input *in, const char *rule, doubl
         lr_warn(in->log, "%s was made with %s = %.9g, the scanner here has %.9g", in->path, rule, number, own);
 }
 
-/* Where it is not known on one side there is nothing to compare. */
-static void compare_mu(const struct lr_hdf5_input *in, const lr_scanner *scanner)
-{
-    double number;
-    if (scanner->crystal_mu_per_mm > 0 && lr_hdf5_get_double(in, "/scanner", "crystal_mu_per_mm", 1, &number) &&
-        number > 0)
-        compare_rule(in, "crystal_mu_per_mm", scanner->crystal_mu_per_mm);
-}
-
-static lr_status compare_geometry(const struct lr_hdf5_input *in, const lr_scanner *scanner)
-{
-    const bool has_layers = lr_scanner_num_layers(scanner) > 1;
-    if (lr_hdf5_has(in, "/scanner/layer") != has_layers) {
-        return lr_error(in->log, LR_BAD_INPUT, "%s was made for another scanner: %s %s", in->path, scanner->name,
-                        has_layers ? "has blocks of layers, and the file's has none"
-                                   : "has no blocks of layers, and the file's has");
-    }
-    for (int c = 0; c < columns_of(has_layers); c++) LR_TRY(compare_column(in, scanner, &columns[c]));
-    const lr_coincidence *rules = &scanner->coincidence;
-    compare_rule(in, "field_of_view_mm", rules->field_of_view_mm);
-    compare_rule(in, "min_module_difference", rules->min_module_difference);
-    compare_rule(in, "max_ring_difference", rules->limits_ring_difference ? rules->max_ring_difference : -1);
-    compare_mu(in, scanner);
-    return has_own_mu(scanner) && lr_hdf5_has(in, "/scanner/module_mu_per_mm") ? compare_column(in, scanner, &own_mu)
-                                                                               : LR_OK;
-}
-
-static lr_status compare_pairs(const struct lr_hdf5_input *in, const lr_lors *lors)
-{
-    int64_t shape[2];
-    LR_TRY(lr_hdf5_shape(in, "/lor/pairs", true, shape, 2));
-    if (shape[0] != lors->num_pairs || shape[1] != 2) {
-        return lr_error(in->log, LR_BAD_INPUT,
-                        "%s was made for another scanner or other coincidence rules: /lor/pairs "
-                        "has %lld x %lld numbers, %s has %lld x 2",
-                        in->path, (long long)shape[0], (long long)shape[1], lors->scanner->name,
-                        (long long)lors->num_pairs);
-    }
-    int64_t *pairs = lr_alloc(2 * lors->num_pairs, sizeof(int64_t), "pairs of modules", in->log);
-    if (pairs == NULL) return LR_FAILED;
-    lr_status status = lr_hdf5_get(in, "/lor/pairs", LR_HDF5_INT64, shape, pairs);
-    for (int64_t k = 0; k < lors->num_pairs && status == LR_OK; k++) {
-        if (pairs[2 * k] != lors->pairs[k][0] || pairs[2 * k + 1] != lors->pairs[k][1]) {
-            status = lr_error(in->log, LR_BAD_INPUT,
-                              "%s was made for another scanner or other coincidence rules: its "
-                              "pair %lld is of the modules %lld and %lld, that of %s of %d and %d",
-                              in->path, (long long)k, (long long)pairs[2 * k], (long long)pairs[2 * k + 1],
-                              lors->scanner->name, lors->pairs[k][0], lors->pairs[k][1]);
-        }
-    }
-    free(pairs);
-    return status;
-}
-
 static lr_status compare_offsets(const struct lr_hdf5_input *in, const lr_lors *lors)
 {
     int64_t shape[2];
@@ -264,8 +206,54 @@ static lr_status compare_offsets(const struct lr_hdf5_input *in, const lr_lors *
 
 lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *lors)
 {
-    if (lr_hdf5_has(in, "/scanner")) LR_TRY(compare_geometry(in, lors->scanner));
-    LR_TRY(compare_pairs(in, lors));
+    if (lr_hdf5_has(in, "/scanner")) {
+        const lr_scanner *scanner = lors->scanner;
+        const bool has_layers = lr_scanner_num_layers(scanner) > 1;
+        if (lr_hdf5_has(in, "/scanner/layer") != has_layers) {
+            return lr_error(in->log, LR_BAD_INPUT, "%s was made for another scanner: %s %s", in->path, scanner->name,
+                            has_layers ? "has blocks of layers, and the file's has none"
+                                       : "has no blocks of layers, and the file's has");
+        }
+        for (int c = 0; c < columns_of(has_layers); c++) LR_TRY(compare_column(in, scanner, &columns[c]));
+        const lr_coincidence *rules = &scanner->coincidence;
+        compare_rule(in, "field_of_view_mm", rules->field_of_view_mm);
+        compare_rule(in, "min_module_difference", rules->min_module_difference);
+        compare_rule(in, "max_ring_difference", rules->limits_ring_difference ? rules->max_ring_difference : -1);
+        /* Attenuation is compared only if both sides know it. */
+        double number;
+        if (scanner->crystal_mu_per_mm > 0 && lr_hdf5_get_double(in, "/scanner", "crystal_mu_per_mm", 1, &number) &&
+            number > 0)
+            compare_rule(in, "crystal_mu_per_mm", scanner->crystal_mu_per_mm);
+
+        LR_TRY(has_own_mu(scanner) && lr_hdf5_has(in, "/scanner/module_mu_per_mm")
+                   ? compare_column(in, scanner, &own_mu)
+                   : LR_OK);
+    }
+
+    int64_t shape[2];
+    LR_TRY(lr_hdf5_shape(in, "/lor/pairs", true, shape, 2));
+    if (shape[0] != lors->num_pairs || shape[1] != 2) {
+        return lr_error(in->log, LR_BAD_INPUT,
+                        "%s was made for another scanner or other coincidence rules: /lor/pairs "
+                        "has %lld x %lld numbers, %s has %lld x 2",
+                        in->path, (long long)shape[0], (long long)shape[1], lors->scanner->name,
+                        (long long)lors->num_pairs);
+    }
+    int64_t *pairs = lr_alloc(2 * lors->num_pairs, sizeof(int64_t), "pairs of modules", in->log);
+    if (pairs == NULL) return LR_FAILED;
+    lr_status status = lr_hdf5_get(in, "/lor/pairs", LR_HDF5_INT64, shape, pairs);
+    for (int64_t k = 0; k < lors->num_pairs && status == LR_OK; k++) {
+        if (pairs[2 * k] != lors->pairs[k][0] || pairs[2 * k + 1] != lors->pairs[k][1]) {
+            status = lr_error(in->log, LR_BAD_INPUT,
+                              "%s was made for another scanner or other coincidence rules: its "
+                              "pair %lld is of the modules %lld and %lld, that of %s of %d and %d",
+                              in->path, (long long)k, (long long)pairs[2 * k], (long long)pairs[2 * k + 1],
+                              lors->scanner->name, lors->pairs[k][0], lors->pairs[k][1]);
+        }
+    }
+    free(pairs);
+    LR_TRY(status);
+
     return compare_offsets(in, lors);
 }
 
@@ -349,7 +337,8 @@ static lr_status read_castor_order(const struct lr_hdf5_input *in, lr_scanner *s
                                              name, in->path, scanner->num_crystals);
 }
 
-lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in)
+/* Creates a scanner from a file's /scanner. NULL, logged, on failure. */
+static lr_scanner *get_scanner(const struct lr_hdf5_input *in)
 {
     int64_t shape[2];
     if (lr_hdf5_shape(in, "/scanner/crystals", true, shape, 2) != LR_OK) return NULL;
@@ -379,7 +368,7 @@ lr_scanner *lr_scanner_read_hdf5(const char *path, const lr_log *log)
 {
     struct lr_hdf5_input in;
     if (lr_hdf5_input_open(&in, path, log) != LR_OK) return NULL;
-    lr_scanner *scanner = lr_hdf5_get_scanner(&in);
+    lr_scanner *scanner = get_scanner(&in);
     lr_hdf5_input_close(&in);
     return scanner;
 }

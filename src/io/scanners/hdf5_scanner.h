@@ -22,7 +22,4 @@ hid_t lr_hdf5_put_lors(hid_t file, const lr_lors *lors);
  * errors: LR_BAD_INPUT with the first difference. Coincidence rules that differ are a warning. */
 lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *lors);
 
-/* A scanner made of a file's /scanner. errors: NULL, logged. */
-lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in);
-
 #endif

@@ -22,7 +22,7 @@ static lr_status read_number(const struct reading *at, struct fy_node *node, str
     return lr_yaml_read_value(at->yaml, &field, node, key);
 }
 
-/* How many items a list has, or 0, logged. */
+/* Number of items in a list, or 0, logged. */
 static int count_items(const struct reading *at, struct fy_node *node, struct fy_node *key, int most)
 {
     const int count = node && fy_node_is_sequence(node) ? fy_node_sequence_item_count(node) : 0;
@@ -70,19 +70,6 @@ static lr_status read_row(const struct reading *at, struct fy_node *row, int d)
     return read_list(at, row, at->rows_key, profiles->values + (int64_t)d * count);
 }
 
-static lr_status read_rows(const struct reading *at)
-{
-    const bool is_list = at->rows != NULL && fy_node_is_sequence(at->rows);
-    const int count = is_list ? fy_node_sequence_item_count(at->rows) : 0;
-    void *iterator = NULL;
-    if (count != at->profiles->num_distances) {
-        return lr_yaml_error(at->yaml, at->rows_key, "'profiles' must list one profile for each of the %d distances",
-                             at->profiles->num_distances);
-    }
-    for (int d = 0; d < count; d++) LR_TRY(read_row(at, fy_node_sequence_iterate(at->rows, &iterator), d));
-    return LR_OK;
-}
-
 static lr_status read_profiles(const struct lr_yaml *yaml, lr_radial_profiles *profiles)
 {
     struct reading at = {.yaml = yaml, .profiles = profiles};
@@ -95,7 +82,15 @@ static lr_status read_profiles(const struct lr_yaml *yaml, lr_radial_profiles *p
     const struct lr_yaml_mapping mapping = {lr_yaml_root(yaml), NULL, "measured profiles"};
     LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, sizeof(fields) / sizeof(fields[0])));
     LR_TRY(read_distances(&at));
-    return read_rows(&at);
+    const bool is_list = at.rows != NULL && fy_node_is_sequence(at.rows);
+    const int count = is_list ? fy_node_sequence_item_count(at.rows) : 0;
+    void *iterator = NULL;
+    if (count != at.profiles->num_distances) {
+        return lr_yaml_error(at.yaml, at.rows_key, "'profiles' must list one profile for each of the %d distances",
+                             at.profiles->num_distances);
+    }
+    for (int d = 0; d < count; d++) LR_TRY(read_row(&at, fy_node_sequence_iterate(at.rows, &iterator), d));
+    return LR_OK;
 }
 
 lr_status lr_radial_profiles_read(const char *path, lr_radial_profiles *profiles, const lr_log *log)

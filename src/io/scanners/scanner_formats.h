@@ -3,14 +3,15 @@
  *
  * Files that describe scanners, one row per format. A new format adds its reader and writer below
  * and its row to the table in scanner_formats.c. */
-#ifndef LR_IO_SCANNER_FORMATS_H
-#define LR_IO_SCANNER_FORMATS_H
+#ifndef LR_IO_SCANNERS_SCANNER_FORMATS_H
+#define LR_IO_SCANNERS_SCANNER_FORMATS_H
 
 #include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 
 #include <lr/crystals.h>
 #include <lr/doctor.h>
+#include <stddef.h>
 
 struct lr_scanner_format {
     const char *name;           /* in sentences: "CASToR .geom" */
@@ -80,5 +81,30 @@ lr_status lr_petsird_scanner_write(const char *path, const lr_scanner *scanner, 
 
 /* YAML. */
 lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, const lr_log *log);
+
+/* Lists of crystals, shared by readers. */
+
+/* More crystals than this are refused in files that spell out or describe them; the largest scanner
+ * there is has 564,480. */
+#define LR_MAX_LISTED_CRYSTALS 2000000
+
+/* A growing list. Zero is valid. */
+struct lr_listed_crystals {
+    lr_crystal *items; /* owned */
+    int count;
+    int64_t room;
+};
+
+/* errors: LR_FAILED without memory, LR_BAD_INPUT beyond LR_MAX_LISTED_CRYSTALS; logged with
+ *         `path`. */
+lr_status lr_listed_crystals_add(struct lr_listed_crystals *list, const lr_crystal *crystal, const char *path,
+                                 const lr_log *log);
+
+/* Refuses a count that a header claims. */
+lr_status lr_listed_crystals_check(double count, const char *path, const lr_log *log);
+
+/* lr_scanner_from_crystals, without a sentence where it fails: for a list that may be read in
+ * another way. Warnings go to the list's log. */
+lr_scanner *lr_listed_crystals_try(const lr_crystal_list *list, int *crystal_of);
 
 #endif

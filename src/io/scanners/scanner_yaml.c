@@ -6,19 +6,193 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "io/files/output.h"
 #include "io/files/yaml.h"
 #include "io/scanners/castor_order.h"
-#include "io/scanners/yaml_crystals.h"
+#include "io/scanners/scanner_formats.h"
 #include "model/scanner/layers.h"
 #include "model/scanner/scanner_ring.h"
 
+#include <lr/scanner.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* A value of the file with the key that carries it. */
+struct lr_yaml_entry {
+    struct fy_node *key, *value;
+};
+
+/* Crystals of each block along u and v. */
+struct lr_yaml_crystals {
+    int *blocks[2]; /* [count], owned */
+    int count[2];
+};
+
+/* The layers of a module. */
+struct lr_yaml_layers {
+    lr_layer items[LR_MAX_LAYERS];
+    struct lr_yaml_crystals crystals[LR_MAX_LAYERS]; /* where a layer has its own */
+    int count;
+};
+
+/* --- crystals --- */
+
+/* Crystals along one axis: a number, or a list with one number per block. */
+static lr_status read_blocks(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry, int axis,
+                             struct lr_yaml_crystals *crystals)
+{
+    struct fy_node *node = fy_node_sequence_get_by_index(entry->value, axis);
+    const bool is_list = node != NULL && fy_node_is_sequence(node);
+    const int count = is_list ? fy_node_sequence_item_count(node) : 1;
+    if (count < 1 || count > LR_MAX_FILE_MODULES)
+        return lr_yaml_error(yaml, node, "an axis must have from 1 to %d blocks, found %d", LR_MAX_FILE_MODULES, count);
+    crystals->blocks[axis] = lr_alloc(count, sizeof(int), "blocks", lr_yaml_log(yaml));
+    if (crystals->blocks[axis] == NULL) return LR_FAILED;
+    crystals->count[axis] = count;
+    void *iterator = NULL;
+    for (int k = 0; k < count; k++) {
+        struct fy_node *item = is_list ? fy_node_sequence_iterate(node, &iterator) : node;
+        const struct lr_yaml_field field = {axis ? "crystals along v" : "crystals along u",
+                                            NULL,
+                                            LR_YAML_COUNT,
+                                            true,
+                                            &crystals->blocks[axis][k],
+                                            NULL};
+        LR_TRY(lr_yaml_read_value(yaml, &field, item, entry->key));
+    }
+    return LR_OK;
+}
+
+/* Reads [along u, along v], each a whole number or, for a panel of blocks, a list of them.
+ * Finish it, also after errors. */
+static lr_status lr_yaml_crystals_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
+                                       struct lr_yaml_crystals *crystals)
+{
+    struct fy_node *node = entry->value;
+    if (node == NULL || !fy_node_is_sequence(node) || fy_node_sequence_item_count(node) != 2) {
+        return lr_yaml_error(yaml, entry->key,
+                             "'crystals' must be [along u, along v], each a whole number or, for "
+                             "a panel of blocks, a list of them");
+    }
+    LR_TRY(read_blocks(yaml, entry, 0, crystals));
+    return read_blocks(yaml, entry, 1, crystals);
+}
+
+static void lr_yaml_crystals_finish(struct lr_yaml_crystals *crystals)
+{
+    free(crystals->blocks[0]);
+    free(crystals->blocks[1]);
+    *crystals = (struct lr_yaml_crystals){0};
+}
+
+/* Attenuation of crystals, by keys that exclude each other: `crystal_mu_per_mm`, which is in *mu_per_mm
+ * already, or the name of a `crystal_material`. Entries without a key leave it as it is.
+ * errors: LR_BAD_INPUT for both keys, or a material that is not known. */
+static lr_status lr_yaml_material_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *material,
+                                       struct fy_node *mu_key, double *mu_per_mm)
+{
+    char *name = NULL;
+    const struct lr_yaml_field field = {"crystal_material", NULL, LR_YAML_TEXT, true, &name, NULL};
+    if (material->key == NULL) return LR_OK;
+    if (mu_key != NULL) {
+        return lr_yaml_error(yaml, material->key,
+                             "'crystal_material' and 'crystal_mu_per_mm' (line %d) are given: keep "
+                             "one of the two",
+                             lr_yaml_line(mu_key));
+    }
+    LR_TRY(lr_yaml_read_value(yaml, &field, material->value, material->key));
+    *mu_per_mm = lr_crystal_material_mu_per_mm(name);
+    const lr_status status = *mu_per_mm > 0 ? LR_OK
+                                            : lr_yaml_error(yaml, material->key,
+                                                            "'%s' is not one of the crystals that are known (%s): give "
+                                                            "'crystal_mu_per_mm' in its place",
+                                                            name, lr_crystal_materials());
+    free(name);
+    return status;
+}
+
+/* --- layers --- */
+
+static lr_status read_layer(const struct lr_yaml *yaml, struct fy_node *node, const int blocks[2],
+                            struct lr_yaml_layers *layers)
+{
+    lr_layer *layer = &layers->items[layers->count];
+    struct lr_yaml_crystals *crystals = &layers->crystals[layers->count];
+    struct lr_yaml_entry entry = {NULL, NULL}, material = {NULL, NULL};
+    struct fy_node *mu_key = NULL;
+    const struct lr_yaml_field fields[] = {
+        {"depth_mm", NULL, LR_YAML_POSITIVE, true, &layer->depth_mm, NULL},
+        {"front_mm", NULL, LR_YAML_NOT_NEGATIVE, false, &layer->front_mm, NULL},
+        {"crystals", NULL, LR_YAML_NODE, false, &entry.value, &entry.key},
+        {"pitch_mm", NULL, LR_YAML_POSITIVE_PAIR, false, layer->pitch_mm, NULL},
+        {"face_mm", NULL, LR_YAML_POSITIVE_PAIR, false, layer->face_mm, NULL},
+        {"offset_mm", NULL, LR_YAML_NUMBER_PAIR, false, layer->offset_mm, NULL},
+        {"crystal_mu_per_mm", NULL, LR_YAML_POSITIVE, false, &layer->mu_per_mm, &mu_key},
+        {"crystal_material", NULL, LR_YAML_NODE, false, &material.value, &material.key},
+    };
+    const struct lr_yaml_mapping mapping = {node, node, "a layer"};
+    layers->count++;
+    LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, (int)(sizeof(fields) / sizeof(fields[0]))));
+    LR_TRY(lr_yaml_material_read(yaml, &material, mu_key, &layer->mu_per_mm));
+    if (entry.key == NULL) return LR_OK;
+    LR_TRY(lr_yaml_crystals_read(yaml, &entry, crystals));
+    for (int k = 0; k < 2; k++) {
+        if (crystals->count[k] != blocks[k]) {
+            return lr_yaml_error(yaml, entry.key,
+                                 "a layer must have as many blocks as its module, %d along %s, "
+                                 "found %d",
+                                 blocks[k], k == 0 ? "u" : "v", crystals->count[k]);
+        }
+        layer->block_crystals[k] = crystals->blocks[k];
+    }
+    return LR_OK;
+}
+
+static lr_status refuse(const struct lr_yaml *yaml, struct fy_node *node, const lr_module *module,
+                        const struct lr_layer_fault *fault)
+{
+    if (fault->leaves) {
+        return lr_yaml_error(yaml, node,
+                             "layer %d ends %.4g mm behind the module's 'depth_mm' of %.6g: make "
+                             "its layers thinner or the module deeper",
+                             fault->layer, fault->excess_mm, module->depth_mm);
+    }
+    return lr_yaml_error(yaml, node,
+                         "layer %d begins %.4g mm before the end of the layer in front of it: "
+                         "raise its 'front_mm', or leave it out to begin there",
+                         fault->layer, fault->excess_mm);
+}
+
+/* Reads and checks the list `layers` of a module of that depth, with `blocks` blocks along u and v.
+ * Finish it, also after errors; one without an entry is empty. */
+static lr_status lr_yaml_layers_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
+                                     const lr_module *module, const int blocks[2], struct lr_yaml_layers *layers)
+{
+    struct fy_node *node = entry->value;
+    *layers = (struct lr_yaml_layers){0};
+    if (entry->key == NULL) return LR_OK;
+    const int count = node && fy_node_is_sequence(node) ? fy_node_sequence_item_count(node) : 0;
+    if (count < 1 || count > LR_MAX_LAYERS) {
+        return lr_yaml_error(yaml, entry->key,
+                             "'layers' must be a list of 1 to %d layers, front to back, each with "
+                             "its 'depth_mm'",
+                             LR_MAX_LAYERS);
+    }
+    for (int k = 0; k < count; k++) LR_TRY(read_layer(yaml, fy_node_sequence_get_by_index(node, k), blocks, layers));
+    const struct lr_layer_fault fault = lr_layers_find_fault(layers->items, layers->count, module->depth_mm);
+    return fault.layer < 0 ? LR_OK : refuse(yaml, fy_node_sequence_get_by_index(node, fault.layer), module, &fault);
+}
+
+static void lr_yaml_layers_finish(struct lr_yaml_layers *layers)
+{
+    for (int k = 0; k < layers->count; k++) lr_yaml_crystals_finish(&layers->crystals[k]);
+    layers->count = 0;
+}
+
 #define NUM_FIELDS(fields) ((int)(sizeof(fields) / sizeof((fields)[0])))
 
-/* Axes may be off a right angle by this much; what is left is taken out of v. */
+/* Largest deviation of the axes from a right angle; v is corrected for it. */
 static const double max_tilt_rad = 1e-3;
 
 /* A scanner being read. */
@@ -40,7 +214,7 @@ struct draft {
     struct lr_yaml_layers layers; /* of the panel, or of a module of the list */
 };
 
-/* Hands the geometry's sentences on, with the place of the key they are about. */
+/* Passes the geometry's sentences on, with the line of the key they are about. */
 struct placed_log {
     lr_log log;
     const struct lr_yaml *yaml;
@@ -81,8 +255,7 @@ static double angle_between(const double a[3], const double b[3])
     return atan2(vec_length(cross), vec_dot(a, b));
 }
 
-/* Makes the axis a unit vector; its largest number is taken out first, so that nothing
- * overflows. */
+/* Normalises the axis; dividing by its largest number first avoids overflow. */
 static lr_status normalise(const struct draft *draft, struct fy_node *at, const char *key, double axis[3])
 {
     const double largest = fmax(fabs(axis[0]), fmax(fabs(axis[1]), fabs(axis[2])));
@@ -96,20 +269,6 @@ static lr_status normalise(const struct draft *draft, struct fy_node *at, const 
     const double length = vec_length(axis);
     for (int k = 0; k < 3; k++) axis[k] /= length;
     return LR_OK;
-}
-
-static lr_status set_axes(const struct draft *draft, struct fy_node *u_key, struct fy_node *v_key, lr_module *module)
-{
-    const double degrees = 57.29577951308232;
-    LR_TRY(normalise(draft, u_key, "u", module->u));
-    LR_TRY(normalise(draft, v_key, "v", module->v));
-    const double angle = angle_between(module->u, module->v);
-    if (!(fabs(angle - 90 / degrees) <= max_tilt_rad)) {
-        return lr_yaml_error(draft->yaml, v_key, "the axes 'u' and 'v' are %.6g degrees apart: make it 90",
-                             angle * degrees);
-    }
-    vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
-    return normalise(draft, v_key, "v", module->v);
 }
 
 /* A normal is only there to be checked: it must be orthogonal to the axes. */
@@ -208,7 +367,17 @@ static lr_status read_module(struct draft *draft, struct fy_node *node, lr_modul
                              "a place around the ring needs 'num_positions', the number of places, "
                              "beside 'modules'");
     }
-    LR_TRY(set_axes(draft, u_key, v_key, module));
+    const double degrees = 57.29577951308232;
+    LR_TRY(normalise(draft, u_key, "u", module->u));
+    LR_TRY(normalise(draft, v_key, "v", module->v));
+    const double angle = angle_between(module->u, module->v);
+    if (!(fabs(angle - 90 / degrees) <= max_tilt_rad)) {
+        return lr_yaml_error(draft->yaml, v_key, "the axes 'u' and 'v' are %.6g degrees apart: make it 90",
+                             angle * degrees);
+    }
+    vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
+    LR_TRY(normalise(draft, v_key, "v", module->v));
+
     LR_TRY(set_normal(draft, normal_key, module));
     lr_yaml_layers_finish(&draft->layers);
     LR_TRY(lr_yaml_layers_read(draft->yaml, &layers, module, (const int[2]){1, 1}, &draft->layers));
@@ -362,33 +531,6 @@ static lr_status read_tof(struct draft *draft)
     return draft->tof.key ? lr_yaml_read_fields(draft->yaml, &mapping, fields, 1) : LR_OK;
 }
 
-static lr_status read_form(struct draft *draft)
-{
-    const struct lr_yaml *yaml = draft->yaml;
-    struct fy_node *ring = draft->ring.key, *module = draft->module.key;
-    struct fy_node *modules = draft->modules.key;
-    if (ring != NULL && modules != NULL) {
-        return lr_yaml_error(yaml, modules, "both 'ring' (line %d) and 'modules' are given: keep one",
-                             lr_yaml_line(ring));
-    }
-    if (modules != NULL && module != NULL) {
-        return lr_yaml_error(yaml, module,
-                             "'module' describes the panels of a 'ring'; modules in the list "
-                             "'modules' carry their own sizes: remove it");
-    }
-    if (modules != NULL) return read_modules(draft);
-    if (draft->positions != NULL) {
-        return lr_yaml_error(yaml, draft->positions,
-                             "'num_positions' goes with 'modules'; a 'ring' has its own: remove "
-                             "it");
-    }
-    if (ring == NULL)
-        return lr_yaml_error(yaml, lr_yaml_root(yaml), "a scanner needs either 'ring' with 'module', or 'modules'");
-    if (module == NULL) return lr_yaml_error(yaml, ring, "a 'ring' needs a 'module' that describes its panels");
-    LR_TRY(read_ring(draft));
-    return read_panel(draft);
-}
-
 static lr_status read_draft(struct draft *draft)
 {
     struct lr_yaml_entry material = {NULL, NULL};
@@ -419,7 +561,29 @@ static lr_status read_draft(struct draft *draft)
     LR_TRY(read_tof(draft));
     LR_TRY(append_texts(draft, "source", &draft->source));
     LR_TRY(append_texts(draft, "unverified", &draft->unverified));
-    return read_form(draft);
+    const struct lr_yaml *yaml = draft->yaml;
+    struct fy_node *ring = draft->ring.key, *module = draft->module.key;
+    struct fy_node *modules = draft->modules.key;
+    if (ring != NULL && modules != NULL) {
+        return lr_yaml_error(yaml, modules, "both 'ring' (line %d) and 'modules' are given: keep one",
+                             lr_yaml_line(ring));
+    }
+    if (modules != NULL && module != NULL) {
+        return lr_yaml_error(yaml, module,
+                             "'module' describes the panels of a 'ring'; modules in the list "
+                             "'modules' carry their own sizes: remove it");
+    }
+    if (modules != NULL) return read_modules(draft);
+    if (draft->positions != NULL) {
+        return lr_yaml_error(yaml, draft->positions,
+                             "'num_positions' goes with 'modules'; a 'ring' has its own: remove "
+                             "it");
+    }
+    if (ring == NULL)
+        return lr_yaml_error(yaml, lr_yaml_root(yaml), "a scanner needs either 'ring' with 'module', or 'modules'");
+    if (module == NULL) return lr_yaml_error(yaml, ring, "a 'ring' needs a 'module' that describes its panels");
+    LR_TRY(read_ring(draft));
+    return read_panel(draft);
 }
 
 static void write_placed(void *user, lr_log_level level, lr_status status, const char *sentence)
@@ -517,7 +681,7 @@ static lr_scanner *create_scanner(struct draft *draft)
     return scanner;
 }
 
-/* Hands everything that was read over. */
+/* Moves everything that was read into the draft. */
 static lr_scanner_draft *create_draft(struct draft *draft)
 {
     struct placed_log placed = place_log(draft);
@@ -576,4 +740,178 @@ lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log)
 lr_scanner *lr_scanner_read_text(const char *name, const char *text, int64_t text_bytes, const lr_log *log)
 {
     return lr_scanner_parse(lr_yaml_parse(name, text, text_bytes, log));
+}
+
+/* Scanners as YAML that reads back identical: the ring form where there is one, else a list. */
+
+/* A line of its own, unless it is zero. */
+static void put_number(struct lr_output *output, const char *key, double value)
+{
+    char text[32];
+    if (value != 0) lr_yaml_put(output, "%s: %s\n", key, lr_yaml_number(text, value));
+}
+
+/* --- forms --- */
+
+static void put_blocks(struct lr_output *output, const int *crystals, int count)
+{
+    lr_yaml_put(output, count > 1 ? "[" : "");
+    for (int b = 0; b < count; b++) lr_yaml_put(output, "%s%d", b ? ", " : "", crystals[b]);
+    lr_yaml_put(output, count > 1 ? "]" : "");
+}
+
+static void put_crystals(struct lr_output *output, const lr_ring *ring, const int *const blocks[2])
+{
+    lr_yaml_put(output, "crystals: [");
+    put_blocks(output, blocks[0], ring->blocks[0]);
+    lr_yaml_put(output, ", ");
+    put_blocks(output, blocks[1], ring->blocks[1]);
+    lr_yaml_put(output, "]");
+}
+
+static void put_layer(struct lr_output *output, const lr_ring *ring, int index)
+{
+    char text[32];
+    const lr_layer *layer = &ring->layers[index], *before = layer - 1;
+    lr_yaml_put(output, "    - {depth_mm: %s", lr_yaml_number(text, layer->depth_mm));
+    if (index > 0 && layer->front_mm != before->front_mm + before->depth_mm)
+        lr_yaml_put(output, ", front_mm: %s", lr_yaml_number(text, layer->front_mm));
+    /* A layer with the blocks of its panel does not list them. */
+    bool same = true;
+    for (int axis = 0; axis < 2; axis++)
+        for (int b = 0; b < ring->blocks[axis]; b++)
+            same = same && layer->block_crystals[axis][b] == ring->block_crystals[axis][b];
+
+    if (!same) {
+        lr_yaml_put(output, ", ");
+        put_crystals(output, ring, layer->block_crystals);
+    }
+    if (layer->pitch_mm[0] != ring->pitch_mm[0] || layer->pitch_mm[1] != ring->pitch_mm[1])
+        lr_yaml_put_numbers(output, ", pitch_mm", layer->pitch_mm, 2);
+    if (layer->face_mm[0] != ring->face_mm[0] || layer->face_mm[1] != ring->face_mm[1])
+        lr_yaml_put_numbers(output, ", face_mm", layer->face_mm, 2);
+    if (layer->offset_mm[0] != 0 || layer->offset_mm[1] != 0)
+        lr_yaml_put_numbers(output, ", offset_mm", layer->offset_mm, 2);
+    if (layer->mu_per_mm > 0) lr_yaml_put(output, ", crystal_mu_per_mm: %s", lr_yaml_number(text, layer->mu_per_mm));
+    lr_yaml_put(output, "}\n");
+}
+
+static void put_module(struct lr_output *output, const lr_module *module, bool in_ring)
+{
+    char text[32];
+    lr_yaml_put_numbers(output, "  - {center_mm", module->centre_mm, 3);
+    lr_yaml_put_numbers(output, ", u", module->u, 3);
+    lr_yaml_put_numbers(output, ", v", module->v, 3);
+    lr_yaml_put(output, ",\n     crystals: [%d, %d], ", module->crystals[0], module->crystals[1]);
+    lr_yaml_put_numbers(output, "pitch_mm", module->pitch_mm, 2);
+    lr_yaml_put_numbers(output, ", face_mm", module->face_mm, 2);
+    lr_yaml_put(output, ", depth_mm: %s", lr_yaml_number(text, module->depth_mm));
+    if (module->mu_per_mm > 0) lr_yaml_put(output, ", crystal_mu_per_mm: %s", lr_yaml_number(text, module->mu_per_mm));
+    if (in_ring) {
+        lr_yaml_put(output, ",\n     position: %d, ring: %d, first_crystal_ring: %d", module->position, module->ring,
+                    module->first_crystal_ring);
+    }
+    if (module->layer > 0 || module->block > 0)
+        lr_yaml_put(output, ",\n     layer: %d, block: %d", module->layer, module->block);
+    lr_yaml_put(output, "}\n");
+}
+
+static lr_status put_modules(struct lr_output *output, const lr_scanner *scanner, const lr_log *log)
+{
+    struct lr_ring_form form;
+    bool found;
+    LR_TRY(lr_ring_form_find(scanner, &form, &found, log));
+    if (found) {
+        char text[32];
+        lr_yaml_put(output, "ring:\n  radius_mm: %s\n", lr_yaml_number(text, form.ring.radius_mm));
+        lr_yaml_put(output, "  modules: %d\n", form.ring.modules);
+        lr_yaml_put(output, "  first_angle_deg: %s\n", lr_yaml_number(text, form.ring.first_angle_deg));
+        lr_yaml_put(output, "  rings: %d\n", form.ring.rings);
+        if (form.ring.rings > 1)
+            lr_yaml_put(output, "  ring_pitch_mm: %s\n", lr_yaml_number(text, form.ring.ring_pitch_mm));
+        lr_yaml_put(output, "module:\n  ");
+        put_crystals(output, &form.ring, form.ring.block_crystals);
+        lr_yaml_put(output, "\n");
+        lr_yaml_put_numbers(output, "  pitch_mm", form.ring.pitch_mm, 2);
+        lr_yaml_put_numbers(output, "\n  face_mm", form.ring.face_mm, 2);
+        if (form.ring.blocks[0] * form.ring.blocks[1] > 1)
+            lr_yaml_put_numbers(output, "\n  block_gap_mm", form.ring.block_gap_mm, 2);
+        lr_yaml_put(output, "\n  depth_mm: %s\n", lr_yaml_number(text, form.ring.depth_mm));
+        lr_yaml_put(output, form.ring.num_layers > 0 ? "  layers:\n" : "");
+        for (int k = 0; k < form.ring.num_layers; k++) put_layer(output, &form.ring, k);
+
+        lr_ring_form_finish(&form);
+        return LR_OK;
+    }
+    if (scanner->num_positions > 0) lr_yaml_put(output, "num_positions: %d\n", scanner->num_positions);
+    lr_yaml_put(output, "modules:\n");
+    for (int m = 0; m < scanner->num_modules; m++) put_module(output, &scanner->modules[m], scanner->num_positions > 0);
+    return LR_OK;
+}
+
+/* --- the rest --- */
+
+static void put_rules(struct lr_output *output, const lr_coincidence *rules)
+{
+    if (rules->field_of_view_mm == 0 && rules->min_module_difference == 0 && !rules->limits_ring_difference) return;
+    lr_yaml_put(output, "coincidence:\n");
+    put_number(output, "  field_of_view_mm", rules->field_of_view_mm);
+    if (rules->min_module_difference > 0)
+        lr_yaml_put(output, "  min_module_difference: %d\n", rules->min_module_difference);
+    if (rules->limits_ring_difference) lr_yaml_put(output, "  max_ring_difference: %d\n", rules->max_ring_difference);
+}
+
+/* Lines that begin with "unverified: ", or all others. */
+static void put_lines(struct lr_output *output, const char *source, bool marked)
+{
+    static const char mark[] = "unverified: ";
+    bool begun = false;
+    while (source != NULL) {
+        const size_t length = strcspn(source, "\n");
+        if ((strncmp(source, mark, sizeof(mark) - 1) == 0) == marked) {
+            const size_t skipped = marked ? sizeof(mark) - 1 : 0;
+            lr_yaml_put(output, "%s  - ", begun ? "" : marked ? "unverified:\n" : "source:\n");
+            lr_yaml_put_text(output, source + skipped, length - skipped);
+            begun = true;
+        }
+        source = source[length] == '\0' ? NULL : source + length + 1;
+    }
+}
+
+lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, const lr_log *log)
+{
+    struct lr_output output;
+    LR_TRY(lr_output_open(&output, path, log));
+    lr_yaml_put(&output, "# Written by LORaster %s. Right-handed frame, z along the scanner's axis.\n", lr_version());
+    lr_yaml_put(&output, "name: ");
+    lr_yaml_put_text(&output, scanner->name, strlen(scanner->name));
+    if (put_modules(&output, scanner, log) != LR_OK) {
+        lr_output_abandon(&output);
+        return LR_FAILED;
+    }
+    put_rules(&output, &scanner->coincidence);
+    put_number(&output, "detection_depth_mm", scanner->detection_depth_mm);
+    put_number(&output, "crystal_mu_per_mm", scanner->crystal_mu_per_mm);
+    if (scanner->tof_resolution_ps > 0) {
+        lr_yaml_put(&output, "tof:\n");
+        put_number(&output, "  resolution_ps", scanner->tof_resolution_ps);
+    }
+    put_lines(&output, scanner->source, false);
+    put_lines(&output, scanner->source, true);
+    /* Runs of crystals that follow each other, up or down: the first and the last of each. */
+    const int *order = scanner->castor_order, count = scanner->num_crystals;
+    int runs = 0;
+    for (int first = 0, last; order != NULL && first < count; first = last + 1, runs++) {
+        last = first;
+        const int step = first + 1 < count && order[first + 1] < order[first] ? -1 : 1;
+        while (last + 1 < count && order[last + 1] == order[last] + step) last++;
+        lr_yaml_put(&output, "%s%d, %d",
+                    runs == 0       ? "castor_order: ["
+                    : runs % 8 == 0 ? ",\n  "
+                                    : ", ",
+                    order[first], order[last]);
+    }
+    lr_yaml_put(&output, runs > 0 ? "]\n" : "");
+
+    return lr_output_finish(&output);
 }

@@ -17,13 +17,13 @@ struct lr_yaml;
  *         lr_scanner_create. */
 lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log);
 
-/* As above from text; `name` stands in place of the file's path in errors. */
+/* Reads the same from text; `name` stands in place of the file's path in errors. */
 lr_scanner *lr_scanner_read_text(const char *name, const char *text, int64_t text_bytes, const lr_log *log);
 
-/* As above from a document (io/files/yaml.h), which is taken over; NULL gives NULL. */
+/* Reads the same from a document (io/files/yaml.h), which it takes over; NULL gives NULL. */
 lr_scanner *lr_scanner_parse(struct lr_yaml *yaml);
 
-/* What the document says, whether or not it makes a scanner. Takes it over; NULL gives NULL. */
+/* Reads a draft, which need not make a scanner, from a document and takes that over; NULL gives NULL. */
 lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml);
 
 #endif

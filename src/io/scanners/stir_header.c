@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
-#include "io/scanners/listed_crystals.h"
+#include "io/scanners/crystal_map.h"
 #include "io/scanners/scanner_formats.h"
 
 #include <math.h>
@@ -18,6 +18,82 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+/* Keys of STIR's headers of projection data, as InterfileHeader.cxx of STIR 6.2 has them. A header is read for its
+ * scanner or for its counts; each leaves what the other asks for to it. */
+
+/* Idle keys follow from the others, or say how data are binned. */
+static const struct lr_known_key scanner_keys[] = {
+    {LR_KEY_READ,
+     "scanner type|originating system|number of rings|number of detectors per ring|"
+     "inner ring diameter (cm)|average depth of interaction (cm)|distance between rings (cm)|"
+     "view offset (degrees)|number of detector layers|maximum number of non-arc-corrected bins|"
+     "number of crystals per block in transaxial direction|"
+     "number of crystals per block in axial direction|"
+     "number of blocks per bucket in transaxial direction|scanner geometry*|"
+     "distance between crystals in transaxial direction (cm)|"
+     "distance between crystals in axial direction (cm)|"
+     "distance between blocks in transaxial direction (cm)|"
+     "distance between blocks in axial direction (cm)|name of crystal map|"
+     "tof timing resolution (ps)|timing resolution (ps)|maximum ring difference per segment",
+     NULL, NULL},
+    {LR_KEY_IDLE,
+     "scanner orientation (x or y)|default bin size (cm)|effective central bin size (cm)|"
+     "default number of arc-corrected bins|transaxial fov diameter (cm)|"
+     "number of crystals per singles unit in transaxial direction|"
+     "number of crystals per singles unit in axial direction|energy resolution|"
+     "reference energy (in kev)|maximum number of (unmashed) tof time bins|"
+     "number of tof time bins|size of unmashed tof time bins (ps)|size of timing bin (ps)|"
+     "tof bin order|number of blocks per bucket in axial direction",
+     NULL, NULL},
+};
+
+static const struct lr_known_key data_keys[] = {
+    {LR_KEY_READ,
+     "name of data file|imagedata byte order|image data byte order|number format|"
+     "number of bytes per pixel|number of dimensions|matrix size|matrix axis label|"
+     "data offset in bytes|data starting block|minimum ring difference per segment|"
+     "maximum ring difference per segment|image scaling factor|quantification units",
+     NULL, NULL},
+    {LR_KEY_REFUSED, "number of time frames", "0|1", "several time frames cannot be read: give one of them"},
+    {LR_KEY_REFUSED, "imaging modality", "PT|PET|NM|nucmed|unknown", "only data of PET can be read"},
+    {LR_KEY_REFUSED, "type of data", "PET|other", "only data of PET can be read"},
+    {LR_KEY_WARNED, "pet data type", "Emission|AttenuationCorrection|Normalisation", "its bins are taken for counts"},
+    {LR_KEY_WARNED, "applied corrections", "none",
+     "its counts are taken as they are, and those corrections are not to be given again (arc "
+     "correction is refused)"},
+    {LR_KEY_WARNED, "calibration factor", "1|0|-1", "images are counts, and are not multiplied by it"},
+    {LR_KEY_WARNED, "start horizontal bed position (mm)", "0",
+     "images are where the scanner is: move them along z by it"},
+    {LR_KEY_WARNED, "start vertical bed position (mm)", "0",
+     "images are where the scanner is: move them along y by it"},
+    {LR_KEY_WARNED, "patient orientation", "head_in|unknown",
+     "the axes of images are those of a patient who lies head first on the back: turn the image if "
+     "they are to be the patient's own"},
+    {LR_KEY_WARNED, "patient rotation", "supine|unknown",
+     "the axes of images are those of a patient who lies head first on the back: turn the image if "
+     "they are to be the patient's own"},
+    {LR_KEY_IDLE,
+     "version of keys|sms-mi version number|study date*|study time*|patient name|patient id|"
+     "process status|data format|data description|data set*|scan data type description|"
+     "image data type description|index nesting level|isotope name|isotope gamma halflife (sec)|"
+     "isotope branching factor|number of radionuclides|radionuclide name|"
+     "radionuclide halflife (sec)|radionuclide branching factor|image relative start time (sec)|"
+     "image duration (sec)|number of energy windows|energy window lower level*|"
+     "energy window upper level*|energy window pair|maximum pixel count|minimum pixel count|"
+     "comment|tof mashing factor|scaling factor (mm/pixel)",
+     NULL, NULL},
+};
+
+const struct lr_known_keys lr_stir_scanner_keys = {.format = "STIR's headers of scanners",
+                                                   .rows = scanner_keys,
+                                                   .count = sizeof(scanner_keys) / sizeof(scanner_keys[0]),
+                                                   .beside = &lr_stir_data_keys};
+
+const struct lr_known_keys lr_stir_data_keys = {.format = "STIR's headers of projection data",
+                                                .rows = data_keys,
+                                                .count = sizeof(data_keys) / sizeof(data_keys[0]),
+                                                .beside = &lr_stir_scanner_keys};
 
 static const double pi = 3.14159265358979323846;
 static const double usual_depth_mm = 20;
@@ -89,7 +165,7 @@ struct draft {
     struct lr_keyed_text text;
     const char *type, *geometry, *map;
     double rings, places, radius_mm, doi_mm, ring_mm, tilt_deg, tof_ps, bins, most_difference;
-    double layers, depth_mm;            /* length of crystals, which STIR does not hold */
+    double layers, depth_mm;            /* length of crystals, which STIR does not know */
     double per_block[2], per_bucket[2]; /* crystals, blocks; transaxial, axial */
     double crystal_mm[2], block_mm[2];  /* distances; 0 = not given */
     int missing[2];                     /* virtual crystals of a block */
@@ -111,7 +187,7 @@ static const char *read_word(const struct draft *draft, const char *key, const c
     return line != NULL && line->value[0] != '\0' ? line->value : fallback;
 }
 
-/* A name of a list, without case. */
+/* True if the list has the name, without case. */
 static bool is_named(const char *names, const char *name)
 {
     const size_t length = strlen(name);
@@ -122,7 +198,7 @@ static bool is_named(const char *names, const char *name)
     return false;
 }
 
-/* One of as many rings goes before others of the same name; rings 0 = not known. */
+/* Finds a scanner by name, preferring one of as many rings; rings 0 = not known. */
 static const struct known_scanner *find_known(const char *name, double rings)
 {
     const struct known_scanner *found = NULL;
@@ -200,20 +276,6 @@ static lr_status read_numbers(struct draft *draft)
     return LR_OK;
 }
 
-/* The largest ring difference of any segment; -1 = not said. */
-static double largest_difference(const struct draft *draft)
-{
-    const char *at = read_word(draft, "maximum ring difference per segment", "");
-    double largest = -1;
-    while (*(at += strcspn(at, "+-0123456789")) != '\0') {
-        char *end;
-        const double value = strtod(at, &end);
-        largest = fmax(largest, fabs(value));
-        at = end > at ? end : at + 1;
-    }
-    return largest;
-}
-
 static lr_status check_blocks(struct draft *draft)
 {
     for (int k = 0; k < 2; k++) {
@@ -251,7 +313,16 @@ static lr_status read_header(struct draft *draft)
     draft->geometry = read_word(draft, "scanner geometry", "Cylindrical");
     draft->map = read_word(draft, "name of crystal map", "");
     LR_TRY(read_numbers(draft));
-    draft->most_difference = largest_difference(draft);
+    /* The largest ring difference of any segment; -1 = not said. */
+    const char *at = read_word(draft, "maximum ring difference per segment", "");
+    draft->most_difference = -1;
+    while (*(at += strcspn(at, "+-0123456789")) != '\0') {
+        char *end;
+        const double value = strtod(at, &end);
+        draft->most_difference = fmax(draft->most_difference, fabs(value));
+        at = end > at ? end : at + 1;
+    }
+
     if (draft->layers > 1) {
         return lr_keyed_text_error(&draft->text, NULL,
                                    "describes %g layers of detectors: give a crystal map, which "
@@ -264,36 +335,18 @@ static lr_status read_header(struct draft *draft)
 
 /* --- crystals --- */
 
-/* Where a panel of STIR's stands, and where in it crystals do. */
+/* Position of one of STIR's panels, and of the crystals in it. */
 struct panel {
     double angle; /* of its normal, in our frame */
     double shift_mm;
     double radius_mm; /* of its front face */
 };
 
-static lr_status add_crystal(struct draft *draft, const struct panel *panel, int group, const double at_mm[2])
-{
-    const double s = sin(panel->angle), c = cos(panel->angle);
-    const double out = panel->radius_mm + 0.5 * draft->depth_mm, along = at_mm[0] + panel->shift_mm;
-    const lr_crystal crystal = {.centre_mm = {out * c - along * s, out * s + along * c, at_mm[1]},
-                                .axes = {{-s, c, 0}, {0, 0, 1}, {c, s, 0}},
-                                .size_mm = {draft->crystal_mm[0], draft->crystal_mm[1], draft->depth_mm},
-                                .group = group};
-    return lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log);
-}
-
 /* Distance of crystal n along an axis from the first one. */
 static double offset_mm(const struct draft *draft, int axis, int n)
 {
     const int per_block = (int)draft->per_block[axis];
     return n / per_block * draft->block_mm[axis] + n % per_block * draft->crystal_mm[axis];
-}
-
-/* Virtual crystals are the first around, and the last along the axis. */
-static bool is_virtual(const struct draft *draft, int n, int ring)
-{
-    return n % (int)draft->per_block[0] < draft->missing[0] ||
-           ring % (int)draft->per_block[1] >= (int)draft->per_block[1] - draft->missing[1];
 }
 
 /* Ring by ring from STIR's first, which is at the far end of our z. */
@@ -307,14 +360,24 @@ static lr_status list_panels(struct draft *draft, int per_panel, const struct pa
             struct panel panel = *first;
             panel.angle += 2 * pi * k / panels;
             const double at[2] = {offset_mm(draft, 0, n) - half[0], half[1] - offset_mm(draft, 1, ring)};
-            if (!is_virtual(draft, n, ring)) LR_TRY(add_crystal(draft, &panel, k, at));
+            /* Virtual crystals are the first around, and the last along the axis. */
+            if (!(n % (int)draft->per_block[0] < draft->missing[0] ||
+                  ring % (int)draft->per_block[1] >= (int)draft->per_block[1] - draft->missing[1])) {
+                const double s = sin(panel.angle), c = cos(panel.angle);
+                const double out = panel.radius_mm + 0.5 * draft->depth_mm, along = at[0] + panel.shift_mm;
+                const lr_crystal crystal = {.centre_mm = {out * c - along * s, out * s + along * c, at[1]},
+                                            .axes = {{-s, c, 0}, {0, 0, 1}, {c, s, 0}},
+                                            .size_mm = {draft->crystal_mm[0], draft->crystal_mm[1], draft->depth_mm},
+                                            .group = k};
+                LR_TRY(lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log));
+            }
         }
     }
     return LR_OK;
 }
 
-/* STIR's cylinder of crystals at equal angles: each block becomes flat, and touches it in the middle
- * of its real crystals. */
+/* STIR's cylinder has crystals at equal angles: each block becomes flat, tangent to it in the middle of its real
+ * crystals. */
 static lr_status list_cylinder(struct draft *draft)
 {
     const int per_block = (int)draft->per_block[0];
@@ -365,38 +428,6 @@ static lr_status list_buckets(struct draft *draft)
 
 /* --- the scanner --- */
 
-/* Bins of sinograms without arc correction say how far apart measured crystals are. */
-static void set_rules(const struct draft *draft, int per_panel, lr_crystal_list *list)
-{
-    const int panels = (int)draft->places / per_panel;
-    const double apart = 0.5 * (draft->places - draft->bins);
-    if (draft->bins > 0 && apart > 0 && panels >= 3) {
-        int difference = 0;
-        while (difference < panels / 2 && per_panel * difference + per_panel - 1 - draft->missing[0] < apart)
-            difference++;
-        list->coincidence.min_module_difference = difference;
-    }
-    if (panels >= 3 && draft->most_difference >= 0 && draft->missing[1] == 0 &&
-        draft->most_difference < draft->rings - 1) {
-        list->coincidence.limits_ring_difference = true;
-        list->coincidence.max_ring_difference = (int)draft->most_difference;
-    }
-}
-
-static lr_scanner *read_map(const struct draft *draft, lr_crystal_list *list)
-{
-    char *path = lr_path_beside(draft->text.path, draft->map, draft->text.log);
-    if (path == NULL) return NULL;
-    list->depth_mm = 2 * draft->doi_mm;
-    struct lr_discreet_log discreet;
-    lr_log_discreet(&discreet, path, draft->text.path, draft->text.log);
-    list->log = &discreet.log;
-    lr_scanner *scanner = lr_stir_map_build(path, list);
-    list->log = draft->text.log;
-    free(path);
-    return scanner;
-}
-
 static lr_scanner *build(struct draft *draft)
 {
     lr_crystal_list list = {.name = draft->type[0] != '\0' ? draft->type : "a STIR scanner",
@@ -410,7 +441,16 @@ static lr_scanner *build(struct draft *draft)
             lr_keyed_text_error(&draft->text, NULL, "a generic scanner needs 'name of crystal map'");
             return NULL;
         }
-        return read_map(draft, &list);
+        char *path = lr_path_beside(draft->text.path, draft->map, draft->text.log);
+        if (path == NULL) return NULL;
+        list.depth_mm = 2 * draft->doi_mm;
+        struct lr_discreet_log discreet;
+        lr_log_discreet(&discreet, path, draft->text.path, draft->text.log);
+        list.log = &discreet.log;
+        lr_scanner *scanner = lr_stir_map_build(path, &list);
+        list.log = draft->text.log;
+        free(path);
+        return scanner;
     }
     const bool buckets = strcmp(draft->geometry, "BlocksOnCylindrical") == 0;
     if (!buckets && strcmp(draft->geometry, "Cylindrical") != 0) {
@@ -424,7 +464,22 @@ static lr_scanner *build(struct draft *draft)
     lr_warn(draft->text.log, "%s: does not say how long the crystals are: %.4g mm%s is taken", draft->text.path,
             draft->depth_mm, draft->doi_mm > 0 ? ", twice the average depth of interaction," : "");
     if ((buckets ? list_buckets(draft) : list_cylinder(draft)) != LR_OK) return NULL;
-    set_rules(draft, (int)draft->per_block[0] * (buckets ? (int)draft->per_bucket[0] : 1), &list);
+    /* Bins of sinograms without arc correction say how far apart measured crystals are. */
+    const int per_panel = (int)draft->per_block[0] * (buckets ? (int)draft->per_bucket[0] : 1);
+    const int panels = (int)draft->places / per_panel;
+    const double apart = 0.5 * (draft->places - draft->bins);
+    if (draft->bins > 0 && apart > 0 && panels >= 3) {
+        int difference = 0;
+        while (difference < panels / 2 && per_panel * difference + per_panel - 1 - draft->missing[0] < apart)
+            difference++;
+        list.coincidence.min_module_difference = difference;
+    }
+    if (panels >= 3 && draft->most_difference >= 0 && draft->missing[1] == 0 &&
+        draft->most_difference < draft->rings - 1) {
+        list.coincidence.limits_ring_difference = true;
+        list.coincidence.max_ring_difference = (int)draft->most_difference;
+    }
+
     list.crystals = draft->list.items;
     list.num_crystals = draft->list.count;
     return lr_scanner_from_crystals(&list, NULL, NULL);
@@ -440,4 +495,166 @@ lr_scanner *lr_stir_header_read(const char *path, const lr_log *log)
     lr_keyed_text_finish(&draft.text);
     free(draft.list.items);
     return scanner;
+}
+
+/* STIR's crystal map as a scanner: lines "ring det [layer] x y z" in mm. Positions are taken as
+ * they stand. Crystals are listed by their places alone; their size may stand in comments:
+ * "# depth_mm: 13" and "# face_mm: 2.12 2.12". */
+
+enum { MAX_LINE = 1024 };
+
+struct map_draft {
+    const char *path;
+    const lr_log *log;
+    struct lr_listed_crystals list;
+    double depth_mm, face_mm[2];
+    int columns;
+};
+
+bool lr_stir_map_recognises(const struct lr_file_head *head)
+{
+    char line[MAX_LINE];
+    double numbers[6];
+    for (const char *at = head->bytes; *at != '\0';) {
+        const size_t length = strcspn(at, "\r\n");
+        snprintf(line, sizeof(line), "%.*s", (int)(length < MAX_LINE ? length : MAX_LINE - 1), at);
+        line[strcspn(line, "#")] = '\0';
+        if (line[strspn(line, " \t")] != '\0')
+            return lr_crystal_map_numbers(line, numbers) > 0 && numbers[0] >= 0 && numbers[1] >= 0;
+        at += length + strspn(at + length, "\r\n");
+    }
+    return false;
+}
+
+static lr_status take_line(void *user, const struct lr_crystal_map_line *line)
+{
+    struct map_draft *draft = user;
+    if (line->comment != NULL) {
+        const char *depth = strstr(line->comment, "depth_mm:"), *face = strstr(line->comment, "face_mm:");
+        double values[2];
+        if (depth != NULL && sscanf(depth + 9, "%lf", values) == 1 && values[0] > 0 && isfinite(values[0]))
+            draft->depth_mm = values[0];
+        if (face != NULL && sscanf(face + 8, "%lf %lf", &values[0], &values[1]) == 2 && values[0] > 0 &&
+            values[1] > 0 && isfinite(values[0] + values[1])) {
+            draft->face_mm[0] = values[0];
+            draft->face_mm[1] = values[1];
+        }
+    }
+
+    if (line->columns == 0) return LR_OK;
+    if (line->columns < 0 || (draft->columns != 0 && line->columns != draft->columns)) {
+        return lr_error(draft->log, LR_BAD_INPUT,
+                        "%s:%d: a crystal is 'ring det [layer] x y z' with as many columns as in "
+                        "the other lines, found '%.60s'",
+                        draft->path, line->line, line->text);
+    }
+    draft->columns = line->columns;
+    lr_crystal crystal = {.group = -1};
+    memcpy(crystal.centre_mm, &line->numbers[line->columns - 3], sizeof(crystal.centre_mm));
+    if (line->columns == 6) {
+        if (!(line->numbers[2] >= 0 && line->numbers[2] < LR_MAX_LAYERS &&
+              line->numbers[2] == floor(line->numbers[2]))) {
+            return lr_error(draft->log, LR_BAD_INPUT,
+                            "%s:%d: layers of crystals are whole numbers from 0 to %d, found "
+                            "'%.60s'",
+                            draft->path, line->line, LR_MAX_LAYERS - 1, line->text);
+        }
+        crystal.layer = (int)line->numbers[2];
+    }
+    return lr_listed_crystals_add(&draft->list, &crystal, draft->path, draft->log);
+}
+
+/* Maps may number layers from either side, and from 1: the nearest to the axis is in front. */
+static void number_layers(struct lr_listed_crystals *list)
+{
+    double radius[LR_MAX_LAYERS] = {0};
+    int count[LR_MAX_LAYERS] = {0}, number[LR_MAX_LAYERS] = {0};
+    for (int c = 0; c < list->count; c++) {
+        const lr_crystal *crystal = &list->items[c];
+        radius[crystal->layer] += hypot(crystal->centre_mm[0], crystal->centre_mm[1]);
+        count[crystal->layer]++;
+    }
+    for (int k = 0; k < LR_MAX_LAYERS; k++)
+        for (int other = 0; other < LR_MAX_LAYERS; other++)
+            number[k] += count[k] > 0 && count[other] > 0 && radius[other] / count[other] < radius[k] / count[k];
+    for (int c = 0; c < list->count; c++) list->items[c].layer = number[list->items[c].layer];
+}
+
+static lr_status read_file(struct map_draft *draft)
+{
+    const struct lr_crystal_map_sink sink = {take_line, draft};
+    LR_TRY(lr_crystal_map_lines(draft->path, INT64_MAX, &sink, draft->log));
+    return draft->list.count > 0 ? LR_OK : lr_error(draft->log, LR_BAD_INPUT, "%s: lists no crystals", draft->path);
+}
+
+/* --- the scanner --- */
+
+static void look_at_axis(struct lr_listed_crystals *list)
+{
+    for (int c = 0; c < list->count; c++) {
+        lr_crystal *crystal = &list->items[c];
+        const double r = hypot(crystal->centre_mm[0], crystal->centre_mm[1]);
+        if (r > 0) {
+            crystal->axes[2][0] = crystal->centre_mm[0] / r;
+            crystal->axes[2][1] = crystal->centre_mm[1] / r;
+        }
+    }
+}
+
+/* Crystals that make no flat panels are taken as they are: lines of them along the axis. */
+static lr_scanner *create(struct map_draft *draft, const lr_crystal_list *list)
+{
+    lr_scanner *scanner = lr_listed_crystals_try(list, NULL);
+    if (scanner != NULL) return scanner;
+    look_at_axis(&draft->list);
+    scanner = lr_listed_crystals_try(list, NULL);
+    if (scanner == NULL) {
+        for (int c = 0; c < draft->list.count; c++)
+            memset(draft->list.items[c].axes, 0, sizeof(draft->list.items[c].axes));
+        return lr_scanner_from_crystals(list, NULL, NULL);
+    }
+    lr_warn(list->log,
+            "%s: its crystals make no flat panels: each line of them that looks at the axis is a "
+            "module of its own, %d in all, of crystals %.4g x %.4g mm",
+            draft->path, scanner->num_modules, scanner->modules[0].face_mm[0], scanner->modules[0].face_mm[1]);
+    return scanner;
+}
+
+lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given)
+{
+    struct map_draft draft = {.path = path, .log = given->log};
+    lr_scanner *scanner = NULL;
+    if (read_file(&draft) == LR_OK) {
+        number_layers(&draft.list);
+        lr_crystal_list list = *given;
+        list.crystals = draft.list.items;
+        list.num_crystals = draft.list.count;
+        list.infers_sizes = true;
+        list.depth_mm = draft.depth_mm > 0 ? draft.depth_mm : given->depth_mm;
+        for (int k = 0; k < 2; k++) list.face_mm[k] = draft.face_mm[k] > 0 ? draft.face_mm[k] : given->face_mm[k];
+        if (!(list.depth_mm > 0)) {
+            /* Crystals as long as they are far from each other, with hits in their middles: STIR, too, has the
+             * listed places as the ends of LORs. */
+            const double spacing = lr_crystals_spacing_mm(&list);
+            list.depth_mm = fmax(1e-3, round(spacing * 100) / 100);
+            list.detection_depth_mm = 0.5 * list.depth_mm;
+            lr_warn(list.log,
+                    "%s: does not say how long crystals are: they are taken as long as they are far from "
+                    "each other, %.6g mm, and hits are read at the listed places; where these are middles "
+                    "of crystals and hits are read on their fronts, add the comment '# depth_mm: 20' "
+                    "(with the right number)",
+                    path, list.depth_mm);
+        }
+
+        scanner = create(&draft, &list);
+    }
+    free(draft.list.items);
+    return scanner;
+}
+
+lr_scanner *lr_stir_map_read(const char *path, const lr_log *log)
+{
+    char stem[128];
+    const lr_crystal_list list = {.name = lr_path_stem(path, stem), .source = "a STIR crystal map", .log = log};
+    return lr_stir_map_build(path, &list);
 }

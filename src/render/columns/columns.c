@@ -6,14 +6,122 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "common/bindings.h"
 #include "model/scanner/arrangement.h"
-#include "render/columns/image.h"
-#include "render/columns/scene.h"
-#include "render/columns/stacks.h"
-#include "render/columns/turns.h"
-#include "render/loop_limit.h"
+#include "render/method.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+static const struct {
+    const char *shader, *define, *label;
+} descriptions[LR_NUM_COLUMNS_PROGRAMS] = {
+    [LR_COLUMNS_FORWARD] = {"columns/forward.comp", NULL, "forward by columns"},
+    [LR_COLUMNS_PACK] = {"columns/pack.comp", NULL, "image with its images"},
+    [LR_COLUMNS_FORWARD_EXACT] = {"columns/forward_exact.comp", NULL, "forward by stacks"},
+    [LR_COLUMNS_BACK] = {"columns/back.comp", NULL, "back by columns"},
+    [LR_COLUMNS_ONES] = {"columns/back.comp", "ONES", "sensitivity by columns"},
+    [LR_COLUMNS_BACK_EXACT] = {"columns/back_exact.comp", NULL, "back by stacks"},
+    [LR_COLUMNS_BACK_HALF_TURN] = {"columns/back_exact.comp", "HALF_TURN", "back by stacks and their images"},
+    [LR_COLUMNS_TO_STACKS] = {"columns/stack_order.comp", NULL, "values to stack order"},
+    [LR_COLUMNS_ONES_TO_STACKS] = {"columns/stack_order.comp", "ONES", "ones in stack order"},
+    [LR_COLUMNS_STACKS_TO_LOR_ORDER] = {"columns/stack_order.comp", "TO_LOR_ORDER", "values of stacks to LOR order"},
+    [LR_COLUMNS_SUM] = {"columns/sum.comp", NULL, "sum of shares"},
+    [LR_COLUMNS_TO_LOR_ORDER] = {"columns/order.comp", "TO_LOR_ORDER", "values to LOR order"},
+    [LR_COLUMNS_FROM_LOR_ORDER] = {"columns/order.comp", NULL, "values to column order"},
+    [LR_COLUMNS_ROWS] = {"columns/rows.comp", NULL, "matrix elements by columns"},
+    [LR_COLUMNS_POINT_ROWS] = {"columns/rows.comp", NULL, "matrix elements of points"},
+    [LR_COLUMNS_LIST_FORWARD] = {"columns/list_forward.comp", NULL, "forward by LORs"},
+    [LR_COLUMNS_TAKE_SUMS] = {"columns/take_sums.comp", NULL, "sums by LORs"},
+    [LR_COLUMNS_TAKE_IMAGE] = {"columns/image_order.comp", NULL, "image to columns"},
+    [LR_COLUMNS_GIVE_IMAGE] = {"columns/image_order.comp", "TO_GRID", "image to the grid's order"},
+    [LR_COLUMNS_LIST_BACK] = {"columns/list_back.comp", NULL, "back by LORs"},
+};
+
+/* The defines of a program; the numbers' texts live beside them. */
+struct defines {
+    char rays[16], group[16], strips[16], cells[16], columns[16];
+    struct gl_define list[15];
+};
+
+static void fill_defines(const struct lr_columns *columns, enum lr_columns_program which, struct defines *defines)
+{
+    int next = 0;
+    *defines = (struct defines){0};
+    snprintf(defines->rays, sizeof(defines->rays), "%d", columns->params.rays);
+    snprintf(defines->group, sizeof(defines->group), "%d",
+             which == LR_COLUMNS_FORWARD || which == LR_COLUMNS_FORWARD_EXACT ? columns->forward_group
+             : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES || which == LR_COLUMNS_BACK_EXACT ||
+                     which == LR_COLUMNS_BACK_HALF_TURN
+                 ? columns->back_group
+                 : LR_GROUP_SIZE);
+    snprintf(defines->strips, sizeof(defines->strips), "%d", columns->strips);
+    defines->list[next++] = (struct gl_define){"RAYS", defines->rays};
+    defines->list[next++] = (struct gl_define){"COLUMN_GROUP", defines->group};
+    snprintf(defines->cells, sizeof(defines->cells), "%d", columns->stacks->most_cells + 2);
+    snprintf(defines->columns, sizeof(defines->columns), "%d", columns->back_columns);
+    defines->list[next++] = (struct gl_define){"COLUMN_STRIPS", defines->strips};
+    defines->list[next++] = (struct gl_define){"COLUMN_COLUMNS", defines->columns};
+    defines->list[next++] = (struct gl_define){"COLUMN_CELLS", defines->cells};
+    if (columns->params.mode == LR_MODE_EXACT) defines->list[next++].name = "EXACT";
+    if (columns->may_be_near || which == LR_COLUMNS_POINT_ROWS) defines->list[next++].name = "NEAR";
+    if (columns->has_masks) defines->list[next++].name = "MASKS";
+    if (columns->is_mirrored) defines->list[next++].name = "MIRROR";
+    if (columns->packed != NULL) defines->list[next++].name = "PACKED";
+    if (which == LR_COLUMNS_FORWARD_EXACT && columns->stacks->has_half_turn) defines->list[next++].name = "HALF_TURN";
+    if (lr_columns_has_one_point(columns)) defines->list[next++].name = "ONE_POINT_ALONG";
+    if (gl_context_limits(columns->ctx)->software) defines->list[next++].name = "LIMITED_LOOPS";
+    defines->list[next].name = descriptions[which].define;
+}
+
+struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which)
+{
+    struct defines defines;
+    if (columns->programs[which] == NULL) {
+        fill_defines(columns, which, &defines);
+        columns->programs[which] =
+            gl_program_start(columns->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
+                                                                       .defines = defines.list,
+                                                                       .label = descriptions[which].label});
+    }
+    return columns->programs[which];
+}
+
+static lr_status start(struct lr_columns *columns, const enum lr_columns_program *list, int count)
+{
+    for (int k = 0; k < count; k++) LR_TRY(lr_columns_program(columns, list[k]) != NULL ? LR_OK : LR_FAILED);
+    return LR_OK;
+}
+
+/* The program that takes longest to build is started first. */
+lr_status lr_columns_start_forward(struct lr_columns *columns)
+{
+    static const enum lr_columns_program sampled[] = {LR_COLUMNS_FORWARD, LR_COLUMNS_TO_LOR_ORDER},
+                                         exact[] = {LR_COLUMNS_FORWARD_EXACT, LR_COLUMNS_STACKS_TO_LOR_ORDER,
+                                                    LR_COLUMNS_PACK};
+    return columns->params.mode == LR_MODE_EXACT ? start(columns, exact, columns->packed ? 3 : 2)
+                                                 : start(columns, sampled, 2);
+}
+
+lr_status lr_columns_start_lists(struct lr_columns *columns)
+{
+    static const enum lr_columns_program list[] = {LR_COLUMNS_LIST_FORWARD, LR_COLUMNS_LIST_BACK, LR_COLUMNS_TAKE_SUMS};
+    return start(columns, list, 3);
+}
+
+lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity, bool has_images)
+{
+    const enum lr_columns_program sampled[] = {is_sensitivity ? LR_COLUMNS_ONES : LR_COLUMNS_BACK,
+                                               LR_COLUMNS_FROM_LOR_ORDER};
+    const enum lr_columns_program exact[] = {has_images ? LR_COLUMNS_BACK_HALF_TURN : LR_COLUMNS_BACK_EXACT,
+                                             is_sensitivity ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS,
+                                             LR_COLUMNS_SUM};
+    return columns->params.mode == LR_MODE_EXACT ? start(columns, exact, columns->shares > 1 ? 3 : 2)
+                                                 : start(columns, sampled, is_sensitivity ? 1 : 2);
+}
+
+/* --- groups --- */
 
 /* Threads of a group at most; strips that a group holds at most. */
 enum {
@@ -86,25 +194,12 @@ static int fitting_group(int64_t work, int most, bool shared)
     return group;
 }
 
-/* Whether halves of columns are taken as mirror images: four points a thread, a column a group. What
+/* True if halves of columns are taken as mirror images: four points a thread, a column a group. What
  * is near has a closed form that is not the same bits when it is turned round. */
 static bool is_mirrored(const struct lr_columns *columns)
 {
     return columns->params.mode == LR_MODE_EXACT && !columns->may_be_near &&
            points_to_serve(columns) <= 4 * MAX_BACK_GROUP && lr_columns_are_mirrored(columns);
-}
-
-/* A thread has two points of a column, or of half a column, which are its slot. A group that is much
- * larger than a column's slots has several columns. */
-static void size_back_groups(struct lr_columns *columns, int slots)
-{
-    const int least = round_to_group(slots, MAX_BACK_GROUP);
-    const int most = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
-    const int group = fitting_group(slots, most, true);
-    columns->back_group = group > least ? group : least;
-    const int fit = columns->back_group / (slots < columns->back_group ? slots : columns->back_group);
-    const int held = MAX_HELD_STRIPS / columns->strips;
-    columns->back_columns = fit < held ? fit : held;
 }
 
 static void size_exact_groups(struct lr_columns *columns)
@@ -113,7 +208,17 @@ static void size_exact_groups(struct lr_columns *columns)
     const int halves = columns->is_mirrored ? 2 : 1;
     const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
     columns->forward_group = fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
-    size_back_groups(columns, (gl_divide_up(points, halves) + 1) / 2);
+    /* A thread has two points of a column, or of half a column, which are its slot. A group that is much
+ * larger than a column's slots has several columns. */
+    const int slots = (gl_divide_up(points, halves) + 1) / 2;
+    const int least = round_to_group(slots, MAX_BACK_GROUP);
+    const int most = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
+    const int group = fitting_group(slots, most, true);
+    columns->back_group = group > least ? group : least;
+    const int fit = columns->back_group / (slots < columns->back_group ? slots : columns->back_group);
+    const int held = MAX_HELD_STRIPS / columns->strips;
+    columns->back_columns = fit < held ? fit : held;
+
     columns->shares = count_shares(columns);
 }
 
@@ -145,13 +250,49 @@ static int64_t packed_bytes(const lr_grid *grid)
     return 4 * (int64_t)sizeof(float) * lr_grid_num_voxels(grid);
 }
 
-static bool can_pack(const struct lr_columns *columns)
+/* --- loops that a renderer in software ends --- */
+
+bool lr_columns_ends_loops(const struct lr_columns *columns)
 {
     const struct gl_limits *limits = gl_context_limits(columns->ctx);
-    const struct lr_backend_params *whole = columns->params.stands_for;
-    return columns->params.mode == LR_MODE_EXACT && columns->stacks->has_half_turn &&
-           packed_bytes(columns->params.grid) <= limits->max_storage_bytes &&
-           (whole == NULL || packed_bytes(whole->grid) <= limits->max_storage_bytes);
+    return limits->software || limits->small_batches;
+}
+
+/* Along a strip the ratio of the distances to both faces changes by its width over the smaller distance, and a piece
+ * (count_pieces of shaders/columns/columns.glsl) is so wide that this moves a line by one cell along. */
+static lr_status init_rounds(struct lr_columns *columns)
+{
+    enum { TRIANGLES = 8 }; /* of near_weight in shaders/columns/exact.glsl */
+    const lr_scanner *scanner = columns->params.scanner;
+    columns->most_rounds = lr_columns_ends_loops(columns) ? LR_MOST_ROUNDS_SOFTWARE : INT64_MAX;
+    columns->element_rounds = 1;
+    if (columns->params.mode == LR_MODE_EXACT) {
+        double widest = 0.0;
+        for (int m = 0; m < scanner->num_modules; m++) {
+            const double *face = scanner->modules[m].face_mm;
+            widest = fmax(widest, hypot(face[0], face[1]));
+        }
+        const double change = fmin(widest / fmax(lr_columns_nearest_mm(columns), 1e-6), 1.0);
+        const int pieces = 1 + (int)ceil(change * columns->stacks->most_cells);
+        columns->element_rounds = columns->may_be_near ? (1 + TRIANGLES) * pieces : pieces;
+    }
+    if (!gl_context_limits(columns->ctx)->software) return LR_OK;
+    const uint32_t none = 0;
+    columns->state = gl_buffer_create(
+        columns->ctx, &(struct gl_buffer_params){.label = "loops ended", .size_bytes = sizeof(none), .data = &none});
+    return columns->state != NULL ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_columns_check_loops(const struct lr_columns *columns)
+{
+    uint32_t were_ended = 0;
+    if (columns->state == NULL) return LR_OK;
+    LR_TRY(gl_buffer_read(columns->state, 0, sizeof(were_ended), &were_ended));
+    if (were_ended == 0) return LR_OK;
+    gl_buffer_clear(columns->state, 0);
+    return lr_error(columns->params.log, LR_USAGE,
+                    "crystals are too large beside the voxels, or too near to them, for the software renderer, which "
+                    "ends a shader's loops after 65,535 rounds: use backend native or cpu, or a graphics processor");
 }
 
 static lr_status init(struct lr_columns *columns)
@@ -159,7 +300,7 @@ static lr_status init(struct lr_columns *columns)
     columns->stacks = lr_alloc(1, sizeof(*columns->stacks), "stacks of modules", columns->params.log);
     if (columns->stacks == NULL) return LR_FAILED;
     LR_TRY(lr_columns_stacks_init(columns->stacks, columns));
-    LR_TRY(lr_columns_turns_init(columns));
+    LR_TRY(init_rounds(columns));
     columns->is_mirrored = is_mirrored(columns);
     columns->cells = lr_columns_upload_cells(columns);
     if (columns->cells == NULL) return LR_FAILED;
@@ -167,7 +308,12 @@ static lr_status init(struct lr_columns *columns)
     columns->image = gl_buffer_create(
         columns->ctx, &(struct gl_buffer_params){.label = "image in columns",
                                                  .size_bytes = columns->shares * lr_columns_image_bytes(columns)});
-    if (can_pack(columns)) {
+    const struct gl_limits *limits = gl_context_limits(columns->ctx);
+    const struct lr_backend_params *whole = columns->params.stands_for;
+
+    if (columns->params.mode == LR_MODE_EXACT && columns->stacks->has_half_turn &&
+        packed_bytes(columns->params.grid) <= limits->max_storage_bytes &&
+        (whole == NULL || packed_bytes(whole->grid) <= limits->max_storage_bytes)) {
         columns->packed = gl_buffer_create(
             columns->ctx, &(struct gl_buffer_params){.label = "image with its images",
                                                      .size_bytes = packed_bytes(columns->params.grid)});
@@ -189,7 +335,7 @@ static lr_status check_lines(const struct lr_columns *columns)
         const int64_t count = (int64_t)size[0] * size[1];
         crystals = count > crystals ? count : crystals;
     }
-    if (!gl_context_limits(columns->ctx)->software || 4 * rays * (rays + 3) * crystals <= 2 * LR_MOST_TURNS_SOFTWARE)
+    if (!gl_context_limits(columns->ctx)->software || 4 * rays * (rays + 3) * crystals <= 2 * LR_MOST_ROUNDS_SOFTWARE)
         return LR_OK;
     return lr_error(params->log, LR_USAGE,
                     "%d x %d lines a crystal are too many for the software renderer, which ends a "

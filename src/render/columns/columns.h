@@ -4,13 +4,17 @@
  * Projections of scanners whose modules share an axial direction along a grid axis, by gathering
  * in both directions: docs/method/correspondence.md, "Columns". No atomics, the same bits in every
  * run. */
-#ifndef LR_RENDER_COLUMNS_H
-#define LR_RENDER_COLUMNS_H
+#ifndef LR_RENDER_COLUMNS_COLUMNS_H
+#define LR_RENDER_COLUMNS_COLUMNS_H
 
 #include "gl/pass.h"
 #include "gl/timer.h"
+#include "model/lors/pair_window.h"
 #include "render/method.h"
 #include "render/rows/merge.h"
+#include "render/values.h"
+
+#include <lr/vector.h>
 
 /* The block of shaders/columns/scene.glsl. */
 struct lr_columns_pass {
@@ -46,8 +50,6 @@ enum lr_columns_program {
 
 struct lr_columns_stacks;
 
-enum { LR_COLUMNS_KNOWN = 256 };
-
 struct lr_columns {
     struct lr_backend_params params;
     struct gl_context *ctx; /* the backend's */
@@ -67,14 +69,11 @@ struct lr_columns {
     struct gl_buffer *image;          /* [shares][across 1][across 0][along]: input or output */
     struct lr_columns_stacks *stacks; /* owned */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
-    struct lr_merge_programs merge;   /* of rows */
-    struct gl_buffer *state;          /* whether loops were ended; NULL on devices that do not */
-    int caution;                      /* how much shorter parts are than they might be: turns.h */
-    uint64_t known[LR_COLUMNS_KNOWN]; /* what was projected with no loop ended */
-    int num_known;
-    int element_turns;          /* of loops, that an element may take: all pieces of a strip at one point, about */
-    int64_t column_turns;       /* the same for all points of a column that a pair of cells may see */
-    struct gl_stopwatch *watch; /* laps are passes, so that waiting for the host does not count */
+    struct lr_merge_programs merge; /* of rows */
+    struct gl_buffer *state;        /* nonzero once the device has ended a loop early; NULL on devices that do not */
+    int64_t most_rounds;            /* of loops that a thread may take; INT64_MAX on devices that end none */
+    int element_rounds;             /* about how many an element takes: the pieces of a strip at one point */
+    struct gl_stopwatch *watch;     /* laps are passes, so that waiting for the host does not count */
 };
 
 /* errors: NULL, logged. The context is current, here and below. Columns serve where in every pair both
@@ -83,12 +82,214 @@ struct lr_columns {
 struct lr_columns *lr_columns_create(const struct lr_method_params *params);
 void lr_columns_destroy(struct lr_columns *columns); /* NULL is allowed */
 
-/* As in struct lr_method: project.c, list.c, rows.c. */
+/* True where renderers in software end long loops, and where a test asks for the same dispatches. */
+bool lr_columns_ends_loops(const struct lr_columns *columns);
+
+/* errors: LR_USAGE, logged, where the device has ended a loop early. Waits for the device if it might. */
+lr_status lr_columns_check_loops(const struct lr_columns *columns);
+
+/* The functions of struct lr_method: project.c, list.c. */
 lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
 lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 lr_status lr_columns_prepare(void *self, bool lists);
 lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values);
 lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image);
 lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
+
+/* --- scene --- */
+
+/* The scanner and the grid as shaders/columns/scene.glsl declares them. */
+
+/* True if, seen from some point of the grid, faces of crystals may be so large that the expansion
+ * of shaders/columns/exact.glsl is too coarse: where the grid comes near both modules of a
+ * pair at once. An overlap is no larger than the farther face. */
+bool lr_columns_may_be_near(const struct lr_columns *columns);
+
+/* Uploads what does not depend on the pairs. */
+lr_status lr_columns_upload_scene(struct lr_columns *columns);
+
+/* Module pairs list[begin .. end-1]. first_values: [list], where their values begin; NULL: one after
+ * the other. */
+struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
+                                          int64_t begin, int64_t end, const int64_t *first_values);
+
+/* Sample points of the grid along one of its axes. */
+int lr_columns_num_points(const struct lr_columns *columns, int axis);
+
+/* Distance of the grid to the nearest module's plane; 0 where one reaches it. */
+double lr_columns_nearest_mm(const struct lr_columns *columns);
+
+/* The factor by which a thread that walks through voxels may do more than with one point in each: a
+ * dispatch has as many fewer threads, since a driver's watchdog gives it a few seconds. */
+int lr_columns_work_of_thread(const struct lr_columns *columns);
+
+/* Sample point k along an axis of the grid, mm. */
+double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k);
+
+/* The middle of the grid's points along an axis, mm; places along the columns are counted from it. */
+double lr_columns_middle(const struct lr_columns *columns, int axis);
+
+/* True if a voxel has one point along the column, also in the grid that programs are made for. */
+bool lr_columns_has_one_point(const struct lr_columns *columns);
+
+/* Crystals of a module: across the columns, and along them. */
+void lr_columns_count_crystals(const struct lr_columns *columns, int module, int counts[2]);
+
+/* Puts modules, the grid's points and masks into a pass. */
+void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pass);
+
+/* The uniforms of every pass, without `first` and `count`. */
+struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);
+
+/* --- images --- */
+
+/* Images on their way between the grid's order and the columns' one, [across 1][across 0][along]. */
+
+int64_t lr_columns_image_bytes(const struct lr_columns *columns);
+
+/* Copies to columns->image, and from it. image: [num_voxels] in the grid's order.
+ * errors: LR_FAILED, LR_NO_DEVICE. */
+lr_status lr_columns_upload_image(struct lr_columns *columns, const float *image);
+lr_status lr_columns_read_image(const struct lr_columns *columns, float *image);
+
+/* The same from sums in fixed point, one a voxel in the columns' order. */
+lr_status lr_columns_read_sums(const struct lr_columns *columns, const struct lr_fixed *sums, float *image);
+
+/* The same into columns->image, on the device. */
+lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed *sums);
+
+/* float32 [num_voxels] at the backend's place, in the grid's order, to and from columns->image. */
+lr_status lr_columns_take_image(struct lr_columns *columns, const lr_vector *image);
+lr_status lr_columns_give_image(struct lr_columns *columns, lr_vector *image);
+
+/* --- programs --- */
+
+/* The programs of the column passes, started when first asked for. */
+
+/* errors: NULL, logged. */
+struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which);
+
+/* Starts the programs of a projection, all at once. has_images: those of pairs whose stacks all have
+ * their images after half a turn. */
+lr_status lr_columns_start_forward(struct lr_columns *columns);
+lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity, bool has_images);
+lr_status lr_columns_start_lists(struct lr_columns *columns);
+
+/* --- stacks --- */
+
+/* Modules behind each other along the columns, alike and evenly spaced: one stack, whose strips
+ * are worked out once (shaders/columns/forward_exact.comp, columns/back_exact.comp). */
+
+struct lr_columns_stacks {
+    int num_stacks;
+    int most_modules;   /* of a stack */
+    int most_cells;     /* of a stack, along the columns */
+    int *stack_of;      /* [num_modules]; -1 = not along the columns */
+    int *place_of;      /* [num_modules]: from the stack's lowest module */
+    int *first;         /* [num_stacks]: lowest module */
+    int *count;         /* [num_stacks] */
+    int *image;         /* [num_stacks]: after half a turn about the grid's middle; -1 = none */
+    bool has_half_turn; /* whether all of them have one */
+    int *first_cell;    /* [num_stacks]: where its cells begin on the device */
+    double *spacing_mm; /* [num_stacks] */
+};
+
+/* errors: LR_FAILED without memory; then and after _finish it holds nothing. */
+lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct lr_columns *columns);
+void lr_columns_stacks_finish(struct lr_columns_stacks *stacks);
+
+/* A bound of the cells that a stack may have, for scanners of any make. */
+int64_t lr_columns_most_cells(const lr_scanner *scanner);
+
+/* The middles of all cells along the columns, as shaders/columns/stacks.glsl declares them;
+ * notes where those of each stack begin. */
+struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns);
+
+/* The module that half a turn puts in a module's place. Needs stacks->has_half_turn. */
+int lr_columns_turned_module(const struct lr_columns *columns, int module);
+
+/* Number of the first cell of a module, once they are uploaded. */
+int lr_columns_first_cell(const struct lr_columns *columns, int module);
+
+/* Module pairs sorted so that those of the same stacks follow each other, and where the values of
+ * each begin in the data of the list that was given. Pairs within a stack are left out: its modules
+ * lie in one plane and see nothing of each other. */
+struct lr_stack_order {
+    struct lr_pair_list list;
+    int32_t *pairs;      /* owned; list.pairs */
+    int64_t *sources;    /* owned */
+    int64_t num_sources; /* values of the data */
+};
+lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
+                                     struct lr_stack_order *order);
+void lr_stack_order_finish(struct lr_stack_order *order);
+
+/* True if all stacks and the grid's points have one middle along the columns, so that a crystal
+ * pair sees of a point what its mirror image sees of the point's. */
+bool lr_columns_are_mirrored(const struct lr_columns *columns);
+
+/* Zeros for the pairs of a list that its order leaves out; data: of the list. */
+lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const struct lr_pair_list *list,
+                                    const lr_vector *data);
+
+/* True if the higher module of a pair is the primary in exact mode: that of the lower stack is. */
+bool lr_columns_is_swapped(const struct lr_columns *columns, int64_t pair);
+
+bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other);
+
+/* The pairs of stacks of module pairs list[range[0] .. range[1]-1], which are in that order. */
+struct lr_stack_buffers {
+    struct gl_buffer *pairs, *members;
+    int num_pairs;
+    int64_t num_values; /* in stack order */
+    bool has_half_turn; /* whether the image of every pair after half a turn is there too */
+};
+lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
+                                   const int64_t range[2], struct lr_stack_buffers *buffers);
+
+/* --- windows of pairs --- */
+
+/* The module pairs of a projection by columns that are handled together, and their values on the
+ * device in the orders that passes want. */
+
+struct lr_window {
+    struct lr_columns *columns;
+    const struct lr_pair_list *list;
+    struct lr_pair_window part;                   /* of the list */
+    int most_across, most_along;                  /* crystal pairs of a module pair */
+    int most_stacked;                             /* of a pair of stacks along the columns */
+    int64_t rounds, most_rounds;                  /* of loops in a thread, about and at most */
+    const int64_t *sources;                       /* [list] where a pair's values begin in the data; NULL: in turn */
+    int64_t num_sources;                          /* values of the data, where sources is set */
+    struct lr_stack_buffers stacks;               /* in exact mode */
+    struct gl_buffer *pairs, *by_lor, *by_column; /* values in LOR and column order */
+    struct gl_range lor_order;                    /* of by_lor, or where the data has them; no buffer: there are none */
+};
+
+/* The list's first window is still to come. order NULL: pairs in turn, as in sampled mode. */
+struct lr_window lr_window_begin(struct lr_columns *columns, const struct lr_pair_list *list,
+                                 const struct lr_stack_order *order);
+
+/* The next pairs whose values fit a buffer; false when none is left. */
+bool lr_window_next(struct lr_window *window);
+
+/* The values of the whole list, of which the window takes its own: they are read, or all of them are
+ * written. What is at the backend's place is worked on where it is, if drivers can begin there. */
+struct lr_window_data {
+    const lr_vector *values; /* NULL: ones are projected back */
+    bool is_written;
+};
+
+/* Makes the buffers of sampled mode. */
+lr_status lr_window_open(struct lr_window *window, const struct lr_window_data *data);
+
+/* Makes those of exact mode: values in stack order. */
+lr_status lr_window_open_stacks(struct lr_window *window, const struct lr_window_data *data);
+
+/* Copies the values in LOR order to where they belong. */
+lr_status lr_window_read(const struct lr_window *window, const lr_vector *data);
+
+/* Destroys the buffers. */
+void lr_window_close(struct lr_window *window);
 
 #endif

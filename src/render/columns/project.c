@@ -2,16 +2,12 @@
  * Copyright The LORaster authors
  *
  * Projections by columns, window by window. */
-#include "render/columns/project.h"
+#include "render/columns/columns.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "model/lors/angles.h"
-#include "render/columns/image.h"
-#include "render/columns/programs.h"
-#include "render/columns/scene.h"
-#include "render/columns/turns.h"
 #include "render/values.h"
 
 #include <stdlib.h>
@@ -36,29 +32,7 @@ static int modules_like(const struct lr_columns *columns, int module)
     return stack < 0 ? 1 : columns->stacks->count[stack];
 }
 
-static void measure_pair(struct lr_window *window, int64_t k)
-{
-    const int32_t *pair = window->columns->params.lors->pairs[lr_pair_window_pair(&window->part, k)];
-    int i[2], j[2];
-    lr_columns_count_crystals(window->columns, pair[0], i);
-    lr_columns_count_crystals(window->columns, pair[1], j);
-    window->most_across = i[0] * j[0] > window->most_across ? i[0] * j[0] : window->most_across;
-    window->most_along = i[1] * j[1] > window->most_along ? i[1] * j[1] : window->most_along;
-    i[1] *= modules_like(window->columns, pair[0]);
-    j[1] *= modules_like(window->columns, pair[1]);
-    window->most_stacked = i[1] * j[1] > window->most_stacked ? i[1] * j[1] : window->most_stacked;
-    const int64_t strip_turns = 4 + 3 * (int64_t)(i[1] + j[1]) * window->columns->element_turns;
-    const int strips = i[0] + j[0];
-    window->most_strips = strips > window->most_strips ? strips : window->most_strips;
-    window->strip_turns = strip_turns > window->strip_turns ? strip_turns : window->strip_turns;
-    window->turns +=
-        50 + strips * strip_turns +
-        (window->columns->params.mode == LR_MODE_SAMPLED
-             ? 2 * window->columns->params.rays * (int64_t)(i[0] + j[0]) * i[1] * (window->columns->params.rays + 3)
-             : 0);
-}
-
-/* Whether pair k goes into the window: what is in it may not grow too large, and pairs of the same
+/* True if pair k goes into the window: what is in it may not grow too large, and pairs of the same
  * stacks stay together. */
 static bool goes_in(const struct lr_window *window, int64_t k)
 {
@@ -67,16 +41,31 @@ static bool goes_in(const struct lr_window *window, int64_t k)
                                                           lr_pair_window_pair(&window->part, k)))
         return true;
     return window->part.num_values + lr_pair_window_size(&window->part, k) <= window->columns->max_window &&
-           2 * window->turns <= window->most_turns;
+           2 * window->rounds <= window->most_rounds;
 }
 
 bool lr_window_next(struct lr_window *window)
 {
     lr_pair_window_leave(&window->part);
     window->most_across = window->most_along = window->most_stacked = 0;
-    window->turns = window->strip_turns = window->most_strips = 0;
+    window->rounds = 0;
     while (window->part.end < window->part.num_pairs && goes_in(window, window->part.end)) {
-        measure_pair(window, window->part.end);
+        const int32_t *pair = window->columns->params.lors->pairs[lr_pair_window_pair(&window->part, window->part.end)];
+        int i[2], j[2];
+        lr_columns_count_crystals(window->columns, pair[0], i);
+        lr_columns_count_crystals(window->columns, pair[1], j);
+        window->most_across = i[0] * j[0] > window->most_across ? i[0] * j[0] : window->most_across;
+        window->most_along = i[1] * j[1] > window->most_along ? i[1] * j[1] : window->most_along;
+        i[1] *= modules_like(window->columns, pair[0]);
+        j[1] *= modules_like(window->columns, pair[1]);
+        window->most_stacked = i[1] * j[1] > window->most_stacked ? i[1] * j[1] : window->most_stacked;
+        const int64_t strip_rounds = 4 + 3 * (int64_t)(i[1] + j[1]) * window->columns->element_rounds;
+        window->rounds +=
+            50 + (i[0] + j[0]) * strip_rounds +
+            (window->columns->params.mode == LR_MODE_SAMPLED
+                 ? 2 * window->columns->params.rays * (int64_t)(i[0] + j[0]) * i[1] * (window->columns->params.rays + 3)
+                 : 0);
+
         lr_pair_window_take(&window->part);
     }
     return window->part.end > window->part.begin;
@@ -91,7 +80,7 @@ struct lr_window lr_window_begin(struct lr_columns *columns, const struct lr_pai
                               .part = lr_pair_window_begin(columns->params.lors, taken->pairs, taken->num_pairs),
                               .sources = order != NULL ? order->sources : NULL,
                               .num_sources = order != NULL ? order->num_sources : 0,
-                              .most_turns = INT64_MAX};
+                              .most_rounds = INT64_MAX};
 }
 
 static struct gl_buffer *make_values(const struct lr_window *window, const char *label, int64_t count,
@@ -121,7 +110,7 @@ void lr_window_close(struct lr_window *window)
     window->lor_order = (struct gl_range){0};
 }
 
-/* Where pair k of the list has its values. */
+/* The values of pair k of the list. */
 static lr_vector values_at(const struct lr_window *window, const lr_vector *data, int64_t k)
 {
     return lr_vector_part(data, window->sources[k], lr_pair_window_size(&window->part, k));
@@ -161,7 +150,7 @@ static struct gl_buffer *collect_values(const struct lr_window *window, const lr
     return by_lor;
 }
 
-/* What the window in turn has of the data. */
+/* The window's part of the data. */
 static lr_vector own_values(const struct lr_window *window, const lr_vector *data)
 {
     return lr_vector_part(data, window->part.first_value, window->part.num_values);
@@ -199,7 +188,7 @@ lr_status lr_window_open(struct lr_window *window, const struct lr_window_data *
     return window->pairs && window->by_column ? LR_OK : LR_FAILED;
 }
 
-/* Whether the window has all pairs and its values fit as they stand in the data. */
+/* True if the window has all pairs and its values fit as they stand in the data. */
 static bool is_whole(const struct lr_window *window)
 {
     return window->part.begin == 0 && window->part.end == window->part.num_pairs &&
@@ -246,21 +235,11 @@ lr_status lr_window_read(const struct lr_window *window, const lr_vector *data)
 
 /* --- passes --- */
 
-static void bind_window(const struct lr_window *window, struct gl_pass *pass)
-{
-    lr_columns_bind_scene(window->columns, pass);
-    pass->buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
-    pass->buffers[LR_BIND_COLUMN_IMAGE].buffer = window->columns->image;
-    pass->buffers[LR_BIND_COLUMN_STACKS].buffer = window->stacks.pairs;
-    pass->buffers[LR_BIND_COLUMN_LIST].buffer = window->stacks.members;
-}
-
-/* What one dispatch does: how many groups, what their numbers begin with, and which points across of
- * each voxel, or forward which candidates of a tube. */
+/* One dispatch: its groups, where their numbers begin, and back the points across of each
+ * voxel. */
 struct step {
     int groups[3], first[2];
     int first_point, end_point;
-    int first_strip, end_strip; /* back in exact mode: of each pair of stacks */
 };
 
 static lr_status run_pass(const struct lr_window *window, enum lr_columns_program which, const struct step *step)
@@ -271,10 +250,6 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
     uniforms.first[0] = step->first[0];
     uniforms.first[1] = step->first[1];
     uniforms.first[2] = step->first_point;
-    if (step->end_strip > 0) {
-        uniforms.first[0] = step->end_strip;
-        uniforms.first[3] = step->first_strip;
-    }
     uniforms.count[0] =
         window->stacks.pairs != NULL ? window->stacks.num_pairs : (int32_t)(window->part.end - window->part.begin);
     uniforms.count[1] = step->end_point;
@@ -291,7 +266,12 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
                            .uniform_bytes = sizeof(uniforms),
                            .groups = {step->groups[0], step->groups[1], step->groups[2]},
                            .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
-    bind_window(window, &pass);
+    lr_columns_bind_scene(window->columns, &pass);
+    pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
+    pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = window->columns->image;
+    pass.buffers[LR_BIND_COLUMN_STACKS].buffer = window->stacks.pairs;
+    pass.buffers[LR_BIND_COLUMN_LIST].buffer = window->stacks.members;
+
     const bool to_lor_order = which == LR_COLUMNS_TO_LOR_ORDER || which == LR_COLUMNS_STACKS_TO_LOR_ORDER;
     const struct gl_range by_column = {.buffer = window->by_column};
     pass.buffers[LR_BIND_SUMS] = to_lor_order ? by_column : window->lor_order;
@@ -322,17 +302,9 @@ struct parts {
     int divided;      /* dimension: 1 or 2 */
     int first;        /* which of the pass's `first` counts it */
     int count;
-    int points;                 /* across, of a voxel; forward: candidates of a tube, at most */
-    int at_once;                /* of them */
-    int strips, strips_at_once; /* back in exact mode: of a pair of stacks, at most */
+    int points;  /* back: across, of a voxel; forward: 1 */
+    int at_once; /* of them */
 };
-
-static lr_status report(const struct lr_window *window, const char *what, double share)
-{
-    const int64_t all = window->part.num_pairs;
-    const double done = (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
-    return lr_progress_report(window->columns->params.progress, what, done / (double)all, 1.0);
-}
 
 static int part_size(const struct lr_window *window, const struct parts *parts)
 {
@@ -342,29 +314,6 @@ static int part_size(const struct lr_window *window, const struct parts *parts)
     return gl_divide_up(GROUPS_OF_A_PART, groups > 0 ? groups : 1);
 }
 
-static lr_status run_strips(const struct lr_window *window, const struct parts *parts, struct step *step)
-{
-    if (parts->strips == 0) return run_pass(window, parts->which, step);
-    for (int strip = 0; strip < parts->strips; strip += parts->strips_at_once) {
-        step->first_strip = strip;
-        step->end_strip = strip + parts->strips_at_once;
-        LR_TRY(run_pass(window, parts->which, step));
-    }
-    return LR_OK;
-}
-
-/* Some points at a time where a thread would else turn too often. */
-static lr_status run_part(const struct lr_window *window, const struct parts *parts, struct step *step)
-{
-    const int most = parts->at_once;
-    for (int point = 0; point < parts->points; point += most) {
-        step->first_point = point;
-        step->end_point = parts->points - point < most ? parts->points : point + most;
-        LR_TRY(run_strips(window, parts, step));
-    }
-    return LR_OK;
-}
-
 static lr_status run_parts(const struct lr_window *window, const struct parts *parts)
 {
     const int size = part_size(window, parts);
@@ -372,26 +321,17 @@ static lr_status run_parts(const struct lr_window *window, const struct parts *p
         struct step step = {.groups = {parts->groups[0], parts->groups[1], parts->groups[2]}};
         step.groups[parts->divided] = parts->count - begin < size ? parts->count - begin : size;
         step.first[parts->first] = begin;
-        LR_TRY(run_part(window, parts, &step));
-        LR_TRY(report(window, parts->what, (double)(begin + step.groups[parts->divided]) / parts->count));
+        for (int point = 0; point < parts->points; point += parts->at_once) {
+            step.first_point = point;
+            step.end_point = parts->points - point < parts->at_once ? parts->points : point + parts->at_once;
+            LR_TRY(run_pass(window, parts->which, &step));
+        }
+        const double share = (double)(begin + step.groups[parts->divided]) / parts->count;
+        const int64_t all = window->part.num_pairs;
+        const double done = (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
+        LR_TRY(lr_progress_report(window->columns->params.progress, parts->what, done / (double)all, 1.0));
     }
     return LR_OK;
-}
-
-/* What a tube has at most: shaders/columns/tube.glsl. */
-static int most_candidates(const struct lr_columns *columns)
-{
-    const int tries = columns->params.mode == LR_MODE_EXACT ? 1 : 2 * columns->params.rays;
-    return lr_columns_num_points(columns, columns->across[0]) * lr_columns_num_points(columns, columns->across[1]) *
-           tries;
-}
-
-/* Candidates that a thread may have in one dispatch. */
-static int candidates_at_once(const struct lr_columns *columns)
-{
-    const int all = most_candidates(columns);
-    const int64_t most = lr_columns_most_turns(columns) / (3 + columns->column_turns);
-    return !lr_columns_ends_loops(columns) || most > all ? all : most > 1 ? (int)most : 1;
 }
 
 static lr_status forward_pass(const struct lr_window *window)
@@ -408,18 +348,9 @@ static lr_status forward_pass(const struct lr_window *window)
                                 .first = 0,
                                 .count =
                                     exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin),
-                                .points = most_candidates(columns),
-                                .at_once = candidates_at_once(columns)};
+                                .points = 1,
+                                .at_once = 1};
     return run_parts(window, &parts);
-}
-
-/* Strips of each pair of stacks that a thread may have in one dispatch. */
-static int strips_at_once(const struct lr_window *window)
-{
-    const int64_t most = lr_columns_most_turns(window->columns) / 2 / (window->strip_turns + 1);
-    const bool has_all = !lr_columns_ends_loops(window->columns) || most >= window->most_strips ||
-                         2 * window->turns <= window->most_turns;
-    return has_all ? window->most_strips : most > 1 ? (int)most : 1;
 }
 
 static lr_status back_pass(const struct lr_window *window, enum lr_columns_program which)
@@ -439,9 +370,7 @@ static lr_status back_pass(const struct lr_window *window, enum lr_columns_progr
                                 .count = which == LR_COLUMNS_BACK_HALF_TURN ? (size[columns->across[1]] + 1) / 2
                                                                             : size[columns->across[1]],
                                 .points = samples[columns->across[0]] * samples[columns->across[1]],
-                                .at_once = lr_columns_ends_loops(columns) ? 1 : POINTS_OF_A_PART,
-                                .strips = columns->params.mode == LR_MODE_EXACT ? window->most_strips : 0,
-                                .strips_at_once = strips_at_once(window)};
+                                .at_once = lr_columns_ends_loops(columns) ? 1 : POINTS_OF_A_PART};
     return run_parts(window, &parts);
 }
 
@@ -478,7 +407,7 @@ static lr_status forward_windows(struct lr_window *window, const lr_vector *data
     return LR_OK;
 }
 
-/* In exact mode pairs are handled stack by stack. */
+/* Exact mode handles pairs stack by stack. */
 static lr_status order_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
                              struct lr_stack_order *order)
 {
@@ -486,15 +415,9 @@ static lr_status order_pairs(const struct lr_columns *columns, const struct lr_p
     return exact ? lr_columns_order_by_stacks(columns, list, order) : LR_OK;
 }
 
-static struct lr_columns_task task_of(const struct lr_pair_list *list, int work)
+lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *data)
 {
-    return (struct lr_columns_task){list->pairs, list->num_pairs * (int64_t)sizeof(*list->pairs),
-                                    work + LR_NUM_COLUMNS_PROGRAMS * list->interleave};
-}
-
-static lr_status forward_once(struct lr_columns *columns, const struct lr_pair_list *list, const float *image,
-                              lr_vector *data)
-{
+    struct lr_columns *columns = self;
     struct lr_stack_order order = {0};
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     gl_stopwatch_reset(columns->watch);
@@ -503,26 +426,9 @@ static lr_status forward_once(struct lr_columns *columns, const struct lr_pair_l
     struct lr_window window = lr_window_begin(columns, list, exact ? &order : NULL);
     const lr_status status = forward_windows(&window, data);
     lr_stack_order_finish(&order);
-    return status == LR_OK && exact ? lr_columns_clear_left_out(columns, list, data) : status;
-}
-
-lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *data)
-{
-    const struct lr_columns_task task = task_of(list, LR_COLUMNS_FORWARD);
-    lr_status status;
-    do {
-        status = forward_once(self, list, image, data);
-    } while (lr_columns_go_again(self, &task, &status));
-    return status;
-}
-
-/* The sum is then the first share, and the others begin at zero again. */
-static lr_status sum_shares(const struct lr_window *window)
-{
-    struct lr_columns *columns = window->columns;
-    const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
-    const struct step step = {.groups = {gl_groups_in_turn(voxels, GROUP), 1, 1}};
-    return columns->shares > 1 ? run_pass(window, LR_COLUMNS_SUM, &step) : LR_OK;
+    LR_TRY(status);
+    LR_TRY(exact ? lr_columns_clear_left_out(columns, list, data) : LR_OK);
+    return lr_columns_check_loops(columns);
 }
 
 static lr_status back_sampled(struct lr_window *window, const lr_vector *data)
@@ -540,16 +446,18 @@ static lr_status back_exact(struct lr_window *window, const lr_vector *data)
     LR_TRY(lr_columns_start_back(window->columns, data == NULL, window->stacks.has_half_turn));
     LR_TRY(reorder(window, data == NULL ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS));
     LR_TRY(back_pass(window, window->stacks.has_half_turn ? LR_COLUMNS_BACK_HALF_TURN : LR_COLUMNS_BACK_EXACT));
-    LR_TRY(sum_shares(window));
-    return LR_OK;
+    /* The sum is then the first share, and the others begin at zero again. */
+    struct lr_columns *columns = window->columns;
+    const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
+    const struct step step = {.groups = {gl_groups_in_turn(voxels, GROUP), 1, 1}};
+    return columns->shares > 1 ? run_pass(window, LR_COLUMNS_SUM, &step) : LR_OK;
 }
 
 static lr_status back_windows(struct lr_window *window, const lr_vector *data)
 {
     struct lr_columns *columns = window->columns;
     const bool exact = columns->params.mode == LR_MODE_EXACT;
-    if (lr_columns_ends_loops(columns)) /* a thread visits all pairs of the window */
-        window->most_turns = lr_columns_most_turns(columns);
+    window->most_rounds = columns->most_rounds; /* a thread visits all pairs of the window */
     while (lr_window_next(window)) {
         const lr_status status = exact ? back_exact(window, data) : back_sampled(window, data);
         lr_window_close(window);
@@ -558,9 +466,9 @@ static lr_status back_windows(struct lr_window *window, const lr_vector *data)
     return LR_OK;
 }
 
-static lr_status back_once(struct lr_columns *columns, const struct lr_pair_list *list, const lr_vector *data,
-                           float *image)
+lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *data, float *image)
 {
+    struct lr_columns *columns = self;
     struct lr_stack_order order = {0};
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     gl_stopwatch_reset(columns->watch);
@@ -569,20 +477,12 @@ static lr_status back_once(struct lr_columns *columns, const struct lr_pair_list
     struct lr_window window = lr_window_begin(columns, list, exact ? &order : NULL);
     const lr_status status = back_windows(&window, data);
     lr_stack_order_finish(&order);
-    return status == LR_OK && image != NULL ? lr_columns_read_image(columns, image) : status;
+    LR_TRY(status);
+    LR_TRY(image != NULL ? lr_columns_read_image(columns, image) : LR_OK);
+    return lr_columns_check_loops(columns);
 }
 
-lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *data, float *image)
-{
-    const struct lr_columns_task task = task_of(list, LR_COLUMNS_BACK);
-    lr_status status;
-    do {
-        status = back_once(self, list, data, image);
-    } while (lr_columns_go_again(self, &task, &status));
-    return status;
-}
-
-/* Which of a small window's stacks have their images with them turns out later. */
+/* It turns out later which stacks of a small window have their images with them. */
 lr_status lr_columns_prepare(void *self, bool lists)
 {
     struct lr_columns *columns = self;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "render/columns/stacks.h"
+#include "render/columns/columns.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
-#include "render/columns/scene.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +25,7 @@ struct stack_member {
     uint32_t pair, place_a, place_b, swapped;
 };
 
-/* How far modules of a stack may stand from their even places, mm. */
+/* Largest distance of a stack's modules from their even places, mm. */
 static const double place_tolerance_mm = 1e-6;
 
 /* --- which modules make a stack --- */
@@ -139,7 +138,7 @@ static double middle_of_stack(const struct lr_columns *columns, const struct lr_
     return along(columns, stacks->first[stack]) + (places > 0 ? 0.5 * places * stacks->spacing_mm[stack] : 0.0);
 }
 
-/* Whether an axis of two modules is turned round across the columns and the same along them. */
+/* True if an axis of two modules is turned round across the columns and the same along them. */
 static bool is_turned(const struct lr_columns *columns, const double one[3], const double other[3])
 {
     return fabs(one[columns->across[0]] + other[columns->across[0]]) < 1e-9 &&
@@ -163,18 +162,6 @@ static bool are_images(const struct lr_columns *columns, const struct lr_columns
     return turned && stacks->count[a] == stacks->count[b] &&
            fabs(stacks->spacing_mm[a] - stacks->spacing_mm[b]) <= place_tolerance_mm &&
            fabs(middle_of_stack(columns, stacks, a) - middle_of_stack(columns, stacks, b)) <= place_tolerance_mm;
-}
-
-static void find_images(struct lr_columns_stacks *stacks, const struct lr_columns *columns)
-{
-    /* The only pair of two modules is its own image. */
-    stacks->has_half_turn = columns->params.mode == LR_MODE_EXACT && stacks->num_stacks > 2;
-    for (int a = 0; a < stacks->num_stacks; a++) {
-        stacks->image[a] = -1;
-        for (int b = 0; b < stacks->num_stacks && stacks->image[a] < 0; b++)
-            stacks->image[a] = are_images(columns, stacks, a, b) ? b : -1;
-        stacks->has_half_turn = stacks->has_half_turn && stacks->image[a] >= 0;
-    }
 }
 
 int lr_columns_turned_module(const struct lr_columns *columns, int module)
@@ -207,7 +194,15 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
     }
     find_stacks(stacks, columns, members);
     free(members);
-    find_images(stacks, columns);
+    /* The only pair of two modules is its own image. */
+    stacks->has_half_turn = columns->params.mode == LR_MODE_EXACT && stacks->num_stacks > 2;
+    for (int a = 0; a < stacks->num_stacks; a++) {
+        stacks->image[a] = -1;
+        for (int b = 0; b < stacks->num_stacks && stacks->image[a] < 0; b++)
+            stacks->image[a] = are_images(columns, stacks, a, b) ? b : -1;
+        stacks->has_half_turn = stacks->has_half_turn && stacks->image[a] >= 0;
+    }
+
     return LR_OK;
 }
 
@@ -418,7 +413,7 @@ void lr_stack_order_finish(struct lr_stack_order *order)
     *order = (struct lr_stack_order){0};
 }
 
-/* What is being made for the device. */
+/* The stacks that are being prepared for the device. */
 struct making {
     const struct lr_columns *columns;
     struct stack_pair *pairs;
@@ -434,21 +429,7 @@ static int64_t crystals_of(const struct lr_columns *columns, int stack)
     return (int64_t)module->crystals[0] * module->crystals[1] * columns->stacks->count[stack];
 }
 
-static void add_stack_pair(struct making *making, const struct stack_key *key)
-{
-    const struct lr_columns_stacks *stacks = making->columns->stacks;
-    making->keys[making->num_pairs] = *key;
-    making->pairs[making->num_pairs++] = (struct stack_pair){.a = (uint32_t)stacks->first[key->a],
-                                                             .b = (uint32_t)stacks->first[key->b],
-                                                             .count_a = cells_along(making->columns, key->a),
-                                                             .count_b = cells_along(making->columns, key->b),
-                                                             .first_a = stacks->first_cell[key->a],
-                                                             .first_b = stacks->first_cell[key->b],
-                                                             .first = (uint32_t)making->num_values};
-    making->num_values += crystals_of(making->columns, key->a) * crystals_of(making->columns, key->b);
-}
-
-/* As the shader's. */
+/* The shader has the same. */
 static uint32_t present_bit(const struct lr_columns_stacks *stacks, const struct stack_key *key,
                             const int32_t modules[2])
 {
@@ -519,8 +500,19 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struc
     const bool has_memory = making.pairs && making.members && making.keys;
     for (int64_t k = range[0]; has_memory && k < range[1]; k++) {
         const struct stack_key key = key_of(columns, list->pairs[k]);
-        if (k == range[0] || !lr_columns_same_stacks(columns, list->pairs[k - 1], list->pairs[k]))
-            add_stack_pair(&making, &key);
+        if (k == range[0] || !lr_columns_same_stacks(columns, list->pairs[k - 1], list->pairs[k])) {
+            const struct lr_columns_stacks *stacks = making.columns->stacks;
+            making.keys[making.num_pairs] = key;
+            making.pairs[making.num_pairs++] = (struct stack_pair){.a = (uint32_t)stacks->first[key.a],
+                                                                   .b = (uint32_t)stacks->first[key.b],
+                                                                   .count_a = cells_along(making.columns, key.a),
+                                                                   .count_b = cells_along(making.columns, key.b),
+                                                                   .first_a = stacks->first_cell[key.a],
+                                                                   .first_b = stacks->first_cell[key.b],
+                                                                   .first = (uint32_t)making.num_values};
+            making.num_values += crystals_of(making.columns, key.a) * crystals_of(making.columns, key.b);
+        }
+
         add_member(&making, list->pairs[k]);
     }
     buffers->has_half_turn = has_memory && note_images(&making);

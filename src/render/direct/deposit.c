@@ -23,11 +23,11 @@ enum {
     READ_WORDS = 1 << 22
 };
 
-/* Of the 2^61 that stand for 1: sums go to 2^26, in steps of 2^-37. */
+/* Sums in fixed point go up to 2^26, in steps of 2^-37. */
 #define SCALE (1.0 / (1 << 24))
 #define STEP (1.0 / ((double)(1 << 24) * (double)(1 << 13)))
 
-/* As the shader has them. */
+/* The shader has the same. */
 struct device_event {
     int32_t a, b;
     float tof_mm, weight;
@@ -137,21 +137,17 @@ static lr_status init(struct compute_deposit *deposit)
                : LR_FAILED;
 }
 
-static void destroy_resources(struct compute_deposit *deposit)
-{
-    for (int k = 0; deposit->sums != NULL && k < deposit->num_slabs; k++) gl_buffer_destroy(deposit->sums[k]);
-    gl_buffer_destroy(deposit->tallies);
-    gl_buffer_destroy(deposit->events);
-    gl_buffer_destroy(deposit->borders);
-    gl_buffer_destroy(deposit->crystals);
-    gl_program_destroy(deposit->program);
-}
-
 static void destroy(void *self)
 {
     struct compute_deposit *deposit = self;
     if (deposit->ctx != NULL && gl_context_make_current_to_free(deposit->ctx)) {
-        destroy_resources(deposit);
+        for (int k = 0; deposit->sums != NULL && k < deposit->num_slabs; k++) gl_buffer_destroy(deposit->sums[k]);
+        gl_buffer_destroy(deposit->tallies);
+        gl_buffer_destroy(deposit->events);
+        gl_buffer_destroy(deposit->borders);
+        gl_buffer_destroy(deposit->crystals);
+        gl_program_destroy(deposit->program);
+
         gl_context_release(deposit->ctx);
     }
     gl_context_destroy(deposit->ctx);
@@ -194,41 +190,31 @@ static struct deposit_pass describe_pass(const struct compute_deposit *deposit, 
     return pass;
 }
 
-static lr_status run_slab(const struct compute_deposit *deposit, int slab)
-{
-    const struct deposit_pass uniforms = describe_pass(deposit, slab);
-    struct gl_pass pass = {
-        .label = "DIRECT deposition",
-        .program = deposit->program,
-        .uniforms = &uniforms,
-        .uniform_bytes = sizeof(uniforms),
-        .groups = {gl_divide_up(deposit->filled, LR_DIRECT_GROUP), 1, 1},
-        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT,
-    };
-    pass.buffers[LR_BIND_DEPOSIT_EVENTS].buffer = deposit->events;
-    pass.buffers[LR_BIND_DEPOSIT_CRYSTALS].buffer = deposit->crystals;
-    pass.buffers[LR_BIND_DEPOSIT_BORDERS].buffer = deposit->borders;
-    pass.buffers[LR_BIND_DEPOSIT_TALLIES].buffer = deposit->tallies;
-    pass.buffers[LR_BIND_DEPOSIT_SUMS].buffer = deposit->sums[slab];
-    return gl_pass_run(deposit->ctx, &pass);
-}
-
 /* The block, however full. */
 static lr_status send(struct compute_deposit *deposit)
 {
     if (deposit->filled == 0) return LR_OK;
     LR_TRY(gl_buffer_upload(deposit->events, 0, deposit->filled * (int64_t)sizeof(*deposit->block), deposit->block));
-    for (int slab = 0; slab < deposit->num_slabs; slab++) LR_TRY(run_slab(deposit, slab));
+    for (int slab = 0; slab < deposit->num_slabs; slab++) {
+        const struct deposit_pass uniforms = describe_pass(deposit, slab);
+        struct gl_pass pass = {
+            .label = "DIRECT deposition",
+            .program = deposit->program,
+            .uniforms = &uniforms,
+            .uniform_bytes = sizeof(uniforms),
+            .groups = {gl_divide_up(deposit->filled, LR_DIRECT_GROUP), 1, 1},
+            .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT,
+        };
+        pass.buffers[LR_BIND_DEPOSIT_EVENTS].buffer = deposit->events;
+        pass.buffers[LR_BIND_DEPOSIT_CRYSTALS].buffer = deposit->crystals;
+        pass.buffers[LR_BIND_DEPOSIT_BORDERS].buffer = deposit->borders;
+        pass.buffers[LR_BIND_DEPOSIT_TALLIES].buffer = deposit->tallies;
+        pass.buffers[LR_BIND_DEPOSIT_SUMS].buffer = deposit->sums[slab];
+        LR_TRY(gl_pass_run(deposit->ctx, &pass));
+    }
+
     deposit->filled = 0;
     return ++deposit->blocks == TALLIED_BLOCKS ? read_tallies(deposit) : LR_OK;
-}
-
-static lr_status send_current(struct compute_deposit *deposit)
-{
-    LR_TRY(gl_context_make_current(deposit->ctx));
-    const lr_status status = send(deposit);
-    gl_context_release(deposit->ctx);
-    return status;
 }
 
 static lr_status take(void *self, const lr_event *events, int64_t count)
@@ -238,7 +224,12 @@ static lr_status take(void *self, const lr_event *events, int64_t count)
         const lr_event *event = &events[k];
         deposit->block[deposit->filled++] =
             (struct device_event){event->crystals[0], event->crystals[1], event->tof_mm, event->weight};
-        if (deposit->filled == BLOCK_EVENTS) LR_TRY(send_current(deposit));
+        if (deposit->filled == BLOCK_EVENTS) {
+            LR_TRY(gl_context_make_current(deposit->ctx));
+            const lr_status status = send(deposit);
+            gl_context_release(deposit->ctx);
+            LR_TRY(status);
+        }
     }
     return LR_OK;
 }

@@ -3,15 +3,106 @@
  *
  * The `compute` backend of the family `direct`: images are 3-D textures with margins
  * (shaders/direct/direct.glsl), tables are built on the device and kept. */
-#ifndef LR_RENDER_DIRECT_H
-#define LR_RENDER_DIRECT_H
+#ifndef LR_RENDER_DIRECT_DIRECT_H
+#define LR_RENDER_DIRECT_DIRECT_H
 
+#include "direct/backend.h"
+#include "direct/tables.h"
 #include "direct/views.h"
+#include "gl/pass.h"
 #include "gl/timer.h"
-#include "render/direct/image.h"
-#include "render/direct/tables.h"
 #include "vector/place.h"
 
+#include <lr/direct.h>
+
+/* The layout of a projector's images on its device. */
+struct lr_direct_layout {
+    struct gl_context *ctx;
+    const lr_log *log;
+    int size[3];         /* of the grid */
+    int quads;           /* of slices */
+    int margin[3];       /* of zeros on either side: quads, columns along x and along y */
+    bool buffers;        /* images with margins are storage buffers, not textures */
+    bool data_buffers;   /* so are those without, which passes cannot read then */
+    lr_traffic *traffic; /* where uploads and reads are counted; outlives the images */
+};
+
+/* Zero is none; one of the two is there. */
+struct lr_direct_image {
+    struct gl_texture *texture;
+    struct gl_buffer *buffer;
+    bool has_margins;
+};
+
+/* A zero image. Those without margins cannot be projected. The context is current, here and below.
+ * errors: LR_FAILED. */
+lr_status lr_direct_image_init(struct lr_direct_image *image, const struct lr_direct_layout *layout, const char *label,
+                               bool has_margins);
+void lr_direct_image_finish(struct lr_direct_image *image);
+bool lr_direct_image_exists(const struct lr_direct_image *image);
+
+/* values: [nz][ny][nx]. */
+lr_status lr_direct_image_upload(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
+                                 const float *values);
+lr_status lr_direct_image_read(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
+                               float *values);
+
+/* Binds an image that a pass reads as its source, or reads and writes as its target. */
+void lr_direct_bind_source(struct gl_pass *pass, const struct lr_direct_image *image);
+void lr_direct_bind_sensitivity(struct gl_pass *pass, const struct lr_direct_image *image);
+void lr_direct_bind_target(struct gl_pass *pass, const struct lr_direct_image *image);
+
+/* Barriers for passes that write images. */
+GLbitfield lr_direct_barriers(void);
+
+/* --- steps --- */
+
+/* mSR as the steps that shaders/direct/gather.glsl goes through. */
+
+/* One step: two ivec4 of the shader. */
+struct lr_direct_step {
+    int32_t along, across, quads, mask;
+    int32_t first[4]; /* LR_DIRECT_OUTPUTS */
+};
+_Static_assert(sizeof(struct lr_direct_step) == 32, "the shader's layout");
+
+struct lr_direct_steps {
+    struct lr_direct_step *steps; /* owned [count] */
+    int count;
+    int axis; /* along which a thread's outputs lie: 0 = x, 1 = y */
+};
+
+/* errors: LR_FAILED without memory. */
+lr_status lr_direct_steps_init(struct lr_direct_steps *steps, const struct lr_direct_shape *shape, const lr_log *log);
+void lr_direct_steps_finish(struct lr_direct_steps *steps);
+
+/* --- tables --- */
+
+/* Look-up tables of one view on the device, built there: LORmap and mSRval. */
+
+/* The block that all views share. */
+struct lr_direct_builder {
+    struct gl_context *ctx;
+    const struct lr_direct_backend_params *params;
+    int margin[3];                   /* of images, in quads of slices, columns along x and along y */
+    struct gl_program *map, *values; /* NULL before the first tables */
+};
+
+/* The context is current, here and below. */
+void lr_direct_builder_finish(struct lr_direct_builder *builder);
+
+/* Zero is none. */
+struct lr_direct_view_tables {
+    struct gl_texture *map;           /* R16UI [ny + 2 margin][nx + 2 margin] */
+    struct gl_buffer *steps, *values; /* struct lr_direct_step; float [offset][row] */
+    struct gl_buffer *offsets;        /* of mSR, ivec4 */
+    int num_steps, num_offsets, axis;
+    int num_rows; /* of mSRval: 1 where all kernels are the same, else one a kernel */
+    int64_t bytes;
+};
+
+lr_status lr_direct_view_tables_init(struct lr_direct_view_tables *tables, struct lr_direct_builder *builder, int view);
+void lr_direct_view_tables_finish(struct lr_direct_view_tables *tables);
 struct lr_direct_compute;
 
 /* Measured data of a view (lr_update_data), without margins. */
@@ -19,14 +110,14 @@ struct lr_direct_view_data {
     struct lr_direct_image counts, additive, factors;
 };
 
-/* What moves images to and from vectors (render/direct/vectors.h); made when it is first wanted. */
+/* Copies between images and vectors; made when first used. */
 struct lr_direct_exchange {
     struct gl_program *programs[3];
     lr_vector sum;  /* of back-projections, in double */
     lr_vector ones; /* a histo-image, of sensitivities */
 };
 
-/* How an image is changed by another (shaders/direct/combine.comp). */
+/* The operation by which an image changes another (shaders/direct/combine.comp). */
 struct lr_direct_change {
     int what; /* LR_DIRECT_DO_RAMLA, _EM or _ADD */
     float lambda;
@@ -148,5 +239,38 @@ double lr_direct_read_laps(struct lr_direct_compute *compute);
 lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,
                              const struct lr_direct_image *source, const struct lr_direct_image *target,
                              double *device_seconds);
+
+/* --- vectors --- */
+
+/* Projections of the family `direct` of vectors at the backend's place: images and histo-images go from
+ * vectors to those with margins, and back, on the device (shaders/direct/exchange.comp). Vectors are in
+ * float32, each on the host or at the place; the context is current. */
+
+/* vector: [num_voxels]; the functions may have the image. errors: LR_FAILED; LR_NO_DEVICE. */
+lr_status lr_direct_put_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                               const lr_vector *vector);
+lr_status lr_direct_get_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                               lr_vector *vector);
+
+/* The functions of struct lr_backend_fns. Values of single voxels pass through the host. */
+lr_status lr_direct_vectors_forward(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *image,
+                                    lr_vector *values);
+lr_status lr_direct_vectors_back(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *values,
+                                 lr_vector *image);
+
+void lr_direct_exchange_finish(struct lr_direct_exchange *exchange);
+
+/* --- updates --- */
+
+/* Updates of the family `direct` on the device: data, image and what lies between stay there. */
+
+/* They make the context current themselves. */
+extern const struct lr_backend_updates lr_direct_compute_updates;
+
+/* lr_direct_backend.time */
+lr_status lr_direct_compute_time(void *self, const lr_direct_task *task, double *device_seconds);
+
+/* Frees compute->resident, which may be NULL. The context is current. */
+void lr_direct_resident_destroy(struct lr_direct_compute *compute);
 
 #endif

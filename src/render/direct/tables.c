@@ -1,14 +1,130 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "render/direct/tables.h"
-
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "direct/kernels.h"
-#include "render/direct/steps.h"
+#include "render/direct/direct.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+/* The offsets of one column of mSR: first .. first + high - low, for slices low .. high. */
+struct column {
+    int32_t first;
+    int16_t low, high; /* low > high: none */
+};
+
+struct columns {
+    const struct lr_direct_shape *shape;
+    struct column *columns; /* [2 half y + 1][2 half x + 1] */
+    int axis;
+};
+
+static struct column *column_at(const struct columns *columns, int x, int y)
+{
+    const int *half = columns->shape->info.half;
+    return &columns->columns[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
+}
+
+/* Offsets of a column follow each other, and an ellipsoid has no holes. */
+static void find_columns(const struct columns *columns)
+{
+    const struct lr_direct_shape *shape = columns->shape;
+    const int *half = shape->info.half;
+    for (int64_t k = 0; k < (int64_t)(2 * half[0] + 1) * (2 * half[1] + 1); k++)
+        columns->columns[k] = (struct column){.low = 1, .high = 0};
+    for (int64_t i = 0; i < shape->info.num_offsets; i++) {
+        const int32_t *offset = shape->offsets[i];
+        struct column *column = column_at(columns, offset[0], offset[1]);
+        if (column->low > column->high) {
+            column->first = (int32_t)i;
+            column->low = (int16_t)offset[2];
+        }
+        column->high = (int16_t)offset[2];
+    }
+}
+
+/* The column that output j finds at a place relative to the first output; NULL beyond mSR. */
+static const struct column *column_of(const struct columns *columns, int along, int across, int j)
+{
+    const int place = along - j;
+    if (abs(place) > columns->shape->info.half[columns->axis]) return NULL;
+    const struct column *column =
+        columns->axis == 0 ? column_at(columns, place, across) : column_at(columns, across, place);
+    return column->low <= column->high ? column : NULL;
+}
+
+static int floor_quad(int slice)
+{
+    return slice >= 0 ? slice / 4 : -((3 - slice) / 4);
+}
+
+/* Counts the steps, and writes them where `steps` is not NULL. */
+static int walk(const struct columns *columns, struct lr_direct_step *steps)
+{
+    const lr_direct_tables_info *info = &columns->shape->info;
+    const int along_half = info->half[columns->axis], across_half = info->half[1 - columns->axis];
+    const int quads[2] = {floor_quad(-info->half[2]), floor_quad(info->half[2])};
+    int count = 0;
+    for (int across = -across_half; across <= across_half; across++) {
+        for (int along = -along_half; along <= along_half + LR_DIRECT_OUTPUTS - 1; along++) {
+            bool fresh = true;
+            for (int quad = quads[0]; quad <= quads[1]; quad++) {
+                /* The offsets within a quad of slices; mask 0: there are none. */
+                struct lr_direct_step step = {.along = along, .across = across, .quads = quad};
+                for (int j = 0; j < LR_DIRECT_OUTPUTS; j++) {
+                    const struct column *column = column_of(columns, along, across, j);
+                    if (column == NULL) continue;
+                    step.first[j] = column->first + 4 * quad - column->low;
+                    for (int r = 0; r < 4; r++) {
+                        const int slice = 4 * quad + r;
+                        if (slice >= column->low && slice <= column->high) step.mask |= 1 << (4 * r + j);
+                    }
+                }
+
+                if (step.mask == 0) {
+                    fresh = true;
+                    continue;
+                }
+                step.mask |= fresh ? LR_DIRECT_FRESH : 0;
+                fresh = false;
+                if (steps != NULL) steps[count] = step;
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+lr_status lr_direct_steps_init(struct lr_direct_steps *steps, const struct lr_direct_shape *shape, const lr_log *log)
+{
+    const int *half = shape->info.half;
+    *steps = (struct lr_direct_steps){0};
+    struct columns columns = {
+        .shape = shape,
+        .columns =
+            lr_alloc((int64_t)(2 * half[0] + 1) * (2 * half[1] + 1), sizeof(*columns.columns), "columns of mSR", log),
+        /* Rows of mSR are longest along the line, and long rows waste least at their ends. */
+        .axis = fabs(shape->axes[0][0]) >= fabs(shape->axes[0][1]) ? 0 : 1,
+    };
+    if (columns.columns == NULL) return LR_FAILED;
+    find_columns(&columns);
+    steps->axis = columns.axis;
+    steps->count = walk(&columns, NULL);
+    steps->steps = lr_alloc(steps->count, sizeof(*steps->steps), "steps of a view", log);
+    if (steps->steps != NULL) walk(&columns, steps->steps);
+    free(columns.columns);
+    return steps->steps != NULL ? LR_OK : LR_FAILED;
+}
+
+void lr_direct_steps_finish(struct lr_direct_steps *steps)
+{
+    free(steps->steps);
+    *steps = (struct lr_direct_steps){0};
+}
+
+/* --- tables --- */
 
 /* The block of shaders/direct/map.comp. */
 struct map_pass {
@@ -26,19 +142,6 @@ struct values_pass {
     float first_sample_mm, samples_per_mm, second_width, second_shift, unused;
 };
 _Static_assert(sizeof(struct values_pass) == 80, "the shader's layout");
-
-static lr_status start_programs(struct lr_direct_builder *builder)
-{
-    if (builder->map == NULL) {
-        builder->map = gl_program_start(builder->ctx,
-                                        &(struct gl_program_params){.compute = "direct/map.comp", .label = "LORmap"});
-    }
-    if (builder->values == NULL) {
-        builder->values = gl_program_start(
-            builder->ctx, &(struct gl_program_params){.compute = "direct/values.comp", .label = "mSRval"});
-    }
-    return builder->map && builder->values ? LR_OK : LR_FAILED;
-}
 
 void lr_direct_builder_finish(struct lr_direct_builder *builder)
 {
@@ -104,21 +207,6 @@ static struct gl_buffer *make_offsets(const struct lr_direct_builder *builder, c
     return buffer;
 }
 
-static struct gl_buffer *make_kernels(const struct lr_direct_builder *builder, const struct lr_direct_shape *shape,
-                                      int num_rows)
-{
-    float(*list)[2] = lr_alloc(num_rows, sizeof(*list), "kernels", builder->params->log);
-    for (int k = 0; list != NULL && k < num_rows; k++) {
-        double kernel[2];
-        lr_direct_describe_kernel(shape, k, kernel);
-        list[k][0] = (float)kernel[0];
-        list[k][1] = (float)kernel[1];
-    }
-    struct gl_buffer *buffer = list ? make_buffer(builder, "kernels", num_rows * (int64_t)sizeof(*list), list) : NULL;
-    free(list);
-    return buffer;
-}
-
 static struct gl_buffer *make_profiles(const struct lr_direct_builder *builder, const struct lr_direct_shape *shape,
                                        int num_rows)
 {
@@ -163,7 +251,17 @@ static lr_status fill_values(struct lr_direct_view_tables *tables, const struct 
                              const struct lr_direct_shape *shape)
 {
     const struct values_pass uniforms = values_uniforms(shape, tables->num_rows);
-    struct gl_buffer *kernels = make_kernels(builder, shape, tables->num_rows);
+    const int num_rows = tables->num_rows;
+    float(*list)[2] = lr_alloc(num_rows, sizeof(*list), "kernels", builder->params->log);
+    for (int k = 0; list != NULL && k < num_rows; k++) {
+        double kernel[2];
+        lr_direct_describe_kernel(shape, k, kernel);
+        list[k][0] = (float)kernel[0];
+        list[k][1] = (float)kernel[1];
+    }
+    struct gl_buffer *kernels = list ? make_buffer(builder, "kernels", num_rows * (int64_t)sizeof(*list), list) : NULL;
+    free(list);
+
     struct gl_buffer *profiles = make_profiles(builder, shape, tables->num_rows);
     struct gl_pass pass = {
         .label = "mSRval",
@@ -205,9 +303,11 @@ static lr_status build_values(struct lr_direct_view_tables *tables, const struct
 
 /* --- steps --- */
 
-static lr_status build_steps(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
-                             const struct lr_direct_shape *shape)
+static lr_status build(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
+                       const struct lr_direct_shape *shape)
 {
+    LR_TRY(build_map(tables, builder, shape));
+    LR_TRY(build_values(tables, builder, shape));
     struct lr_direct_steps steps;
     lr_status status = lr_direct_steps_init(&steps, shape, builder->params->log);
     if (status == LR_OK) {
@@ -219,15 +319,8 @@ static lr_status build_steps(struct lr_direct_view_tables *tables, const struct 
         tables->bytes += steps.count * (int64_t)sizeof(*steps.steps);
     }
     lr_direct_steps_finish(&steps);
-    return status;
-}
+    LR_TRY(status);
 
-static lr_status build(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
-                       const struct lr_direct_shape *shape)
-{
-    LR_TRY(build_map(tables, builder, shape));
-    LR_TRY(build_values(tables, builder, shape));
-    LR_TRY(build_steps(tables, builder, shape));
     tables->bytes += gl_texture_bytes(tables->map) + tables->offsets->size_bytes;
     return LR_OK;
 }
@@ -237,7 +330,16 @@ lr_status lr_direct_view_tables_init(struct lr_direct_view_tables *tables, struc
     struct lr_direct_shape shape;
     const struct lr_direct_backend_params *params = builder->params;
     *tables = (struct lr_direct_view_tables){0};
-    LR_TRY(start_programs(builder));
+    if (builder->map == NULL) {
+        builder->map = gl_program_start(builder->ctx,
+                                        &(struct gl_program_params){.compute = "direct/map.comp", .label = "LORmap"});
+    }
+    if (builder->values == NULL) {
+        builder->values = gl_program_start(
+            builder->ctx, &(struct gl_program_params){.compute = "direct/values.comp", .label = "mSRval"});
+    }
+    LR_TRY(builder->map && builder->values ? LR_OK : LR_FAILED);
+
     lr_status status = lr_direct_shape_init(
         &shape, &(lr_direct_tables_params){
                     .grid = &params->grid, .view = params->views[view], .kernel = params->kernel, .log = params->log});

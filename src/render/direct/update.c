@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "render/direct/update.h"
+#include "render/direct/direct.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "model/lors/selection.h"
-#include "render/direct/vectors.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,7 @@ struct lr_direct_resident {
     bool is_ramla; /* or EM, whose sensitivities are kept */
     struct lr_direct_image image, histo, back;
     struct lr_direct_image sum; /* of blocks of several views */
-    /* Of the passes, which other functions replace. */
+    /* Buffers of the passes; other functions replace those. */
     struct gl_program *discrepancy[4]; /* bit 0: additive, bit 1: factors */
     struct gl_program *combine;
     struct gl_stopwatch *watch;
@@ -89,28 +88,6 @@ static lr_status open_resident(struct lr_direct_compute *compute)
 
 /* --- data in and out --- */
 
-/* Bytes of images with margins, and of those without. */
-static void find_bytes(const struct lr_direct_layout *layout, double bytes[2])
-{
-    bytes[0] = bytes[1] = 4 * sizeof(float);
-    const int inner[3] = {layout->quads, layout->size[0], layout->size[1]};
-    for (int k = 0; k < 3; k++) {
-        bytes[0] *= inner[k] + 2 * layout->margin[k];
-        bytes[1] *= inner[k];
-    }
-}
-
-static bool has_room_for(const struct lr_direct_compute *compute, const struct lr_update_plan *plan)
-{
-    const int64_t reported = gl_context_limits(compute->ctx)->memory_bytes;
-    const double room = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
-    double bytes[2];
-    find_bytes(&compute->layout, bytes);
-    const int data = 1 + plan->has_additive + plan->has_factors;
-    const int kept = plan->algorithm == LR_ALGORITHM_RAMLA ? 0 : plan->num_subsets;
-    return bytes[0] * kept + bytes[1] * data * compute->params.num_views <= room;
-}
-
 static lr_status open_current(struct lr_direct_compute *compute, const struct lr_update_plan *plan)
 {
     LR_TRY(open_resident(compute));
@@ -125,7 +102,21 @@ static lr_status open_current(struct lr_direct_compute *compute, const struct lr
 static lr_status open_updates(void *self, const struct lr_update_plan *plan, bool *has_room)
 {
     struct lr_direct_compute *compute = self;
-    *has_room = has_room_for(compute, plan);
+    const int64_t reported = gl_context_limits(compute->ctx)->memory_bytes;
+    const double room = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
+    double bytes[2];
+    /* Bytes of images with margins, and of those without. */
+    bytes[0] = bytes[1] = 4 * sizeof(float);
+    const int inner[3] = {compute->layout.quads, compute->layout.size[0], compute->layout.size[1]};
+    for (int k = 0; k < 3; k++) {
+        bytes[0] *= inner[k] + 2 * compute->layout.margin[k];
+        bytes[1] *= inner[k];
+    }
+
+    const int data = 1 + plan->has_additive + plan->has_factors;
+    const int kept = plan->algorithm == LR_ALGORITHM_RAMLA ? 0 : plan->num_subsets;
+    *has_room = bytes[0] * kept + bytes[1] * data * compute->params.num_views <= room;
+
     if (!*has_room) return LR_OK;
     LR_TRY(gl_context_make_current(compute->ctx));
     const lr_status status = open_current(compute, plan);
@@ -217,15 +208,6 @@ static lr_status get_image(void *self, lr_vector *image)
 
 /* --- updates --- */
 
-static struct gl_program *open_discrepancy(struct lr_direct_compute *compute, int which)
-{
-    static const char *const defines[4][3] = {
-        {NULL}, {"ADDITIVE", NULL}, {"FACTORS", NULL}, {"ADDITIVE", "FACTORS", NULL}};
-    struct gl_program **program = &compute->resident->discrepancy[which];
-    if (*program == NULL) *program = lr_direct_program(compute, "direct/discrepancy.comp", defines[which]);
-    return *program;
-}
-
 /* A pass over every texel. */
 static struct gl_pass texel_pass(const struct lr_direct_pass *uniforms, const struct lr_direct_image *target)
 {
@@ -250,7 +232,13 @@ static lr_status find_discrepancy(struct lr_direct_compute *compute, int view, i
     uniforms.counts[0] = what;
     struct gl_pass pass = texel_pass(&uniforms, &resident->histo);
     pass.label = "DIRECT discrepancy";
-    pass.program = open_discrepancy(compute, (data->additive.texture ? 1 : 0) + (data->factors.texture ? 2 : 0));
+    const int which = (data->additive.texture ? 1 : 0) + (data->factors.texture ? 2 : 0);
+    static const char *const defines[4][3] = {
+        {NULL}, {"ADDITIVE", NULL}, {"FACTORS", NULL}, {"ADDITIVE", "FACTORS", NULL}};
+    struct gl_program **program = &compute->resident->discrepancy[which];
+    if (*program == NULL) *program = lr_direct_program(compute, "direct/discrepancy.comp", defines[which]);
+    pass.program = *program;
+
     pass.textures[LR_UNIT_DIRECT_COUNTS] = data->counts.texture;
     pass.textures[LR_UNIT_DIRECT_ADDITIVE] = data->additive.texture;
     pass.textures[LR_UNIT_DIRECT_FACTORS] = data->factors.texture;

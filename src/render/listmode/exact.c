@@ -9,7 +9,7 @@
 #include "listmode/faces.h"
 #include "listmode/tube.h"
 #include "render/listmode/listmode.h"
-#include "render/loop_limit.h"
+#include "render/method.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -75,27 +75,25 @@ static double shortest_line(const struct lr_listmode_backend_params *params)
     return sqrt(least);
 }
 
-static void largest_face(const lr_scanner *scanner, double *area_mm2, double *edges_mm)
-{
-    *area_mm2 = *edges_mm = 0;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const double *face = scanner->modules[m].face_mm;
-        *area_mm2 = fmax(*area_mm2, face[0] * face[1]);
-        *edges_mm = fmax(*edges_mm, face[0] + face[1]);
-    }
-}
-
 /* A point sees one of the faces from half of the line's length or more, but for what the faces themselves
  * are wide, and not more than half of a sphere. */
 static double largest_angle(const struct lr_listmode_backend_params *params, double shortest_mm)
 {
     double area, edges;
-    largest_face(params->model->scanner, &area, &edges);
+    double *area_mm2 = &area;
+    double *edges_mm = &edges;
+    *area_mm2 = *edges_mm = 0;
+    for (int m = 0; m < params->model->scanner->num_modules; m++) {
+        const double *face = params->model->scanner->modules[m].face_mm;
+        *area_mm2 = fmax(*area_mm2, face[0] * face[1]);
+        *edges_mm = fmax(*edges_mm, face[0] + face[1]);
+    }
+
     const double way = fmax(0.5 * shortest_mm - edges, 0.0);
     return fmin(area / (2.0 * PI * fmax(way * way, 1e-30)), 1.0);
 }
 
-/* Of time of flight, per mm; 1 without it. */
+/* Largest density of time of flight, per mm; 1 without it. */
 static double largest_density(const struct lr_listmode_backend_params *params)
 {
     const struct lr_listmode_events *events = params->events;
@@ -107,7 +105,7 @@ static double largest_density(const struct lr_listmode_backend_params *params)
     return most;
 }
 
-/* How far beside a line along axes[0], of which every step across is a step along it at most, faces reach
+/* Distance that faces reach beside a line along axes[0], whose steps across are at most its steps along,
  * along axes[1]: exact_prepare.comp has no more than a quarter more. */
 static double reach_mm(const lr_scanner *scanner, const int axes[2])
 {
@@ -138,7 +136,7 @@ static int64_t plane_points(const struct lr_listmode_model *model)
     return most;
 }
 
-/* As exact_prepare.comp has them, of the shortest line. */
+/* The pieces that exact_prepare.comp finds for the shortest line. */
 static int64_t most_pieces(const struct lr_listmode_model *model, double shortest_mm)
 {
     const lr_scanner *scanner = model->scanner;
@@ -167,14 +165,14 @@ void lr_listmode_exact_init(struct lr_listmode_compute *compute)
     frexp(1.01 * largest_angle(params, shortest_mm) * largest_density(params), &exact->exponent);
 }
 
-/* Of points, of rows of them, and of the pieces in which a point sees the farther face. */
+/* Rounds are those over points, rows of points, and the pieces in which a point sees the farther face. */
 int lr_listmode_planes_at_once(const struct lr_listmode_compute *compute, int axis)
 {
     const struct lr_listmode_model *model = compute->params.model;
     const int planes = model->grid.size[axis] * model->samples[axis];
     if (!gl_context_limits(compute->ctx)->small_batches) return planes;
     const int64_t of_piece = compute->exact.is_leaning ? TURNS_OF_CUTS : TURNS_OF_STRIP;
-    const int64_t turns = compute->exact.plane_points * (1 + of_piece * compute->exact.pieces) + 2;
-    const int64_t most = LR_MOST_TURNS_SOFTWARE / turns;
+    const int64_t rounds = compute->exact.plane_points * (1 + of_piece * compute->exact.pieces) + 2;
+    const int64_t most = LR_MOST_ROUNDS_SOFTWARE / rounds;
     return most < planes ? (int)most : planes;
 }

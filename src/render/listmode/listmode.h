@@ -4,8 +4,8 @@
  * The `compute` backend of the family `listmode` (docs/method/listmode.md, "Backend compute"): events
  * stay on the device as long as they fit, lines are made of them some at a time, and shaders go with them
  * through the slices of the image. */
-#ifndef LR_RENDER_LISTMODE_H
-#define LR_RENDER_LISTMODE_H
+#ifndef LR_RENDER_LISTMODE_LISTMODE_H
+#define LR_RENDER_LISTMODE_LISTMODE_H
 
 #include "gl/pass.h"
 #include "gl/timer.h"
@@ -61,7 +61,7 @@ enum {
     LR_LISTMODE_EXACT_LINE_BYTES = 240
 };
 
-/* Where the arranged events are. */
+/* The arranged events on the device. */
 struct lr_listmode_device_events {
     struct gl_buffer **segments; /* owned [num_segments]; where they do not all fit, one for those at
                                     hand */
@@ -76,7 +76,7 @@ struct lr_listmode_device_events {
     struct gl_buffer *modules; /* of exact elements, else NULL */
 };
 
-/* What the exact kernel has besides. */
+/* State of the exact kernel alone. */
 struct lr_listmode_exact {
     bool is_leaning;      /* modules share no axial direction */
     int exponent;         /* 2 to this is above every element */
@@ -210,7 +210,7 @@ lr_status lr_listmode_find_events(struct lr_listmode_compute *compute, const str
 
 /* --- lines --- */
 
-/* Which values the lines of a range have. */
+/* The values of a range's lines. */
 struct lr_listmode_selected {
     const struct lr_listmode_places *places;
     const struct gl_buffer *map; /* of the places, or NULL */
@@ -232,7 +232,7 @@ lr_status lr_listmode_prepare_kept(struct lr_listmode_compute *compute, const st
 int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis);
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis);
 
-/* How a group's share of the image is cut: uniforms->slab, slices at once, or bands of one. */
+/* Cuts a group's share of the image: uniforms->slab, slices at once, or bands of one. */
 void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute, struct lr_listmode_pass *uniforms);
 
 /* Slices that a group may hold, and lines that it may take, at most, of a back-projection. */
@@ -240,21 +240,21 @@ void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int ax
 
 /* --- lines that are kept --- */
 
-/* Whether lines are, so many bytes being there for all. */
+/* True if lines are kept, given the bytes that there are for all. */
 bool lr_listmode_may_keep(const struct lr_listmode_compute *compute, int64_t bytes);
 
 /* Fills compute->kept, but for the lines; events are on the device. Finish it in any case. errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_listmode_keep(struct lr_listmode_compute *compute);
 void lr_listmode_kept_finish(struct lr_listmode_kept *kept);
 
-/* Whether the environment asks for lines to be found in each projection. */
+/* True where each projection finds its lines anew. */
 bool lr_listmode_finds_lines(void);
 
 /* Threads of a group that goes forward, or back, and jobs of a back-projection: by default `most`. */
 int lr_listmode_kept_threads(bool forward);
 int lr_listmode_most_jobs(int most);
 
-/* Whether groups add terms of 0 rather than branch around them. */
+/* True where groups add terms of 0 rather than branch around them. */
 bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute);
 
 /* Jobs of back-projections and of groups of `lines` lines each, from the keys. errors: LR_FAILED. */
@@ -274,12 +274,64 @@ int lr_listmode_planes_at_once(const struct lr_listmode_compute *compute, int ax
 
 /* --- projections, and rows --- */
 
-/* As the functions of struct lr_backend_fns. */
+/* The functions of struct lr_backend_fns. */
 lr_status lr_listmode_compute_forward(struct lr_listmode_compute *compute, const lr_selection *part,
                                       const lr_vector *image, lr_vector *values);
 lr_status lr_listmode_compute_back(struct lr_listmode_compute *compute, const lr_selection *part,
                                    const lr_vector *values, lr_vector *image);
 lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const struct lr_rows *wanted,
                                    const lr_row_sink *sink);
+
+/* --- a projection under way --- */
+
+/* A projection under way, for the files that have parts of it. */
+
+/* Groups of passes whose threads take their turns. */
+enum { LR_LISTMODE_TURN_GROUPS = 1024 };
+
+/* Values of a call on the device; buffer NULL: 1 each. */
+struct lr_listmode_values {
+    struct gl_buffer *buffer;
+    int64_t offset; /* bytes */
+    bool is_ours;
+};
+
+struct lr_listmode_projection {
+    struct lr_listmode_compute *compute;
+    const lr_selection *part;
+    const char *what;
+    bool forward, only_large; /* only_large: looks for the terms of large values */
+    struct lr_listmode_values values;
+    int axis;                         /* at hand */
+    struct lr_listmode_pass uniforms; /* of it */
+    struct lr_listmode_places places; /* of the range at hand */
+    struct gl_buffer *map;            /* of these, or NULL */
+    struct lr_listmode_selected selected;
+    double done, total; /* selected events */
+};
+
+/* A part of a buffer that begins where it may, and how many floats before the first one meant. */
+struct gl_range lr_listmode_align(const struct lr_listmode_projection *p, const struct lr_listmode_values *values,
+                                  const int64_t floats[2], int64_t *first);
+
+/* An image in the grid's order, at the place or in compute->image. */
+struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection *p, const lr_vector *image);
+
+/* Bits and exponent of the sums of a projection, in uniforms->unit. */
+void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms);
+
+/* Finds a bound of most values: fills compute->scale, but for the terms of the others. NULL: all are 1. */
+lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vector *values);
+
+/* Goes through the ranges that are selected, each under windows of its values. errors: also those of take. */
+typedef lr_status lr_listmode_range_fn(struct lr_listmode_projection *p, int64_t r);
+lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_range_fn *take);
+
+/* One of them, whose places are found. */
+lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr_listmode_range_fn *take);
+
+/* The same for lines that are kept. */
+lr_status lr_listmode_kept_forward(struct lr_listmode_projection *p, const lr_vector *image);
+lr_status lr_listmode_kept_back(struct lr_listmode_projection *p, const lr_vector *values, const lr_vector *image);
 
 #endif

@@ -73,24 +73,6 @@ static lr_status list_chunk(struct lister *lister)
 
 /* --- what the rows ask for --- */
 
-/* The chunk that begins with event k of the arrays: events come one after the other. */
-static void find_chunk(struct lister *lister, int64_t k, int axis)
-{
-    const struct lr_listmode_events *events = lister->compute->params.events;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
-        const int64_t *groups = events->groups[r];
-        for (int side = 0; side < 2; side++) {
-            const int64_t *ends = &groups[2 * axis + side];
-            if (k >= ends[0] && k < ends[1]) {
-                lister->chunk = (struct lr_listmode_chunk){.end = k, .axis = axis, .has_tof = side};
-                lr_listmode_next_chunk(lister->compute, ends[1], &lister->chunk);
-            }
-        }
-    }
-    if (lister->chunk.end - lister->chunk.begin > lister->most_lines)
-        lister->chunk.end = lister->chunk.begin + lister->most_lines;
-}
-
 static void visit_list(const struct element *list, const struct lr_listmode_visitor *visitor)
 {
     for (uint32_t k = 1; k <= list->voxel; k++) visitor->take(visitor->user, list[k].voxel, (double)list[k].value);
@@ -101,7 +83,21 @@ static void visit(const void *self, int64_t k, int axis, const struct lr_listmod
     struct lister *lister = (struct lister *)(uintptr_t)self;
     const struct lr_listmode_chunk *chunk = &lister->chunk;
     if (lister->status == LR_OK && (k < chunk->begin || k >= chunk->end)) {
-        find_chunk(lister, k, axis);
+        /* The chunk that begins with event k of the arrays: events come one after the other. */
+        const struct lr_listmode_events *events = lister->compute->params.events;
+        for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+            const int64_t *groups = events->groups[r];
+            for (int side = 0; side < 2; side++) {
+                const int64_t *ends = &groups[2 * axis + side];
+                if (k >= ends[0] && k < ends[1]) {
+                    lister->chunk = (struct lr_listmode_chunk){.end = k, .axis = axis, .has_tof = side};
+                    lr_listmode_next_chunk(lister->compute, ends[1], &lister->chunk);
+                }
+            }
+        }
+        if (lister->chunk.end - lister->chunk.begin > lister->most_lines)
+            lister->chunk.end = lister->chunk.begin + lister->most_lines;
+
         lister->status = list_chunk(lister);
     }
     const int64_t lines = chunk->end - chunk->begin;
@@ -111,9 +107,9 @@ static void visit(const void *self, int64_t k, int axis, const struct lr_listmod
 
 /* --- memory --- */
 
-/* Elements of an event in a window of slices are at most so many. */
-static void find_room(struct lister *lister)
+static lr_status open_lister(struct lister *lister)
 {
+    /* Elements of an event in a window of slices are at most so many. */
     const struct lr_listmode_compute *compute = lister->compute;
     for (int axis = 0; axis < 3; axis++) {
         const int slices = lr_listmode_slices_at_once(compute, axis);
@@ -126,11 +122,7 @@ static void find_room(struct lister *lister)
     const int64_t most = LIST_BYTES / line_bytes;
     lister->most_lines = most < 1 ? 1 : most < LIST_EVENTS ? most : LIST_EVENTS;
     lister->most_lines = lister->most_lines < compute->most_lines ? lister->most_lines : compute->most_lines;
-}
 
-static lr_status open_lister(struct lister *lister)
-{
-    find_room(lister);
     const int64_t count = lister->most_lines * lister->windows * (1 + lister->room);
     lister->elements = lr_alloc(count, sizeof(*lister->elements), "elements of events", lister->compute->params.log);
     if (lister->elements == NULL) return LR_FAILED;

@@ -5,8 +5,8 @@
  * docs/method/correspondence.md, "Tilted pairs". Back gathers in each voxel and has the same bits
  * in every run; forward adds to LORs in any order, or in fixed point where `deterministic` asks for
  * it. */
-#ifndef LR_RENDER_PAIRS_H
-#define LR_RENDER_PAIRS_H
+#ifndef LR_RENDER_PAIRS_PAIRS_H
+#define LR_RENDER_PAIRS_PAIRS_H
 
 #include "gl/pass.h"
 #include "gl/timer.h"
@@ -43,7 +43,7 @@ struct lr_pairs {
 struct lr_pairs *lr_pairs_create(const struct lr_method_params *params);
 void lr_pairs_destroy(struct lr_pairs *pairs); /* NULL is allowed */
 
-/* As in struct lr_method: project.c, list.c, rows.c. Forward with `deterministic` wants the image on the
+/* The functions of struct lr_method (project.c). Forward with `deterministic` wants the image on the
  * host. */
 lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
 lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
@@ -51,15 +51,36 @@ lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, cons
 lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image);
 lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
-/* For what else runs such passes (rows.c). A program is made when first asked for;
+/* A program is made when first used;
  * errors: NULL, logged. */
 struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which);
 
-/* Rows of crystals that a thread may visit of any one pair in one dispatch; *height: of those there
- * are at most. */
-int lr_pairs_rows_at_once(const struct lr_pairs *pairs, int *height);
-
-/* errors: LR_FAILED, logged, where the device ended a thread before it was done. */
+/* errors: LR_USAGE, logged, where the device has ended a loop early. */
 lr_status lr_pairs_check_finished(const struct lr_pairs *pairs);
+
+/* --- scene --- */
+
+/* The scanner and the grid as shaders/pairs/scene.glsl declares them. */
+
+/* The block of shaders/pairs/scene.glsl. */
+struct lr_pairs_pass {
+    int32_t num_voxels[4], num_samples[4], range[4], list[4];
+    double first_voxel[4], voxel[4];
+    float scale[4];
+};
+_Static_assert(sizeof(struct lr_pairs_pass) == 144, "the shaders' layout");
+
+/* Uploads what does not depend on the pairs of a window, and finds out what programs need. */
+lr_status lr_pairs_upload_scene(struct lr_pairs *pairs);
+
+/* Module pairs list[begin .. end-1], their values counted from the first one's. */
+struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const struct lr_pair_list *list,
+                                       const int64_t range[2]);
+
+/* The uniforms of every pass, without what a pass does of it all. */
+struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs);
+
+/* Puts modules and masks into a pass. */
+void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass);
 
 #endif

@@ -2,18 +2,16 @@
  * Copyright The LORaster authors
  *
  * Projections by pairs, window by window. */
-#include "render/pairs/pairs.h"
-
 #include "base/log.h"
+#include "base/mem.h"
 #include "common/bindings.h"
 #include "model/lors/pair_window.h"
-#include "render/fixed.h"
-#include "render/loop_limit.h"
-#include "render/pairs/scene.h"
+#include "render/pairs/pairs.h"
+#include "render/rows/point_lists.h"
 #include "render/values.h"
 
-#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Module pairs handled together, and their values. */
@@ -59,10 +57,9 @@ static void close_window(struct window *window)
 
 /* --- passes --- */
 
-/* What one dispatch does: pairs of the window, rows of the nearer modules' crystals, slabs of
- * blocks of voxels, one sample point of each voxel. */
+/* One dispatch: pairs of the window, slabs of blocks of voxels, one sample point of each voxel. */
 struct step {
-    int pairs[2], rows[2], slabs[2];
+    int pairs[2], slabs[2];
     int point;
 };
 
@@ -74,10 +71,7 @@ static lr_status run_step(const struct window *window, enum lr_pairs_program whi
     struct lr_pairs_pass uniforms = lr_pairs_uniforms(pairs);
     uniforms.num_voxels[3] = BLOCK * step->slabs[0];
     uniforms.num_samples[3] = step->point;
-    for (int k = 0; k < 2; k++) {
-        uniforms.range[k] = step->pairs[k];
-        uniforms.range[2 + k] = step->rows[k];
-    }
+    memcpy(uniforms.range, step->pairs, sizeof(step->pairs));
     uniforms.scale[1] = window->fixed_scale;
     struct gl_pass pass = {.label = gl_program_label(program),
                            .program = program,
@@ -97,46 +91,6 @@ static int64_t crystals_of(const struct lr_pairs *pairs, int module)
 {
     const int *crystals = pairs->params.scanner->modules[module].crystals;
     return (int64_t)crystals[0] * crystals[1];
-}
-
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-/* Rows of one pair that a thread may visit: all, or few enough that its loops are not ended. Each
- * crystal of a row covers at most all crystals of the other module. */
-static int rows_of_step(const struct lr_pairs *pairs, const int32_t modules[2])
-{
-    const lr_module *i = &pairs->params.scanner->modules[modules[0]];
-    const lr_module *j = &pairs->params.scanner->modules[modules[1]];
-    const int rows = larger(i->crystals[1], j->crystals[1]);
-    const int64_t crystals = larger((int)crystals_of(pairs, modules[0]), (int)crystals_of(pairs, modules[1]));
-    const int parts = lr_pairs_most_parts(pairs, modules[0], modules[1]);
-    const int64_t turns = larger(i->crystals[0], j->crystals[0]) * (crystals * parts * parts + 1);
-    const int64_t most = LR_MOST_TURNS_SOFTWARE / turns;
-    const struct gl_limits *limits = gl_context_limits(pairs->ctx);
-    const bool has_all = (!limits->software && !limits->small_batches) || most > rows;
-    return has_all ? rows : most > 1 ? (int)most : 1;
-}
-
-static int height_of(const struct lr_pairs *pairs, const int32_t modules[2])
-{
-    const lr_module *all = pairs->params.scanner->modules;
-    return larger(all[modules[0]].crystals[1], all[modules[1]].crystals[1]);
-}
-
-int lr_pairs_rows_at_once(const struct lr_pairs *pairs, int *height)
-{
-    const lr_lors *lors = pairs->params.lors;
-    int rows = INT_MAX;
-    *height = 1;
-    for (int64_t k = 0; k < lors->num_pairs; k++) {
-        const int here = rows_of_step(pairs, lors->pairs[k]), high = height_of(pairs, lors->pairs[k]);
-        if (here < high) rows = here < rows ? here : rows;
-        *height = larger(*height, high);
-    }
-    return rows < *height ? rows : *height;
 }
 
 /* Pairs from `begin` on that one dispatch visits. */
@@ -169,36 +123,6 @@ static int slabs_of_step(const struct window *window, const int range[2])
     return (int)fmin(fmax(most_elements / elements, 1.0), gl_divide_up(size[2], BLOCK));
 }
 
-static lr_status report(const struct window *window, const char *what, double share)
-{
-    const double done = (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
-    return lr_progress_report(window->pairs->params.progress, what, done / (double)window->part.num_pairs, 1.0);
-}
-
-/* All rows and slabs of some pairs, for one point of every voxel. */
-static lr_status run_pairs(const struct window *window, enum lr_pairs_program which, struct step *step)
-{
-    const struct lr_pairs *pairs = window->pairs;
-    const int slabs = gl_divide_up(pairs->params.grid->size[2], BLOCK);
-    const int per_step = slabs_of_step(window, step->pairs);
-    int rows = 1, height = 1; /* a step of several pairs has all rows of each */
-    for (int k = step->pairs[0]; k < step->pairs[1]; k++) {
-        const int32_t *modules = pairs->params.lors->pairs[lr_pair_window_pair(&window->part, window->part.begin + k)];
-        rows = larger(rows, rows_of_step(pairs, modules));
-        height = larger(height, height_of(pairs, modules));
-    }
-    for (int slab = 0; slab < slabs; slab += per_step) {
-        step->slabs[0] = slab;
-        step->slabs[1] = slab + per_step < slabs ? slab + per_step : slabs;
-        for (int row = 0; row < height; row += rows) {
-            step->rows[0] = row;
-            step->rows[1] = row + rows;
-            LR_TRY(run_step(window, which, step));
-        }
-    }
-    return LR_OK;
-}
-
 static lr_status run_window(const struct window *window, enum lr_pairs_program which, const char *what)
 {
     const int *samples = window->pairs->params.samples;
@@ -209,9 +133,21 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
         end = end_of_pairs(window, begin);
         for (int point = 0; point < points; point++) {
             struct step step = {.pairs = {begin, end}, .point = point};
-            LR_TRY(run_pairs(window, which, &step));
+            /* All slabs of some pairs, for one point of every voxel. */
+            const struct lr_pairs *pairs = window->pairs;
+            const int slabs = gl_divide_up(pairs->params.grid->size[2], BLOCK);
+            const int per_step = slabs_of_step(window, step.pairs);
+            for (int slab = 0; slab < slabs; slab += per_step) {
+                step.slabs[0] = slab;
+                step.slabs[1] = slab + per_step < slabs ? slab + per_step : slabs;
+                LR_TRY(run_step(window, which, &step));
+            }
+
             const double part = (point + 1.0) / points;
-            LR_TRY(report(window, what, (begin + part * (end - begin)) / count));
+            const double share = (begin + part * (end - begin)) / count;
+            const double done = (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
+            LR_TRY(
+                lr_progress_report(window->pairs->params.progress, what, done / (double)window->part.num_pairs, 1.0));
         }
     }
     gl_timer_end(window->pairs->timer);
@@ -225,16 +161,17 @@ lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
     if (!gl_context_limits(pairs->ctx)->software) return LR_OK;
     LR_TRY(gl_buffer_read(pairs->state, 0, sizeof(unfinished), &unfinished));
     if (unfinished != 0) {
-        return lr_error(pairs->params.log, LR_FAILED,
-                        "the device ended a projection's loops before they were done, at modules "
-                        "of very many crystals, or near to them: use backend cpu");
+        gl_buffer_clear(pairs->state, 0);
+        return lr_error(pairs->params.log, LR_USAGE,
+                        "modules have too many crystals, or are too near to the voxels, for the software renderer, "
+                        "which ends a shader's loops after 65,535 rounds: use backend cpu, or a graphics processor");
     }
     return LR_OK;
 }
 
 /* --- projections --- */
 
-/* What the window has of the data. */
+/* The window's part of the data. */
 static lr_vector own_values(const struct window *window, const lr_vector *data)
 {
     return lr_vector_part(data, window->part.first_value, window->part.num_values);
@@ -301,23 +238,6 @@ lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const fl
     return lr_pairs_check_finished(pairs);
 }
 
-static lr_status back_window(struct window *window, const lr_vector *data)
-{
-    static const float one = 1.0f;
-    const lr_vector values = data != NULL ? own_values(window, data) : (lr_vector){0};
-    struct gl_buffer *buffer = make_values(window, data != NULL ? &values : NULL);
-    lr_status status = buffer != NULL ? open_window(window) : LR_FAILED;
-    if (status == LR_OK && data == NULL) {
-        uint32_t bits;
-        memcpy(&bits, &one, sizeof(bits));
-        gl_buffer_clear(buffer, bits);
-    }
-    window->values = buffer;
-    if (status == LR_OK) status = run_window(window, LR_PAIRS_BACK, "projecting back");
-    gl_buffer_destroy(buffer);
-    return status;
-}
-
 lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *data, float *image)
 {
     struct lr_pairs *pairs = self;
@@ -326,11 +246,197 @@ lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_ve
     pairs->device_seconds = 0.0;
     gl_buffer_clear(pairs->image, 0);
     while (lr_pair_window_next(&window.part, pairs->max_window)) {
-        const lr_status status = back_window(&window, data);
+        static const float one = 1.0f;
+        const lr_vector values = data != NULL ? own_values(&window, data) : (lr_vector){0};
+        struct gl_buffer *buffer = make_values(&window, data != NULL ? &values : NULL);
+        lr_status status = buffer != NULL ? open_window(&window) : LR_FAILED;
+        if (status == LR_OK && data == NULL) {
+            uint32_t bits;
+            memcpy(&bits, &one, sizeof(bits));
+            gl_buffer_clear(buffer, bits);
+        }
+        window.values = buffer;
+        if (status == LR_OK) status = run_window(&window, LR_PAIRS_BACK, "projecting back");
+        gl_buffer_destroy(buffer);
+
         close_window(&window);
         LR_TRY(status);
         pairs->device_seconds += gl_timer_seconds(pairs->timer);
     }
     LR_TRY(lr_pairs_check_finished(pairs));
     return image != NULL ? gl_buffer_read(pairs->image, 0, bytes, image) : LR_OK;
+}
+
+/* --- single LORs --- */
+
+/* The module pairs that LORs of a list belong to, and the values of all their LORs. */
+struct hosts {
+    const lr_lors *lors;
+    const struct lr_lor_list *list;
+    int32_t *pairs; /* [num_pairs], ascending */
+    int64_t num_pairs, num_values;
+    float *values; /* [num_values] */
+};
+
+/* Module pair of a LOR that is not before the LORs of `pair`. */
+static int64_t pair_from(const lr_lors *lors, int64_t pair, int64_t lor)
+{
+    while (lors->offsets[pair + 1] <= lor) pair++;
+    return pair;
+}
+
+static void close_hosts(struct hosts *hosts)
+{
+    free(hosts->pairs);
+    free(hosts->values);
+}
+
+static lr_status open_hosts(struct hosts *hosts, const struct lr_pairs *pairs, const struct lr_lor_list *list)
+{
+    const lr_lors *lors = pairs->params.lors;
+    const int64_t most = list->count < lors->num_pairs ? list->count : lors->num_pairs;
+    const lr_log *log = pairs->params.log;
+    *hosts = (struct hosts){.lors = lors, .list = list};
+    hosts->pairs = lr_alloc(most, sizeof(*hosts->pairs), "module pairs of a list", log);
+    if (hosts->pairs == NULL) return LR_FAILED;
+    const int64_t *offsets = hosts->lors->offsets;
+    int64_t pair = 0;
+    for (int64_t k = 0; k < hosts->list->count; k++) {
+        pair = pair_from(hosts->lors, pair, hosts->list->lors[k]);
+        if (hosts->num_pairs == 0 || hosts->pairs[hosts->num_pairs - 1] != pair) {
+            hosts->pairs[hosts->num_pairs++] = (int32_t)pair;
+            hosts->num_values += offsets[pair + 1] - offsets[pair];
+        }
+    }
+
+    hosts->values = lr_alloc(hosts->num_values, sizeof(*hosts->values), "LOR values", log);
+    if (hosts->values == NULL) {
+        close_hosts(hosts);
+        return LR_FAILED;
+    }
+    return LR_OK;
+}
+
+lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values)
+{
+    struct lr_pairs *pairs = self;
+    struct hosts hosts;
+    LR_TRY(open_hosts(&hosts, pairs, list));
+    const struct lr_pair_list all = {.pairs = hosts.pairs, .num_pairs = hosts.num_pairs};
+    lr_vector data = lr_vector_of_floats(hosts.values, hosts.num_values);
+    const lr_status status = lr_pairs_forward(pairs, &all, image, &data);
+    if (status == LR_OK) {
+        /* Takes values of the list from those of its pairs. */
+        const int64_t *offsets = hosts.lors->offsets;
+        int64_t k = 0, begin = 0;
+        for (int64_t n = 0; n < hosts.num_pairs; n++) {
+            const int64_t first = offsets[hosts.pairs[n]], end = offsets[hosts.pairs[n] + 1];
+            for (; k < hosts.list->count && hosts.list->lors[k] < end; k++)
+                values[k] = hosts.values[begin + hosts.list->lors[k] - first];
+            begin += end - first;
+        }
+    }
+
+    close_hosts(&hosts);
+    return status;
+}
+
+lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image)
+{
+    struct lr_pairs *pairs = self;
+    struct hosts hosts;
+    LR_TRY(open_hosts(&hosts, pairs, list));
+    const struct lr_pair_list all = {.pairs = hosts.pairs, .num_pairs = hosts.num_pairs};
+    const lr_vector data = lr_vector_of_floats(hosts.values, hosts.num_values);
+    /* Puts values of the list among those of its pairs, NULL for 1 each. */
+    const int64_t *offsets = hosts.lors->offsets;
+    int64_t k = 0, begin = 0;
+    for (int64_t n = 0; n < hosts.num_pairs; n++) {
+        const int64_t first = offsets[hosts.pairs[n]], end = offsets[hosts.pairs[n] + 1];
+        for (; k < hosts.list->count && hosts.list->lors[k] < end; k++)
+            hosts.values[begin + hosts.list->lors[k] - first] = values != NULL ? values[k] : 1.0f;
+        begin += end - first;
+    }
+
+    const lr_status status = lr_pairs_back(pairs, &all, &data, image);
+    close_hosts(&hosts);
+    return status;
+}
+
+/* --- matrix rows --- */
+
+/* A point as the shader sees it: dvec4. */
+typedef double point_place[4];
+
+/* Pairs of one dispatch: a device takes that many groups along each dimension. */
+enum { MOST_PAIRS = 1 << 15 };
+
+/* State of one call. */
+struct listing {
+    struct lr_pairs *pairs;
+    enum lr_pairs_program which;
+    struct gl_buffer *modules; /* all pairs of them */
+};
+
+static void place_point(void *user, const double point_mm[3], void *point)
+{
+    (void)user;
+    memcpy(point, (point_place){point_mm[0], point_mm[1], point_mm[2], 0.0}, sizeof(point_place));
+}
+
+/* Pairs range[0] .. range[1] - 1. */
+static lr_status run_range(const struct listing *listing, const struct lr_point_list *list, const int range[2])
+{
+    struct lr_pairs *pairs = listing->pairs;
+    struct gl_program *program = lr_pairs_program(pairs, listing->which);
+    if (program == NULL) return LR_FAILED;
+    struct lr_pairs_pass uniforms = lr_pairs_uniforms(pairs);
+    memcpy(uniforms.range, range, 2 * sizeof(*range));
+    uniforms.list[0] = list->first_point;
+    uniforms.list[1] = list->end_point;
+    uniforms.list[2] = (int32_t)list->capacity;
+    const int points = list->end_point - list->first_point;
+    struct gl_pass pass = {.label = gl_program_label(program),
+                           .program = program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {gl_divide_up(points, LR_GROUP_SIZE), range[1] - range[0], 1},
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    lr_pairs_bind_scene(pairs, &pass);
+    pass.buffers[LR_BIND_PAIR_LIST].buffer = listing->modules;
+    pass.buffers[LR_BIND_PAIR_POINTS].buffer = list->points;
+    pass.buffers[LR_BIND_OUTPUT].buffer = list->list;
+    return gl_pass_run(pairs->ctx, &pass);
+}
+
+static lr_status run_points(void *user, const struct lr_point_list *list)
+{
+    const struct listing *listing = user;
+    const int num_pairs = (int)listing->pairs->params.lors->num_pairs;
+    for (int begin = 0; begin < num_pairs; begin += MOST_PAIRS) {
+        const int end = begin + MOST_PAIRS < num_pairs ? begin + MOST_PAIRS : num_pairs;
+        LR_TRY(run_range(listing, list, (const int[2]){begin, end}));
+    }
+    return LR_OK;
+}
+
+lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
+{
+    struct lr_pairs *pairs = self;
+    const struct lr_pair_list all = {0};
+    const int64_t range[2] = {0, pairs->params.lors->num_pairs};
+    struct listing listing = {.pairs = pairs, .which = rows->grid ? LR_PAIRS_ROWS : LR_PAIRS_POINT_ROWS};
+    const struct lr_point_lister lister = {.ctx = pairs->ctx,
+                                           .params = &pairs->params,
+                                           .merge = &pairs->merge,
+                                           .max_window = pairs->max_window,
+                                           .point_bytes = sizeof(point_place),
+                                           .repeats = true,
+                                           .place = place_point,
+                                           .run = run_points,
+                                           .user = &listing};
+    listing.modules = lr_pairs_upload_list(pairs, &all, range);
+    lr_status status = listing.modules != NULL ? lr_point_lists_read_rows(&lister, rows, sink) : LR_FAILED;
+    gl_buffer_destroy(listing.modules);
+    return status == LR_OK ? lr_pairs_check_finished(pairs) : status;
 }

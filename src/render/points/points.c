@@ -7,10 +7,444 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
-#include "render/penetration.h"
+#include "render/plan.h"
+#include "render/row_batches.h"
+#include "render/scene.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* The block of shaders/common/visit.glsl. */
+struct visit_pass {
+    uint32_t num_draws, num_lors, capacity;
+    int32_t mu_steps;
+    float mu_origin_mm[4];
+    float mu_per_mm[4];
+    float detection_depth_mm;
+    int32_t last_rounds, unused[2];
+};
+_Static_assert(sizeof(struct visit_pass) == 64, "the shaders' layout");
+
+static lr_status start_collect(struct lr_points *points)
+{
+    if (points->collect == NULL) {
+        points->collect = gl_program_start(
+            points->ctx, &(struct gl_program_params){.compute = "points/collect.comp", .label = "collect voxels"});
+    }
+    return points->collect != NULL ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_points_start(struct lr_points *points, enum lr_points_pass which)
+{
+    static const char *const names[] = {"points/forward.comp", "points/back.comp", "points/rows.comp"};
+    struct lr_rays_define rays;
+    int next = 1;
+    if (points->programs[which] != NULL) return LR_OK;
+    lr_rays_define_init(&rays, points->plan->rays);
+    if (points->params.mode == LR_MODE_EXACT) rays.defines[next++].name = "EXACT";
+    if (points->plan->hiding) rays.defines[next++].name = "HIDING";
+    if (points->cut_short != NULL) rays.defines[next++].name = "LIMITED_LOOPS";
+    if (points->params.penetration) rays.defines[next++].name = "PENETRATION";
+    if (points->scene.mu != NULL) rays.defines[next++].name = "ABSORPTION";
+    points->programs[which] = gl_program_start(
+        points->ctx,
+        &(struct gl_program_params){.compute = names[which], .defines = rays.defines, .label = names[which]});
+    LR_TRY(which == LR_POINTS_BACK ? start_collect(points) : LR_OK);
+    return points->programs[which] != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status upload_list(struct gl_buffer *buffer, const void *data, int count, size_t size)
+{
+    return gl_buffer_upload(buffer, 0, count * (int64_t)size, data);
+}
+
+lr_status lr_points_upload(struct lr_points *points, const struct lr_batch *batch)
+{
+    if (batch->most_draws > LR_MAX_TARGETS) {
+        return lr_error(points->params.log, LR_USAGE,
+                        "a point sees %d modules through one, more than the %d that the compute "
+                        "backend can hold: use backend raster or cpu",
+                        batch->most_draws, LR_MAX_TARGETS);
+    }
+    LR_TRY(upload_list(points->images, batch->images, batch->num_images, sizeof(*batch->images)));
+    LR_TRY(upload_list(points->draws, batch->draws, batch->num_draws, sizeof(*batch->draws)));
+    return upload_list(points->rows, batch->rows, batch->num_rows, sizeof(*batch->rows));
+}
+
+lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, const struct lr_batch *batch,
+                        const struct lr_points_output *output)
+{
+    LR_TRY(lr_points_start(points, which));
+    const struct lr_scene *scene = &points->scene;
+    struct visit_pass uniforms = {
+        .num_draws = (uint32_t)batch->num_draws,
+        .num_lors = (uint32_t)(output->num_lors < UINT32_MAX ? output->num_lors : UINT32_MAX - 1),
+        .capacity = (uint32_t)output->capacity,
+        .mu_steps = scene->mu_steps,
+        .detection_depth_mm = (float)scene->scanner->detection_depth_mm,
+        .last_rounds = 8,
+    };
+    memcpy(uniforms.mu_origin_mm, scene->mu_origin_mm, sizeof(scene->mu_origin_mm));
+    memcpy(uniforms.mu_per_mm, scene->mu_per_mm, sizeof(scene->mu_per_mm));
+
+    struct gl_pass pass = {
+        .label = gl_program_label(points->programs[which]),
+        .program = points->programs[which],
+        .uniforms = &uniforms,
+        .uniform_bytes = sizeof(uniforms),
+        .groups = {batch->num_images, 1, 1},
+        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT,
+    };
+    lr_scene_bind(&points->scene, &pass);
+    pass.buffers[LR_BIND_IMAGES].buffer = points->images;
+    pass.buffers[LR_BIND_DRAWS].buffer = points->draws;
+    pass.buffers[LR_BIND_BOXES].buffer = points->boxes;
+    pass.buffers[LR_BIND_SUMS].buffer = points->sums;
+    pass.buffers[LR_BIND_OUTPUT].buffer = output->buffer;
+    pass.buffers[LR_BIND_CUT_SHORT].buffer = points->cut_short;
+    LR_TRY(gl_pass_run(points->ctx, &pass));
+    /* A renderer that ends loops early says nothing of it. */
+    uint32_t cut_short = 0;
+    if (points->cut_short == NULL) return LR_OK;
+    LR_TRY(gl_buffer_read(points->cut_short, 0, sizeof(cut_short), &cut_short));
+    if (cut_short == 0) return LR_OK;
+    return lr_error(points->params.log, LR_USAGE,
+                    "a crystal sees too many modules, cells or lines at once for the software "
+                    "renderer, which ends a shader's loops after 65,535 rounds: use fewer rays, "
+                    "backend cpu, or a graphics processor");
+}
+
+lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *batch, const struct gl_buffer *voxels)
+{
+    const uint32_t num_rows = (uint32_t)batch->num_rows;
+    LR_TRY(start_collect(points));
+    struct gl_pass pass = {
+        .label = "collect voxels",
+        .program = points->collect,
+        .uniforms = &num_rows,
+        .uniform_bytes = sizeof(num_rows),
+        .groups = {gl_divide_up(batch->num_rows, LR_GROUP_SIZE), 1, 1},
+        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT,
+    };
+    pass.buffers[LR_BIND_ROWS].buffer = points->rows;
+    pass.buffers[LR_BIND_SUMS].buffer = points->sums;
+    pass.buffers[LR_BIND_OUTPUT].buffer = voxels;
+    return gl_pass_run(points->ctx, &pass);
+}
+
+/* --- projections --- */
+
+/* A buffer of floats on the device, for LOR values and voxel sums. */
+static struct gl_buffer *make_values(const struct lr_points *points, const char *label, int64_t count)
+{
+    return gl_buffer_create(points->ctx,
+                            &(struct gl_buffer_params){.label = label, .size_bytes = count * (int64_t)sizeof(float)});
+}
+
+/* State of a projection's batches. */
+struct projection {
+    struct lr_points *points;
+    struct lr_points_output output; /* LOR values, of either direction */
+    const struct gl_buffer *voxels; /* back only */
+};
+
+static lr_status forward_batch(void *user, const struct lr_batch *batch)
+{
+    const struct projection *at = user;
+    LR_TRY(lr_points_upload(at->points, batch));
+    return lr_points_run(at->points, LR_POINTS_FORWARD, batch, &at->output);
+}
+
+static lr_status forward_window(struct lr_points *points, const struct lr_plan_work *work,
+                                const struct lr_points_output *output)
+{
+    struct projection at = {.points = points, .output = *output};
+    const struct lr_sweep sweep = {.params = &points->params,
+                                   .plan = points->plan,
+                                   .what = "projecting forward",
+                                   .batch = forward_batch,
+                                   .user = &at};
+    return lr_sweep_run(&sweep, work);
+}
+
+static lr_status forward_windows(struct lr_points *points, const float *image, float *data)
+{
+    const struct lr_rows rows = lr_sweep_voxels(&points->params);
+    struct lr_plan_work work = {
+        .rows = &rows, .window = lr_pair_window_begin(points->params.lors, NULL, 0), .emission = image};
+    while (lr_pair_window_next(&work.window, points->max_window)) {
+        float *values = data + work.window.first_value;
+        LR_TRY(lr_scene_set_window(&points->scene, &work.window));
+        const int64_t count = work.window.num_values;
+        const struct lr_points_output output = {.buffer = make_values(points, "LOR values", count), .num_lors = count};
+        lr_status status = output.buffer ? forward_window(points, &work, &output) : LR_FAILED;
+        if (status == LR_OK) status = gl_buffer_read(output.buffer, 0, count * (int64_t)sizeof(float), values);
+        gl_buffer_destroy((struct gl_buffer *)(uintptr_t)output.buffer);
+        LR_TRY(status);
+    }
+    return LR_OK;
+}
+
+/* --- the same bits each time: rows, added on the host in the order of the voxels --- */
+
+struct ordered_sum {
+    const float *image;
+    float *data;
+};
+
+static lr_status add_row(void *user, const lr_row *row)
+{
+    const struct ordered_sum *sum = user;
+    const double emission = (double)sum->image[row->row];
+    for (int64_t k = 0; k < row->count; k++) sum->data[row->lor[k]] += (float)(emission * row->probability[k]);
+    return LR_OK;
+}
+
+static lr_status forward_in_order(struct lr_points *points, const float *image, float *data)
+{
+    const lr_lors *lors = points->params.lors;
+    const struct lr_rows rows = lr_sweep_voxels(&points->params);
+    struct ordered_sum sum = {image, data};
+    memset(data, 0, (size_t)lors->count * sizeof(*data));
+    return lr_points_read_rows(points, &rows, &(lr_row_sink){add_row, &sum});
+}
+
+lr_status lr_points_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values)
+{
+    struct lr_points *points = self;
+    (void)list; /* all of them */
+    return points->params.deterministic ? forward_in_order(points, image, values->values)
+                                        : forward_windows(points, image, values->values);
+}
+
+static lr_status back_batch(void *user, const struct lr_batch *batch)
+{
+    const struct projection *at = user;
+    LR_TRY(lr_points_upload(at->points, batch));
+    LR_TRY(lr_points_run(at->points, LR_POINTS_BACK, batch, &at->output));
+    return lr_points_collect(at->points, batch, at->voxels);
+}
+
+static lr_status back_window(struct lr_points *points, const struct lr_plan_work *work, const struct gl_buffer *lors,
+                             const struct gl_buffer *voxels)
+{
+    struct projection at = {
+        .points = points, .output = {.buffer = lors, .num_lors = work->window.num_values}, .voxels = voxels};
+    const struct lr_sweep sweep = {
+        .params = &points->params, .plan = points->plan, .what = "projecting back", .batch = back_batch, .user = &at};
+    return lr_sweep_run(&sweep, work);
+}
+
+static lr_status back_windows(struct lr_points *points, const float *data, const struct gl_buffer *voxels)
+{
+    const struct lr_rows rows = lr_sweep_voxels(&points->params);
+    struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_begin(points->params.lors, NULL, 0)};
+    while (lr_pair_window_next(&work.window, points->max_window)) {
+        LR_TRY(lr_scene_set_window(&points->scene, &work.window));
+        struct gl_buffer *lors = gl_buffer_create(
+            points->ctx, &(struct gl_buffer_params){.label = "LOR values",
+                                                    .size_bytes = work.window.num_values * (int64_t)sizeof(float),
+                                                    .data = data + work.window.first_value});
+        const lr_status status = lors ? back_window(points, &work, lors, voxels) : LR_FAILED;
+        gl_buffer_destroy(lors);
+        LR_TRY(status);
+    }
+    return LR_OK;
+}
+
+lr_status lr_points_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image)
+{
+    struct lr_points *points = self;
+    (void)list;
+    const int64_t num_voxels = lr_grid_num_voxels(points->params.grid);
+    struct gl_buffer *voxels = make_values(points, "voxel sums", num_voxels);
+    lr_status status = voxels ? back_windows(points, values->values, voxels) : LR_FAILED;
+    if (status == LR_OK) status = gl_buffer_read(voxels, 0, num_voxels * (int64_t)sizeof(float), image);
+    gl_buffer_destroy(voxels);
+    return status;
+}
+
+/* --- matrix rows --- */
+
+/* One entry of the list, as shaders/points/rows.comp writes it. */
+struct entry {
+    uint32_t image, lor;
+    float weight;
+    uint32_t thread; /* of the group */
+};
+_Static_assert(sizeof(struct entry) == 16, "uvec4");
+
+/* The list's head holds its count. ROOM: elements that a crystal has room for on average; seen
+ * through a far larger one it has less than one, through far smaller ones more than this. */
+enum { HEAD_BYTES = 16, ROOM = 12, MOST_ENTRIES = 1 << 24 };
+
+/* Each line has elements of its own with penetration: of a few crystals at one end with a few at the
+ * other. Lines along a module have more, lines that end nowhere none. */
+enum { ROOM_PER_LINE = 12 };
+
+/* State of one call of lr_points_read_rows. */
+struct listing {
+    struct lr_points *points;
+    struct lr_plan *plan; /* of batches that the list surely has room for */
+    double factor;        /* 1 / points per row */
+    int num_images;
+    struct gl_buffer *list;
+    int64_t capacity;      /* entries */
+    struct entry *entries; /* [capacity], as they came */
+    struct entry *sorted;  /* [capacity], by image */
+    uint32_t *image_begin; /* [max_images + 1] */
+};
+
+/* Sorts by image and keeps the order of coming within one: repeats of a LOR come from one thread,
+ * so their order, and with it the sum's last bit, is always the same. */
+static void sort_by_image(struct listing *listing, uint32_t count)
+{
+    uint32_t *begin = listing->image_begin;
+    memset(begin, 0, ((size_t)listing->num_images + 1) * sizeof(*begin));
+    for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].image + 1]++;
+    for (int image = 0; image < listing->num_images; image++) begin[image + 1] += begin[image];
+    for (uint32_t k = 0; k < count; k++) listing->sorted[begin[listing->entries[k].image]++] = listing->entries[k];
+    for (int image = listing->num_images; image > 0; image--) begin[image] = begin[image - 1];
+    begin[0] = 0;
+}
+
+static lr_status read_list(struct listing *listing)
+{
+    uint32_t count;
+    LR_TRY(gl_buffer_read(listing->list, 0, sizeof(count), &count));
+    if (count > listing->capacity) {
+        return lr_error(listing->points->params.log, LR_FAILED,
+                        "%u matrix elements do not fit the list of %lld: the crystals of one "
+                        "module are far smaller than another's; use backend cpu",
+                        count, (long long)listing->capacity);
+    }
+    LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry), listing->entries));
+    if (listing->points->params.penetration) {
+        /* Brings the elements of each thread together, in the order in which it found them: with
+ * penetration the repeats of a LOR come from several threads, and the order of their sum must not
+ * depend on which was first. */
+        uint32_t begin[LR_GROUP_SIZE + 1] = {0};
+        for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].thread + 1]++;
+        for (int thread = 0; thread < LR_GROUP_SIZE; thread++) begin[thread + 1] += begin[thread];
+        for (uint32_t k = 0; k < count; k++) listing->sorted[begin[listing->entries[k].thread]++] = listing->entries[k];
+        struct entry *swapped = listing->entries;
+        listing->entries = listing->sorted;
+        listing->sorted = swapped;
+    }
+
+    sort_by_image(listing, count);
+    return LR_OK;
+}
+
+static bool next_batch(void *user, const struct lr_rows *rows, struct lr_plan_cursor *cursor, struct lr_batch *batch)
+{
+    const struct listing *listing = user;
+    return lr_row_batches_plan(listing->plan, rows, cursor, batch);
+}
+
+static lr_status fetch_batch(void *user, const struct lr_batch *batch)
+{
+    static const uint32_t zero[HEAD_BYTES / 4] = {0};
+    struct listing *listing = user;
+    const struct lr_points_output output = {
+        .buffer = listing->list, .num_lors = listing->points->params.lors->count, .capacity = listing->capacity};
+    listing->num_images = batch->num_images;
+    LR_TRY(lr_points_upload(listing->points, batch));
+    LR_TRY(gl_buffer_upload(listing->list, 0, HEAD_BYTES, zero));
+    LR_TRY(lr_points_run(listing->points, LR_POINTS_ROWS, batch, &output));
+    return read_list(listing);
+}
+
+static lr_status fill_row(void *user, const struct lr_plan_row *row, struct lr_elements *list)
+{
+    const struct listing *listing = user;
+    for (uint32_t k = listing->image_begin[row->first_image]; k < listing->image_begin[row->end_image]; k++) {
+        const struct entry *entry = &listing->sorted[k];
+        LR_TRY(lr_elements_add(list, entry->lor, listing->factor * (double)entry->weight, listing->points->params.log));
+    }
+    return LR_OK;
+}
+
+static int64_t largest_module(const lr_scanner *scanner)
+{
+    int64_t largest = 1;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const int64_t crystals = (int64_t)scanner->modules[m].crystals[0] * scanner->modules[m].crystals[1];
+        largest = crystals > largest ? crystals : largest;
+    }
+    return largest;
+}
+
+/* Images of one batch at most: what the rows can need, and what a batch holds. */
+static int64_t most_images(const struct lr_points *points, const struct lr_rows *rows)
+{
+    const int64_t modules = points->params.scanner->num_modules;
+    const int64_t wanted = (rows->end - rows->begin) * lr_rows_per_row(rows);
+    const int64_t batch = points->plan->max_images;
+    return wanted < batch / modules ? (wanted > 0 ? wanted : 1) * modules : batch;
+}
+
+/* Elements that an image has room for. */
+static int64_t image_room(const struct lr_points *points)
+{
+    const struct lr_backend_params *params = &points->params;
+    return params->penetration ? ROOM_PER_LINE * lr_penetration_most_lines(params->scanner, params->rays)
+                               : ROOM * largest_module(params->scanner);
+}
+
+lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
+{
+    struct lr_points *points = self;
+    const struct lr_pair_window all = lr_pair_window_all(points->params.lors);
+    LR_TRY(lr_scene_set_window(&points->scene, &all));
+    struct listing listing = {.points = points, .factor = 1.0 / lr_rows_per_row(rows)};
+    const int64_t wanted = image_room(listing.points) * most_images(listing.points, rows);
+    const lr_log *log = listing.points->params.log;
+    const int64_t most =
+        (gl_context_limits(listing.points->ctx)->max_storage_bytes - HEAD_BYTES) / (int64_t)sizeof(struct entry);
+    listing.capacity = most < MOST_ENTRIES ? most : MOST_ENTRIES;
+    listing.capacity = wanted < listing.capacity ? wanted : listing.capacity;
+    listing.list = gl_buffer_create(
+        listing.points->ctx,
+        &(struct gl_buffer_params){.label = "matrix elements",
+                                   .size_bytes = HEAD_BYTES + listing.capacity * (int64_t)sizeof(struct entry)});
+    listing.entries = lr_alloc(listing.capacity, sizeof(*listing.entries), "matrix elements", log);
+    listing.sorted = lr_alloc(listing.capacity, sizeof(*listing.sorted), "matrix elements", log);
+    listing.image_begin = lr_alloc(listing.points->plan->max_images + 1, sizeof(*listing.image_begin), "images", log);
+    lr_status status = listing.list && listing.entries && listing.sorted && listing.image_begin ? LR_OK : LR_FAILED;
+
+    if (status == LR_OK) {
+        /* The list surely has room for so many images of a batch. */
+        const struct lr_plan *plan = listing.points->plan;
+        const int64_t fitting = listing.capacity / image_room(listing.points);
+        listing.plan = lr_plan_create(
+            &(struct lr_plan_params){.lors = plan->lors,
+                                     .rays = plan->rays,
+                                     .max_images = (int)(fitting < plan->max_images ? fitting : plan->max_images),
+                                     .penetration = plan->penetration,
+                                     .image_crystals = plan->image_crystals,
+                                     .log = listing.points->params.log});
+
+        status = listing.plan ? LR_OK : LR_FAILED;
+    }
+    if (status == LR_OK) {
+        const struct lr_row_batches batches = {.source = {next_batch, fetch_batch, fill_row, &listing},
+                                               .num_lors = points->params.lors->count,
+                                               .max_rows = listing.plan->max_images,
+                                               .threads = points->params.threads,
+                                               .log = points->params.log,
+                                               .progress = points->params.progress};
+        status = lr_row_batches_deliver(&batches, rows, sink);
+    }
+    lr_plan_destroy(listing.plan);
+    gl_buffer_destroy(listing.list);
+    free(listing.image_begin);
+    free(listing.sorted);
+    free(listing.entries);
+    return status;
+}
+
+/* --- life --- */
 
 /* Images in a batch: enough groups to fill a device. */
 enum { BATCH_IMAGES = 16384, BATCH_IMAGES_SOFTWARE = 2048 };
@@ -18,17 +452,6 @@ enum { BATCH_IMAGES = 16384, BATCH_IMAGES_SOFTWARE = 2048 };
 static struct gl_buffer *make_buffer(const struct lr_points *points, const char *label, int64_t bytes)
 {
     return gl_buffer_create(points->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
-}
-
-static lr_status make_buffers(struct lr_points *points)
-{
-    const struct lr_plan *plan = points->plan;
-    points->images =
-        make_buffer(points, "images of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_image));
-    points->draws = make_buffer(points, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw));
-    points->rows = make_buffer(points, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row));
-    points->sums = make_buffer(points, "sums of images", plan->max_images * (int64_t)sizeof(float));
-    return points->images && points->draws && points->rows && points->sums ? LR_OK : LR_FAILED;
 }
 
 static lr_status build(struct lr_points *points)
@@ -46,7 +469,14 @@ static lr_status build(struct lr_points *points)
     if (points->plan == NULL) return LR_FAILED;
     LR_TRY(lr_scene_init(&points->scene, points->ctx, params->lors,
                          &(struct lr_scene_absorption){params->mu, params->mu_steps}));
-    LR_TRY(make_buffers(points));
+    const struct lr_plan *plan = points->plan;
+    points->images =
+        make_buffer(points, "images of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_image));
+    points->draws = make_buffer(points, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw));
+    points->rows = make_buffer(points, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row));
+    points->sums = make_buffer(points, "sums of images", plan->max_images * (int64_t)sizeof(float));
+    LR_TRY(points->images && points->draws && points->rows && points->sums ? LR_OK : LR_FAILED);
+
     if (points->plan->hiding && limits->software) {
         points->cut_short = make_buffer(points, "loops cut short", sizeof(uint32_t));
         LR_TRY(points->cut_short ? LR_OK : LR_FAILED);
@@ -107,7 +537,7 @@ static void destroy(void *self)
     lr_points_destroy(self);
 }
 
-/* Where results are the same bits each time without whole numbers, forward goes by rows. */
+/* Deterministic forward projections go by rows. */
 static lr_status prepare(void *self, bool lists)
 {
     (void)lists;

@@ -32,7 +32,7 @@ void lr_points_destroy(struct lr_points *points); /* NULL is allowed */
 /* Uploads a batch. errors: LR_USAGE when a point sees too many modules through one. */
 lr_status lr_points_upload(struct lr_points *points, const struct lr_batch *batch);
 
-/* What a pass writes to. */
+/* The output of a pass. */
 struct lr_points_output {
     const struct gl_buffer *buffer; /* LOR values, or the element list */
     int64_t num_lors;               /* in the LOR window */
@@ -46,10 +46,10 @@ lr_status lr_points_start(struct lr_points *points, enum lr_points_pass which);
 lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, const struct lr_batch *batch,
                         const struct lr_points_output *output);
 
-/* After LR_POINTS_BACK: adds the batch's image sums to the voxels. */
+/* Adds, once LR_POINTS_BACK has run, the batch's image sums to the voxels. */
 lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *batch, const struct gl_buffer *voxels);
 
-/* As in struct lr_method: project.c, rows.c. There are no parts. */
+/* The functions of struct lr_method. There are no parts. */
 lr_status lr_points_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
 lr_status lr_points_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);

@@ -9,17 +9,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/timer.h"
-#include "render/raster/back.h"
-#include "render/raster/forward.h"
-#include "render/raster/picture.h"
-#include "render/raster/rows.h"
-#include "render/sweep.h"
+#include "render/plan.h"
+#include "render/raster/raster.h"
 #include "render/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What a batch takes its time for. */
+/* Steps of a batch that are timed. */
 enum kind { IMAGES, SCATTER, GATHER, REDUCTION, NUM_KINDS };
 _Static_assert((int)NUM_KINDS <= (int)LR_MOST_DEVICE_PASSES, "callers have room for so many");
 

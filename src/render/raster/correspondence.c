@@ -1,12 +1,109 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "render/raster/correspondence.h"
-
 #include "base/log.h"
 #include "common/bindings.h"
+#include "render/raster/raster.h"
+#include "vector/place.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* Rows are short enough that the last one wastes little. */
+enum { WIDTH = 4096 };
+
+struct lr_texels lr_texels_create(struct gl_context *ctx, const char *label, int64_t count)
+{
+    const int64_t height = (count + WIDTH - 1) / WIDTH;
+    const int64_t most = gl_context_limits(ctx)->max_texture_size;
+    struct gl_target *target = NULL;
+    if (height > most) {
+        lr_error(gl_context_log(ctx), LR_FAILED,
+                 "%s: %lld numbers are more than a texture of %s can hold (%lld): use backend "
+                 "compute or native",
+                 label, (long long)count, gl_context_limits(ctx)->renderer, (long long)(most * WIDTH));
+    } else {
+        target = gl_target_create(ctx, &(struct gl_target_params){.label = label,
+                                                                  .width = WIDTH,
+                                                                  .height = height > 0 ? (int)height : 1,
+                                                                  .colour_formats = {GL_R32F}});
+    }
+    return (struct lr_texels){.target = target, .count = count};
+}
+
+lr_status lr_texels_renew(struct lr_texels *texels, struct gl_context *ctx, const char *label, int64_t count)
+{
+    if (texels->target != NULL && texels->count == count) {
+        gl_target_clear(texels->target, NULL);
+        return LR_OK;
+    }
+    lr_texels_destroy(texels);
+    *texels = lr_texels_create(ctx, label, count);
+    return texels->target != NULL ? LR_OK : LR_FAILED;
+}
+
+void lr_texels_destroy(struct lr_texels *texels)
+{
+    gl_target_destroy(texels->target);
+    *texels = (struct lr_texels){0};
+}
+
+int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes)
+{
+    int64_t rows = gl_context_limits(ctx)->max_texture_size;
+    const int64_t row_bytes = WIDTH * (int64_t)sizeof(float);
+    if (bytes > 0 && bytes / row_bytes < rows) rows = bytes / row_bytes;
+    return (rows > 0 ? rows : 1) * WIDTH;
+}
+
+/* The full rows, and the part row after them; either may be empty. */
+static void find_boxes(const struct lr_texels *texels, struct gl_box boxes[2])
+{
+    const int rows = (int)(texels->count / WIDTH);
+    boxes[0] = (struct gl_box){.width = WIDTH, .height = rows};
+    boxes[1] = (struct gl_box){.y = rows, .width = (int)(texels->count % WIDTH), .height = 1};
+}
+
+lr_status lr_texels_put(struct lr_texels *texels, const lr_vector *from)
+{
+    struct gl_texture *texture = texels->target->colours[0];
+    struct gl_box boxes[2];
+    find_boxes(texels, boxes);
+    int64_t done = 0;
+    for (int k = 0; k < 2; k++) {
+        const int64_t count = (int64_t)boxes[k].width * boxes[k].height;
+        if (count > 0 && from->values != NULL) {
+            LR_TRY(gl_texture_upload_rect(texture, &boxes[k], (const float *)from->values + done));
+        } else if (count > 0) {
+            const struct lr_vector_range range = lr_vector_gl_range(from);
+            LR_TRY(
+                gl_texture_copy_buffer(texture, &boxes[k], range.buffer, range.offset + done * (int64_t)sizeof(float)));
+        }
+        done += count;
+    }
+    return LR_OK;
+}
+
+lr_status lr_texels_get(const struct lr_texels *texels, lr_vector *to)
+{
+    const struct gl_texture *texture = texels->target->colours[0];
+    struct gl_box boxes[2];
+    find_boxes(texels, boxes);
+    int64_t done = 0;
+    for (int k = 0; k < 2; k++) {
+        const int64_t count = (int64_t)boxes[k].width * boxes[k].height;
+        if (count > 0 && to->values != NULL) {
+            LR_TRY(gl_texture_read(texture, &boxes[k], (float *)to->values + done));
+        } else if (count > 0) {
+            const struct lr_vector_range range = lr_vector_gl_range(to);
+            LR_TRY(
+                gl_buffer_copy_texture(range.buffer, range.offset + done * (int64_t)sizeof(float), texture, &boxes[k]));
+        }
+        done += count;
+    }
+    return LR_OK;
+}
+
+/* --- passes --- */
 
 /* The block of shaders/raster/correspondence_pass.glsl. */
 struct correspondence_pass {
@@ -19,22 +116,6 @@ struct correspondence_pass {
 _Static_assert(sizeof(struct correspondence_pass) == 48, "the shaders' layout");
 _Static_assert(sizeof(struct lr_plan_image) == 48, "the shaders' layout");
 _Static_assert(sizeof(struct lr_plan_draw) == 8, "the shaders' layout");
-
-static struct gl_program *start_program(const struct lr_correspondence *images)
-{
-    struct lr_rays_define rays;
-    lr_rays_define_init(&rays, images->plan->rays);
-    int next = 1;
-    if (images->path_length) rays.defines[next++].name = "PATH_LENGTH";
-    if (images->scene->mu) rays.defines[next++].name = "ABSORPTION";
-    if (images->plan->hiding) rays.defines[next++].name = "HIDING";
-    return gl_program_start(images->scene->ctx, &(struct gl_program_params){
-                                                    .vertex = "raster/correspondence.vert",
-                                                    .fragment = "raster/correspondence.frag",
-                                                    .defines = rays.defines,
-                                                    .label = "correspondence",
-                                                });
-}
 
 static struct gl_target *make_atlas(const struct lr_correspondence *images)
 {
@@ -54,7 +135,7 @@ static struct gl_buffer *make_buffer(const struct lr_correspondence *images, con
     return gl_buffer_create(images->scene->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
 }
 
-/* What is set says what is made. */
+/* The fields that are set say which passes are made. */
 static lr_status make_parts(struct lr_correspondence *images)
 {
     const struct lr_plan *plan = images->plan;
@@ -92,28 +173,24 @@ void lr_correspondence_finish(struct lr_correspondence *images)
     *images = (struct lr_correspondence){0};
 }
 
-static struct correspondence_pass pass_uniforms(const struct lr_correspondence *images)
-{
-    const struct lr_scene *scene = images->scene;
-    struct correspondence_pass uniforms = {
-        .atlas_size = {(float)images->atlas->size[0], (float)images->atlas->size[1]},
-        .mu_steps = scene->mu_steps,
-    };
-    memcpy(uniforms.mu_origin_mm, scene->mu_origin_mm, sizeof(scene->mu_origin_mm));
-    memcpy(uniforms.mu_per_mm, scene->mu_per_mm, sizeof(scene->mu_per_mm));
-    return uniforms;
-}
-
 lr_status lr_correspondence_start(struct lr_correspondence *images)
 {
-    if (images->program == NULL) images->program = start_program(images);
-    return images->program != NULL ? LR_OK : LR_FAILED;
-}
+    if (images->program == NULL) {
+        struct lr_rays_define rays;
+        lr_rays_define_init(&rays, images->plan->rays);
+        int next = 1;
+        if (images->path_length) rays.defines[next++].name = "PATH_LENGTH";
+        if (images->scene->mu) rays.defines[next++].name = "ABSORPTION";
+        if (images->plan->hiding) rays.defines[next++].name = "HIDING";
+        images->program = gl_program_start(images->scene->ctx, &(struct gl_program_params){
+                                                                   .vertex = "raster/correspondence.vert",
+                                                                   .fragment = "raster/correspondence.frag",
+                                                                   .defines = rays.defines,
+                                                                   .label = "correspondence",
+                                                               });
+    }
 
-static lr_status upload_batch(struct lr_correspondence *images, const struct lr_batch *batch)
-{
-    LR_TRY(gl_buffer_upload(images->images, 0, batch->num_images * (int64_t)sizeof(*batch->images), batch->images));
-    return gl_buffer_upload(images->draws, 0, batch->num_draws * (int64_t)sizeof(*batch->draws), batch->draws);
+    return images->program != NULL ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_correspondence_render(struct lr_correspondence *images, const struct lr_batch *batch)
@@ -121,9 +198,18 @@ lr_status lr_correspondence_render(struct lr_correspondence *images, const struc
     const int height = batch->atlas_rows * images->plan->tile[1];
     if (batch->num_images == 0) return LR_OK;
     LR_TRY(lr_correspondence_start(images));
-    LR_TRY(upload_batch(images, batch));
+    LR_TRY(gl_buffer_upload(images->images, 0, batch->num_images * (int64_t)sizeof(*batch->images), batch->images));
+    LR_TRY(gl_buffer_upload(images->draws, 0, batch->num_draws * (int64_t)sizeof(*batch->draws), batch->draws));
+
     gl_target_clear(images->atlas, &(struct gl_clear){.depth = 1.0f, .rect = {0, 0, images->atlas->size[0], height}});
-    const struct correspondence_pass uniforms = pass_uniforms(images);
+    const struct lr_scene *scene = images->scene;
+    struct correspondence_pass uniforms = {
+        .atlas_size = {(float)images->atlas->size[0], (float)images->atlas->size[1]},
+        .mu_steps = scene->mu_steps,
+    };
+    memcpy(uniforms.mu_origin_mm, scene->mu_origin_mm, sizeof(scene->mu_origin_mm));
+    memcpy(uniforms.mu_per_mm, scene->mu_per_mm, sizeof(scene->mu_per_mm));
+
     struct gl_pass pass = {
         .label = "correspondence images",
         .program = images->program,

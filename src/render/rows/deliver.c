@@ -60,14 +60,6 @@ static const struct lr_packed_element *elements_of(const struct lr_deliverer *de
     return deliverer->lent != NULL ? deliverer->lent : deliverer->elements;
 }
 
-static lr_status convert(struct lr_deliverer *deliverer, int64_t first, int64_t count)
-{
-    struct conversion conversion = {elements_of(deliverer) + first, &deliverer->numbers};
-    LR_TRY(lr_owned_row_reserve(&deliverer->numbers, count, deliverer->log));
-    lr_parallel_for(deliverer->threads, count, SHARE, convert_share, &conversion);
-    return LR_OK;
-}
-
 static lr_status end_carried(struct lr_deliverer *deliverer, const struct lr_row_part *part)
 {
     struct lr_elements *carried = &deliverer->carried;
@@ -99,20 +91,6 @@ lr_status lr_deliverer_take(struct lr_deliverer *deliverer, const struct lr_row_
     return end_carried(deliverer, part);
 }
 
-static lr_status deliver_parts(struct lr_deliverer *deliverer, int64_t begin, int64_t end)
-{
-    const lr_row_sink *sink = deliverer->delivery.sink;
-    int64_t first = 0;
-    for (int64_t k = begin; k < end; k++) {
-        const struct lr_row_part *part = &deliverer->parts[k];
-        const lr_row numbers = {part->row, part->count, deliverer->numbers.lor + first,
-                                deliverer->numbers.probability + first};
-        LR_TRY(part->begins && part->ends ? sink->take(sink->user, &numbers) : carry(deliverer, part, &numbers));
-        first += part->count;
-    }
-    return LR_OK;
-}
-
 static bool goes_in_block(const struct lr_deliverer *deliverer, const struct lr_row_part *part)
 {
     return deliverer->blocks != NULL && part->begins && part->ends;
@@ -123,19 +101,6 @@ struct together {
     int64_t begin, end;   /* of the parts */
     int64_t first, count; /* elements */
 };
-
-static void find_end(const struct lr_deliverer *deliverer, struct together *together)
-{
-    const struct lr_row_part *parts = deliverer->parts;
-    const bool in_block = goes_in_block(deliverer, &parts[together->begin]);
-    const int64_t most = in_block ? MOST_OF_BLOCK : MOST_AT_ONCE;
-    int64_t end = together->begin + 1;
-    together->count = parts[together->begin].count;
-    while (end < deliverer->num_parts && together->count + parts[end].count <= most &&
-           goes_in_block(deliverer, &parts[end]) == in_block)
-        together->count += parts[end++].count;
-    together->end = end;
-}
 
 static lr_status deliver_block(struct lr_deliverer *deliverer, const struct together *together)
 {
@@ -156,12 +121,33 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
 {
     struct together together = {0};
     while (together.begin < deliverer->num_parts) {
-        find_end(deliverer, &together);
+        const struct lr_row_part *parts = deliverer->parts;
+        const bool in_block = goes_in_block(deliverer, &parts[together.begin]);
+        const int64_t most = in_block ? MOST_OF_BLOCK : MOST_AT_ONCE;
+        int64_t end = together.begin + 1;
+        together.count = parts[together.begin].count;
+        while (end < deliverer->num_parts && together.count + parts[end].count <= most &&
+               goes_in_block(deliverer, &parts[end]) == in_block)
+            together.count += parts[end++].count;
+        together.end = end;
+
         if (goes_in_block(deliverer, &deliverer->parts[together.begin])) {
             LR_TRY(deliver_block(deliverer, &together));
         } else {
-            LR_TRY(convert(deliverer, together.first, together.count));
-            LR_TRY(deliver_parts(deliverer, together.begin, together.end));
+            struct conversion conversion = {elements_of(deliverer) + together.first, &deliverer->numbers};
+            LR_TRY(lr_owned_row_reserve(&deliverer->numbers, together.count, deliverer->log));
+            lr_parallel_for(deliverer->threads, together.count, SHARE, convert_share, &conversion);
+
+            const lr_row_sink *sink = deliverer->delivery.sink;
+            int64_t first = 0;
+            for (int64_t k = together.begin; k < together.end; k++) {
+                const struct lr_row_part *part = &deliverer->parts[k];
+                const lr_row numbers = {part->row, part->count, deliverer->numbers.lor + first,
+                                        deliverer->numbers.probability + first};
+                LR_TRY(part->begins && part->ends ? sink->take(sink->user, &numbers)
+                                                  : carry(deliverer, part, &numbers));
+                first += part->count;
+            }
         }
         together.begin = together.end;
         together.first += together.count;
@@ -169,4 +155,93 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
     deliverer->num_parts = deliverer->num_elements = 0;
     deliverer->lent = NULL;
     return LR_OK;
+}
+
+/* --- receiving --- */
+
+/* The number of elements is not known when the copy is queued: as many are copied as the parts before make likely, and those that are missing then once more. */
+
+/* Alignment of elements in a readback: whole lines of the host's caches. */
+enum { ALIGNMENT = 256 };
+
+void lr_receiver_close(struct lr_receiver *receiver)
+{
+    for (int k = 0; k < 2; k++) gl_readback_finish(&receiver->readbacks[k]);
+}
+
+void lr_receiver_turn(struct lr_receiver *receiver)
+{
+    receiver->turn = 1 - receiver->turn;
+}
+
+/* Offset of the elements in a readback, behind the tally. */
+static int64_t elements_offset(int num_rows)
+{
+    return (lr_merge_tally_bytes(num_rows) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static int64_t guess_elements(const struct lr_receiver *receiver, const struct lr_merge *merge, int num_points)
+{
+    const double per_point = receiver->elements_of_point > 0.0 ? 1.1 * receiver->elements_of_point
+                                                               : (double)merge->capacity / merge->max_points;
+    const int64_t guess = 1024 + (int64_t)(per_point * num_points);
+    return guess < merge->capacity ? guess : merge->capacity;
+}
+
+/* A growing readback gets more than it needs now: it will have to grow again. */
+static lr_status make_room(struct lr_receiver *receiver, int64_t bytes)
+{
+    struct gl_readback *readback = &receiver->readbacks[receiver->turn];
+    readback->ctx = receiver->ctx;
+    readback->label = "received matrix rows";
+    return bytes > readback->size_bytes ? gl_readback_reserve(readback, bytes + bytes / 4) : LR_OK;
+}
+
+/* Queues the copy of what was merged, with so many elements. */
+static lr_status send(struct lr_receiver *receiver, const struct lr_merge *merge, int num_rows, int64_t count)
+{
+    struct gl_readback *readback = &receiver->readbacks[receiver->turn];
+    const struct gl_range rows = lr_merge_rows(merge);
+    const struct gl_buffer_range tally = {.from = merge->tally, .bytes = lr_merge_tally_bytes(num_rows)};
+    const struct gl_buffer_range elements = {.from = rows.buffer,
+                                             .from_offset = rows.offset,
+                                             .to_offset = elements_offset(num_rows),
+                                             .bytes = count * (int64_t)sizeof(struct lr_packed_element)};
+    LR_TRY(make_room(receiver, elements.to_offset + elements.bytes));
+    LR_TRY(gl_readback_copy(readback, &tally));
+    LR_TRY(gl_readback_copy(readback, &elements));
+    gl_readback_send(readback);
+    receiver->num_sent = count;
+    return LR_OK;
+}
+
+lr_status lr_receiver_start(struct lr_receiver *receiver, const struct lr_merge *merge,
+                            const struct lr_merge_part *part)
+{
+    const int num_rows = lr_merge_num_rows(merge, part->num_points);
+    LR_TRY(lr_merge_run(merge, part));
+    return send(receiver, merge, num_rows, guess_elements(receiver, merge, part->num_points));
+}
+
+static lr_status wait_for(struct lr_receiver *receiver, int num_rows, struct lr_received *received)
+{
+    struct gl_readback *readback = &receiver->readbacks[receiver->turn];
+    LR_TRY(gl_readback_wait(readback));
+    received->tally = (const void *)readback->mapped;
+    received->elements = (const void *)(readback->mapped + elements_offset(num_rows));
+    return LR_OK;
+}
+
+lr_status lr_receiver_finish(struct lr_receiver *receiver, const struct lr_merge *merge,
+                             const struct lr_merge_part *part, struct lr_received *received)
+{
+    const int num_rows = lr_merge_num_rows(merge, part->num_points);
+    LR_TRY(wait_for(receiver, num_rows, received));
+    const struct lr_merge_tally *tally = received->tally;
+    const int64_t count = tally->starts[num_rows];
+    if (tally->listed > merge->capacity || tally->misfits > 0) return LR_OK;
+    receiver->elements_of_point = (double)count / part->num_points;
+    if (count <= receiver->num_sent) return LR_OK;
+    LR_TRY(send(receiver, merge, num_rows, count));
+    return wait_for(receiver, num_rows, received);
 }

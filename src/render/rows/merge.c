@@ -4,9 +4,14 @@
  * By hashing (shaders/rows/collect.comp) and a radix sort from the least significant digit on. */
 #include "render/rows/merge.h"
 
+#include "base/grow.h"
 #include "base/log.h"
+#include "base/parallel.h"
 #include "common/bindings.h"
 #include "gl/pass.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* Slots of a table that a thread goes through. Threads that put listed elements into tables, and that make
  * places of numbers, at most; numbers that each has at least. */
@@ -17,7 +22,7 @@ enum { PLACE_THREADS = 1 << 12, LEAST_NUMBERS = 16 };
  * which renderers in software end its loops. */
 enum { MOST_VALUES = 1 << 13, LEAST_GATHERED = 4 };
 
-/* Of ranges of buffers, what every device takes. */
+/* Alignment of buffers' ranges that every device takes. */
 enum { ALIGNMENT = 256 };
 
 /* The block of shaders/rows/rows.glsl. */
@@ -52,16 +57,6 @@ static struct gl_program *start_program(const struct lr_merge *merge, int which)
                                                                     .label = descriptions[which].label});
 }
 
-static lr_status start_programs(const struct lr_merge *merge)
-{
-    for (int k = 0; k < LR_NUM_MERGE_PROGRAMS; k++) {
-        struct gl_program **program = &merge->programs->list[k];
-        *program = *program != NULL ? *program : start_program(merge, k);
-        LR_TRY(*program != NULL ? LR_OK : LR_FAILED);
-    }
-    return LR_OK;
-}
-
 void lr_merge_programs_finish(struct lr_merge_programs *programs)
 {
     for (int k = 0; k < LR_NUM_MERGE_PROGRAMS; k++) gl_program_destroy(programs->list[k]);
@@ -90,7 +85,7 @@ static int64_t value_bytes(const struct lr_merge *merge)
     return merge->repeats ? 8 : 4;
 }
 
-/* Of half a list, which then has room for what is merged of the whole. */
+/* Bytes of half a list, which then has room for what is merged of the whole. */
 static int64_t half_list_bytes(const struct lr_merge *merge)
 {
     const int64_t bytes = (LR_LIST_HEAD_BYTES + merge->capacity * LR_LIST_ELEMENT_BYTES) / 2;
@@ -134,7 +129,7 @@ static lr_status make_tables(struct lr_merge *merge, int64_t slots, int64_t valu
     return make_buffer(merge, &merge->places, "places of matrix elements", place_bytes(slots));
 }
 
-/* Of the table of a row, where there are so many points: 2^n. */
+/* Slots of a row's table with so many points: 2^n. */
 static int64_t count_slots(const struct lr_merge *merge, int num_points)
 {
     const int rows = lr_merge_num_rows(merge, num_points);
@@ -144,7 +139,7 @@ static int64_t count_slots(const struct lr_merge *merge, int num_points)
     return slots;
 }
 
-/* Whether twice as many values fit into a buffer. */
+/* True if twice as many values fit into a buffer. */
 static bool may_grow(const struct lr_merge *merge)
 {
     const int64_t most = gl_context_limits(merge->ctx)->max_storage_bytes;
@@ -164,7 +159,12 @@ lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fit
 static lr_status open_tables(struct lr_merge *merge)
 {
     const int rows = lr_merge_num_rows(merge, merge->max_points);
-    LR_TRY(start_programs(merge));
+    for (int k = 0; k < LR_NUM_MERGE_PROGRAMS; k++) {
+        struct gl_program **program = &merge->programs->list[k];
+        *program = *program != NULL ? *program : start_program(merge, k);
+        LR_TRY(*program != NULL ? LR_OK : LR_FAILED);
+    }
+
     LR_TRY(make_buffer(merge, &merge->sums, "sums of numbers", 4 * PLACE_THREADS));
     LR_TRY(make_buffer(merge, &merge->tally, "begins of matrix rows", lr_merge_tally_bytes(rows)));
     return make_tables(merge, rows * merge->slots, merge->max_points * merge->slots);
@@ -227,18 +227,7 @@ static lr_status make_places(const struct lr_merge *merge, int64_t count)
     return run(merge, LR_MERGE_PLACE, &block, 0);
 }
 
-/* Tables that hold nothing, of a part. */
-static lr_status empty_tables(const struct lr_merge *merge, int num_points)
-{
-    static const uint32_t zero = 0;
-    const int64_t slots = count_slots(merge, num_points);
-    const struct gl_buffer_range keys = {.to = merge->keys, .bytes = 4 * slots * lr_merge_num_rows(merge, num_points)};
-    const struct gl_buffer_range values = {.to = merge->values, .bytes = 8 + value_bytes(merge) * slots * num_points};
-    LR_TRY(gl_buffer_fill_range(&keys, &zero, 1));
-    return gl_buffer_fill_range(&values, &zero, 1);
-}
-
-/* From tables to rows, whose elements are in any order. */
+/* Copies tables to rows, whose elements are in any order. */
 static lr_status gather(const struct lr_merge *merge, const struct block *sorting)
 {
     struct block block = *sorting;
@@ -250,14 +239,6 @@ static lr_status gather(const struct lr_merge *merge, const struct block *sortin
     LR_TRY(run(merge, LR_MERGE_COUNT, &block, 0));
     LR_TRY(make_places(merge, block.num_shares));
     return run(merge, LR_MERGE_GATHER, &block, 0);
-}
-
-/* One stable pass of the sort. */
-static lr_status sort_by_digit(const struct lr_merge *merge, const struct block *block, int to)
-{
-    LR_TRY(run(merge, LR_MERGE_DIGITS, block, to));
-    LR_TRY(make_places(merge, (int64_t)block->num_shares << LR_SORT_BITS));
-    return run(merge, LR_MERGE_SCATTER, block, to);
 }
 
 static struct block describe(const struct lr_merge *merge, const struct lr_merge_part *part)
@@ -287,13 +268,25 @@ lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part 
 {
     static const struct lr_merge_tally none = {0};
     struct block block = describe(merge, part);
-    LR_TRY(empty_tables(merge, part->num_points));
+    /* Tables that hold nothing, of a part. */
+    const int num_points = part->num_points;
+    static const uint32_t zero = 0;
+    const int64_t slots = count_slots(merge, num_points);
+    const struct gl_buffer_range keys = {.to = merge->keys, .bytes = 4 * slots * lr_merge_num_rows(merge, num_points)};
+    const struct gl_buffer_range values = {.to = merge->values, .bytes = 8 + value_bytes(merge) * slots * num_points};
+    LR_TRY(gl_buffer_fill_range(&keys, &zero, 1));
+    LR_TRY(gl_buffer_fill_range(&values, &zero, 1));
+
     LR_TRY(gl_buffer_upload(merge->tally, 0, sizeof(none), &none));
     LR_TRY(run(merge, LR_MERGE_COLLECT, &block, 0));
     LR_TRY(gather(merge, &block));
     for (int digit = 0; digit < num_digits(merge); digit++) {
         block.shift = (uint32_t)(digit * LR_SORT_BITS);
-        LR_TRY(sort_by_digit(merge, &block, 1 - digit % 2));
+        /* One stable pass of the sort. */
+        const int to = 1 - digit % 2;
+        LR_TRY(run(merge, LR_MERGE_DIGITS, &block, to));
+        LR_TRY(make_places(merge, (int64_t)block.num_shares << LR_SORT_BITS));
+        LR_TRY(run(merge, LR_MERGE_SCATTER, &block, to));
     }
     return LR_OK;
 }
@@ -302,4 +295,90 @@ struct gl_range lr_merge_rows(const struct lr_merge *merge)
 {
     const int64_t half = half_list_bytes(merge);
     return (struct gl_range){merge->list, num_digits(merge) % 2 * half, half};
+}
+
+/* --- by the host --- */
+
+/* A part that is being merged. */
+struct merging {
+    struct lr_host_merge *merge;
+    const struct lr_merge *list;
+    const struct lr_merge_part *part;
+    int64_t num_elements;
+};
+
+void lr_host_merge_finish(struct lr_host_merge *merge)
+{
+    for (int64_t k = 0; k < merge->max_rows; k++) lr_elements_finish(&merge->rows[k]);
+    free(merge->rows);
+    free(merge->begin);
+    free(merge->sorted);
+    free(merge->listed);
+}
+
+/* Keeps the order of what a point has. */
+static void sort_by_point(const struct merging *merging)
+{
+    struct lr_host_merge *merge = merging->merge;
+    const struct lr_merge_part *part = merging->part;
+    int64_t *begin = merge->begin;
+    const uint32_t first = (uint32_t)part->first_point;
+    memset(begin, 0, ((size_t)part->num_points + 1) * sizeof(*begin));
+    for (int64_t k = 0; k < merging->num_elements; k++) begin[merge->listed[k].point - first + 1]++;
+    for (int point = 0; point < part->num_points; point++) begin[point + 1] += begin[point];
+    for (int64_t k = 0; k < merging->num_elements; k++)
+        merge->sorted[begin[merge->listed[k].point - first]++] = merge->listed[k];
+    memmove(begin + 1, begin, (size_t)part->num_points * sizeof(*begin));
+    begin[0] = 0;
+}
+
+/* Repeats of a LOR in a point came in the order of their thread, and points are added up in theirs: the sum
+ * is always the same. */
+static lr_status merge_row(const struct merging *merging, int64_t row)
+{
+    const struct lr_host_merge *merge = merging->merge;
+    const int64_t per_row = merging->list->per_row, first = row * per_row;
+    const int64_t num_points = merging->part->num_points;
+    const int64_t end = first + per_row < num_points ? first + per_row : num_points;
+    const double factor = 1.0 / (double)per_row;
+    struct lr_elements *elements = &merge->rows[row];
+    elements->count = 0;
+    for (int64_t k = merge->begin[first]; k < merge->begin[end]; k++) {
+        const struct lr_listed *listed = &merge->sorted[k];
+        LR_TRY(lr_elements_add(elements, listed->lor, factor * (double)listed->weight, merge->log));
+    }
+    return end - first == per_row ? lr_elements_merge(elements, merging->list->num_lors, merge->log) : LR_OK;
+}
+
+static void merge_rows(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct merging *merging = user;
+    (void)worker;
+    for (int64_t row = begin; row < end; row++)
+        if (merge_row(merging, row) != LR_OK) merging->merge->rows[row].count = -1; /* its sentence is in the log */
+}
+
+lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *list, const struct lr_merge_part *part,
+                            uint32_t *listed)
+{
+    const int num_rows = lr_merge_num_rows(list, part->num_points);
+    LR_TRY(gl_buffer_read(list->list, 0, sizeof(*listed), listed));
+    if (*listed > list->capacity) return LR_OK;
+    struct merging merging = {merge, list, part, *listed};
+    const lr_log *log = merge->log;
+    const struct lr_items items = {sizeof(*merge->listed), "matrix elements", log};
+    const int64_t max_rows = merge->max_rows;
+    LR_TRY(lr_grow(&merge->listed, &merge->max_listed, merging.num_elements, &items));
+    LR_TRY(lr_grow(&merge->sorted, &merge->max_sorted, merging.num_elements, &items));
+    LR_TRY(lr_grow(&merge->begin, &merge->max_points, part->num_points + 1,
+                   &(struct lr_items){sizeof(*merge->begin), "points", log}));
+    LR_TRY(lr_grow(&merge->rows, &merge->max_rows, part->num_points,
+                   &(struct lr_items){sizeof(*merge->rows), "matrix rows", log}));
+    for (int64_t k = max_rows; k < merge->max_rows; k++) merge->rows[k] = (struct lr_elements){0};
+
+    LR_TRY(gl_buffer_read(list->list, LR_LIST_HEAD_BYTES, merging.num_elements * LR_LIST_ELEMENT_BYTES, merge->listed));
+    sort_by_point(&merging);
+    lr_parallel_for(merge->threads, num_rows, 1, merge_rows, &merging);
+    for (int row = 0; row < num_rows; row++) LR_TRY(merge->rows[row].count >= 0 ? LR_OK : LR_FAILED);
+    return LR_OK;
 }

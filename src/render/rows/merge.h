@@ -4,10 +4,11 @@
  * Lists of elements to rows, on the device: each row has a table of LORs with a value for each of its
  * points; what the tables hold is added up over the points, in their order, and sorted by LOR. The same
  * bits in every run. */
-#ifndef LR_RENDER_MERGE_H
-#define LR_RENDER_MERGE_H
+#ifndef LR_RENDER_ROWS_MERGE_H
+#define LR_RENDER_ROWS_MERGE_H
 
 #include "gl/pass.h"
+#include "model/lors/elements.h"
 #include "model/lors/row_block.h"
 
 enum lr_merge_program {
@@ -27,7 +28,7 @@ struct lr_merge_programs {
 };
 void lr_merge_programs_finish(struct lr_merge_programs *programs);
 
-/* Before its elements a list has a head of this size, whose first word is their number; an element is
+/* A list begins with a head of this size, whose first word is the number of elements; an element is
  * point, LOR, bits of the weight, and a word that is free. */
 enum { LR_LIST_HEAD_BYTES = 16, LR_LIST_ELEMENT_BYTES = 16 };
 
@@ -38,7 +39,7 @@ struct lr_merge {
     struct gl_context *ctx;
     const lr_log *log;
     struct lr_merge_programs *programs; /* not owned; of merges that repeat alike */
-    bool list_only;                     /* the host merges (host_merge.h) */
+    bool list_only;                     /* the host merges */
     bool repeats;                       /* a LOR of a point may be listed more than once; its sum is below 4 */
     int64_t num_lors;
     int per_row;      /* points of a row */
@@ -65,13 +66,13 @@ lr_status lr_merge_grow_list(struct lr_merge *merge, int64_t capacity);
  * depend on the order in which its elements happen to come. */
 lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fits);
 
-/* What a list has: the points of whole rows, or some of one. */
+/* The contents of a list: points of whole rows, or some of one. */
 struct lr_merge_part {
     int num_points;
     int first_point; /* how points are numbered from */
 };
 
-/* What came of it. Where listed is above the list's capacity, or misfits above 0, rows lack elements. */
+/* The outcome. Where listed is above the list's capacity, or misfits above 0, rows lack elements. */
 struct lr_merge_tally {
     uint32_t listed;   /* elements */
     uint32_t misfits;  /* those that the tables had no room for */
@@ -86,8 +87,39 @@ int64_t lr_merge_tally_bytes(int num_rows);
 /* Queues the passes over what the list has by then. merge->tally is a struct lr_merge_tally afterwards. */
 lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part *part);
 
-/* Where the elements of the rows are afterwards, each the mean over the points of its row, one row after
+/* The elements of the rows, each the mean over the points of its row, one row after
  * the other, until the list changes. */
 struct gl_range lr_merge_rows(const struct lr_merge *merge);
+
+/* --- by the host --- */
+
+/* Merging by the host: where the device is the processor, its shaders take several times as long. */
+
+/* An element as it is listed. */
+struct lr_listed {
+    uint32_t point, lor;
+    float weight;
+    uint32_t unused;
+};
+_Static_assert(sizeof(struct lr_listed) == LR_LIST_ELEMENT_BYTES, "uvec4");
+
+/* Set what comes first, zero the rest. */
+struct lr_host_merge {
+    int threads;
+    const lr_log *log;
+    struct lr_listed *listed, *sorted; /* owned: as they came, and by point */
+    int64_t max_listed, max_sorted;
+    int64_t *begin; /* owned [points + 1] */
+    int64_t max_points;
+    struct lr_elements *rows; /* owned */
+    int64_t max_rows;
+};
+void lr_host_merge_finish(struct lr_host_merge *merge);
+
+/* Waits for list->list. merge->rows then has its rows, merged, or, where the part is some points of one, what
+ * each of them gives to it, in their order. Where more was listed than the list has room for, there are
+ * none. errors: LR_FAILED, logged. */
+lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *list, const struct lr_merge_part *part,
+                            uint32_t *listed);
 
 #endif

@@ -6,8 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "render/rows/deliver.h"
-#include "render/rows/host_merge.h"
-#include "render/rows/receive.h"
+#include "render/rows/merge.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,7 @@ enum { ROOM = 3, SLOTS = 4, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024, FIRST_POI
 /* On the device, for all points of a batch. */
 #define MOST_BYTES ((int64_t)1 << 29)
 
-/* How long a batch may take: between two of them is asked whether to stop. */
+/* Longest time of a batch: cancellation is checked between two of them. */
 #define BATCH_SECONDS 0.25
 
 /* State of one call. Points are counted from the first one of the first row. */
@@ -62,7 +61,8 @@ static int64_t larger(int64_t a, int64_t b)
 
 /* --- batches of points --- */
 
-static void choose_points(struct listing *listing)
+/* Whole rows, or part of one where a batch has not the points of one. */
+static bool next_batch(struct listing *listing)
 {
     const double now_s = lr_clock_seconds(), taken_s = now_s - listing->begun_s;
     if (listing->begun_s > 0.0 && taken_s < 0.4 * BATCH_SECONDS)
@@ -70,12 +70,7 @@ static void choose_points(struct listing *listing)
     else if (listing->begun_s > 0.0 && taken_s > BATCH_SECONDS)
         listing->points_now = (int)larger(listing->points_now / 2, listing->least_points);
     listing->begun_s = now_s;
-}
 
-/* Whole rows, or part of one where a batch has not the points of one. */
-static bool next_batch(struct listing *listing)
-{
-    choose_points(listing);
     const int per_row = listing->per_row, points = listing->points_now;
     const int64_t begin = listing->end;
     const int64_t row_end = begin - begin % per_row + per_row;
@@ -84,17 +79,6 @@ static bool next_batch(struct listing *listing)
     listing->end = smaller(begin % per_row > 0 || points < per_row ? row_end : INT64_MAX,
                            smaller(begin + whole, listing->num_points));
     return listing->end > begin;
-}
-
-static void place_points(const struct listing *listing)
-{
-    const struct lr_point_lister *lister = listing->lister;
-    const struct lr_rows *rows = listing->rows;
-    for (int64_t n = listing->begin; n < listing->end; n++) {
-        double point_mm[3];
-        lr_rows_point(rows, rows->begin + n / listing->per_row, (int)(n % listing->per_row), point_mm);
-        lister->place(lister->user, point_mm, listing->points + (n - listing->begin) * lister->point_bytes);
-    }
 }
 
 /* --- the list on the device --- */
@@ -149,22 +133,25 @@ static struct lr_row_part describe_row(const struct listing *listing, int64_t ro
                                 .ends = points[1] >= (row + 1) * per_row};
 }
 
-/* Tells the deliverer of the rows that points belong to. */
-static lr_status add_rows(struct listing *listing, const int64_t points[2], const struct lr_merge_tally *tally)
+/* The rows of a whole batch stay with the receiver until they have been delivered. */
+static lr_status take_rows(struct listing *listing, const int range[2], const struct lr_received *rows)
 {
-    const uint32_t *start = tally->starts;
+    const int64_t points[2] = {listing->begin + range[0], listing->begin + range[1]};
+    /* Tells the deliverer of the rows that points belong to. */
+    const uint32_t *start = rows->tally->starts;
     for (int64_t row = points[0] / listing->per_row; row * listing->per_row < points[1]; row++, start++) {
         struct lr_row_part part = describe_row(listing, row, points);
         part.count = start[1] - start[0];
         listing->num_elements += part.count;
         LR_TRY(lr_deliverer_add(&listing->deliverer, &part));
     }
-    return LR_OK;
-}
 
-/* Keeps rows where the receiver is about to have others. */
-static lr_status copy_rows(struct listing *listing, int num_points, const struct lr_received *rows)
-{
+    if (points[0] == listing->begin && points[1] == listing->end) {
+        listing->deliverer.lent = rows->elements;
+        return LR_OK;
+    }
+    /* Keeps rows where the receiver is about to have others. */
+    const int num_points = range[1] - range[0];
     struct lr_deliverer *deliverer = &listing->deliverer;
     const int64_t count = rows->tally->starts[lr_merge_num_rows(&listing->merge, num_points)];
     LR_TRY(lr_deliverer_reserve(deliverer, count));
@@ -174,19 +161,7 @@ static lr_status copy_rows(struct listing *listing, int num_points, const struct
     return LR_OK;
 }
 
-/* The rows of a whole batch stay with the receiver until they have been delivered. */
-static lr_status take_rows(struct listing *listing, const int range[2], const struct lr_received *rows)
-{
-    const int64_t points[2] = {listing->begin + range[0], listing->begin + range[1]};
-    LR_TRY(add_rows(listing, points, rows->tally));
-    if (points[0] == listing->begin && points[1] == listing->end) {
-        listing->deliverer.lent = rows->elements;
-        return LR_OK;
-    }
-    return copy_rows(listing, range[1] - range[0], rows);
-}
-
-/* Those that the host has merged go to the sink at once. */
+/* Rows that the host has merged go to the sink at once. */
 static lr_status deliver_host_rows(struct listing *listing, const int range[2])
 {
     const int64_t points[2] = {listing->begin + range[0], listing->begin + range[1]};
@@ -201,7 +176,7 @@ static lr_status deliver_host_rows(struct listing *listing, const int range[2])
 
 /* --- points again, where there was no room --- */
 
-/* What became of points that were listed. */
+/* The outcome of listing points. */
 enum outcome { TAKEN, TO_LIST_AGAIN, TO_HALVE };
 
 static lr_status make_list_longer(struct listing *listing, int num_points, uint32_t listed, enum outcome *outcome)
@@ -238,20 +213,6 @@ static lr_status read_host_rows(struct listing *listing, const int range[2], enu
                                             : deliver_host_rows(listing, range);
 }
 
-/* Between two halves of points: where a row ends, if there are several. */
-static int find_middle(const struct listing *listing, const int range[2])
-{
-    const int half = (range[1] - range[0]) / 2;
-    return range[0] + (half >= listing->per_row ? half - half % listing->per_row : half);
-}
-
-/* Later batches are likely to be like one that has to be halved. */
-static void have_fewer_points(struct listing *listing, int num_points)
-{
-    listing->max_points = (int)larger(smaller(listing->max_points, num_points / 2), listing->least_points);
-    listing->points_now = (int)smaller(listing->points_now, listing->max_points);
-}
-
 static lr_status list_points(struct listing *listing, const int range[2]);
 
 /* Points that are listed. */
@@ -262,8 +223,15 @@ static lr_status read_points(struct listing *listing, const int range[2])
                                     : read_device_rows(listing, range, &outcome));
     if (outcome == TO_LIST_AGAIN) return list_points(listing, range);
     if (outcome == TO_HALVE) {
-        have_fewer_points(listing, range[1] - range[0]);
-        const int middle = find_middle(listing, range);
+        /* Later batches are likely to be like one that has to be halved. */
+        const int num_points = range[1] - range[0];
+        listing->max_points = (int)larger(smaller(listing->max_points, num_points / 2), listing->least_points);
+        listing->points_now = (int)smaller(listing->points_now, listing->max_points);
+
+        /* The border of two halves of points: the end of a row, if there are several. */
+        const int half = (range[1] - range[0]) / 2;
+        const int middle = range[0] + (half >= listing->per_row ? half - half % listing->per_row : half);
+
         LR_TRY(list_points(listing, (const int[2]){range[0], middle}));
         return list_points(listing, (const int[2]){middle, range[1]});
     }
@@ -286,7 +254,14 @@ static lr_status start_batch(struct listing *listing)
     const int num_points = (int)(listing->end - listing->begin);
     const double begin_s = lr_clock_seconds();
     listing->num_batches++;
-    place_points(listing);
+    const struct lr_point_lister *lister = listing->lister;
+    const struct lr_rows *rows = listing->rows;
+    for (int64_t n = listing->begin; n < listing->end; n++) {
+        double point_mm[3];
+        lr_rows_point(rows, rows->begin + n / listing->per_row, (int)(n % listing->per_row), point_mm);
+        lister->place(lister->user, point_mm, listing->points + (n - listing->begin) * lister->point_bytes);
+    }
+
     LR_TRY(gl_buffer_upload(listing->point_buffer, 0, num_points * listing->lister->point_bytes, listing->points));
     LR_TRY(run_points(listing, 0, num_points));
     lr_receiver_turn(&listing->receiver);
@@ -313,19 +288,6 @@ static lr_status finish_batch(struct listing *listing)
     return LR_OK;
 }
 
-/* Which of the two others wait for. */
-static void tell_pace(const struct listing *listing, double seconds)
-{
-    if (seconds > BATCH_SECONDS) {
-        lr_debug(log_of(listing),
-                 "%lld matrix rows of %lld elements in %.3g s: %.3g s of starting %lld batches, %.3g "
-                 "s of waiting for the device (%lld lists made again), %.3g s of handing them over",
-                 (long long)(listing->num_points / listing->per_row), (long long)listing->num_elements, seconds,
-                 listing->started_s, (long long)listing->num_batches, listing->waited_s, (long long)listing->num_again,
-                 listing->delivered_s);
-    }
-}
-
 static lr_status read_all(struct listing *listing)
 {
     const double begin_s = lr_clock_seconds();
@@ -335,15 +297,28 @@ static lr_status read_all(struct listing *listing)
         LR_TRY(finish_batch(listing));
     }
     LR_TRY(deliver_batch(listing, listing->end));
-    tell_pace(listing, lr_clock_seconds() - begin_s);
+    /* The one of the two that the others wait for. */
+    const double seconds = lr_clock_seconds() - begin_s;
+    if (seconds > BATCH_SECONDS) {
+        lr_debug(log_of(listing),
+                 "%lld matrix rows of %lld elements in %.3g s: %.3g s of starting %lld batches, %.3g "
+                 "s of waiting for the device (%lld lists made again), %.3g s of handing them over",
+                 (long long)(listing->num_points / listing->per_row), (long long)listing->num_elements, seconds,
+                 listing->started_s, (long long)listing->num_batches, listing->waited_s, (long long)listing->num_again,
+                 listing->delivered_s);
+    }
+
     return LR_OK;
 }
 
 /* --- life of a listing --- */
 
-/* Elements that a point has room for, and slots of its row's table. */
-static int64_t size_point(struct listing *listing, int64_t budget)
+/* Points of a batch, and the list that they need by estimate. */
+static void size_batches(struct listing *listing)
 {
+    const int64_t largest = gl_context_limits(listing->lister->ctx)->max_storage_bytes;
+    const int64_t budget = smaller(listing->lister->max_window * (int64_t)sizeof(float), MOST_BYTES);
+    /* Elements that a point has room for, and slots of its row's table. */
     const lr_scanner *scanner = listing->lister->params->scanner;
     const int64_t crystals = scanner->first_crystal[scanner->num_modules];
     int64_t elements = ROOM * crystals;
@@ -353,15 +328,8 @@ static int64_t size_point(struct listing *listing, int64_t budget)
         listing->merge.slots /= 2;
         elements /= 2;
     }
-    return elements > FEWEST_ENTRIES ? elements : FEWEST_ENTRIES;
-}
+    const int64_t per_point = elements > FEWEST_ENTRIES ? elements : FEWEST_ENTRIES;
 
-/* Points of a batch, and the list that they need by estimate. */
-static void size_batches(struct listing *listing)
-{
-    const int64_t largest = gl_context_limits(listing->lister->ctx)->max_storage_bytes;
-    const int64_t budget = smaller(listing->lister->max_window * (int64_t)sizeof(float), MOST_BYTES);
-    const int64_t per_point = size_point(listing, budget);
     const int64_t bytes = lr_merge_point_bytes(&listing->merge, per_point);
     const int64_t fitting =
         smaller(budget / bytes, smaller(most_capacity(listing) / per_point, largest / (8 * listing->merge.slots) - 1));
@@ -384,16 +352,6 @@ static lr_status open_listing(struct listing *listing)
                                                                           .size_bytes = points * point_bytes});
     listing->points = lr_alloc(points, (size_t)point_bytes, "points", log_of(listing));
     return listing->point_buffer && listing->points ? LR_OK : LR_FAILED;
-}
-
-static void close_listing(struct listing *listing)
-{
-    lr_deliverer_finish(&listing->deliverer);
-    lr_host_merge_finish(&listing->host);
-    lr_merge_finish(&listing->merge);
-    lr_receiver_close(&listing->receiver);
-    gl_buffer_destroy(listing->point_buffer);
-    free(listing->points);
 }
 
 lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const struct lr_rows *rows,
@@ -421,6 +379,12 @@ lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const s
                                             .delivery = {.sink = sink, .log = params->log}}};
     lr_status status = open_listing(&listing);
     status = status == LR_OK ? read_all(&listing) : status;
-    close_listing(&listing);
+    lr_deliverer_finish(&listing.deliverer);
+    lr_host_merge_finish(&listing.host);
+    lr_merge_finish(&listing.merge);
+    lr_receiver_close(&listing.receiver);
+    gl_buffer_destroy(listing.point_buffer);
+    free(listing.points);
+
     return status;
 }

@@ -9,7 +9,7 @@
 #include "operator/backend.h"
 #include "render/rows/merge.h"
 
-/* What a pass reads and appends to. */
+/* Buffers that a pass reads and appends to. */
 struct lr_point_list {
     const struct gl_buffer *points; /* of the batch */
     const struct gl_buffer *list;   /* a head of 16 bytes, its first word the number of elements, then

@@ -1,12 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "viewer/frame/draw.h"
+
 #include "base/log.h"
 #include "base/mem.h"
-#include "viewer/frame/draw_private.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { DRAW_NUM_MAPS = 4, DRAW_BIND_MODULES = 0, DRAW_BIND_COLOURS, DRAW_BIND_VALUES };
+
+enum draw_program { DRAW_CRYSTALS = 0, DRAW_BOXES, DRAW_LINES, DRAW_SLICE, DRAW_VOLUME, DRAW_NUM_PROGRAMS };
+
+struct draw {
+    struct gl_context *ctx;
+    struct gl_program *programs[DRAW_NUM_PROGRAMS];
+    struct gl_texture *maps[DRAW_NUM_MAPS]; /* by lr_colour_map, 256 x 1 */
+    struct gl_texture *nothing;             /* 1 x 1 x 1, in place of an image */
+    int num_modules, num_crystals;
+    double crystals_largest;
+    struct gl_buffer *modules, *colours, *values;
+    struct gl_texture *images[DRAW_NUM_IMAGES];
+    bool is_lent[DRAW_NUM_IMAGES];
+    lr_grid grids[DRAW_NUM_IMAGES];
+    float highest[DRAW_NUM_IMAGES];
+    struct draw_coming {
+        struct gl_texture *texture; /* NULL = nothing comes */
+        const lr_image *image;      /* the caller's */
+        int num_slices;             /* that are there */
+    } coming[DRAW_NUM_IMAGES];
+    struct gl_buffer *lines[DRAW_NUM_LINES];
+    int num_lines[DRAW_NUM_LINES];
+};
 
 /* Uploaded in a frame: 32 MiB. */
 enum { PIECE_VOXELS = 1 << 23 };
@@ -34,7 +60,6 @@ static struct gl_texture *make_map(struct gl_context *ctx, lr_colour_map map)
 
 static bool make_programs(struct draw *draw)
 {
-    static const struct gl_define flat[] = {{"FLAT", NULL}, {0}};
     static const struct gl_program_params programs[DRAW_NUM_PROGRAMS] = {
         [DRAW_CRYSTALS] = {.vertex = "viewer/view_crystals.vert",
                            .fragment = "viewer/view_crystals.frag",
@@ -42,10 +67,6 @@ static bool make_programs(struct draw *draw)
         [DRAW_BOXES] = {.vertex = "viewer/view_boxes.vert", .fragment = "viewer/view_flat.frag", .label = "modules"},
         [DRAW_LINES] = {.vertex = "viewer/view_lines.vert", .fragment = "viewer/view_lines.frag", .label = "lines"},
         [DRAW_SLICE] = {.vertex = "viewer/view_slice.vert", .fragment = "viewer/view_slice.frag", .label = "slice"},
-        [DRAW_FLAT_SLICE] = {.vertex = "viewer/view_slice.vert",
-                             .fragment = "viewer/view_slice.frag",
-                             .defines = flat,
-                             .label = "slice on a panel"},
         [DRAW_VOLUME] = {.vertex = "viewer/view_volume.vert", .fragment = "viewer/view_volume.frag", .label = "volume"},
     };
     bool good = true;
@@ -110,7 +131,7 @@ void draw_destroy(struct draw *draw)
 
 /* --- the scanner --- */
 
-/* As viewer/view_modules.glsl reads it. */
+/* The layout that viewer/view_modules.glsl reads. */
 struct module_words {
     float centre[4], u[4], v[4], normal[4], face[4];
 };
@@ -139,22 +160,20 @@ static struct gl_buffer *make_buffer(struct draw *draw, const char *label, int64
     return gl_buffer_create(draw->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
-static void load_scanner(struct draw *draw, const lr_scanner *scanner, struct module_words *modules)
-{
-    for (int m = 0; m < scanner->num_modules; m++)
-        modules[m] = words_of(&scanner->modules[m], scanner->first_crystal[m]);
-    draw->modules = make_buffer(draw, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
-    draw->colours = make_buffer(draw, "colours of modules", 4 * (int64_t)scanner->num_modules, NULL);
-    draw->values = make_buffer(draw, "values of crystals", 4 * (int64_t)scanner->num_crystals, NULL);
-}
-
 lr_status draw_set_scanner(struct draw *draw, const lr_scanner *scanner)
 {
     forget_scanner(draw);
     if (scanner == NULL) return LR_OK;
     const lr_log *log = gl_context_log(draw->ctx);
     struct module_words *modules = lr_alloc(scanner->num_modules, sizeof(*modules), "modules to draw", log);
-    if (modules != NULL) load_scanner(draw, scanner, modules);
+    if (modules != NULL) {
+        for (int m = 0; m < scanner->num_modules; m++)
+            modules[m] = words_of(&scanner->modules[m], scanner->first_crystal[m]);
+        draw->modules = make_buffer(draw, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
+        draw->colours = make_buffer(draw, "colours of modules", 4 * (int64_t)scanner->num_modules, NULL);
+        draw->values = make_buffer(draw, "values of crystals", 4 * (int64_t)scanner->num_crystals, NULL);
+    }
+
     free(modules);
     if (draw->modules == NULL || draw->colours == NULL || draw->values == NULL) {
         forget_scanner(draw);
@@ -325,4 +344,223 @@ lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct 
     if (draw->lines[which] == NULL) return LR_FAILED;
     draw->num_lines[which] = count;
     return LR_OK;
+}
+
+/* --- lines that stand for something --- */
+
+static const uint32_t grid_colour = 0xc8c8c890, cursor_colour = 0xffd24dff;
+/* Colours that the colour-blind distinguish, too: vermilion, bluish green, blue (Okabe and Ito 2008). */
+static const uint32_t axis_colours[3] = {0xe0643cff, 0x22b384ff, 0x4f9be8ff};
+
+static struct draw_line line_between(const double from[3], const double to[3], uint32_t colour)
+{
+    return (struct draw_line){.from = {(float)from[0], (float)from[1], (float)from[2]},
+                              .to = {(float)to[0], (float)to[1], (float)to[2]},
+                              .colour = colour};
+}
+
+lr_status draw_set_grid(struct draw *draw, const lr_grid *grid)
+{
+    struct draw_line lines[12];
+    double ends[2][3];
+    int count = 0;
+    for (int k = 0; k < 3; k++) {
+        ends[0][k] = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+        ends[1][k] = ends[0][k] + grid->size[k] * grid->voxel_mm[k];
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        for (int corner = 0; corner < 4; corner++) {
+            double from[3], to[3];
+            from[axis] = ends[0][axis];
+            to[axis] = ends[1][axis];
+            from[(axis + 1) % 3] = to[(axis + 1) % 3] = ends[corner & 1][(axis + 1) % 3];
+            from[(axis + 2) % 3] = to[(axis + 2) % 3] = ends[corner >> 1][(axis + 2) % 3];
+            lines[count++] = line_between(from, to, grid_colour);
+        }
+    }
+    return draw_set_lines(draw, DRAW_GRID, lines, grid->size[0] > 0 ? count : 0);
+}
+
+lr_status draw_set_axes(struct draw *draw, double length_mm)
+{
+    static const double centre[3] = {0.0, 0.0, 0.0};
+    struct draw_line lines[3];
+    for (int k = 0; k < 3; k++) {
+        double end[3] = {0.0, 0.0, 0.0};
+        end[k] = length_mm;
+        lines[k] = line_between(centre, end, axis_colours[k]);
+    }
+    return draw_set_lines(draw, DRAW_AXES, lines, 3);
+}
+
+lr_status draw_set_cursor(struct draw *draw, const double point_mm[3], double size_mm)
+{
+    struct draw_line lines[3];
+    for (int axis = 0; axis < 3; axis++) {
+        double from[3], to[3];
+        for (int k = 0; k < 3; k++) {
+            from[k] = point_mm[k] - (k == axis ? size_mm : 0.0);
+            to[k] = point_mm[k] + (k == axis ? size_mm : 0.0);
+        }
+        lines[axis] = line_between(from, to, cursor_colour);
+    }
+    return draw_set_lines(draw, DRAW_CURSOR, lines, 3);
+}
+
+/* --- drawing --- */
+
+/* The layout that viewer/view.glsl reads. */
+struct view_uniforms {
+    float clip_of_world[16], eye[4], low_mm[4], high_mm[4], overlay[4];
+    int32_t shown[4];
+    float steps[4];
+};
+
+/* Steps along a ray, in voxels; and attenuation over the image's size at its largest value, for an image that looks
+ * solid and for a density field that looks like haze. */
+static const double voxels_per_step = 0.75, solid = 30.0, haze = 3.0;
+
+static struct view_uniforms make_uniforms(const struct draw *draw, const struct draw_params *params)
+{
+    const struct draw_slices *slices = &params->slices;
+    struct view_uniforms uniforms = {.shown = {[3] = params->hovered_module}};
+    if (params->view != NULL) {
+        memcpy(uniforms.clip_of_world, params->view->clip_of_world, sizeof(uniforms.clip_of_world));
+        memcpy(uniforms.eye, params->view->eye_mm, sizeof(params->view->eye_mm));
+    }
+    const lr_grid *grid = &draw->grids[slices->image];
+    for (int k = 0; k < 3; k++) {
+        const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+        uniforms.low_mm[k] = (float)low;
+        uniforms.high_mm[k] = (float)(low + grid->size[k] * grid->voxel_mm[k]);
+    }
+    uniforms.low_mm[3] = (float)slices->low;
+    uniforms.high_mm[3] = (float)slices->high;
+    uniforms.overlay[0] =
+        draw->images[DRAW_TUBE] != NULL && slices->image != DRAW_TUBE ? (float)slices->overlay_high : 0.0f;
+    for (int k = 0; k < 3; k++) uniforms.overlay[1 + k] = (float)slices->at_mm[k];
+    return uniforms;
+}
+
+/* --- passes --- */
+
+struct frame {
+    struct gl_target *target;
+    int viewport[4];
+    struct view_uniforms uniforms;
+};
+
+static lr_status run_pass(struct draw *draw, const struct frame *frame, struct gl_pass *pass)
+{
+    pass->target = frame->target;
+    memcpy(pass->viewport, frame->viewport, sizeof(pass->viewport));
+    pass->uniforms = &frame->uniforms;
+    pass->uniform_bytes = sizeof(frame->uniforms);
+    pass->instances = pass->instances == 0 ? 1 : pass->instances;
+    return gl_pass_run(draw->ctx, pass);
+}
+
+static lr_status draw_modules(struct draw *draw, const struct frame *frame)
+{
+    struct gl_pass pass = {
+        .label = "crystals",
+        .program = draw->programs[DRAW_CRYSTALS],
+        .buffers = {[DRAW_BIND_MODULES] = {.buffer = draw->modules},
+                    [DRAW_BIND_COLOURS] = {.buffer = draw->colours},
+                    [DRAW_BIND_VALUES] = {.buffer = draw->values}},
+        .textures = {draw->maps[LR_COLOURS_PERCEPTUAL]},
+        .depth_test = true,
+        .primitive = GL_TRIANGLE_STRIP,
+        .vertices = 4,
+        .instances = draw->num_modules,
+    };
+    LR_TRY(run_pass(draw, frame, &pass));
+    pass.label = "modules";
+    pass.program = draw->programs[DRAW_BOXES];
+    pass.primitive = GL_LINES;
+    pass.vertices = 24;
+    return run_pass(draw, frame, &pass);
+}
+
+static lr_status draw_group(struct draw *draw, const struct frame *frame, enum draw_lines which)
+{
+    struct gl_pass pass = {
+        .label = "lines",
+        .program = draw->programs[DRAW_LINES],
+        .buffers = {{.buffer = draw->lines[which]}},
+        .blending = GL_BLENDING_OVER,
+        .depth_test = which < DRAW_LOR,
+        .primitive = GL_LINES,
+        .vertices = 2 * draw->num_lines[which],
+    };
+    return run_pass(draw, frame, &pass);
+}
+
+static const struct gl_texture *or_nothing(const struct draw *draw, enum draw_image which)
+{
+    return draw->images[which] != NULL ? draw->images[which] : draw->nothing;
+}
+
+static lr_status draw_slices(struct draw *draw, struct frame *frame, const struct draw_slices *slices)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        if (slices->is_shown[axis] && draw->images[slices->image] != NULL) {
+            frame->uniforms.shown[0] = axis;
+            struct gl_pass pass = (struct gl_pass){
+                .label = "slice",
+                .program = draw->programs[DRAW_SLICE],
+                .textures = {draw->maps[slices->colours], or_nothing(draw, slices->image), or_nothing(draw, DRAW_TUBE),
+                             draw->maps[LR_COLOURS_PERCEPTUAL]},
+                .primitive = GL_TRIANGLE_STRIP,
+                .vertices = 4,
+            };
+            pass.depth_test = true;
+            LR_TRY(run_pass(draw, frame, &pass));
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status draw_volume(struct draw *draw, struct frame *frame, const struct draw_params *params)
+{
+    const struct draw_slices *slices = &params->slices;
+    const lr_grid *grid = &draw->grids[slices->image];
+    struct view_uniforms *uniforms = &frame->uniforms;
+    double size = 0.0, voxel = HUGE_VAL;
+    for (int k = 0; k < 3; k++) {
+        size = fmax(size, grid->size[k] * grid->voxel_mm[k]);
+        voxel = fmin(voxel, grid->voxel_mm[k]);
+    }
+    uniforms->high_mm[3] = (float)params->volume_high;
+    uniforms->steps[0] = (float)(voxels_per_step * voxel);
+    uniforms->steps[1] = (float)(solid / size);
+    uniforms->steps[2] = (float)(haze / size);
+    uniforms->steps[3] = draw->images[DRAW_MU] != NULL ? draw->highest[DRAW_MU] : 0.0f;
+    struct gl_pass pass = {
+        .label = "volume",
+        .program = draw->programs[DRAW_VOLUME],
+        .textures = {draw->maps[LR_COLOURS_PERCEPTUAL], or_nothing(draw, slices->image), or_nothing(draw, DRAW_MU)},
+        .blending = GL_BLENDING_OVER,
+        .primitive = GL_TRIANGLES,
+        .vertices = 36,
+    };
+    return run_pass(draw, frame, &pass);
+}
+
+lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct draw_params *params)
+{
+    const struct gl_clear panels = {.colours = {{.f = {0.09f, 0.10f, 0.12f, 1.0f}}}};
+    struct gl_clear clear = {.colours = {{.f = {0.055f, 0.06f, 0.075f, 1.0f}}}, .depth = 1.0f};
+    struct frame frame = {.target = target, .uniforms = make_uniforms(draw, params)};
+    memcpy(frame.viewport, params->viewport, sizeof(frame.viewport));
+    memcpy(clear.rect, params->viewport, sizeof(clear.rect));
+    gl_target_clear(target, &panels);
+    gl_target_clear(target, &clear);
+    if (draw->num_modules > 0 && !params->hides_scanner) LR_TRY(draw_modules(draw, &frame));
+    LR_TRY(draw_slices(draw, &frame, &params->slices));
+    for (int k = 0; k < DRAW_LOR; k++)
+        if (k != DRAW_LORS || !params->hides_lors) LR_TRY(draw_group(draw, &frame, (enum draw_lines)k));
+    if (params->has_volume && draw->images[params->slices.image] != NULL) LR_TRY(draw_volume(draw, &frame, params));
+    if (!params->hides_lors) LR_TRY(draw_group(draw, &frame, DRAW_LOR));
+    return draw_group(draw, &frame, DRAW_CURSOR);
 }

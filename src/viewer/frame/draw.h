@@ -30,7 +30,7 @@ lr_status draw_set_module_colours(struct draw *draw, const uint32_t *colours);
  * [num_crystals] largest: what 1 stands for. */
 lr_status draw_set_crystal_values(struct draw *draw, const float *values, double largest);
 
-/* That number; 0 while crystals have their module's colour. */
+/* The value of 1, as set last; 0 while crystals have their module's colour. */
 double draw_get_crystals_largest(const struct draw *draw);
 
 /* Images that can be there at once. */
@@ -55,7 +55,7 @@ lr_status draw_begin_image(struct draw *draw, enum draw_image which, const lr_im
 bool draw_advance(struct draw *draw);
 bool draw_is_busy(const struct draw *draw);
 
-/* Whether that image is there, or comes. */
+/* True if that image is there, or on its way to the device. */
 bool draw_has_image(const struct draw *draw, enum draw_image which);
 
 /* Shows a texture that somebody else owns, [z][y][x] on that grid, until it is set anew. highest: its
@@ -80,6 +80,15 @@ struct draw_line {
 };
 lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct draw_line *lines, int count);
 
+/* The outer faces' edges. */
+lr_status draw_set_grid(struct draw *draw, const lr_grid *grid);
+
+/* The axes from the scanner's centre, x red, y green, z blue, that long. */
+lr_status draw_set_axes(struct draw *draw, double length_mm);
+
+/* A cross at a point. */
+lr_status draw_set_cursor(struct draw *draw, const double point_mm[3], double size_mm);
+
 /* --- drawing --- */
 
 struct draw_slices {
@@ -103,8 +112,5 @@ struct draw_params {
 
 /* Clears and draws. */
 lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct draw_params *params);
-
-/* One slice, pixel to voxel, into a target: for panels. axis: across which. */
-lr_status draw_slice(struct draw *draw, struct gl_target *target, const struct draw_slices *slices, int axis);
 
 #endif

@@ -16,21 +16,10 @@ struct handover {
     int shown;             /* which texture; the job writes to the other */
     bool has_shown;        /* whether it has been written */
     double largest[2];
-    /* Of the texture that is not shown, one of the two or none: */
+    /* One of these two at most, of the texture that is not shown: */
     GLsync written; /* signalled when it can be shown */
     GLsync read;    /* signalled when the window has drawn the last of it */
 };
-
-static struct gl_texture *make_texture(struct gl_context *ctx, const lr_grid *grid)
-{
-    return gl_texture_create(ctx, &(struct gl_texture_params){.label = "reconstruction",
-                                                              .target = GL_TEXTURE_3D,
-                                                              .format = GL_R32F,
-                                                              .width = grid->size[0],
-                                                              .height = grid->size[1],
-                                                              .depth = grid->size[2],
-                                                              .zero_outside = true});
-}
 
 struct handover *handover_create(struct gl_context *ctx, const lr_grid *grid)
 {
@@ -47,7 +36,13 @@ struct handover *handover_create(struct gl_context *ctx, const lr_grid *grid)
     handover->context = context;
     handover->grid = *grid;
     for (int k = 0; k < 2; k++) {
-        handover->textures[k] = make_texture(ctx, grid);
+        handover->textures[k] = gl_texture_create(ctx, &(struct gl_texture_params){.label = "reconstruction",
+                                                                                   .target = GL_TEXTURE_3D,
+                                                                                   .format = GL_R32F,
+                                                                                   .width = grid->size[0],
+                                                                                   .height = grid->size[1],
+                                                                                   .depth = grid->size[2],
+                                                                                   .zero_outside = true});
         if (handover->textures[k] == NULL) {
             handover_destroy(handover);
             return NULL;
@@ -72,8 +67,8 @@ const lr_shared_context *handover_context(const struct handover *handover)
     return &handover->context;
 }
 
-/* Meanwhile there is nothing to take, so that `shown` stays as it is. An image that has not been
- * taken is written over: the newest counts. */
+/* No image can be taken while it writes, so that `shown` stays as it is. An image that has not been taken is
+ * overwritten: the newest counts. */
 lr_status handover_write(struct handover *handover, const lr_vector *image, double largest)
 {
     pthread_mutex_lock(&handover->mutex);
@@ -94,25 +89,23 @@ lr_status handover_write(struct handover *handover, const lr_vector *image, doub
     return LR_OK;
 }
 
-/* The other texture comes to be shown; the mutex is taken. */
-static void turn_round(struct handover *handover)
-{
-    glDeleteSync(handover->written);
-    handover->written = NULL;
-    if (handover->has_shown) {
-        handover->read = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-        glFlush();
-    }
-    handover->shown = 1 - handover->shown;
-    handover->has_shown = true;
-}
-
 bool handover_take(struct handover *handover)
 {
     pthread_mutex_lock(&handover->mutex);
     const GLenum state = handover->written != NULL ? glClientWaitSync(handover->written, 0, 0) : GL_TIMEOUT_EXPIRED;
     const bool is_there = state == GL_ALREADY_SIGNALED || state == GL_CONDITION_SATISFIED;
-    if (is_there) turn_round(handover);
+    if (is_there) {
+        /* Shows the other texture; the mutex is taken. */
+        glDeleteSync(handover->written);
+        handover->written = NULL;
+        if (handover->has_shown) {
+            handover->read = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
+            glFlush();
+        }
+        handover->shown = 1 - handover->shown;
+        handover->has_shown = true;
+    }
+
     pthread_mutex_unlock(&handover->mutex);
     return is_there;
 }

@@ -41,12 +41,6 @@ static bool note_progress(void *user, const char *what, double done, double tota
     return goes_on;
 }
 
-/* Work that was asked to stop may have ended before it noticed: then it is done. */
-static enum job_state end_state(lr_status status)
-{
-    return status == LR_OK ? JOB_DONE : status == LR_CANCELLED ? JOB_CANCELLED : JOB_FAILED;
-}
-
 static void *run_job(void *user)
 {
     struct job *job = user;
@@ -56,7 +50,8 @@ static void *run_job(void *user)
     pthread_mutex_lock(&job->mutex);
     /* constructors give NULL, and say why in the log only */
     job->report.status = status == LR_FAILED && job->reason != LR_OK ? job->reason : status;
-    job->report.state = end_state(status);
+    /* Work that was asked to stop may have ended before it noticed: then it is done. */
+    job->report.state = status == LR_OK ? JOB_DONE : status == LR_CANCELLED ? JOB_CANCELLED : JOB_FAILED;
     job->report.share = status == LR_OK ? 1 : job->report.share;
     job->has_ended = true;
     pthread_mutex_unlock(&job->mutex);
@@ -130,4 +125,99 @@ void job_finish(struct job *job)
     job_cancel(job);
     join(job);
     pthread_mutex_destroy(&job->mutex);
+}
+
+/* --- tasks of which only the newest counts --- */
+
+void task_runner_init(struct task_runner *runner, const struct task_kind *kind)
+{
+    *runner = (struct task_runner){.kind = kind};
+    job_init(&runner->job);
+}
+
+static void discard(struct task_runner *runner, void **task)
+{
+    if (*task != NULL) {
+        runner->kind->destroy(*task);
+        *task = NULL;
+    }
+}
+
+void task_runner_finish(struct task_runner *runner)
+{
+    if (runner->kind == NULL) return;
+    job_finish(&runner->job);
+    discard(runner, &runner->running);
+    discard(runner, &runner->waiting);
+    discard(runner, &runner->result);
+}
+
+static void start_waiting(struct task_runner *runner)
+{
+    if (runner->running != NULL || runner->waiting == NULL) return;
+    runner->running = runner->waiting;
+    runner->waiting = NULL;
+    const struct job_params params = {runner->kind->run, runner->running, runner->kind->what};
+    (void)job_start(&runner->job, &params); /* the next poll sees what fails */
+}
+
+void task_runner_ask(struct task_runner *runner, void *task)
+{
+    discard(runner, &runner->waiting);
+    runner->waiting = task;
+    runner->has_failed = false;
+    runner->report.state = JOB_RUNNING; /* before it is polled, too */
+    if (runner->running != NULL)
+        job_cancel(&runner->job);
+    else
+        start_waiting(runner);
+}
+
+enum job_state task_runner_poll(struct task_runner *runner)
+{
+    const enum job_state state = job_poll(&runner->job);
+    if (runner->running != NULL && state != JOB_RUNNING) { /* it has ended */
+        job_get_report(&runner->job, &runner->report);
+        runner->has_failed = state == JOB_FAILED;
+        if (state == JOB_DONE) {
+            discard(runner, &runner->result);
+            runner->result = runner->running;
+            runner->running = NULL;
+            runner->serial++;
+        }
+        discard(runner, &runner->running);
+    }
+    start_waiting(runner);
+    if (runner->running != NULL) {
+        job_get_report(&runner->job, &runner->report);
+        runner->report.state = JOB_RUNNING; /* until its end has been seen */
+        runner->has_failed = false;
+    }
+    return runner->report.state;
+}
+
+enum job_state task_runner_wait(struct task_runner *runner)
+{
+    while (task_runner_poll(runner) == JOB_RUNNING) (void)job_wait(&runner->job);
+    return runner->report.state;
+}
+
+void task_runner_cancel(struct task_runner *runner)
+{
+    discard(runner, &runner->waiting);
+    job_cancel(&runner->job);
+}
+
+bool task_runner_take(struct task_runner *runner)
+{
+    const bool is_new = runner->serial != runner->taken;
+    runner->taken = runner->serial;
+    return is_new;
+}
+
+bool task_runner_take_failure(struct task_runner *runner)
+{
+    const bool has_failed = runner->has_failed;
+    runner->has_failed = false;
+    return has_failed;
 }

@@ -1,22 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Its context, its input and its drawing; widgets are in ui_widgets.cpp and ui_plot.cpp.
+// Dear ImGui: its context, its input and its drawing; panels and widgets; pictures, curves and colour bars.
 //
-// Of the backends that come with Dear ImGui, imgui_impl_opengl3 draws, with a window and without.
+// The backend imgui_impl_opengl3 of Dear ImGui draws, with a window and without.
 // imgui_impl_glfw is not used: it takes mouse and clock from GLFW in each frame, so it needs a window
-// that is seen, and drops what scripts do. ui_take and set_keys serve people and scripts alike.
+// that is seen, and drops what scripts do. ui_take and set_keys serve people and scripts.
 #include "viewer/frame/ui.h"
 
-#include "viewer/frame/ui_private.h"
-#include "viewer/frame/window.h"
+#include "viewer/frame/ui_layout.h"
+
+extern "C" {
+#include "base/log.h"
+#include "gl/resource.h"
+}
 
 #include <backends/imgui_impl_opengl3.h>
+#include <cfloat>
+#include <cmath>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <imgui.h>
+#include <initializer_list>
 #include <new>
+
+static float ui_scale = 1.0f; // pixels per unit of the screen
+
+static inline ImVec2 ui_pixels(const double units[2])
+{
+    return ImVec2((float)units[0] * ui_scale, (float)units[1] * ui_scale);
+}
+
+static inline ImU32 ui_packed(uint32_t rgba)
+{
+    return IM_COL32(rgba >> 24, rgba >> 16 & 255, rgba >> 8 & 255, rgba & 255);
+}
+
+// The texture for Dear ImGui's backend for OpenGL: its OpenGL name.
+static inline ImTextureID ui_texture(const struct gl_texture *texture)
+{
+    return reinterpret_cast<ImTextureID>(static_cast<uintptr_t>(texture->name));
+}
+
+// A box of text at the mouse that leaves free one of two parts of the screen, in pixels: the larger
+// one where there is room beside it, else the smaller one.
+struct ui_tip {
+    ImVec2 large[2], small[2]; // upper left and lower right corner
+};
 
 struct ui {
     struct window *window;
@@ -29,61 +61,6 @@ namespace
 const char *const letters_path = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
 const float letters_height = 14.0f;
 
-void choose_style(float scale)
-{
-    ImGui::StyleColorsDark();
-    ImGuiStyle &style = ImGui::GetStyle();
-    style.WindowRounding = 4.0f;
-    style.FrameRounding = 3.0f;
-    style.WindowBorderSize = 1.0f;
-    style.Colors[ImGuiCol_WindowBg] = ImVec4(0.09f, 0.10f, 0.12f, 0.94f);
-    style.Colors[ImGuiCol_TitleBgActive] = ImVec4(0.13f, 0.25f, 0.38f, 1.0f);
-    style.ScaleAllSizes(scale);
-}
-
-void choose_letters(float scale)
-{
-    ImFontAtlas *fonts = ImGui::GetIO().Fonts;
-    FILE *file = fopen(letters_path, "rb");
-    if (file != nullptr) {
-        fclose(file);
-        // Latin, Greek, general punctuation, superscripts, arrows and mathematical signs.
-        static const ImWchar ranges[] = {0x20,   0xFF,   0x370,  0x3FF,  0x2000, 0x20CF,
-                                         0x2190, 0x21FF, 0x2200, 0x22FF, 0};
-        fonts->AddFontFromFileTTF(letters_path, letters_height * scale, nullptr, ranges);
-        return;
-    }
-    ImFontConfig config;
-    config.SizePixels = 13.0f * scale;
-    fonts->AddFontDefault(&config);
-}
-
-void set_keys(ImGuiIO &io)
-{
-    io.KeyMap[ImGuiKey_Tab] = INPUT_KEY_TAB;
-    io.KeyMap[ImGuiKey_LeftArrow] = INPUT_KEY_LEFT;
-    io.KeyMap[ImGuiKey_RightArrow] = INPUT_KEY_RIGHT;
-    io.KeyMap[ImGuiKey_UpArrow] = INPUT_KEY_UP;
-    io.KeyMap[ImGuiKey_DownArrow] = INPUT_KEY_DOWN;
-    io.KeyMap[ImGuiKey_PageUp] = INPUT_KEY_PAGE_UP;
-    io.KeyMap[ImGuiKey_PageDown] = INPUT_KEY_PAGE_DOWN;
-    io.KeyMap[ImGuiKey_Home] = INPUT_KEY_HOME;
-    io.KeyMap[ImGuiKey_End] = INPUT_KEY_END;
-    io.KeyMap[ImGuiKey_Delete] = INPUT_KEY_DELETE;
-    io.KeyMap[ImGuiKey_Backspace] = INPUT_KEY_BACKSPACE;
-    io.KeyMap[ImGuiKey_Enter] = INPUT_KEY_ENTER;
-    io.KeyMap[ImGuiKey_Escape] = INPUT_KEY_ESCAPE;
-    io.KeyMap[ImGuiKey_Space] = ' ';
-    const struct {
-        ImGuiKey key;
-        char letter;
-    } letters[] = {{ImGuiKey_A, 'A'}, {ImGuiKey_C, 'C'}, {ImGuiKey_V, 'V'},
-                   {ImGuiKey_X, 'X'}, {ImGuiKey_Y, 'Y'}, {ImGuiKey_Z, 'Z'}};
-    for (const auto &each : letters) {
-        io.KeyMap[each.key] = each.letter;
-    }
-}
-
 const char *get_clipboard(void *user)
 {
     return window_pasted(static_cast<struct window *>(user));
@@ -94,35 +71,77 @@ void set_clipboard(void *user, const char *text)
     window_copy(static_cast<struct window *>(user), text);
 }
 
-void prepare(struct ui *ui, const struct ui_params *params)
+void choose_style()
 {
+    ImGui::StyleColorsDark();
+    ImGuiStyle &style = ImGui::GetStyle();
+    style.WindowRounding = 4.0f;
+    style.FrameRounding = 3.0f;
+    style.WindowBorderSize = 1.0f;
+    style.Colors[ImGuiCol_WindowBg] = ImVec4(0.09f, 0.10f, 0.12f, 0.94f);
+    style.Colors[ImGuiCol_TitleBgActive] = ImVec4(0.13f, 0.25f, 0.38f, 1.0f);
+    style.ScaleAllSizes(ui_scale);
+
+    ImFontAtlas *fonts = ImGui::GetIO().Fonts;
+    FILE *file = fopen(letters_path, "rb");
+    if (file != nullptr) {
+        fclose(file);
+        // Latin, Greek, general punctuation, superscripts, arrows and mathematical signs.
+        static const ImWchar ranges[] = {0x20, 0xFF, 0x370, 0x3FF, 0x2000, 0x20CF, 0x2190, 0x21FF, 0x2200, 0x22FF, 0};
+        fonts->AddFontFromFileTTF(letters_path, letters_height * ui_scale, nullptr, ranges);
+    } else {
+        ImFontConfig config;
+        config.SizePixels = 13.0f * ui_scale;
+        fonts->AddFontDefault(&config);
+    }
+}
+
+void set_keys(ImGuiIO &io)
+{
+    static const struct {
+        ImGuiKey key;
+        int own;
+    } keys[] = {{ImGuiKey_Tab, INPUT_KEY_TAB},
+                {ImGuiKey_LeftArrow, INPUT_KEY_LEFT},
+                {ImGuiKey_RightArrow, INPUT_KEY_RIGHT},
+                {ImGuiKey_UpArrow, INPUT_KEY_UP},
+                {ImGuiKey_DownArrow, INPUT_KEY_DOWN},
+                {ImGuiKey_PageUp, INPUT_KEY_PAGE_UP},
+                {ImGuiKey_PageDown, INPUT_KEY_PAGE_DOWN},
+                {ImGuiKey_Home, INPUT_KEY_HOME},
+                {ImGuiKey_End, INPUT_KEY_END},
+                {ImGuiKey_Delete, INPUT_KEY_DELETE},
+                {ImGuiKey_Backspace, INPUT_KEY_BACKSPACE},
+                {ImGuiKey_Enter, INPUT_KEY_ENTER},
+                {ImGuiKey_Escape, INPUT_KEY_ESCAPE},
+                {ImGuiKey_Space, ' '},
+                {ImGuiKey_A, 'A'},
+                {ImGuiKey_C, 'C'},
+                {ImGuiKey_V, 'V'},
+                {ImGuiKey_X, 'X'},
+                {ImGuiKey_Y, 'Y'},
+                {ImGuiKey_Z, 'Z'}};
+    for (const auto &each : keys) io.KeyMap[each.key] = each.own;
+}
+
+} // namespace
+
+struct ui *ui_create(const struct ui_params *params, const lr_log *log)
+{
+    struct ui *ui = new (std::nothrow) struct ui();
+    if (ui == nullptr) return nullptr;
+    ui->window = params->window;
+    snprintf(ui->layout_path, sizeof(ui->layout_path), "%s", params->layout_path != nullptr ? params->layout_path : "");
+    ImGui::CreateContext();
     ImGuiIO &io = ImGui::GetIO();
     ui_scale = (float)window_scale(params->window);
-    choose_style(ui_scale);
-    choose_letters(ui_scale);
+    choose_style();
     set_keys(io);
     io.IniFilename = ui->layout_path[0] != '\0' ? ui->layout_path : nullptr;
     io.LogFilename = nullptr;
     io.GetClipboardTextFn = get_clipboard;
     io.SetClipboardTextFn = set_clipboard;
     io.ClipboardUserData = params->window;
-}
-
-} // namespace
-
-float ui_scale = 1.0f;
-
-struct ui *ui_create(const struct ui_params *params, const lr_log *log)
-{
-    struct ui *ui = new (std::nothrow) struct ui();
-    if (ui == nullptr) {
-        return nullptr;
-    }
-    ui->window = params->window;
-    snprintf(ui->layout_path, sizeof(ui->layout_path), "%s",
-             params->layout_path != nullptr ? params->layout_path : "");
-    ImGui::CreateContext();
-    prepare(ui, params);
     if (!ImGui_ImplOpenGL3_Init("#version 450")) {
         lr_log_write(log, LR_LOG_ERROR, LR_NO_DEVICE,
                      "libGL.so.1 cannot be loaded, by which panels are drawn: install libgl1");
@@ -135,9 +154,7 @@ struct ui *ui_create(const struct ui_params *params, const lr_log *log)
 void ui_destroy(struct ui *ui)
 {
     if (ui != nullptr) {
-        if (ImGui::GetIO().BackendRendererUserData != nullptr) {
-            ImGui_ImplOpenGL3_Shutdown();
-        }
+        if (ImGui::GetIO().BackendRendererUserData != nullptr) ImGui_ImplOpenGL3_Shutdown();
         ImGui::DestroyContext();
         delete ui;
     }
@@ -146,9 +163,8 @@ void ui_destroy(struct ui *ui)
 void ui_take(struct ui *, const struct input_event *event)
 {
     ImGuiIO &io = ImGui::GetIO();
-    if (event->kind == INPUT_MOVE || event->kind == INPUT_BUTTON || event->kind == INPUT_SCROLL) {
+    if (event->kind == INPUT_MOVE || event->kind == INPUT_BUTTON || event->kind == INPUT_SCROLL)
         io.MousePos = ImVec2((float)event->at[0], (float)event->at[1]);
-    }
     if (event->kind == INPUT_BUTTON || event->kind == INPUT_KEY) {
         io.KeyShift = (event->modifiers & INPUT_SHIFT) != 0;
         io.KeyCtrl = (event->modifiers & INPUT_CONTROL) != 0;
@@ -190,13 +206,720 @@ void ui_begin(struct ui *ui, double seconds)
 lr_status ui_end(struct ui *ui, struct gl_target *target)
 {
     ImGui::Render();
-    if (target == nullptr) {
-        return gl_context_check(window_context(ui->window), "panels");
-    }
+    if (target == nullptr) return gl_context_check(window_context(ui->window), "panels");
     // It puts back what it changes, as gl/pass.h wants it, and says nothing of what fails: the driver
     // is asked.
     glBindFramebuffer(GL_FRAMEBUFFER, target->name);
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     glBindFramebuffer(GL_FRAMEBUFFER, 0);
     return gl_context_check(window_context(ui->window), "panels");
+}
+
+// --- colours ---
+
+static ImVec4 ui_tone_colour(enum ui_tone tone)
+{
+    // Colours that the colour-blind distinguish, too: Okabe and Ito 2008.
+    switch (tone) {
+    case UI_DIM: return ImVec4(0.60f, 0.62f, 0.66f, 1.0f);
+    case UI_GOOD: return ImVec4(0.34f, 0.71f, 0.91f, 1.0f);
+    case UI_WARNING: return ImVec4(0.94f, 0.89f, 0.26f, 1.0f);
+    case UI_BAD: return ImVec4(0.93f, 0.47f, 0.20f, 1.0f);
+    default: return ImGui::GetStyleColorVec4(ImGuiCol_Text);
+    }
+}
+
+// --- at the mouse ---
+
+static void ui_show_tip(const struct ui_tip *tip, const char *text)
+{
+    const float wrap = 440.0f * ui_scale;
+    const ImVec2 letters = ImGui::CalcTextSize(text, nullptr, false, wrap);
+    const ImVec2 padding = ImGui::GetStyle().WindowPadding;
+    const double size[2] = {(double)(letters.x + 2.0f * padding.x), (double)(letters.y + 2.0f * padding.y)};
+    const ImVec2 display = ImGui::GetIO().DisplaySize;
+    const double screen[2] = {(double)display.x, (double)display.y};
+    double at[2];
+    for (const ImVec2 *kept : {tip->large, tip->small}) {
+        const struct place_box box = {{(double)kept[0].x, (double)kept[0].y}, {(double)kept[1].x, (double)kept[1].y}};
+        if (place_beside(&box, size, screen, at)) break;
+    }
+    ImGui::SetNextWindowPos(ImVec2((float)at[0], (float)at[1]));
+    ImGui::BeginTooltip();
+    ImGui::PushTextWrapPos(padding.x + wrap);
+    ImGui::TextUnformatted(text);
+    ImGui::PopTextWrapPos();
+    ImGui::EndTooltip();
+}
+
+static bool is_in_table; // columns fit their text, which must not wrap at their width
+
+// --- panels ---
+
+bool ui_panel(const char *label, const struct ui_place *place, bool *is_open)
+{
+    ImGuiWindowFlags flags = ImGuiWindowFlags_NoFocusOnAppearing;
+    const ImGuiCond when = place->is_fixed ? ImGuiCond_Always : ImGuiCond_FirstUseEver;
+    if (place->is_fixed) {
+        flags |= ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize |
+                 ImGuiWindowFlags_NoSavedSettings;
+    }
+    if (place->is_bare) flags |= ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoScrollbar;
+    if (place->has_ground)
+        flags |= ImGuiWindowFlags_NoBackground;
+    else
+        ImGui::SetNextWindowBgAlpha(1.0f); // text of what it covers would show through
+    ImGui::SetNextWindowPos(ui_pixels(place->at), when);
+    ImGui::SetNextWindowSize(ui_pixels(place->size), when);
+    return ImGui::Begin(label, is_open, flags);
+}
+
+void ui_panel_end(void)
+{
+    ImGui::End();
+}
+
+double ui_text_height(const char *text, double width)
+{
+    const float wrap = (float)(width > 1.0 ? width : 1.0) * ui_scale;
+    return (double)(ImGui::CalcTextSize(text, nullptr, false, wrap).y / ui_scale);
+}
+
+void ui_screen(double size[2])
+{
+    size[0] = (double)(ImGui::GetIO().DisplaySize.x / ui_scale);
+    size[1] = (double)(ImGui::GetIO().DisplaySize.y / ui_scale);
+}
+
+bool ui_section(const char *label, bool is_open_first)
+{
+    return ImGui::CollapsingHeader(label, is_open_first ? ImGuiTreeNodeFlags_DefaultOpen : 0);
+}
+
+bool ui_tabs(const char *label)
+{
+    return ImGui::BeginTabBar(label);
+}
+
+bool ui_tab(const char *label, bool wants_it)
+{
+    return ImGui::BeginTabItem(label, nullptr, wants_it ? ImGuiTabItemFlags_SetSelected : 0);
+}
+
+void ui_tab_end(void)
+{
+    ImGui::EndTabItem();
+}
+
+void ui_tabs_end(void)
+{
+    ImGui::EndTabBar();
+}
+
+// --- text ---
+
+void ui_text(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    ImGui::TextV(format, list);
+    va_end(list);
+}
+
+void ui_toned(enum ui_tone tone, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    ImGui::PushTextWrapPos(is_in_table ? -1.0f : 0.0f);
+    ImGui::TextColoredV(ui_tone_colour(tone), format, list);
+    ImGui::PopTextWrapPos();
+    va_end(list);
+}
+
+void ui_hint(const char *format, ...)
+{
+    if (ImGui::IsItemHovered()) {
+        char text[1024];
+        va_list list;
+        va_start(list, format);
+        vsnprintf(text, sizeof(text), format, list);
+        va_end(list);
+        const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
+        const struct ui_tip tip = {{from, to}, {from, to}};
+        ui_show_tip(&tip, text);
+    }
+}
+
+void ui_line(void)
+{
+    ImGui::Separator();
+}
+
+void ui_beside(void)
+{
+    ImGui::SameLine();
+}
+
+void ui_space(double height)
+{
+    ImGui::Dummy(ImVec2(0.0f, (float)height * ui_scale));
+}
+
+bool ui_table(const char *label, int columns)
+{
+    is_in_table = ImGui::BeginTable(label, columns, ImGuiTableFlags_SizingFixedFit);
+    return is_in_table;
+}
+
+void ui_cell(void)
+{
+    ImGui::TableNextColumn();
+}
+
+void ui_table_end(void)
+{
+    ImGui::EndTable();
+    is_in_table = false;
+}
+
+void ui_field(const char *name, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    ImGui::TableNextColumn();
+    ImGui::TextColored(ui_tone_colour(UI_DIM), "%s", name);
+    ImGui::TableNextColumn();
+    ImGui::TextV(format, list);
+    va_end(list);
+}
+
+// --- widgets ---
+
+bool ui_button(const char *label, bool is_enabled)
+{
+    ImGui::BeginDisabled(!is_enabled);
+    const bool pressed = ImGui::Button(label);
+    ImGui::EndDisabled();
+    return pressed;
+}
+
+bool ui_check(const char *label, bool *value)
+{
+    return ImGui::Checkbox(label, value);
+}
+
+bool ui_slide(const char *label, int *value, const int range[2])
+{
+    return ImGui::SliderInt(label, value, range[0], range[1], "%d", ImGuiSliderFlags_AlwaysClamp);
+}
+
+bool ui_slide_real(const char *label, double *value, const double range[2])
+{
+    return ImGui::SliderScalar(label, ImGuiDataType_Double, value, &range[0], &range[1], "%.4g",
+                               ImGuiSliderFlags_AlwaysClamp);
+}
+
+bool ui_choose(const char *label, int *value, const char *const *names, int count)
+{
+    return ImGui::Combo(label, value, names, count);
+}
+
+bool ui_radio(const char *label, int *value, int mine)
+{
+    return ImGui::RadioButton(label, value, mine);
+}
+
+bool ui_item(const char *label, bool is_chosen)
+{
+    return ImGui::Selectable(label, is_chosen);
+}
+
+void ui_list(const char *label, double height)
+{
+    ImGui::BeginChild(label, ImVec2(0.0f, (float)height * ui_scale), true);
+}
+
+void ui_list_end(void)
+{
+    ImGui::EndChild();
+}
+
+bool ui_is_double_click(void)
+{
+    return ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
+}
+
+bool ui_row(const char *label, bool is_chosen)
+{
+    return ImGui::Selectable(label, is_chosen, ImGuiSelectableFlags_SpanAllColumns);
+}
+
+bool ui_reals(const char *label, double *values, int count)
+{
+    ImGui::InputScalarN(label, ImGuiDataType_Double, values, count, nullptr, nullptr, "%.5g");
+    return ImGui::IsItemDeactivatedAfterEdit();
+}
+
+bool ui_integers(const char *label, int *values, int count)
+{
+    ImGui::InputScalarN(label, ImGuiDataType_S32, values, count);
+    return ImGui::IsItemDeactivatedAfterEdit();
+}
+
+bool ui_write(const char *label, char *text, size_t size)
+{
+    return ImGui::InputText(label, text, size, ImGuiInputTextFlags_EnterReturnsTrue);
+}
+
+void ui_progress(double share, const char *text)
+{
+    ImGui::ProgressBar((float)share, ImVec2(-1.0f, 0.0f), text);
+}
+
+static ImVec2 image_corner, image_size; // of the picture last shown
+
+static ImVec2 on_image(const double at[2])
+{
+    return ImVec2(image_corner.x + (float)at[0] * image_size.x, image_corner.y + (float)at[1] * image_size.y);
+}
+
+void ui_tooltip(const struct ui_part *part, const char *format, ...)
+{
+    char text[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    const ImVec2 a = on_image(part->from), b = on_image(part->to);
+    const struct ui_tip tip = {{image_corner, ImVec2(image_corner.x + image_size.x, image_corner.y + image_size.y)},
+                               {ImVec2(fminf(a.x, b.x), fminf(a.y, b.y)), ImVec2(fmaxf(a.x, b.x), fmaxf(a.y, b.y))}};
+    ui_show_tip(&tip, text);
+}
+
+// --- pictures ---
+
+struct ui_touch ui_image(const char *label, const struct ui_image *image)
+{
+    const ImVec2 corner = ImGui::GetCursorScreenPos(), size = ui_pixels(image->size);
+    const float top = image->is_top_down ? 0.0f : 1.0f;
+    ImGui::InvisibleButton(label, ImVec2(size.x > 1.0f ? size.x : 1.0f, size.y > 1.0f ? size.y : 1.0f));
+    ImGui::GetWindowDrawList()->AddImage(ui_texture(image->texture), corner,
+                                         ImVec2(corner.x + size.x, corner.y + size.y), ImVec2(0.0f, top),
+                                         ImVec2(1.0f, 1.0f - top));
+    image_corner = corner;
+    image_size = size;
+    const ImGuiIO &io = ImGui::GetIO();
+    struct ui_touch touch = {};
+    touch.is_over = ImGui::IsItemHovered();
+    touch.is_held = ImGui::IsItemActive();
+    touch.is_pressed = ImGui::IsItemActivated();
+    touch.at[0] = (double)((io.MousePos.x - corner.x) / size.x);
+    touch.at[1] = (double)((io.MousePos.y - corner.y) / size.y);
+    touch.scroll = touch.is_over ? (double)io.MouseWheel : 0.0;
+    return touch;
+}
+
+void ui_mark_line(const double from[2], const double to[2], uint32_t colour)
+{
+    ImGui::GetWindowDrawList()->AddLine(on_image(from), on_image(to), ui_packed(colour));
+}
+
+void ui_mark_box(const double from[2], const double to[2], uint32_t colour)
+{
+    ImGui::GetWindowDrawList()->AddRect(on_image(from), on_image(to), ui_packed(colour));
+}
+
+void ui_label(const double at[2], uint32_t colour, const char *text)
+{
+    ImDrawList *list = ImGui::GetBackgroundDrawList();
+    const ImVec2 place = ui_pixels(at);
+    list->AddText(ImVec2(place.x + 1.0f, place.y + 1.0f), IM_COL32(0, 0, 0, 200), text);
+    list->AddText(place, ui_packed(colour), text);
+}
+
+// --- axes ---
+
+namespace
+{
+
+// An axis of the screen: which values lie at which pixels.
+struct axis {
+    double range[2]; // values
+    float ends[2];   // pixels they lie at
+    struct ticks ticks;
+};
+
+float place_on(const struct axis *axis, double value)
+{
+    const double share = (value - axis->range[0]) / (axis->range[1] - axis->range[0]);
+    return axis->ends[0] + (float)share * (axis->ends[1] - axis->ends[0]);
+}
+
+float write_width(const char *text)
+{
+    return ImGui::CalcTextSize(text).x;
+}
+
+// The widest of the numbers that stand along the axis.
+float widest(const struct ticks *ticks)
+{
+    char text[TICKS_TEXT];
+    float most = 0.0f;
+    for (int k = 0; k < ticks->count; k++) {
+        ticks_write(ticks, k, text);
+        most = fmaxf(most, write_width(text));
+    }
+    return most;
+}
+
+ImU32 dim_colour(void)
+{
+    return ImGui::GetColorU32(ui_tone_colour(UI_DIM));
+}
+
+// Numbers under a horizontal axis as far as they have room between `left` and `right`.
+void write_numbers(ImDrawList *list, const struct axis *axis, float top, const float room[2])
+{
+    char text[TICKS_TEXT];
+    float free_from = room[0];
+    for (int k = 0; k < axis->ticks.count; k++) {
+        ticks_write(&axis->ticks, k, text);
+        const float x = place_on(axis, axis->ticks.values[k]), width = write_width(text);
+        list->AddLine(ImVec2(x, top), ImVec2(x, top + 3.0f * ui_scale), dim_colour());
+        const float left = fminf(fmaxf(x - 0.5f * width, room[0]), room[1] - width);
+        if (left >= free_from) {
+            list->AddText(ImVec2(left, top + 3.0f * ui_scale), dim_colour(), text);
+            free_from = left + width + 6.0f * ui_scale;
+        }
+    }
+}
+
+} // namespace
+
+// --- colours ---
+
+static float title_height(const struct ui_bar *bar)
+{
+    return ImGui::CalcTextSize(bar->title, nullptr, false, (float)bar->width * ui_scale).y;
+}
+
+static void draw_bar(ImDrawList *list, const struct ui_bar *bar, ImVec2 corner)
+{
+    const float width = (float)bar->width * ui_scale;
+    const float top = corner.y + title_height(bar) + 2.0f * ui_scale;
+    const float bottom = top + 10.0f * ui_scale;
+    struct axis axis = {{bar->low, bar->high}, {corner.x, corner.x + width}, {}};
+    axis.ticks = ticks_make(axis.range, 5, false);
+    list->AddText(nullptr, 0.0f, corner, ImGui::GetColorU32(ImGuiCol_Text), bar->title, nullptr, width);
+    for (int k = 0; k + 1 < UI_BAR_COLOURS; k++) {
+        const float from = corner.x + width * (float)k / (UI_BAR_COLOURS - 1);
+        const float to = corner.x + width * (float)(k + 1) / (UI_BAR_COLOURS - 1);
+        const ImU32 left = ui_packed(bar->colours[k]), right = ui_packed(bar->colours[k + 1]);
+        list->AddRectFilledMultiColor(ImVec2(from, top), ImVec2(to, bottom), left, right, right, left);
+    }
+    list->AddRect(ImVec2(corner.x, top), ImVec2(corner.x + width, bottom), dim_colour());
+    const float room[2] = {corner.x, corner.x + width};
+    write_numbers(list, &axis, bottom, room);
+}
+
+double ui_bar_height(const struct ui_bar *bar)
+{
+    return (double)((ImGui::GetTextLineHeight() + title_height(bar)) / ui_scale) + 17.0;
+}
+
+void ui_bar(const struct ui_bar *bar)
+{
+    draw_bar(ImGui::GetWindowDrawList(), bar, ImGui::GetCursorScreenPos());
+    ImGui::Dummy(ImVec2((float)bar->width * ui_scale, (float)ui_bar_height(bar) * ui_scale));
+}
+
+void ui_bar_at(const struct ui_bar *bar, const double at[2])
+{
+    const ImVec2 corner = ui_pixels(at), margin(6.0f * ui_scale, 4.0f * ui_scale);
+    const float width = (float)bar->width * ui_scale;
+    ImDrawList *list = ImGui::GetBackgroundDrawList();
+    list->AddRectFilled(ImVec2(corner.x - margin.x, corner.y - margin.y),
+                        ImVec2(corner.x + width + margin.x, corner.y + (float)ui_bar_height(bar) * ui_scale),
+                        IM_COL32(14, 15, 19, 200), 3.0f * ui_scale);
+    draw_bar(list, bar, corner);
+}
+
+void ui_square(const uint32_t colours[4], double size)
+{
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    const float side = (float)size * ui_scale;
+    ImGui::GetWindowDrawList()->AddRectFilledMultiColor(corner, ImVec2(corner.x + side, corner.y + side),
+                                                        ui_packed(colours[2]), ui_packed(colours[3]),
+                                                        ui_packed(colours[1]), ui_packed(colours[0]));
+    ImGui::Dummy(ImVec2(side, side));
+}
+
+// --- curves ---
+
+namespace
+{
+
+struct plot {
+    const struct ui_curve *curve;
+    ImVec2 corners[2]; // of all of it
+    struct axis x, y;
+};
+
+void widen(const float *values, int count, double range[2])
+{
+    for (int k = 0; k < count; k++) {
+        const double value = (double)values[k];
+        if (std::isfinite(value)) {
+            range[0] = fmin(range[0], value);
+            range[1] = fmax(range[1], value);
+        }
+    }
+}
+
+void find_range(const struct ui_curve *curve, double range[2])
+{
+    range[0] = HUGE_VAL;
+    range[1] = -HUGE_VAL;
+    widen(curve->values, curve->count, range);
+    for (int k = 0; k < curve->num_beside; k++) widen(curve->beside[k].values, curve->count, range);
+    if (!(range[0] < range[1])) { // one value, or none
+        const double middle = range[0] == range[1] ? range[0] : 0.0;
+        const double half = middle != 0.0 ? 0.01 * fabs(middle) : 1.0;
+        range[0] = middle - half;
+        range[1] = middle + half;
+    }
+}
+
+// The numbers along y stand to the left of the curve, as wide as they need.
+struct plot lay_out(const struct ui_curve *curve, ImVec2 corner, ImVec2 size)
+{
+    const float line = ImGui::GetTextLineHeight();
+    struct plot plot = {curve, {corner, ImVec2(corner.x + size.x, corner.y + size.y)}, {}, {}};
+    find_range(curve, plot.y.range);
+    plot.y.ticks = ticks_make(plot.y.range, size.y > 6.0f * line ? 5 : 3, false);
+    plot.x.range[0] = curve->x[0];
+    plot.x.range[1] = curve->x[1] > curve->x[0] ? curve->x[1] : curve->x[0] + 1.0;
+    plot.x.ticks = ticks_make(plot.x.range, 7, curve->is_counted);
+    plot.x.ends[0] = corner.x + fminf(widest(&plot.y.ticks) + 6.0f * ui_scale, 0.5f * size.x);
+    plot.x.ends[1] = corner.x + size.x - 4.0f * ui_scale;
+    plot.y.ends[0] = corner.y + size.y - 2.0f * line - 4.0f * ui_scale;
+    plot.y.ends[1] = corner.y + line + 6.0f * ui_scale;
+    return plot;
+}
+
+double place_of(const struct ui_curve *curve, int k)
+{
+    return curve->count > 1 ? curve->x[0] + k * (curve->x[1] - curve->x[0]) / (curve->count - 1) : curve->x[0];
+}
+
+void draw_axes(ImDrawList *list, const struct plot *plot, ImVec2 corner, float right)
+{
+    const float line = ImGui::GetTextLineHeight(), *x = plot->x.ends, *y = plot->y.ends;
+    const ImU32 faint = IM_COL32(255, 255, 255, 24);
+    char text[TICKS_TEXT];
+    list->AddRectFilled(ImVec2(x[0], y[1]), ImVec2(x[1], y[0]), ImGui::GetColorU32(ImGuiCol_FrameBg));
+    list->AddText(corner, ImGui::GetColorU32(ImGuiCol_Text), plot->curve->title);
+    for (int k = 0; k < plot->y.ticks.count; k++) {
+        const float at = place_on(&plot->y, plot->y.ticks.values[k]);
+        ticks_write(&plot->y.ticks, k, text);
+        list->AddLine(ImVec2(x[0], at), ImVec2(x[1], at), faint);
+        list->AddText(ImVec2(x[0] - 4.0f * ui_scale - write_width(text), at - 0.5f * line), dim_colour(), text);
+    }
+    const float room[2] = {corner.x, right};
+    write_numbers(list, &plot->x, y[0], room);
+    const float label = 0.5f * (x[0] + x[1] - write_width(plot->curve->x_label));
+    list->AddText(ImVec2(label, y[0] + line + 3.0f * ui_scale), dim_colour(), plot->curve->x_label);
+}
+
+ImVec2 point_of(const struct plot *plot, const float *values, int k)
+{
+    return ImVec2(place_on(&plot->x, place_of(plot->curve, k)), place_on(&plot->y, (double)values[k]));
+}
+
+void draw_values(ImDrawList *list, const struct plot *plot, const float *values, ImU32 colour)
+{
+    for (int k = 0; k < plot->curve->count; k++) {
+        if (!std::isfinite(values[k])) continue;
+        const ImVec2 here = point_of(plot, values, k);
+        if (k > 0 && std::isfinite(values[k - 1])) list->AddLine(point_of(plot, values, k - 1), here, colour);
+        if (plot->curve->is_counted && plot->curve->count < 50) list->AddCircleFilled(here, 2.0f * ui_scale, colour);
+    }
+}
+
+ImU32 own_colour(const struct ui_curve *curve)
+{
+    return curve->colour != 0 ? ui_packed(curve->colour) : ImGui::GetColorU32(ImGuiCol_PlotLines);
+}
+
+void draw_series(ImDrawList *list, const struct plot *plot)
+{
+    const struct ui_curve *curve = plot->curve;
+    for (int k = 0; k < curve->num_beside; k++)
+        draw_values(list, plot, curve->beside[k].values, ui_packed(curve->beside[k].colour));
+    draw_values(list, plot, curve->values, own_colour(curve));
+
+    // Names at the right of the title, from the right to the left.
+    float right = plot->corners[1].x - 4.0f * ui_scale;
+    const float left = plot->corners[0].x + write_width(curve->title) + 12.0f * ui_scale;
+    for (int k = -1; k < curve->num_beside && curve->num_beside > 0; k++) {
+        const char *name = k < 0 ? curve->name : curve->beside[k].name;
+        const ImU32 colour = k < 0 ? own_colour(curve) : ui_packed(curve->beside[k].colour);
+        if (name != nullptr && right - write_width(name) > left) {
+            right -= write_width(name);
+            list->AddText(ImVec2(right, plot->corners[0].y), colour, name);
+            right -= 10.0f * ui_scale;
+        }
+    }
+}
+
+void tell_touched(ImDrawList *list, const struct plot *plot, int k)
+{
+    const struct ui_curve *curve = plot->curve;
+    const ImVec2 at = point_of(plot, curve->values, k);
+    const float *y = plot->y.ends;
+    char text[1024];
+    list->AddLine(ImVec2(at.x, y[1]), ImVec2(at.x, y[0]), dim_colour());
+    const char *name = curve->num_beside > 0 ? curve->name : curve->title;
+    int length = snprintf(text, sizeof(text), "%s: %.6g\n%s: %.9g", curve->x_label, place_of(curve, k), name,
+                          (double)curve->values[k]);
+    int number = 1;
+    for (int n = 0; n < curve->num_beside && length < (int)sizeof(text); n++) {
+        const struct ui_series *series = &curve->beside[n];
+        number = series->name != nullptr ? 1 : number + 1;
+        name = series->name != nullptr ? series->name : name;
+        const bool is_one =
+            series->name != nullptr && (n + 1 == curve->num_beside || curve->beside[n + 1].name != nullptr);
+        length += is_one ? snprintf(text + length, sizeof(text) - (size_t)length, "\n%s: %.9g", name,
+                                    (double)series->values[k])
+                         : snprintf(text + length, sizeof(text) - (size_t)length, "\n%s %d: %.9g", name, number,
+                                    (double)series->values[k]);
+    }
+    const struct ui_tip tip = {{plot->corners[0], plot->corners[1]}, {ImVec2(at.x, y[1]), ImVec2(at.x, y[0])}};
+    ui_show_tip(&tip, text);
+}
+
+} // namespace
+
+struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
+{
+    const float width = fmaxf(ImGui::GetContentRegionAvail().x, 60.0f * ui_scale);
+    const float height = (curve->height > 0.0 ? (float)curve->height : 124.0f) * ui_scale;
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    ImGui::InvisibleButton(label, ImVec2(width, height));
+    if (curve->count < 1) return {-1, 0.0, 0.0};
+    ImDrawList *list = ImGui::GetWindowDrawList();
+    const struct plot plot = lay_out(curve, corner, ImVec2(width, height));
+    list->PushClipRect(corner, ImVec2(corner.x + width, corner.y + height), true);
+    draw_axes(list, &plot, corner, corner.x + width);
+    draw_series(list, &plot);
+    struct ui_reading reading = {-1, 0.0, 0.0};
+    if (ImGui::IsItemHovered()) {
+        // The value nearest to the mouse along x.
+        const float *x = plot.x.ends;
+        const float share = (ImGui::GetIO().MousePos.x - x[0]) / fmaxf(x[1] - x[0], 1.0f);
+        const int last = curve->count - 1, nearest = (int)floorf(share * (float)last + 0.5f);
+        const int k = nearest < 0 ? 0 : nearest > last ? last : nearest;
+        reading = {k, place_of(curve, k), (double)curve->values[k]};
+        tell_touched(list, &plot, k);
+    }
+    list->PopClipRect();
+    return reading;
+}
+
+// --- bars ---
+
+namespace
+{
+
+struct bar_chart {
+    const struct ui_bars *bars;
+    ImVec2 corners[2];
+    struct axis y;
+    float left, step; // of the first bar's room, and from one to the next
+};
+
+struct bar_chart lay_out_bars(const struct ui_bars *bars, ImVec2 corner, ImVec2 size)
+{
+    const float line = ImGui::GetTextLineHeight();
+    struct bar_chart chart = {bars, {corner, ImVec2(corner.x + size.x, corner.y + size.y)}, {}, 0, 0};
+    double *range = chart.y.range;
+    for (int k = 0; k < bars->count; k++) {
+        range[0] = fmin(range[0], bars->values[k]);
+        range[1] = fmax(range[1], bars->values[k]);
+    }
+    if (!(range[0] < range[1])) range[1] = 1.0;
+    chart.y.ticks = ticks_make(range, 4, false);
+    // Values stand above and below the bars.
+    chart.y.ends[0] = corner.y + size.y - 2.0f * line - 4.0f * ui_scale - (range[0] < 0.0 ? line : 0);
+    chart.y.ends[1] = corner.y + 2.0f * line + 6.0f * ui_scale;
+    chart.left = corner.x + fminf(widest(&chart.y.ticks) + 6.0f * ui_scale, 0.5f * size.x);
+    chart.step = (chart.corners[1].x - 4.0f * ui_scale - chart.left) / (float)bars->count;
+    return chart;
+}
+
+void draw_bar_axes(ImDrawList *list, const struct bar_chart *chart)
+{
+    const float line = ImGui::GetTextLineHeight(), right = chart->corners[1].x - 4.0f * ui_scale;
+    const float bottom = chart->corners[1].y - 2.0f * line - 3.0f * ui_scale;
+    char text[TICKS_TEXT];
+    list->AddRectFilled(ImVec2(chart->left, chart->corners[0].y + line + 4.0f * ui_scale), ImVec2(right, bottom),
+                        ImGui::GetColorU32(ImGuiCol_FrameBg));
+    list->AddText(chart->corners[0], ImGui::GetColorU32(ImGuiCol_Text), chart->bars->title);
+    for (int k = 0; k < chart->y.ticks.count; k++) {
+        const double value = chart->y.ticks.values[k];
+        const float at = place_on(&chart->y, value);
+        ticks_write(&chart->y.ticks, k, text);
+        list->AddLine(ImVec2(chart->left, at), ImVec2(right, at),
+                      value == 0.0 ? dim_colour() : IM_COL32(255, 255, 255, 24));
+        list->AddText(ImVec2(chart->left - 4.0f * ui_scale - write_width(text), at - 0.5f * line), dim_colour(), text);
+    }
+    const float middle = 0.5f * (chart->left + right - write_width(chart->bars->x_label));
+    list->AddText(ImVec2(middle, bottom + line + 1.0f * ui_scale), dim_colour(), chart->bars->x_label);
+}
+
+void draw_one_bar(ImDrawList *list, const struct bar_chart *chart, int k)
+{
+    const double value = chart->bars->values[k];
+    const float line = ImGui::GetTextLineHeight(), zero = place_on(&chart->y, 0.0);
+    const float bottom = chart->corners[1].y - 2.0f * line - 3.0f * ui_scale;
+    const float at = place_on(&chart->y, value), x = chart->left + chart->step * (float)k;
+    const float middle = x + 0.5f * chart->step;
+    const ImU32 colour = ImGui::GetColorU32(ui_tone_colour(value < 0.0 ? UI_BAD : UI_GOOD));
+    char text[32];
+    list->AddRectFilled(ImVec2(x + 0.15f * chart->step, fminf(at, zero)),
+                        ImVec2(x + 0.85f * chart->step, fmaxf(at, zero) + 1.0f), colour);
+    snprintf(text, sizeof(text), "%.3f", value);
+    if (write_width(text) < chart->step - 2.0f * ui_scale) {
+        list->AddText(ImVec2(middle - 0.5f * write_width(text), value < 0.0 ? at : at - line),
+                      ImGui::GetColorU32(ImGuiCol_Text), text);
+    }
+    snprintf(text, sizeof(text), "%d", k + 1);
+    if (write_width(text) < chart->step)
+        list->AddText(ImVec2(middle - 0.5f * write_width(text), bottom + 1.0f * ui_scale), dim_colour(), text);
+}
+
+} // namespace
+
+int ui_bars(const char *label, const struct ui_bars *bars)
+{
+    const float width = fmaxf(ImGui::GetContentRegionAvail().x, 60.0f * ui_scale);
+    const float height = (bars->height > 0.0 ? (float)bars->height : 124.0f) * ui_scale;
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    ImGui::InvisibleButton(label, ImVec2(width, height));
+    if (bars->count < 1) return -1;
+    ImDrawList *list = ImGui::GetWindowDrawList();
+    const struct bar_chart chart = lay_out_bars(bars, corner, ImVec2(width, height));
+    list->PushClipRect(corner, ImVec2(corner.x + width, corner.y + height), true);
+    draw_bar_axes(list, &chart);
+    for (int k = 0; k < bars->count; k++) draw_one_bar(list, &chart, k);
+    list->PopClipRect();
+    const int touched = (int)floorf((ImGui::GetIO().MousePos.x - chart.left) / chart.step);
+    if (!ImGui::IsItemHovered() || touched < 0 || touched >= bars->count) return -1;
+    char text[256];
+    const float x = chart.left + chart.step * (float)touched;
+    snprintf(text, sizeof(text), "%s %d\n%s: %.9g", bars->x_label, touched + 1, bars->title, bars->values[touched]);
+    const struct ui_tip tip = {{chart.corners[0], chart.corners[1]},
+                               {ImVec2(x, chart.corners[0].y), ImVec2(x + chart.step, chart.corners[1].y)}};
+    ui_show_tip(&tip, text);
+    return touched;
 }

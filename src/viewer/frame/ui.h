@@ -9,7 +9,7 @@
 #ifndef LR_VIEWER_UI_H
 #define LR_VIEWER_UI_H
 
-#include "viewer/frame/input.h"
+#include "viewer/frame/window.h"
 
 #include <lr/log.h>
 #include <stddef.h>
@@ -19,13 +19,12 @@ extern "C" {
 #endif
 
 struct ui;
-struct window;
 struct gl_texture;
 struct gl_target;
 
 struct ui_params {
     struct window *window;   /* for its clipboard and size */
-    const char *layout_path; /* where places of panels are kept; NULL = nowhere */
+    const char *layout_path; /* file that keeps places of panels; NULL = none */
 };
 
 struct ui *ui_create(const struct ui_params *params, const lr_log *log);
@@ -34,7 +33,7 @@ void ui_destroy(struct ui *ui); /* NULL is allowed */
 /* Hands an event on; call before ui_begin. */
 void ui_take(struct ui *ui, const struct input_event *event);
 
-/* Whether panels want the mouse or the keys, as of the last frame. */
+/* True if panels want the mouse or the keys, as of the last frame. */
 bool ui_wants_mouse(const struct ui *ui);
 bool ui_wants_keys(const struct ui *ui);
 
@@ -52,7 +51,8 @@ struct ui_place {
     bool has_ground;       /* its background is there already: by far the most of a frame's pixels */
 };
 
-/* What is between ui_panel and ui_panel_end is in it; also where it returns false: closed. */
+/* Widgets between ui_panel and ui_panel_end are in the panel. ui_panel_end is called in any case; false: it is
+ * closed. */
 bool ui_panel(const char *label, const struct ui_place *place, bool *is_open);
 void ui_panel_end(void);
 
@@ -101,7 +101,7 @@ bool ui_item(const char *label, bool is_chosen); /* a line of a list */
 bool ui_row(const char *label, bool is_chosen);  /* a row of a table, in its first cell */
 bool ui_is_double_click(void);                   /* in this frame, on the last widget */
 
-/* What is between is in a part of the panel that scrolls by itself. */
+/* Widgets between the two are in a part of the panel that scrolls by itself. */
 void ui_list(const char *label, double height);
 void ui_list_end(void);
 
@@ -130,7 +130,7 @@ struct ui_curve {
     const char *title, *x_label;
 };
 
-/* The value nearest to the mouse, which is told beside the curve. index: -1 where it is elsewhere. */
+/* The value nearest to the mouse, which a tooltip beside the curve shows. index: -1 where the mouse is elsewhere. */
 struct ui_reading {
     int index;
     double x, value;
@@ -138,7 +138,7 @@ struct ui_reading {
 struct ui_reading ui_curve(const char *label, const struct ui_curve *curve);
 
 /* Bars over the numbers 1, 2 ..., up from 0 or, in another colour, down from there. Each has its value
- * beside it, where there is room. Returns which is under the mouse, which then is told; -1 = none. */
+ * beside it, where there is room. Returns which is under the mouse, which then has a tooltip; -1 = none. */
 struct ui_bars {
     const double *values;
     int count;
@@ -174,7 +174,7 @@ void ui_mark_line(const double from[2], const double to[2], uint32_t colour);
 void ui_mark_box(const double from[2], const double to[2], uint32_t colour);
 void ui_label(const double at[2], uint32_t colour, const char *text);
 
-/* Which colour stands for which number: a title, the colours from low to high, numbers below. */
+/* A colour bar: a title, the colours from low to high, numbers below. */
 enum { UI_BAR_COLOURS = 33 };
 struct ui_bar {
     char title[96];
@@ -189,13 +189,6 @@ double ui_bar_height(const struct ui_bar *bar);               /* a long title ta
 /* A square with colours between those of its corners: lower left, lower right, upper left, upper
  * right. */
 void ui_square(const uint32_t colours[4], double size);
-
-/* A window over all others, with `text`; true once it is answered: `answer` is the button's number. */
-struct ui_question {
-    const char *title, *text;
-    const char *buttons[3]; /* NULL = no more */
-};
-bool ui_ask(const struct ui_question *question, int *answer);
 
 #ifdef __cplusplus
 }

@@ -1,17 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Windows: on the screen by GLFW, and surfaces that nobody sees. */
+#include "viewer/frame/window.h"
+
+#include "base/log.h"
+#include "base/mem.h"
 #include "gl/resource.h"
-#include "viewer/frame/window_private.h"
 
+#include <GLFW/glfw3.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
-void window_close(struct window *window)
+enum { WINDOW_EVENTS = 1024, WINDOW_CLIPBOARD = 4096 };
+
+struct window {
+    GLFWwindow *handle; /* NULL: a surface that nobody sees, by EGL without a display; scripts alone give it input */
+    const lr_log *log;
+    struct gl_context *ctx;
+    int size[2];
+    double scale;
+    double at[2];                             /* the mouse on the screen's window */
+    struct input_event events[WINDOW_EVENTS]; /* a ring */
+    int first, count;
+    char clipboard[WINDOW_CLIPBOARD]; /* of a surface */
+    struct screen_watch watch;
+};
+
+/* --- events --- */
+
+/* Adds an event; moves that follow each other become one. A full ring drops the event. */
+static void add_event(struct window *window, const struct input_event *event)
 {
-    if (window != NULL) {
-        window->fns->close(window);
-        free(window);
+    struct input_event *last = &window->events[(window->first + window->count + WINDOW_EVENTS - 1) % WINDOW_EVENTS];
+    if (window->count > 0 && event->kind == INPUT_MOVE && last->kind == INPUT_MOVE)
+        *last = *event;
+    else if (window->count < WINDOW_EVENTS)
+        window->events[(window->first + window->count++) % WINDOW_EVENTS] = *event;
+}
+
+/* Adds what has come, and waits up to `seconds` for it. */
+static void poll_events(struct window *window, double seconds)
+{
+    const struct timespec length = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    if (window->handle == NULL && seconds > 0.0)
+        nanosleep(&length, NULL);
+    else if (window->handle != NULL && seconds > 0.0)
+        glfwWaitEventsTimeout(seconds);
+    else if (window->handle != NULL)
+        glfwPollEvents();
+}
+
+bool window_next(struct window *window, struct input_event *event)
+{
+    if (window->count == 0) poll_events(window, 0.0);
+    if (window->count == 0) return false;
+    *event = window->events[window->first];
+    window->first = (window->first + 1) % WINDOW_EVENTS;
+    window->count--;
+    return true;
+}
+
+void window_wait(struct window *window, double seconds)
+{
+    if (window->count == 0) poll_events(window, seconds);
+}
+
+void window_push(struct window *window, const struct input_event *event)
+{
+    const int size[2] = {(int)event->at[0], (int)event->at[1]};
+    if (event->kind != INPUT_SIZE) {
+        add_event(window, event);
+    } else if (window->handle != NULL) {
+        int units[2], wanted[2] = {size[0], size[1]};
+        glfwGetWindowSize(window->handle, &units[0], &units[1]);
+        for (int k = 0; k < 2; k++) /* dense screens have more pixels than units */
+            if (window->size[k] > 0 && units[k] > 0)
+                wanted[k] = (int)((double)size[k] * units[k] / window->size[k] + 0.5);
+        glfwSetWindowSize(window->handle, wanted[0], wanted[1]);
+    } else {
+        window->size[0] = size[0];
+        window->size[1] = size[1];
+        add_event(window, &(struct input_event){.kind = INPUT_SIZE});
     }
 }
+
+/* --- the surface --- */
 
 struct gl_context *window_context(struct window *window)
 {
@@ -29,60 +109,308 @@ double window_scale(const struct window *window)
     return window->scale;
 }
 
-void window_add(struct window *window, const struct input_event *event)
-{
-    if (window->count > 0) {
-        struct input_event *last = &window->events[(window->first + window->count - 1) % WINDOW_EVENTS];
-        if (event->kind == INPUT_MOVE && last->kind == INPUT_MOVE) {
-            *last = *event;
-            return;
-        }
-    }
-    if (window->count < WINDOW_EVENTS) window->events[(window->first + window->count++) % WINDOW_EVENTS] = *event;
-}
-
-bool window_next(struct window *window, struct input_event *event)
-{
-    if (window->count == 0) window->fns->poll(window, 0.0);
-    if (window->count == 0) return false;
-    *event = window->events[window->first];
-    window->first = (window->first + 1) % WINDOW_EVENTS;
-    window->count--;
-    return true;
-}
-
-void window_wait(struct window *window, double seconds)
-{
-    if (window->count == 0) window->fns->poll(window, seconds);
-}
-
-void window_push(struct window *window, const struct input_event *event)
-{
-    if (event->kind == INPUT_SIZE)
-        window->fns->resize(window, (int[2]){(int)event->at[0], (int)event->at[1]});
-    else
-        window_add(window, event);
-}
-
 void window_show(struct window *window, const struct gl_target *target)
 {
-    if (window->fns->show != NULL) {
+    if (window->handle != NULL) {
         gl_target_show(target, 0);
-        window->fns->show(window);
+        glfwSwapBuffers(window->handle);
     }
 }
 
 bool window_is_seen(const struct window *window)
 {
-    return window->fns->show != NULL;
+    return window->handle != NULL;
 }
 
 void window_copy(struct window *window, const char *text)
 {
-    window->fns->copy(window, text);
+    if (window->handle != NULL)
+        glfwSetClipboardString(window->handle, text);
+    else
+        snprintf(window->clipboard, sizeof(window->clipboard), "%s", text);
 }
 
 const char *window_pasted(struct window *window)
 {
-    return window->fns->pasted(window);
+    const char *text = window->handle != NULL ? glfwGetClipboardString(window->handle) : window->clipboard;
+    return text != NULL ? text : "";
+}
+
+static void *watch_screen(void *user)
+{
+    struct screen_watch *watch = user;
+    struct pollfd ends[2] = {{.fd = watch->screen}, {.fd = watch->ends[0]}};
+    while (poll(ends, 2, -1) < 0 && errno == EINTR) {
+    }
+    if (ends[1].revents == 0 && (ends[0].revents & (POLLHUP | POLLERR)) != 0) {
+        /* No flush and no cleaning up: other threads hold whatever locks they hold. Outputs have their names only when
+         * they are whole. */
+        static const char sentence[] = "loraster: error: the screen that the window was on has gone "
+                                       "away: start the viewer again\n";
+        (void)!write(STDERR_FILENO, sentence, sizeof(sentence) - 1);
+        _exit(1);
+    }
+    return NULL;
+}
+
+void screen_watch_start(struct screen_watch *watch, int screen)
+{
+    *watch = (struct screen_watch){.screen = screen};
+    if (screen < 0 || pipe(watch->ends) != 0) return;
+    for (int k = 0; k < 2; k++) fcntl(watch->ends[k], F_SETFD, FD_CLOEXEC);
+    watch->is_running = pthread_create(&watch->thread, NULL, watch_screen, watch) == 0;
+    if (!watch->is_running) {
+        close(watch->ends[0]);
+        close(watch->ends[1]);
+    }
+}
+
+void screen_watch_stop(struct screen_watch *watch)
+{
+    if (watch->is_running) {
+        close(watch->ends[1]);
+        pthread_join(watch->thread, NULL);
+        close(watch->ends[0]);
+        watch->is_running = false;
+    }
+}
+
+/* --- GLFW's callbacks --- */
+
+static unsigned modifiers_of(int mods)
+{
+    return (mods & GLFW_MOD_SHIFT ? INPUT_SHIFT : 0u) | (mods & GLFW_MOD_CONTROL ? INPUT_CONTROL : 0u) |
+           (mods & GLFW_MOD_ALT ? INPUT_ALT : 0u);
+}
+
+static int key_of(int key)
+{
+    static const struct {
+        int glfw, key;
+    } keys[] = {
+        {GLFW_KEY_ESCAPE, INPUT_KEY_ESCAPE},
+        {GLFW_KEY_ENTER, INPUT_KEY_ENTER},
+        {GLFW_KEY_KP_ENTER, INPUT_KEY_ENTER},
+        {GLFW_KEY_TAB, INPUT_KEY_TAB},
+        {GLFW_KEY_BACKSPACE, INPUT_KEY_BACKSPACE},
+        {GLFW_KEY_DELETE, INPUT_KEY_DELETE},
+        {GLFW_KEY_LEFT, INPUT_KEY_LEFT},
+        {GLFW_KEY_RIGHT, INPUT_KEY_RIGHT},
+        {GLFW_KEY_UP, INPUT_KEY_UP},
+        {GLFW_KEY_DOWN, INPUT_KEY_DOWN},
+        {GLFW_KEY_PAGE_UP, INPUT_KEY_PAGE_UP},
+        {GLFW_KEY_PAGE_DOWN, INPUT_KEY_PAGE_DOWN},
+        {GLFW_KEY_HOME, INPUT_KEY_HOME},
+        {GLFW_KEY_END, INPUT_KEY_END},
+        {GLFW_KEY_F1, INPUT_KEY_F1},
+    };
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+        if (keys[k].glfw == key) return keys[k].key;
+    return key >= 32 && key < 128 ? key : 0;
+}
+
+/* GLFW gives places in screen units; framebuffers of dense screens have more pixels. */
+static void on_move(GLFWwindow *handle, double x, double y)
+{
+    struct window *window = glfwGetWindowUserPointer(handle);
+    int units[2];
+    glfwGetWindowSize(handle, &units[0], &units[1]);
+    window->at[0] = units[0] > 0 ? x * window->size[0] / units[0] : x;
+    window->at[1] = units[1] > 0 ? y * window->size[1] / units[1] : y;
+    add_event(window, &(struct input_event){.kind = INPUT_MOVE, .at = {window->at[0], window->at[1]}});
+}
+
+static void on_button(GLFWwindow *handle, int button, int action, int mods)
+{
+    struct window *window = glfwGetWindowUserPointer(handle);
+    if (button < INPUT_NUM_BUTTONS) {
+        add_event(window, &(struct input_event){.kind = INPUT_BUTTON,
+                                                .at = {window->at[0], window->at[1]},
+                                                .button = button,
+                                                .is_down = action == GLFW_PRESS,
+                                                .modifiers = modifiers_of(mods)});
+    }
+}
+
+static void on_scroll(GLFWwindow *handle, double x, double y)
+{
+    struct window *window = glfwGetWindowUserPointer(handle);
+    add_event(window, &(struct input_event){.kind = INPUT_SCROLL, .at = {window->at[0], window->at[1]}, .by = {x, y}});
+}
+
+static void on_key(GLFWwindow *handle, int key, int scancode, int action, int mods)
+{
+    (void)scancode;
+    if (key_of(key) != 0) {
+        add_event(glfwGetWindowUserPointer(handle), &(struct input_event){.kind = INPUT_KEY,
+                                                                          .key = key_of(key),
+                                                                          .is_down = action != GLFW_RELEASE,
+                                                                          .modifiers = modifiers_of(mods)});
+    }
+}
+
+static void on_text(GLFWwindow *handle, unsigned int code)
+{
+    add_event(glfwGetWindowUserPointer(handle), &(struct input_event){.kind = INPUT_TEXT, .code = code});
+}
+
+static void on_drop(GLFWwindow *handle, int count, const char **paths)
+{
+    for (int k = 0; k < count; k++) {
+        struct input_event event = {.kind = INPUT_DROP};
+        snprintf(event.path, sizeof(event.path), "%s", paths[k]);
+        add_event(glfwGetWindowUserPointer(handle), &event);
+    }
+}
+
+static void on_size(GLFWwindow *handle, int width, int height)
+{
+    struct window *window = glfwGetWindowUserPointer(handle);
+    window->size[0] = width;
+    window->size[1] = height;
+    add_event(window, &(struct input_event){.kind = INPUT_SIZE});
+}
+
+static void on_scale(GLFWwindow *handle, float x, float y)
+{
+    struct window *window = glfwGetWindowUserPointer(handle);
+    (void)y;
+    window->scale = (double)x;
+    add_event(window, &(struct input_event){.kind = INPUT_SIZE});
+}
+
+static void on_close(GLFWwindow *handle)
+{
+    add_event(glfwGetWindowUserPointer(handle), &(struct input_event){.kind = INPUT_CLOSE});
+}
+
+/* --- opening and closing --- */
+
+static const char *last_error(void)
+{
+    const char *text = NULL;
+    glfwGetError(&text);
+    return text != NULL ? text : "no reason is given";
+}
+
+/* The connection to an X server; -1 on other systems. GLFW has such a function only where it is made
+ * for X, and has loaded Xlib then. */
+static int find_connection(void)
+{
+    void *(*get_display)(void);
+    int (*get_number)(void *display);
+    void *const program = dlopen(NULL, RTLD_LAZY);
+    if (program == NULL) return -1;
+    *(void **)&get_display = dlsym(program, "glfwGetX11Display");
+    *(void **)&get_number = dlsym(program, "XConnectionNumber");
+    void *const display = get_display != NULL && get_number != NULL ? get_display() : NULL;
+    const int connection = display != NULL ? get_number(display) : -1;
+    dlclose(program);
+    return connection;
+}
+
+/* The context is made by EGL like everything else here, else as the system likes best; with reports of resets by the
+ * driver, else without. */
+static lr_status open_handle(struct window *window, const struct window_params *params)
+{
+    static const int apis[] = {GLFW_EGL_CONTEXT_API, GLFW_NATIVE_CONTEXT_API};
+    GLFWwindow *handle = NULL;
+    for (int k = 0; k < 4 && handle == NULL; k++) {
+        glfwDefaultWindowHints();
+        glfwWindowHint(GLFW_CONTEXT_CREATION_API, apis[k / 2]);
+        glfwWindowHint(GLFW_CONTEXT_ROBUSTNESS, k % 2 == 0 ? GLFW_LOSE_CONTEXT_ON_RESET : GLFW_NO_ROBUSTNESS);
+        glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 4);
+        glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 5);
+        glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
+        glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
+        glfwWindowHint(GLFW_DEPTH_BITS, 0);
+        glfwWindowHintString(GLFW_X11_CLASS_NAME, "loraster");
+        handle = glfwCreateWindow(params->size[0], params->size[1], params->title, NULL, NULL);
+    }
+    window->handle = handle;
+    if (handle == NULL) {
+        return lr_error(params->log, LR_NO_DEVICE,
+                        "no window with OpenGL 4.5 can be opened (%s): " GL_CONTEXT_REMEDY
+                        "; loraster info lists what this machine offers. Where it lists a device "
+                        "that can be used and only the screen has none, loraster view --no-window "
+                        "--script FILE draws without a window",
+                        last_error());
+    }
+
+    float scale[2];
+    glfwMakeContextCurrent(handle);
+    glfwSwapInterval(1);
+    glfwGetFramebufferSize(handle, &window->size[0], &window->size[1]);
+    glfwGetWindowContentScale(handle, &scale[0], &scale[1]);
+    window->scale = (double)scale[0];
+    window->ctx = gl_context_adopt(&(struct gl_context_params){.log = params->log});
+    if (window->ctx == NULL) return LR_NO_DEVICE;
+
+    glfwSetWindowUserPointer(handle, window);
+    glfwSetCursorPosCallback(handle, on_move);
+    glfwSetMouseButtonCallback(handle, on_button);
+    glfwSetScrollCallback(handle, on_scroll);
+    glfwSetKeyCallback(handle, on_key);
+    glfwSetCharCallback(handle, on_text);
+    glfwSetDropCallback(handle, on_drop);
+    glfwSetFramebufferSizeCallback(handle, on_size);
+    glfwSetWindowContentScaleCallback(handle, on_scale);
+    glfwSetWindowCloseCallback(handle, on_close);
+    screen_watch_start(&window->watch, find_connection());
+    return gl_context_make_current(window->ctx);
+}
+
+struct window *window_open(const struct window_params *params)
+{
+    if (!glfwInit()) {
+        lr_error(params->log, LR_NO_DEVICE,
+                 "there is no screen to open a window on (%s): log in on a desktop, set DISPLAY, or "
+                 "run without a window (--no-window --script FILE)",
+                 last_error());
+        return NULL;
+    }
+    struct window *window = lr_alloc(1, sizeof(*window), "a window", params->log);
+    if (window == NULL) {
+        glfwTerminate();
+        return NULL;
+    }
+    window->log = params->log;
+    if (open_handle(window, params) != LR_OK) {
+        screen_watch_stop(&window->watch);
+        if (window->handle != NULL) glfwDestroyWindow(window->handle);
+        glfwTerminate();
+        free(window);
+        return NULL;
+    }
+    return window;
+}
+
+struct window *window_open_unseen(const struct window_params *params)
+{
+    struct window *window = lr_alloc(1, sizeof(*window), "a surface to draw on", params->log);
+    if (window == NULL) return NULL;
+    window->log = params->log;
+    window->size[0] = params->size[0];
+    window->size[1] = params->size[1];
+    window->scale = 1.0;
+    window->ctx = gl_context_create(&(struct gl_context_params){.device = params->device, .log = params->log});
+    if (window->ctx == NULL || gl_context_make_current(window->ctx) != LR_OK) {
+        gl_context_destroy(window->ctx);
+        free(window);
+        return NULL;
+    }
+    return window;
+}
+
+void window_close(struct window *window)
+{
+    if (window == NULL) return;
+    screen_watch_stop(&window->watch);
+    if (window->ctx != NULL) gl_context_release(window->ctx);
+    gl_context_destroy(window->ctx);
+    if (window->handle != NULL) {
+        glfwDestroyWindow(window->handle);
+        glfwTerminate();
+    }
+    free(window);
 }

@@ -5,11 +5,89 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/keyed_text.h"
-#include "viewer/script/command.h"
+#include "viewer/app.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- words and values --- */
+
+lr_status command_real(const lr_log *log, const struct command_words *words, int at, double *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtod(words->words[at], &end);
+    if (*end != '\0' || end == words->words[at] || errno == ERANGE || !isfinite(*value))
+        return lr_error(log, LR_BAD_INPUT, "%s is not a number", words->words[at]);
+    return LR_OK;
+}
+
+lr_status command_integer(const lr_log *log, const struct command_words *words, int at, int *value)
+{
+    double real;
+    LR_TRY(command_real(log, words, at, &real));
+    if (real != floor(real) || fabs(real) > 1e9)
+        return lr_error(log, LR_BAD_INPUT, "%s is not a whole number", words->words[at]);
+    *value = (int)real;
+    return LR_OK;
+}
+
+lr_status command_choice(const lr_log *log, const struct command_words *words, int at, const char *const *names,
+                         int *value)
+{
+    for (int k = 0; names[k] != NULL; k++) {
+        if (strcmp(names[k], words->words[at]) == 0) {
+            *value = k;
+            return LR_OK;
+        }
+    }
+    return lr_error(log, LR_BAD_INPUT, "%s is none of what can stand here, such as %s", words->words[at], names[0]);
+}
+
+lr_status command_reals(const lr_log *log, const struct command_words *words, double *values)
+{
+    for (int k = 1; k < words->count; k++) LR_TRY(command_real(log, words, k, &values[k - 1]));
+    return LR_OK;
+}
+
+bool command_pick(const struct command_number *numbers, const struct command_text *texts, const char *name,
+                  struct command_value *value)
+{
+    for (; numbers->name != NULL; numbers++) {
+        if (strcmp(numbers->name, name) == 0) {
+            value->number = numbers->number;
+            return true;
+        }
+    }
+    for (; texts->name != NULL; texts++) {
+        if (strcmp(texts->name, name) == 0) {
+            snprintf(value->text, sizeof(value->text), "%s", texts->text);
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *command_write_place(const double mm[3], char text[COMMAND_TEXT])
+{
+    snprintf(text, COMMAND_TEXT, "%.6f,%.6f,%.6f", mm[0], mm[1], mm[2]);
+    return text;
+}
+
+const struct command *command_find(const struct viewer_tool *const *tools, const char *name)
+{
+    for (; *tools != NULL; tools++) {
+        const struct command *command = (*tools)->commands;
+        for (; command != NULL && command->name != NULL; command++)
+            if (strcmp(command->name, name) == 0) return command;
+    }
+    return NULL;
+}
+
+/* --- scripts --- */
 
 enum { MOST_BYTES = 1 << 20 };
 
@@ -21,10 +99,11 @@ struct step {
 
 struct script {
     const lr_log *log;
+    const struct viewer_tool *const *tools;
     char path[1024];
     char *text;
     struct step *steps;
-    int num_steps, next, turn;
+    int num_steps, next, call;
 };
 
 /* --- reading --- */
@@ -61,7 +140,7 @@ static lr_status read_step(struct script *script, char *line, int number)
     LR_TRY(read_words(script, line, &step));
     if (step.words.count == 0) return LR_OK;
     const char *name = step.words.words[0];
-    step.command = command_find(name);
+    step.command = command_find(script->tools, name);
     if (step.command == NULL) {
         return lr_error(script->log, LR_BAD_INPUT,
                         "%s:%d: there is no step %s: docs/guide/viewer-scripts.md lists them", script->path, number,
@@ -97,12 +176,13 @@ static lr_status read_steps(struct script *script)
     return LR_OK;
 }
 
-struct script *script_read(const char *path, const lr_log *log)
+struct script *script_read(const char *path, const struct viewer_tool *const *tools, const lr_log *log)
 {
     struct script *script = lr_alloc(1, sizeof(*script), "a script", log);
     if (script == NULL) return NULL;
     int64_t count;
     script->log = log;
+    script->tools = tools;
     snprintf(script->path, sizeof(script->path), "%s", path);
     script->text = lr_file_bytes(path, MOST_BYTES, &count, log);
     if (script->text == NULL || read_steps(script) != LR_OK) {
@@ -130,14 +210,14 @@ lr_status script_run(struct script *script, struct app *app)
         bool is_waiting = false;
         const lr_status status = step->command->act != NULL
                                      ? step->command->act(app, &step->words)
-                                     : step->command->run(app, &step->words, script->turn++, &is_waiting);
+                                     : step->command->run(app, &step->words, script->call++, &is_waiting);
         if (status != LR_OK) {
             return lr_error(script->log, status, "%s:%d: %s ended the script", script->path, step->line,
                             step->words.words[0]);
         }
         if (is_waiting) return LR_OK;
         script->next++;
-        script->turn = 0;
+        script->call = 0;
     }
     app->wants_quit = true;
     return LR_OK;

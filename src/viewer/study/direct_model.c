@@ -4,15 +4,11 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "viewer/frame/pick.h"
+#include "viewer/frame/camera.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct direct_model {
-    struct newest tables, histo;
-};
 
 /* --- tables --- */
 
@@ -31,40 +27,6 @@ static void destroy_tables(void *object)
     free(task);
 }
 
-/* Row of the voxel at an offset from the result's, or -1 beyond the grid. */
-static int64_t row_at(const lr_grid *grid, const int voxel[3], const int32_t offset[3])
-{
-    int64_t row = 0;
-    for (int k = 2; k >= 0; k--) {
-        const int at = voxel[k] + offset[k];
-        if (at < 0 || at >= grid->size[k]) return -1;
-        row = row * grid->size[k] + at;
-    }
-    return row;
-}
-
-static void fill_cloud(struct tables_task *task)
-{
-    struct direct_result *result = &task->result;
-    const int32_t(*offsets)[3] = lr_direct_tables_offsets(task->tables);
-    const double *values = lr_direct_tables_values(task->tables, result->kernel);
-    const int64_t count = lr_direct_tables_get_info(task->tables)->num_offsets;
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t row = row_at(&task->grid, result->voxel, offsets[k]);
-        result->largest = fmax(result->largest, values[k]);
-        if (row >= 0) task->cloud->values[row] = (float)values[k];
-    }
-}
-
-static double radial_of(const struct tables_task *task)
-{
-    double axes[3][3], sum = 0.0;
-    lr_view_axes(&task->result.request.view, axes);
-    for (int k = 0; k < 3; k++)
-        sum += axes[1][k] * (task->grid.origin_mm[k] + task->result.voxel[k] * task->grid.voxel_mm[k]);
-    return sum;
-}
-
 static lr_status run_tables(void *object, const lr_log *log, const lr_progress *progress)
 {
     struct tables_task *task = object;
@@ -77,16 +39,32 @@ static lr_status run_tables(void *object, const lr_log *log, const lr_progress *
     result->tables = task->tables;
     result->cloud = task->cloud;
     result->is_inside = pick_voxel(&task->grid, result->request.point_mm, result->voxel);
-    if (result->is_inside) {
-        const int *voxel = result->voxel;
-        result->kernel = lr_direct_tables_map(task->tables)[voxel[1] * task->grid.size[0] + voxel[0]];
-        result->radial_mm = radial_of(task);
-        fill_cloud(task);
+    if (!result->is_inside) return LR_OK;
+
+    const lr_grid *grid = &task->grid;
+    const int *voxel = result->voxel;
+    double axes[3][3];
+    result->kernel = lr_direct_tables_map(task->tables)[voxel[1] * grid->size[0] + voxel[0]];
+    lr_view_axes(&result->request.view, axes);
+    for (int k = 0; k < 3; k++) result->radial_mm += axes[1][k] * (grid->origin_mm[k] + voxel[k] * grid->voxel_mm[k]);
+
+    /* The kernel about the voxel, as far as the grid goes. */
+    const int32_t(*offsets)[3] = lr_direct_tables_offsets(task->tables);
+    const double *values = lr_direct_tables_values(task->tables, result->kernel);
+    const int64_t count = lr_direct_tables_get_info(task->tables)->num_offsets;
+    for (int64_t n = 0; n < count; n++) {
+        int64_t row = 0;
+        for (int k = 2; k >= 0; k--) {
+            const int at = voxel[k] + offsets[n][k];
+            row = row >= 0 && at >= 0 && at < grid->size[k] ? row * grid->size[k] + at : -1;
+        }
+        result->largest = fmax(result->largest, values[n]);
+        if (row >= 0) task->cloud->values[row] = (float)values[n];
     }
     return LR_OK;
 }
 
-double direct_model_value(const struct direct_result *result, const int offset[3])
+double direct_kernel_value(const struct direct_result *result, const int offset[3])
 {
     const int32_t(*offsets)[3] = lr_direct_tables_offsets(result->tables);
     const double *values = lr_direct_tables_values(result->tables, result->kernel);
@@ -119,61 +97,28 @@ static lr_status run_histo(void *object, const lr_log *log, const lr_progress *p
     return task->histo != NULL ? LR_OK : LR_FAILED;
 }
 
-/* --- life and questions --- */
+const struct task_kind direct_tables_kind = {"building look-up tables", run_tables, destroy_tables};
+const struct task_kind direct_histo_kind = {"reading histo-images", run_histo, destroy_histo};
 
-static const struct newest_kind tables_kind = {"building look-up tables", run_tables, destroy_tables};
-static const struct newest_kind histo_kind = {"reading histo-images", run_histo, destroy_histo};
-
-struct direct_model *direct_model_create(const lr_log *log)
-{
-    struct direct_model *model = lr_alloc(1, sizeof(*model), "look-up tables", log);
-    if (model != NULL) {
-        newest_init(&model->tables, &tables_kind);
-        newest_init(&model->histo, &histo_kind);
-    }
-    return model;
-}
-
-void direct_model_destroy(struct direct_model *model)
-{
-    if (model != NULL) {
-        newest_finish(&model->tables);
-        newest_finish(&model->histo);
-        free(model);
-    }
-}
-
-lr_status direct_model_ask(struct direct_model *model, const lr_grid *grid, const struct direct_request *request,
-                           const lr_log *log)
+lr_status direct_tables_ask(struct task_runner *runner, const lr_grid *grid, const struct direct_request *request,
+                            const lr_log *log)
 {
     if (grid->size[0] == 0) return lr_error(log, LR_USAGE, "there is no grid: open a scanner or an image first");
     struct tables_task *task = lr_alloc(1, sizeof(*task), "look-up tables", log);
     if (task == NULL) return LR_FAILED;
     task->grid = *grid;
     task->result.request = *request;
-    newest_ask(&model->tables, task);
+    task_runner_ask(runner, task);
     return LR_OK;
 }
 
-enum job_state direct_model_poll(struct direct_model *model, struct job_report *report)
+const struct direct_result *direct_tables_result(const struct task_runner *runner)
 {
-    return newest_poll(&model->tables, report);
-}
-
-const struct direct_result *direct_model_result(const struct direct_model *model, int64_t *serial)
-{
-    const struct tables_task *task = newest_current(&model->tables);
-    if (serial != NULL) *serial = newest_serial(&model->tables);
+    const struct tables_task *task = runner->result;
     return task != NULL ? &task->result : NULL;
 }
 
-void direct_model_cancel(struct direct_model *model)
-{
-    newest_cancel(&model->tables);
-    newest_cancel(&model->histo);
-}
-
-lr_status direct_model_open(struct direct_model *model, const char *path, const lr_log *log)
+lr_status direct_histo_ask(struct task_runner *runner, const char *path, const lr_log *log)
 {
     struct histo_task *task = lr_alloc(1, sizeof(*task), "histo-images", log);
     if (task != NULL) task->path = lr_copy_string(path, log);
@@ -181,18 +126,12 @@ lr_status direct_model_open(struct direct_model *model, const char *path, const 
         free(task);
         return LR_FAILED;
     }
-    newest_ask(&model->histo, task);
+    task_runner_ask(runner, task);
     return LR_OK;
 }
 
-enum job_state direct_model_poll_histo(struct direct_model *model, struct job_report *report)
+const lr_histo_images *direct_histo_result(const struct task_runner *runner)
 {
-    return newest_poll(&model->histo, report);
-}
-
-const lr_histo_images *direct_model_histo(const struct direct_model *model, int64_t *serial)
-{
-    const struct histo_task *task = newest_current(&model->histo);
-    if (serial != NULL) *serial = newest_serial(&model->histo);
+    const struct histo_task *task = runner->result;
     return task != NULL ? task->histo : NULL;
 }

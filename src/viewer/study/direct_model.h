@@ -6,7 +6,7 @@
 #ifndef LR_VIEWER_DIRECT_MODEL_H
 #define LR_VIEWER_DIRECT_MODEL_H
 
-#include "viewer/frame/newest.h"
+#include "viewer/frame/job.h"
 
 #include <lr/direct.h>
 
@@ -30,31 +30,26 @@ struct direct_result {
     double largest;        /* of the kernel */
 };
 
-struct direct_model;
-
-struct direct_model *direct_model_create(const lr_log *log); /* NULL: out of memory */
-void direct_model_destroy(struct direct_model *model);       /* NULL is allowed; waits for the jobs */
+extern const struct task_kind direct_tables_kind; /* for task_runner_init */
 
 /* Asks for other tables; the newest wins. errors: LR_USAGE for a grid of size 0. */
-lr_status direct_model_ask(struct direct_model *model, const lr_grid *grid, const struct direct_request *request,
-                           const lr_log *log);
-enum job_state direct_model_poll(struct direct_model *model, struct job_report *report);
+lr_status direct_tables_ask(struct task_runner *runner, const lr_grid *grid, const struct direct_request *request,
+                            const lr_log *log);
 
-/* Until the next poll; NULL = none. *serial grows with each; NULL = not wanted. */
-const struct direct_result *direct_model_result(const struct direct_model *model, int64_t *serial);
+/* The newest tables, until the next poll; NULL = none. */
+const struct direct_result *direct_tables_result(const struct task_runner *runner);
 
 /* mSRval of the result's kernel at an offset in voxels; 0 where mSR has none. */
-double direct_model_value(const struct direct_result *result, const int offset[3]);
-
-void direct_model_cancel(struct direct_model *model);
+double direct_kernel_value(const struct direct_result *result, const int offset[3]);
 
 /* --- histo-images --- */
 
-/* Begins to read a file of lr_histo_images_write; the newest wins. */
-lr_status direct_model_open(struct direct_model *model, const char *path, const lr_log *log);
-enum job_state direct_model_poll_histo(struct direct_model *model, struct job_report *report);
+extern const struct task_kind direct_histo_kind; /* for task_runner_init */
 
-/* As direct_model_result. */
-const lr_histo_images *direct_model_histo(const struct direct_model *model, int64_t *serial);
+/* Begins to read a file of lr_histo_images_write; the newest wins. */
+lr_status direct_histo_ask(struct task_runner *runner, const char *path, const lr_log *log);
+
+/* The last ones that were read, until the next poll; NULL = none. */
+const lr_histo_images *direct_histo_result(const struct task_runner *runner);
 
 #endif

@@ -19,7 +19,7 @@ struct live {
     lr_grid grid;
 
     pthread_mutex_t mutex;  /* of all that follows */
-    pthread_cond_t changed; /* of the wishes, and of what is told */
+    pthread_cond_t changed; /* signals changes of the wishes and of the state */
     bool wants_pause, wants_stop;
     int steps;         /* iterations to be done although it is paused */
     bool is_waiting;   /* the thread stands still after an iteration */
@@ -86,23 +86,20 @@ static lr_status note_iteration(struct live *live, const struct live_iteration *
     return LR_OK;
 }
 
-/* Holds the thread while it is paused; the mutex is taken. */
-static void wait_for_wishes(struct live *live)
-{
-    while (live->wants_pause && live->steps == 0 && !live->wants_stop) {
-        live->is_waiting = true;
-        pthread_cond_broadcast(&live->changed);
-        pthread_cond_wait(&live->changed, &live->mutex);
-    }
-    live->is_waiting = false;
-    live->steps -= live->steps > 0;
-}
-
 /* The mutex is taken. A pause comes after an iteration, unless it is the last one. */
 static lr_status end_iteration(struct live *live, lr_status status, int number)
 {
     const int wanted = live->work.request.iterations;
-    if (status == LR_OK && (wanted == 0 || number < wanted)) wait_for_wishes(live);
+    if (status == LR_OK && (wanted == 0 || number < wanted)) {
+        while (live->wants_pause && live->steps == 0 && !live->wants_stop) {
+            live->is_waiting = true;
+            pthread_cond_broadcast(&live->changed);
+            pthread_cond_wait(&live->changed, &live->mutex);
+        }
+        live->is_waiting = false;
+        live->steps -= live->steps > 0;
+    }
+
     return status == LR_OK && live->wants_stop ? LR_CANCELLED : status;
 }
 
@@ -127,8 +124,10 @@ static lr_status after_guess(void *user, int guess, const lr_iteration *done)
     return stops ? LR_CANCELLED : LR_OK;
 }
 
-static struct live_round take_round(const lr_composition *done)
+/* The mutex is taken. */
+static lr_status note_round(struct live *live, const struct live_iteration *iteration, const lr_composition *done)
 {
+    const int64_t num_voxels = lr_grid_num_voxels(&live->grid);
     struct live_round round = {.iterations = done->iterations,
                                .count = done->count,
                                .residual = done->residual,
@@ -138,16 +137,9 @@ static struct live_round take_round(const lr_composition *done)
                                .negative_sum = done->negative_sum};
     memcpy(round.weights, done->weights, (size_t)done->count * sizeof(*done->weights));
     memcpy(round.residuals, done->guess_residuals, (size_t)done->count * sizeof(*done->guess_residuals));
-    return round;
-}
-
-/* The mutex is taken. */
-static lr_status note_round(struct live *live, const struct live_iteration *iteration, const lr_composition *done)
-{
-    const int64_t num_voxels = lr_grid_num_voxels(&live->grid);
     LR_TRY(lr_grow(&live->rounds, &live->rounds_capacity, live->num_iterations + 1,
                    &(struct lr_items){sizeof(*live->rounds), "compositions", live->work.log}));
-    live->rounds[live->num_iterations] = take_round(done);
+    live->rounds[live->num_iterations] = round;
     for (int k = 0; k < done->count; k++) put_guess(live, k, done->guesses + k * num_voxels);
     return note_iteration(live, iteration, live->work.image);
 }
@@ -164,8 +156,7 @@ static lr_status after_composition(void *user, const lr_composition *done)
     LR_TRY(live_work_take_image(&live->work, done->image, &is_shown, &iteration.difference));
     pthread_mutex_lock(&live->mutex);
     memcpy(live->why, live->work.why, sizeof(live->why));
-    snprintf(live->backend, sizeof(live->backend), "%s",
-             lr_operator_get_info(live->work.compose.guesses[0].op)->backend);
+    snprintf(live->backend, sizeof(live->backend), "%s", lr_operator_get_info(live->work.guesses[0].op)->backend);
     const lr_status status = end_iteration(live, note_round(live, &iteration, done), done->iterations);
     pthread_mutex_unlock(&live->mutex);
     return status;
@@ -255,25 +246,21 @@ static lr_status check_counts(const struct study_view *study, const struct live_
     return LR_OK;
 }
 
-static lr_status check_guesses(const struct live_request *request, const lr_log *log)
+static lr_status check(const struct study_view *study, const struct live_request *request, const lr_log *log)
 {
+    const lr_grid grid = live_grid_for(study, request);
     if (request->guesses < 0 || request->guesses > LIVE_MOST_GUESSES || request->local_iterations < 0) {
         return lr_error(log, LR_USAGE,
                         "%d guesses of %d iterations: take 2 to %d guesses, 0 for none, of 1 "
                         "iteration or more",
                         request->guesses, request->local_iterations, LIVE_MOST_GUESSES);
     }
-    return request->guesses <= 1 || request->family == LIVE_CORRESPONDENCE
+    LR_TRY(request->guesses <= 1 || request->family == LIVE_CORRESPONDENCE
                ? LR_OK
                : lr_error(log, LR_USAGE,
                           "guesses are composed of the family correspondence: choose it, or no "
-                          "guesses");
-}
+                          "guesses"));
 
-static lr_status check(const struct study_view *study, const struct live_request *request, const lr_log *log)
-{
-    const lr_grid grid = live_grid_for(study, request);
-    LR_TRY(check_guesses(request, log));
     LR_TRY(check_counts(study, request, log));
     if (request->simulates && study->image == NULL)
         return lr_error(log, LR_USAGE, "there is no image to simulate from: open one first");
@@ -282,22 +269,20 @@ static lr_status check(const struct study_view *study, const struct live_request
     return LR_OK;
 }
 
-static lr_image *copy_image(const lr_image *image, const lr_log *log)
-{
-    lr_image *copy = lr_image_create(&image->grid, log);
-    if (copy != NULL)
-        memcpy(copy->values, image->values, (size_t)lr_grid_num_voxels(&image->grid) * sizeof(*image->values));
-    return copy;
-}
-
-static lr_status prepare_work(struct live *live, const struct study_view *study, const struct live_request *request,
-                              const lr_log *log)
+lr_status live_start(struct live *live, const struct study_view *study, const struct live_request *request,
+                     const lr_log *log)
 {
     struct live_work *work = &live->work;
+    if (job_poll(&live->job) == JOB_RUNNING)
+        return lr_error(log, LR_USAGE, "a reconstruction is running: stop it first");
+    LR_TRY(check(study, request, log));
     live_work_finish(work);
     if (request->reference != NULL) {
-        work->reference = copy_image(request->reference, log);
+        const lr_image *image = request->reference;
+        work->reference = lr_image_create(&image->grid, log);
         if (work->reference == NULL) return LR_FAILED;
+        const size_t bytes = (size_t)lr_grid_num_voxels(&image->grid) * sizeof(*image->values);
+        memcpy(work->reference->values, image->values, bytes);
     }
     work->study = study_view_hold(study);
     work->study.grid = live_grid_for(study, request);
@@ -311,16 +296,11 @@ static lr_status prepare_work(struct live *live, const struct study_view *study,
     work->guessed = after_guess;
     work->composed = after_composition;
     work->user = live;
-    return LR_OK;
-}
 
-/* Nothing runs, so there is no need of the mutex. */
-static lr_status forget_last(struct live *live, const struct study_view *study, const struct live_request *request,
-                             const lr_log *log)
-{
+    /* Forgets the last reconstruction. The mutex is not needed, since nothing runs. */
     free(live->image);
     free(live->guesses);
-    live->grid = live_grid_for(study, request);
+    live->grid = work->study.grid;
     const int64_t num_voxels = lr_grid_num_voxels(&live->grid);
     const int guesses = request->guesses > 1 ? request->guesses : 0;
     live->image = lr_alloc(num_voxels, sizeof(*live->image), "an image", log);
@@ -332,17 +312,7 @@ static lr_status forget_last(struct live *live, const struct study_view *study, 
     live->wants_stop = live->is_waiting = live->is_iterating = live->has_ended = false;
     live->wants_pause = request->begins_paused;
     live->steps = 0;
-    return live->image != NULL && (guesses == 0 || live->guesses != NULL) ? LR_OK : LR_FAILED;
-}
-
-lr_status live_start(struct live *live, const struct study_view *study, const struct live_request *request,
-                     const lr_log *log)
-{
-    if (job_poll(&live->job) == JOB_RUNNING)
-        return lr_error(log, LR_USAGE, "a reconstruction is running: stop it first");
-    LR_TRY(check(study, request, log));
-    LR_TRY(prepare_work(live, study, request, log));
-    LR_TRY(forget_last(live, study, request, log));
+    if (live->image == NULL || (guesses > 0 && live->guesses == NULL)) return LR_FAILED;
     const struct job_params params = {run, live, "preparing the reconstruction"};
     return job_start(&live->job, &params);
 }
@@ -366,7 +336,7 @@ void live_resume(struct live *live)
     pthread_mutex_unlock(&live->mutex);
 }
 
-/* From a pause one iteration more; else the one at hand is the step. */
+/* One iteration more after a pause; otherwise the one that runs is the step. */
 void live_step(struct live *live)
 {
     pthread_mutex_lock(&live->mutex);
@@ -389,8 +359,10 @@ void live_stop(struct live *live)
 
 /* --- looking --- */
 
-static enum live_state find_state(struct live *live, enum job_state job)
+enum live_state live_poll(struct live *live, struct job_report *report)
 {
+    const enum job_state job = job_poll(&live->job);
+    if (report != NULL) job_get_report(&live->job, report);
     pthread_mutex_lock(&live->mutex);
     const enum live_state running = !live->is_iterating ? LIVE_PREPARING
                                     : live->is_waiting  ? LIVE_PAUSED
@@ -401,13 +373,6 @@ static enum live_state find_state(struct live *live, enum job_state job)
     case JOB_RUNNING: return running;
     default: return job == JOB_FAILED ? LIVE_FAILED : LIVE_DONE;
     }
-}
-
-enum live_state live_poll(struct live *live, struct job_report *report)
-{
-    const enum job_state job = job_poll(&live->job);
-    if (report != NULL) job_get_report(&live->job, report);
-    return find_state(live, job);
 }
 
 enum live_state live_wait(struct live *live, struct job_report *report)

@@ -29,14 +29,14 @@ struct live_request {
     uint64_t seed;             /* of the counts */
     const lr_image *reference; /* to compare with, copied; NULL = where data are simulated, what
                                   they were drawn from; else none */
-    /* Of the family direct, as in lr_direct_params. */
+    /* Fields of the family direct, as in lr_direct_params. */
     lr_direct_kernel kernel;      /* not of measured profiles */
     lr_view_set views;            /* of counts that are drawn */
     const lr_histo_images *histo; /* counts that were measured, copied: their grid and views are those
                               of the reconstruction; NULL = drawn from the study's image, on its grid */
     lr_listmode_kernel elements;  /* of the family listmode, whose events are those of the study's data
                                     where these are list mode, else drawn from its image */
-    /* Of the projector of the family correspondence, as in lr_operator_params. */
+    /* Fields of the projector of the family correspondence, as in lr_operator_params. */
     lr_mode mode;
     int rays, samples, mu_steps;
     bool without_mu;
@@ -89,7 +89,7 @@ struct live *live_create(const lr_log *log); /* NULL: out of memory */
 /* Stops, waits for the thread to notice, and frees. NULL is allowed. */
 void live_destroy(struct live *live);
 
-/* Whether a reconstruction would be of counts that are open, not of such as are drawn. */
+/* True if a reconstruction would be of counts that are open, false if counts would be drawn. */
 bool live_is_measured(const struct study_view *study, const struct live_request *request);
 
 /* The grid that it would have. */
@@ -102,14 +102,14 @@ lr_grid live_grid_for(const struct study_view *study, const struct live_request 
 lr_status live_start(struct live *live, const struct study_view *study, const struct live_request *request,
                      const lr_log *log);
 
-/* None of these waits. Pausing takes effect after the iteration at hand; a step is one iteration and
+/* None of these waits. Pausing takes effect after the iteration that runs; a step is one iteration and
  * then a pause, from any state that runs. */
 void live_pause(struct live *live);
 void live_resume(struct live *live);
 void live_step(struct live *live);
 void live_stop(struct live *live);
 
-/* To be called once a frame. report: of the job; may be NULL. */
+/* The state, once a frame. report: of the job; may be NULL. */
 enum live_state live_poll(struct live *live, struct job_report *report);
 
 /* Waits until it is paused, done or failed: for programs without a window. */
@@ -118,8 +118,8 @@ enum live_state live_wait(struct live *live, struct job_report *report);
 /* The grid of the images; size 0 before the first start. */
 lr_grid live_grid(const struct live *live);
 
-/* Where the image changes: on the device, and goes to the request's handover; else, or before that
- * is known, on the host, and `why` says why; "" where the device was not asked for. */
+/* True if the image changes on the device, and goes to the request's handover. False: it changes on the host, or
+ * that is not known yet, and `why` says why; "" where the device was not asked for. */
 bool live_is_on_device(struct live *live, char why[LIVE_WHY]);
 
 /* The backend of its operator; "none" before the first iteration. */
@@ -134,7 +134,7 @@ bool live_copy_image(struct live *live, int64_t *serial, float *values);
 /* The same of a guess: after each of its iterations, and as it was composed. */
 bool live_copy_guess(struct live *live, int guess, int64_t *serial, float *values);
 
-/* Of compositions: one for each iteration of the history, in its order, as live_copy_history has it. */
+/* The same of compositions: one for each iteration of the history, in its order. */
 int live_copy_rounds(struct live *live, int first, struct live_round *rounds, int capacity);
 
 /* Iterations of this reconstruction so far; copies those from number `first` (counted from 0) on,

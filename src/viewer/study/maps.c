@@ -1,24 +1,108 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors
- *
- * LOR data as pictures. */
+ * Copyright The LORaster authors */
 #include "viewer/study/maps.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "viewer/study/operators.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+/* --- sensitivity --- */
+
+struct sensitivity_task {
+    struct study_view study; /* held */
+    struct sensitivity_result result;
+    const char *backend;
+    lr_image *image;
+};
+
+static void destroy_sensitivity(void *object)
+{
+    struct sensitivity_task *task = object;
+    lr_image_destroy(task->image);
+    study_view_release(&task->study);
+    free(task);
+}
+
+static lr_status create_operator(struct sensitivity_task *task, lr_operator_params params, lr_operator **op)
+{
+    struct sensitivity_request *request = &task->result.request;
+    params.lors = task->study.lors;
+    params.grid = &task->study.grid;
+    params.backend = task->backend;
+    params.mode = request->mode;
+    params.rays = request->mode == LR_MODE_SAMPLED ? request->rays : 0;
+    params.mu = task->result.has_mu ? task->study.mu : NULL;
+    params.mu_steps = task->result.has_mu ? request->mu_steps : 0;
+    params.store = LR_STORE_NO;
+    if (request->samples > 0) lr_grid_split_samples(&task->study.grid, request->samples, params.samples);
+    LR_TRY(operator_create(&params, op));
+    const lr_operator_info *info = lr_operator_get_info(*op);
+    request->mode = info->mode;
+    request->rays = info->rays;
+    request->samples = info->samples[0] * info->samples[1] * info->samples[2];
+    request->mu_steps = task->result.has_mu ? info->mu_steps : 0;
+    return LR_OK;
+}
+
+static lr_status run_sensitivity(void *object, const lr_log *log, const lr_progress *progress)
+{
+    struct sensitivity_task *task = object;
+    const lr_operator_params params = {.log = log, .progress = progress};
+    const double start = lr_clock_seconds();
+    lr_operator *op = NULL;
+    task->image = lr_image_create(&task->study.grid, log);
+    if (task->image == NULL) return LR_FAILED;
+    task->result.image = task->image;
+    LR_TRY(create_operator(task, params, &op));
+    lr_vector image = lr_image_vector(task->image);
+    const lr_status status = lr_operator_sensitivity(op, NULL, &image);
+    lr_operator_destroy(op);
+    LR_TRY(status);
+    const int64_t count = lr_grid_num_voxels(&task->image->grid);
+    double sum = 0;
+    for (int64_t v = 0; v < count; v++) {
+        sum += task->image->values[v];
+        task->result.largest = fmax(task->result.largest, task->image->values[v]);
+    }
+    task->result.mean = sum / (double)count;
+
+    task->result.seconds = lr_clock_seconds() - start;
+    return LR_OK;
+}
+
+const struct task_kind sensitivity_kind = {"computing the sensitivity", run_sensitivity, destroy_sensitivity};
+
+lr_status sensitivity_ask(struct task_runner *runner, const struct study_view *study,
+                          const struct sensitivity_request *request, const lr_log *log)
+{
+    if (study->scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
+    struct sensitivity_task *task = lr_alloc(1, sizeof(*task), "a sensitivity image", log);
+    if (task == NULL) return LR_FAILED;
+    task->study = study_view_hold(study);
+    task->result.request = *request;
+    task->result.request.backend = NULL; /* may be gone before the job ends */
+    task->backend = backend_name(request->backend, "auto");
+    task->result.has_mu = study->mu != NULL && !request->without_mu;
+    task_runner_ask(runner, task);
+    return LR_OK;
+}
+
+const struct sensitivity_result *sensitivity_result(const struct task_runner *runner)
+{
+    const struct sensitivity_task *task = runner->result;
+    return task != NULL ? &task->result : NULL;
+}
+
+/* --- LOR data as pictures --- */
 
 void pair_image_finish(struct pair_image *image)
 {
     free(image->values);
     *image = (struct pair_image){0};
-}
-
-static int crystals_of(const lr_scanner *scanner, int module)
-{
-    return scanner->first_crystal[module + 1] - scanner->first_crystal[module];
 }
 
 /* The pair's index in the list of LORs, and an image of zeros for it. */
@@ -38,7 +122,7 @@ static lr_status begin_image(const struct study_view *study, const int modules[2
     if (*pair < 0) return lr_error(log, LR_USAGE, "modules %d and %d are not in coincidence", modules[0], modules[1]);
     for (int k = 0; k < 2; k++) {
         image->modules[k] = study->lors->pairs[*pair][k];
-        image->size[1 - k] = crystals_of(scanner, image->modules[k]);
+        image->size[1 - k] = scanner->first_crystal[image->modules[k] + 1] - scanner->first_crystal[image->modules[k]];
     }
     image->values = lr_alloc((int64_t)image->size[0] * image->size[1], sizeof(*image->values), "a LOR image", log);
     return image->values != NULL ? LR_OK : LR_FAILED;
@@ -118,15 +202,4 @@ int highest_of_data(const lr_lor_data *data, struct lor_value *highest, int capa
         }
     }
     return count;
-}
-
-void pair_sums(const lr_lors *lors, const lr_lor_data *data, double *sums)
-{
-    int64_t pair = 0;
-    for (int64_t k = 0; k < lors->num_pairs; k++) sums[k] = 0;
-    for (int64_t k = 0; k < data->count; k++) {
-        const int64_t lor = data->index != NULL ? data->index[k] : k;
-        while (lor >= lors->offsets[pair + 1]) pair++;
-        sums[pair] += data->values[k];
-    }
 }

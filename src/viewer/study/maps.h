@@ -5,7 +5,6 @@
 #ifndef LR_VIEWER_MAPS_H
 #define LR_VIEWER_MAPS_H
 
-#include "viewer/frame/newest.h"
 #include "viewer/study/study.h"
 
 /* --- sensitivity: A^T 1 on the study's grid --- */
@@ -26,20 +25,15 @@ struct sensitivity_result {
     double seconds;
 };
 
-struct sensitivity;
-
-struct sensitivity *sensitivity_create(const lr_log *log); /* NULL: out of memory */
-void sensitivity_destroy(struct sensitivity *sensitivity); /* NULL is allowed; waits for the job */
+/* The kind of its tasks, for task_runner_init. */
+extern const struct task_kind sensitivity_kind;
 
 /* Asks for another image; of several the newest wins. errors: LR_USAGE without a scanner. */
-lr_status sensitivity_ask(struct sensitivity *sensitivity, const struct study_view *study,
+lr_status sensitivity_ask(struct task_runner *runner, const struct study_view *study,
                           const struct sensitivity_request *request, const lr_log *log);
 
-/* As in voxel.h. */
-enum job_state sensitivity_poll(struct sensitivity *sensitivity, struct job_report *report);
-enum job_state sensitivity_wait(struct sensitivity *sensitivity, struct job_report *report);
-void sensitivity_cancel(struct sensitivity *sensitivity);
-const struct sensitivity_result *sensitivity_result(const struct sensitivity *sensitivity, int64_t *serial);
+/* The newest image, until the next poll; NULL = none. */
+const struct sensitivity_result *sensitivity_result(const struct task_runner *runner);
 
 /* --- LORs of a module pair --- */
 
@@ -54,7 +48,7 @@ struct pair_image {
 
 void pair_image_finish(struct pair_image *image); /* zero is allowed */
 
-/* From data, or from a row of the matrix. modules: in either order. The image is overwritten;
+/* Makes the image from data, or from a row of the matrix. modules: in either order. The image is overwritten;
  * finish it. errors: LR_USAGE without a scanner, or for modules that have no LOR; LR_FAILED without
  * memory. */
 lr_status pair_image_of_data(const struct study_view *study, const int modules[2], const lr_lor_data *data,
@@ -74,8 +68,5 @@ struct lor_value {
 /* The largest values that are above 0, largest first, of equals the lowest LOR first. Fills at
  * most `capacity`; returns how many. */
 int highest_of_data(const lr_lor_data *data, struct lor_value *highest, int capacity);
-
-/* Sum of the values of each module pair: sums[lors->num_pairs], overwritten. */
-void pair_sums(const lr_lors *lors, const lr_lor_data *data, double *sums);
 
 #endif

@@ -17,14 +17,6 @@ static const lr_colour nothing = {38, 40, 46};
 
 /* --- colours --- */
 
-static lr_colour crystal_colour(const lr_scanner *scanner, const lr_pixel *pixel)
-{
-    if (pixel->module < 0.0f) return nothing;
-    const lr_module *module = &scanner->modules[(int)pixel->module];
-    return (lr_colour){(uint8_t)(255.0f * (pixel->r + 1.0f) / (float)module->crystals[0]),
-                       (uint8_t)(255.0f * (pixel->s + 1.0f) / (float)module->crystals[1]), 0};
-}
-
 static lr_colour value_colour(lr_colour_map map, double share)
 {
     return isnan(share) ? nothing : lr_colour_of(map, share);
@@ -40,7 +32,14 @@ struct painter {
 static lr_colour pixel_colour(const struct painter *painter, const struct voxel_window *window, int64_t k)
 {
     switch (painter->kind) {
-    case SHEET_CRYSTALS: return crystal_colour(painter->scanner, &window->pixels[k]);
+    case SHEET_CRYSTALS: {
+        const lr_pixel *pixel = &window->pixels[k];
+        if (pixel->module < 0.0f) return nothing;
+        const lr_module *module = &painter->scanner->modules[(int)pixel->module];
+        return (lr_colour){(uint8_t)(255.0f * (pixel->r + 1.0f) / (float)module->crystals[0]),
+                           (uint8_t)(255.0f * (pixel->s + 1.0f) / (float)module->crystals[1]), 0};
+    }
+
     case SHEET_WEIGHTS:
         return window->lors[k] < 0 ? nothing
                                    : value_colour(LR_COLOURS_PERCEPTUAL, (double)window->weight[k] / painter->high);
@@ -65,7 +64,7 @@ static double highest(const struct voxel_result *result, enum sheet_kind kind)
 
 /* --- the picture --- */
 
-/* As many columns as make the sheet about as wide as high. */
+/* Chooses the columns that make the sheet about as wide as high. */
 static void arrange(struct sheet *sheet, const struct voxel_result *result)
 {
     sheet->tile[0] = sheet->tile[1] = 1;
@@ -93,43 +92,35 @@ static void find_corner(const struct sheet *sheet, int window, int corner[2])
     corner[1] = sheet->size[1] - (row + 1) * (sheet->tile[1] + GAP) + GAP;
 }
 
-static void paint(const struct sheet *sheet, const struct painter *painter, uint8_t *texels)
-{
-    for (int w = 0; w < sheet->num_windows; w++) {
-        const struct voxel_window *window = &painter->result->windows[w];
-        int corner[2];
-        find_corner(sheet, w, corner);
-        for (int y = 0; y < window->size[1]; y++) {
-            for (int x = 0; x < window->size[0]; x++) {
-                const lr_colour colour = pixel_colour(painter, window, (int64_t)y * window->size[0] + x);
-                const int64_t at = (int64_t)(corner[1] + y) * sheet->size[0] + corner[0] + x;
-                memcpy(&texels[4 * at], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
-            }
-        }
-    }
-}
-
-static lr_status ensure_texture(struct sheet *sheet, struct gl_context *ctx)
-{
-    const struct gl_texture *old = sheet->texture;
-    if (old != NULL && old->size[0] == sheet->size[0] && old->size[1] == sheet->size[1]) return LR_OK;
-    gl_texture_destroy(sheet->texture);
-    sheet->texture = gl_texture_create(
-        ctx, &(struct gl_texture_params){
-                 .label = "windows", .format = GL_RGBA8, .width = sheet->size[0], .height = sheet->size[1]});
-    return sheet->texture != NULL ? LR_OK : LR_FAILED;
-}
-
 lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct voxel_result *result,
                      const lr_scanner *scanner, enum sheet_kind kind)
 {
     const struct painter painter = {result, scanner, kind, highest(result, kind)};
     arrange(sheet, result);
     sheet->high = painter.high;
-    lr_status status = ensure_texture(sheet, ctx);
+    const struct gl_texture *old = sheet->texture;
+    if (old == NULL || old->size[0] != sheet->size[0] || old->size[1] != sheet->size[1]) {
+        gl_texture_destroy(sheet->texture);
+        sheet->texture = gl_texture_create(
+            ctx, &(struct gl_texture_params){
+                     .label = "windows", .format = GL_RGBA8, .width = sheet->size[0], .height = sheet->size[1]});
+    }
+    lr_status status = sheet->texture != NULL ? LR_OK : LR_FAILED;
     uint8_t *texels = lr_alloc((int64_t)sheet->size[0] * sheet->size[1], 4, "windows to show", gl_context_log(ctx));
     if (status == LR_OK && texels != NULL) {
-        paint(sheet, &painter, texels);
+        for (int w = 0; w < sheet->num_windows; w++) {
+            const struct voxel_window *window = &painter.result->windows[w];
+            int corner[2];
+            find_corner(sheet, w, corner);
+            for (int y = 0; y < window->size[1]; y++) {
+                for (int x = 0; x < window->size[0]; x++) {
+                    const lr_colour colour = pixel_colour(&painter, window, (int64_t)y * window->size[0] + x);
+                    const int64_t at = (int64_t)(corner[1] + y) * sheet->size[0] + corner[0] + x;
+                    memcpy(&texels[4 * at], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
+                }
+            }
+        }
+
         status = gl_texture_upload(sheet->texture, texels);
     }
     free(texels);

@@ -23,7 +23,7 @@ struct sheet {
     int size[2];                /* texels */
     int tile[2], columns;       /* windows side by side, the first at the upper left */
     int num_windows;
-    double high; /* at the end of the colours; of differences, both ways */
+    double high; /* at the end of the colours; of differences, of either sign */
 };
 
 /* Draws it anew. Zero is an empty sheet. */
@@ -31,10 +31,10 @@ lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct v
                      const lr_scanner *scanner, enum sheet_kind kind);
 void sheet_finish(struct sheet *sheet);
 
-/* Which window and pixel lies at a place, 0 .. 1 from the left and the top; false: none. */
+/* The window and pixel at a place, 0 .. 1 from the left and the top; false: there is none. */
 bool sheet_pixel(const struct sheet *sheet, const double at[2], int *window, int place[2]);
 
-/* Where a window's pixel is: its corners' places as above. */
+/* The place, as above, of a window's pixel corner. */
 void sheet_corners(const struct sheet *sheet, int window, const double place[2], double at[2]);
 
 #endif

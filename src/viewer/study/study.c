@@ -4,12 +4,379 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
+#include "base/vec.h"
 #include "io/files/file_kind.h"
-#include "viewer/study/opening.h"
 
+#include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* --- the grid where nothing says which --- */
+
+enum { ACROSS = 64, MOST_SLICES = 256 };
+
+/* Share of the room between faces: an element has no bounds on a face. */
+static const double within = 0.98;
+
+lr_grid study_default_grid(const lr_scanner *scanner)
+{
+    lr_grid grid = {.size = {1, 1, 1}};
+    double middle_mm[3] = {0}, low_mm[3], high_mm[3], length_mm[3];
+    for (int m = 0; m < scanner->num_modules; m++)
+        vec_add_scaled(middle_mm, 1.0 / scanner->num_modules, scanner->modules[m].centre_mm, middle_mm);
+
+    /* The box about all faces, and the radius of a sphere about the middle that lies before all of them. */
+    double radius_mm = HUGE_VAL;
+    for (int k = 0; k < 3; k++) {
+        low_mm[k] = HUGE_VAL;
+        high_mm[k] = -HUGE_VAL;
+    }
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        double to_middle[3];
+        vec_sub(middle_mm, module->centre_mm, to_middle);
+        radius_mm = fmin(radius_mm, fabs(vec_dot(module->normal, to_middle)));
+        for (int k = 0; k < 3; k++) {
+            const double half_mm = 0.5 * (fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
+                                          fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1]);
+            low_mm[k] = fmin(low_mm[k], module->centre_mm[k] - half_mm);
+            high_mm[k] = fmax(high_mm[k], module->centre_mm[k] + half_mm);
+        }
+    }
+
+    /* Half the edge of the square in x and y: corners may leave the field of view, but without one they stay out of
+     * the modules. */
+    radius_mm *= within;
+    const double view_mm = scanner->coincidence.field_of_view_mm;
+    const double half_mm = view_mm > 0 ? fmin(0.5 * view_mm, radius_mm) : radius_mm * sqrt(0.5);
+    for (int k = 0; k < 3; k++) {
+        if (k < 2) {
+            low_mm[k] = fmax(low_mm[k], middle_mm[k] - half_mm);
+            high_mm[k] = fmin(high_mm[k], middle_mm[k] + half_mm);
+        }
+        length_mm[k] = fmax(within * (high_mm[k] - low_mm[k]), 1e-3);
+    }
+    const double voxel_mm = fmax(length_mm[0], length_mm[1]) / ACROSS;
+    for (int k = 0; k < 3; k++) {
+        const int most = k < 2 ? ACROSS : MOST_SLICES;
+        const double count = floor(length_mm[k] / voxel_mm + 0.5);
+        grid.size[k] = count < 1 ? 1 : count > most ? most : (int)count;
+        grid.voxel_mm[k] = length_mm[k] / grid.size[k];
+        grid.origin_mm[k] = 0.5 * (low_mm[k] + high_mm[k]) - 0.5 * (grid.size[k] - 1) * grid.voxel_mm[k];
+    }
+    return grid;
+}
+
+/* --- what has been read --- */
+
+/* Contents of one file, a part of the study; it never changes, and goes with its last holder. */
+struct opened {
+    atomic_int holders;
+    char *path;
+    lr_scanner *scanner;
+    lr_lors *lors;
+    lr_scanner_draft *draft;
+    lr_diagnosis *diagnosis;
+    lr_image *image;
+    float largest;  /* voxel */
+    int num_frames; /* of the image's file; the path then ends in the frame's number: "pet.nii:3" */
+    lr_lor_data *prompts, *delayeds;
+    bool are_events; /* the file is list mode */
+};
+
+/* A NIfTI file has no more frames; room for their numbers in its name, with colon and end. */
+enum { MOST_FRAMES = 32767, FRAME_DIGITS = 16 };
+
+/* An empty part with one holder. path: NULL = of no file. errors: NULL when memory is short. */
+static struct opened *create_opened(const char *path, const lr_log *log)
+{
+    struct opened *opened = lr_alloc(1, sizeof(*opened), "what is shown", log);
+    if (opened == NULL) return NULL;
+    atomic_init(&opened->holders, 1);
+    if (path == NULL) return opened;
+    opened->path = lr_alloc((int64_t)strlen(path) + FRAME_DIGITS, 1, "the name of a file", log);
+    if (opened->path == NULL) {
+        free(opened);
+        return NULL;
+    }
+    memcpy(opened->path, path, strlen(path) + 1);
+    return opened;
+}
+
+struct opened *opened_hold(struct opened *opened)
+{
+    if (opened != NULL) atomic_fetch_add(&opened->holders, 1);
+    return opened;
+}
+
+void opened_release(struct opened *opened)
+{
+    if (opened == NULL || atomic_fetch_sub(&opened->holders, 1) != 1) return;
+    lr_diagnosis_destroy(opened->diagnosis);
+    lr_scanner_draft_destroy(opened->draft);
+    lr_lors_destroy(opened->lors);
+    lr_scanner_destroy(opened->scanner);
+    lr_image_destroy(opened->image);
+    lr_lor_data_destroy(opened->prompts);
+    lr_lor_data_destroy(opened->delayeds);
+    free(opened->path);
+    free(opened);
+}
+
+struct study_content {
+    struct opened *parts[NUM_PARTS]; /* held */
+    lr_grid grid;                    /* size 0: none */
+    lr_grid chosen;                  /* by a wish; size 0: none */
+};
+
+static void release_content(struct study_content *content)
+{
+    for (int k = 0; k < NUM_PARTS; k++) opened_release(content->parts[k]);
+    *content = (struct study_content){0};
+}
+
+static void put_part(struct study_content *content, enum study_part part, struct opened *opened)
+{
+    opened_release(content->parts[part]);
+    content->parts[part] = opened;
+}
+
+/* The grid is the image's, else the one that was chosen, else the scanner's default. */
+static void settle_grid(struct study_content *content)
+{
+    const struct opened *image = content->parts[PART_IMAGE], *scanner = content->parts[PART_SCANNER];
+    content->grid = (lr_grid){0};
+    if (image != NULL)
+        content->grid = image->image->grid;
+    else if (content->chosen.size[0] > 0)
+        content->grid = content->chosen;
+    else if (scanner != NULL)
+        content->grid = study_default_grid(scanner->scanner);
+}
+
+/* --- reading, on the thread of a job --- */
+
+enum study_path { PATH_SCANNER = 0, PATH_IMAGE, PATH_MU, PATH_DATA, NUM_PATHS };
+
+/* A request to read files, and its outcome. */
+struct opening {
+    char *paths[NUM_PATHS];       /* owned; NULL = leave */
+    lr_grid grid;                 /* size 0 = leave */
+    struct study_content content; /* begins with what is open */
+    lr_scanner_draft *refused;    /* of a scanner file that is wrong, with: */
+    lr_diagnosis *why;
+};
+
+static void finish_opening(struct opening *opening)
+{
+    for (int k = 0; k < NUM_PATHS; k++) free(opening->paths[k]);
+    release_content(&opening->content);
+    lr_scanner_draft_destroy(opening->refused);
+    lr_diagnosis_destroy(opening->why);
+    *opening = (struct opening){0};
+}
+
+static lr_status read_scanner(struct opening *opening, const char *path, const lr_log *log)
+{
+    struct study_content *content = &opening->content;
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, log);
+    struct opened *opened = create_opened(path, &reason.log);
+    if (opened == NULL) return reason.status;
+    const bool is_data = opening->paths[PATH_SCANNER] == NULL;
+    if (is_data && lr_file_kind_of(path) == LR_FILE_DATA) {
+        opened->scanner = lr_scanner_read_hdf5(path, &reason.log);
+        opened->draft = opened->scanner != NULL ? lr_scanner_draft_create(opened->scanner, &reason.log) : NULL;
+    } else {
+        opened->draft = lr_scanner_draft_read(path, &reason.log);
+        opened->scanner = opened->draft != NULL ? lr_scanner_read(path, &reason.log) : NULL;
+    }
+    opened->lors = opened->scanner != NULL ? lr_lors_create(opened->scanner, &reason.log) : NULL;
+    if (opened->lors != NULL) {
+        put_part(content, PART_DATA, NULL); /* counts along the LORs of the old one */
+        put_part(content, PART_SCANNER, opened);
+        content->chosen = (lr_grid){0};
+        return LR_OK;
+    }
+
+    /* The file describes a scanner that cannot be: the doctor's findings are worth more than the first error. */
+    if (opened->draft != NULL) {
+        opening->refused = opened->draft;
+        opening->why = lr_scanner_examine(opened->draft, opening->grid.size[0] > 0 ? &opening->grid : NULL, NULL);
+        opened->draft = NULL;
+    }
+    opened_release(opened);
+    return reason.status;
+}
+
+static float largest_of(const lr_image *image)
+{
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    float largest = 0;
+    for (int64_t k = 0; k < count; k++) largest = image->values[k] > largest ? image->values[k] : largest;
+    return largest;
+}
+
+/* The one file that has values far below 0 is a CT scan. */
+static lr_mu_unit unit_of(const lr_image *image)
+{
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    float lowest = 0;
+    for (int64_t k = 0; k < count; k++) lowest = image->values[k] < lowest ? image->values[k] : lowest;
+    return lowest < -100 ? LR_MU_HU : LR_MU_BY_VALUE;
+}
+
+/* Brings a mu-map to 1/mm, and says so where it was in another unit. */
+static lr_status settle_unit(const struct opened *opened, const lr_log *log)
+{
+    const lr_mu_map_params params = {.unit = unit_of(opened->image), .name = opened->path, .log = log};
+    const float before = largest_of(opened->image);
+    LR_TRY(lr_mu_map_settle(opened->image, &params));
+    if (largest_of(opened->image) < before) {
+        lr_warn(log, "%s: attenuation of at most %g taken as %s", opened->path, (double)before,
+                params.unit == LR_MU_HU ? "Hounsfield units: water has 0" : "1/cm: water has 0.096");
+    }
+    return LR_OK;
+}
+
+/* "pet.nii:3": the file, and the frame; 0 = the path names no frame. The whole is a file's name, too,
+ * where there is such a file. */
+static int split_path(const char *path, char *file)
+{
+    char *end = NULL;
+    const char *colon = strrchr(path, ':');
+    const long frame = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
+    const bool names_one = frame > 0 && frame <= MOST_FRAMES && *end == '\0';
+    memcpy(file, path, strlen(path) + 1);
+    if (!names_one || access(path, F_OK) == 0) return 0;
+    file[colon - path] = '\0';
+    return (int)frame;
+}
+
+/* Fills in path, image and frames. */
+static lr_status take_image(struct opened *opened, const lr_grid *grid, const lr_log *log)
+{
+    const size_t room = strlen(opened->path) + FRAME_DIGITS;
+    char *file = lr_alloc((int64_t)room, 1, "the name of an image", log);
+    if (file == NULL) return LR_FAILED;
+    int frame = split_path(opened->path, file);
+    opened->num_frames = lr_image_num_frames(file);
+    frame = frame == 0 && opened->num_frames > 1 ? 1 : frame;
+    if (frame > 0) {
+        snprintf(opened->path, room, "%s:%d", file, frame);
+        opened->image = lr_image_read_frame(file, frame, log);
+    } else {
+        opened->image = lr_image_read_on(opened->path, grid->size[0] > 0 ? grid : NULL, log);
+    }
+    free(file);
+    return opened->image != NULL ? LR_OK : LR_BAD_INPUT;
+}
+
+static lr_status read_image(struct opening *opening, enum study_path which, const lr_log *log)
+{
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, log);
+    struct opened *opened = create_opened(opening->paths[which], &reason.log);
+    if (opened == NULL) return reason.status;
+    lr_status status = take_image(opened, &opening->content.grid, &reason.log);
+    if (status == LR_OK && which == PATH_MU) status = settle_unit(opened, &reason.log);
+    if (status != LR_OK) {
+        opened_release(opened);
+        return reason.status;
+    }
+    opened->largest = largest_of(opened->image);
+    put_part(&opening->content, which == PATH_MU ? PART_MU : PART_IMAGE, opened);
+    return LR_OK;
+}
+
+static lr_status read_data(struct opening *opening, const lr_log *log)
+{
+    const char *path = opening->paths[PATH_DATA];
+    const struct opened *scanner = opening->content.parts[PART_SCANNER];
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, log);
+    if (scanner == NULL) return lr_error(log, LR_USAGE, "%s counts along the LORs of a scanner: open that first", path);
+    struct opened *opened = create_opened(path, &reason.log);
+    if (opened == NULL) return reason.status;
+    const enum lr_file_kind kind = lr_file_kind_of(path);
+    lr_status status = LR_OK;
+    if (kind == LR_FILE_EVENTS || kind == LR_FILE_PETSIRD) {
+        const lr_events_source source = {.path = path, .log = &reason.log};
+        lr_prompts_delayeds found = {0};
+        status = lr_events_bin(&source, scanner->lors, &found, NULL);
+        opened->are_events = true;
+        opened->prompts = status == LR_OK ? found.prompts : NULL;
+        opened->delayeds = status == LR_OK ? found.delayeds : NULL;
+    } else {
+        opened->prompts = lr_lor_data_read(path, scanner->lors, &reason.log);
+        status = opened->prompts != NULL ? LR_OK : reason.status;
+    }
+    if (status != LR_OK)
+        opened_release(opened);
+    else
+        put_part(&opening->content, PART_DATA, opened);
+    return status;
+}
+
+/* The file whose scanner is to be read; NULL = none. */
+static const char *scanner_path(const struct opening *opening)
+{
+    const char *data = opening->paths[PATH_DATA];
+    if (opening->paths[PATH_SCANNER] != NULL || data == NULL || opening->content.parts[PART_SCANNER] != NULL)
+        return opening->paths[PATH_SCANNER];
+    const bool is_header = lr_path_ends(data, ".hs");
+    const enum lr_file_kind kind = lr_file_kind_of(data);
+    return kind == LR_FILE_PETSIRD || (kind == LR_FILE_DATA && !is_header) ? data : NULL;
+}
+
+static lr_status read_if_wished(struct opening *opening, enum study_path which, const lr_log *log,
+                                const lr_progress *progress)
+{
+    static const char *const doing[] = {"reading the scanner", "reading the image", "reading the mu-map",
+                                        "reading the data"};
+    const char *path = which == PATH_SCANNER ? scanner_path(opening) : opening->paths[which];
+    if (path == NULL) return LR_OK;
+    LR_TRY(lr_progress_report(progress, doing[which], which, NUM_PATHS + 1));
+    LR_TRY(which == PATH_SCANNER ? read_scanner(opening, path, log)
+           : which == PATH_DATA  ? read_data(opening, log)
+                                 : read_image(opening, which, log));
+    settle_grid(&opening->content);
+    return LR_OK;
+}
+
+/* Reads it all into the opening's content. user: the opening. For job_params. */
+static lr_status run_opening(void *user, const lr_log *log, const lr_progress *progress)
+{
+    struct opening *opening = user;
+    struct study_content *content = &opening->content;
+    LR_TRY(read_if_wished(opening, PATH_SCANNER, log, progress));
+    if (opening->grid.size[0] > 0) {
+        LR_TRY(lr_grid_check(&opening->grid, log));
+        content->chosen = opening->grid;
+        settle_grid(content);
+    }
+    for (enum study_path which = PATH_IMAGE; which < NUM_PATHS; which++)
+        LR_TRY(read_if_wished(opening, which, log, progress));
+    LR_TRY(lr_progress_report(progress, "examining the scanner", NUM_PATHS, NUM_PATHS + 1));
+    const struct opened *scanner = content->parts[PART_SCANNER];
+    if (scanner != NULL) {
+        struct opened *opened = create_opened(NULL, log);
+        if (opened == NULL) return LR_FAILED;
+        opened->diagnosis = lr_scanner_examine(scanner->draft, &content->grid, log);
+        if (opened->diagnosis == NULL) {
+            opened_release(opened);
+            return LR_FAILED;
+        }
+        put_part(content, PART_DIAGNOSIS, opened);
+    }
+    return lr_progress_report(progress, "opened", 1, 1);
+}
+
+/* --- the study --- */
 
 struct study {
     struct study_content content;
@@ -46,9 +413,9 @@ void study_destroy(struct study *study)
 {
     if (study == NULL) return;
     job_finish(&study->job);
-    opening_finish(&study->opening);
-    opening_finish(&study->next);
-    study_content_release(&study->content);
+    finish_opening(&study->opening);
+    finish_opening(&study->next);
+    release_content(&study->content);
     forget_refused(study);
     free(study);
 }
@@ -64,8 +431,20 @@ static lr_status fail(struct study *study, lr_status status, const char *sentenc
     return status;
 }
 
-/* Adds a wish to what is to be opened next. */
-static lr_status add_wish(struct study *study, const struct study_wish *wish)
+static lr_status start_next(struct study *study)
+{
+    finish_opening(&study->opening);
+    study->opening = study->next;
+    study->next = (struct opening){0};
+    study->has_next = false;
+    study->opening.content = study->content;
+    for (int k = 0; k < NUM_PARTS; k++) (void)opened_hold(study->content.parts[k]);
+    study->is_taken = false;
+    const struct job_params params = {run_opening, &study->opening, "opening"};
+    return job_start(&study->job, &params);
+}
+
+lr_status study_open(struct study *study, const struct study_wish *wish)
 {
     const char *const texts[NUM_PATHS] = {wish->scanner, wish->image, wish->mu, wish->data};
     for (int k = 0; k < NUM_PATHS; k++) {
@@ -78,34 +457,12 @@ static lr_status add_wish(struct study *study, const struct study_wish *wish)
     }
     if (wish->grid != NULL) study->next.grid = *wish->grid;
     study->has_next = true;
-    return LR_OK;
-}
 
-static lr_status start_next(struct study *study)
-{
-    opening_finish(&study->opening);
-    study->opening = study->next;
-    study->next = (struct opening){0};
-    study->has_next = false;
-    study->opening.content = study_content_hold(&study->content);
-    study->is_taken = false;
-    const struct job_params params = {opening_run, &study->opening, "opening"};
-    return job_start(&study->job, &params);
-}
-
-/* Whether what is being opened would be replaced by what is to be opened next. */
-static bool is_superseded(const struct study *study)
-{
-    bool all = true;
-    for (int k = 0; k < NUM_PATHS; k++) all = all && (study->opening.paths[k] == NULL || study->next.paths[k] != NULL);
-    return all;
-}
-
-lr_status study_open(struct study *study, const struct study_wish *wish)
-{
-    LR_TRY(add_wish(study, wish));
-    if (job_poll(&study->job) == JOB_RUNNING) {
-        if (is_superseded(study)) job_cancel(&study->job);
+    if (job_poll(&study->job) == JOB_RUNNING) { /* it ends where all that it opens would be replaced */
+        bool is_superseded = true;
+        for (int k = 0; k < NUM_PATHS; k++)
+            is_superseded = is_superseded && (study->opening.paths[k] == NULL || study->next.paths[k] != NULL);
+        if (is_superseded) job_cancel(&study->job);
         return LR_OK;
     }
     return study->is_taken ? start_next(study) : LR_OK; /* else after the next poll */
@@ -138,7 +495,7 @@ static void take_opened(struct study *study, enum job_state state)
 {
     forget_refused(study);
     if (state == JOB_DONE) {
-        study_content_release(&study->content);
+        release_content(&study->content);
         study->content = study->opening.content;
         study->opening.content = (struct study_content){0};
         study->serial++;
@@ -148,7 +505,7 @@ static void take_opened(struct study *study, enum job_state state)
         study->opening.refused = NULL;
         study->opening.why = NULL;
     }
-    opening_finish(&study->opening);
+    finish_opening(&study->opening);
     study->is_taken = true;
     study->endings++;
 }
@@ -187,12 +544,12 @@ bool study_is_busy(const struct study *study)
 
 void study_cancel(struct study *study)
 {
-    opening_finish(&study->next);
+    finish_opening(&study->next);
     study->has_next = false;
     job_cancel(&study->job);
 }
 
-/* What an opening changes, where it succeeds. */
+/* Puts paths in place that an opening changes, where it succeeds. */
 static void await(const struct opening *opening, const char *paths[NUM_PATHS])
 {
     if (opening->paths[PATH_SCANNER] != NULL) paths[PATH_DATA] = NULL; /* counted by the old scanner */
@@ -210,72 +567,49 @@ struct study_wish study_awaited(const struct study *study)
     return (struct study_wish){paths[PATH_SCANNER], paths[PATH_IMAGE], paths[PATH_MU], paths[PATH_DATA], NULL};
 }
 
-static void drop(struct study_content *content, enum study_part part)
-{
-    shared_release(content->parts[part]);
-    content->parts[part] = NULL;
-}
-
-void study_close(struct study *study, struct study_parts parts)
-{
-    if (parts.image) drop(&study->content, PART_IMAGE);
-    if (parts.mu) drop(&study->content, PART_MU);
-    if (parts.data) drop(&study->content, PART_DATA);
-    study_content_settle_grid(&study->content);
-    study->serial++;
-}
-
 /* --- looking --- */
-
-/* The plain fields of what is held. */
-static void fill_view(struct study_view *view)
-{
-    const struct opened_scanner *scanner = shared_object(view->held[PART_SCANNER]);
-    const struct opened_image *image = shared_object(view->held[PART_IMAGE]);
-    const struct opened_image *mu = shared_object(view->held[PART_MU]);
-    const struct opened_data *data = shared_object(view->held[PART_DATA]);
-    view->diagnosis = shared_object(view->held[PART_DIAGNOSIS]);
-    if (scanner != NULL) {
-        view->scanner = scanner->scanner;
-        view->lors = scanner->lors;
-        view->scanner_path = scanner->path;
-    }
-    if (image != NULL) {
-        view->image = image->image;
-        view->image_largest = (double)image->largest;
-        view->image_path = image->path;
-        view->num_frames = image->num_frames;
-    }
-    if (mu != NULL) {
-        view->mu = mu->image;
-        view->mu_largest = (double)mu->largest;
-        view->mu_path = mu->path;
-    }
-    if (data != NULL) {
-        view->data = data->prompts;
-        view->delayeds = data->delayeds;
-        view->data_are_events = data->are_events;
-        view->data_path = data->path;
-    }
-}
 
 struct study_view study_take(const struct study *study)
 {
     struct study_view view = {.serial = study->serial, .grid = study->content.grid};
-    for (int k = 0; k < NUM_PARTS; k++) view.held[k] = shared_hold(study->content.parts[k]);
-    fill_view(&view);
+    for (int k = 0; k < NUM_PARTS; k++) view.held[k] = opened_hold(study->content.parts[k]);
+    const struct opened *scanner = view.held[PART_SCANNER], *diagnosis = view.held[PART_DIAGNOSIS];
+    const struct opened *image = view.held[PART_IMAGE], *mu = view.held[PART_MU], *data = view.held[PART_DATA];
+    if (diagnosis != NULL) view.diagnosis = diagnosis->diagnosis;
+    if (scanner != NULL) {
+        view.scanner = scanner->scanner;
+        view.lors = scanner->lors;
+        view.scanner_path = scanner->path;
+    }
+    if (image != NULL) {
+        view.image = image->image;
+        view.image_largest = (double)image->largest;
+        view.image_path = image->path;
+        view.num_frames = image->num_frames;
+    }
+    if (mu != NULL) {
+        view.mu = mu->image;
+        view.mu_largest = (double)mu->largest;
+        view.mu_path = mu->path;
+    }
+    if (data != NULL) {
+        view.data = data->prompts;
+        view.delayeds = data->delayeds;
+        view.data_are_events = data->are_events;
+        view.data_path = data->path;
+    }
     return view;
 }
 
 struct study_view study_view_hold(const struct study_view *view)
 {
-    for (int k = 0; k < NUM_PARTS; k++) (void)shared_hold(view->held[k]);
+    for (int k = 0; k < NUM_PARTS; k++) (void)opened_hold(view->held[k]);
     return *view;
 }
 
 void study_view_release(struct study_view *view)
 {
-    for (int k = 0; k < NUM_PARTS; k++) shared_release(view->held[k]);
+    for (int k = 0; k < NUM_PARTS; k++) opened_release(view->held[k]);
     *view = (struct study_view){0};
 }
 
@@ -283,16 +617,4 @@ const lr_diagnosis *study_refused(const struct study *study, const lr_scanner_dr
 {
     if (draft != NULL) *draft = study->refused;
     return study->why;
-}
-
-int study_findings(const lr_diagnosis *diagnosis, int module, const lr_finding **findings, int capacity)
-{
-    int count = 0;
-    for (int k = 0; diagnosis != NULL && k < diagnosis->num_findings; k++) {
-        const lr_finding *finding = &diagnosis->findings[k];
-        if (module < 0 || (finding->modules[0] != module && finding->modules[1] != module)) continue;
-        if (count < capacity) findings[count] = finding;
-        count++;
-    }
-    return count;
 }

@@ -7,11 +7,21 @@
 #define LR_VIEWER_STUDY_H
 
 #include "viewer/frame/job.h"
-#include "viewer/frame/shared.h"
 
 #include <lr/lr.h>
 
-/* What is open at one moment: never changes, and stays alive until it is released, whatever the
+/* A part of what is open, which several threads read and the last of them frees. */
+struct opened;
+
+/* One holder more, and one less. NULL is allowed. Any thread. */
+struct opened *opened_hold(struct opened *opened); /* returns it */
+void opened_release(struct opened *opened);
+
+enum study_part { PART_SCANNER = 0, PART_DIAGNOSIS, PART_IMAGE, PART_MU, PART_DATA, NUM_PARTS };
+
+/* --- the study --- */
+
+/* A snapshot of what is open: it never changes, and stays alive until it is released, whatever the
  * study does meanwhile. NULL and 0 = not there. The fields after `grid` are read as they are; the
  * `held` ones are for the functions below. */
 struct study_view {
@@ -28,7 +38,7 @@ struct study_view {
     int num_frames;                                              /* volumes of the image's file; 0 without */
     bool data_are_events;                                        /* the data's file is list mode */
     const char *scanner_path, *image_path, *mu_path, *data_path; /* as they were opened */
-    struct shared *held[5];
+    struct opened *held[NUM_PARTS];
 };
 
 struct study;
@@ -39,7 +49,7 @@ struct study *study_create(const lr_log *log);
 /* Cancels what is being opened. Views that are held stay alive. NULL is allowed. */
 void study_destroy(struct study *study);
 
-/* What to open; NULL leaves what there is, but a new scanner closes the data of the old one.
+/* A wish to open files; NULL leaves what there is, but a new scanner closes the data of the old one.
  * Texts are copied. */
 struct study_wish {
     const char *scanner; /* preset, or a file of any format that lr_scanner_read takes */
@@ -58,28 +68,21 @@ lr_status study_open(struct study *study, const struct study_wish *wish);
  * report, for a file that is none of them; a session is the caller's to read. */
 lr_status study_open_file(struct study *study, const char *path);
 
-/* To be called once a frame: puts what has been opened in place, and begins what waits. Returns the
+/* Puts what has been opened in place, and begins what waits; called once a frame. Returns the
  * state of the last opening; report may be NULL. study_wait is for programs without a window. */
 enum job_state study_poll(struct study *study, struct job_report *report);
 enum job_state study_wait(struct study *study, struct job_report *report);
 
-/* How many openings have ended, well or not, as of the last poll. */
+/* Counts the openings that have ended, well or not, as of the last poll. */
 int64_t study_endings(const struct study *study);
 
-/* Whether something is being opened, or waits for its turn. */
+/* True while something is being opened, or waits for that. */
 bool study_is_busy(const struct study *study);
 
 void study_cancel(struct study *study);
 
-/* What is open once all that is being opened is: paths alone, alive until the next poll or
- * opening; NULL = none. */
+/* Paths of what will be open once all openings have ended; they live until the next poll or opening; NULL = none. */
 struct study_wish study_awaited(const struct study *study);
-
-/* Forgets parts: those set to true. */
-struct study_parts {
-    bool image, mu, data;
-};
-void study_close(struct study *study, struct study_parts parts);
 
 /* A snapshot, to be released. Any number of them; from the window's thread. */
 struct study_view study_take(const struct study *study);
@@ -88,12 +91,9 @@ struct study_view study_take(const struct study *study);
 struct study_view study_view_hold(const struct study_view *view);
 void study_view_release(struct study_view *view); /* any thread; zero is allowed */
 
-/* What the geometry doctor found in the last scanner file that could not be opened, and what the
- * file says; NULL when the last one could. Live until the next opening. */
+/* Findings of the geometry doctor in the last scanner file that could not be opened, and the scanner as the file
+ * describes it; NULL when the last one could. Both live until the next opening. */
 const lr_diagnosis *study_refused(const struct study *study, const lr_scanner_draft **draft);
-
-/* Findings that concern a module: fills at most `capacity`, returns how many there are. */
-int study_findings(const lr_diagnosis *diagnosis, int module, const lr_finding **findings, int capacity);
 
 /* About 64 x 64 x n nearly cubic voxels that fill the field of view, or where the scanner names none, what
  * the modules enclose. */

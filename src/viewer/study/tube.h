@@ -6,7 +6,6 @@
 #ifndef LR_VIEWER_TUBE_H
 #define LR_VIEWER_TUBE_H
 
-#include "viewer/frame/newest.h"
 #include "viewer/study/study.h"
 
 struct tube_crystal {
@@ -23,7 +22,7 @@ void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2],
 lr_status tube_check(const struct study_view *study, const struct tube_crystal crystals[2], int64_t *lor,
                      const lr_log *log);
 
-/* What elements are of. */
+/* The source of the elements. */
 enum tube_kernel {
     TUBE_LOR = 0, /* the LOR: probabilities of the family correspondence */
     TUBE_TUBE,    /* an event of list mode, by its kernels, with time of flight where it is asked for */
@@ -70,19 +69,13 @@ struct tube_result {
     struct tube_profile profile;
 };
 
-struct tube;
-
-struct tube *tube_create(const lr_log *log); /* NULL: out of memory */
-void tube_destroy(struct tube *tube);        /* NULL is allowed; waits for the job to notice */
+extern const struct task_kind tube_kind; /* for task_runner_init */
 
 /* Asks for another tube; of several the newest wins. errors: those of tube_check. */
-lr_status tube_ask(struct tube *tube, const struct study_view *study, const struct tube_request *request,
+lr_status tube_ask(struct task_runner *runner, const struct study_view *study, const struct tube_request *request,
                    const lr_log *log);
 
-/* As in voxel.h. */
-enum job_state tube_poll(struct tube *tube, struct job_report *report);
-enum job_state tube_wait(struct tube *tube, struct job_report *report);
-void tube_cancel(struct tube *tube);
-const struct tube_result *tube_result(const struct tube *tube, int64_t *serial);
+/* The newest tube, until the next poll; NULL = none. */
+const struct tube_result *tube_result(const struct task_runner *runner);
 
 #endif

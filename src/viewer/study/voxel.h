@@ -6,7 +6,7 @@
 #ifndef LR_VIEWER_VOXEL_H
 #define LR_VIEWER_VOXEL_H
 
-#include "viewer/frame/newest.h"
+#include "model/lors/owned_row.h"
 #include "viewer/study/study.h"
 
 /* Zero fields are defaults, those of lr_operator_params. */
@@ -41,17 +41,17 @@ struct voxel_row {
     double sum;
 };
 
-/* What one primary module sees. Arrays have size[1] rows, axial, of size[0] numbers; NaN stands
+/* The window of one primary module. Arrays have size[1] rows, axial, of size[0] numbers; NaN stands
  * where there is no LOR. */
 struct voxel_window {
     int module;
     int size[2]; /* R nu, R nv */
-    const lr_pixel *pixels;
-    const int64_t *lors;     /* of each pixel; -1 = none */
-    const float *weight;     /* of the pixel's line; 0 = none */
-    const float *sampled;    /* element of its LOR */
-    const float *exact;      /* the same; NULL in sampled mode */
-    const float *difference; /* sampled - exact; NULL in sampled mode */
+    lr_pixel *pixels;
+    int64_t *lors;     /* of each pixel; -1 = none */
+    float *weight;     /* of the pixel's line; 0 = none */
+    float *sampled;    /* element of its LOR */
+    float *exact;      /* the same; NULL in sampled mode */
+    float *difference; /* sampled - exact; NULL in sampled mode */
 };
 
 struct voxel_result {
@@ -89,11 +89,13 @@ void voxel_destroy(struct voxel *voxel);       /* NULL is allowed; waits for the
 lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const struct voxel_request *request,
                     const lr_log *log);
 
-/* As newest_poll and newest_wait; voxel_cancel as newest_cancel. Windows and the point's rows come
- * first, the voxel's rows follow: JOB_RUNNING until both are there. */
+/* The same as task_runner_poll and task_runner_wait. Windows and the point's rows come first, the voxel's rows follow:
+ * JOB_RUNNING until both are there. */
 enum job_state voxel_poll(struct voxel *voxel, struct job_report *report);
 enum job_state voxel_wait(struct voxel *voxel, struct job_report *report);
-void voxel_cancel(struct voxel *voxel);
+
+/* The runner of windows, 0, and of the voxel's rows, 1: to be watched and cancelled. */
+struct task_runner *voxel_runner(struct voxel *voxel, int k);
 
 /* The newest result, until the next poll, and the study it belongs to; NULL = none yet. serial:
  * grows with each, and with the voxel's rows; may be NULL. */
@@ -105,10 +107,10 @@ const struct study_view *voxel_study(const struct voxel *voxel);
  * and of backend compute one that samples. Backend cpu has a new one for each row. */
 int voxel_num_operators(const struct voxel *voxel);
 
-/* What stands under a pixel of a window. Elements that were not computed are NaN. */
+/* Numbers of a pixel of a window. Elements that were not computed are NaN. */
 struct voxel_pixel {
     int module, p, q;
-    int other, r, s;       /* the secondary module and its crystal; -1: the line meets none */
+    int other, r, s;       /* the secondary module and its crystal; -1: the line hits none */
     int64_t lor;           /* -1: none, or out of coincidence */
     double weight;         /* of this line: its solid angle / 2 pi, times survival */
     double solid_angle_sr; /* of this line's part of the face, from the point */
@@ -120,5 +122,37 @@ struct voxel_pixel {
 
 /* x along u, y along v. errors: LR_USAGE when there is no such window or pixel. */
 lr_status voxel_at(const struct voxel *voxel, int module, const int place[2], struct voxel_pixel *pixel);
+
+/* --- windows without LORs --- */
+
+/* Why a module has no window of a point, and which module has one. */
+struct voxel_gap {
+    int better;    /* the module whose window has the point's strongest LOR; -1: none has one */
+    char why[240]; /* a sentence; "" = the module has a window */
+};
+
+/* lors: those that the result's rows count. */
+struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors *lors,
+                                const struct voxel_window *window);
+
+/* --- matrix rows that stay --- */
+
+/* A copy of one row; zero is an empty one. */
+struct row_copy {
+    struct lr_owned_row row;
+    int64_t *order; /* owned [row.count]: places by falling probability; of equals the first comes
+                       first; NULL = not asked for */
+    double sum;
+};
+
+/* A sink that takes one row into `copy`; log may be NULL. */
+struct row_copier {
+    struct row_copy *copy;
+    const lr_log *log;
+    bool has_order;
+};
+lr_row_sink row_copier_sink(struct row_copier *copier);
+
+void row_copy_finish(struct row_copy *copy); /* zero is allowed */
 
 #endif

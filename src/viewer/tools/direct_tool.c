@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "viewer/tools/direct_tool.h"
-
+#include "base/log.h"
 #include "base/mem.h"
-#include "viewer/frame/app.h"
-#include "viewer/frame/legend.h"
-#include "viewer/frame/scene_lines.h"
+#include "viewer/scene.h"
+#include "viewer/study/direct_model.h"
 #include "viewer/tools/tools.h"
 
 #include <math.h>
@@ -13,61 +11,82 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DIRECT_PATH = 1024 };
+
+struct direct_state {
+    struct task_runner tables, histo;
+    struct direct_request request;
+    bool has_tof;    /* a person has given the time resolution; else it is the scanner's */
+    bool is_asked;   /* the tables follow what is set from then on */
+    bool has_tables; /* some have come */
+    int offset[3];   /* whose value is shown */
+    struct gl_texture *map;
+    int view;               /* of the histo-images */
+    double counts;          /* in it */
+    char path[DIRECT_PATH]; /* of a file to open */
+};
+
+static struct direct_state *own(const struct app *app)
+{
+    return app_state(app, &direct_tool);
+}
+
 static const double usual_tof_ps = 400.0;
 
-lr_status direct_tool_open(struct app *app)
+static lr_status open_direct(struct app *app)
 {
-    app->direct.model = direct_model_create(&app->log);
-    app->direct.request.kernel.resolution.tof_ps = usual_tof_ps;
-    return app->direct.model != NULL ? LR_OK : LR_FAILED;
+    struct direct_state *tool = own(app);
+    task_runner_init(&tool->tables, &direct_tables_kind);
+    task_runner_init(&tool->histo, &direct_histo_kind);
+    app_add_runner(app, &tool->tables);
+    app_add_runner(app, &tool->histo);
+    tool->request.kernel.resolution.tof_ps = usual_tof_ps;
+    return LR_OK;
 }
 
-void direct_tool_close(struct app *app)
+static void close_direct(struct app *app)
 {
-    gl_texture_destroy(app->direct.map);
-    direct_model_destroy(app->direct.model);
+    gl_texture_destroy(own(app)->map);
+    task_runner_finish(&own(app)->tables);
+    task_runner_finish(&own(app)->histo);
 }
 
-const struct direct_result *direct_tool_result(const struct app *app)
+const lr_histo_images *direct_tool_histo(const struct app *app)
 {
-    return direct_model_result(app->direct.model, NULL);
+    return direct_histo_result(&own(app)->histo);
 }
 
 /* --- asking --- */
 
-static const lr_grid *grid_of(const struct app *app)
-{
-    const lr_histo_images *histo = direct_model_histo(app->direct.model, NULL);
-    return histo != NULL ? &histo->grid : &app->open.grid;
-}
-
 const lr_direct_kernel *direct_tool_kernel(struct app *app)
 {
-    struct direct_tool *tool = &app->direct;
+    struct direct_state *tool = own(app);
     const lr_scanner *scanner = app->open.scanner;
     if (!tool->has_tof && scanner != NULL && scanner->tof_resolution_ps > 0.0)
         tool->request.kernel.resolution.tof_ps = scanner->tof_resolution_ps;
     return &tool->request.kernel;
 }
 
-void direct_tool_ask(struct app *app)
+static void ask(struct app *app)
 {
-    struct direct_tool *tool = &app->direct;
+    struct direct_state *tool = own(app);
     (void)direct_tool_kernel(app);
-    memcpy(tool->request.point_mm, app->voxel.request.point_mm, sizeof(tool->request.point_mm));
-    tool->is_asked = direct_model_ask(tool->model, grid_of(app), &tool->request, &app->log) == LR_OK;
-    if (tool->is_asked) tool->report.state = JOB_RUNNING;
+    memcpy(tool->request.point_mm, voxel_tool_point(app), sizeof(tool->request.point_mm));
+    const lr_histo_images *histo = direct_tool_histo(app);
+    const lr_grid *grid = histo != NULL ? &histo->grid : &app->open.grid;
+    tool->is_asked = direct_tables_ask(&tool->tables, grid, &tool->request, &app->log) == LR_OK;
 }
 
-void direct_tool_open_histo(struct app *app, const char *path)
+static lr_status open_histo(struct app *app, const char *path)
 {
-    if (direct_model_open(app->direct.model, path, &app->log) == LR_OK) app->direct.histo_report.state = JOB_RUNNING;
+    (void)direct_histo_ask(&own(app)->histo, path, &app->log);
+    return LR_OK;
 }
 
-void direct_tool_show_view(struct app *app, int view)
+static void show_view(struct app *app, int view)
 {
-    struct direct_tool *tool = &app->direct;
-    const lr_histo_images *histo = direct_model_histo(tool->model, NULL);
+    struct direct_state *tool = own(app);
+    const lr_histo_images *histo = direct_tool_histo(app);
     if (histo == NULL || view < 0 || view >= histo->num_views) return;
     const int64_t count = lr_grid_num_voxels(&histo->grid);
     const lr_image image = {.grid = histo->grid, .values = histo->values + view * count};
@@ -79,17 +98,17 @@ void direct_tool_show_view(struct app *app, int view)
         tool->counts += image.values[v];
     }
     app->ranges[DRAW_HISTO][1] = fmax(most, 1e-30);
-    tools_put_image(app, DRAW_HISTO, &image);
-    tools_show_image(app, DRAW_HISTO);
+    app_put_image(app, DRAW_HISTO, &image);
+    app_show_image(app, DRAW_HISTO);
     tool->request.view = histo->views[view];
-    if (tool->is_asked) direct_tool_ask(app);
+    if (tool->is_asked) ask(app);
 }
 
 /* --- what becomes ready --- */
 
 static lr_status paint_map(struct app *app, const lr_direct_tables *tables)
 {
-    struct direct_tool *tool = &app->direct;
+    struct direct_state *tool = own(app);
     const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
     const int32_t *map = lr_direct_tables_map(tables);
     const int64_t count = (int64_t)info->grid.size[0] * info->grid.size[1];
@@ -108,64 +127,39 @@ static lr_status paint_map(struct app *app, const lr_direct_tables *tables)
     return status;
 }
 
-/* The chosen voxel, without the lines that another tool drew. */
-static void show_scene(struct app *app, const struct direct_result *result)
+static void take_tables(struct app *app)
 {
-    if (app->tool == TOOL_DIRECT) {
+    struct direct_state *tool = own(app);
+    const struct direct_result *result = direct_tables_result(&tool->tables);
+    const bool is_first = !tool->has_tables;
+    tool->has_tables = true;
+    paint_map(app, result->tables);
+    /* The chosen voxel, without the lines that another tool drew. */
+    if (app->tool == &direct_tool) {
         (void)draw_set_lines(app->draw, DRAW_LORS, NULL, 0);
         (void)draw_set_lines(app->draw, DRAW_LOR, NULL, 0);
         (void)draw_set_crystal_values(app->draw, NULL, 0.0);
-        (void)scene_lines_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm);
+        (void)draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm);
     }
-}
 
-static void take_tables(struct app *app)
-{
-    struct direct_tool *tool = &app->direct;
-    int64_t serial;
-    const struct direct_result *result = direct_model_result(tool->model, &serial);
-    if (result == NULL || serial == tool->serial) return;
-    const bool is_first = tool->serial == 0;
-    tool->serial = serial;
-    paint_map(app, result->tables);
-    show_scene(app, result);
     app->ranges[DRAW_KERNEL][1] = fmax(result->largest, 1e-30);
-    tools_put_image(app, DRAW_KERNEL, result->is_inside ? result->cloud : NULL);
-    if (is_first || app->slices.image == DRAW_KERNEL) tools_show_image(app, DRAW_KERNEL);
+    app_put_image(app, DRAW_KERNEL, result->is_inside ? result->cloud : NULL);
+    if (is_first || app->slices.image == DRAW_KERNEL) app_show_image(app, DRAW_KERNEL);
 }
 
-static void take_histo(struct app *app)
+static lr_status update(struct app *app)
 {
-    struct direct_tool *tool = &app->direct;
-    int64_t serial;
-    const lr_histo_images *histo = direct_model_histo(tool->model, &serial);
-    if (histo != NULL && serial != tool->histo_serial) {
-        tool->histo_serial = serial;
-        direct_tool_show_view(app, 0);
-    }
-}
-
-/* A new voxel has a kernel of its own. */
-static bool follows(const struct app *app)
-{
-    return app->direct.is_asked &&
-           memcmp(app->direct.request.point_mm, app->voxel.request.point_mm, sizeof(app->direct.request.point_mm)) != 0;
-}
-
-lr_status direct_tool_update(struct app *app)
-{
-    struct direct_tool *tool = &app->direct;
-    const bool was_busy = tool->report.state == JOB_RUNNING;
-    const bool was_reading = tool->histo_report.state == JOB_RUNNING;
-    if (direct_model_poll(tool->model, &tool->report) == JOB_FAILED && was_busy) {
-        app_take_failure(app, &tool->report, false);
+    struct direct_state *tool = own(app);
+    if (task_runner_take_failure(&tool->tables)) {
+        app_take_failure(app, &tool->tables.report, false);
         tool->is_asked = false;
     }
-    if (direct_model_poll_histo(tool->model, &tool->histo_report) == JOB_FAILED && was_reading)
-        app_take_failure(app, &tool->histo_report, false);
-    take_histo(app);
-    take_tables(app);
-    if (follows(app)) direct_tool_ask(app);
+    if (task_runner_take_failure(&tool->histo)) app_take_failure(app, &tool->histo.report, false);
+    if (task_runner_take(&tool->histo)) show_view(app, 0);
+    if (task_runner_take(&tool->tables)) take_tables(app);
+    /* A new voxel has a kernel of its own. */
+    if (tool->is_asked && memcmp(tool->request.point_mm, voxel_tool_point(app), sizeof(tool->request.point_mm)) != 0)
+        ask(app);
     return LR_OK;
 }
 
@@ -177,20 +171,19 @@ static const double picture_width = 370.0, most_height = 260.0;
 
 static void show_histo(struct app *app)
 {
-    struct direct_tool *tool = &app->direct;
-    const lr_histo_images *histo = direct_model_histo(tool->model, NULL);
+    struct direct_state *tool = own(app);
+    const lr_histo_images *histo = direct_tool_histo(app);
     ui_write("##histo path", tool->path, sizeof(tool->path));
     ui_beside();
-    if (ui_button("open##histo", tool->path[0] != '\0')) direct_tool_open_histo(app, tool->path);
+    if (ui_button("open##histo", tool->path[0] != '\0')) open_histo(app, tool->path);
     ui_hint("histo-images (HDF5), as loraster direct deposit writes them");
-    if (tool->histo_report.state == JOB_RUNNING) ui_progress(tool->histo_report.share, tool->histo_report.doing);
+    if (tool->histo.report.state == JOB_RUNNING) ui_progress(tool->histo.report.share, tool->histo.report.doing);
     if (histo == NULL) return;
     int view = tool->view;
-    if (ui_slide("view", &view, (const int[2]){0, histo->num_views - 1}) && view != tool->view)
-        direct_tool_show_view(app, view);
+    if (ui_slide("view", &view, (const int[2]){0, histo->num_views - 1}) && view != tool->view) show_view(app, view);
     ui_text("azimuth %.4g, tilt %.4g degrees: %.6g counts", histo->views[tool->view].azimuth_deg,
             histo->views[tool->view].tilt_deg, tool->counts);
-    if (ui_button("show##histo", true)) tools_show_image(app, DRAW_HISTO);
+    if (ui_button("show##histo", true)) app_show_image(app, DRAW_HISTO);
 }
 
 /* --- tables --- */
@@ -198,7 +191,7 @@ static void show_histo(struct app *app)
 static void choose_tables(struct app *app)
 {
     static const char *const models[] = {"invariant", "variant1", "variant2", "variant3"};
-    struct direct_tool *tool = &app->direct;
+    struct direct_state *tool = own(app);
     lr_resolution *resolution = &tool->request.kernel.resolution;
     double angles[2] = {tool->request.view.azimuth_deg, tool->request.view.tilt_deg};
     int model = (int)resolution->model;
@@ -215,41 +208,35 @@ static void choose_tables(struct app *app)
     has_changed |= ui_check("asymmetric", &resolution->asymmetric);
     if (!tool->is_asked && ui_button("compute##direct", app->open.grid.size[0] > 0))
         has_changed = tool->is_asked = true;
-    if (has_changed && tool->is_asked) direct_tool_ask(app);
-    if (tool->report.state == JOB_RUNNING) ui_progress(tool->report.share, tool->report.doing);
-}
-
-/* Chooses the voxel under the mouse, in the slice of the one before. */
-static void touch_map(struct app *app, const struct direct_result *result, const struct ui_touch *touch)
-{
-    const lr_direct_tables_info *info = lr_direct_tables_get_info(result->tables);
-    const lr_grid *grid = &info->grid;
-    const int x = (int)fmin(fmax(touch->at[0] * grid->size[0], 0.0), grid->size[0] - 1.0);
-    const int y = (int)fmin(fmax((1.0 - touch->at[1]) * grid->size[1], 0.0), grid->size[1] - 1.0);
-    const int kernel = lr_direct_tables_map(result->tables)[y * grid->size[0] + x];
-    const int identifier = kernel % info->num_identifiers;
-    const struct ui_part part = {{(double)x / grid->size[0], 1.0 - (y + 1.0) / grid->size[1]},
-                                 {(x + 1.0) / grid->size[0], 1.0 - (double)y / grid->size[1]}};
-    ui_tooltip(&part, "voxel (%d, %d) at (%.2f, %.2f) mm: kernel %d\n%.4g to %.4g mm from the axis", x, y,
-               grid->origin_mm[0] + x * grid->voxel_mm[0], grid->origin_mm[1] + y * grid->voxel_mm[1], kernel,
-               identifier * info->epsilon_mm, (identifier + 1) * info->epsilon_mm);
-    if (touch->is_pressed) {
-        app->voxel.request.point_mm[0] = grid->origin_mm[0] + x * grid->voxel_mm[0];
-        app->voxel.request.point_mm[1] = grid->origin_mm[1] + y * grid->voxel_mm[1];
-        voxel_tool_ask(app);
-    }
+    if (has_changed && tool->is_asked) ask(app);
+    if (tool->tables.report.state == JOB_RUNNING) ui_progress(tool->tables.report.share, tool->tables.report.doing);
 }
 
 static void show_map(struct app *app, const struct direct_result *result)
 {
-    const lr_grid *grid = &lr_direct_tables_get_info(result->tables)->grid;
+    const lr_direct_tables_info *info = lr_direct_tables_get_info(result->tables);
+    const lr_grid *grid = &info->grid;
     const double scale = fmin(picture_width / grid->size[0], most_height / grid->size[1]);
-    const struct ui_image image = {.texture = app->direct.map, .size = {scale * grid->size[0], scale * grid->size[1]}};
+    const struct ui_image image = {.texture = own(app)->map, .size = {scale * grid->size[0], scale * grid->size[1]}};
     const struct ui_touch touch = ui_image("##LORmap", &image);
-    if (touch.is_over) touch_map(app, result, &touch);
+    if (touch.is_over) { /* a click chooses the voxel, in the slice of the one before */
+        const int x = (int)fmin(fmax(touch.at[0] * grid->size[0], 0.0), grid->size[0] - 1.0);
+        const int y = (int)fmin(fmax((1.0 - touch.at[1]) * grid->size[1], 0.0), grid->size[1] - 1.0);
+        const int kernel = lr_direct_tables_map(result->tables)[y * grid->size[0] + x];
+        const int identifier = kernel % info->num_identifiers;
+        const struct ui_part part = {{(double)x / grid->size[0], 1.0 - (y + 1.0) / grid->size[1]},
+                                     {(x + 1.0) / grid->size[0], 1.0 - (double)y / grid->size[1]}};
+        ui_tooltip(&part, "voxel (%d, %d) at (%.2f, %.2f) mm: kernel %d\n%.4g to %.4g mm from the axis", x, y,
+                   grid->origin_mm[0] + x * grid->voxel_mm[0], grid->origin_mm[1] + y * grid->voxel_mm[1], kernel,
+                   identifier * info->epsilon_mm, (identifier + 1) * info->epsilon_mm);
+        if (touch.is_pressed) {
+            const double point_mm[3] = {grid->origin_mm[0] + x * grid->voxel_mm[0],
+                                        grid->origin_mm[1] + y * grid->voxel_mm[1], voxel_tool_point(app)[2]};
+            voxel_tool_set_point(app, point_mm);
+        }
+    }
     const struct ui_bar bar =
-        legend_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, lr_direct_tables_get_info(result->tables)->num_kernels},
-                   "LORmap: number of the voxel's kernel");
+        scene_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, info->num_kernels}, "LORmap: number of the voxel's kernel");
     if (result->is_inside) {
         const double at[2] = {(result->voxel[0] + 0.5) / grid->size[0], 1.0 - (result->voxel[1] + 0.5) / grid->size[1]};
         const double half[2] = {0.5 / grid->size[0], 0.5 / grid->size[1]};
@@ -262,7 +249,7 @@ static void show_map(struct app *app, const struct direct_result *result)
 static void show_kernel(struct app *app, const struct direct_result *result)
 {
     const lr_direct_tables_info *info = lr_direct_tables_get_info(result->tables);
-    struct direct_tool *tool = &app->direct;
+    struct direct_state *tool = own(app);
     ui_text("%d identifiers of %.4g mm; %lld offsets in mSR", info->num_identifiers, info->epsilon_mm,
             (long long)info->num_offsets);
     ui_toned(UI_DIM, "sigma %.4g mm along the line, up to %.4g across, %.4g axially", info->sigma_mm[0],
@@ -275,15 +262,15 @@ static void show_kernel(struct app *app, const struct direct_result *result)
             result->voxel[2], result->radial_mm, result->kernel);
     ui_integers("offset", tool->offset, 3);
     ui_hint("in voxels along x, y and z");
-    ui_text("value %.8g, the largest is %.8g", direct_model_value(result, tool->offset), result->largest);
-    if (ui_button("show##kernel", true)) tools_show_image(app, DRAW_KERNEL);
+    ui_text("value %.8g, the largest is %.8g", direct_kernel_value(result, tool->offset), result->largest);
+    if (ui_button("show##kernel", true)) app_show_image(app, DRAW_KERNEL);
 }
 
-void direct_tool_panel(struct app *app)
+static void show_panel(struct app *app)
 {
-    const struct direct_result *result = direct_tool_result(app);
+    const struct direct_result *result = direct_tables_result(&own(app)->tables);
     choose_tables(app);
-    if (result != NULL && app->direct.map != NULL) {
+    if (result != NULL && own(app)->map != NULL) {
         show_map(app, result);
         show_kernel(app, result);
     }
@@ -291,3 +278,81 @@ void direct_tool_panel(struct app *app)
     ui_text("histo-images");
     show_histo(app);
 }
+
+/* --- scripts --- */
+
+static lr_status act_direct(struct app *app, const struct command_words *words)
+{
+    static const char *const models[] = {"invariant", "variant1", "variant2", "variant3", NULL};
+    struct direct_state *tool = own(app);
+    lr_resolution *resolution = &tool->request.kernel.resolution;
+    int model = (int)resolution->model;
+    LR_TRY(command_real(&app->log, words, 1, &tool->request.view.azimuth_deg));
+    LR_TRY(command_real(&app->log, words, 2, &tool->request.view.tilt_deg));
+    if (words->count > 3) {
+        LR_TRY(command_real(&app->log, words, 3, &resolution->tof_ps));
+        tool->has_tof = true;
+    }
+    if (words->count > 4) {
+        LR_TRY(command_choice(&app->log, words, 4, models, &model));
+        resolution->model = (lr_radial_model)model;
+    }
+    ask(app);
+    return tool->is_asked ? LR_OK : LR_USAGE;
+}
+
+static lr_status act_histo(struct app *app, const struct command_words *words)
+{
+    const lr_histo_images *histo = direct_tool_histo(app);
+    int view = 0;
+    LR_TRY(command_integer(&app->log, words, 1, &view));
+    if (histo == NULL || view < 0 || view >= histo->num_views) {
+        return lr_error(&app->log, LR_USAGE, "there is no histo-image %d: %d are open", view,
+                        histo != NULL ? histo->num_views : 0);
+    }
+    show_view(app, view);
+    return LR_OK;
+}
+
+static lr_status act_offset(struct app *app, const struct command_words *words)
+{
+    for (int k = 0; k < 3; k++) LR_TRY(command_integer(&app->log, words, 1 + k, &own(app)->offset[k]));
+    return LR_OK;
+}
+
+static bool get_value(struct app *app, const char *name, struct command_value *value)
+{
+    const struct direct_state *tool = own(app);
+    const struct direct_result *result = direct_tables_result(&tool->tables);
+    const lr_direct_tables_info *info = result != NULL ? lr_direct_tables_get_info(result->tables) : NULL;
+    const bool is_inside = result != NULL && result->is_inside;
+    const struct command_number numbers[] = {
+        {"direct.identifiers", info != NULL ? info->num_identifiers : 0},
+        {"direct.offsets", info != NULL ? (double)info->num_offsets : 0.0},
+        {"direct.kernel", is_inside ? result->kernel : -1},
+        {"direct.value", is_inside ? direct_kernel_value(result, tool->offset) : 0.0},
+        {"direct.counts", tool->counts},
+        {0},
+    };
+    return command_pick(numbers, &(struct command_text){0}, name, value);
+}
+
+static const struct command commands[] = {
+    {"direct", "AZIMUTH_DEG TILT_DEG [TOF_PS [MODEL]]", 2, 4, .act = act_direct},
+    {"histo", "VIEW", 1, 1, .act = act_histo},
+    {"offset", "DX DY DZ", 3, 3, .act = act_offset},
+    {0},
+};
+
+const struct viewer_tool direct_tool = {.name = "DIRECT",
+                                        .word = "direct",
+                                        .mode = LR_SESSION_DIRECT,
+                                        .state_bytes = sizeof(struct direct_state),
+                                        .opens = LR_FILE_HISTO,
+                                        .open_file = open_histo,
+                                        .open = open_direct,
+                                        .close = close_direct,
+                                        .update = update,
+                                        .panel = show_panel,
+                                        .commands = commands,
+                                        .get_value = get_value};

@@ -1,52 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "viewer/tools/doctor_tool.h"
-
 #include "base/mem.h"
-#include "viewer/frame/app.h"
+#include "viewer/tools/tools.h"
 
+#include <lr/doctor.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+struct doctor_state {
+    const lr_diagnosis *diagnosis; /* the study's: of what is open, or was refused; NULL = none */
+    lr_scanner refused;            /* as a file describes it: modules and first_crystal are owned */
+    int chosen;                    /* finding; -1: all */
+};
+
+static struct doctor_state *own(const struct app *app)
+{
+    return app_state(app, &doctor_tool);
+}
+
 static const uint32_t plain_colour = 0x6f8fafff, suspect_colour = 0xe69f00ff;
 
-static void forget(struct doctor_tool *tool)
+static void forget(struct doctor_state *tool)
 {
     free(tool->refused.modules);
     free(tool->refused.first_crystal);
     tool->refused = (lr_scanner){0};
 }
 
-void doctor_tool_close(struct app *app)
+static void close_doctor(struct app *app)
 {
-    forget(&app->doctor);
-}
-
-/* Files may leave normals out; modules look at the axis then. */
-static void complete_normal(lr_module *module)
-{
-    double *n = module->normal, *c = module->centre_mm;
-    if (n[0] == 0.0 && n[1] == 0.0 && n[2] == 0.0) {
-        const double away = hypot(c[0], c[1]);
-        n[0] = away > 0.0 ? -c[0] / away : 1.0;
-        n[1] = away > 0.0 ? -c[1] / away : 0.0;
-    }
+    forget(own(app));
 }
 
 /* A scanner to be drawn only: nothing in it is checked. */
 static lr_status take_draft(struct app *app, const lr_scanner_draft *draft)
 {
-    lr_scanner *refused = &app->doctor.refused;
+    lr_scanner *refused = &own(app)->refused;
     const int count = draft->params.num_modules;
-    forget(&app->doctor);
+    forget(own(app));
     refused->modules = lr_alloc(count, sizeof(*refused->modules), "modules to look at", &app->log);
     refused->first_crystal = lr_alloc(count + 1, sizeof(*refused->first_crystal), "modules to look at", &app->log);
     if (refused->modules == NULL || refused->first_crystal == NULL) return LR_FAILED;
     refused->num_modules = count;
     for (int m = 0; m < count; m++) {
         refused->modules[m] = draft->params.modules[m];
-        complete_normal(&refused->modules[m]);
+        /* Files may leave normals out; modules look at the axis then. */
+        lr_module *module = &refused->modules[m];
+        double *n = module->normal, *c = module->centre_mm;
+        if (n[0] == 0.0 && n[1] == 0.0 && n[2] == 0.0) {
+            const double away = hypot(c[0], c[1]);
+            n[0] = away > 0.0 ? -c[0] / away : 1.0;
+            n[1] = away > 0.0 ? -c[1] / away : 0.0;
+        }
+
         const int *crystals = refused->modules[m].crystals;
         if ((int64_t)refused->first_crystal[m] + (int64_t)crystals[0] * crystals[1] > 1 << 24) {
             refused->num_modules = m;
@@ -58,10 +65,10 @@ static lr_status take_draft(struct app *app, const lr_scanner_draft *draft)
     return refused->num_modules > 0 ? draw_set_scanner(app->draw, refused) : LR_OK;
 }
 
-/* Of the chosen finding, or of all suspicions. */
+/* Colours the modules of the chosen finding, or of all suspicions. */
 static lr_status colour_modules(struct app *app)
 {
-    const struct doctor_tool *tool = &app->doctor;
+    const struct doctor_state *tool = own(app);
     const int count = tool->refused.num_modules > 0 ? tool->refused.num_modules
                       : app->open.scanner != NULL   ? app->open.scanner->num_modules
                                                     : 0;
@@ -79,21 +86,22 @@ static lr_status colour_modules(struct app *app)
     return status;
 }
 
-lr_status doctor_tool_take_study(struct app *app)
+static lr_status take_study(struct app *app, bool is_new)
 {
-    struct doctor_tool *tool = &app->doctor;
+    (void)is_new;
+    struct doctor_state *tool = own(app);
     const lr_scanner_draft *draft = NULL;
     const lr_diagnosis *refused = study_refused(app->study, &draft);
     tool->chosen = -1;
     tool->diagnosis = refused != NULL ? refused : app->open.diagnosis;
     if (refused != NULL && draft != NULL) {
-        app->tool = TOOL_DOCTOR;
-        app->wants_tool = true;
+        app_choose(app, &doctor_tool);
         if (take_draft(app, draft) != LR_OK) return LR_FAILED;
     } else if (tool->refused.num_modules > 0) {
         forget(tool);
         if (draw_set_scanner(app->draw, app->open.scanner) != LR_OK) return LR_FAILED;
     }
+    app->drawn = tool->refused.num_modules > 0 ? &tool->refused : app->open.scanner;
     return colour_modules(app);
 }
 
@@ -101,7 +109,7 @@ lr_status doctor_tool_take_study(struct app *app)
 
 static void show_finding(struct app *app, int number)
 {
-    struct doctor_tool *tool = &app->doctor;
+    struct doctor_state *tool = own(app);
     const lr_finding *finding = &tool->diagnosis->findings[number];
     char label[64];
     snprintf(label, sizeof(label), "%s: %s##%d", finding->severity == LR_SUSPECT ? "suspicion" : "note",
@@ -116,9 +124,9 @@ static void show_finding(struct app *app, int number)
     ui_space(4.0);
 }
 
-void doctor_tool_panel(struct app *app)
+static void show_panel(struct app *app)
 {
-    const struct doctor_tool *tool = &app->doctor;
+    const struct doctor_state *tool = own(app);
     if (tool->diagnosis == NULL) {
         ui_toned(UI_DIM, "no scanner has been examined");
         return;
@@ -129,3 +137,23 @@ void doctor_tool_panel(struct app *app)
     ui_text("%d suspicion%s, %d note%s", suspects, suspects == 1 ? "" : "s", notes, notes == 1 ? "" : "s");
     for (int k = 0; k < tool->diagnosis->num_findings; k++) show_finding(app, k);
 }
+
+static bool get_value(struct app *app, const char *name, struct command_value *value)
+{
+    const struct doctor_state *tool = own(app);
+    const struct command_number numbers[] = {
+        {"doctor.suspects", tool->diagnosis != NULL ? tool->diagnosis->num_suspects : 0},
+        {"doctor.refused", tool->refused.num_modules},
+        {0},
+    };
+    return command_pick(numbers, &(struct command_text){0}, name, value);
+}
+
+const struct viewer_tool doctor_tool = {.name = "Doctor",
+                                        .word = "doctor",
+                                        .mode = LR_SESSION_SCENE,
+                                        .state_bytes = sizeof(struct doctor_state),
+                                        .close = close_doctor,
+                                        .take_study = take_study,
+                                        .panel = show_panel,
+                                        .get_value = get_value};

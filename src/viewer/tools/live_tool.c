@@ -1,22 +1,368 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "viewer/tools/live_tool.h"
-
 #include "base/log.h"
-#include "viewer/frame/panels.h"
+#include "base/mem.h"
+#include "gl/resource.h"
+#include "viewer/scene.h"
+#include "viewer/study/live.h"
 #include "viewer/tools/tools.h"
 
+#include <lr/picture.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-const char *const live_algorithms[] = {"osem", "ramla", NULL};
-const char *const live_families[] = {"correspondence", "direct", "listmode", NULL};
-const char *const live_kernels[] = {"tube", "line", "exact", NULL};
+enum { LIVE_HISTORY = 512, GUESSES_HISTORY = 256 };
 
-lr_status live_tool_open(struct app *app)
+/* Names for scripts, in the order of their enums. */
+static const char *const algorithm_names[] = {"osem", "ramla", NULL};
+static const char *const family_names[] = {"correspondence", "direct", "listmode", NULL};
+static const char *const element_names[] = {"tube", "line", "exact", NULL};
+
+/* State of a picture of slices, which is painted again when that changes. */
+struct guesses_look {
+    int64_t serials; /* of all guesses together, */
+    int64_t image;   /* and of the composed image */
+    int slice, size[2];
+    double range[2];
+    int colours;
+};
+
+/* Zero is valid: no guesses. */
+struct guesses {
+    int count;  /* of the reconstruction that is shown; 0 = none are composed */
+    int asked;  /* of the last start */
+    int rounds; /* compositions so far */
+    struct live_round last;
+    float residuals[LIVE_MOST_GUESSES][GUESSES_HISTORY]; /* of the first compositions */
+    float composed[GUESSES_HISTORY], clipped[GUESSES_HISTORY], condition[GUESSES_HISTORY];
+    lr_grid grid;
+    float *images; /* owned [count][num_voxels] */
+    int64_t serials[LIVE_MOST_GUESSES];
+    struct gl_texture *texture; /* owned */
+    struct guesses_look painted;
+};
+
+struct live_tool_state {
+    struct live *live;
+    struct live_request request;
+    bool on_device; /* the image is to stay there, where that can be */
+    bool is_on_device;
+    char why[LIVE_WHY]; /* the image is not there */
+    char backend[LIVE_BACKEND];
+    struct handover *handover; /* owned; its texture is lent to the scene */
+    bool compares;             /* measured data: with the image that is open */
+    enum live_state state;
+    lr_image *image; /* the newest on the host; owned */
+    int64_t serial;
+    int num_iterations;
+    struct live_iteration last;
+    float likelihood[LIVE_HISTORY], difference[LIVE_HISTORY]; /* of the first iterations */
+    char scanner[128];                                        /* that was open at its start */
+    char error[JOB_SENTENCE];
+    struct guesses guesses; /* where the image is composed of them */
+};
+
+static struct live_tool_state *own(const struct app *app)
 {
-    struct live_tool *tool = &app->live;
+    return app_state(app, &live_tool);
+}
+
+/* --- guesses that are composed, their weights, residuals and slices --- */
+
+enum { COLUMNS = 3, GAP = 6 };
+
+static const double width_units = 376.0;
+
+/* Sets guesses for the next start. errors: LR_BAD_INPUT, with a sentence, for more guesses than can be, or no
+ * iteration. */
+static lr_status choose_number(struct app *app, int guesses, int local_iterations)
+{
+    if (guesses < 0 || guesses > LIVE_MOST_GUESSES || local_iterations < 1) {
+        return lr_error(&app->log, LR_BAD_INPUT,
+                        "%d guesses of %d iterations: take 2 to %d guesses, 0 for none, of 1 "
+                        "iteration or more",
+                        guesses, local_iterations, LIVE_MOST_GUESSES);
+    }
+    own(app)->request.guesses = guesses;
+    own(app)->request.local_iterations = local_iterations;
+    return LR_OK;
+}
+
+static void forget_guesses(struct guesses *tool)
+{
+    struct gl_texture *texture = tool->texture;
+    free(tool->images);
+    *tool = (struct guesses){.texture = texture};
+}
+
+/* Pixels of a slice on the screen, and of what stands above it. */
+struct tiles {
+    int size[2], title, gap;
+    int count, columns;
+    int all[2];
+};
+
+static struct tiles lay_out(const struct app *app)
+{
+    const struct guesses *tool = &own(app)->guesses;
+    const lr_grid *grid = &tool->grid;
+    const double scale = window_scale(app->window);
+    const lr_text_style style = {.size_px = (int)(12.0 * scale)};
+    struct tiles tiles = {.title = lr_picture_text_height(&style) + 2,
+                          .gap = (int)(GAP * scale),
+                          .count = tool->count + 1,
+                          .columns = tool->count + 1 < COLUMNS ? tool->count + 1 : COLUMNS};
+    tiles.size[0] = (int)((width_units * scale - (COLUMNS - 1) * tiles.gap) / COLUMNS);
+    const double shape = grid->size[1] * grid->voxel_mm[1] / (grid->size[0] * grid->voxel_mm[0]);
+    tiles.size[1] = (int)fmin(fmax(tiles.size[0] * shape, 1.0), 2.0 * tiles.size[0]);
+    const int rows = (tiles.count + tiles.columns - 1) / tiles.columns;
+    tiles.all[0] = tiles.columns * (tiles.size[0] + tiles.gap) - tiles.gap;
+    tiles.all[1] = rows * (tiles.size[1] + tiles.title + tiles.gap) - tiles.gap;
+    return tiles;
+}
+
+static void find_corner(const struct tiles *tiles, int k, int corner[2])
+{
+    corner[0] = k % tiles->columns * (tiles->size[0] + tiles->gap);
+    corner[1] = k / tiles->columns * (tiles->size[1] + tiles->title + tiles->gap);
+}
+
+/* The last one is the composed image. */
+static const float *tile_values(const struct app *app, int k)
+{
+    const struct guesses *tool = &own(app)->guesses;
+    return k < tool->count           ? tool->images + k * lr_grid_num_voxels(&tool->grid)
+           : tool->rounds == 0       ? NULL
+           : own(app)->image != NULL ? own(app)->image->values
+                                     : NULL;
+}
+
+static void name_tile(const struct guesses *tool, int k, char text[64])
+{
+    if (k == tool->count)
+        snprintf(text, 64, "composed");
+    else if (tool->rounds == 0)
+        snprintf(text, 64, "guess %d", k + 1);
+    else
+        snprintf(text, 64, "guess %d, \u03b1 %.3f", k + 1, tool->last.weights[k]);
+}
+
+static void paint_tile(const struct app *app, const struct tiles *tiles, const struct guesses_look *look, int k,
+                       lr_picture *picture)
+{
+    const struct guesses *tool = &own(app)->guesses;
+    const lr_grid *grid = &tool->grid;
+    const bool is_negative = k < tool->count && tool->rounds > 0 && tool->last.weights[k] < 0.0;
+    const lr_text_style style = {.colour = is_negative ? (lr_colour){237, 120, 51} : (lr_colour){225, 226, 230},
+                                 .size_px = (int)(12.0 * window_scale(app->window)),
+                                 .most_px = tiles->size[0]};
+    const float *values = tile_values(app, k);
+    char text[64];
+    int corner[2];
+    find_corner(tiles, k, corner);
+    name_tile(tool, k, text);
+    lr_picture_text(picture, corner, text, &style);
+    corner[1] += tiles->title;
+    lr_picture_fill(picture, corner, tiles->size, (lr_colour){38, 40, 46});
+    if (values != NULL) {
+        const lr_map_params map = {.values = values + (int64_t)look->slice * grid->size[0] * grid->size[1],
+                                   .size = {grid->size[0], grid->size[1]},
+                                   .drawn_size = {tiles->size[0], tiles->size[1]},
+                                   .low = look->range[0],
+                                   .high = look->range[1],
+                                   .colours = (lr_colour_map)look->colours};
+        lr_picture_map(picture, corner, &map);
+    }
+}
+
+static lr_status paint_tiles(struct app *app, const struct tiles *tiles, const struct guesses_look *look)
+{
+    struct guesses *tool = &own(app)->guesses;
+    const int64_t count = (int64_t)tiles->all[0] * tiles->all[1];
+    lr_picture *picture = lr_picture_create(tiles->all, &app->log);
+    uint8_t *texels = lr_alloc(count, 4, "slices of guesses", &app->log);
+    lr_status status = picture != NULL && texels != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK) {
+        lr_picture_fill(picture, (int[]){0, 0}, picture->size, (lr_colour){22, 23, 28});
+        for (int k = 0; k < tiles->count; k++) paint_tile(app, tiles, look, k, picture);
+        for (int64_t n = 0; n < count; n++) {
+            memcpy(&texels[4 * n], &picture->rgb[3 * n], 3);
+            texels[4 * n + 3] = 255;
+        }
+        const struct gl_texture *old = tool->texture;
+        if (old == NULL || old->size[0] != tiles->all[0] || old->size[1] != tiles->all[1]) {
+            gl_texture_destroy(tool->texture);
+            tool->texture = gl_texture_create(
+                app->ctx, &(struct gl_texture_params){
+                              .label = "guesses", .format = GL_RGBA8, .width = tiles->all[0], .height = tiles->all[1]});
+        }
+        status = tool->texture != NULL ? gl_texture_upload(tool->texture, texels) : LR_FAILED;
+    }
+    free(texels);
+    lr_picture_destroy(picture);
+    return status;
+}
+
+static lr_status update_guesses(struct app *app)
+{
+    struct live_tool_state *live = own(app);
+    struct guesses *tool = &live->guesses;
+    if (tool->asked == 0) return LR_OK;
+    if (tool->count == 0) {
+        tool->grid = live_grid(live->live);
+        tool->images =
+            lr_alloc(tool->asked * lr_grid_num_voxels(&tool->grid), sizeof(*tool->images), "guesses", &app->log);
+        tool->count = tool->asked = tool->images != NULL ? tool->asked : 0;
+        if (tool->images == NULL) return LR_FAILED;
+    }
+    struct live_round next;
+    while (live_copy_rounds(live->live, tool->rounds, &next, 1) > tool->rounds) {
+        const int n = tool->rounds++;
+        tool->last = next;
+        if (n >= GUESSES_HISTORY) continue;
+        for (int k = 0; k < next.count; k++) tool->residuals[k][n] = (float)next.residuals[k];
+        tool->composed[n] = (float)next.residual;
+        tool->clipped[n] = (float)next.clipped_residual;
+        tool->condition[n] = (float)log10(next.condition);
+    }
+
+    /* The picture of slices is painted again when something in it has changed. */
+    const lr_grid *grid = &tool->grid;
+    const struct tiles tiles = lay_out(app);
+    const double *range = app->ranges[DRAW_LIVE];
+    const double place = floor((app->slices.at_mm[2] - grid->origin_mm[2]) / grid->voxel_mm[2] + 0.5);
+    struct guesses_look look = {.image = live->serial + tool->rounds,
+                                .slice = (int)fmin(fmax(place, 0.0), grid->size[2] - 1.0),
+                                .size = {tiles.all[0], tiles.all[1]},
+                                .range = {range[0], fmax(range[1], range[0] + 1e-30)},
+                                .colours = (int)app->slices.colours};
+    for (int k = 0; k < tool->count; k++) {
+        (void)live_copy_guess(live->live, k, &tool->serials[k], tool->images + k * lr_grid_num_voxels(grid));
+        look.serials += tool->serials[k];
+    }
+    const struct guesses_look *painted = &tool->painted;
+    if (app->tool != &live_tool || look.serials == 0 ||
+        (look.serials == painted->serials && look.image == painted->image && look.slice == painted->slice &&
+         look.size[0] == painted->size[0] && look.size[1] == painted->size[1] && look.range[0] == painted->range[0] &&
+         look.range[1] == painted->range[1] && look.colours == painted->colours))
+        return LR_OK;
+    tool->painted = look;
+    return paint_tiles(app, &tiles, &look);
+}
+
+/* Tooltip of the voxel under the mouse on the picture of slices. */
+static void tell_voxel(const struct app *app, const struct tiles *tiles, const double at[2])
+{
+    const struct guesses *tool = &own(app)->guesses;
+    const lr_grid *grid = &tool->grid;
+    for (int k = 0; k < tiles->count; k++) {
+        int corner[2], voxel[3] = {0, 0, tool->painted.slice};
+        double mm[3], share[2];
+        char name[64];
+        find_corner(tiles, k, corner);
+        share[0] = (at[0] * tiles->all[0] - corner[0]) / tiles->size[0];
+        share[1] = 1.0 - (at[1] * tiles->all[1] - corner[1] - tiles->title) / tiles->size[1];
+        const float *values = tile_values(app, k);
+        if (values == NULL || share[0] < 0.0 || share[0] >= 1.0 || share[1] < 0.0 || share[1] >= 1.0) continue;
+        for (int a = 0; a < 3; a++) {
+            voxel[a] = a < 2 ? (int)(share[a] * grid->size[a]) : voxel[a];
+            mm[a] = grid->origin_mm[a] + voxel[a] * grid->voxel_mm[a];
+        }
+        name_tile(tool, k, name);
+        const struct ui_part part = {{at[0] - 0.02, at[1] - 0.02}, {at[0] + 0.02, at[1] + 0.02}};
+        ui_tooltip(&part, "%s: %.6g emissions\nvoxel (%d, %d, %d) at (%.2f, %.2f, %.2f) mm", name,
+                   (double)values[(int64_t)voxel[2] * grid->size[0] * grid->size[1] +
+                                  (int64_t)voxel[1] * grid->size[0] + voxel[0]],
+                   voxel[0], voxel[1], voxel[2], mm[0], mm[1], mm[2]);
+    }
+}
+
+static void show_slices(struct app *app)
+{
+    const struct guesses *tool = &own(app)->guesses;
+    const struct tiles tiles = lay_out(app);
+    if (tool->texture == NULL || tool->painted.serials == 0) return;
+    const double z_mm = tool->grid.origin_mm[2] + tool->painted.slice * tool->grid.voxel_mm[2];
+    ui_text("transaxial slices at z = %.2f mm, x to the right, y upwards", z_mm);
+    const double scale = window_scale(app->window);
+    const struct ui_image image = {
+        .texture = tool->texture, .size = {tiles.all[0] / scale, tiles.all[1] / scale}, .is_top_down = true};
+    const struct ui_touch touch = ui_image("##guesses", &image);
+    if (touch.is_over) tell_voxel(app, &tiles, touch.at);
+    const struct ui_bar bar =
+        scene_bar((lr_colour_map)tool->painted.colours, tool->painted.range, "all of them (emissions per voxel)");
+    ui_bar(&bar);
+}
+
+static void show_guesses(struct app *app)
+{
+    const struct guesses *tool = &own(app)->guesses;
+    const struct live_round *last = &tool->last;
+    if (tool->count == 0) return;
+    if (tool->rounds == 0) {
+        show_slices(app);
+        return;
+    }
+
+    /* Numbers and weights of the last composition. */
+    double best = HUGE_VAL;
+    for (int k = 0; k < last->count; k++) best = fmin(best, last->residuals[k]);
+    if (ui_table("composition", 2)) {
+        ui_field("composition", "%d, after %d iterations of each guess", tool->rounds, last->iterations);
+        ui_field("residual", "%.9g counts\u00b2", last->residual);
+        ui_field("of the best guess", "%.9g counts\u00b2", best);
+        if (isfinite(last->condition))
+            ui_field("condition", "%.4g", last->condition);
+        else
+            ui_field("condition", "singular: weights of least norm");
+        ui_field("clipped", "%lld voxels below 0, %.4g emissions", (long long)last->negative_voxels,
+                 last->negative_sum);
+        ui_field("residual then", "%.9g counts\u00b2", last->clipped_residual);
+        ui_table_end();
+    }
+    const struct ui_bars bars = {.values = last->weights,
+                                 .count = last->count,
+                                 .height = 130.0,
+                                 .title = "weights \u03b1 of the guesses (their sum is 1)",
+                                 .x_label = "guess"};
+    ui_bars("##weights", &bars);
+    show_slices(app);
+
+    /* Curves over all compositions. */
+    const int shown = tool->rounds < GUESSES_HISTORY ? tool->rounds : GUESSES_HISTORY;
+    struct ui_series series[LIVE_MOST_GUESSES + 1];
+    for (int k = 0; k < tool->count; k++)
+        series[k] = (struct ui_series){k == 0 ? "guess" : NULL, tool->residuals[k], 0x8a8f99ff};
+    series[tool->count] = (struct ui_series){"clipped", tool->clipped, 0x56b4e9ff};
+    const struct ui_curve curve = {.values = tool->composed,
+                                   .count = shown,
+                                   .beside = series,
+                                   .num_beside = tool->count + 1,
+                                   .name = "composed",
+                                   .colour = 0xf0e442ff,
+                                   .x = {1.0, shown},
+                                   .is_counted = true,
+                                   .height = 170.0,
+                                   .title = "|y \u2212 b \u2212 Ax|\u00b2 (counts\u00b2)",
+                                   .x_label = "composition"};
+    app_take_reading(app, ui_curve("##residuals", &curve));
+    const struct ui_curve condition = {.values = tool->condition,
+                                       .count = shown,
+                                       .x = {1.0, shown},
+                                       .is_counted = true,
+                                       .height = 110.0,
+                                       .title = "log10 of the condition number",
+                                       .x_label = "composition"};
+    app_take_reading(app, ui_curve("##condition", &condition));
+}
+
+/* --- life --- */
+
+static lr_status open_live(struct app *app)
+{
+    struct live_tool_state *tool = own(app);
     tool->live = live_create(&app->log);
     tool->request.subsets = 4;
     tool->request.iterations = 10;
@@ -29,56 +375,49 @@ lr_status live_tool_open(struct app *app)
     return tool->live != NULL ? LR_OK : LR_FAILED;
 }
 
-void live_tool_close(struct app *app)
+static void close_live(struct app *app)
 {
-    live_destroy(app->live.live);
-    guesses_tool_close(app);
+    struct live_tool_state *tool = own(app);
+    live_destroy(tool->live);
+    forget_guesses(&tool->guesses);
+    gl_texture_destroy(tool->guesses.texture);
     if (app->draw != NULL && draw_get_image(app->draw, DRAW_LIVE) != NULL) draw_set_image(app->draw, DRAW_LIVE, NULL);
-    handover_destroy(app->live.handover);
-    lr_image_destroy(app->live.image);
+    handover_destroy(tool->handover);
+    lr_image_destroy(tool->image);
 }
 
 static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    struct live_tool *tool = user;
+    struct live_tool_state *tool = user;
     (void)status;
     if (level == LR_LOG_ERROR) snprintf(tool->error, sizeof(tool->error), "%s", sentence);
 }
 
-/* Histo-images, where the family goes by them. */
+/* The histo-images that are open, in the family direct; NULL = none. */
 static const lr_histo_images *find_histo(const struct app *app)
 {
-    return app->live.request.family == LIVE_DIRECT ? direct_model_histo(app->direct.model, NULL) : NULL;
+    return own(app)->request.family == LIVE_DIRECT ? direct_tool_histo(app) : NULL;
 }
 
-/* What the next start asks for, from what is open. */
-static void settle_request(struct app *app)
+static void start(struct app *app)
 {
-    struct live_request *request = &app->live.request;
+    struct live_tool_state *tool = own(app);
+    const lr_log log = {.write = keep_sentence, .user = tool};
+    tool->error[0] = '\0';
+    tool->num_iterations = 0;
+    struct live_request *request = &tool->request;
     request->simulates = false;
     request->histo = find_histo(app);
     request->kernel = *direct_tool_kernel(app);
     const bool is_measured = live_is_measured(&app->open, request);
     request->simulates = !is_measured;
-    request->reference = is_measured && app->live.compares ? app->open.image : NULL;
-}
+    request->reference = is_measured && tool->compares ? app->open.image : NULL;
 
-static struct handover *make_handover(struct app *app)
-{
-    const lr_grid grid = live_grid_for(&app->open, &app->live.request);
-    const bool is_wanted = app->live.on_device && grid.size[0] > 0;
-    return is_wanted ? handover_create(app->ctx, &grid) : NULL;
-}
-
-void live_tool_start(struct app *app)
-{
-    struct live_tool *tool = &app->live;
-    const lr_log log = {.write = keep_sentence, .user = tool};
-    tool->error[0] = '\0';
-    tool->num_iterations = 0;
-    settle_request(app);
     struct handover *before = tool->handover;
-    tool->handover = make_handover(app);
+    const lr_grid grid = live_grid_for(&app->open, request);
+    const bool is_wanted = tool->on_device && grid.size[0] > 0;
+    tool->handover = is_wanted ? handover_create(app->ctx, &grid) : NULL;
+
     tool->request.handover = tool->handover;
     if (live_start(tool->live, &app->open, &tool->request, &log) != LR_OK) {
         handover_destroy(tool->handover);
@@ -86,14 +425,17 @@ void live_tool_start(struct app *app)
         return;
     }
     snprintf(tool->scanner, sizeof(tool->scanner), "%s", app->open.scanner != NULL ? app->open.scanner->name : "");
-    guesses_tool_start(app);
+    forget_guesses(&tool->guesses);
+    tool->guesses.asked = tool->request.guesses > 1 ? tool->request.guesses : 0;
     if (before != NULL) {
         draw_set_image(app->draw, DRAW_LIVE, NULL);
         handover_destroy(before);
     }
 }
 
-lr_status live_tool_relax(struct app *app, double relaxation, double fall)
+/* Sets the relaxation for the next start. errors: LR_BAD_INPUT, with a sentence: the first must be above 0, the
+ * second 0 or more. */
+static lr_status relax(struct app *app, double relaxation, double fall)
 {
     if (!(relaxation >= 0.0) || !(fall >= 0.0)) {
         return lr_error(&app->log, LR_BAD_INPUT,
@@ -101,42 +443,31 @@ lr_status live_tool_relax(struct app *app, double relaxation, double fall)
                         "default, its fall 0 or more",
                         relaxation, fall);
     }
-    app->live.request.relaxation = relaxation;
-    app->live.request.relaxation_fall = fall;
+    own(app)->request.relaxation = relaxation;
+    own(app)->request.relaxation_fall = fall;
     return LR_OK;
 }
 
-lr_status live_tool_set_views(struct app *app, int azimuths, int tilts)
+/* Views of counts that are drawn, for the next start of family direct. errors: LR_BAD_INPUT for numbers below 1,
+ * LR_USAGE for too many; with a sentence. */
+static lr_status choose_views(struct app *app, int azimuths, int tilts)
 {
-    const lr_view_set wished = {azimuths, tilts, app->live.request.views.acceptance_deg};
+    const lr_view_set wished = {azimuths, tilts, own(app)->request.views.acceptance_deg};
     if (azimuths < 1 || tilts < 1)
         return lr_error(&app->log, LR_BAD_INPUT, "%d azimuths, %d tilts: give 1 of each or more", azimuths, tilts);
-    return lr_view_set_complete(&wished, &app->live.request.views, &app->log);
+    return lr_view_set_complete(&wished, &own(app)->request.views, &app->log);
 }
 
 /* is_first: it comes into the scene for the first time. */
 static void show_image(struct app *app, double largest, bool is_first)
 {
     app->ranges[DRAW_LIVE][1] = fmax(largest, 1e-30);
-    if (is_first || app->slices.image == DRAW_LIVE) tools_show_image(app, DRAW_LIVE);
-}
-
-static void take_from_device(struct app *app)
-{
-    struct handover *handover = app->live.handover;
-    lr_grid grid;
-    double largest;
-    if (handover_take(handover)) {
-        const bool is_first = draw_get_image(app->draw, DRAW_LIVE) == NULL;
-        struct gl_texture *texture = handover_shown(handover, &grid, &largest);
-        draw_lend_image(app->draw, DRAW_LIVE, texture, &grid, largest);
-        show_image(app, largest, is_first);
-    }
+    if (is_first || app->slices.image == DRAW_LIVE) app_show_image(app, DRAW_LIVE);
 }
 
 static lr_status take_from_host(struct app *app)
 {
-    struct live_tool *tool = &app->live;
+    struct live_tool_state *tool = own(app);
     const lr_grid grid = live_grid(tool->live);
     if (grid.size[0] == 0) return LR_OK;
     if (tool->image == NULL || memcmp(&tool->image->grid, &grid, sizeof(grid)) != 0) {
@@ -148,13 +479,24 @@ static lr_status take_from_host(struct app *app)
     if (!live_copy_image(tool->live, &tool->serial, tool->image->values)) return LR_OK;
     double most = 0.0;
     for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++) most = fmax(most, (double)tool->image->values[v]);
-    tools_put_image(app, DRAW_LIVE, tool->image);
+    app_put_image(app, DRAW_LIVE, tool->image);
     show_image(app, most, before == 0);
     return LR_OK;
 }
 
-static void take_history(struct live_tool *tool)
+static lr_status update(struct app *app)
 {
+    struct live_tool_state *tool = own(app);
+    struct job_report report;
+    const enum live_state before = tool->state;
+    tool->state = live_poll(tool->live, &report);
+    if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
+        snprintf(tool->error, sizeof(tool->error), "%s", report.error);
+    /* The units of list mode's elements, but for exact ones, are not emissions. */
+    const struct live_request *request = &tool->request;
+    const bool has_own_scale = request->family == LIVE_LISTMODE && request->elements != LR_LISTMODE_EXACT;
+    app->units[DRAW_LIVE] = has_own_scale ? "of its own scale" : NULL;
+
     struct live_iteration next;
     while (live_copy_history(tool->live, tool->num_iterations, &next, 1) > tool->num_iterations) {
         if (tool->num_iterations < LIVE_HISTORY) {
@@ -164,106 +506,77 @@ static void take_history(struct live_tool *tool)
         tool->last = next;
         tool->num_iterations++;
     }
-}
 
-lr_status live_tool_update(struct app *app)
-{
-    struct live_tool *tool = &app->live;
-    struct job_report report;
-    const enum live_state before = tool->state;
-    tool->state = live_poll(tool->live, &report);
-    if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
-        snprintf(tool->error, sizeof(tool->error), "%s", report.error);
-    take_history(tool);
     live_backend(tool->live, tool->backend);
     tool->is_on_device = live_is_on_device(tool->live, tool->why);
     if (tool->is_on_device) {
-        take_from_device(app);
+        if (!handover_take(tool->handover)) return LR_OK;
+        lr_grid grid;
+        double largest;
+        const bool is_first = draw_get_image(app->draw, DRAW_LIVE) == NULL;
+        struct gl_texture *texture = handover_shown(tool->handover, &grid, &largest);
+        draw_lend_image(app->draw, DRAW_LIVE, texture, &grid, largest);
+        show_image(app, largest, is_first);
         return LR_OK;
     }
     LR_TRY(take_from_host(app));
-    return guesses_tool_update(app);
+    return update_guesses(app);
 }
 
 /* --- its panel --- */
 
-static void choose_relaxation(struct app *app)
-{
-    const struct live_request *request = &app->live.request;
-    double values[2] = {request->relaxation, request->relaxation_fall};
-    if (ui_reals("relaxation, fall", values, 2)) (void)live_tool_relax(app, values[0], values[1]);
-    ui_hint("L and F: iteration n = 0, 1, ... goes L / (1 + F n) of the way that keeps every voxel "
-            "positive; L = 0 is 10 / (9 + subsets)");
-}
-
-static void choose_elements(struct live_request *request)
-{
-    static const char *const names[] = {"tubes of response", "thin lines", "exact"};
-    int kernel = (int)request->elements;
-    if (ui_choose("elements", &kernel, names, 3)) request->elements = (lr_listmode_kernel)kernel;
-    ui_hint("of events: shares of a tube around the line, of a thin ray, or solid angles, which take "
-            "long");
-}
-
 static void choose_family(struct app *app)
 {
     static const char *const names[] = {"correspondence", "DIRECT", "list mode"};
-    struct live_request *request = &app->live.request;
+    struct live_request *request = &own(app)->request;
     int family = (int)request->family;
     if (ui_choose("family", &family, names, 3)) request->family = (enum live_family)family;
     ui_hint("DIRECT reconstructs histo-images, with the kernel of its tool; list mode events one by "
             "one, with their times of flight");
-    if (request->family == LIVE_LISTMODE) choose_elements(request);
+    if (request->family == LIVE_LISTMODE) {
+        static const char *const elements[] = {"tubes of response", "thin lines", "exact"};
+        int kernel = (int)request->elements;
+        if (ui_choose("elements", &kernel, elements, 3)) request->elements = (lr_listmode_kernel)kernel;
+        ui_hint("of events: shares of a tube around the line, of a thin ray, or solid angles, which take "
+                "long");
+    }
     if (request->family != LIVE_DIRECT || find_histo(app) != NULL) return;
     static const int azimuths[2] = {1, 120}, tilts[2] = {1, 16};
     int views[2] = {request->views.azimuths, request->views.tilts};
     const bool has_azimuths = ui_slide("azimuths", &views[0], azimuths);
     const bool has_tilts = ui_slide("tilts", &views[1], tilts);
-    if (has_azimuths || has_tilts) (void)live_tool_set_views(app, views[0], views[1]);
+    if (has_azimuths || has_tilts) (void)choose_views(app, views[0], views[1]);
 }
 
 static void choose_algorithm(struct app *app)
 {
     static const char *const names[] = {"OSEM", "block RAMLA"};
-    struct live_request *request = &app->live.request;
+    struct live_request *request = &own(app)->request;
     int algorithm = (int)request->algorithm;
     static const int subsets[2] = {1, 32};
-    static const int iterations[2] = {0, 200}, samples[2] = {0, 64};
+    static const int iterations[2] = {0, 200}, samples[2] = {0, 64}, guesses[2] = {0, LIVE_MOST_GUESSES};
+    static const int local[2] = {1, 50};
     if (ui_choose("algorithm", &algorithm, names, 2)) request->algorithm = (lr_recon_algorithm)algorithm;
-    if (request->algorithm == LR_ALGORITHM_RAMLA) choose_relaxation(app);
+    if (request->algorithm == LR_ALGORITHM_RAMLA) {
+        double values[2] = {request->relaxation, request->relaxation_fall};
+        if (ui_reals("relaxation, fall", values, 2)) (void)relax(app, values[0], values[1]);
+        ui_hint("L and F: iteration n = 0, 1, ... goes L / (1 + F n) of the way that keeps every voxel "
+                "positive; L = 0 is 10 / (9 + subsets)");
+    }
     ui_slide("subsets", &request->subsets, subsets);
     ui_hint("OSEM with one subset is ML-EM");
     ui_slide("iterations", &request->iterations, iterations);
     ui_hint("0: until stopped");
-    if (request->family == LIVE_CORRESPONDENCE) {
-        ui_slide("N", &request->samples, samples);
-        ui_hint("points of each voxel that its elements are averaged over; 0: by the crystals' "
-                "pitch");
-    }
-    guesses_tool_choose(app);
-}
-
-static void choose_place(struct live_tool *tool)
-{
-    ui_check("image stays on the device", &tool->on_device);
-    ui_hint("it changes there and is shown from there, by backend compute, of DIRECT by cuda where "
-            "that "
-            "is; else the backend that auto takes computes, and the image passes through the host");
-}
-
-static void tell_place(const struct live_tool *tool)
-{
-    const lr_traffic *traffic = &tool->last.traffic;
-    if (tool->num_iterations > 0 && traffic->to_device + traffic->to_host == 0 && !tool->is_on_device &&
-        tool->why[0] == '\0') {
-        ui_toned(UI_DIM, "backend %s, on the host, where the image is", tool->backend);
-    } else if (tool->num_iterations > 0) {
-        ui_toned(UI_DIM, "backend %s; %lld bytes to the device and %lld back in iteration %d", tool->backend,
-                 (long long)traffic->to_device, (long long)traffic->to_host, tool->last.number);
-        ui_toned(UI_DIM, "%s",
-                 tool->is_on_device     ? "the image is on the device"
-                 : tool->why[0] != '\0' ? tool->why
-                                        : "the image passes through the host");
+    if (request->family != LIVE_CORRESPONDENCE) return;
+    ui_slide("N", &request->samples, samples);
+    ui_hint("points of each voxel that its elements are averaged over; 0: by the crystals' "
+            "pitch");
+    ui_slide("guesses", &request->guesses, guesses);
+    ui_hint("each is made of its own share of the LORs, as by the ranks of a cluster; then they are "
+            "composed: x = sum of \u03b1 x[g], with the least residual over all LORs. 0: none");
+    if (request->guesses > 1) {
+        ui_slide("iterations alone", &request->local_iterations, local);
+        ui_hint("of each guess before they are composed");
     }
 }
 
@@ -274,7 +587,7 @@ static bool tell_measured(const struct app *app)
         ui_toned(UI_DIM, "measured counts: the %d histo-images that are open", histo->num_views);
         return true;
     }
-    const enum live_family family = app->live.request.family;
+    const enum live_family family = own(app)->request.family;
     if (family == LIVE_DIRECT || app->open.data == NULL || (family == LIVE_LISTMODE && !app->open.data_are_events))
         return false;
     ui_toned(UI_DIM, family == LIVE_LISTMODE ? "measured events: %s" : "measured data: %s", app->open.data_path);
@@ -283,11 +596,11 @@ static bool tell_measured(const struct app *app)
 
 static void choose_data(struct app *app)
 {
-    struct live_request *request = &app->live.request;
+    struct live_request *request = &own(app)->request;
     int seed = (int)request->seed;
     if (tell_measured(app)) {
         if (app->open.image != NULL) {
-            ui_check("compare with the open image", &app->live.compares);
+            ui_check("compare with the open image", &own(app)->compares);
             ui_hint("the distance to it is told after each iteration; it must lie on the same grid");
         }
         return;
@@ -295,8 +608,8 @@ static void choose_data(struct app *app)
     static const char *const missing[] = {"data are", "histo-images are", "list mode is"};
     ui_toned(UI_DIM, "no %s open: counts are drawn from the image", missing[request->family]);
     if (request->family == LIVE_LISTMODE && ui_button("open events...", true)) {
-        app->opener.kind = OPENER_DATA;
-        app->opener.is_shown = true;
+        app->opener_kind = OPENER_DATA;
+        app->shows_opener = true;
     }
     ui_reals("counts", &request->counts, 1);
     if (ui_integers("seed", &seed, 1) && seed >= 0) request->seed = (uint64_t)seed;
@@ -307,11 +620,11 @@ static void choose_data(struct app *app)
 
 static void show_buttons(struct app *app)
 {
-    struct live_tool *tool = &app->live;
+    struct live_tool_state *tool = own(app);
     const bool runs = tool->state == LIVE_RUNNING || tool->state == LIVE_PREPARING;
     const bool is_paused = tool->state == LIVE_PAUSED;
     const bool has_scanner = app->open.scanner != NULL || tool->request.family == LIVE_DIRECT;
-    if (ui_button("start", !runs && !is_paused && has_scanner)) live_tool_start(app);
+    if (ui_button("start", !runs && !is_paused && has_scanner)) start(app);
     ui_beside();
     if (is_paused) {
         if (ui_button("go on", true)) live_resume(tool->live);
@@ -326,11 +639,20 @@ static void show_buttons(struct app *app)
 
 static void show_curves(struct app *app)
 {
-    const struct live_tool *tool = &app->live;
+    const struct live_tool_state *tool = own(app);
     const int count = tool->num_iterations < LIVE_HISTORY ? tool->num_iterations : LIVE_HISTORY;
     if (count == 0) return;
     const struct live_iteration *last = &tool->last;
-    const int first = panels_find_first(tool->likelihood, count);
+    /* The curve begins with the second iteration where the first image, which is uniform, is so unlikely that it would
+     * hide the rest. */
+    const float *likelihood = tool->likelihood;
+    enum { FEW = 5 };
+    static const double most = 20.0;
+    float highest = -HUGE_VALF;
+    for (int k = 1; k < count; k++) highest = fmaxf(highest, likelihood[k]);
+    const double rise = count > FEW ? (double)highest - likelihood[1] : 0.0;
+    const int first = rise > 0.0 && (double)likelihood[1] - likelihood[0] > most * rise ? 1 : 0;
+
     struct ui_curve curve = {.values = tool->likelihood + first,
                              .count = count - first,
                              .x = {1.0 + first, count},
@@ -339,34 +661,30 @@ static void show_curves(struct app *app)
                              .title = first > 0 ? "log-likelihood, from the second on" : "log-likelihood",
                              .x_label = tool->guesses.count > 0 ? "composition" : "iteration"};
     ui_text("iteration %d, %.2f s, log-likelihood %.9g", last->number, last->seconds, last->log_likelihood);
-    panels_take_reading(app, ui_curve("##likelihood", &curve));
+    app_take_reading(app, ui_curve("##likelihood", &curve));
     if (isfinite(last->difference)) {
         curve.values = tool->difference;
         curve.count = count;
         curve.x[0] = 1.0;
         curve.height = 124.0;
         curve.title = "distance to the reference over its norm";
-        panels_take_reading(app, ui_curve("##difference", &curve));
+        app_take_reading(app, ui_curve("##difference", &curve));
     }
     ui_text("measured %.6g, estimated %.6g counts", last->measured_counts, last->estimated_counts);
 }
 
-static void tell_scanner(const struct app *app)
-{
-    const char *own = app->live.scanner;
-    const char *open = app->open.scanner != NULL ? app->open.scanner->name : "";
-    if (app->live.state != LIVE_IDLE && own[0] != '\0' && strncmp(own, open, 127) != 0)
-        ui_toned(UI_WARNING, "all below is of %s, which is not open any more", own);
-}
-
-void live_tool_panel(struct app *app)
+static void show_panel(struct app *app)
 {
     static const char *const states[] = {"ready", "preparing", "running", "paused", "done", "failed"};
     struct job_report report;
-    struct live_tool *tool = &app->live;
+    struct live_tool_state *tool = own(app);
     choose_family(app);
     choose_algorithm(app);
-    choose_place(tool);
+    ui_check("image stays on the device", &tool->on_device);
+    ui_hint("it changes there and is shown from there, by backend compute, of DIRECT by cuda where "
+            "that "
+            "is; else the backend that auto takes computes, and the image passes through the host");
+
     choose_data(app);
     show_buttons(app);
     live_poll(tool->live, &report);
@@ -375,11 +693,213 @@ void live_tool_panel(struct app *app)
     else
         ui_toned(UI_DIM, "%s", states[tool->state]);
     if (tool->error[0] != '\0') ui_toned(UI_BAD, "%s", tool->error);
-    tell_scanner(app);
-    guesses_tool_panel(app);
+    const char *shown = tool->scanner;
+    const char *open = app->open.scanner != NULL ? app->open.scanner->name : "";
+    if (tool->state != LIVE_IDLE && shown[0] != '\0' && strncmp(shown, open, 127) != 0)
+        ui_toned(UI_WARNING, "all below is of %s, which is not open any more", shown);
+
+    show_guesses(app);
     show_curves(app);
-    tell_place(tool);
-    record_tool_panel(app);
+    const lr_traffic *traffic = &tool->last.traffic;
+    if (tool->num_iterations > 0 && traffic->to_device + traffic->to_host == 0 && !tool->is_on_device &&
+        tool->why[0] == '\0') {
+        ui_toned(UI_DIM, "backend %s, on the host, where the image is", tool->backend);
+    } else if (tool->num_iterations > 0) {
+        ui_toned(UI_DIM, "backend %s; %lld bytes to the device and %lld back in iteration %d", tool->backend,
+                 (long long)traffic->to_device, (long long)traffic->to_host, tool->last.number);
+        ui_toned(UI_DIM, "%s",
+                 tool->is_on_device     ? "the image is on the device"
+                 : tool->why[0] != '\0' ? tool->why
+                                        : "the image passes through the host");
+    }
+
     if (draw_get_image(app->draw, DRAW_LIVE) != NULL && ui_button("show the image", true))
-        tools_show_image(app, DRAW_LIVE);
+        app_show_image(app, DRAW_LIVE);
 }
+
+/* --- sessions --- */
+
+static void write_session(const struct app *app, struct lr_view_session *session)
+{
+    const struct live_request *request = &own(app)->request;
+    session->has_recon = true;
+    session->recon_family = (int)request->family;
+    session->recon_algorithm = (int)request->algorithm;
+    session->recon_elements = (int)request->elements;
+    session->recon_subsets = request->subsets;
+}
+
+static void read_session(struct app *app, const struct lr_view_session *session)
+{
+    struct live_request *request = &own(app)->request;
+    if (!session->has_recon) return;
+    request->family = (enum live_family)session->recon_family;
+    request->algorithm = (lr_recon_algorithm)session->recon_algorithm;
+    request->elements = (lr_listmode_kernel)session->recon_elements;
+    request->subsets = session->recon_subsets > 0 ? session->recon_subsets : request->subsets;
+}
+
+/* --- scripts --- */
+
+static lr_status act_recon(struct app *app, const struct command_words *words)
+{
+    static const char *const names[] = {"start", "pause", "resume", "step", "stop", "device", "host", NULL};
+    struct live_tool_state *tool = own(app);
+    struct live_request *request = &tool->request;
+    int what = 0;
+    LR_TRY(command_choice(&app->log, words, 1, names, &what));
+    for (int k = 2; k < words->count; k++) {
+        int *const numbers[] = {&request->subsets, &request->iterations, &request->samples};
+        LR_TRY(command_integer(&app->log, words, k, numbers[k - 2]));
+    }
+    if (request->samples < 0) {
+        request->samples = 0;
+        return lr_error(&app->log, LR_BAD_INPUT, "a voxel has 1 point or more; 0 chooses by the crystals' pitch");
+    }
+    switch (what) {
+    case 0: start(app); break;
+    case 1: live_pause(tool->live); break;
+    case 2: live_resume(tool->live); break;
+    case 3: live_step(tool->live); break;
+    case 4: live_stop(tool->live); break;
+    default: tool->on_device = what == 5; break;
+    }
+    return LR_OK;
+}
+
+/* Settings by words: algorithm, family, elements. */
+static lr_status set_word(struct app *app, const struct command_words *words)
+{
+    struct live_request *request = &own(app)->request;
+    const char what = words->words[1][0];
+    int value = 0;
+    LR_TRY(command_choice(&app->log, words, 2,
+                          what == 'a'   ? algorithm_names
+                          : what == 'f' ? family_names
+                                        : element_names,
+                          &value));
+    if (what == 'a')
+        request->algorithm = (lr_recon_algorithm)value;
+    else if (what == 'f')
+        request->family = (enum live_family)value;
+    else
+        request->elements = (lr_listmode_kernel)value;
+    return LR_OK;
+}
+
+/* Settings by numbers that are real: relaxation, fall, counts. */
+static lr_status set_real(struct app *app, const struct command_words *words)
+{
+    struct live_request *request = &own(app)->request;
+    const char what = words->words[1][0];
+    double value;
+    LR_TRY(command_real(&app->log, words, 2, &value));
+    if (what == 'r') return relax(app, value, request->relaxation_fall);
+    if (what == 'f') return relax(app, request->relaxation, value);
+    if (!(value >= 1)) return lr_error(&app->log, LR_BAD_INPUT, "%s counts: give 1 or more", words->words[2]);
+    request->counts = value;
+    return LR_OK;
+}
+
+/* Settings by whole numbers: azimuths, tilts, guesses, local. */
+static lr_status set_integer(struct app *app, const struct command_words *words)
+{
+    const struct live_request *request = &own(app)->request;
+    int value = 0;
+    LR_TRY(command_integer(&app->log, words, 2, &value));
+    switch (words->words[1][0]) {
+    case 'a': return choose_views(app, value, request->views.tilts);
+    case 't': return choose_views(app, request->views.azimuths, value);
+    case 'g': return choose_number(app, value, request->local_iterations);
+    default: return choose_number(app, request->guesses, value);
+    }
+}
+
+/* "1.5,2.25", or "none" of none */
+static const char *write_numbers(const double *numbers, int count, char text[COMMAND_TEXT])
+{
+    size_t length = 0;
+    snprintf(text, COMMAND_TEXT, "none");
+    for (int k = 0; k < count; k++) {
+        length += (size_t)snprintf(text + length, COMMAND_TEXT - length, "%s%.*g", k > 0 ? "," : "",
+                                   count > 12 ? 8 : 10, numbers[k]);
+        length = length < COMMAND_TEXT ? length : COMMAND_TEXT - 1;
+    }
+    return text;
+}
+
+static bool get_value(struct app *app, const char *name, struct command_value *value)
+{
+    const struct live_tool_state *tool = own(app);
+    const struct guesses *guesses = &tool->guesses;
+    const struct live_round *round = guesses->rounds > 0 ? &guesses->last : NULL;
+    const bool has_last = tool->num_iterations > 0;
+    char error[COMMAND_TEXT], weights[COMMAND_TEXT], residuals[COMMAND_TEXT];
+    snprintf(error, sizeof(error), "%.255s", tool->error[0] != '\0' ? tool->error : "none");
+    const struct command_number numbers[] = {
+        {"live.iterations", tool->num_iterations},
+        {"live.log_likelihood", has_last ? tool->last.log_likelihood : 0.0},
+        {"live.on_device", tool->is_on_device},
+        {"live.to_device", has_last ? (double)tool->last.traffic.to_device : 0.0},
+        {"live.to_host", has_last ? (double)tool->last.traffic.to_host : 0.0},
+        {"compose.rounds", guesses->rounds},
+        {"compose.condition", round != NULL ? round->condition : NAN},
+        {"compose.residual", round != NULL ? round->residual : NAN},
+        {"compose.clipped_residual", round != NULL ? round->clipped_residual : NAN},
+        {"compose.negative_voxels", round != NULL ? (double)round->negative_voxels : NAN},
+        {0},
+    };
+    const struct command_text texts[] = {
+        {"live.backend", tool->backend},
+        {"live.error", error},
+        {"compose.weights", write_numbers(guesses->last.weights, round != NULL ? round->count : 0, weights)},
+        {"compose.residuals", write_numbers(guesses->last.residuals, round != NULL ? round->count : 0, residuals)},
+        {0},
+    };
+    return command_pick(numbers, texts, name, value);
+}
+
+static const struct command commands[] = {
+    {"recon", "start|pause|resume|step|stop|device|host [SUBSETS [ITERATIONS [N]]]", 1, 4, .act = act_recon},
+    {0},
+};
+
+static const struct command_setting settings[] = {
+    {"algorithm", set_word},
+    {"relaxation", set_real},
+    {"fall", set_real},
+    {"family", set_word},
+    {"azimuths", set_integer},
+    {"tilts", set_integer},
+    {"elements", set_word},
+    {"counts", set_real},
+    {"guesses", set_integer},
+    {"local", set_integer},
+    {0},
+};
+
+static bool is_busy(const struct app *app)
+{
+    return own(app)->state == LIVE_PREPARING || own(app)->state == LIVE_RUNNING;
+}
+
+static void cancel(struct app *app)
+{
+    live_stop(own(app)->live);
+}
+
+const struct viewer_tool live_tool = {.name = "Recon",
+                                      .word = "live",
+                                      .mode = LR_SESSION_RECON,
+                                      .state_bytes = sizeof(struct live_tool_state),
+                                      .open = open_live,
+                                      .close = close_live,
+                                      .update = update,
+                                      .panel = show_panel,
+                                      .is_busy = is_busy,
+                                      .cancel = cancel,
+                                      .write_session = write_session,
+                                      .read_session = read_session,
+                                      .commands = commands,
+                                      .settings = settings,
+                                      .get_value = get_value};

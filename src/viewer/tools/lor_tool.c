@@ -1,79 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "viewer/tools/lor_tool.h"
-
 #include "base/log.h"
-#include "viewer/frame/panels.h"
+#include "viewer/study/tube.h"
 #include "viewer/tools/tools.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static const uint32_t lor_colour = 0xffd24dff;
+struct lor_state {
+    struct task_runner tubes;
+    struct tube_request request;
+    int next_end; /* crystal that the next click in the scene sets */
+    bool is_asked;
+    char error[JOB_SENTENCE]; /* why there is no tube; "" = there is */
+};
 
-const char *const lor_kernels[] = {"lor", "tube", "line", "exact", NULL};
-
-lr_status lor_tool_open(struct app *app)
+static struct lor_state *own(const struct app *app)
 {
-    app->lor.tube = tube_create(&app->log);
-    return app->lor.tube != NULL ? LR_OK : LR_FAILED;
+    return app_state(app, &lor_tool);
 }
 
-void lor_tool_close(struct app *app)
+static const uint32_t lor_colour = 0xffd24dff;
+
+/* Names for scripts, in the order of enum tube_kernel. */
+static const char *const kernel_names[] = {"lor", "tube", "line", "exact", NULL};
+
+static lr_status open_lor(struct app *app)
 {
-    tube_destroy(app->lor.tube);
+    task_runner_init(&own(app)->tubes, &tube_kind);
+    app_add_runner(app, &own(app)->tubes);
+    return LR_OK;
+}
+
+static void close_lor(struct app *app)
+{
+    task_runner_finish(&own(app)->tubes);
 }
 
 static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    struct lor_tool *tool = user;
+    struct lor_state *tool = user;
     (void)status;
     if (level == LR_LOG_ERROR) snprintf(tool->error, sizeof(tool->error), "%s", sentence);
 }
 
-/* The line between the crystals, also while the tube is not there yet. */
-static lr_status show_line(struct app *app)
+static void ask(struct app *app)
 {
-    const struct tube_request request = app->lor.request;
-    double ends[2][3];
+    struct lor_state *tool = own(app);
+    const lr_log log = {.write = keep_sentence, .user = tool};
+    tool->error[0] = '\0';
+    tool->is_asked = tube_ask(&tool->tubes, &app->open, &tool->request, &log) == LR_OK;
+    if (!tool->is_asked) return;
+
+    /* The line between the crystals is there before the tube, and nothing of other tools. */
     struct draw_line line = {.colour = lor_colour};
-    tube_ends(app->open.scanner, request.crystals, ends);
+    double ends[2][3];
+    tube_ends(app->open.scanner, tool->request.crystals, ends);
     for (int k = 0; k < 3; k++) {
         line.from[k] = (float)ends[0][k];
         line.to[k] = (float)ends[1][k];
     }
-    LR_TRY(draw_set_crystal_values(app->draw, NULL, 0.0));
-    LR_TRY(draw_set_lines(app->draw, DRAW_LORS, NULL, 0));
-    LR_TRY(draw_set_lines(app->draw, DRAW_CURSOR, NULL, 0));
-    return draw_set_lines(app->draw, DRAW_LOR, &line, 1);
-}
-
-void lor_tool_ask(struct app *app)
-{
-    struct lor_tool *tool = &app->lor;
-    const lr_log log = {.write = keep_sentence, .user = tool};
-    tool->error[0] = '\0';
-    tool->is_asked = tube_ask(tool->tube, &app->open, &tool->request, &log) == LR_OK;
-    if (tool->is_asked) {
-        tool->report.state = JOB_RUNNING;
-        show_line(app);
-    }
-}
-
-lr_status lor_tool_set_tof(struct app *app, double tof_mm)
-{
-    struct tube_request *request = &app->lor.request;
-    const lr_scanner *scanner = app->open.scanner;
-    const bool has_tof = isfinite(tof_mm);
-    const bool can_have = request->tof_ps > 0 || (scanner != NULL && scanner->tof_resolution_ps > 0);
-    if (has_tof && request->kernel == TUBE_LOR)
-        return lr_error(&app->log, LR_BAD_INPUT, "a LOR has no time of flight: choose a kernel of list mode");
-    if (has_tof && !can_have) return lr_error(&app->log, LR_BAD_INPUT, "this scanner has no time resolution");
-    request->has_tof = has_tof;
-    request->tof_mm = has_tof ? tof_mm : 0;
-    lor_tool_ask(app);
-    return LR_OK;
+    if (draw_set_crystal_values(app->draw, NULL, 0.0) == LR_OK &&
+        draw_set_lines(app->draw, DRAW_LORS, NULL, 0) == LR_OK &&
+        draw_set_lines(app->draw, DRAW_CURSOR, NULL, 0) == LR_OK)
+        (void)draw_set_lines(app->draw, DRAW_LOR, &line, 1);
 }
 
 void lor_tool_choose(struct app *app, int64_t number)
@@ -81,36 +72,32 @@ void lor_tool_choose(struct app *app, int64_t number)
     if (app->open.lors == NULL || number < 0 || number >= app->open.lors->count)
         return; /* of a scanner that has been replaced */
     const lr_lor lor = lr_lors_describe(app->open.lors, number);
-    app->lor.request.crystals[0] = (struct tube_crystal){lor.module_i, lor.p, lor.q};
-    app->lor.request.crystals[1] = (struct tube_crystal){lor.module_j, lor.r, lor.s};
-    app->tool = TOOL_LOR;
-    app->wants_tool = true;
-    lor_tool_ask(app);
+    own(app)->request.crystals[0] = (struct tube_crystal){lor.module_i, lor.p, lor.q};
+    own(app)->request.crystals[1] = (struct tube_crystal){lor.module_j, lor.r, lor.s};
+    app_choose(app, &lor_tool);
+    ask(app);
 }
 
-void lor_tool_take_crystal(struct app *app, int module, const int crystal[2])
+static lr_status update(struct app *app)
 {
-    struct lor_tool *tool = &app->lor;
-    tool->request.crystals[tool->next_end] = (struct tube_crystal){module, crystal[0], crystal[1]};
-    tool->next_end = 1 - tool->next_end;
-    lor_tool_ask(app);
-}
-
-lr_status lor_tool_update(struct app *app)
-{
-    struct lor_tool *tool = &app->lor;
-    int64_t serial;
-    if (tube_poll(tool->tube, &tool->report) == JOB_FAILED && tool->is_asked) {
-        snprintf(tool->error, sizeof(tool->error), "%s", tool->report.error);
+    struct lor_state *tool = own(app);
+    if (task_runner_take_failure(&tool->tubes) && tool->is_asked) {
+        snprintf(tool->error, sizeof(tool->error), "%s", tool->tubes.report.error);
         tool->is_asked = false;
     }
-    const struct tube_result *result = tube_result(tool->tube, &serial);
-    if (result == NULL || serial == tool->serial) return LR_OK;
-    tool->serial = serial;
-    tools_put_image(app, DRAW_TUBE, result->image);
+    if (!task_runner_take(&tool->tubes)) return LR_OK;
+    const struct tube_result *result = tube_result(&tool->tubes);
+    app_put_image(app, DRAW_TUBE, result->image);
+    /* Elements of an event: solid angles, chords, or their shares of the Gaussian of time of flight. */
+    const enum tube_kernel kernel = result->request.kernel;
+    const bool has_tof = result->request.has_tof;
+    app->units[DRAW_TUBE] = kernel == TUBE_LOR     ? NULL
+                            : kernel == TUBE_EXACT ? (has_tof ? "detections per emission and mm" : NULL)
+                            : has_tof              ? "share of the line"
+                                                   : "mm";
     app->ranges[DRAW_TUBE][1] = fmax(result->largest, 1e-30);
     app->slices.overlay_high = app->ranges[DRAW_TUBE][1];
-    if (app->open.image == NULL) tools_show_image(app, DRAW_TUBE);
+    if (app->open.image == NULL) app_show_image(app, DRAW_TUBE);
     return LR_OK;
 }
 
@@ -119,20 +106,20 @@ lr_status lor_tool_update(struct app *app)
 static bool choose_crystal(struct app *app, int end)
 {
     static const char *const labels[2] = {"module, p, q", "module, r, s"};
-    struct tube_crystal *crystal = &app->lor.request.crystals[end];
+    struct tube_crystal *crystal = &own(app)->request.crystals[end];
     int numbers[3] = {crystal->module, crystal->p, crystal->q};
     const bool changed = ui_integers(labels[end], numbers, 3);
     *crystal = (struct tube_crystal){numbers[0], numbers[1], numbers[2]};
     ui_beside();
-    ui_radio(end == 0 ? "##first" : "##second", &app->lor.next_end, end);
+    ui_radio(end == 0 ? "##first" : "##second", &own(app)->next_end, end);
     ui_hint("the next click on a crystal sets this end");
     return changed;
 }
 
 static bool choose_tof(struct app *app)
 {
-    struct tube_request *request = &app->lor.request;
-    const struct tube_result *result = tube_result(app->lor.tube, NULL);
+    struct tube_request *request = &own(app)->request;
+    const struct tube_result *result = tube_result(&own(app)->tubes);
     if (!(app->open.scanner->tof_resolution_ps > 0)) {
         request->has_tof = false;
         ui_toned(UI_DIM, "this scanner has no time of flight");
@@ -146,36 +133,9 @@ static bool choose_tof(struct app *app)
     return changed || moved;
 }
 
-static bool choose_kernel(struct app *app)
-{
-    static const char *const names[] = {"the LOR", "an event: tube", "an event: thin line", "an event: exact"};
-    struct tube_request *request = &app->lor.request;
-    int kernel = (int)request->kernel;
-    bool changed = ui_choose("elements of", &kernel, names, TUBE_NUM_KERNELS);
-    ui_hint("the LOR's are probabilities; an event's those of list mode, by its kernels, with its "
-            "time of flight");
-    request->kernel = (enum tube_kernel)kernel;
-    return request->kernel != TUBE_LOR ? choose_tof(app) || changed : changed;
-}
-
-static void show_numbers(const struct tube_result *result)
-{
-    if (!ui_table("tube", 2)) return;
-    ui_field("LOR", "%lld", (long long)result->lor);
-    ui_field("length", "%.3f mm", result->length_mm);
-    ui_field("voxels", "%lld", (long long)result->num_voxels);
-    ui_field("sum of elements", "%.7g", result->sum);
-    ui_field("largest", "%.7g", result->largest);
-    if (result->sigma_mm > 0.0)
-        ui_field("time of flight", "sigma %.2f mm", result->sigma_mm);
-    else
-        ui_field("time of flight", "none");
-    ui_table_end();
-}
-
 static void show_profile(struct app *app, const struct tube_profile *profile)
 {
-    const bool is_lor = app->lor.request.kernel == TUBE_LOR;
+    const bool is_lor = own(app)->request.kernel == TUBE_LOR;
     struct ui_curve curve = {
         .values = profile->weight,
         .count = profile->count,
@@ -185,18 +145,19 @@ static void show_profile(struct app *app, const struct tube_profile *profile)
             is_lor ? "sum of elements in planes (detections per emission)" : "sum of the event's elements in planes",
         .x_label = "along the line, from its middle (mm)",
     };
-    panels_take_reading(app, ui_curve("##profile", &curve));
+    app_take_reading(app, ui_curve("##profile", &curve));
     if (profile->kernel != NULL) {
         curve.values = profile->kernel;
         curve.height = 124.0;
         curve.title = is_lor ? "time-of-flight kernel about the middle (1/mm)" : "time-of-flight kernel (1/mm)";
-        panels_take_reading(app, ui_curve("##kernel", &curve));
+        app_take_reading(app, ui_curve("##kernel", &curve));
     }
 }
 
-void lor_tool_panel(struct app *app)
+static void show_panel(struct app *app)
 {
-    const struct job_report *report = &app->lor.report;
+    static const char *const kernels[] = {"the LOR", "an event: tube", "an event: thin line", "an event: exact"};
+    const struct job_report *report = &own(app)->tubes.report;
     if (app->open.scanner == NULL) {
         ui_toned(UI_DIM, "open a scanner first");
         return;
@@ -204,17 +165,156 @@ void lor_tool_panel(struct app *app)
     ui_toned(UI_DIM, "click on two crystals, type them, or press on the voxel's picture");
     bool changed = choose_crystal(app, 0);
     changed = choose_crystal(app, 1) || changed;
-    changed = choose_kernel(app) || changed;
-    if (changed) lor_tool_ask(app);
-    if (app->lor.error[0] != '\0') ui_toned(UI_BAD, "%s", app->lor.error);
+    int kernel = (int)own(app)->request.kernel;
+    changed = ui_choose("elements of", &kernel, kernels, TUBE_NUM_KERNELS) || changed;
+    ui_hint("the LOR's are probabilities; an event's those of list mode, by its kernels, with its "
+            "time of flight");
+    own(app)->request.kernel = (enum tube_kernel)kernel;
+    if (kernel != TUBE_LOR) changed = choose_tof(app) || changed;
+    if (changed) ask(app);
+    if (own(app)->error[0] != '\0') ui_toned(UI_BAD, "%s", own(app)->error);
     if (report->state == JOB_RUNNING) ui_progress(report->share, report->doing);
-    const struct tube_result *result = tube_result(app->lor.tube, NULL);
-    if (result == NULL || app->lor.error[0] != '\0') return;
-    show_numbers(result);
+    const struct tube_result *result = tube_result(&own(app)->tubes);
+    if (result == NULL || own(app)->error[0] != '\0') return;
+    if (ui_table("tube", 2)) {
+        ui_field("LOR", "%lld", (long long)result->lor);
+        ui_field("length", "%.3f mm", result->length_mm);
+        ui_field("voxels", "%lld", (long long)result->num_voxels);
+        ui_field("sum of elements", "%.7g", result->sum);
+        ui_field("largest", "%.7g", result->largest);
+        if (result->sigma_mm > 0.0)
+            ui_field("time of flight", "sigma %.2f mm", result->sigma_mm);
+        else
+            ui_field("time of flight", "none");
+        ui_table_end();
+    }
     show_profile(app, &result->profile);
-    if (ui_button("show it alone", true)) tools_show_image(app, DRAW_TUBE);
+    if (ui_button("show it alone", true)) app_show_image(app, DRAW_TUBE);
     ui_beside();
     bool is_laid_over = app->slices.overlay_high > 0.0;
     if (ui_check("over the image", &is_laid_over))
         app->slices.overlay_high = is_laid_over ? app->ranges[DRAW_TUBE][1] : 0.0;
 }
+
+static bool click(struct app *app, const struct probe *probe)
+{
+    struct lor_state *tool = own(app);
+    const struct pick_hit *hit = &probe->hit;
+    if (app->tool != &lor_tool || hit->module < 0 || hit->crystal[0] < 0 || hit->crystal[1] < 0) return false;
+    tool->request.crystals[tool->next_end] = (struct tube_crystal){hit->module, hit->crystal[0], hit->crystal[1]};
+    tool->next_end = 1 - tool->next_end;
+    ask(app);
+    return true;
+}
+
+/* --- sessions --- */
+
+static void write_session(const struct app *app, struct lr_view_session *session)
+{
+    const struct tube_request *request = &own(app)->request;
+    session->has_lor = own(app)->is_asked;
+    for (int end = 0; end < 2; end++) {
+        const struct tube_crystal *crystal = &request->crystals[end];
+        session->lor[3 * end] = crystal->module;
+        session->lor[3 * end + 1] = crystal->p;
+        session->lor[3 * end + 2] = crystal->q;
+    }
+    session->lor_kernel = (int)request->kernel;
+    session->has_tof = request->has_tof;
+    session->tof_mm = request->tof_mm;
+}
+
+static void read_session(struct app *app, const struct lr_view_session *session)
+{
+    struct tube_request *request = &own(app)->request;
+    if (!session->has_lor) return;
+    for (int end = 0; end < 2; end++) {
+        const int *numbers = session->lor + 3 * end;
+        request->crystals[end] = (struct tube_crystal){numbers[0], numbers[1], numbers[2]};
+    }
+    request->kernel = (enum tube_kernel)session->lor_kernel;
+    request->has_tof = session->has_tof;
+    request->tof_mm = session->tof_mm;
+    ask(app);
+}
+
+/* --- scripts --- */
+
+static lr_status act_lor(struct app *app, const struct command_words *words)
+{
+    struct tube_crystal *crystals = own(app)->request.crystals;
+    int *const numbers[6] = {&crystals[0].module, &crystals[0].p, &crystals[0].q,
+                             &crystals[1].module, &crystals[1].p, &crystals[1].q};
+    for (int k = 0; k < 6; k++) LR_TRY(command_integer(&app->log, words, 1 + k, numbers[k]));
+    ask(app);
+    return LR_OK;
+}
+
+static lr_status set_kernel(struct app *app, const struct command_words *words)
+{
+    struct tube_request *request = &own(app)->request;
+    int value = 0;
+    LR_TRY(command_choice(&app->log, words, 2, kernel_names, &value));
+    request->kernel = (enum tube_kernel)value;
+    request->has_tof = request->has_tof && value != TUBE_LOR;
+    ask(app);
+    return LR_OK;
+}
+
+/* Places an event's time of flight; "off": it has none. */
+static lr_status set_tof(struct app *app, const struct command_words *words)
+{
+    struct tube_request *request = &own(app)->request;
+    const lr_scanner *scanner = app->open.scanner;
+    const bool has_tof = strcmp(words->words[2], "off") != 0;
+    double tof_mm = 0.0;
+    if (has_tof) LR_TRY(command_real(&app->log, words, 2, &tof_mm));
+    const bool can_have = request->tof_ps > 0 || (scanner != NULL && scanner->tof_resolution_ps > 0);
+    if (has_tof && request->kernel == TUBE_LOR)
+        return lr_error(&app->log, LR_BAD_INPUT, "a LOR has no time of flight: choose a kernel of list mode");
+    if (has_tof && !can_have) return lr_error(&app->log, LR_BAD_INPUT, "this scanner has no time resolution");
+    request->has_tof = has_tof;
+    request->tof_mm = tof_mm;
+    ask(app);
+    return LR_OK;
+}
+
+static bool get_value(struct app *app, const char *name, struct command_value *value)
+{
+    const struct lor_state *tool = own(app);
+    const struct tube_request *request = &tool->request;
+    const struct tube_result *result = tube_result(&tool->tubes);
+    char error[COMMAND_TEXT];
+    snprintf(error, sizeof(error), "%.255s", tool->error[0] != '\0' ? tool->error : "none");
+    const struct command_number numbers[] = {
+        {"tube.sum", result != NULL ? result->sum : 0.0},
+        {"tube.voxels", result != NULL ? (double)result->num_voxels : 0.0},
+        {"tube.peak_mm", result != NULL ? result->peak_mm : NAN},
+        {"tube.tof_mm", request->has_tof ? request->tof_mm : NAN},
+        {NULL, 0.0},
+    };
+    const struct command_text texts[] = {
+        {"tube.error", error},
+        {"tube.kernel", kernel_names[request->kernel]},
+        {NULL, NULL},
+    };
+    return command_pick(numbers, texts, name, value);
+}
+
+static const struct command commands[] = {{"lor", "MODULE P Q MODULE R S", 6, 6, .act = act_lor}, {0}};
+static const struct command_setting settings[] = {{"kernel", set_kernel}, {"tof", set_tof}, {0}};
+
+const struct viewer_tool lor_tool = {.name = "LOR",
+                                     .word = "lor",
+                                     .mode = LR_SESSION_LOR,
+                                     .state_bytes = sizeof(struct lor_state),
+                                     .open = open_lor,
+                                     .close = close_lor,
+                                     .update = update,
+                                     .panel = show_panel,
+                                     .click = click,
+                                     .write_session = write_session,
+                                     .read_session = read_session,
+                                     .commands = commands,
+                                     .settings = settings,
+                                     .get_value = get_value};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "viewer/tools/maps_tool.h"
-
+#include "base/log.h"
 #include "base/mem.h"
-#include "viewer/frame/app.h"
-#include "viewer/frame/legend.h"
+#include "viewer/scene.h"
+#include "viewer/study/maps.h"
 #include "viewer/tools/tools.h"
 
 #include <math.h>
@@ -12,39 +11,58 @@
 #include <stdlib.h>
 #include <string.h>
 
-lr_status maps_tool_open(struct app *app)
+enum { MAPS_HIGHEST = 12 };
+
+struct maps_state {
+    struct task_runner sensitivities;
+    struct sensitivity_request request;
+    bool is_asked;
+    int modules[2];
+    struct pair_image pair; /* of those modules */
+    struct gl_texture *texture;
+    char error[JOB_SENTENCE];
+    struct lor_value highest[MAPS_HIGHEST];
+    int num_highest;
+};
+
+static struct maps_state *own(const struct app *app)
 {
-    app->maps.sensitivity = sensitivity_create(&app->log);
-    app->maps.modules[1] = 1;
-    return app->maps.sensitivity != NULL ? LR_OK : LR_FAILED;
+    return app_state(app, &maps_tool);
 }
 
-void maps_tool_close(struct app *app)
+static lr_status open_maps(struct app *app)
 {
-    pair_image_finish(&app->maps.pair);
-    gl_texture_destroy(app->maps.texture);
-    sensitivity_destroy(app->maps.sensitivity);
+    task_runner_init(&own(app)->sensitivities, &sensitivity_kind);
+    app_add_runner(app, &own(app)->sensitivities);
+    own(app)->modules[1] = 1;
+    return LR_OK;
 }
 
-void maps_tool_ask(struct app *app)
+static void close_maps(struct app *app)
 {
-    struct maps_tool *tool = &app->maps;
-    tool->is_asked = sensitivity_ask(tool->sensitivity, &app->open, &tool->request, &app->log) == LR_OK;
-    if (tool->is_asked) tool->report.state = JOB_RUNNING;
+    pair_image_finish(&own(app)->pair);
+    gl_texture_destroy(own(app)->texture);
+    task_runner_finish(&own(app)->sensitivities);
+}
+
+static void ask(struct app *app)
+{
+    struct maps_state *tool = own(app);
+    tool->is_asked = sensitivity_ask(&tool->sensitivities, &app->open, &tool->request, &app->log) == LR_OK;
 }
 
 /* --- a pair's LORs --- */
 
 static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    struct maps_tool *tool = user;
+    struct maps_state *tool = user;
     (void)status;
     if (level == LR_LOG_ERROR) snprintf(tool->error, sizeof(tool->error), "%s", sentence);
 }
 
 static lr_status paint_pair(struct app *app)
 {
-    struct maps_tool *tool = &app->maps;
+    struct maps_state *tool = own(app);
     const struct pair_image *pair = &tool->pair;
     const int64_t count = (int64_t)pair->size[0] * pair->size[1];
     uint8_t *texels = lr_alloc(count, 4, "LORs to show", &app->log);
@@ -63,24 +81,24 @@ static lr_status paint_pair(struct app *app)
     return status;
 }
 
-/* Whether the voxel's row has the pair's LORs. */
+/* True if the voxel's row has the pair's LORs, or there is no such pair. */
 static bool has_pair(const struct app *app, const struct voxel_result *result)
 {
-    const int *modules = app->maps.modules;
-    const lr_lors *lors = voxel_study(app->voxel.voxel)->lors;
+    const int *modules = own(app)->modules;
+    const lr_lors *lors = voxel_tool_study(app)->lors;
     const int most = lors->scanner->num_modules;
     if (!result->is_part || modules[0] < 0 || modules[1] < 0 || modules[0] >= most || modules[1] >= most ||
         modules[0] == modules[1])
-        return true; /* what is wrong with the numbers is told elsewhere */
+        return true; /* begin_image says what is wrong with the numbers */
     const int64_t pair = lr_lors_pair(lors, modules[0], modules[1]);
     bool is_there = pair < 0;
     for (int64_t k = 0; k < result->num_pairs; k++) is_there = is_there || result->pairs[k] == pair;
     return is_there;
 }
 
-void maps_tool_show_pair(struct app *app)
+static void take_pair(struct app *app)
 {
-    struct maps_tool *tool = &app->maps;
+    struct maps_state *tool = own(app);
     const lr_log log = {.write = keep_sentence, .user = tool};
     const struct voxel_result *result = voxel_tool_result(app);
     lr_status status = LR_USAGE;
@@ -103,34 +121,31 @@ void maps_tool_show_pair(struct app *app)
     if (status == LR_OK) paint_pair(app);
 }
 
-/* Its numbers may be those of another scanner. */
-static void forget_pair(struct maps_tool *tool)
+/* The pair's numbers may be those of another scanner. */
+static lr_status take_study(struct app *app, bool is_new)
 {
+    struct maps_state *tool = own(app);
+    if (!is_new) return LR_OK;
     pair_image_finish(&tool->pair);
     gl_texture_destroy(tool->texture);
     tool->texture = NULL;
     tool->error[0] = '\0';
+    tool->num_highest = app->open.data != NULL ? highest_of_data(app->open.data, tool->highest, MAPS_HIGHEST) : 0;
+    return LR_OK;
 }
 
-lr_status maps_tool_update(struct app *app)
+static lr_status update(struct app *app)
 {
-    struct maps_tool *tool = &app->maps;
-    int64_t serial;
-    if (sensitivity_poll(tool->sensitivity, &tool->report) == JOB_FAILED && tool->is_asked) {
-        app_take_failure(app, &tool->report, false);
+    struct maps_state *tool = own(app);
+    if (task_runner_take_failure(&tool->sensitivities) && tool->is_asked) {
+        app_take_failure(app, &tool->sensitivities.report, false);
         tool->is_asked = false;
     }
-    if (app->open.serial != tool->study_serial) {
-        tool->study_serial = app->open.serial;
-        forget_pair(tool);
-        tool->num_highest = app->open.data != NULL ? highest_of_data(app->open.data, tool->highest, MAPS_HIGHEST) : 0;
-    }
-    const struct sensitivity_result *result = sensitivity_result(tool->sensitivity, &serial);
-    if (result == NULL || serial == tool->serial) return LR_OK;
-    tool->serial = serial;
+    if (!task_runner_take(&tool->sensitivities)) return LR_OK;
+    const struct sensitivity_result *result = sensitivity_result(&tool->sensitivities);
     app->ranges[DRAW_SENSITIVITY][1] = fmax(result->largest, 1e-30);
-    tools_put_image(app, DRAW_SENSITIVITY, result->image);
-    tools_show_image(app, DRAW_SENSITIVITY);
+    app_put_image(app, DRAW_SENSITIVITY, result->image);
+    app_show_image(app, DRAW_SENSITIVITY);
     return LR_OK;
 }
 
@@ -140,29 +155,30 @@ static const double picture_width = 370.0, most_height = 300.0;
 
 static void show_sensitivity(struct app *app)
 {
-    struct maps_tool *tool = &app->maps;
+    struct maps_state *tool = own(app);
     ui_text("sensitivity: the chance that an emission is detected");
-    if (tool->report.state == JOB_RUNNING) {
-        ui_progress(tool->report.share, tool->report.doing);
-        if (ui_button("stop##sensitivity", true)) sensitivity_cancel(tool->sensitivity);
+    const struct job_report *report = &tool->sensitivities.report;
+    if (report->state == JOB_RUNNING) {
+        ui_progress(report->share, report->doing);
+        if (ui_button("stop##sensitivity", true)) task_runner_cancel(&tool->sensitivities);
     } else if (ui_button("compute", app->open.scanner != NULL)) {
-        maps_tool_ask(app);
+        ask(app);
     }
-    const struct sensitivity_result *result = sensitivity_result(tool->sensitivity, NULL);
+    const struct sensitivity_result *result = sensitivity_result(&tool->sensitivities);
     if (result != NULL && draw_get_image(app->draw, DRAW_SENSITIVITY) != NULL) {
         ui_text("largest %.5g, mean %.5g, in %.2f s", result->largest, result->mean, result->seconds);
-        if (ui_button("show##sensitivity", true)) tools_show_image(app, DRAW_SENSITIVITY);
+        if (ui_button("show##sensitivity", true)) app_show_image(app, DRAW_SENSITIVITY);
     }
 }
 
 static void show_pair(struct app *app)
 {
-    struct maps_tool *tool = &app->maps;
+    struct maps_state *tool = own(app);
     const struct pair_image *pair = &tool->pair;
     const char *unit = app->open.data != NULL ? "counts" : "element (detections per emission)";
     ui_text("LORs of two modules, from %s", app->open.data != NULL ? "the data" : "the chosen voxel's row");
-    if (ui_integers("modules", tool->modules, 2)) maps_tool_show_pair(app);
-    if (ui_button("show##pair", app->open.scanner != NULL)) maps_tool_show_pair(app);
+    if (ui_integers("modules", tool->modules, 2)) take_pair(app);
+    if (ui_button("show##pair", app->open.scanner != NULL)) take_pair(app);
     if (tool->error[0] != '\0') {
         ui_toned(UI_BAD, "%s", tool->error);
     } else if (tool->texture != NULL) {
@@ -182,32 +198,71 @@ static void show_pair(struct app *app)
                        place.r, place.s, unit, value);
         }
         if (touch.is_pressed && lor >= 0) lor_tool_choose(app, lor);
-        const struct ui_bar bar = legend_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, fmax(pair->largest, 1e-30)}, unit);
+        const struct ui_bar bar = scene_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, fmax(pair->largest, 1e-30)}, unit);
         ui_bar(&bar);
         ui_toned(UI_DIM, "rows: crystals of module %d, columns: of module %d; sum %.6g, largest %.6g", pair->modules[0],
                  pair->modules[1], pair->sum, pair->largest);
     }
 }
 
-static void show_highest(struct app *app)
-{
-    const struct maps_tool *tool = &app->maps;
-    for (int k = 0; k < tool->num_highest; k++) {
-        char label[96];
-        const lr_lor lor = lr_lors_describe(app->open.lors, tool->highest[k].lor);
-        snprintf(label, sizeof(label), "%g in LOR %lld (modules %d and %d)##%d", tool->highest[k].value,
-                 (long long)tool->highest[k].lor, lor.module_i, lor.module_j, k);
-        if (ui_item(label, false)) {
-            lor_tool_choose(app, tool->highest[k].lor);
-            break;
-        }
-    }
-}
-
-void maps_tool_panel(struct app *app)
+static void show_panel(struct app *app)
 {
     show_sensitivity(app);
     ui_line();
     show_pair(app);
-    if (app->maps.num_highest > 0 && ui_section("LORs with the most counts", false)) show_highest(app);
+    if (own(app)->num_highest > 0 && ui_section("LORs with the most counts", false)) {
+        const struct maps_state *tool = own(app);
+        for (int k = 0; k < tool->num_highest; k++) {
+            char label[96];
+            const lr_lor lor = lr_lors_describe(app->open.lors, tool->highest[k].lor);
+            snprintf(label, sizeof(label), "%g in LOR %lld (modules %d and %d)##%d", tool->highest[k].value,
+                     (long long)tool->highest[k].lor, lor.module_i, lor.module_j, k);
+            if (ui_item(label, false)) {
+                lor_tool_choose(app, tool->highest[k].lor);
+                break;
+            }
+        }
+    }
 }
+
+/* --- scripts --- */
+
+static lr_status act_sensitivity(struct app *app, const struct command_words *words)
+{
+    (void)words;
+    ask(app);
+    return LR_OK;
+}
+
+static lr_status act_pair(struct app *app, const struct command_words *words)
+{
+    LR_TRY(command_integer(&app->log, words, 1, &own(app)->modules[0]));
+    LR_TRY(command_integer(&app->log, words, 2, &own(app)->modules[1]));
+    take_pair(app);
+    return LR_OK;
+}
+
+static bool get_value(struct app *app, const char *name, struct command_value *value)
+{
+    const struct sensitivity_result *result = sensitivity_result(&own(app)->sensitivities);
+    const struct command_number numbers[] = {{"sensitivity.largest", result != NULL ? result->largest : 0.0}, {0}};
+    return command_pick(numbers, &(struct command_text){0}, name, value);
+}
+
+static const struct command commands[] = {
+    {"sensitivity", "", 0, 0, .act = act_sensitivity},
+    {"pair", "MODULE MODULE", 2, 2, .act = act_pair},
+    {0},
+};
+
+const struct viewer_tool maps_tool = {.name = "Sensitivity",
+                                      .word = "maps",
+                                      .mode = LR_SESSION_SENSITIVITY,
+                                      .state_bytes = sizeof(struct maps_state),
+                                      .open = open_maps,
+                                      .close = close_maps,
+                                      .take_study = take_study,
+                                      .update = update,
+                                      .panel = show_panel,
+                                      .commands = commands,
+                                      .get_value = get_value};

@@ -1,16 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #define _XOPEN_SOURCE 700 /* realpath */
-#include "viewer/tools/opener_tool.h"
-
-#include "io/files/file_kind.h"
-#include "viewer/frame/app.h"
+#include "base/vec.h"
 #include "viewer/tools/tools.h"
 
+#include <lr/io.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+enum { OPENER_PATH = 1024, OPENER_NAME = 256, OPENER_MOST = 4096, START_MOST = 64, START_NAME = 80 };
+
+struct opener_entry {
+    char name[OPENER_NAME];
+    bool is_folder;
+};
+
+/* The dialog: one folder at a time, and what is chosen in it. */
+struct opener {
+    char folder[OPENER_PATH];     /* that is listed; "" before the first time */
+    char path[OPENER_PATH];       /* typed, or of the entry that was pressed */
+    struct opener_entry *entries; /* owned: folders first, each by name; without hidden ones */
+    int count;
+    char error[OPENER_PATH + 128]; /* of the last step; "" = none */
+};
+
+struct start_row {
+    const char *preset;
+    char name[START_NAME]; /* the scanner's own */
+    int num_modules, num_crystals;
+    double diameter_mm, length_mm; /* between the nearest front faces; along the axis */
+    double tof_ps;                 /* resolution; 0 = none */
+};
+
+/* The start screen: the scanners to choose from. */
+struct start {
+    bool is_read;
+    int count;
+    struct start_row rows[START_MOST];
+};
+
+struct opener_state {
+    struct opener opener;
+    struct start start;
+};
+
+static struct opener_state *own(const struct app *app)
+{
+    return app_state(app, &opener_tool);
+}
 
 _Static_assert((int)OPENER_NAME == (int)LR_FILE_NAME, "names are as long as folders have them");
 
@@ -39,44 +79,28 @@ static int compare_entries(const void *one, const void *other)
     return a->is_folder != b->is_folder ? (int)b->is_folder - (int)a->is_folder : strcmp(a->name, b->name);
 }
 
-static int take_entries(struct opener_tool *opener, char (*names)[LR_FILE_NAME], int count)
+/* Lists a folder with "..". Where it cannot be read, `error` says so and the old list stays. */
+static void list_folder(struct opener *opener, const char *folder)
 {
-    int kept = 0;
-    for (int k = 0; k < count; k++) {
-        char path[OPENER_PATH];
-        if ((names[k][0] != '.' || strcmp(names[k], "..") == 0) && join(opener->folder, names[k], path)) {
-            struct opener_entry *entry = &opener->entries[kept++];
-            memcpy(entry->name, names[k], OPENER_NAME);
-            entry->is_folder = is_folder(path);
-        }
-    }
-    qsort(opener->entries, (size_t)kept, sizeof(*opener->entries), compare_entries);
-    return kept;
-}
-
-/* Without "." and "..", as a person knows it. */
-static bool find_whole(const char *folder, char whole[OPENER_PATH])
-{
-    char *found = realpath(folder, NULL);
-    const bool fits = found != NULL && strlen(found) < OPENER_PATH;
-    if (fits) snprintf(whole, OPENER_PATH, "%s", found);
-    free(found);
-    return fits;
-}
-
-/* ".." included; where it cannot be read, `error` says so and the old list stays. */
-static void list_folder(struct opener_tool *opener, const char *folder)
-{
-    char whole[OPENER_PATH];
     char(*names)[LR_FILE_NAME] = malloc((size_t)OPENER_MOST * LR_FILE_NAME);
     if (opener->entries == NULL) opener->entries = malloc((size_t)OPENER_MOST * sizeof(*opener->entries));
     const bool has_memory = names != NULL && opener->entries != NULL;
-    const int count = has_memory && find_whole(folder, whole) ? lr_file_names(whole, names, OPENER_MOST) : 0;
+    char *whole = realpath(folder, NULL);
+    const bool fits = has_memory && whole != NULL && strlen(whole) < OPENER_PATH;
+    const int count = fits ? lr_file_names(whole, names, OPENER_MOST) : 0;
     opener->error[0] = '\0';
     if (count > 0) { /* every folder that can be read holds itself */
-        memcpy(opener->folder, whole, sizeof(whole));
+        snprintf(opener->folder, sizeof(opener->folder), "%s", whole);
         opener->path[0] = '\0';
-        opener->count = take_entries(opener, names, count);
+        opener->count = 0;
+        for (int k = 0; k < count; k++) {
+            char path[OPENER_PATH];
+            if ((names[k][0] == '.' && strcmp(names[k], "..") != 0) || !join(opener->folder, names[k], path)) continue;
+            struct opener_entry *entry = &opener->entries[opener->count++];
+            memcpy(entry->name, names[k], OPENER_NAME);
+            entry->is_folder = is_folder(path);
+        }
+        qsort(opener->entries, (size_t)opener->count, sizeof(*opener->entries), compare_entries);
     } else {
         snprintf(opener->error, sizeof(opener->error),
                  "%s cannot be read: choose another folder, or ask its owner for access", folder);
@@ -85,55 +109,16 @@ static void list_folder(struct opener_tool *opener, const char *folder)
         snprintf(opener->error, sizeof(opener->error),
                  "the folder holds more than is listed here: type the file's path");
     }
+    free(whole);
     free(names);
-}
-
-/* A folder is listed, a file's path is taken. */
-static void press_entry(struct opener_tool *opener, int entry)
-{
-    char path[OPENER_PATH];
-    if (entry < 0 || entry >= opener->count || !join(opener->folder, opener->entries[entry].name, path)) return;
-    if (opener->entries[entry].is_folder) {
-        list_folder(opener, path);
-    } else {
-        memcpy(opener->path, path, sizeof(path));
-        opener->error[0] = '\0';
-    }
-}
-
-/* Whether the path is the entry's. */
-static bool is_chosen(const struct opener_tool *opener, int entry)
-{
-    char path[OPENER_PATH];
-    return join(opener->folder, opener->entries[entry].name, path) && strcmp(path, opener->path) == 0;
-}
-
-void opener_tool_finish(struct opener_tool *opener)
-{
-    free(opener->entries);
-    *opener = (struct opener_tool){0};
 }
 
 /* --- opening --- */
 
-static void begin(struct app *app, const char *path)
-{
-    const struct study_wish wishes[OPENER_NUM_KINDS] = {
-        [OPENER_SCANNER] = {.scanner = path},
-        [OPENER_IMAGE] = {.image = path},
-        [OPENER_MU] = {.mu = path},
-        [OPENER_DATA] = {.data = path},
-    };
-    if (app->opener.kind == OPENER_ANY)
-        tools_drop(app, path);
-    else
-        (void)study_open(app->study, &wishes[app->opener.kind]);
-}
-
 /* Goes into the path's folder, or begins to open its file and closes the dialog. */
 static void follow_path(struct app *app)
 {
-    struct opener_tool *opener = &app->opener;
+    struct opener *opener = &own(app)->opener;
     struct stat about;
     char path[OPENER_PATH];
     if (opener->path[0] == '\0') return;
@@ -145,17 +130,26 @@ static void follow_path(struct app *app)
                  "there is no file %s: choose one from the list, or correct its path", path);
     } else {
         opener->error[0] = '\0';
-        opener->is_shown = false;
-        begin(app, path);
+        app->shows_opener = false;
+        const struct study_wish wishes[OPENER_NUM_KINDS] = {
+            [OPENER_SCANNER] = {.scanner = path},
+            [OPENER_IMAGE] = {.image = path},
+            [OPENER_MU] = {.mu = path},
+            [OPENER_DATA] = {.data = path},
+        };
+        if (app->opener_kind == OPENER_ANY)
+            app_drop(app, path);
+        else
+            (void)study_open(app->study, &wishes[app->opener_kind]);
     }
 }
 
-/* --- its panel --- */
+/* --- the dialog --- */
 
-static const double size[2] = {520.0, 430.0}, list_height = 270.0;
+static const double dialog_size[2] = {520.0, 430.0}, list_height = 270.0;
 
-/* Which entry was pressed; -1: none. is_double: the one that is chosen was pressed twice. */
-static int show_entries(const struct opener_tool *opener, bool *is_double)
+/* Returns the entry that was pressed; -1: none. is_double: the one that is chosen was pressed twice. */
+static int show_entries(const struct opener *opener, bool *is_double)
 {
     int pressed = -1;
     ui_list("##files", list_height);
@@ -163,7 +157,8 @@ static int show_entries(const struct opener_tool *opener, bool *is_double)
         const struct opener_entry *entry = &opener->entries[k];
         char label[OPENER_NAME + 32];
         snprintf(label, sizeof(label), "%s%s##%d", entry->name, entry->is_folder ? "/" : "", k);
-        const bool is_marked = is_chosen(opener, k);
+        char path[OPENER_PATH]; /* the entry whose path is typed or chosen is marked */
+        const bool is_marked = join(opener->folder, opener->entries[k].name, path) && strcmp(path, opener->path) == 0;
         if (ui_item(label, is_marked)) pressed = k;
         *is_double = *is_double || (is_marked && ui_is_double_click());
     }
@@ -171,29 +166,162 @@ static int show_entries(const struct opener_tool *opener, bool *is_double)
     return pressed;
 }
 
-static void show_dialog(struct app *app)
-{
-    struct opener_tool *opener = &app->opener;
-    bool is_double = false;
-    ui_toned(UI_DIM, "%s", opener->folder);
-    const int pressed = show_entries(opener, &is_double);
-    press_entry(opener, pressed);
-    bool goes = ui_write("path", opener->path, sizeof(opener->path)) || is_double;
-    ui_choose("opened as", &opener->kind, kind_names, OPENER_NUM_KINDS);
-    goes = ui_button("open##file", opener->path[0] != '\0') || goes;
-    ui_beside();
-    if (ui_button("cancel##file", true)) opener->is_shown = false;
-    if (goes) follow_path(app);
-    if (opener->error[0] != '\0') ui_toned(UI_BAD, "%s", opener->error);
-}
-
-void opener_tool_panel(struct app *app)
+static void show_opener(struct app *app)
 {
     double screen[2];
     ui_screen(screen);
-    const struct ui_place place = {.at = {0.5 * (screen[0] - size[0]), 0.5 * (screen[1] - size[1]) - 40.0},
-                                   .size = {size[0], size[1]}};
-    if (app->opener.folder[0] == '\0') list_folder(&app->opener, ".");
-    if (ui_panel("Open a file", &place, &app->opener.is_shown)) show_dialog(app);
+    const struct ui_place place = {
+        .at = {0.5 * (screen[0] - dialog_size[0]), 0.5 * (screen[1] - dialog_size[1]) - 40.0},
+        .size = {dialog_size[0], dialog_size[1]}};
+    if (own(app)->opener.folder[0] == '\0') list_folder(&own(app)->opener, ".");
+    if (ui_panel("Open a file", &place, &app->shows_opener)) {
+        struct opener *opener = &own(app)->opener;
+        bool is_double = false;
+        ui_toned(UI_DIM, "%s", opener->folder);
+        const int pressed = show_entries(opener, &is_double);
+        char path[OPENER_PATH]; /* a folder is listed, a file's path is taken */
+        if (pressed >= 0 && pressed < opener->count && join(opener->folder, opener->entries[pressed].name, path)) {
+            if (opener->entries[pressed].is_folder) {
+                list_folder(opener, path);
+            } else {
+                memcpy(opener->path, path, sizeof(path));
+                opener->error[0] = '\0';
+            }
+        }
+        bool goes = ui_write("path", opener->path, sizeof(opener->path)) || is_double;
+        ui_choose("opened as", &app->opener_kind, kind_names, OPENER_NUM_KINDS);
+        goes = ui_button("open##file", opener->path[0] != '\0') || goes;
+        ui_beside();
+        if (ui_button("cancel##file", true)) app->shows_opener = false;
+        if (goes) follow_path(app);
+        if (opener->error[0] != '\0') ui_toned(UI_BAD, "%s", opener->error);
+    }
     ui_panel_end();
 }
+
+/* --- the start screen --- */
+
+/* Reads the presets, some milliseconds for all of them. Those that cannot be read are left out. */
+static void read_presets(struct start *tool)
+{
+    const char *const *presets = lr_scanner_presets();
+    tool->is_read = true;
+    tool->count = 0;
+    for (int k = 0; presets[k] != NULL && tool->count < START_MOST; k++) {
+        lr_scanner *scanner = lr_scanner_read(presets[k], NULL);
+        if (scanner != NULL) {
+            struct start_row *row = &tool->rows[tool->count++];
+            *row = (struct start_row){.preset = presets[k],
+                                      .num_modules = scanner->num_modules,
+                                      .num_crystals = scanner->num_crystals,
+                                      .tof_ps = scanner->tof_resolution_ps};
+            snprintf(row->name, sizeof(row->name), "%s", scanner->name);
+            double low = HUGE_VAL, high = -HUGE_VAL, nearest = HUGE_VAL;
+            for (int m = 0; m < scanner->num_modules; m++) {
+                const lr_module *module = &scanner->modules[m];
+                const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
+                                           module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
+                nearest = fmin(nearest, fabs(vec_dot(module->normal, module->centre_mm)));
+                low = fmin(low, module->centre_mm[2] - half);
+                high = fmax(high, module->centre_mm[2] + half);
+            }
+            row->diameter_mm = 2.0 * nearest;
+            row->length_mm = high - low;
+        }
+        lr_scanner_destroy(scanner);
+    }
+}
+
+static const double least_width = 300.0, most_width = 560.0, most_height = 460.0, margin = 12.0;
+
+/* True while neither a scanner nor an image is open. */
+static bool shows_start(const struct app *app)
+{
+    bool has_image = false;
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++) has_image = has_image || draw_has_image(app->draw, (enum draw_image)k);
+    return app->drawn == NULL && !has_image && !study_is_busy(app->study);
+}
+
+static void show_row(struct app *app, const struct start_row *row)
+{
+    ui_cell();
+    if (ui_row(row->preset, false)) study_open(app->study, &(struct study_wish){.scanner = row->preset});
+    ui_hint("%s: %d modules", row->name, row->num_modules);
+    ui_cell();
+    ui_text("%d", row->num_crystals);
+    ui_cell();
+    ui_text("%.0f mm", row->diameter_mm);
+    ui_cell();
+    ui_text("%.0f mm", row->length_mm);
+    ui_cell();
+    if (row->tof_ps > 0.0)
+        ui_text("%.4g ps", row->tof_ps);
+    else
+        ui_toned(UI_DIM, "none");
+}
+
+static void show_presets(struct app *app)
+{
+    static const char *const heads[] = {"scanner", "crystals", "diameter", "length", "time of flight"};
+    if (!ui_table("presets", (int)(sizeof(heads) / sizeof(heads[0])))) return;
+    for (size_t k = 0; k < sizeof(heads) / sizeof(heads[0]); k++) {
+        ui_cell();
+        ui_toned(UI_DIM, "%s", heads[k]);
+    }
+    for (int k = 0; k < own(app)->start.count; k++) show_row(app, &own(app)->start.rows[k]);
+    ui_table_end();
+}
+
+static void show_start(struct app *app)
+{
+    const double scale = window_scale(app->window);
+    double left = app->scene_at[0] / scale;
+    double room[2] = {app->scene_size[0] / scale - 2.0 * margin, app->scene_size[1] / scale - 2.0 * margin};
+    if (room[0] < least_width) { /* over the panels, which have nothing to show yet */
+        double screen[2];
+        ui_screen(screen);
+        left = 0.0;
+        room[0] = screen[0] - 2.0 * margin;
+    }
+    const double size[2] = {fmin(room[0], most_width), fmin(room[1], most_height)};
+    const struct ui_place place = {.at = {left + margin + 0.5 * (room[0] - size[0]),
+                                          app->scene_at[1] / scale + margin + 0.3 * (room[1] - size[1])},
+                                   .size = {size[0], size[1]},
+                                   .is_fixed = true};
+    if (size[0] < 40.0 || size[1] < 40.0) return;
+    if (!own(app)->start.is_read) read_presets(&own(app)->start);
+    if (ui_panel("Choose a scanner", &place, NULL)) {
+        show_presets(app);
+        ui_space(8.0);
+        if (ui_button("open a file...##start", true)) app->shows_opener = true;
+        ui_beside();
+        ui_text("or drop one on this window, or press O");
+        ui_toned(UI_DIM, "Scanners as YAML or of other programs, images, LOR data, list mode, sessions.");
+    }
+    ui_panel_end();
+}
+
+void opener_tool_panels(struct app *app)
+{
+    if (shows_start(app)) show_start(app);
+    if (app->shows_opener) show_opener(app);
+}
+
+static void close_opener(struct app *app)
+{
+    free(own(app)->opener.entries);
+}
+
+static bool get_value(struct app *app, const char *name, struct command_value *value)
+{
+    const struct opener *opener = &own(app)->opener;
+    char folder[COMMAND_TEXT], error[COMMAND_TEXT];
+    snprintf(folder, sizeof(folder), "%.255s", app->shows_opener ? opener->folder : "none");
+    snprintf(error, sizeof(error), "%.255s", opener->error[0] != '\0' ? opener->error : "none");
+    const struct command_number numbers[] = {{"start", shows_start(app)}, {0}};
+    const struct command_text texts[] = {{"open.folder", folder}, {"open.error", error}, {0}};
+    return command_pick(numbers, texts, name, value);
+}
+
+const struct viewer_tool opener_tool = {
+    .state_bytes = sizeof(struct opener_state), .close = close_opener, .get_value = get_value};

@@ -1,107 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "viewer/tools/session_tool.h"
-
 #include "base/log.h"
-#include "io/sessions/session.h"
-#include "viewer/frame/app.h"
 #include "viewer/tools/tools.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_PIXELS = 16384 };
 
 static const double degree = 0.017453292519943295;
 
+struct session_state {
+    struct lr_view_session session; /* that was read, until what it names is open */
+    bool is_read;
+};
+
+static struct session_state *own(const struct app *app)
+{
+    return app_state(app, &session_tool);
+}
+
 /* --- writing --- */
 
-static void write_camera(const struct app *app, struct lr_view_session *session)
-{
-    session->has_camera = true;
-    session->view_angle_deg = 30.0;
-    for (int k = 0; k < 3; k++) {
-        session->target_mm[k] = app->camera.at_mm[k];
-        session->eye_mm[k] = (double)app->seen.eye_mm[k];
-    }
-    session->up[2] = 1.0;
-}
-
-static void write_voxel(const struct app *app, struct lr_view_session *session)
-{
-    const struct voxel_request *request = &app->voxel.request;
-    session->has_voxel = true;
-    memcpy(session->point_mm, request->point_mm, sizeof(session->point_mm));
-    session->all_primaries = request->all_primaries;
-    session->primary = request->primary;
-    session->matrix_mode = request->mode;
-    session->rays = request->rays;
-    session->samples = request->samples;
-    session->mu_steps = request->mu_steps;
-    session->without_mu = request->without_mu;
-    session->backend = voxel_tool_backend(app);
-}
-
-static void write_lor(const struct app *app, struct lr_view_session *session)
-{
-    const struct tube_request *request = &app->lor.request;
-    session->has_lor = app->lor.is_asked;
-    for (int end = 0; end < 2; end++) {
-        const struct tube_crystal *crystal = &request->crystals[end];
-        session->lor[3 * end] = crystal->module;
-        session->lor[3 * end + 1] = crystal->p;
-        session->lor[3 * end + 2] = crystal->q;
-    }
-    session->lor_kernel = (int)request->kernel;
-    session->has_tof = request->has_tof;
-    session->tof_mm = request->tof_mm;
-}
-
-static void write_recon(const struct app *app, struct lr_view_session *session)
-{
-    const struct live_request *request = &app->live.request;
-    session->has_recon = true;
-    session->recon_family = (int)request->family;
-    session->recon_algorithm = (int)request->algorithm;
-    session->recon_elements = (int)request->elements;
-    session->recon_subsets = request->subsets;
-}
-
-static void write_range(const struct app *app, struct lr_view_session *session)
-{
-    if (app->slices.image <= DRAW_MU && app->slices.low < app->slices.high) {
-        struct lr_session_range *range = &session->ranges[session->num_ranges++];
-        snprintf(range->name, sizeof(range->name), "image");
-        range->low = app->slices.low;
-        range->high = app->slices.high;
-    }
-}
-
-/* Names of those that come back with the files. */
+/* Names of the images that are opened again with the files. */
 static const char *const image_names[] = {[DRAW_IMAGE] = "image", [DRAW_MU] = "mu"};
 enum { NUM_NAMES = sizeof(image_names) / sizeof(image_names[0]) };
 
-static void write_shown(const struct app *app, struct lr_view_session *session)
-{
-    const struct draw_slices *slices = &app->slices;
-    session->has_shown = true;
-    if ((int)slices->image < NUM_NAMES && draw_get_image(app->draw, slices->image) != NULL)
-        snprintf(session->shown_image, sizeof(session->shown_image), "%s", image_names[slices->image]);
-    for (int k = 0; k < 3; k++) {
-        session->slices[k] = slices->is_shown[k];
-        session->slices_mm[k] = slices->at_mm[k];
-    }
-    session->has_volume = app->has_volume;
-    session->hides_crystals = app->hides_scanner;
-    session->hides_lors = app->hides_lors;
-}
-
 lr_status session_tool_write(struct app *app, const char *path)
 {
-    static const enum lr_session_mode modes[NUM_TOOLS] = {LR_SESSION_VOXEL, LR_SESSION_LOR,   LR_SESSION_SENSITIVITY,
-                                                          LR_SESSION_RECON, LR_SESSION_SCENE, LR_SESSION_DIRECT};
     const struct study_wish files = study_awaited(app->study);
     /* The texts are the study's: this session is not finished. */
     struct lr_view_session session = {.scanner = (char *)files.scanner,
@@ -109,13 +36,33 @@ lr_status session_tool_write(struct app *app, const char *path)
                                       .mu = (char *)files.mu,
                                       .data = (char *)files.data,
                                       .grid = app->open.grid,
-                                      .mode = modes[app->tool]};
-    write_camera(app, &session);
-    write_voxel(app, &session);
-    write_lor(app, &session);
-    write_recon(app, &session);
-    write_range(app, &session);
-    write_shown(app, &session);
+                                      .mode = app->tool->mode};
+    session.has_camera = true;
+    session.view_angle_deg = 30.0;
+    session.up[2] = 1.0;
+    for (int k = 0; k < 3; k++) {
+        session.target_mm[k] = app->camera.at_mm[k];
+        session.eye_mm[k] = (double)app->seen.eye_mm[k];
+    }
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->write_session != NULL) app->tools[k]->write_session(app, &session);
+    const struct draw_slices *slices = &app->slices;
+    if (slices->image <= DRAW_MU && slices->low < slices->high) {
+        struct lr_session_range *range = &session.ranges[session.num_ranges++];
+        snprintf(range->name, sizeof(range->name), "image");
+        range->low = slices->low;
+        range->high = slices->high;
+    }
+    session.has_shown = true;
+    if ((int)slices->image < NUM_NAMES && draw_get_image(app->draw, slices->image) != NULL)
+        snprintf(session.shown_image, sizeof(session.shown_image), "%s", image_names[slices->image]);
+    for (int k = 0; k < 3; k++) {
+        session.slices[k] = slices->is_shown[k];
+        session.slices_mm[k] = slices->at_mm[k];
+    }
+    session.has_volume = app->has_volume;
+    session.hides_crystals = app->hides_scanner;
+    session.hides_lors = app->hides_lors;
     window_size(app->window, session.window);
     LR_TRY(lr_view_session_write(path, &session, &app->log));
     app_say(app, LR_LOG_INFO, "the session is in %s", path);
@@ -124,21 +71,24 @@ lr_status session_tool_write(struct app *app, const char *path)
 
 /* --- reading --- */
 
-static void read_window(struct app *app, const struct lr_view_session *session)
+static void forget(struct app *app)
 {
-    const int *size = session->window;
-    if (size[0] > 0 && size[0] <= MOST_PIXELS && size[1] <= MOST_PIXELS)
-        window_push(app->window, &(struct input_event){.kind = INPUT_SIZE, .at = {(double)size[0], (double)size[1]}});
+    if (own(app)->is_read) lr_view_session_finish(&own(app)->session);
+    own(app)->is_read = false;
 }
 
-lr_status session_tool_read(struct app *app, const char *path)
+/* Begins to open what the session names; the rest is taken up when that is there. */
+static lr_status read_file(struct app *app, const char *path)
 {
     struct lr_view_session session;
     LR_TRY(lr_view_session_read(path, &session, &app->log));
-    session_tool_close(app);
-    app->session = session;
-    app->has_session = true;
-    read_window(app, &session);
+    forget(app);
+    own(app)->session = session;
+    own(app)->is_read = true;
+    const int *size = session.window;
+    if (size[0] > 0 && size[0] <= MOST_PIXELS && size[1] <= MOST_PIXELS)
+        window_push(app->window, &(struct input_event){.kind = INPUT_SIZE, .at = {(double)size[0], (double)size[1]}});
+
     const struct study_wish wish = {.scanner = session.scanner,
                                     .image = session.image,
                                     .mu = session.mu,
@@ -149,104 +99,63 @@ lr_status session_tool_read(struct app *app, const char *path)
 
 static void read_camera(struct app *app, const struct lr_view_session *session)
 {
-    double way[3], away = 0.0;
+    double to_eye[3], away = 0.0;
     for (int k = 0; k < 3; k++) {
-        way[k] = session->eye_mm[k] - session->target_mm[k];
-        away += way[k] * way[k];
+        to_eye[k] = session->eye_mm[k] - session->target_mm[k];
+        away += to_eye[k] * to_eye[k];
         app->camera.at_mm[k] = session->target_mm[k];
     }
     away = sqrt(away);
     if (away > 0.0) {
         app->camera.distance_mm = away;
-        app->camera.height_deg = fmin(fmax(asin(way[2] / away) / degree, -89.9), 89.9);
-        app->camera.turn_deg = atan2(way[1], way[0]) / degree;
+        app->camera.height_deg = fmin(fmax(asin(to_eye[2] / away) / degree, -89.9), 89.9);
+        app->camera.turn_deg = atan2(to_eye[1], to_eye[0]) / degree;
     }
 }
 
-static void read_voxel(struct app *app, const struct lr_view_session *session)
+/* Takes up tab, camera, tools and ranges once a new study is in place. */
+static lr_status take_study(struct app *app, bool is_new)
 {
-    struct voxel_request *request = &app->voxel.request;
-    memcpy(request->point_mm, session->point_mm, sizeof(request->point_mm));
-    request->all_primaries = session->all_primaries;
-    request->primary = session->primary;
-    app->voxel.seeks_primary = false;
-    request->mode = session->matrix_mode;
-    request->rays = session->rays > 0 ? session->rays : request->rays;
-    request->samples = session->samples;
-    request->mu_steps = session->mu_steps;
-    request->without_mu = session->without_mu;
-    request->backend = voxel_backends[session->backend];
-}
-
-static void read_lor(struct app *app, const struct lr_view_session *session)
-{
-    struct tube_request *request = &app->lor.request;
-    for (int end = 0; end < 2; end++) {
-        const int *numbers = session->lor + 3 * end;
-        request->crystals[end] = (struct tube_crystal){numbers[0], numbers[1], numbers[2]};
-    }
-    request->kernel = (enum tube_kernel)session->lor_kernel;
-    request->has_tof = session->has_tof;
-    request->tof_mm = session->tof_mm;
-}
-
-static void read_recon(struct app *app, const struct lr_view_session *session)
-{
-    struct live_request *request = &app->live.request;
-    request->family = (enum live_family)session->recon_family;
-    request->algorithm = (lr_recon_algorithm)session->recon_algorithm;
-    request->elements = (lr_listmode_kernel)session->recon_elements;
-    request->subsets = session->recon_subsets > 0 ? session->recon_subsets : request->subsets;
-}
-
-static void read_shown(struct app *app, const struct lr_view_session *session)
-{
-    struct draw_slices *slices = &app->slices;
-    for (int k = 0; k < NUM_NAMES; k++)
-        if (strcmp(image_names[k], session->shown_image) == 0) tools_show_image(app, (enum draw_image)k);
-    for (int k = 0; k < 3; k++) {
-        slices->is_shown[k] = session->slices[k];
-        slices->at_mm[k] = session->slices_mm[k];
-    }
-    app->has_volume = session->has_volume;
-    app->hides_scanner = session->hides_crystals;
-    app->hides_lors = session->hides_lors;
-}
-
-void session_tool_take_study(struct app *app)
-{
-    static const enum app_tool tools[] = {
-        [LR_SESSION_SCENE] = TOOL_DOCTOR,     [LR_SESSION_VOXEL] = TOOL_VOXEL, [LR_SESSION_LOR] = TOOL_LOR,
-        [LR_SESSION_SENSITIVITY] = TOOL_MAPS, [LR_SESSION_RECON] = TOOL_LIVE,  [LR_SESSION_DIRECT] = TOOL_DIRECT,
-    };
-    const struct lr_view_session *session = &app->session;
-    if (!app->has_session) return;
-    app->tool = tools[session->mode];
-    app->wants_tool = true;
+    const struct lr_view_session *session = &own(app)->session;
+    if (!is_new || !own(app)->is_read) return LR_OK;
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->name != NULL && app->tools[k]->mode == session->mode) app_choose(app, app->tools[k]);
     if (session->has_camera) read_camera(app, session);
-    if (session->has_voxel) {
-        read_voxel(app, session);
-        voxel_tool_ask(app);
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->read_session != NULL) app->tools[k]->read_session(app, session);
+    if (session->has_shown) {
+        for (int k = 0; k < NUM_NAMES; k++)
+            if (strcmp(image_names[k], session->shown_image) == 0) app_show_image(app, (enum draw_image)k);
+        for (int k = 0; k < 3; k++) {
+            app->slices.is_shown[k] = session->slices[k];
+            app->slices.at_mm[k] = session->slices_mm[k];
+        }
+        app->has_volume = session->has_volume;
+        app->hides_scanner = session->hides_crystals;
+        app->hides_lors = session->hides_lors;
     }
-    if (session->has_lor) {
-        read_lor(app, session);
-        lor_tool_ask(app);
-    }
-    if (session->has_recon) read_recon(app, session);
-    if (session->has_shown) read_shown(app, session);
     for (int k = 0; k < session->num_ranges; k++) {
         if (strcmp(session->ranges[k].name, "image") == 0) {
             app->slices.low = session->ranges[k].low;
             app->slices.high = session->ranges[k].high;
         }
     }
-    session_tool_close(app);
+    forget(app);
+    return LR_OK;
 }
 
-void session_tool_close(struct app *app)
+/* --- scripts --- */
+
+static lr_status act_save(struct app *app, const struct command_words *words)
 {
-    if (app->has_session) {
-        lr_view_session_finish(&app->session);
-        app->has_session = false;
-    }
+    return session_tool_write(app, words->words[1]);
 }
+
+static const struct command commands[] = {{"save", "SESSION.yaml", 1, 1, .act = act_save}, {0}};
+
+const struct viewer_tool session_tool = {.state_bytes = sizeof(struct session_state),
+                                         .opens = LR_FILE_SESSION,
+                                         .open_file = read_file,
+                                         .close = forget,
+                                         .take_study = take_study,
+                                         .commands = commands};

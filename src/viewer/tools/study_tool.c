@@ -1,30 +1,214 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "viewer/tools/study_tool.h"
-
-#include "viewer/frame/legend.h"
+#include "base/log.h"
+#include "viewer/scene.h"
 #include "viewer/tools/tools.h"
 
+#include <ctype.h>
+#include <lr/io.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const map_names[] = {"grey", "inverse grey", "perceptual", "diverging"};
 static const char *const slice_names[] = {"x (mm)", "y (mm)", "z (mm)"};
 static const char *const plane_names[] = {"sagittal", "coronal", "transaxial"};
 
-/* --- what is open --- */
+enum { FRAMES_PATH = 4096, FRAMES_MOST = 10000, MOST_PRESETS = 64 };
 
-static void show_opening(struct app *app)
+/* Frames: the open image as one of NAME-1.nii, NAME-2.nii and so on, as `recon --frames` writes them, or as one of the
+ * volumes of its file, whose path then is NAME.nii:1, NAME.nii:2 and so on. */
+struct frames {
+    char path[FRAMES_PATH]; /* of the image that was looked at last */
+    int before, after;      /* lengths of its path before the number and behind it */
+    int number;             /* of the frame that is open, from 1; 0 = the image is no frame */
+    int wanted;             /* that was asked for last */
+    int count;              /* frames that lie beside it, one number after the other; 0 = it is none */
+};
+
+struct study_state {
+    struct frames frames;
+    int64_t endings; /* of openings that have been seen */
+};
+
+static struct study_state *own(const struct app *app)
 {
-    const struct job_report *report = &app->opening;
-    if (report->state == JOB_RUNNING) {
-        ui_progress(report->share, report->doing);
-        if (ui_button("stop##opening", true)) study_cancel(app->study);
-    } else if (report->state == JOB_FAILED) {
-        ui_toned(UI_BAD, "%s", report->error);
+    return app_state(app, &study_tool);
+}
+
+/* --- frames --- */
+
+/* "folder/NAME-12.nii.gz": what stands before and behind the number, and the number; 0 = there is none. */
+static int parse(const char *path, int *before, int *after)
+{
+    const char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
+    for (const char *at = name; (at = strchr(at, '-')) != NULL; at++) {
+        char *end;
+        if (!isdigit((unsigned char)at[1])) continue;
+        const long number = strtol(at + 1, &end, 10);
+        if (*end == '.' && at[1] != '0' && number <= FRAMES_MOST) {
+            *before = (int)(at + 1 - path);
+            *after = (int)(end - path);
+            return (int)number;
+        }
+    }
+    return 0;
+}
+
+/* false: it is too long. */
+static bool name_frame(const struct frames *frames, int number, char path[FRAMES_PATH])
+{
+    return snprintf(path, FRAMES_PATH, "%.*s%d%s", frames->before, frames->path, number, frames->path + frames->after) <
+           FRAMES_PATH;
+}
+
+/* "NAME.nii:12" of a file with several volumes. */
+static int parse_volume(const char *path, int *before, int *after)
+{
+    const char *colon = strrchr(path, ':');
+    *before = colon != NULL ? (int)(colon + 1 - path) : 0;
+    *after = (int)strlen(path);
+    return colon != NULL ? (int)strtol(colon + 1, NULL, 10) : 0;
+}
+
+static int count_frames(const struct frames *frames)
+{
+    char path[FRAMES_PATH];
+    int count = 0;
+    while (count < FRAMES_MOST && name_frame(frames, count + 1, path) && access(path, F_OK) == 0) count++;
+    return count;
+}
+
+/* Looks what has been opened; true: it is another frame of the same ones, shown as the last one was. */
+static bool take_frame(struct app *app)
+{
+    struct frames *frames = &own(app)->frames;
+    const char *path = app->open.image_path != NULL ? app->open.image_path : "";
+    char own[FRAMES_PATH];
+    if (strcmp(path, frames->path) == 0) return false;
+    const bool is_wanted = frames->wanted > 0 && name_frame(frames, frames->wanted, own) && strcmp(path, own) == 0;
+    if (strlen(path) >= FRAMES_PATH) path = "";
+    snprintf(frames->path, sizeof(frames->path), "%s", path);
+    const bool has_volumes = app->open.num_frames > 1;
+    frames->number = (has_volumes ? parse_volume : parse)(frames->path, &frames->before, &frames->after);
+    frames->count = has_volumes          ? app->open.num_frames
+                    : is_wanted          ? frames->count
+                    : frames->number > 0 ? count_frames(frames)
+                                         : 0;
+    if (frames->number < 1 || frames->number > frames->count || frames->count < 2) frames->number = frames->count = 0;
+    frames->wanted = frames->number;
+    return is_wanted;
+}
+
+/* Begins to open a frame. errors: LR_USAGE, with a sentence, where there is none of that number. */
+static lr_status open_frame(struct app *app, int number)
+{
+    struct frames *frames = &own(app)->frames;
+    char path[FRAMES_PATH];
+    if (number < 1 || number > frames->count || !name_frame(frames, number, path))
+        return lr_error(&app->log, LR_USAGE, "there is no frame %d: %d are there", number, frames->count);
+    frames->wanted = number;
+    return number == frames->number && !study_is_busy(app->study)
+               ? LR_OK
+               : study_open(app->study, &(struct study_wish){.image = path});
+}
+
+static void show_frames(struct app *app)
+{
+    const struct frames *frames = &own(app)->frames;
+    int number = frames->wanted;
+    const int range[2] = {1, frames->count};
+    if (frames->count < 2) return;
+    if (ui_slide("frame", &number, range) && number != frames->wanted) (void)open_frame(app, number);
+    ui_hint("%d images of one measurement after the other: volumes of a file, or files NAME-1, "
+            "NAME-2 ... beside each other",
+            frames->count);
+}
+
+/* --- what has been opened --- */
+
+/* Begins to show an image, in pieces, one a frame; the study holds it meanwhile. */
+static void begin_image(struct app *app, enum draw_image which, const lr_image *image, double largest)
+{
+    app->ranges[which][1] = image != NULL ? fmax(largest, 1e-30) : 0.0;
+    if (image == NULL) {
+        draw_set_image(app->draw, which, NULL);
+    } else if (draw_begin_image(app->draw, which, image, largest) != LR_OK) {
+        draw_set_image(app->draw, which, NULL);
+        app->failure = app->failure == LR_OK ? LR_FAILED : app->failure;
     }
 }
+
+/* Forgets what was computed for the scanner that was open before. */
+static lr_status forget_scanner(struct app *app)
+{
+    static const enum draw_image computed[] = {DRAW_TUBE, DRAW_SENSITIVITY};
+    for (size_t k = 0; k < sizeof(computed) / sizeof(computed[0]); k++) {
+        if (draw_get_image(app->draw, computed[k]) != NULL) draw_set_image(app->draw, computed[k], NULL);
+        if (app->slices.image == computed[k]) app_show_image(app, DRAW_IMAGE);
+    }
+    LR_TRY(draw_set_lines(app->draw, DRAW_LORS, NULL, 0));
+    LR_TRY(draw_set_lines(app->draw, DRAW_LOR, NULL, 0));
+    return draw_set_lines(app->draw, DRAW_CURSOR, NULL, 0);
+}
+
+/* Takes what is open now, and puts what is new of it into the scene. */
+static lr_status take_opened(struct app *app)
+{
+    struct study_view before = app->open;
+    app->open = study_take(app->study);
+    if (app->drawn == before.scanner) app->drawn = app->open.scanner;
+    const struct study_view *open = &app->open;
+    lr_status status = LR_OK;
+    if (open->scanner != before.scanner) {
+        status = draw_set_scanner(app->draw, open->scanner);
+        status = status == LR_OK && before.scanner != NULL ? forget_scanner(app) : status;
+        app_fit(app);
+        if (status == LR_OK) status = draw_set_axes(app->draw, 0.5 * app->camera.reach_mm);
+    }
+    const bool is_frame = take_frame(app);
+    if (status == LR_OK && is_frame && open->mu == before.mu) { /* in the colours and slices of the last one */
+        const double high = app->ranges[DRAW_IMAGE][1];
+        begin_image(app, DRAW_IMAGE, open->image, open->image_largest);
+        app->ranges[DRAW_IMAGE][1] = high;
+    } else if (status == LR_OK && (open->image != before.image || open->mu != before.mu)) {
+        begin_image(app, DRAW_IMAGE, open->image, open->image_largest);
+        begin_image(app, DRAW_MU, open->mu, open->mu_largest);
+        if (open->image != NULL || open->mu != NULL) {
+            for (int k = 0; k < 3; k++) app->slices.is_shown[k] = false;
+            app_show_image(app, open->image != NULL ? DRAW_IMAGE : DRAW_MU);
+        }
+    }
+    if (status == LR_OK) status = draw_set_grid(app->draw, &open->grid);
+    study_view_release(&before);
+    return status;
+}
+
+static lr_status update(struct app *app)
+{
+    const struct job_report *report = &app->opening;
+    study_poll(app->study, &app->opening);
+    const bool has_ended = study_endings(app->study) != own(app)->endings;
+    own(app)->endings = study_endings(app->study);
+    if (has_ended) {
+        for (int k = 0; k < report->num_warnings && k < JOB_WARNINGS; k++)
+            app_say(app, LR_LOG_WARNING, "%s", report->warnings[k]);
+        if (report->state == JOB_FAILED) app_take_failure(app, report, study_refused(app->study, NULL) != NULL);
+    }
+    struct study_view now = study_take(app->study);
+    const bool is_new = now.serial != app->open.serial;
+    study_view_release(&now);
+    if (is_new) LR_TRY(take_opened(app));
+    /* Tools also learn of openings that failed: findings of a refused file may be gone. */
+    for (int k = 0; app->tools[k] != NULL && (has_ended || is_new); k++)
+        if (app->tools[k]->take_study != NULL) LR_TRY(app->tools[k]->take_study(app, is_new));
+    (void)draw_advance(app->draw);
+    return LR_OK;
+}
+
+/* --- what is open --- */
 
 static void show_scanner(struct app *app)
 {
@@ -46,8 +230,6 @@ static void show_scanner(struct app *app)
     }
 }
 
-enum { MOST_PRESETS = 64 };
-
 static void choose_scanner(struct app *app)
 {
     const char *const *presets = lr_scanner_presets();
@@ -68,15 +250,6 @@ static void choose_scanner(struct app *app)
     ui_hint("scanners that LORaster knows");
 }
 
-static void show_grid(const struct app *app)
-{
-    const lr_grid *grid = &app->open.grid;
-    if (grid->size[0] > 0) {
-        ui_toned(UI_PLAIN, "grid %d x %d x %d of %.4g x %.4g x %.4g mm", grid->size[0], grid->size[1], grid->size[2],
-                 grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2]);
-    }
-}
-
 /* --- what is shown --- */
 
 static void show_view(struct app *app)
@@ -94,7 +267,7 @@ static void show_view(struct app *app)
             "element; or "
             "the line of the LOR tool");
     ui_beside();
-    if (ui_button("fit", true)) tools_fit(app);
+    if (ui_button("fit", true)) app_fit(app);
     ui_toned(UI_DIM, "right-handed frame, mm; z along the bed");
 }
 
@@ -103,9 +276,9 @@ static void show_slices(struct app *app)
     const char *images[DRAW_NUM_IMAGES];
     struct draw_slices *slices = &app->slices;
     const lr_grid *grid = draw_get_grid(app->draw, slices->image);
-    for (int k = 0; k < DRAW_NUM_IMAGES; k++) images[k] = legend_image_name((enum draw_image)k);
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++) images[k] = scene_image_name((enum draw_image)k);
     int map = (int)slices->colours, image = (int)slices->image;
-    frames_tool_panel(app);
+    show_frames(app);
     for (int k = 0; k < 3; k++) {
         const double ends[2] = {grid->origin_mm[k], grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k]};
         char label[40];
@@ -115,7 +288,7 @@ static void show_slices(struct app *app)
         ui_slide_real(slice_names[k], &slices->at_mm[k], ends);
         ui_hint("the %s slice", plane_names[k]);
     }
-    if (ui_choose("shown", &image, images, DRAW_NUM_IMAGES)) tools_show_image(app, (enum draw_image)image);
+    if (ui_choose("shown", &image, images, DRAW_NUM_IMAGES)) app_show_image(app, (enum draw_image)image);
     if (ui_choose("colours", &map, map_names, 4)) slices->colours = (lr_colour_map)map;
     double ends[2] = {slices->low, slices->high};
     if (ui_reals("from, to", ends, 2) && ends[0] < ends[1]) {
@@ -128,12 +301,92 @@ void study_tool_panel(struct app *app)
 {
     choose_scanner(app);
     ui_beside();
-    if (ui_button("open...", true)) app->opener.is_shown = true;
-    show_opening(app);
+    if (ui_button("open...", true)) app->shows_opener = true;
+    const struct job_report *report = &app->opening;
+    if (report->state == JOB_RUNNING) {
+        ui_progress(report->share, report->doing);
+        if (ui_button("stop##opening", true)) study_cancel(app->study);
+    } else if (report->state == JOB_FAILED) {
+        ui_toned(UI_BAD, "%s", report->error);
+    }
+
     show_scanner(app);
-    show_grid(app);
+    const lr_grid *grid = &app->open.grid;
+    if (grid->size[0] > 0) {
+        ui_toned(UI_PLAIN, "grid %d x %d x %d of %.4g x %.4g x %.4g mm", grid->size[0], grid->size[1], grid->size[2],
+                 grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2]);
+    }
+
     if (ui_section("Scene", true)) show_view(app);
     if (draw_get_image(app->draw, app->slices.image) != NULL && ui_section("Slices", true)) show_slices(app);
     ui_space(6.0);
     ui_toned(UI_DIM, "%.0f frames a second", app->frame_s > 0.0 ? 1.0 / app->frame_s : 0.0);
 }
+
+/* --- scripts --- */
+
+static lr_status act_open(struct app *app, const struct command_words *words)
+{
+    static const char *const kinds[] = {"scanner", "image", "mu", "data", "session", "histo", "file", NULL};
+    const char *path = words->words[2];
+    int kind = 0;
+    LR_TRY(command_choice(&app->log, words, 1, kinds, &kind));
+    switch (kind) {
+    case 0: return study_open(app->study, &(struct study_wish){.scanner = path});
+    case 1: return study_open(app->study, &(struct study_wish){.image = path});
+    case 2: return study_open(app->study, &(struct study_wish){.mu = path});
+    case 3: return study_open(app->study, &(struct study_wish){.data = path});
+    case 4: return app_open_file(app, LR_FILE_SESSION, path);
+    case 5: return app_open_file(app, LR_FILE_HISTO, path);
+    default: app_drop(app, path); return LR_OK;
+    }
+}
+
+static lr_status set_frame(struct app *app, const struct command_words *words)
+{
+    int number = 0;
+    LR_TRY(command_integer(&app->log, words, 2, &number));
+    return open_frame(app, number);
+}
+
+static bool get_value(struct app *app, const char *name, struct command_value *value)
+{
+    const lr_scanner *scanner = app->open.scanner;
+    const char *image = app->open.image_path;
+    const struct command_number numbers[] = {
+        {"image.frame", own(app)->frames.number},
+        {"image.frames", own(app)->frames.count},
+        {"scanner.modules", scanner != NULL ? scanner->num_modules : 0},
+        {0},
+    };
+    const struct command_text texts[] = {
+        {"scanner.name", scanner != NULL ? scanner->name : "none"},
+        {"image.path", image != NULL ? image : "none"},
+        {0},
+    };
+    return command_pick(numbers, texts, name, value);
+}
+
+static const struct command commands[] = {
+    {"open", "scanner|image|mu|data|session|histo|file PATH", 2, 2, .act = act_open},
+    {0},
+};
+static const struct command_setting settings[] = {{"frame", set_frame}, {0}};
+
+static bool is_busy(const struct app *app)
+{
+    return study_is_busy(app->study);
+}
+
+static void cancel(struct app *app)
+{
+    study_cancel(app->study);
+}
+
+const struct viewer_tool study_tool = {.state_bytes = sizeof(struct study_state),
+                                       .update = update,
+                                       .is_busy = is_busy,
+                                       .cancel = cancel,
+                                       .commands = commands,
+                                       .settings = settings,
+                                       .get_value = get_value};

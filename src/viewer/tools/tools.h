@@ -1,39 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the viewer does with what is open: between the models, which compute, and the scene, which
- * is drawn. */
+ * The viewer's tools, one file each, and what they offer each other. */
 #ifndef LR_VIEWER_TOOLS_H
 #define LR_VIEWER_TOOLS_H
 
-#include "viewer/frame/app.h"
+#include "viewer/app.h"
+#include "viewer/study/voxel.h"
 
-lr_status tools_open(struct app *app); /* begins to open what the params name */
-void tools_close(struct app *app);
+#include <lr/direct.h>
 
-/* Once a frame: puts what has become ready into the scene. */
-lr_status tools_update(struct app *app);
-bool tools_are_busy(const struct app *app);
-void tools_cancel(struct app *app);
+/* All of them, in the order in which they are opened and updated; ends with NULL. */
+extern const struct viewer_tool *const viewer_tools[];
 
-/* What is drawn: a refused file's modules, else the open scanner's. NULL: none. */
-const lr_scanner *tools_scanner(const struct app *app);
+extern const struct viewer_tool study_tool;   /* what is open, and what of it is shown; frames */
+extern const struct viewer_tool voxel_tool;   /* rows of the matrix, in pictures and in the scene */
+extern const struct viewer_tool lor_tool;     /* two crystals, and their tube of response */
+extern const struct viewer_tool maps_tool;    /* sensitivity and LOR data */
+extern const struct viewer_tool live_tool;    /* live reconstruction */
+extern const struct viewer_tool doctor_tool;  /* findings of the geometry doctor, also for a refused file */
+extern const struct viewer_tool direct_tool;  /* the family direct: LORmap, kernels and histo-images of a view */
+extern const struct viewer_tool opener_tool;  /* the dialog that opens files, and the start screen */
+extern const struct viewer_tool session_tool; /* what a person looked at, in a file */
+extern const struct viewer_tool window_tool;  /* commands and values of the window and the scene; script/steps.c */
 
-/* Takes an image into the scene; one that the device cannot hold is told of and not shown. */
-void tools_put_image(struct app *app, enum draw_image which, const lr_image *image);
+/* --- the voxel tool --- */
 
-/* Puts an image on the slices, with its range. */
-void tools_show_image(struct app *app, enum draw_image which);
+const double *voxel_tool_point(const struct app *app);                /* in mm: the point that is chosen */
+void voxel_tool_set_point(struct app *app, const double point_mm[3]); /* and asks for its rows */
+const struct voxel_result *voxel_tool_result(const struct app *app);  /* NULL = none */
+const struct study_view *voxel_tool_study(const struct app *app);     /* of the result */
 
-void tools_fit(struct app *app);                    /* the camera, to what is open */
-void tools_drop(struct app *app, const char *path); /* opens a file of any kind */
-void tools_click(struct app *app);                  /* at the mouse, in the scene */
-void tools_move_slice(struct app *app, int steps);  /* the transaxial one, by voxels */
+/* --- the LOR tool --- */
 
-/* Numbers of the pixel under the mouse, else of the crystal, to the clipboard. */
-void tools_copy(struct app *app);
+/* Chooses both crystals of the LOR of that number, and brings the tool to the front. */
+void lor_tool_choose(struct app *app, int64_t lor);
 
-void tools_save_view(struct app *app); /* what was drawn last, under a name that is not taken yet */
-void tools_save_session(struct app *app);
+/* --- the tool of the family direct --- */
+
+const lr_histo_images *direct_tool_histo(const struct app *app); /* that are open; NULL = none */
+
+/* The kernel that a person has set, with the scanner's time resolution where nobody has set that. */
+const lr_direct_kernel *direct_tool_kernel(struct app *app);
+
+/* --- sessions --- */
+
+lr_status session_tool_write(struct app *app, const char *path);
+
+/* --- panels without a tab --- */
+
+void study_tool_panel(struct app *app);
+
+enum opener_kind {
+    OPENER_ANY = 0, /* what the file itself says */
+    OPENER_SCANNER,
+    OPENER_IMAGE,
+    OPENER_MU,
+    OPENER_DATA,
+    OPENER_NUM_KINDS
+};
+
+/* The dialog while app->shows_opener, and the start screen while neither a scanner nor an image is open. */
+void opener_tool_panels(struct app *app);
 
 #endif

@@ -1,74 +1,108 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "viewer/tools/voxel_tool.h"
-
 #include "base/log.h"
 #include "base/mem.h"
-#include "viewer/frame/app.h"
-#include "viewer/frame/legend.h"
-#include "viewer/frame/scene_lines.h"
+#include "viewer/scene.h"
+#include "viewer/study/sheet.h"
+#include "viewer/tools/tools.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+struct voxel_state {
+    struct voxel *voxel;
+    struct voxel_request request; /* what a person wants; ask after changes */
+    bool is_asked;                /* with the scanner that is open */
+    struct job_report report;     /* as of this frame; polling elsewhere would replace the result */
+    bool seeks_primary;           /* of a new scanner, until a person or a session chooses one */
+    bool is_side_by_side;         /* sampled, exact and difference */
+    enum sheet_kind kind;
+    int64_t serial; /* of the result that is shown */
+    enum sheet_kind shown_kind;
+    bool shown_side_by_side;
+    struct sheet sheets[3];
+    int num_sheets;
+    enum sheet_kind sheet_kinds[3];
+    struct voxel_gap gap; /* of the result's only window */
+    int num_lines;        /* LORs drawn in the scene: the strongest */
+    bool has_touch;       /* the pixel under the mouse, in the last frame */
+    struct voxel_pixel touched;
+    char said[1024]; /* why cpu draws: it is said once */
+};
+
+static struct voxel_state *own(const struct app *app)
+{
+    return app_state(app, &voxel_tool);
+}
+
 enum { LINES_AT_FIRST = 300 };
 
-lr_status voxel_tool_open(struct app *app)
+static lr_status open_voxel(struct app *app)
 {
-    struct voxel_tool *tool = &app->voxel;
+    struct voxel_state *tool = own(app);
     tool->voxel = voxel_create(&app->log);
     tool->num_lines = LINES_AT_FIRST;
     tool->request.rays = 4;
     tool->request.on_graphics = !gl_context_limits(app->ctx)->software;
-    return tool->voxel != NULL ? LR_OK : LR_FAILED;
+    if (tool->voxel == NULL) return LR_FAILED;
+    for (int k = 0; k < 2; k++) app_add_runner(app, voxel_runner(tool->voxel, k));
+    return LR_OK;
 }
 
-void voxel_tool_close(struct app *app)
+static void close_voxel(struct app *app)
 {
-    struct voxel_tool *tool = &app->voxel;
+    struct voxel_state *tool = own(app);
     for (int k = 0; k < 3; k++) sheet_finish(&tool->sheets[k]);
     voxel_destroy(tool->voxel);
 }
 
-void voxel_tool_ask(struct app *app)
+static void ask(struct app *app)
 {
-    struct voxel_tool *tool = &app->voxel;
+    struct voxel_state *tool = own(app);
     tool->is_asked =
         app->open.scanner != NULL && voxel_ask(tool->voxel, &app->open, &tool->request, &app->log) == LR_OK;
     if (tool->is_asked) tool->report.state = JOB_RUNNING;
 }
 
-void voxel_tool_ask_whole(struct app *app)
+static lr_status take_study(struct app *app, bool is_new)
 {
-    struct voxel_request *request = &app->voxel.request;
-    const bool always = request->wants_whole;
-    request->wants_whole = true;
-    voxel_tool_ask(app);
-    request->wants_whole = always;
-}
-
-void voxel_tool_take_study(struct app *app)
-{
-    struct voxel_tool *tool = &app->voxel;
+    struct voxel_state *tool = own(app);
     const lr_grid *grid = &app->open.grid;
-    if (app->open.scanner == NULL) return;
+    if (!is_new || app->open.scanner == NULL) return LR_OK;
     for (int k = 0; k < 3; k++)
         tool->request.point_mm[k] = grid->origin_mm[k] + (grid->size[k] / 2) * grid->voxel_mm[k];
     if (tool->request.primary >= app->open.scanner->num_modules) tool->request.primary = 0;
     tool->seeks_primary = true;
-    voxel_tool_ask(app);
+    ask(app);
+    return LR_OK;
 }
 
 const struct voxel_result *voxel_tool_result(const struct app *app)
 {
-    return voxel_result(app->voxel.voxel, NULL);
+    return voxel_result(own(app)->voxel, NULL);
 }
 
-int voxel_tool_backend(const struct app *app)
+const struct study_view *voxel_tool_study(const struct app *app)
 {
-    const char *wanted = app->voxel.request.backend;
+    return voxel_study(own(app)->voxel);
+}
+
+const double *voxel_tool_point(const struct app *app)
+{
+    return own(app)->request.point_mm;
+}
+
+void voxel_tool_set_point(struct app *app, const double point_mm[3])
+{
+    memmove(own(app)->request.point_mm, point_mm, sizeof(own(app)->request.point_mm));
+    ask(app);
+}
+
+static int find_backend(const struct app *app)
+{
+    const char *wanted = own(app)->request.backend;
     for (int k = 0; wanted != NULL && voxel_backends[k] != NULL; k++)
         if (strcmp(voxel_backends[k], wanted) == 0) return k;
     return 0;
@@ -85,18 +119,11 @@ static void crystal_place(const lr_scanner *scanner, const int crystal[3], float
         place[k] = (float)(module->centre_mm[k] + along[0] * module->u[k] + along[1] * module->v[k]);
 }
 
-static uint32_t line_colour(double share)
-{
-    const lr_colour colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, 0.35 + 0.65 * share);
-    const uint32_t alpha = (uint32_t)(40.0 + 150.0 * share);
-    return (uint32_t)colour.r << 24 | (uint32_t)colour.g << 16 | (uint32_t)colour.b << 8 | alpha;
-}
-
 /* Every n-th of the LORs, strongest first, so that all parts of the row are there. */
 static lr_status show_lines(struct app *app, const struct voxel_row *row)
 {
-    const lr_lors *lors = voxel_study(app->voxel.voxel)->lors;
-    const int64_t most = app->voxel.num_lines < row->count ? app->voxel.num_lines : row->count;
+    const lr_lors *lors = voxel_study(own(app)->voxel)->lors;
+    const int64_t most = own(app)->num_lines < row->count ? own(app)->num_lines : row->count;
     struct draw_line *lines = lr_alloc(most > 0 ? most : 1, sizeof(*lines), "lines of a row", &app->log);
     if (lines == NULL) return LR_FAILED;
     for (int64_t k = 0; k < most; k++) {
@@ -105,17 +132,19 @@ static lr_status show_lines(struct app *app, const struct voxel_row *row)
         const double share = row->probability[at] / row->probability[row->order[0]];
         crystal_place(lors->scanner, (int[3]){lor.module_i, lor.p, lor.q}, lines[k].from);
         crystal_place(lors->scanner, (int[3]){lor.module_j, lor.r, lor.s}, lines[k].to);
-        lines[k].colour = line_colour(share);
+        const lr_colour colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, 0.35 + 0.65 * share);
+        const uint32_t alpha = (uint32_t)(40.0 + 150.0 * share);
+        lines[k].colour = (uint32_t)colour.r << 24 | (uint32_t)colour.g << 16 | (uint32_t)colour.b << 8 | alpha;
     }
     const lr_status status = draw_set_lines(app->draw, DRAW_LORS, lines, (int)most);
     free(lines);
     return status;
 }
 
-/* What the row gives to the LORs of each crystal, as a share of the most. */
+/* Colours each crystal by its LORs' share of the row, relative to the largest. */
 static lr_status show_crystals(struct app *app, const struct voxel_row *row)
 {
-    const lr_lors *lors = voxel_study(app->voxel.voxel)->lors;
+    const lr_lors *lors = voxel_study(own(app)->voxel)->lors;
     const lr_scanner *scanner = lors->scanner;
     float *values = lr_alloc(scanner->num_crystals, sizeof(*values), "values of crystals", &app->log);
     float most = 0.0f;
@@ -138,21 +167,12 @@ static const struct voxel_row *best_row(const struct voxel_result *result)
     return result->has_exact ? &result->point_exact : &result->point_sampled;
 }
 
-static lr_status show_scene(struct app *app, const struct voxel_result *result)
-{
-    const struct voxel_row *row = best_row(result);
-    LR_TRY(draw_set_lines(app->draw, DRAW_LOR, NULL, 0));
-    LR_TRY(show_lines(app, row));
-    LR_TRY(show_crystals(app, row));
-    return scene_lines_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm);
-}
-
 /* --- pictures --- */
 
 static lr_status draw_sheets(struct app *app, const struct voxel_result *result)
 {
     static const enum sheet_kind three[3] = {SHEET_SAMPLED, SHEET_EXACT, SHEET_DIFFERENCE};
-    struct voxel_tool *tool = &app->voxel;
+    struct voxel_state *tool = own(app);
     tool->num_sheets = tool->is_side_by_side ? 3 : 1;
     for (int k = 0; k < tool->num_sheets; k++) {
         tool->sheet_kinds[k] = tool->is_side_by_side ? three[k] : tool->kind;
@@ -161,22 +181,6 @@ static lr_status draw_sheets(struct app *app, const struct voxel_result *result)
     tool->shown_kind = tool->kind;
     tool->shown_side_by_side = tool->is_side_by_side;
     return LR_OK;
-}
-
-/* The first module may be primary for none of the point's LORs: the strongest one's is shown then. */
-static void seek_primary(struct app *app, const struct voxel_result *result)
-{
-    struct voxel_tool *tool = &app->voxel;
-    const struct voxel_window *window = &result->windows[0];
-    const struct voxel_row *row = best_row(result);
-    const lr_lors *lors = voxel_study(tool->voxel)->lors;
-    bool is_empty = !result->request.all_primaries && row->count > 0 && lors == app->open.lors;
-    for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1] && is_empty; k++) is_empty = window->lors[k] < 0;
-    if (is_empty && tool->seeks_primary) {
-        tool->request.primary = lr_lors_primary(lors, row->lor[row->order[0]], result->request.point_mm);
-        voxel_tool_ask(app);
-    }
-    tool->seeks_primary = false;
 }
 
 /* "drawn by backend raster on llvmpipe; elements sampled by raster, exact by native", and why where
@@ -193,42 +197,52 @@ static void describe_backends(const struct voxel_result *result, char *text, siz
 static struct voxel_gap find_gap(const struct app *app, int module)
 {
     const struct voxel_result *result = voxel_tool_result(app);
-    const struct study_view *study = voxel_study(app->voxel.voxel);
+    const struct study_view *study = voxel_study(own(app)->voxel);
     for (int w = 0; result != NULL && w < result->num_windows; w++)
         if (result->windows[w].module == module) return voxel_gap_find(result, study->lors, &result->windows[w]);
     return (struct voxel_gap){.better = -1};
 }
 
-static void say_stand_in(struct app *app, const struct voxel_result *result)
+static lr_status update(struct app *app)
 {
-    struct voxel_tool *tool = &app->voxel;
-    char text[1400];
-    if (result->why_not[0] != '\0' && strcmp(tool->said, result->why_not) != 0) {
-        describe_backends(result, text, sizeof(text));
-        app_say(app, LR_LOG_WARNING, "correspondence images are %s", text);
-    }
-    snprintf(tool->said, sizeof(tool->said), "%s", result->why_not);
-}
-
-lr_status voxel_tool_update(struct app *app)
-{
-    struct voxel_tool *tool = &app->voxel;
+    struct voxel_state *tool = own(app);
     int64_t serial;
-    const enum job_state state = voxel_poll(tool->voxel, &tool->report);
-    if (state == JOB_FAILED && tool->is_asked) {
+    if (voxel_poll(tool->voxel, &tool->report) == JOB_FAILED && tool->is_asked) {
         app_take_failure(app, &tool->report, false);
         tool->is_asked = false;
     }
     const struct voxel_result *result = voxel_result(tool->voxel, &serial);
     if (result == NULL) return LR_OK;
     if (serial != tool->serial) {
+        const lr_lors *lors = voxel_study(tool->voxel)->lors;
+        const struct voxel_row *row = best_row(result);
+        const struct voxel_window *window = &result->windows[0];
+        const bool is_one = !result->request.all_primaries;
+        char text[1400];
         tool->serial = serial;
-        say_stand_in(app, result);
-        seek_primary(app, result);
-        tool->gap =
-            result->request.all_primaries ? (struct voxel_gap){.better = -1} : find_gap(app, result->windows[0].module);
-        if (voxel_study(tool->voxel)->scanner == app->open.scanner && app->tool == TOOL_VOXEL)
-            LR_TRY(show_scene(app, result));
+        if (result->why_not[0] != '\0' && strcmp(tool->said, result->why_not) != 0) {
+            describe_backends(result, text, sizeof(text));
+            app_say(app, LR_LOG_WARNING, "correspondence images are %s", text);
+        }
+        snprintf(tool->said, sizeof(tool->said), "%s", result->why_not);
+
+        /* The first module may be primary for none of the point's LORs: the strongest one's is shown then. */
+        bool is_empty = is_one && row->count > 0 && lors == app->open.lors;
+        for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1] && is_empty; k++)
+            is_empty = window->lors[k] < 0;
+        if (is_empty && tool->seeks_primary) {
+            tool->request.primary = lr_lors_primary(lors, row->lor[row->order[0]], result->request.point_mm);
+            ask(app);
+        }
+        tool->seeks_primary = false;
+
+        tool->gap = is_one ? find_gap(app, window->module) : (struct voxel_gap){.better = -1};
+        if (lors->scanner == app->open.scanner && app->tool == &voxel_tool) {
+            LR_TRY(draw_set_lines(app->draw, DRAW_LOR, NULL, 0));
+            LR_TRY(show_lines(app, row));
+            LR_TRY(show_crystals(app, row));
+            LR_TRY(draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm));
+        }
         return draw_sheets(app, result);
     }
     return tool->kind != tool->shown_kind || tool->is_side_by_side != tool->shown_side_by_side
@@ -240,25 +254,10 @@ static const double picture_width = 376.0, most_height = 300.0;
 
 /* --- controls --- */
 
-static bool choose_point(struct app *app)
-{
-    struct voxel_request *request = &app->voxel.request;
-    bool changed = ui_reals("point (mm)", request->point_mm, 3);
-    ui_hint("x, y, z in the scanner's frame; or click on a slice");
-    changed = ui_check("all modules", &request->all_primaries) || changed;
-    if (!request->all_primaries && app->open.scanner != NULL) {
-        const int range[2] = {0, app->open.scanner->num_modules - 1};
-        ui_beside();
-        changed = ui_slide("##primary", &request->primary, range) || changed;
-        ui_hint("the primary module: its window is shown");
-    }
-    return changed;
-}
-
 static bool choose_lines(struct app *app)
 {
     static const int rays[2] = {1, 16}, samples[2] = {0, 64}, steps[2] = {0, 256};
-    struct voxel_request *request = &app->voxel.request;
+    struct voxel_request *request = &own(app)->request;
     bool changed = false;
     bool with_exact = request->mode != LR_MODE_SAMPLED;
     changed = ui_slide("R", &request->rays, rays) || changed;
@@ -281,71 +280,24 @@ static bool choose_lines(struct app *app)
     return changed;
 }
 
-static bool choose_backend(struct app *app)
-{
-    static const char *const names[] = {"raster: the projector's shaders", "compute", "cpu: the reference"};
-    struct voxel_request *request = &app->voxel.request;
-    int backend = voxel_tool_backend(app);
-    const bool changed = ui_choose("by##backend", &backend, names, (int)(sizeof(names) / sizeof(names[0])));
-    ui_hint("what draws windows and samples elements; compute has them drawn by raster");
-    if (changed) request->backend = voxel_backends[backend];
-    return changed;
-}
-
-static void choose_kind(struct app *app)
-{
-    int kind = app->voxel.is_side_by_side ? SHEET_NUM_KINDS : (int)app->voxel.kind;
-    static const char *const names[] = {"crystals (false colours)", "weight of each line", "sampled elements",
-                                        "exact elements",           "sampled - exact",     "the three side by side"};
-    if (ui_choose("shown##kind", &kind, names, SHEET_NUM_KINDS + 1)) {
-        app->voxel.is_side_by_side = kind == SHEET_NUM_KINDS;
-        app->voxel.kind = kind < SHEET_NUM_KINDS ? (enum sheet_kind)kind : app->voxel.kind;
-    }
-}
-
 /* --- the picture --- */
-
-/* What is under a place of a sheet; `part` is the pixel's own, in the coordinates of `at`. */
-struct voxel_touch {
-    struct voxel_pixel pixel;
-    struct ui_part part;
-};
-
-static bool find_touch(struct app *app, int sheet, const double at[2], struct voxel_touch *touch)
-{
-    struct voxel_tool *tool = &app->voxel;
-    const struct sheet *shown = &tool->sheets[sheet];
-    const struct voxel_result *result = voxel_tool_result(app);
-    int window, place[2];
-    if (result == NULL || !sheet_pixel(shown, at, &window, place) || place[0] >= result->windows[window].size[0] ||
-        place[1] >= result->windows[window].size[1])
-        return false;
-    sheet_corners(shown, window, (double[2]){place[0], place[1]}, touch->part.from);
-    sheet_corners(shown, window, (double[2]){place[0] + 1.0, place[1] + 1.0}, touch->part.to);
-    return voxel_at(tool->voxel, result->windows[window].module, place, &touch->pixel) == LR_OK;
-}
-
-static void describe_nothing(const struct app *app, const struct voxel_pixel *pixel, const struct ui_part *part)
-{
-    const struct voxel_result *result = voxel_tool_result(app);
-    const struct voxel_gap gap = result->request.all_primaries ? find_gap(app, pixel->module)
-                                                               : (struct voxel_gap){0}; /* told above the picture */
-    if (gap.why[0] != '\0') {
-        ui_tooltip(part, "%s", gap.why);
-    } else {
-        ui_tooltip(part,
-                   "module %d, crystal p = %d, q = %d\nthe line ends in no crystal in coincidence\n"
-                   "drawn by backend %s",
-                   pixel->module, pixel->p, pixel->q, result->drawn_by);
-    }
-}
 
 static void describe_pixel(const struct app *app, const struct voxel_pixel *pixel, const struct ui_part *part)
 {
     const struct voxel_result *result = voxel_tool_result(app);
     char voxel[128] = "of the voxel: not there yet";
     if (pixel->lor < 0) {
-        describe_nothing(app, pixel, part);
+        /* The gap of a single window stands above its picture. */
+        const struct voxel_gap gap =
+            result->request.all_primaries ? find_gap(app, pixel->module) : (struct voxel_gap){0};
+        if (gap.why[0] != '\0') {
+            ui_tooltip(part, "%s", gap.why);
+        } else {
+            ui_tooltip(part,
+                       "module %d, crystal p = %d, q = %d\nthe line ends in no crystal in coincidence\n"
+                       "drawn by backend %s",
+                       pixel->module, pixel->p, pixel->q, result->drawn_by);
+        }
         return;
     }
     if (!isnan(pixel->voxel_sampled)) {
@@ -363,56 +315,49 @@ static void describe_pixel(const struct app *app, const struct voxel_pixel *pixe
                result->exact_by != NULL ? result->exact_by : "");
 }
 
-static void show_grid(const struct sheet *sheet, int rays, double pixels_per_texel)
-{
-    if (sheet->num_windows != 1 || rays * pixels_per_texel < 5.0) return;
-    for (int axis = 0; axis < 2; axis++) {
-        for (int k = 0; k <= sheet->tile[axis]; k += rays) {
-            double from[2] = {0.0, 0.0}, to[2], a[2], b[2];
-            to[0] = sheet->tile[0];
-            to[1] = sheet->tile[1];
-            from[axis] = to[axis] = k;
-            sheet_corners(sheet, 0, from, a);
-            sheet_corners(sheet, 0, to, b);
-            ui_mark_line(a, b, 0xffffff50);
-        }
-    }
-}
-
 static void show_sheet(struct app *app, int k, double width)
 {
-    struct voxel_tool *tool = &app->voxel;
+    struct voxel_state *tool = own(app);
     const struct sheet *sheet = &tool->sheets[k];
+    const struct voxel_result *result = voxel_tool_result(app);
+    const int rays = result->request.rays;
     const double scale = fmin(width / sheet->size[0], most_height / sheet->size[1]);
     const struct ui_image image = {.texture = sheet->texture, .size = {scale * sheet->size[0], scale * sheet->size[1]}};
     char label[32];
     snprintf(label, sizeof(label), "##sheet %d", k);
     const struct ui_touch touch = ui_image(label, &image);
-    show_grid(sheet, voxel_tool_result(app)->request.rays, scale);
-    struct voxel_touch found;
-    if (touch.is_over && find_touch(app, k, touch.at, &found)) {
-        tool->has_touch = true;
-        tool->touched = found.pixel;
-        describe_pixel(app, &found.pixel, &found.part);
-        if (touch.is_pressed && found.pixel.lor >= 0) lor_tool_choose(app, found.pixel.lor);
+
+    /* Lines between the crystals of a single window, where they do not hide it. */
+    for (int axis = 0; axis < 2 && sheet->num_windows == 1 && rays * scale >= 5.0; axis++) {
+        for (int n = 0; n <= sheet->tile[axis]; n += rays) {
+            double from[2] = {0.0, 0.0}, to[2] = {sheet->tile[0], sheet->tile[1]}, a[2], b[2];
+            from[axis] = to[axis] = n;
+            sheet_corners(sheet, 0, from, a);
+            sheet_corners(sheet, 0, to, b);
+            ui_mark_line(a, b, 0xffffff50);
+        }
     }
+
+    /* The pixel under the mouse, whose corners are in the coordinates of the touch. */
+    int w, place[2];
+    struct voxel_pixel pixel;
+    struct ui_part part;
+    if (!touch.is_over || !sheet_pixel(sheet, touch.at, &w, place) || place[0] >= result->windows[w].size[0] ||
+        place[1] >= result->windows[w].size[1])
+        return;
+    sheet_corners(sheet, w, (double[2]){place[0], place[1]}, part.from);
+    sheet_corners(sheet, w, (double[2]){place[0] + 1.0, place[1] + 1.0}, part.to);
+    if (voxel_at(tool->voxel, result->windows[w].module, place, &pixel) != LR_OK) return;
+    tool->has_touch = true;
+    tool->touched = pixel;
+    describe_pixel(app, &pixel, &part);
+    if (touch.is_pressed && pixel.lor >= 0) lor_tool_choose(app, pixel.lor);
 }
 
-/* "sampled by raster" */
-static void name_sheet(const struct voxel_result *result, enum sheet_kind kind, char *text, size_t size)
-{
-    const char *exact = result->exact_by != NULL ? result->exact_by : "none";
-    const char *first = kind == SHEET_EXACT                                 ? exact
-                        : kind == SHEET_SAMPLED || kind == SHEET_DIFFERENCE ? result->sampled_by
-                                                                            : result->drawn_by;
-    const bool has_two = kind == SHEET_DIFFERENCE && strcmp(first, exact) != 0;
-    snprintf(text, size, "%s by %s%s%s", sheet_names[kind], first, has_two ? " and " : "", has_two ? exact : "");
-}
-
-/* What the false colours of a window say. */
+/* Legend of the false colours of a window. */
 static void show_crystal_legend(const struct app *app, const struct voxel_window *window)
 {
-    const lr_scanner *scanner = voxel_study(app->voxel.voxel)->scanner;
+    const lr_scanner *scanner = voxel_study(own(app)->voxel)->scanner;
     const lr_module *module = &scanner->modules[window->module];
     const uint32_t corners[4] = {0x000000ff, 0xff0000ff, 0x00ff00ff, 0xffff00ff};
     if (!ui_table("legend", 2)) return;
@@ -428,7 +373,14 @@ static void show_crystal_legend(const struct app *app, const struct voxel_window
 
 static void show_legend(const struct app *app, int k)
 {
-    const struct voxel_tool *tool = &app->voxel;
+    static const char *const sheet_titles[SHEET_NUM_KINDS] = {
+        [SHEET_CRYSTALS] = "crystals",
+        [SHEET_WEIGHTS] = "weight of each line (share of emissions)",
+        [SHEET_SAMPLED] = "sampled element (detections per emission)",
+        [SHEET_EXACT] = "exact element (detections per emission)",
+        [SHEET_DIFFERENCE] = "sampled - exact (detections per emission)",
+    };
+    const struct voxel_state *tool = own(app);
     const enum sheet_kind kind = tool->sheet_kinds[k];
     const bool is_difference = kind == SHEET_DIFFERENCE;
     if (kind == SHEET_CRYSTALS) {
@@ -436,40 +388,45 @@ static void show_legend(const struct app *app, int k)
         return;
     }
     const double high = tool->sheets[k].high;
-    const struct ui_bar bar = legend_bar(is_difference ? LR_COLOURS_DIVERGING : LR_COLOURS_PERCEPTUAL,
-                                         (double[2]){is_difference ? -high : 0.0, high}, legend_sheet_title(kind));
+    const struct ui_bar bar = scene_bar(is_difference ? LR_COLOURS_DIVERGING : LR_COLOURS_PERCEPTUAL,
+                                        (double[2]){is_difference ? -high : 0.0, high}, sheet_titles[kind]);
     ui_bar(&bar);
-}
-
-/* The window of that module alone. */
-static void show_module(struct app *app, int module)
-{
-    app->voxel.request.primary = module;
-    app->voxel.request.all_primaries = false;
-    voxel_tool_ask(app);
 }
 
 /* --- its panel --- */
 
 static void show_gap(struct app *app)
 {
-    const struct voxel_gap *gap = &app->voxel.gap;
+    const struct voxel_gap *gap = &own(app)->gap;
     char label[48];
     if (gap->why[0] == '\0') return;
     ui_toned(UI_WARNING, "%s", gap->why);
     snprintf(label, sizeof(label), "show module %d##better", gap->better);
-    if (gap->better >= 0 && gap->better != app->voxel.request.primary && ui_button(label, true))
-        show_module(app, gap->better);
+    if (gap->better >= 0 && gap->better != own(app)->request.primary && ui_button(label, true)) {
+        /* The window of that module alone. */
+        own(app)->request.primary = gap->better;
+        own(app)->request.all_primaries = false;
+        ask(app);
+    }
 }
 
 static void show_sheets(struct app *app)
 {
-    struct voxel_tool *tool = &app->voxel;
+    struct voxel_state *tool = own(app);
     char name[96];
     tool->has_touch = false;
     for (int k = 0; k < tool->num_sheets; k++) {
         if (tool->num_sheets > 1 || tool->kind != SHEET_CRYSTALS) {
-            name_sheet(voxel_tool_result(app), tool->sheet_kinds[k], name, sizeof(name));
+            /* "sampled by raster" */
+            const struct voxel_result *result = voxel_tool_result(app);
+            const enum sheet_kind kind = tool->sheet_kinds[k];
+            const char *exact = result->exact_by != NULL ? result->exact_by : "none";
+            const char *first = kind == SHEET_EXACT                                 ? exact
+                                : kind == SHEET_SAMPLED || kind == SHEET_DIFFERENCE ? result->sampled_by
+                                                                                    : result->drawn_by;
+            const bool has_two = kind == SHEET_DIFFERENCE && strcmp(first, exact) != 0;
+            snprintf(name, sizeof(name), "%s by %s%s%s", sheet_names[kind], first, has_two ? " and " : "",
+                     has_two ? exact : "");
             ui_toned(UI_DIM, "%s", name);
         }
         show_sheet(app, k, picture_width);
@@ -486,7 +443,7 @@ static void show_row(const char *what, const struct voxel_row *sampled, const st
     if (exact->count > 0) ui_text("%lld LORs,\nsum %.6g", (long long)exact->count, exact->sum);
 }
 
-/* Where not all LORs of the voxel were computed. */
+/* A sentence and a button where not all LORs of the voxel were computed. */
 static void show_part(struct app *app, const struct voxel_result *result)
 {
     if (!result->has_means || !result->is_part) return;
@@ -499,21 +456,23 @@ static void show_part(struct app *app, const struct voxel_result *result)
     } else {
         ui_toned(UI_DIM, "no LOR is shown, and of the voxel none computed: all would be up to %.2g", all);
     }
-    if (ui_button("all LORs of the voxel", app->voxel.report.state != JOB_RUNNING)) voxel_tool_ask_whole(app);
-}
-
-static void show_backend(const struct voxel_result *result)
-{
-    char text[1400];
-    describe_backends(result, text, sizeof(text));
-    ui_toned(result->why_not[0] != '\0' ? UI_WARNING : UI_DIM, "%s", text);
+    if (ui_button("all LORs of the voxel", own(app)->report.state != JOB_RUNNING)) {
+        struct voxel_request *request = &own(app)->request;
+        const bool always = request->wants_whole;
+        request->wants_whole = true;
+        ask(app);
+        request->wants_whole = always;
+    }
 }
 
 static void show_result(struct app *app, const struct voxel_result *result)
 {
     show_gap(app);
     show_sheets(app);
-    show_backend(result);
+    char text[1400];
+    describe_backends(result, text, sizeof(text));
+    ui_toned(result->why_not[0] != '\0' ? UI_WARNING : UI_DIM, "%s", text);
+
     if (ui_table("rows", 3)) {
         ui_field("", "sampled");
         ui_cell();
@@ -529,15 +488,226 @@ static void show_result(struct app *app, const struct voxel_result *result)
              result->voxel_row < 0 ? "; the point lies beside the grid" : "");
 }
 
-void voxel_tool_panel(struct app *app)
+static void show_panel(struct app *app)
 {
-    const struct job_report *report = &app->voxel.report;
-    bool changed = choose_point(app);
+    static const char *const backends[] = {"raster: the projector's shaders", "compute", "cpu: the reference"};
+    const struct job_report *report = &own(app)->report;
+    struct voxel_request *request = &own(app)->request;
+    bool changed = ui_reals("point (mm)", request->point_mm, 3);
+    ui_hint("x, y, z in the scanner's frame; or click on a slice");
+    changed = ui_check("all modules", &request->all_primaries) || changed;
+    if (!request->all_primaries && app->open.scanner != NULL) {
+        const int range[2] = {0, app->open.scanner->num_modules - 1};
+        ui_beside();
+        changed = ui_slide("##primary", &request->primary, range) || changed;
+        ui_hint("the primary module: its window is shown");
+    }
+
     changed = choose_lines(app) || changed;
-    changed = choose_backend(app) || changed;
-    choose_kind(app);
-    if (changed) voxel_tool_ask(app);
+    int backend = find_backend(app);
+    if (ui_choose("by##backend", &backend, backends, (int)(sizeof(backends) / sizeof(backends[0])))) {
+        own(app)->request.backend = voxel_backends[backend];
+        changed = true;
+    }
+    ui_hint("what draws windows and samples elements; compute has them drawn by raster");
+    int kind = own(app)->is_side_by_side ? SHEET_NUM_KINDS : (int)own(app)->kind;
+    static const char *const names[] = {"crystals (false colours)", "weight of each line", "sampled elements",
+                                        "exact elements",           "sampled - exact",     "the three side by side"};
+    if (ui_choose("shown##kind", &kind, names, SHEET_NUM_KINDS + 1)) {
+        own(app)->is_side_by_side = kind == SHEET_NUM_KINDS;
+        own(app)->kind = kind < SHEET_NUM_KINDS ? (enum sheet_kind)kind : own(app)->kind;
+    }
+
+    if (changed) ask(app);
     const struct voxel_result *result = voxel_tool_result(app);
     if (report->state == JOB_RUNNING) ui_progress(report->share, report->doing);
     if (result != NULL) show_result(app, result);
 }
+
+/* --- clicks --- */
+
+static bool click(struct app *app, const struct probe *probe)
+{
+    if (probe->axis >= 0) voxel_tool_set_point(app, probe->point_mm);
+    return probe->axis >= 0;
+}
+
+static bool describe(const struct app *app, char *text, size_t length)
+{
+    const struct voxel_pixel *pixel = &own(app)->touched;
+    if (!own(app)->has_touch) return false;
+    snprintf(text, length,
+             "module %d p %d q %d; module %d r %d s %d; LOR %lld; weight %.9g; solid angle %.9g "
+             "sr; distance %.6g mm; element at the point: sampled %.9g, exact %.9g; of the "
+             "voxel: sampled %.9g, exact %.9g",
+             pixel->module, pixel->p, pixel->q, pixel->other, pixel->r, pixel->s, (long long)pixel->lor, pixel->weight,
+             pixel->solid_angle_sr, pixel->distance_mm, pixel->point_sampled, pixel->point_exact, pixel->voxel_sampled,
+             pixel->voxel_exact);
+    return true;
+}
+
+/* --- sessions --- */
+
+static void write_session(const struct app *app, struct lr_view_session *session)
+{
+    const struct voxel_request *request = &own(app)->request;
+    session->has_voxel = true;
+    memcpy(session->point_mm, request->point_mm, sizeof(session->point_mm));
+    session->all_primaries = request->all_primaries;
+    session->primary = request->primary;
+    session->matrix_mode = request->mode;
+    session->rays = request->rays;
+    session->samples = request->samples;
+    session->mu_steps = request->mu_steps;
+    session->without_mu = request->without_mu;
+    session->backend = find_backend(app);
+}
+
+static void read_session(struct app *app, const struct lr_view_session *session)
+{
+    struct voxel_request *request = &own(app)->request;
+    if (!session->has_voxel) return;
+    memcpy(request->point_mm, session->point_mm, sizeof(request->point_mm));
+    request->all_primaries = session->all_primaries;
+    request->primary = session->primary;
+    own(app)->seeks_primary = false;
+    request->mode = session->matrix_mode;
+    request->rays = session->rays > 0 ? session->rays : request->rays;
+    request->samples = session->samples;
+    request->mu_steps = session->mu_steps;
+    request->without_mu = session->without_mu;
+    request->backend = voxel_backends[session->backend];
+    ask(app);
+}
+
+/* --- scripts --- */
+
+static lr_status act_point(struct app *app, const struct command_words *words)
+{
+    double point_mm[3];
+    LR_TRY(command_reals(&app->log, words, point_mm));
+    voxel_tool_set_point(app, point_mm);
+    return LR_OK;
+}
+
+static lr_status act_picture(struct app *app, const struct command_words *words)
+{
+    static const char *const names[] = {"crystals", "weight", "sampled", "exact", "difference", "all", NULL};
+    int kind = 0;
+    LR_TRY(command_choice(&app->log, words, 1, names, &kind));
+    own(app)->is_side_by_side = kind == SHEET_NUM_KINDS;
+    own(app)->kind = kind < SHEET_NUM_KINDS ? (enum sheet_kind)kind : own(app)->kind;
+    return LR_OK;
+}
+
+static lr_status set_number(struct app *app, const struct command_words *words)
+{
+    struct voxel_state *tool = own(app);
+    struct voxel_request *request = &tool->request;
+    const char *name = words->words[1];
+    int value = 0;
+    LR_TRY(command_integer(&app->log, words, 2, &value));
+    if (strcmp(name, "module") == 0) { /* -1: all of them */
+        request->primary = value < 0 ? 0 : value;
+        request->all_primaries = value < 0;
+        tool->seeks_primary = false;
+    } else if (strcmp(name, "rays") == 0) {
+        request->rays = value;
+    } else if (strcmp(name, "samples") == 0) {
+        request->samples = value;
+    } else if (strcmp(name, "steps") == 0) {
+        request->mu_steps = value;
+    } else if (strcmp(name, "exact") == 0) {
+        request->mode = value ? LR_MODE_AUTO : LR_MODE_SAMPLED;
+    } else {
+        request->without_mu = !value;
+    }
+    ask(app);
+    return tool->is_asked ? LR_OK : LR_USAGE;
+}
+
+static lr_status set_backend(struct app *app, const struct command_words *words)
+{
+    int value = 0;
+    LR_TRY(command_choice(&app->log, words, 2, voxel_backends, &value));
+    own(app)->request.backend = voxel_backends[value];
+    ask(app);
+    return own(app)->is_asked ? LR_OK : LR_USAGE;
+}
+
+static lr_status set_whole(struct app *app, const struct command_words *words)
+{
+    int value = 0;
+    LR_TRY(command_integer(&app->log, words, 2, &value));
+    own(app)->request.wants_whole = value != 0;
+    ask(app);
+    return LR_OK;
+}
+
+static bool get_value(struct app *app, const char *name, struct command_value *value)
+{
+    const struct voxel_state *tool = own(app);
+    const struct voxel_result *result = voxel_tool_result(app);
+    const struct voxel_pixel *pixel = &tool->touched;
+    char touched[COMMAND_TEXT] = "none", point[COMMAND_TEXT];
+    if (tool->has_touch) {
+        snprintf(touched, sizeof(touched), "%d,%d,%d,%d,%d,%d", pixel->module, pixel->p, pixel->q, pixel->other,
+                 pixel->r, pixel->s);
+    }
+    const struct command_number numbers[] = {
+        {"touched.lor", tool->has_touch ? (double)pixel->lor : -1.0},
+        {"touched.exact", tool->has_touch ? pixel->voxel_exact : NAN},
+        {"touched.sampled", tool->has_touch ? pixel->voxel_sampled : NAN},
+        {"touched.point_exact", tool->has_touch ? pixel->point_exact : NAN},
+        {"touched.point_sampled", tool->has_touch ? pixel->point_sampled : NAN},
+        {"touched.weight", tool->has_touch ? pixel->weight : NAN},
+        {"voxel.row", result != NULL ? (double)result->voxel_row : -1.0},
+        {"voxel.rays", tool->request.rays},
+        {"voxel.sum", result == NULL    ? 0.0
+                      : result->is_part ? NAN
+                                        : result->voxel_exact.sum},
+        {"voxel.module", tool->request.all_primaries ? -1 : tool->request.primary},
+        {"voxel.better", tool->gap.better},
+        {"voxel.pairs", result != NULL && result->is_part ? (double)result->num_pairs : 0.0},
+        {NULL, 0.0},
+    };
+    const struct command_text texts[] = {
+        {"touched", touched},
+        {"voxel.point_mm", command_write_place(tool->request.point_mm, point)},
+        {"voxel.gap", tool->gap.why[0] != '\0' ? tool->gap.why : "none"},
+        {"voxel.drawn_by", result != NULL ? result->drawn_by : "none"},
+        {"voxel.sampled_by", result != NULL ? result->sampled_by : "none"},
+        {"voxel.exact_by", result != NULL && result->exact_by != NULL ? result->exact_by : "none"},
+        {NULL, NULL},
+    };
+    return command_pick(numbers, texts, name, value);
+}
+
+static const struct command commands[] = {
+    {"point", "X Y Z", 3, 3, .act = act_point},
+    {"picture", "crystals|weight|sampled|exact|difference|all", 1, 1, .act = act_picture},
+    {0},
+};
+
+static const struct command_setting settings[] = {
+    {"module", set_number},   {"rays", set_number},  {"samples", set_number},
+    {"steps", set_number},    {"exact", set_number}, {"absorption", set_number},
+    {"backend", set_backend}, {"whole", set_whole},  {0},
+};
+
+const struct viewer_tool voxel_tool = {.name = "Voxel",
+                                       .word = "voxel",
+                                       .mode = LR_SESSION_VOXEL,
+                                       .state_bytes = sizeof(struct voxel_state),
+                                       .open = open_voxel,
+                                       .close = close_voxel,
+                                       .take_study = take_study,
+                                       .update = update,
+                                       .panel = show_panel,
+                                       .click = click,
+                                       .describe = describe,
+                                       .write_session = write_session,
+                                       .read_session = read_session,
+                                       .commands = commands,
+                                       .settings = settings,
+                                       .get_value = get_value};

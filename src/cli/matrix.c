@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "matrix.h"
+#include "forecast.h"
+#include "stop.h"
+#include "verbs.h"
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice)
+{
+    static const char *const kinds[] = {"voxel", "lor", NULL};
+    choice->rows = args_text(args, "--rows");
+    choice->region = args_text(args, "--region");
+    choice->pairs = args_text(args, "--pairs");
+    choice->lors = args_text(args, "--lors");
+    choice->by_lor = args_word(args, "--by", kinds, choice->lors != NULL ? 1 : 0) == 1;
+    const bool has_points = args_count(args, "--at") > 0;
+    const bool has_rows = choice->rows != NULL || choice->region != NULL;
+    if (choice->rows != NULL && choice->region != NULL) args_complain(args, "--rows and --region exclude each other");
+    if (choice->lors != NULL && choice->pairs != NULL) args_complain(args, "--lors and --pairs exclude each other");
+    if (choice->lors != NULL && !choice->by_lor) args_complain(args, "--lors chooses rows of LORs: it needs --by lor");
+    if (choice->by_lor && has_rows) {
+        args_complain(args, "--rows and --region choose rows of voxels, and --by lor has rows of "
+                            "LORs: choose those with --pairs or --lors");
+    }
+    if (has_points && (has_rows || choice->by_lor || choice->pairs != NULL)) {
+        args_complain(args, "--at gives rows of points: leave out --rows, --region, --pairs, --lors "
+                            "and --by");
+    }
+}
+
+double matrix_read_threshold(struct cli_args *args)
+{
+    const char *text = args_text(args, "--threshold");
+    char *end = NULL;
+    if (text == NULL) return 0;
+    const double threshold = strtod(text, &end);
+    if (end == text || *end != '\0' || !(threshold >= 0 && threshold <= 1)) {
+        args_complain(args,
+                      "--threshold %s: a share of each row's largest element is needed, 0 to 1, "
+                      "such as 0.01",
+                      text);
+        return 0;
+    }
+    return threshold;
+}
+
+/* --- lists of numbers --- */
+
+/* A number at *text, which goes on behind it; false when there is none. */
+static bool take_number(const char **text, int64_t *number)
+{
+    char *end = NULL;
+    if (!isdigit((unsigned char)**text)) return false;
+    errno = 0;
+    *number = strtoll(*text, &end, 10);
+    *text = end;
+    return errno == 0;
+}
+
+/* "FIRST:LAST", half-open, whole. */
+static bool take_range(const char *text, int64_t range[2])
+{
+    return take_number(&text, &range[0]) && *text++ == ':' && take_number(&text, &range[1]) && *text == '\0';
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts and removes repeats; returns how many are left. */
+static int64_t sort_numbers(int64_t *numbers, int64_t count)
+{
+    int64_t kept = 0;
+    qsort(numbers, (size_t)count, sizeof(*numbers), compare_numbers);
+    for (int64_t k = 0; k < count; k++)
+        if (k == 0 || numbers[k] != numbers[k - 1]) numbers[kept++] = numbers[k];
+    return kept;
+}
+
+static bool append(int64_t **numbers, int64_t *count, int64_t number)
+{
+    if ((*count & (*count - 1)) == 0) {
+        const size_t room = *count > 0 ? 2 * (size_t)*count : 1;
+        int64_t *grown = realloc(*numbers, room * sizeof(*grown));
+        if (grown == NULL) return false;
+        *numbers = grown;
+    }
+    (*numbers)[(*count)++] = number;
+    return true;
+}
+
+/* The text of a file, or NULL, reported. */
+static char *read_text(struct report *report, const char *path, const char *example)
+{
+    enum { MOST_BYTES = 64 << 20 };
+    FILE *file = fopen(path, "rb");
+    char *text = NULL;
+    if (file == NULL) {
+        report_error(report, LR_BAD_INPUT,
+                     "cannot open %s: %s: it is neither a list such as %s nor the name of a file "
+                     "that holds one",
+                     path, strerror(errno), example);
+        return NULL;
+    }
+    int64_t room = 0;
+    size_t used = 0, got = 1;
+    bool has_room = true;
+    while (got > 0 && used < MOST_BYTES && has_room) {
+        has_room = common_grow(&text, &room, (int64_t)used + 4096, 1);
+        got = has_room ? fread(text + used, 1, (size_t)room - used - 1, file) : 0;
+        used += got;
+    }
+    const bool failed = got > 0 || ferror(file);
+    fclose(file);
+    if (!has_room) {
+        report_error(report, LR_FAILED, "no memory for the text of %s", path);
+        free(text);
+        return NULL;
+    }
+    if (failed || strlen(strcpy(text + used, "")) != 0 || memchr(text, '\0', used) != NULL) {
+        report_error(report, LR_BAD_INPUT, "%s is no text of at most 64 MiB", path);
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* True if an option's text is a list itself, and not the name of a file. */
+static bool is_list(const char *text, const char *marks)
+{
+    for (const char *c = text; *c != '\0'; c++)
+        if (!isdigit((unsigned char)*c) && strchr(marks, *c) == NULL) return false;
+    return *text != '\0';
+}
+
+/* The list that the option's text is, or that is in the file it names; NULL, reported. */
+static char *open_list(struct report *report, const char *text, const char *marks)
+{
+    if (!is_list(text, marks)) {
+        const bool is_pairs = strchr(marks, '-') != NULL;
+        return read_text(report, text, is_pairs ? "0-18,3-20" : "12,40,100:200");
+    }
+    char *copy = malloc(strlen(text) + 1);
+    if (copy == NULL) {
+        report_error(report, LR_FAILED, "no memory for a list");
+        return NULL;
+    }
+    return strcpy(copy, text);
+}
+
+/* Goes over blanks, commas and comments. */
+static const char *skip(const char *text)
+{
+    for (; *text == ',' || isspace((unsigned char)*text) || *text == '#'; text++) {
+        if (*text == '#') {
+            text += strcspn(text, "\n");
+            if (*text == '\0') break;
+        }
+    }
+    return text;
+}
+
+/* --- module pairs --- */
+
+/* "0-18,3-20", or lines of "0 18" in a file. */
+static lr_status parse_pairs(const struct setup *setup, const char *text, int64_t **pairs, int64_t *count)
+{
+    for (text = skip(text); *text != '\0'; text = skip(text)) {
+        int64_t i = 0, j = 0;
+        const char *start = text;
+        bool good = take_number(&text, &i);
+        if (good && *text == '-')
+            text++;
+        else
+            text += strspn(text, " \t");
+        good = good && take_number(&text, &j);
+        if (!good) {
+            return report_error(setup->report, LR_USAGE,
+                                "--pairs: \"%.20s\" is no pair of modules: 0-18,3-20 is a list of "
+                                "two, and so are lines 0 18 and 3 20 in a file",
+                                start);
+        }
+        const int num_modules = setup->scanner->num_modules;
+        if (i >= num_modules || j >= num_modules) {
+            return report_error(setup->report, LR_USAGE,
+                                "--pairs: module %lld does not exist: the scanner has modules 0 to %d",
+                                (long long)(i > j ? i : j), num_modules - 1);
+        }
+        const int64_t pair = lr_lors_pair(setup->lors, (int)i, (int)j);
+        if (pair < 0) {
+            return report_error(setup->report, LR_USAGE,
+                                "--pairs: modules %lld and %lld are not in coincidence: loraster "
+                                "scanner show says which rules hold",
+                                (long long)i, (long long)j);
+        }
+        CLI_TRY(append(pairs, count, pair) ? LR_OK
+                                           : report_error(setup->report, LR_FAILED, "no memory for a list of pairs"));
+    }
+    return LR_OK;
+}
+
+static lr_status complete_pairs(struct matrix_choice *choice, const struct setup *setup)
+{
+    int64_t *pairs = NULL, count = 0;
+    char *text = open_list(setup->report, choice->pairs, "-,");
+    lr_status status = text != NULL ? parse_pairs(setup, text, &pairs, &count) : LR_BAD_INPUT;
+    if (status == LR_OK && count == 0)
+        status = report_error(setup->report, LR_USAGE, "--pairs %s names no pair", choice->pairs);
+    if (status == LR_OK) {
+        count = sort_numbers(pairs, count);
+        choice->part_pairs = malloc((size_t)count * sizeof(*choice->part_pairs));
+        status = choice->part_pairs != NULL ? LR_OK
+                                            : report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
+    }
+    for (int64_t k = 0; status == LR_OK && k < count; k++) choice->part_pairs[k] = (int32_t)pairs[k];
+    choice->part = (lr_selection){.pairs = choice->part_pairs, .num_pairs = count};
+    free(pairs);
+    free(text);
+    return status;
+}
+
+/* --- LORs --- */
+
+/* "12,40,100:200", or the same in a file. */
+static lr_status parse_lors(const struct setup *setup, const char *text, int64_t **lors, int64_t *count)
+{
+    for (text = skip(text); *text != '\0'; text = skip(text)) {
+        int64_t first = 0, end = 0;
+        const char *start = text;
+        bool good = take_number(&text, &first);
+        end = first + 1;
+        if (good && *text == ':') {
+            text++;
+            good = take_number(&text, &end);
+        }
+        if (!good || end > setup->lors->count || end <= first) {
+            return report_error(setup->report, LR_USAGE,
+                                "--lors: \"%.20s\" makes no sense: LORs are 0 to %lld, given as "
+                                "12,40 or as 100:200, which is 100 to 199",
+                                start, (long long)setup->lors->count - 1);
+        }
+        for (; first < end; first++)
+            if (!append(lors, count, first))
+                return report_error(setup->report, LR_FAILED, "no memory for a list of LORs");
+    }
+    return LR_OK;
+}
+
+/* --- voxels --- */
+
+/* Kinds of regions: a box, a sphere or a mask. */
+struct region {
+    const lr_image *mask;
+    bool is_sphere;
+    double numbers[6]; /* corner and corner, or centre and radius */
+};
+
+static bool contains(const struct region *region, const lr_grid *grid, int64_t row)
+{
+    if (region->mask != NULL) return region->mask->values[row] > 0.0f;
+    double at[3], squared = 0.0;
+    bool inside = true;
+    lr_grid_voxel_centre(grid, row, at);
+    for (int k = 0; k < 3; k++) {
+        const double from = at[k] - region->numbers[k];
+        squared += from * from;
+        inside = inside && from >= 0.0 && at[k] <= region->numbers[3 + k];
+    }
+    const double radius = region->numbers[3];
+    return region->is_sphere ? squared <= radius * radius : inside;
+}
+
+/* "box:" with six numbers or "sphere:" with four. */
+static bool parse_shape(const char *text, struct region *region)
+{
+    region->is_sphere = strncmp(text, "sphere:", 7) == 0;
+    const int count = region->is_sphere ? 4 : 6;
+    text += region->is_sphere ? 7 : 4;
+    for (int k = 0; k < count; k++) {
+        char *end = NULL;
+        region->numbers[k] = strtod(text, &end);
+        if (end == text || *end != (k + 1 < count ? ',' : '\0')) return false;
+        text = end + 1;
+    }
+    return true;
+}
+
+lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, struct cli_args *args)
+{
+    if (choice->region == NULL ||
+        (strncmp(choice->region, "box:", 4) == 0 || strncmp(choice->region, "sphere:", 7) == 0))
+        return LR_OK;
+    choice->mask = setup_read_image(setup, args, choice->region);
+    return choice->mask != NULL ? LR_OK : report_reason(args->report);
+}
+
+static lr_status complete_region(struct matrix_choice *choice, const struct setup *setup)
+{
+    struct region region = {.mask = choice->mask};
+    const int64_t num_voxels = lr_grid_num_voxels(&setup->grid);
+    if (region.mask == NULL && !parse_shape(choice->region, &region)) {
+        return report_error(setup->report, LR_USAGE,
+                            "--region %s makes no sense: box:X0,Y0,Z0,X1,Y1,Z1 and sphere:X,Y,Z,R "
+                            "are in mm, anything else names an image",
+                            choice->region);
+    }
+    for (int64_t row = 0; row < num_voxels; row++)
+        if (contains(&region, &setup->grid, row) && !append(&choice->voxels, &choice->num_voxels, row))
+            return report_error(setup->report, LR_FAILED, "no memory for the voxels of a region");
+    if (choice->num_voxels == 0)
+        return report_error(setup->report, LR_USAGE, "--region %s holds no voxel centre of the grid", choice->region);
+    return LR_OK;
+}
+
+static lr_status complete_range(struct matrix_choice *choice, const struct setup *setup)
+{
+    const int64_t num_voxels = lr_grid_num_voxels(&setup->grid);
+    int64_t range[2] = {0, num_voxels};
+    if (choice->rows != NULL && (!take_range(choice->rows, range) || range[0] >= range[1] || range[1] > num_voxels)) {
+        return report_error(setup->report, LR_USAGE,
+                            "--rows %s makes no sense: FIRST:LAST is rows FIRST to LAST - 1, and "
+                            "the grid has rows 0:%lld",
+                            choice->rows, (long long)num_voxels);
+    }
+    choice->begin = range[0];
+    choice->end = range[1];
+    return LR_OK;
+}
+
+lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setup *setup)
+{
+    if (choice->pairs != NULL) CLI_TRY(complete_pairs(choice, setup));
+    if (choice->lors != NULL) {
+        int64_t count = 0;
+        char *text = open_list(setup->report, choice->lors, ":,");
+        lr_status status = text != NULL ? parse_lors(setup, text, &choice->part_lors, &count) : LR_BAD_INPUT;
+        if (status == LR_OK && count == 0)
+            status = report_error(setup->report, LR_USAGE, "--lors %s names no LOR", choice->lors);
+        if (status == LR_OK) count = sort_numbers(choice->part_lors, count);
+        choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = count};
+        free(text);
+        CLI_TRY(status);
+    }
+
+    return choice->region != NULL ? complete_region(choice, setup) : complete_range(choice, setup);
+}
+
+void matrix_choice_finish(struct matrix_choice *choice)
+{
+    lr_image_destroy(choice->mask);
+    free(choice->voxels);
+    free(choice->part_pairs);
+    free(choice->part_lors);
+    *choice = (struct matrix_choice){.by_lor = false};
+}
+
+/* --- factors --- */
+
+const struct cli_option matrix_factor_options[] = {
+    {"--efficiencies", "FILE", "one number per crystal (.npy or text), multiplied in", false},
+    LOR_FACTORS_MU_AS("lines"),
+    {0},
+};
+
+/* Adds "efficiencies FILE" to the words. */
+static void say(struct matrix_factors *factors, const char *what, const char *path)
+{
+    const size_t used = strlen(factors->words);
+    snprintf(factors->words + used, sizeof(factors->words) - used, "%s%s %s", used > 0 ? ", " : "", what, path);
+}
+
+static void add_input(struct matrix_factors *factors, const char *name, const void *bytes, size_t num_bytes)
+{
+    factors->inputs[factors->num_inputs++] = (lr_matrix_input){name, bytes, (int64_t)num_bytes};
+}
+
+/* The values, since a file of the same name may hold others when the matrix is gone on with. */
+static void list_inputs(struct matrix_factors *factors, const struct setup *setup)
+{
+    const float *efficiencies = setup->factors.efficiencies;
+    if (efficiencies != NULL)
+        add_input(factors, "efficiencies", efficiencies, (size_t)setup->scanner->num_crystals * sizeof(*efficiencies));
+    if (setup->mu != NULL) {
+        const lr_grid *grid = &setup->mu->grid;
+        add_input(factors, "size of the attenuation map", grid->size, sizeof(grid->size));
+        add_input(factors, "voxels of the attenuation map", grid->voxel_mm, sizeof(grid->voxel_mm));
+        add_input(factors, "origin of the attenuation map", grid->origin_mm, sizeof(grid->origin_mm));
+        add_input(factors, "values of the attenuation map", setup->mu->values,
+                  (size_t)lr_grid_num_voxels(grid) * sizeof(*setup->mu->values));
+    }
+}
+
+lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *args, struct setup *setup)
+{
+    const char *efficiencies = args_text(args, "--efficiencies"), *mu = args_text(args, "--mu");
+    const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
+    CLI_TRY(args->status);
+    if (efficiencies != NULL) {
+        CLI_TRY(lor_factors_efficiencies(setup, efficiencies));
+        say(factors, "efficiencies", efficiencies);
+    }
+    if (mu != NULL) say(factors, way == MU_FACTORS ? "attenuation factors" : "attenuation along lines", mu);
+    CLI_TRY(lor_factors_give(setup, way));
+    if (factors->words[0] == '\0') strcpy(factors->words, "none");
+    list_inputs(factors, setup);
+    return LR_OK;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "pictures.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+lr_status album_add(struct album *album, lr_picture *picture, const char *format, ...)
+{
+    char text[128];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    if (picture == NULL) return report_reason(album->report);
+    char *caption = malloc(strlen(text) + 1);
+    if (caption == NULL || !common_grow(&album->tiles, &album->room, album->num_tiles + 1, sizeof(*album->tiles))) {
+        free(caption);
+        lr_picture_destroy(picture);
+        return report_error(album->report, LR_FAILED, "no memory for the picture \"%s\"", text);
+    }
+    strcpy(caption, text);
+    album->tiles[album->num_tiles++] = (lr_tile){picture, caption};
+    return LR_OK;
+}
+
+lr_status album_write_picture(struct report *report, const char *path, const lr_picture *picture)
+{
+    return lr_png_write(path, picture->rgb, picture->size, &report->log);
+}
+
+static lr_status write_panel(const struct album *album, const char *path, lr_mosaic_params params)
+{
+    params.subtitle = album->note;
+    params.log = &album->report->log;
+    lr_picture *sheet = lr_picture_mosaic(&params);
+    if (sheet == NULL) return report_reason(album->report);
+    const lr_status status = album_write_picture(album->report, path, sheet);
+    lr_picture_destroy(sheet);
+    return status;
+}
+
+lr_status album_write(const struct album *album, const char *path, int columns, const char *title)
+{
+    return write_panel(
+        album, path,
+        (lr_mosaic_params){.tiles = album->tiles, .num_tiles = album->num_tiles, .columns = columns, .title = title});
+}
+
+lr_status album_write_last(const struct album *album, const char *path)
+{
+    const lr_tile *last = &album->tiles[album->num_tiles - 1];
+    return write_panel(album, path, (lr_mosaic_params){.tiles = last, .num_tiles = 1});
+}
+
+void album_finish(struct album *album)
+{
+    for (int k = 0; k < album->num_tiles; k++) {
+        /* The album made both; tiles only lend them out as const. */
+        lr_picture_destroy((lr_picture *)album->tiles[k].picture);
+        free((char *)album->tiles[k].caption);
+    }
+    free(album->tiles);
+    *album = (struct album){0};
+}
+
+/* --- bitmaps --- */
+
+const char bitmap_backends[] = "raster,cpu";
+
+void bitmap_note_init(struct bitmap_note *note, const lr_operator_info *info)
+{
+    const char *why = info->passed_over;
+    snprintf(note->text, sizeof(note->text), "drawn by backend %s on %s, R = %d%s%s", info->backend, info->device,
+             info->rays, why != NULL ? "; " : "", why != NULL ? why : "");
+}
+
+void bitmap_note_say(const struct bitmap_note *note, const lr_operator_info *info, struct report *report)
+{
+    if (info->passed_over != NULL)
+        report_warn(report, "correspondence images are %s", note->text);
+    else
+        report_info(report, "correspondence images are %s", note->text);
+}
+
+lr_status bitmap_take(struct setup *setup, const double point_mm[3], int module, struct bitmap *bitmap)
+{
+    const lr_module *shape = &setup->scanner->modules[module];
+    const int rays = lr_operator_get_info(setup->op)->rays;
+    *bitmap = (struct bitmap){.module = module, .size = {rays * shape->crystals[0], rays * shape->crystals[1]}};
+    bitmap->pixels = calloc((size_t)bitmap->size[0] * (size_t)bitmap->size[1], sizeof(*bitmap->pixels));
+    if (bitmap->pixels == NULL) {
+        return report_error(setup->report, LR_FAILED, "no memory for a picture of %d x %d", bitmap->size[0],
+                            bitmap->size[1]);
+    }
+    const lr_status status = lr_operator_picture(setup->op, point_mm, module, bitmap->pixels);
+    if (status != LR_OK) {
+        bitmap_finish(bitmap);
+        return status;
+    }
+    const int64_t count = (int64_t)bitmap->size[0] * bitmap->size[1];
+    for (int64_t k = 0; k < count; k++) {
+        bitmap->num_hits += bitmap->pixels[k].module >= 0;
+        bitmap->weight += (double)bitmap->pixels[k].weight;
+        bitmap->highest = fmax(bitmap->highest, (double)bitmap->pixels[k].weight);
+    }
+
+    return LR_OK;
+}
+
+lr_picture *bitmap_draw(const struct setup *setup, const struct bitmap *bitmap, lr_correspondence_view view,
+                        double high)
+{
+    const lr_correspondence_params params = {
+        .pixels = bitmap->pixels,
+        .scanner = setup->scanner,
+        .module = bitmap->module,
+        .rays = lr_operator_get_info(setup->op)->rays,
+        .view = view,
+        .high = high,
+        .crystal_grid = true,
+        .labelled = true,
+        .log = &setup->report->log,
+    };
+    return lr_picture_correspondence(&params);
+}
+
+void bitmap_finish(struct bitmap *bitmap)
+{
+    free(bitmap->pixels);
+    *bitmap = (struct bitmap){0};
+}
+
+lr_status bitmap_take_brightest(struct setup *setup, const double point_mm[3], struct bitmap *bitmap)
+{
+    *bitmap = (struct bitmap){0};
+    for (int m = 0; m < setup->scanner->num_modules; m++) {
+        struct bitmap next;
+        const lr_status status = bitmap_take(setup, point_mm, m, &next);
+        if (status != LR_OK) {
+            bitmap_finish(bitmap);
+            return status;
+        }
+        if (bitmap->pixels == NULL || next.weight > bitmap->weight) {
+            bitmap_finish(bitmap);
+            *bitmap = next;
+        } else {
+            bitmap_finish(&next);
+        }
+    }
+    return LR_OK;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cli/recon/checkpoint.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- what must stay the same --- */
+
+/* A line, part by part. */
+struct key {
+    char *text;
+    size_t used;
+};
+
+static void add(struct key *key, const char *format, ...)
+{
+    va_list words;
+    va_start(words, format);
+    const int length = vsnprintf(key->text + key->used, LR_CHECKPOINT_KEY - key->used, format, words);
+    va_end(words);
+    const size_t room = LR_CHECKPOINT_KEY - 1 - key->used;
+    key->used += length >= 0 && (size_t)length < room ? (size_t)length : room;
+}
+
+static void add_contents(struct key *key, const char *what, uint64_t digest)
+{
+    add(key, "; %s, contents %016llx", what, (unsigned long long)digest);
+}
+
+/* The model. Files of one name may hold other values when a run is gone on with. */
+static void add_model(struct key *key, const struct measurement *measured)
+{
+    const struct recon_request *request = measured->request;
+    const struct setup *setup = &measured->setup;
+    const lr_scanner *scanner = setup->scanner;
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    const lr_grid *grid = &setup->grid;
+    const float *efficiencies = setup->factors.efficiencies;
+    add(key, "operator %s; scanner %.200s", recon_families[request->family], scanner != NULL ? scanner->name : "none");
+    add(key, "; grid %d,%d,%d of %.17g,%.17g,%.17g mm at %.17g,%.17g,%.17g", grid->size[0], grid->size[1],
+        grid->size[2], grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2], grid->origin_mm[0], grid->origin_mm[1],
+        grid->origin_mm[2]);
+    add(key, "; backend %s, mode %s, rays %d, samples %d,%d,%d, steps of attenuation %d", info->backend,
+        info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays, info->samples[0], info->samples[1],
+        info->samples[2], info->mu_steps);
+    if (info->penetration) add(key, "; penetration");
+    if (measured->kind->describe != NULL) {
+        char kernel[512];
+        (void)measured->kind->describe(measured, kernel, sizeof(kernel));
+        add(key, "%s", kernel);
+    }
+    if (scanner != NULL) add_contents(key, "geometry", recon_digest_scanner(scanner));
+    if (scanner != NULL && efficiencies != NULL) {
+        add_contents(key, "efficiencies",
+                     recon_digest(0, efficiencies, scanner->num_crystals * (int64_t)sizeof(*efficiencies)));
+    }
+    if (setup->mu != NULL) {
+        add_contents(key, request->mu_as == MU_LINES ? "attenuation along lines" : "attenuation as factors",
+                     recon_digest_image(setup->mu));
+    }
+    if (measured->kappa != NULL) add_contents(key, "the prior's weights", recon_digest_image(measured->kappa));
+    if (measured->beside != 0) add_contents(key, "what is known beside events", measured->beside);
+    add(key, "; efficiencies %s; attenuation %s; randoms %s", request->efficiencies != NULL ? "yes" : "none",
+        setup->mu != NULL ? "yes" : "none", measured->randoms != NULL ? "yes" : "none");
+}
+
+static void add_algorithm(struct key *key, const struct recon_checkpoint *checkpoint)
+{
+    const struct recon_request *request = checkpoint->measured->request;
+    const int subsets = checkpoint->measured->subsets;
+    const lr_rdp *prior = &request->prior;
+    add(key, "; algorithm %s; subsets %d; relaxation %.9g falling by %.9g", recon_algorithms[request->algorithm],
+        subsets, recon_relaxation(request, subsets), request->relaxation_fall);
+    if (request->views_per_block > 0) add(key, "; views per block %d", request->views_per_block);
+    if (request->algorithm == RECON_RAMLA) add(key, "; steps %s", request->own_steps ? "own" : "common");
+    add(key, "; prior %s %.9g %.9g %.9g; resolution %.9g,%.9g,%.9g mm", request->has_prior ? "rdp" : "none",
+        prior->beta, prior->gamma, prior->epsilon, request->psf_mm[0], request->psf_mm[1], request->psf_mm[2]);
+    add(key, "; combine %s", recon_schemes[request->combine]);
+    if (request->combine != RECON_EXACT) add(key, ", local iterations %d", request->local_iterations);
+    add(key, "; begun after %d iterations", checkpoint->begun_after);
+    if (request->bootstraps) add(key, "; bootstrap replicate %llu", (unsigned long long)request->bootstrap_seed);
+}
+
+/* All that the image depends on. */
+static void describe(const struct recon_checkpoint *checkpoint, char text[LR_CHECKPOINT_KEY])
+{
+    const struct measurement *measured = checkpoint->measured;
+    const struct recon_request *request = measured->request;
+    struct key key = {.text = text};
+    uint64_t digest = 0;
+    text[0] = '\0';
+    add_model(&key, measured);
+    add_algorithm(&key, checkpoint);
+    for (int k = 0; k < request->num_intervals; k++)
+        digest = recon_digest(digest, &request->intervals[k], sizeof(request->intervals[k]));
+    if (request->num_intervals > 0) {
+        add(&key, "; %d frames, part %lld of %lld, contents %016llx", request->num_intervals,
+            (long long)request->part[0], (long long)request->part[1], (unsigned long long)digest);
+    }
+    add(&key, "; measurement, contents %016llx", (unsigned long long)measured->digest);
+}
+
+/* --- writing --- */
+
+/* True every so many iterations, or at the first chance after that. */
+static bool is_due(const struct recon_checkpoint *checkpoint, int iterations)
+{
+    const struct recon_request *request = checkpoint->measured->request;
+    const int every = request->checkpoint_every;
+    return request->checkpoint != NULL && iterations / every > checkpoint->saved / every;
+}
+
+/* Turns errors of a checkpoint into warnings of the run, given once until one is written again. */
+static void demote(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct recon_checkpoint *checkpoint = user;
+    struct report *report = checkpoint->measured->setup.report;
+    if (level != LR_LOG_ERROR) {
+        report->log.write(report, level, status, sentence);
+    } else if (!checkpoint->is_lacking) {
+        report_warn(report,
+                    "%s: no checkpoint of iteration %d: the run goes on, and tries again when the "
+                    "next one is due",
+                    sentence, checkpoint->saved);
+        checkpoint->is_lacking = true;
+    }
+}
+
+/* file: its images and what is known of them alone. */
+static void save(struct recon_checkpoint *checkpoint, lr_checkpoint *file)
+{
+    const struct measurement *measured = checkpoint->measured;
+    const lr_log log = {demote, checkpoint};
+    checkpoint->saved = file->iterations;
+    if (measured->cluster.rank != 0) return;
+    file->grid = measured->setup.grid;
+    file->ranks = measured->cluster.size;
+    file->frame = measured->request->num_intervals > 0 ? measured->frame + 1 : 0;
+    describe(checkpoint, file->key);
+    if (lr_checkpoint_write(measured->request->checkpoint, file, &log) == LR_OK) checkpoint->is_lacking = false;
+}
+
+/* images: [count] at any place. */
+static lr_status save_images(struct recon_checkpoint *checkpoint, lr_checkpoint *file, const lr_vector *const *images,
+                             int count)
+{
+    const struct measurement *measured = checkpoint->measured;
+    const int64_t num_values = images[0]->count;
+    lr_status status = LR_OK;
+    if (measured->cluster.rank == 0) {
+        file->num_images = count;
+        file->num_values = num_values;
+        file->images = malloc((size_t)(count * num_values) * sizeof(*file->images));
+        if (file->images == NULL)
+            status = report_error(measured->setup.report, LR_FAILED, "no memory for a checkpoint");
+        for (int k = 0; status == LR_OK && k < count; k++) {
+            lr_vector to = lr_vector_of_floats(file->images + k * num_values, num_values);
+            status = lr_vector_copy(images[k], &to);
+        }
+    }
+    if (status == LR_OK) save(checkpoint, file);
+    free(file->images);
+    file->images = NULL;
+    return status;
+}
+
+lr_status checkpoint_save_iteration(struct recon_checkpoint *checkpoint, const lr_iteration *done)
+{
+    lr_checkpoint file = {.iterations = done->number};
+    const lr_vector *const images[1] = {done->image};
+    const bool is_exact = checkpoint->measured->request->combine == RECON_EXACT;
+    return is_exact && is_due(checkpoint, done->number) ? save_images(checkpoint, &file, images, 1) : LR_OK;
+}
+
+lr_status checkpoint_save_state(struct recon_checkpoint *checkpoint, const lr_distributed_state *state)
+{
+    lr_checkpoint file = {.iterations = state->iterations,
+                          .local_iterations = state->local_iterations,
+                          .log_likelihood = state->log_likelihood};
+    const lr_vector *const images[2] = {state->image, state->of_em};
+    return is_due(checkpoint, state->iterations) ? save_images(checkpoint, &file, images, 2) : LR_OK;
+}
+
+lr_status checkpoint_save_guesses(struct recon_checkpoint *checkpoint, const lr_guesses *guesses)
+{
+    lr_checkpoint file = {.num_images = guesses->count,
+                          .num_values = guesses->num_voxels,
+                          .images = (float *)guesses->values,
+                          .iterations = guesses->iterations,
+                          .guess_iterations = guesses->guess_iterations};
+    save(checkpoint, &file);
+    return LR_OK;
+}
+
+/* --- going on --- */
+
+static lr_status refuse(const struct recon_checkpoint *checkpoint, const char *why)
+{
+    const struct measurement *measured = checkpoint->measured;
+    return report_error(measured->setup.report, LR_BAD_INPUT, "%s: %s: it is damaged: begin anew without --resume",
+                        measured->request->checkpoint, why);
+}
+
+/* Checks that the file has what the scheme goes on from. */
+static lr_status check_images(const struct recon_checkpoint *checkpoint)
+{
+    const struct measurement *measured = checkpoint->measured;
+    const enum recon_combine combine = measured->request->combine;
+    const lr_checkpoint *read = &checkpoint->read;
+    const int wanted[] = {[RECON_EXACT] = 1, [RECON_PAPER] = read->ranks, [RECON_DISTRIBUTED] = 2};
+    if (combine == RECON_PAPER && read->ranks != measured->cluster.size) {
+        return report_error(measured->setup.report, LR_USAGE,
+                            "%s has the guesses of %d ranks, and a guess belongs to its rank's "
+                            "share of the data: start %d ranks and not %d, or begin anew without "
+                            "--resume",
+                            measured->request->checkpoint, read->ranks, read->ranks, measured->cluster.size);
+    }
+    if (read->num_images != wanted[combine])
+        return refuse(checkpoint, "it has another number of images than the scheme goes on from");
+    return read->num_values == lr_operator_get_info(measured->setup.op)->num_voxels
+               ? LR_OK
+               : refuse(checkpoint, "its images have another size than the operator's");
+}
+
+/* True if the file is there, as all ranks see it. */
+static lr_status find_file(const struct measurement *measured, bool *is_there)
+{
+    const bool own = access(measured->request->checkpoint, F_OK) == 0;
+    CLI_TRY(lr_comm_same(measured->cluster.comm, "view of the checkpoint", own ? "the file is there" : "no such file"));
+    *is_there = own;
+    return LR_OK;
+}
+
+lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations, int *iterations_before)
+{
+    const struct measurement *measured = checkpoint->measured;
+    const struct recon_request *request = measured->request;
+    struct report *report = measured->setup.report;
+    lr_checkpoint *read = &checkpoint->read;
+    bool is_there = false;
+    if (!checkpoint->resumes) return LR_OK;
+    checkpoint->resumes = false; /* the frames that follow begin with their first iteration */
+    CLI_TRY(find_file(measured, &is_there));
+    if (!is_there) {
+        report_info(report, "%s is not there: begins with the first iteration", request->checkpoint);
+        return LR_OK;
+    }
+    char key[LR_CHECKPOINT_KEY];
+    describe(checkpoint, key);
+    CLI_TRY(lr_checkpoint_read(request->checkpoint, key, read, &report->log));
+    const int64_t num_values = read->num_images * read->num_values;
+    CLI_TRY(measurement_compare_numbers(
+        measured, "checkpoint", recon_digest(0, read->images, num_values * (int64_t)sizeof(float)), num_values));
+    CLI_TRY(check_images(checkpoint));
+
+    /* None are left where the run had ended. */
+    const int made = read->iterations - checkpoint->begun_after;
+    if (made < 1) return refuse(checkpoint, "it has fewer iterations than --after");
+    if (made > *iterations) {
+        return report_error(report, LR_USAGE,
+                            "%s has %d iterations already, and %d are asked for: ask for as many, or "
+                            "leave out --resume",
+                            request->checkpoint, made, *iterations);
+    }
+    *iterations -= made;
+    *iterations_before = read->iterations;
+    checkpoint->saved = read->iterations;
+    checkpoint->start =
+        read->images + (request->combine == RECON_PAPER ? measured->cluster.rank : 0) * read->num_values;
+
+    const bool is_other = request->combine == RECON_DISTRIBUTED && read->ranks != measured->cluster.size;
+    char frame[32] = "";
+    if (read->frame > 0) snprintf(frame, sizeof(frame), " of frame %d", read->frame);
+    report_info(report, "%s: goes on after iteration %d%s, of %d rank%s%s", request->checkpoint, read->iterations,
+                frame, read->ranks, read->ranks == 1 ? "" : "s",
+                is_other ? "; local iterations of another number of ranks take another way to the "
+                           "same image"
+                         : "");
+    return LR_OK;
+}
+
+lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const struct recon_frames *frames,
+                                int64_t *first)
+{
+    const struct measurement *measured = checkpoint->measured;
+    const char *path = measured->request->checkpoint;
+    const int64_t *range = measured->frame_range;
+    lr_checkpoint read;
+    bool is_there = false;
+    *first = range[0];
+    CLI_TRY(checkpoint->resumes ? find_file(measured, &is_there) : LR_OK);
+    if (!is_there) return LR_OK;
+    CLI_TRY(lr_checkpoint_read(path, NULL, &read, &measured->setup.report->log));
+    const int frame = read.frame - 1;
+    lr_checkpoint_finish(&read);
+    if (frame < 0) return LR_OK; /* of one image: the key is going to say so */
+    if (frame < range[0] || frame >= range[1]) {
+        return report_error(measured->setup.report, LR_USAGE,
+                            "%s is amid frame %d, which this run does not have: give the same "
+                            "--frames and --part, or begin anew without --resume",
+                            path, frame + 1);
+    }
+
+    /* Images of frames before that are there already. */
+    for (int64_t k = range[0]; k < frame && measured->cluster.rank == 0; k++) {
+        if (access(frames->list[k].output, F_OK) != 0) {
+            return report_error(measured->setup.report, LR_BAD_INPUT,
+                                "%s is amid frame %d, and the image of frame %lld, %s, is missing: "
+                                "put it back, or begin anew without --resume",
+                                path, frame + 1, (long long)k + 1, frames->list[k].output);
+        }
+    }
+    *first = frame;
+    return LR_OK;
+}
+
+void checkpoint_forget(struct recon_checkpoint *checkpoint)
+{
+    lr_checkpoint_finish(&checkpoint->read);
+    checkpoint->start = NULL;
+    checkpoint->saved = checkpoint->begun_after;
+}

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * recon --operator listmode: events one by one, and what is known of each beside it. */
+#include "cli/recon/measurement.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- corrections of a file --- */
+
+/* Entries of the file belong to events by their order alone. */
+static lr_status check_order(const struct measurement *measured)
+{
+    const lr_event_corrections *corrections = measured->corrections;
+    const lr_events_format format = measured->events_format;
+    const lr_event_counts *counts = &measured->events;
+    const int64_t count = measured->list != NULL ? measured->list->count : measured->share.handed;
+    if (format != LR_EVENTS_GE) {
+        return report_error(measured->setup.report, LR_USAGE,
+                            "%s: --corrections belongs to GE list mode (.BLF), and this is %s",
+                            measured->request->events, lr_events_format_name(format));
+    }
+    const bool is_part = measured->request->until_damage && count < corrections->count;
+    if (counts->unknown_crystals > 0 || (count != corrections->count && !is_part)) {
+        return report_error(measured->setup.report, LR_BAD_INPUT,
+                            "%s: has corrections of %lld events, and %s has %lld, of which the "
+                            "scanner lacks the crystals of %lld: give the file that belongs to the "
+                            "list, and the list's scanner",
+                            measured->request->corrections, (long long)corrections->count, measured->request->events,
+                            (long long)(count + counts->unknown_crystals), (long long)counts->unknown_crystals);
+    }
+    return LR_OK;
+}
+
+/* Digests what is known beside events for checkpoints, before ranks take their own. */
+static void digest_numbers(struct measurement *measured, const float *numbers, int64_t count)
+{
+    if (measured->request->checkpoint != NULL)
+        measured->beside = recon_digest(measured->beside, numbers, count * (int64_t)sizeof(*numbers));
+}
+
+static lr_status read_corrections(struct measurement *measured)
+{
+    if (measured->request->corrections == NULL) return LR_OK;
+    measured->corrections =
+        lr_event_corrections_read(measured->request->corrections, measured->setup.lors, &measured->setup.report->log);
+    if (measured->corrections == NULL) return report_reason(measured->setup.report);
+    const lr_event_corrections *corrections = measured->corrections;
+    digest_numbers(measured, corrections->factors, corrections->count);
+    digest_numbers(measured, corrections->additive, corrections->count);
+    digest_numbers(measured, corrections->lors->values, corrections->lors->count);
+    measured->sensitivity_factors = lr_lor_data_source(corrections->lors);
+    measured->setup.params.factors = &measured->sensitivity_factors;
+    return check_order(measured);
+}
+
+/* An array of one thing for each event. */
+struct of_events {
+    void *items;
+    size_t item_bytes;
+};
+
+/* Moves event k to the k mod subsets-th of as many runs. */
+static bool deal(const struct of_events *of, int64_t count, int subsets)
+{
+    char *items = of->items, *dealt = malloc((size_t)count * of->item_bytes);
+    int64_t to = 0;
+    if (dealt == NULL) return false;
+    for (int first = 0; first < subsets; first++)
+        for (int64_t k = first; k < count; k += subsets)
+            memcpy(dealt + (size_t)to++ * of->item_bytes, items + (size_t)k * of->item_bytes, of->item_bytes);
+    memcpy(items, dealt, (size_t)count * of->item_bytes);
+    free(dealt);
+    return true;
+}
+
+/* The additive term of a file: per event, or per LOR and spread evenly over the window, as randoms are. */
+static lr_status read_event_terms(struct measurement *measured, double window_mm)
+{
+    const lr_log *log = &measured->setup.report->log;
+    const lr_lors *lors = measured->setup.lors;
+    measured->additive = lr_lor_data_create(lr_operator_get_info(measured->setup.op)->lors, log);
+    if (measured->additive == NULL) return report_reason(measured->setup.report);
+    if (measured->corrections != NULL) {
+        memcpy(measured->additive->values, measured->corrections->additive,
+               (size_t)measured->list->count * sizeof(float));
+        return LR_OK;
+    }
+    lr_lor_data *data = lr_lor_data_read(measured->request->additive, lors, log);
+    lr_lor_data *all = data != NULL ? lr_lor_data_expand(data, lors, log) : NULL;
+    lr_lor_data_destroy(data);
+    if (all == NULL) return report_reason(measured->setup.report);
+    measured->additive_sum = common_sum(all->values, all->count);
+    digest_numbers(measured, all->values, all->count);
+    for (int64_t k = 0; k < measured->list->count; k++) {
+        const int32_t *crystals = measured->list->events[k].crystals;
+        const int64_t lor = lr_lors_number(lors, crystals[0], crystals[1]);
+        measured->additive->values[k] = (float)(all->values[lor] / window_mm);
+    }
+    lr_lor_data_destroy(all);
+    return LR_OK;
+}
+
+/* --- events --- */
+
+/* Events whose LORs are looked up at a time. */
+enum { LORS_AT_ONCE = 1 << 20 };
+
+/* Keeps those of some events in a row that count, behind `kept` others. */
+static int64_t keep_some(struct measurement *measured, const lr_event_span *span, const int64_t *lors, int64_t kept)
+{
+    lr_event_list *list = measured->list;
+    lr_event_corrections *corrections = measured->corrections;
+    const int64_t first = span->events - list->events;
+    for (int64_t k = 0; k < span->count; k++) {
+        const bool counts = !span->events[k].is_delayed && lors[k] >= 0;
+        list->info.counts.not_in_coincidence += !span->events[k].is_delayed && !counts;
+        if (counts && kept < first + k) {
+            list->events[kept] = list->events[first + k];
+            if (corrections != NULL) {
+                corrections->factors[kept] = corrections->factors[first + k];
+                corrections->additive[kept] = corrections->additive[first + k];
+            }
+        }
+        kept += counts;
+    }
+    return kept;
+}
+
+/* Removes delayeds, and prompts out of coincidence, which no sensitivity counts. Most files have neither. */
+static lr_status keep_prompts(struct measurement *measured)
+{
+    lr_event_list *list = measured->list;
+    const lr_event_span all = {list->events, list->count, measured->setup.params.threads};
+    if (list->info.counts.delayeds == 0 &&
+        (list->are_joined || lr_events_count_joined(measured->setup.lors, &all) == list->count))
+        return LR_OK;
+
+    int64_t *lors = malloc(LORS_AT_ONCE * sizeof(*lors));
+    int64_t kept = 0;
+    if (lors == NULL) return report_error(measured->setup.report, LR_FAILED, "no memory for LORs of events");
+    for (int64_t first = 0; first < list->count; first += LORS_AT_ONCE) {
+        const int64_t left = list->count - first;
+        const lr_event_span span = {list->events + first, left < LORS_AT_ONCE ? left : LORS_AT_ONCE,
+                                    measured->setup.params.threads};
+        const int64_t joined = lr_events_lors(measured->setup.lors, &span, lors);
+        const bool are_in_place = kept == first && joined == span.count && list->info.counts.delayeds == 0;
+        kept = are_in_place ? kept + joined : keep_some(measured, &span, lors, kept);
+    }
+    free(lors);
+    list->count = kept;
+    return LR_OK;
+}
+
+static lr_status read_events(struct measurement *measured)
+{
+    const lr_events_source source = measurement_events_source(measured);
+    measured->list = lr_event_list_read_joined(&source, measured->setup.lors);
+    if (measured->list == NULL) return report_reason(measured->setup.report);
+    if (measured->request->bootstraps) {
+        const double before = measured->list->info.weight;
+        CLI_TRY(
+            lr_event_list_bootstrap(measured->list, measured->request->bootstrap_seed, &measured->setup.report->log));
+        measurement_say_replicate(measured, before, measured->list->info.weight);
+    }
+    measured->events = measured->list->info.counts;
+    measured->events_format = measured->list->info.format;
+    return LR_OK;
+}
+
+/* Sets delayeds aside, and keeps prompts in coincidence alone. */
+static lr_status sort_events(struct measurement *measured)
+{
+    lr_event_list *list = measured->list;
+    if (list->info.counts.delayeds > 0 && measured->request->additive == NULL) {
+        const lr_log *log = &measured->setup.report->log;
+        int64_t count = 0;
+        int64_t *lors = malloc((size_t)(list->count > 0 ? list->count : 1) * sizeof(*lors));
+        if (lors == NULL) return report_error(measured->setup.report, LR_FAILED, "no memory for the delayeds");
+        for (int64_t n = 0; n < list->count; n++) {
+            const lr_event *event = &list->events[n];
+            if (event->is_delayed)
+                lors[count++] = lr_lors_number(measured->setup.lors, event->crystals[0], event->crystals[1]);
+        }
+        measured->delayeds = lr_lor_data_bin(lors, count, log);
+        free(lors);
+        CLI_TRY(measured->delayeds != NULL ? LR_OK : report_reason(measured->setup.report));
+    }
+
+    CLI_TRY(keep_prompts(measured));
+    measured->events = list->info.counts;
+    if (measured->request->num_intervals == 0) measurement_say_events(measured);
+    measured->digest = 0;
+    for (int64_t k = 0; measured->request->checkpoint != NULL && k < list->count; k++)
+        recon_digest_event(&measured->digest, &list->events[k]);
+    if (list->count == 0) {
+        return report_error(measured->setup.report, LR_BAD_INPUT,
+                            "%s: holds no prompts in coincidence, of which no image comes", measured->request->events);
+    }
+    if (measured->subsets > list->count) {
+        return report_error(measured->setup.report, LR_USAGE,
+                            "%d subsets: they are made of ranges of events, of which there are "
+                            "%lld; give 1 to that many, and far fewer for an image",
+                            measured->subsets, (long long)list->count);
+    }
+    lr_event_corrections *corrections = measured->corrections;
+    const struct of_events of[3] = {{measured->list->events, sizeof(lr_event)},
+                                    {corrections != NULL ? corrections->factors : NULL, sizeof(float)},
+                                    {corrections != NULL ? corrections->additive : NULL, sizeof(float)}};
+    if (!measurement_deals_events(measured)) return LR_OK;
+    for (int a = 0; a < 3; a++)
+        if (of[a].items != NULL && !deal(&of[a], measured->list->count, measured->subsets))
+            return report_error(measured->setup.report, LR_FAILED, "no memory to deal events");
+    return LR_OK;
+}
+
+/* Fills in how often each event was measured: once, or as often as its weight says. */
+static void weigh_events(void *user)
+{
+    const struct measurement *measured = user;
+    const lr_event_list *list = measured->list;
+    lr_events_weights(&(lr_event_span){list->events, list->count, measured->setup.params.threads},
+                      measured->data->values);
+}
+
+/* --- randoms --- */
+
+/* Ends of the delayeds of all ranks; NULL where there are none, or one process, which has them itself. */
+static const double *ends_of(const struct measurement *measured)
+{
+    const struct event_share *own = &measured->share;
+    return own->frames != NULL ? own->frames[measured->request->num_intervals > 0 ? measured->frame : 0].ends : NULL;
+}
+
+static lr_status estimate_randoms(struct measurement *measured, double window)
+{
+    const lr_log *log = &measured->setup.report->log;
+    const double *ends = ends_of(measured);
+    measured->randoms = ends != NULL ? lr_randoms_of_ends(measured->setup.lors, ends, log)
+                                     : lr_randoms_estimate(measured->setup.lors, measured->delayeds, log);
+    measured->additive = lr_lor_data_create(lr_operator_get_info(measured->setup.op)->lors, log);
+    if (measured->randoms == NULL || measured->additive == NULL) return report_reason(measured->setup.report);
+    const lr_crystal_product *product = &measured->randoms->product;
+    for (int64_t k = 0; k < measured->list->count; k++) {
+        const int32_t *crystals = measured->list->events[k].crystals;
+        measured->additive->values[k] =
+            (float)(product->scale * product->values[crystals[0]] * product->values[crystals[1]] / window);
+    }
+    measured->additive_sum = measured->randoms->delayeds;
+    return LR_OK;
+}
+
+/* Finds what is expected beside the image, for each event. */
+static lr_status find_additive(struct measurement *measured, bool has_tof)
+{
+    const bool has_file = measured->request->additive != NULL || measured->corrections != NULL;
+    const bool is_measured = ends_of(measured) != NULL || (measured->delayeds != NULL && measured->delayeds->count > 0);
+    const bool has_delayeds = is_measured && measured->request->randoms != RECON_RANDOMS_NONE;
+    if (!has_file && !has_delayeds) return LR_OK;
+    /* Randoms of a LOR are spread evenly over this width of its places; 0 where it is not known. */
+    const lr_events_info *info = &measured->list->info;
+    const double window = !has_tof ? 1.0
+                          : info->num_tof_bins > 0
+                              ? (double)info->tof_edges_mm[info->num_tof_bins] - (double)info->tof_edges_mm[0]
+                              : info->tof_range_mm;
+    if (measured->corrections == NULL && !(window > 0)) {
+        return report_error(measured->setup.report, LR_USAGE,
+                            "%s: the width of its coincidence window is not known, over which "
+                            "randoms are spread: --without-tof, or --randoms none",
+                            measured->request->events);
+    }
+    return has_file ? read_event_terms(measured, window) : estimate_randoms(measured, window);
+}
+
+/* --- frames --- */
+
+/* Finds the time of the first and the last event, and the prompts of each frame. */
+static void survey_frames(const struct measurement *measured, double times_s[2])
+{
+    const struct event_share *share = &measured->share;
+    const struct recon_request *request = measured->request;
+    const lr_event_list *list = measured->list;
+    if (share->frames != NULL) { /* of all ranks */
+        times_s[0] = share->times_s[0];
+        times_s[1] = share->times_s[1];
+        for (int k = 0; k < request->num_intervals; k++) measured->frame_prompts[k] = share->frames[k].prompts;
+        return;
+    }
+    times_s[0] = INFINITY;
+    times_s[1] = 0;
+    for (int64_t n = 0; n < list->count; n++) {
+        times_s[0] = fmin(times_s[0], list->events[n].time_ms * 1e-3);
+        times_s[1] = fmax(times_s[1], list->events[n].time_ms * 1e-3);
+    }
+    for (int k = 0; k < request->num_intervals; k++)
+        for (int64_t n = 0; n < list->count; n++)
+            measured->frame_prompts[k] +=
+                !list->events[n].is_delayed && recon_interval_has(&request->intervals[k], &list->events[n]);
+}
+
+/* Checks that all frames have prompts, and chooses those of this run: all, or those of --part, which have about as many
+ * prompts as other parts. */
+static lr_status check_frames(struct measurement *measured)
+{
+    const struct recon_request *request = measured->request;
+    struct report *report = measured->setup.report;
+    const int count = request->num_intervals;
+    double times_s[2];
+    measured->frame_prompts = calloc((size_t)count, sizeof(*measured->frame_prompts));
+    double *costs = calloc((size_t)count, sizeof(*costs));
+    lr_status status = LR_OK;
+    if (measured->frame_prompts == NULL || costs == NULL) {
+        status = report_error(report, LR_FAILED, "no memory for %d frames", count);
+        goto done;
+    }
+    measurement_say_events(measured);
+    survey_frames(measured, times_s);
+    for (int k = 0; k < count; k++) {
+        costs[k] = (double)measured->frame_prompts[k];
+        if (measured->frame_prompts[k] == 0) {
+            status = report_error(report, LR_BAD_INPUT,
+                                  "%s: frame %d, from %g s to %g s, holds no prompts: events are from %g s "
+                                  "to %g s; change --frames or --frames-from",
+                                  request->events, k + 1, request->intervals[k].begin_s, request->intervals[k].end_s,
+                                  times_s[0], times_s[1]);
+            goto done;
+        }
+    }
+
+    /* The last frame's length may not be what was measured. */
+    const struct recon_interval *last = &request->intervals[count - 1];
+    const lr_event_list *list = measured->list; /* NULL on ranks, which have only surveyed the file so far */
+    const double duration_s = list != NULL ? list->info.duration_s : measured->share.duration_s;
+    const double end_s = fmax(times_s[1], duration_s), left_s = last->end_s - end_s;
+    if (left_s > 0.02 * (last->end_s - last->begin_s)) {
+        report_warn(report,
+                    "frame %d is from %g s to %g s, and events end at %g s: it has no events of its "
+                    "last %.3g s",
+                    count, last->begin_s, last->end_s, end_s, left_s);
+    }
+    measured->frame_range[0] = 0;
+    measured->frame_range[1] = count;
+    if (request->part[1] > 0) lr_share_range(costs, count, request->part, measured->frame_range);
+done:
+    free(costs);
+    return status;
+}
+
+/* The current frame's events: of several ranks this rank's, which are consecutive. */
+static lr_status take_frame(struct measurement *measured)
+{
+    const lr_event_list *all = measured->all_events;
+    const struct recon_interval *interval = &measured->request->intervals[measured->frame];
+    const struct event_share_frame *own =
+        measured->share.frames != NULL ? &measured->share.frames[measured->frame] : NULL;
+    int64_t count = own != NULL ? own->ranges[measured->subsets] : 0;
+    for (int64_t k = 0; own == NULL && k < all->count; k++) count += recon_interval_has(interval, &all->events[k]);
+
+    lr_event_list *list = calloc(1, sizeof(*list));
+    measured->list = list;
+    if (list != NULL) list->events = malloc(((size_t)count + 1) * sizeof(*list->events));
+    if (list == NULL || list->events == NULL)
+        return report_error(measured->setup.report, LR_FAILED, "no memory for the events of a frame");
+    list->info = all->info; /* of the whole file */
+    list->count = own != NULL ? count : 0;
+    if (own != NULL) memcpy(list->events, all->events + own->first, (size_t)count * sizeof(lr_event));
+    for (int64_t k = 0; own == NULL && k < all->count; k++)
+        if (recon_interval_has(interval, &all->events[k])) list->events[list->count++] = all->events[k];
+    return LR_OK;
+}
+
+/* --- the operator --- */
+
+static lr_status make_operator(struct measurement *measured)
+{
+    static const char *const kernels[] = {"tubes of response", "thin lines", "exact elements"};
+    struct setup *setup = &measured->setup;
+    lr_listmode_params *params = &measured->listmode;
+    const lr_event_list *list = measured->list;
+    params->events = list->events;
+    params->count = list->count;
+    params->info = measured->has_tof ? &list->info : NULL;
+    params->num_ranges = measured->subsets;
+    params->ranges = measured->ranges;
+    params->factors = setup->params.factors; /* those of corrections are read with the events */
+    params->event_factors = measured->corrections != NULL ? measured->corrections->factors : NULL;
+    params->progress = measured->progress;
+    if (params->factors != NULL) /* which one thread may ask at a time */
+        CLI_TRY(early_sensitivity_wait(&measured->early, params->progress, params->log));
+    params->sensitivity_of = early_sensitivity_of(&measured->early);
+    if (params->sensitivity_of == NULL) params->sensitivity_of = measured->first_op;
+    setup->op = lr_listmode_create(params);
+    if (setup->op == NULL) return report_reason(setup->report);
+
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    const lr_listmode_info *listmode = lr_listmode_get_info(setup->op);
+    report_info(setup->report, "%lld events, %s time of flight, %s; backend %s, %s", (long long)listmode->count,
+                measured->has_tof ? "with" : "without",
+                listmode->blobs.radius_mm > 0 ? "blobs" : kernels[listmode->kernel], info->backend, info->device);
+    return LR_OK;
+}
+
+/* Frees events once the operator has what matters of them. Giving back much memory takes a while, in which iterations
+ * begin. */
+static void drop_events(void *user)
+{
+    lr_event_list_drop(((struct measurement *)user)->list);
+}
+
+/* Data and operator of the list of events, with delayeds in it. */
+static lr_status open_events(struct measurement *measured)
+{
+    CLI_TRY(measured->share.frames != NULL ? event_share_open(measured) : sort_events(measured));
+    const lr_lors events = {.count = measured->list->count};
+    measured->data = lr_lor_data_create(&events, &measured->setup.report->log);
+    if (measured->data == NULL) return report_reason(measured->setup.report);
+    struct lr_background weighing = {.body = NULL};
+    lr_background_start(&weighing, weigh_events, measured);
+    const lr_status status = make_operator(measured);
+    lr_background_wait(&weighing);
+    CLI_TRY(status);
+    CLI_TRY(find_additive(measured, measured->has_tof));
+    if (measured->request->num_intervals == 0) lr_background_start(&measured->freeing, drop_events, measured);
+    return LR_OK;
+}
+
+/* --- the table --- */
+
+static lr_status open(struct measurement *measured, struct cli_args *args)
+{
+    const bool has_frames = measured->request->num_intervals > 0, is_shared = measured->cluster.comm != NULL;
+    CLI_TRY(measurement_open_scanner(measured, args));
+    CLI_TRY(measurement_read_factors(measured));
+    /* All parameters but those that depend on events. */
+    const struct setup *setup = &measured->setup;
+    lr_listmode_params *params = &measured->listmode;
+    *params = measured->request->listmode;
+    measured->blobs.radius_mm = measured->request->blob_radius_mm;
+    params->blobs = measured->request->has_blobs ? &measured->blobs : NULL;
+    params->lors = setup->lors;
+    params->grid = &setup->grid;
+    params->sensitivity_part = measured->cluster.rank;
+    params->sensitivity_parts = measured->cluster.size;
+    memcpy(params->samples, setup->params.samples, sizeof(params->samples));
+    params->factors = setup->params.factors;
+    params->backend = setup->params.backend;
+    params->threads = setup->params.threads;
+    params->device = setup->params.device;
+    params->max_memory_bytes = setup->params.max_memory_bytes;
+    params->log = &setup->report->log;
+
+    early_sensitivity_begin(&measured->early, &measured->listmode, measured->request->corrections != NULL);
+    CLI_TRY(is_shared ? event_share_survey(measured) : read_events(measured));
+    CLI_TRY(read_corrections(measured));
+    CLI_TRY(has_frames ? check_frames(measured) : LR_OK);
+    CLI_TRY(is_shared ? event_share_take(measured) : LR_OK);
+    /* The time resolution of the command line goes before that of the file. */
+    lr_events_info *info = &measured->list->info;
+    const double asked = measured->request->tof_ps;
+    const double least_ps = 10, most_ps = 5000; /* as scanner check has them */
+    if (asked > 0 && !(asked >= least_ps && asked <= most_ps)) {
+        report_warn(measured->setup.report,
+                    "--tof-ps %g: time resolutions are between %g and %g ps: is it in picoseconds?", asked, least_ps,
+                    most_ps);
+    }
+    if (asked > 0) {
+        info->tof_resolution_ps = asked;
+        for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++)
+            info->kinds.tof[k].resolution_ps = asked;
+    }
+    measured->beside = recon_digest(measured->beside, &info->tof_resolution_ps, sizeof(info->tof_resolution_ps));
+    for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++) {
+        const double resolution_ps = info->kinds.tof[k].resolution_ps;
+        measured->beside = recon_digest(measured->beside, &resolution_ps, sizeof(resolution_ps));
+    }
+    measured->has_tof = info->has_tof && !measured->request->without_tof;
+
+    /* The kernels are of lines between crystals, whatever stops photons on the way. */
+    const lr_scanner *scanner = measured->setup.scanner;
+    bool has_layers = false;
+    for (int m = 0; scanner != NULL && m < scanner->num_modules; m++)
+        has_layers = has_layers || scanner->modules[m].layer > 0;
+    if (has_layers) {
+        report_warn(measured->setup.report,
+                    "list mode counts each layer of crystals as if it were the only one: give what "
+                    "share of photons each has by --efficiencies, or reconstruct counts per LOR, "
+                    "where crystals stop photons along their depth");
+    }
+    CLI_TRY(measurement_compare_contents(measured, "file of what is known of events", measured->beside));
+    CLI_TRY(measurement_read_images(measured));
+    if (has_frames) {
+        measured->all_events = measured->list;
+        measured->list = NULL;
+        return LR_OK;
+    }
+    return open_events(measured);
+}
+
+static lr_status open_frame(struct measurement *measured, int k)
+{
+    const struct recon_interval *interval = &measured->request->intervals[k];
+    report_info(measured->setup.report, "frame %d of %d, from %g s to %g s: %lld prompts", k + 1,
+                measured->request->num_intervals, interval->begin_s, interval->end_s,
+                (long long)measured->frame_prompts[k]);
+    measured->frame = k;
+    CLI_TRY(take_frame(measured));
+    CLI_TRY(open_events(measured));
+    measured->frame_prompts[k] =
+        measured->share.frames != NULL ? measured->share.frames[k].kept : measured->list->count;
+    return LR_OK;
+}
+
+static void close_frame(struct measurement *measured)
+{
+    if (measured->first_op == NULL)
+        measured->first_op = measured->setup.op;
+    else
+        lr_operator_destroy(measured->setup.op);
+    measured->setup.op = NULL;
+    if (measured->list != NULL) {
+        free(measured->list->events);
+        free(measured->list);
+        measured->list = NULL;
+    }
+    measurement_drop_data(measured);
+}
+
+static lr_status wait_for_sensitivity(struct measurement *measured)
+{
+    return early_sensitivity_wait(&measured->early, measured->progress, &measured->setup.report->log);
+}
+
+static int describe(const struct measurement *measured, char *text, size_t size)
+{
+    const lr_listmode_info *info = lr_listmode_get_info(measured->setup.op);
+    return snprintf(text, size,
+                    "; kernel %d%s %.9g %.9g; blobs of %.9g mm; times of flight %s; sensitivity of %lld "
+                    "lines",
+                    (int)info->kernel, info->tube.as_paper ? " as in the paper" : "", info->tube.width_mm,
+                    info->tube.fwhm_mm, info->blobs.radius_mm, measured->has_tof ? "yes" : "no",
+                    (long long)measured->listmode.sensitivity_lines);
+}
+
+static void finish(struct measurement *measured)
+{
+    lr_operator_destroy(measured->first_op);
+    early_sensitivity_finish(&measured->early); /* after the operators that took it */
+    event_share_finish(&measured->share);
+    lr_background_wait(&measured->freeing);
+    lr_event_list_destroy(measured->list);
+    lr_event_list_destroy(measured->all_events);
+    lr_event_corrections_destroy(measured->corrections);
+    free(measured->ranges);
+    free(measured->frame_prompts);
+}
+
+const struct measurement_kind events_kind = {.open = open,
+                                             .open_frame = open_frame,
+                                             .close_frame = close_frame,
+                                             .wait = wait_for_sensitivity,
+                                             .describe = describe,
+                                             .finish = finish};

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * recon of counts per LOR: of a file, or of events that are binned. Of several ranks each has whole pairs of
+ * modules, and keeps the numbers of these alone. */
+#include "cli/recon/measurement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- randoms --- */
+
+/* Estimates randoms by fan sums of the delayeds, or of their ends where these are given. */
+static lr_status estimate_randoms(struct measurement *measured, const double *ends, double prompts)
+{
+    struct report *report = measured->setup.report;
+    const lr_lors *lors = measured->setup.lors;
+    measured->randoms = ends != NULL ? lr_randoms_of_ends(lors, ends, &report->log)
+                                     : lr_randoms_estimate(lors, measured->delayeds, &report->log);
+    if (measured->randoms == NULL) return report_reason(report);
+    report_info(report,
+                "randoms by fan sums of the delayeds, %d crystals to each: %.6g in all, %.2f %% of "
+                "the prompts",
+                measured->randoms->pooled, measured->randoms->delayeds,
+                prompts > 0 ? 100 * measured->randoms->delayeds / prompts : 0);
+    return LR_OK;
+}
+
+static void say_binned(struct measurement *measured, const lr_events_info *info)
+{
+    measured->events = info->counts;
+    if (info->has_tof) {
+        report_info(measured->setup.report, "%s: its times of flight are not used: --operator listmode uses them",
+                    measured->request->events);
+    }
+    measurement_say_events(measured);
+}
+
+/* --- one process --- */
+
+static lr_status read_measurement(struct measurement *measured)
+{
+    const struct setup *setup = &measured->setup;
+    if (measured->request->data != NULL) {
+        measured->data = lr_lor_data_read(measured->request->data, setup->lors, &setup->report->log);
+        return measured->data != NULL ? LR_OK : report_reason(setup->report);
+    }
+    const lr_events_source source = measurement_events_source(measured);
+    lr_prompts_delayeds found;
+    lr_events_info info;
+    const lr_status status = lr_events_bin(&source, setup->lors, &found, &info);
+    if (status == LR_OK) {
+        measured->data = found.prompts;
+        measured->delayeds = found.delayeds;
+        say_binned(measured, &info);
+    }
+    lr_events_info_finish(&info);
+    return status;
+}
+
+static lr_status read_additive(struct measurement *measured)
+{
+    if (measured->request->additive != NULL) {
+        measured->additive =
+            lr_lor_data_read(measured->request->additive, measured->setup.lors, &measured->setup.report->log);
+        return measured->additive != NULL ? LR_OK : report_reason(measured->setup.report);
+    }
+    const bool wanted = measured->request->randoms == RECON_RANDOMS_AUTO;
+    return wanted && measured->delayeds != NULL && measured->delayeds->count > 0
+               ? estimate_randoms(measured, NULL, common_sum(measured->data->values, measured->data->count))
+               : LR_OK;
+}
+
+/* --- digests --- */
+
+/* SplitMix64's last step (Steele, Lea and Flood 2014). */
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* A sum over LORs with counts, so that it is the same however they are kept and dealt. */
+static uint64_t digest_numbers(const lr_lors *lors, const lr_lors *part, const lr_lor_data *data)
+{
+    uint64_t sum = 0;
+    int64_t pair = 0, before = -1, shift = 0;
+    for (int64_t k = 0; data != NULL && k < data->count; k++) {
+        const int64_t lor = data->index != NULL ? data->index[k] : k;
+        uint32_t bits;
+        if (data->values[k] == 0.0f) continue;
+        while (lor >= part->offsets[pair + 1]) pair++;
+        if (pair != before) {
+            const int32_t *modules = part->pairs[pair];
+            shift = lors->offsets[lr_lors_pair(lors, modules[0], modules[1])] - part->offsets[pair];
+            before = pair;
+        }
+        memcpy(&bits, &data->values[k], sizeof(bits));
+        sum += mix(mix((uint64_t)(lor + shift) + 1) + bits);
+    }
+    return sum;
+}
+
+/* The digest of data and additive term of all ranks. part: the LORs that they have, of those of the setup. */
+static lr_status digest_data(struct measurement *measured, const lr_lors *part)
+{
+    enum { BITS = 22, MASK = (1 << BITS) - 1 };
+    const lr_lor_data *const data[2] = {measured->data, measured->additive};
+    uint64_t sums[2];
+    for (int k = 0; k < 2; k++) { /* added up modulo 2^64 over ranks: doubles hold sums of 22 bits exactly */
+        const uint64_t sum = digest_numbers(measured->setup.lors, part, data[k]);
+        double pieces[3] = {(double)(sum & MASK), (double)(sum >> BITS & MASK), (double)(sum >> 2 * BITS)};
+        CLI_TRY(lr_comm_sum_numbers(measured->cluster.comm, pieces, 3));
+        sums[k] = (uint64_t)pieces[0] + ((uint64_t)pieces[1] << BITS) + ((uint64_t)pieces[2] << 2 * BITS);
+    }
+    measured->digest = recon_digest(0, sums, sizeof(sums));
+    return LR_OK;
+}
+
+/* --- several ranks: a file on its way --- */
+
+/* LOR data on their way from a file, or from memory where they had to be read whole. */
+struct data_share {
+    struct measurement *measured;
+    const char *path; /* NULL = there are none */
+    bool draws;       /* of --bootstrap, as they come */
+    bool is_surveyed, is_sparse;
+    int64_t count;       /* numbers of the file */
+    int64_t *entries;    /* owned [num_pairs] of sparse data, of each pair of modules */
+    uint64_t digests[2]; /* of values and of LORs */
+    double sums[2];      /* before they are drawn, and after */
+    float *drawn;        /* owned [room] */
+    int64_t room;
+    int64_t pair;          /* that of the last number */
+    int64_t kept_room;     /* of `to`, where data are sparse */
+    const int64_t *places; /* [num_pairs] where LORs of the pair begin in this rank's; -1 = another's */
+    lr_lor_data *to;       /* owned: this rank's */
+};
+
+static lr_status refuse_memory(const struct measurement *measured)
+{
+    return report_error(measured->setup.report, LR_FAILED, "no memory for the data of a rank");
+}
+
+/* The values, drawn again where that is asked for; NULL without memory, logged. */
+static const float *draw(struct data_share *data, const lr_lor_data *some, int64_t first)
+{
+    const struct measurement *measured = data->measured;
+    const lr_poisson_stream stream = {
+        .seed = measured->request->bootstrap_seed, .purpose = LR_RANDOM_REPLICATE, .first = first};
+    if (!data->draws) return some->values;
+    if (some->count > data->room) {
+        free(data->drawn);
+        data->drawn = malloc((size_t)some->count * sizeof(*data->drawn));
+        data->room = data->drawn != NULL ? some->count : 0;
+    }
+    if (data->drawn == NULL) {
+        (void)refuse_memory(measured);
+        return NULL;
+    }
+    memcpy(data->drawn, some->values, (size_t)some->count * sizeof(*data->drawn));
+    return lr_poisson_part(data->drawn, some->count, &stream, &measured->setup.report->log) == LR_OK ? data->drawn
+                                                                                                     : NULL;
+}
+
+/* The pair of modules of a LOR that is not before the last one asked for. */
+static int64_t find_pair(struct data_share *data, int64_t lor)
+{
+    const lr_lors *lors = data->measured->setup.lors;
+    while (lor >= lors->offsets[data->pair + 1]) data->pair++;
+    return data->pair;
+}
+
+static lr_status survey(void *user, const lr_lor_data *some, int64_t first)
+{
+    struct data_share *data = user;
+    const float *values = draw(data, some, first);
+    if (values == NULL) return report_reason(data->measured->setup.report);
+    data->is_sparse = some->index != NULL;
+    data->count += some->count;
+    data->digests[0] = recon_digest(data->digests[0], values, some->count * (int64_t)sizeof(*values));
+    data->sums[0] += common_sum(some->values, some->count);
+    data->sums[1] += common_sum(values, some->count);
+    if (some->index == NULL) return LR_OK;
+    data->digests[1] = recon_digest(data->digests[1], some->index, some->count * (int64_t)sizeof(*some->index));
+    for (int64_t k = 0; k < some->count; k++) data->entries[find_pair(data, some->index[k])]++;
+    return LR_OK;
+}
+
+static lr_status refuse_changed(const struct data_share *data)
+{
+    return report_error(data->measured->setup.report, LR_BAD_INPUT, "%s: has changed while it was read", data->path);
+}
+
+static lr_status keep(void *user, const lr_lor_data *some, int64_t first)
+{
+    struct data_share *data = user;
+    const bool is_other = (some->index != NULL) != data->is_sparse;
+    if (some->count > 0 && (is_other || first + some->count > data->count)) return refuse_changed(data);
+    const float *values = draw(data, some, first);
+    if (values == NULL) return report_reason(data->measured->setup.report);
+    if (data->is_sparse) {
+        const int64_t *begins = data->measured->setup.lors->offsets;
+        for (int64_t k = 0; k < some->count; k++) {
+            const int64_t of = find_pair(data, some->index[k]);
+            if (data->places[of] >= 0 && data->to->count < data->kept_room) {
+                data->to->index[data->to->count] = data->places[of] + (some->index[k] - begins[of]);
+                data->to->values[data->to->count++] = values[k];
+            }
+        }
+    } else {
+        /* Runs of LORs: pair by pair. */
+        const int64_t count = some->count;
+        const int64_t *offsets = data->measured->setup.lors->offsets;
+        for (int64_t lor = first; lor < first + count;) {
+            const int64_t pair = find_pair(data, lor);
+            const int64_t end = offsets[pair + 1] < first + count ? offsets[pair + 1] : first + count;
+            if (data->places[pair] >= 0) {
+                memcpy(data->to->values + data->places[pair] + (lor - offsets[pair]), values + (lor - first),
+                       (size_t)(end - lor) * sizeof(*values));
+            }
+            lor = end;
+        }
+    }
+
+    return LR_OK;
+}
+
+static lr_status walk(struct data_share *data, const lr_lor_data *whole,
+                      lr_status (*take)(void *user, const lr_lor_data *some, int64_t first))
+{
+    const struct measurement *measured = data->measured;
+    const lr_lor_data_sink sink = {take, data};
+    data->pair = 0;
+    if (whole != NULL) return take(data, whole, 0);
+    return data->path != NULL ? lr_lor_data_scan(data->path, measured->setup.lors, &sink, &measured->setup.report->log)
+                              : LR_OK;
+}
+
+static lr_status survey_data(struct data_share *data, const lr_lor_data *whole)
+{
+    const struct measurement *measured = data->measured;
+    data->entries = calloc((size_t)measured->setup.lors->num_pairs, sizeof(*data->entries));
+    if (data->entries == NULL) return refuse_memory(measured);
+    CLI_TRY(walk(data, whole, survey));
+    data->is_surveyed = whole != NULL || data->path != NULL;
+    data->is_sparse = data->is_sparse || data->count == 0; /* a file without numbers is not read to the end */
+    if (data->draws) measurement_say_replicate(measured, data->sums[0], data->sums[1]);
+    return data->is_surveyed ? measurement_compare_numbers(measured, "measurement",
+                                                           data->digests[0] ^ (data->digests[1] << 1), data->count)
+                             : LR_OK;
+}
+
+static lr_status keep_data(struct data_share *data, const lr_lor_data *whole, const lr_lors *part)
+{
+    const struct measurement *measured = data->measured;
+    int64_t count = 0;
+    if (!data->is_surveyed) return LR_OK;
+    for (int64_t pair = 0; pair < measured->setup.lors->num_pairs; pair++)
+        count += data->places[pair] >= 0 ? data->entries[pair] : 0;
+    count = data->is_sparse ? count : part->count;
+    data->to = calloc(1, sizeof(*data->to));
+    if (data->to == NULL) return refuse_memory(measured);
+    data->to->values = calloc((size_t)count + 1, sizeof(*data->to->values));
+    data->to->index = data->is_sparse ? calloc((size_t)count + 1, sizeof(*data->to->index)) : NULL;
+    if (data->to->values == NULL || (data->is_sparse && data->to->index == NULL)) return refuse_memory(measured);
+    data->to->count = data->is_sparse ? 0 : count;
+    data->kept_room = count;
+    CLI_TRY(walk(data, whole, keep));
+    return data->to->count == count ? LR_OK : refuse_changed(data);
+}
+
+static void finish_data(struct data_share *data)
+{
+    free(data->entries);
+    free(data->drawn);
+    lr_lor_data_destroy(data->to);
+}
+
+/* --- several ranks: events that are counted --- */
+
+struct event_counts {
+    struct measurement *measured;
+    double *costs, *ends; /* [num_pairs] events of each; [num_crystals] of delayeds */
+    double delayeds;
+    uint64_t digest;
+    int64_t kept, left_out;
+    int64_t *lors; /* owned [room] of the current events */
+    int64_t room;
+};
+
+/* The pair of modules that has a LOR. */
+static int64_t pair_of(const lr_lors *lors, int64_t lor)
+{
+    int64_t low = 0, high = lors->num_pairs;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        *(lor < lors->offsets[middle] ? &high : &low) = middle;
+    }
+    return low;
+}
+
+static lr_status count_events(void *user, const lr_event *events, int64_t count)
+{
+    struct event_counts *counts = user;
+    const struct setup *setup = &counts->measured->setup;
+    const lr_lors *lors = setup->lors;
+    if (count > counts->room) {
+        free(counts->lors);
+        counts->lors = malloc((size_t)count * sizeof(*counts->lors));
+        counts->room = counts->lors != NULL ? count : 0;
+        if (counts->lors == NULL) return refuse_memory(counts->measured);
+    }
+    lr_events_lors(lors, &(lr_event_span){events, count, setup->params.threads}, counts->lors);
+    for (int64_t k = 0; k < count; k++) {
+        const int32_t *crystals = events[k].crystals;
+        const int64_t lor = counts->lors[k];
+        const bool is_kept = lor >= 0;
+        counts->left_out += !is_kept;
+        if (is_kept && events[k].is_delayed) {
+            counts->delayeds += events[k].weight;
+            counts->ends[crystals[0]] += events[k].weight;
+            counts->ends[crystals[1]] += events[k].weight;
+        } else if (is_kept) {
+            counts->kept++;
+            counts->costs[pair_of(lors, lor)] += 1;
+            recon_digest_event(&counts->digest, &events[k]);
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status survey_events(struct event_counts *counts)
+{
+    struct measurement *measured = counts->measured;
+    const lr_event_sink sink = {.take = count_events, .user = counts};
+    const lr_events_source source = measurement_events_source(measured);
+    lr_events_info info;
+    lr_status status = lr_events_read(&source, &sink, &info);
+    if (status == LR_OK) {
+        info.counts.not_in_coincidence = counts->left_out;
+        say_binned(measured, &info);
+        status = measurement_compare_numbers(measured, "list of events", counts->digest, counts->kept);
+    }
+    lr_events_info_finish(&info);
+    CLI_TRY(status);
+    const bool wanted = measured->request->randoms == RECON_RANDOMS_AUTO && measured->request->additive == NULL;
+    return wanted && counts->delayeds > 0 ? estimate_randoms(measured, counts->ends, (double)counts->kept) : LR_OK;
+}
+
+/* Bins the events of this rank's pairs. Nothing is said of the file a second time. */
+static lr_status bin_events(struct measurement *measured, const lr_lors *part)
+{
+    lr_log log = measurement_quiet_log(measured);
+    lr_events_source source = measurement_events_source(measured);
+    lr_prompts_delayeds found;
+    source.log = &log;
+    CLI_TRY(lr_events_bin(&source, part, &found, NULL));
+    measured->data = found.prompts;
+    lr_lor_data_destroy(found.delayeds);
+    return LR_OK;
+}
+
+/* --- several ranks: who has what --- */
+
+/* Chooses who has which pairs of modules, by what each costs, and the group of subsets that each belongs to. Guesses
+ * need LORs of all directions: ranks have what else are ordered subsets of whole pairs. */
+static lr_status deal_pairs(struct measurement *measured, const double *costs, int32_t *rank_of)
+{
+    const lr_lors *lors = measured->setup.lors;
+    const lr_log *log = &measured->setup.report->log;
+    if (measured->request->combine != RECON_EXACT) {
+        const int ranks = measured->cluster.size;
+        return ranks <= lors->num_pairs
+                   ? lr_osem_subsets(lors, ranks, rank_of, log)
+                   : report_error(measured->setup.report, LR_USAGE,
+                                  "%d ranks: they have whole module pairs, of which %s has %lld in "
+                                  "coincidence; start as many at most",
+                                  ranks, measured->setup.scanner->name, (long long)lors->num_pairs);
+    }
+    CLI_TRY(lr_osem_interleave(lors, measured->subsets, &measured->interleave, log));
+    const int groups = measured->subsets / measured->interleave;
+    CLI_TRY(lr_osem_subsets(lors, groups, measured->subset_of, log));
+    return lr_partition(&(lr_partition_params){.lors = lors,
+                                               .ranks = measured->cluster.size,
+                                               .subsets = groups,
+                                               .subset_of = measured->subset_of,
+                                               .costs = costs,
+                                               .log = log},
+                        rank_of);
+}
+
+/* places: where LORs of each pair begin in the part. */
+static lr_lors *make_part(struct measurement *measured, const int32_t *rank_of, int64_t *places)
+{
+    const lr_lors *lors = measured->setup.lors;
+    int32_t *pairs = calloc((size_t)lors->num_pairs, sizeof(*pairs));
+    lr_selection own = {.pairs = pairs};
+    for (int64_t pair = 0; pairs != NULL && pair < lors->num_pairs; pair++) {
+        places[pair] = -1;
+        if (rank_of[pair] == measured->cluster.rank) {
+            measured->subset_of[own.num_pairs] = measured->subset_of[pair];
+            pairs[own.num_pairs++] = (int32_t)pair;
+        }
+    }
+    lr_lors *part = pairs != NULL ? lr_lors_create_part(lors, &own, &measured->setup.report->log) : NULL;
+    for (int64_t k = 0; part != NULL && k < own.num_pairs; k++) places[pairs[k]] = part->offsets[k];
+    if (part != NULL) {
+        report_info(measured->setup.report, "rank 0 has %lld of %lld pairs of modules", (long long)own.num_pairs,
+                    (long long)lors->num_pairs);
+    }
+    free(pairs);
+    return part;
+}
+
+/* Arrays of one number for each pair. */
+struct of_pairs {
+    double *costs;    /* owned */
+    int32_t *rank_of; /* owned */
+    int64_t *places;  /* owned */
+};
+
+static lr_status share_out(struct measurement *measured, struct data_share *data, struct data_share *additive,
+                           struct of_pairs *of)
+{
+    struct setup *setup = &measured->setup;
+    /* A pair costs about as much as it has LORs with counts, where these alone are projected. */
+    for (int64_t pair = 0; pair < setup->lors->num_pairs; pair++) {
+        const double all = (double)(setup->lors->offsets[pair + 1] - setup->lors->offsets[pair]);
+        const double counted = data->is_surveyed ? (double)data->entries[pair] : of->costs[pair];
+        of->costs[pair] = data->is_surveyed && !data->is_sparse ? all : counted + 1e-3 * all;
+    }
+    CLI_TRY(deal_pairs(measured, of->costs, of->rank_of));
+    lr_lors *part = make_part(measured, of->rank_of, of->places);
+    if (part == NULL) return report_reason(setup->report);
+    data->places = additive->places = of->places;
+    lr_status status = keep_data(data, measured->data, part);
+    status = status == LR_OK ? keep_data(additive, NULL, part) : status;
+    if (status == LR_OK) {
+        if (data->to != NULL) {
+            lr_lor_data_destroy(measured->data);
+            measured->data = data->to;
+            data->to = NULL;
+        }
+        measured->additive = additive->to;
+        additive->to = NULL;
+        lr_lor_data_destroy(measured->delayeds);
+        measured->delayeds = NULL;
+        status = data->is_surveyed ? LR_OK : bin_events(measured, part);
+    }
+    if (status == LR_OK) status = digest_data(measured, part);
+
+    /* The setup has the LORs of this rank's pairs alone from here on. */
+    if (measured->randoms != NULL) measured->randoms->product.lors = part;
+    lr_lors_destroy(setup->lors);
+    setup->lors = part;
+    setup->params.lors = part;
+    return status;
+}
+
+static lr_status survey_all(struct measurement *measured, struct data_share *data, struct data_share *additive,
+                            double *costs)
+{
+    if (data->path != NULL || measured->data != NULL) {
+        CLI_TRY(survey_data(data, measured->data));
+    } else {
+        struct event_counts counts = {.measured = measured, .costs = costs};
+        counts.ends = calloc((size_t)measured->setup.scanner->num_crystals, sizeof(*counts.ends));
+        const lr_status status = counts.ends != NULL ? survey_events(&counts) : refuse_memory(measured);
+        free(counts.ends);
+        free(counts.lors);
+        CLI_TRY(status);
+    }
+    return survey_data(additive, NULL);
+}
+
+/* Shares out measured->data if they are there already. */
+static lr_status read_own_pairs(struct measurement *measured)
+{
+    const struct recon_request *request = measured->request;
+    const size_t num_pairs = (size_t)measured->setup.lors->num_pairs;
+    struct data_share data = {
+        .measured = measured, .path = request->data, .draws = request->bootstraps && measured->data == NULL};
+    struct data_share additive = {.measured = measured, .path = request->additive};
+    struct of_pairs of = {calloc(num_pairs, sizeof(*of.costs)), calloc(num_pairs, sizeof(*of.rank_of)),
+                          calloc(num_pairs, sizeof(*of.places))};
+    measured->subset_of = calloc(num_pairs, sizeof(*measured->subset_of));
+    const bool has_all = of.costs != NULL && of.rank_of != NULL && of.places != NULL && measured->subset_of != NULL;
+    lr_status status = has_all ? survey_all(measured, &data, &additive, of.costs) : refuse_memory(measured);
+    status = status == LR_OK ? share_out(measured, &data, &additive, &of) : status;
+    finish_data(&data);
+    finish_data(&additive);
+    free(of.costs);
+    free(of.rank_of);
+    free(of.places);
+    return status;
+}
+
+static lr_status open(struct measurement *measured, struct cli_args *args)
+{
+    const struct recon_request *request = measured->request;
+    const bool is_shared = measured->cluster.comm != NULL;
+    CLI_TRY(measurement_open_scanner(measured, args));
+
+    /* A replicate of counts per LOR depends on their places among all: ranks count all events for it. */
+    if (!is_shared || (request->bootstraps && request->events != NULL)) {
+        CLI_TRY(read_measurement(measured));
+        CLI_TRY(measurement_bootstrap(measured));
+        CLI_TRY(!is_shared || request->additive == NULL ? read_additive(measured) : LR_OK);
+    }
+    if (is_shared)
+        CLI_TRY(read_own_pairs(measured));
+    else if (request->checkpoint != NULL)
+        CLI_TRY(digest_data(measured, measured->setup.lors));
+    CLI_TRY(measurement_read_factors(measured));
+    return measurement_read_images(measured);
+}
+
+const struct measurement_kind histogram_kind = {.open = open};

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cli/recon/report.h"
+
+#include "cli/pictures.h"
+#include "cli/report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const char *unit_of(const struct measurement *measured)
+{
+    return measurement_counts_emissions(measured) ? "emissions" : "in all, of its own scale";
+}
+
+static double emissions(const struct recon_run *run)
+{
+    return common_sum(run->image->values, lr_grid_num_voxels(&run->image->grid));
+}
+
+/* --- iterations and their image --- */
+
+void recon_report_iteration(struct recon_run *run, const lr_iteration *done)
+{
+    struct report *report = run->measured->setup.report;
+    if (done->has_fit) {
+        report_info(report, "iteration %d: log-likelihood %.9g, measured %.9g, estimated %.9g counts, %.2f s",
+                    done->number, done->log_likelihood, done->measured_counts, done->estimated_counts, done->seconds);
+        if (done->penalty > 0) report_info(report, "iteration %d: penalty %.9g", done->number, done->penalty);
+    } else {
+        report_info(report, "iteration %d: %.3g s, device %.3g s", done->number, done->seconds, done->device_seconds);
+    }
+    const lr_place *place = lr_operator_place(run->measured->setup.op);
+    const lr_traffic now = lr_place_get_info(place).traffic, before = run->traffic;
+    char there[32], back[32];
+    run->traffic = now;
+    if (place != NULL && report->verbose) {
+        report_info(report, "%s to the device and %s back since the last iteration",
+                    common_bytes(there, now.to_device - before.to_device),
+                    common_bytes(back, now.to_host - before.to_host));
+    }
+}
+
+lr_status recon_check_image(const struct recon_run *run)
+{
+    const struct measurement *measured = run->measured;
+    const struct recon_request *request = measured->request;
+    struct report *report = measured->setup.report;
+    CLI_TRY(common_check_result(
+        report, &(struct common_result){.output = run->output,
+                                        .values = run->image->values,
+                                        .count = lr_grid_num_voxels(&run->image->grid),
+                                        .causes = "the data have no counts that the grid's voxels could "
+                                                  "have caused: are they the right data, is the grid in "
+                                                  "the scanner, and is --additive no more than a part of "
+                                                  "them?"}));
+
+    /* RAMLA nears the number of counts in steps; EM has it after each. */
+    const lr_iteration *last = &run->history[run->num_done - 1];
+    const double share = last->estimated_counts / last->measured_counts;
+    if (request->algorithm == RECON_RAMLA && last->has_fit && fabs(share - 1) > 0.05) {
+        report_warn(report, "the image explains %.4g of the %.4g counts: %s", last->estimated_counts,
+                    last->measured_counts,
+                    request->own_steps ? "take more --iterations, or --algorithm osem"
+                                       : "common steps go by the largest sensitivity, and are small where "
+                                         "attenuation makes it less: take --steps own, or more --iterations");
+    }
+
+    /* Every count is of an emission, unless it is of the additive term. RAMLA and BSREM get there in time
+     * only, and a prior may keep from it. */
+    const double counts = last->measured_counts, found = emissions(run);
+    const bool has_additive = measured->additive != NULL || measured->randoms != NULL;
+    const bool is_scaled = request->family != RECON_DIRECT && measurement_counts_emissions(measured);
+    if (is_scaled && !has_additive && !recon_has_steps(request->algorithm) && found < counts) {
+        report_warn(report,
+                    "%.6g counts give %.6g emissions, fewer than one each: elements times factors "
+                    "exceed 1: are efficiencies or factors in percent, or their inverses "
+                    "(normalisation)?",
+                    counts, found);
+    }
+    return LR_OK;
+}
+
+/* --- JSON --- */
+
+static void step_json(struct json *json, const struct recon_step *step)
+{
+    const lr_composition *done = &step->composition;
+    json_number(json, "elapsed_seconds", step->elapsed_s);
+    if (step->image_error >= 0) json_number(json, "image_error", step->image_error);
+    if (step->weights == NULL) return;
+    json_open(json, "composition", '{');
+    json_numbers(json, "weights", done->weights, done->count);
+    json_numbers(json, "guess_residuals", done->guess_residuals, done->count);
+    if (isfinite(done->condition)) json_number(json, "condition", done->condition);
+    json_bool(json, "singular", !isfinite(done->condition));
+    json_number(json, "residual", done->residual);
+    json_number(json, "clipped_residual", done->clipped_residual);
+    json_int(json, "negative_voxels", done->negative_voxels);
+    json_number(json, "negative_sum", done->negative_sum);
+    json_number(json, "seconds", done->compose_seconds);
+    json_close(json, '}');
+}
+
+/* step: NULL = nothing more is known. */
+static void iteration_json(struct json *json, const lr_iteration *done, const struct recon_step *step)
+{
+    json_open(json, NULL, '{');
+    json_int(json, "number", done->number);
+    if (done->has_fit) {
+        const double all = done->measured_counts + done->left_out_counts;
+        json_number(json, "log_likelihood", done->log_likelihood);
+        json_number(json, "measured_counts", done->measured_counts);
+        json_number(json, "estimated_counts", done->estimated_counts);
+        json_int(json, "left_out_lors", done->left_out_lors);
+        json_number(json, "left_out_counts", done->left_out_counts);
+        json_number(json, "left_out_share", all > 0 ? done->left_out_counts / all : 0);
+        json_number(json, "sensitive_counts", done->sensitive_counts);
+        if (done->penalty > 0) json_number(json, "penalty", done->penalty);
+    }
+
+    json_number(json, "seconds", done->seconds);
+    json_number(json, "device_seconds", done->device_seconds);
+    if (done->traffic.to_device + done->traffic.to_host > 0) {
+        json_int(json, "to_device_bytes", done->traffic.to_device);
+        json_int(json, "to_host_bytes", done->traffic.to_host);
+    }
+    if (done->sent_bytes > 0) {
+        json_number(json, "project_seconds", done->project_seconds);
+        json_number(json, "exchange_seconds", done->exchange_seconds);
+        json_number(json, "waiting_seconds", done->waiting_seconds);
+        json_number(json, "sent_bytes", done->sent_bytes);
+    }
+    if (step != NULL) step_json(json, step);
+    json_close(json, '}');
+}
+
+static void events_json(struct json *json, const lr_event_counts *events)
+{
+    json_open(json, "events", '{');
+    json_int(json, "prompts", events->prompts);
+    json_int(json, "delayeds", events->delayeds);
+    json_int(json, "time_marks", events->time_marks);
+    json_int(json, "other_words", events->other_words);
+    json_int(json, "unknown_crystals", events->unknown_crystals);
+    json_int(json, "not_in_coincidence", events->not_in_coincidence);
+    json_close(json, '}');
+}
+
+/* Keys of one image and of frames. */
+static void head_json(struct json *json, const struct recon_run *run)
+{
+    const struct measurement *measured = run->measured;
+    const struct recon_request *request = measured->request;
+    const lr_rdp *prior = &request->prior;
+    setup_json(&measured->setup, json);
+    json_text(json, "algorithm", recon_algorithms[request->algorithm]);
+    json_int(json, "subsets", measured->subsets);
+    if (request->views_per_block > 0) json_int(json, "views_per_block", request->views_per_block);
+    json_int(json, "iterations_before", run->iterations_before);
+    if (request->bootstraps) json_int(json, "bootstrap_seed", (int64_t)request->bootstrap_seed);
+    if (recon_has_steps(request->algorithm)) {
+        json_number(json, "relaxation", recon_relaxation(request, measured->subsets));
+        json_number(json, "fall", request->relaxation_fall);
+    }
+    if (request->algorithm == RECON_RAMLA) json_text(json, "steps", request->own_steps ? "own" : "common");
+    if (request->has_prior) {
+        json_open(json, "prior", '{');
+        json_text(json, "name", "rdp");
+        json_number(json, "beta", prior->beta);
+        json_number(json, "gamma", prior->gamma);
+        json_number(json, "epsilon", prior->epsilon);
+        json_text(json, "kappa", request->kappa);
+        json_close(json, '}');
+    }
+    if (request->has_psf) json_numbers(json, "psf_mm", request->psf_mm, 3);
+    cluster_json(&measured->cluster, json);
+    if (measured->cluster.comm != NULL) {
+        json_text(json, "combine", recon_schemes[request->combine]);
+        if (request->combine != RECON_EXACT) json_int(json, "local_iterations", request->local_iterations);
+    }
+    if (request->num_intervals > 0) events_json(json, &measured->all_events->info.counts);
+}
+
+static void end_json(struct json *json, const struct recon_run *run)
+{
+    json_number(json, "seconds", report_seconds() - run->start_s);
+    json_int(json, "peak_memory_bytes", common_peak_memory());
+    common_json_end(json);
+}
+
+static void print_json(const struct recon_run *run, bool stopped)
+{
+    const struct measurement *measured = run->measured;
+    const lr_randoms *randoms = measured->randoms;
+    struct json json = common_json_begin("recon");
+    head_json(&json, run);
+    json_text(&json, "output", run->output);
+    json_text(&json, "picture", measured->request->picture);
+    json_bool(&json, "stopped", stopped);
+    if (measured->request->events != NULL) events_json(&json, &measured->events);
+    if (randoms != NULL) {
+        json_open(&json, "randoms", '{');
+        json_number(&json, "sum", randoms->delayeds);
+        json_number(&json, "fraction_of_prompts", randoms->delayeds / measured->counts);
+        json_int(&json, "pooled", randoms->pooled);
+        json_close(&json, '}');
+    }
+    json_open(&json, "iterations", '[');
+    for (int k = 0; k < run->num_done; k++)
+        iteration_json(&json, &run->history[k], run->steps != NULL ? &run->steps[k] : NULL);
+    json_close(&json, ']');
+    json_number(&json, measurement_counts_emissions(measured) ? "emissions" : "image_sum", emissions(run));
+    end_json(&json, run);
+}
+
+void recon_report_frames(const struct recon_run *run, const struct recon_frames *frames, bool stopped)
+{
+    const struct measurement *measured = run->measured;
+    struct json json = common_json_begin("recon");
+    head_json(&json, run);
+    json_bool(&json, "stopped", stopped);
+    json_open(&json, "frames", '[');
+    for (int64_t k = measured->frame_range[0]; k < measured->frame_range[1]; k++) {
+        const struct recon_frame *frame = &frames->list[k];
+        const struct recon_interval *interval = &measured->request->intervals[k];
+        if (frame->num_done == 0) continue;
+        json_open(&json, NULL, '{');
+        json_number(&json, "begin_s", interval->begin_s);
+        json_number(&json, "end_s", interval->end_s);
+        json_int(&json, "prompts", measured->frame_prompts[k]);
+        json_text(&json, "output", frame->output);
+        json_number(&json, "image_sum", frame->image_sum);
+        json_open(&json, "iterations", '[');
+        for (int n = 0; n < frame->num_done; n++) iteration_json(&json, &frame->history[n], NULL);
+        json_close(&json, ']');
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    end_json(&json, run);
+}
+
+/* --- text --- */
+
+void recon_report(const struct recon_run *run, bool stopped)
+{
+    const struct measurement *measured = run->measured;
+    struct report *report = measured->setup.report;
+    char duration[32], memory[32];
+    const lr_iteration none = {.number = run->iterations_before};
+    const lr_iteration *last = run->num_done > 0 ? &run->history[run->num_done - 1] : &none;
+    report_clear(report);
+    report_info(report, "done in %s, peak memory %s", report_duration(duration, report_seconds() - run->start_s),
+                common_bytes(memory, common_peak_memory()));
+    if (report->json) {
+        if (measured->request->num_intervals == 0) print_json(run, stopped);
+        return;
+    }
+    if (!last->has_fit) {
+        printf("%s: iteration %d, %.9g %s\n", run->output, last->number, emissions(run), unit_of(measured));
+        return;
+    }
+    const bool is_composed = measured->request->combine == RECON_PAPER;
+    printf("%s: iteration %d, %.9g %s, log-likelihood %.9g%s, %.9g of %.9g counts used\n", run->output, last->number,
+           emissions(run), unit_of(measured), last->log_likelihood, is_composed ? "" : " before its update",
+           last->measured_counts, last->measured_counts + last->left_out_counts);
+}
+
+/* --- the picture --- */
+
+static lr_status add_slices(const struct recon_run *run, struct album *album)
+{
+    static const char *const names[] = {"transaxial, z", "coronal, y", "sagittal, x"};
+    static const lr_plane planes[] = {LR_PLANE_TRANSAXIAL, LR_PLANE_CORONAL, LR_PLANE_SAGITTAL};
+    const lr_grid *grid = &run->image->grid;
+    double centre_mm[3], longest_mm = 0;
+    /* Mean position of the activity; of the grid where there is none. */
+    const lr_image *image = run->image;
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    double sum = 0, moment[3] = {0};
+    for (int64_t row = 0; row < count; row++) {
+        double at[3];
+        lr_grid_voxel_centre(&image->grid, row, at);
+        sum += image->values[row];
+        for (int axis = 0; axis < 3; axis++) moment[axis] += image->values[row] * at[axis];
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        const lr_grid *on = &image->grid;
+        centre_mm[axis] =
+            sum > 0 ? moment[axis] / sum : on->origin_mm[axis] + 0.5 * (on->size[axis] - 1) * on->voxel_mm[axis];
+    }
+
+    for (int k = 0; k < 3; k++) longest_mm = fmax(longest_mm, grid->size[k] * grid->voxel_mm[k]);
+    for (int k = 0; k < 3; k++) {
+        const double position_mm = centre_mm[2 - k];
+        const lr_slice_params params = {
+            .image = run->image,
+            .plane = planes[k],
+            .position_mm = position_mm,
+            .pixels_per_mm = 400 / longest_mm, /* one scale for the three */
+            .colours = LR_COLOURS_INVERSE_GREY,
+            .axes = true,
+            .colour_bar = true,
+            .unit = measurement_counts_emissions(run->measured) ? "emissions per voxel" : "activity, of its own scale",
+            .log = &run->measured->setup.report->log,
+        };
+        /* Never -0, which would be printed with its sign. */
+        CLI_TRY(album_add(album, lr_picture_slice(&params), "%s = %.1f mm", names[k],
+                          0.1 * round(10.0 * position_mm) + 0.0));
+    }
+    return LR_OK;
+}
+
+lr_status recon_draw(const struct recon_run *run)
+{
+    const struct measurement *measured = run->measured;
+    const lr_scanner *scanner = measured->setup.scanner;
+    const int done = run->iterations_before + run->num_done;
+    char note[96];
+    struct album album = {.report = measured->setup.report, .note = note};
+    snprintf(note, sizeof(note), "%d iteration%s, %.4g %s", done, done == 1 ? "" : "s", emissions(run),
+             unit_of(measured));
+    lr_status status = add_slices(run, &album);
+    if (status == LR_OK)
+        status = album_write(&album, measured->request->picture, 3, scanner != NULL ? scanner->name : "Histo-images");
+    album_finish(&album);
+    return status;
+}

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The verb recon's options, and what goes together. */
+#include "cli/recon/request.h"
+
+#include "cli/cluster.h"
+#include "cli/direct.h"
+#include "cli/forecast.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const char *const recon_families[] = {"correspondence", "direct", "listmode", NULL};
+
+const char *const recon_algorithms[] = {
+    [RECON_MLEM] = "mlem", [RECON_OSEM] = "osem", [RECON_RAMLA] = "ramla", [RECON_BSREM] = "bsrem", NULL};
+
+const char *const recon_schemes[] = {
+    [RECON_EXACT] = "exact", [RECON_PAPER] = "paper", [RECON_DISTRIBUTED] = "distributed", NULL};
+
+/* --- options --- */
+
+const struct cli_option recon_input_options[] = {
+    {"--operator", "FAMILY",
+     "correspondence; direct: histo-images; listmode: events one by one, with their times of "
+     "flight; "
+     "default correspondence",
+     false},
+    {"--data", "FILE", "LOR data (HDF5, or STIR's .hs); direct: histo-images (HDF5)", false},
+    {"--events", "FILE", "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l), GE (.BLF)", false},
+    {"--crystal-map", "FILE",
+     "of SAFIR (*crystal_map.txt) or CASToR (.lut, .geom); default: the one beside; without "
+     "--scanner it "
+     "is the scanner, too",
+     false},
+    {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},
+    COMMON_UNTIL_DAMAGE_OPTION,
+    {"--bootstrap", "SEED", "draw the counts or events again from themselves: a replicate", false},
+    {"-o", "IMAGE", "image to write (.nii.gz, .hv, .mhd, .npy ...): emissions per voxel", false},
+    {"--png", "FILE", "also draw three slices through the centre of the activity", false},
+    FORECAST_DRY_RUN,
+    {"--save-every", "K", "also write every K-th iteration, as NAME.iterK before the ending", false},
+    {0},
+};
+
+const struct cli_option recon_algorithm_options[] = {
+    {"--algorithm", "NAME", "mlem, osem, ramla, or bsrem (with a prior); default mlem", false},
+    {"--iterations", "N", "default 10; of osem and ramla 3; of bsrem 30", false},
+    {"--subsets", "N", "of osem, ramla and bsrem; default 7, of direct 10", false},
+    {"--relaxation", "L",
+     "ramla, bsrem: of the first iteration; above 1 voxels may become 0; default 1, of "
+     "ramla with M subsets 10 / (9 + "
+     "M)",
+     false},
+    {"--steps", "WHOSE",
+     "ramla: own, by the voxel's sensitivity, or common, by the largest of all; default own, of "
+     "direct common",
+     false},
+    {"--fall", "F", "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", false},
+    {"--initial", "IMAGE", "image to start from, or a checkpoint (.h5); default: uniform", false},
+    {"--after", "N",
+     "of how many iterations --initial is, as a checkpoint tells: --fall and numbers go on from "
+     "there",
+     false},
+    {"--truth", "IMAGE", "tell in --json how far each iteration's image is from this one", false},
+    {"--additive", "FILE", "expected randoms and scatter, as --data", false},
+    {"--factors", "FILE", "direct: attenuation, efficiencies, geometry: histo-images", false},
+    {"--fit", NULL,
+     "direct: tell the log-likelihood of each iteration, for which a graphics processor takes "
+     "longer",
+     false},
+    {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", false},
+    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", false},
+    LOR_FACTORS_MU_AS("factors"),
+    {"--psf-mm", "FWHM|X,Y,Z", "resolution in image space: a Gaussian of this width; default none", false},
+    {0},
+};
+
+const struct cli_option recon_prior_options[] = {
+    {"--prior", "NAME", "rdp (relative differences) or none; default none", false},
+    {"--beta", "B", "strength; needed with --prior", false},
+    {"--gamma", "G", "how much less edges weigh than noise; default 2", false},
+    {"--epsilon", "E",
+     "in units of the image; default a hundredth of the uniform image of the counts that the "
+     "additive term leaves",
+     false},
+    {"--kappa", "IMAGE", "weights of the voxels; default 1", false},
+    {0},
+};
+
+const struct cli_option recon_direct_options[] = {
+    {"--views-per-block", "N", "direct: subsets of N views each, in an order that spreads them, instead of --subsets",
+     false},
+    {"--storage", "NAME", "images on the device in buffers or textures; default buffers", false},
+    {"--variant", "NAME", "how cuda projects: see loraster direct project", false},
+    {0},
+};
+
+const struct cli_option recon_listmode_options[] = {
+    {"--kernel", "NAME", "tube (of response), line (a thin ray) or exact (solid angles); default tube", false},
+    {"--tube-mm", "MM", "diameter of the tube; default where its Gaussian has fallen to 1 %", false},
+    {"--tube-fwhm-mm", "MM", "FWHM of the tube's Gaussian; default half of the crystals' pitch", false},
+    {"--as-paper", NULL, "shares and times of flight as Cui et al. 2011 have them", false},
+    {"--tof-ps", "PS", "time resolution, FWHM; default: of the events, or the scanner's", false},
+    {"--without-tof", NULL, "leave times of flight out", false},
+    {"--blobs", NULL, "image of overlapping blobs, whose line integrals take the kernel's place", false},
+    {"--blob-radius-mm", "MM", "of --blobs; default 10", false},
+    {"--variant", "NAME",
+     "how cuda projects, by the paper's steps: simple, coalesced, cached, partitioned, sorted or "
+     "fastmath; default its fastest way",
+     false},
+    {"--corrections", "FILE",
+     "corrections.h5 of GE list mode: attenuation, efficiencies, randoms and scatter of each event", false},
+    {"--sensitivity-lines", "N", "LORs of the sensitivity; default 33,554,432 or more; more at ends", false},
+    {0},
+};
+
+const struct cli_option recon_frame_options[] = {
+    {"--frames", "LIST", "listmode: an image each of intervals one after the other: 10x60,5x300 s", false},
+    {"--frames-from", "S", "second at which the first frame begins; default 0", false},
+    {"--part", "K/N", "only the K-th of N parts of the frames, with about as many events", false},
+    {0},
+};
+
+const struct cli_option recon_checkpoint_options[] = {
+    {"--checkpoint", "FILE", "what is needed to go on (HDF5), renewed after some iterations", false},
+    {"--checkpoint-every", "K", "iterations; default 1", false},
+    {"--resume", NULL,
+     "go on from that file, where it is there, with any number of ranks; --combine paper with as "
+     "many",
+     false},
+    {0},
+};
+
+const struct cli_option recon_ranks_options[] = {
+    {"--combine", "HOW",
+     "exact (the images of one process), paper (guesses of the ranks, composed), or distributed; "
+     "default exact",
+     false},
+    {"--local-iterations", "N",
+     "paper, distributed: of each rank between two exchanges; default: paper all, distributed 4", false},
+    CLUSTER_EXCHANGE_OPTION,
+    {0},
+};
+
+/* --- what goes together --- */
+
+static void refuse(struct cli_args *args, const char *option, const char *family)
+{
+    if (args_has(args, option)) args_complain(args, "%s belongs to --operator %s", option, family);
+}
+
+static void refuse_all(struct cli_args *args, const char *const *options, const char *family)
+{
+    for (int k = 0; options[k] != NULL; k++) refuse(args, options[k], family);
+}
+
+/* but_for: those that the family has, too; NULL behind. */
+static void refuse_group(struct cli_args *args, const struct cli_option *options, const char *const *but_for,
+                         const char *family)
+{
+    for (int k = 0; options[k].name != NULL; k++) {
+        int n = 0;
+        while (but_for[n] != NULL && strcmp(options[k].name, but_for[n]) != 0) n++;
+        if (but_for[n] == NULL) refuse(args, options[k].name, family);
+    }
+}
+
+/* Complains about options of other families. */
+static void check_family(struct cli_args *args, enum recon_family family)
+{
+    static const char *const of_lors[] = {"--mode",        "--rays",         "--mu-steps",
+                                          "--penetration", "--layers-alone", "--deterministic",
+                                          "--store",       "--dry-run",      NULL};
+    static const char *const of_scanners[] = {"--events", "--crystal-map", "--header",  "--randoms", "--efficiencies",
+                                              "--mu-as",  "--mu",          "--mu-unit", "--scanner", NULL};
+    static const char *const of_histo_images[] = {"--factors", "--fit", NULL};
+    static const char *const none[] = {NULL}, *const tof[] = {"--tof-ps", NULL},
+                             *const tof_variant[] = {"--tof-ps", "--variant", NULL};
+    const bool is_direct = family == RECON_DIRECT, is_listmode = family == RECON_LISTMODE;
+    if (family != RECON_CORRESPONDENCE) refuse_all(args, of_lors, "correspondence");
+    if (is_direct) {
+        refuse(args, "--samples", "correspondence");
+        refuse(args, "--max-memory", "correspondence");
+        refuse_all(args, of_scanners, "correspondence");
+    } else {
+        refuse_all(args, of_histo_images, "direct");
+        refuse_group(args, direct_kernel_options, is_listmode ? tof : none, "direct");
+        refuse_group(args, recon_direct_options, tof_variant, "direct");
+    }
+    if (!is_listmode) refuse_group(args, recon_listmode_options, is_direct ? tof_variant : tof, "listmode");
+}
+
+static void check_measurement(struct cli_args *args, const struct recon_request *request)
+{
+    if (request->family == RECON_DIRECT) {
+        args_required(args, "--data");
+        return;
+    }
+    if (request->family == RECON_LISTMODE && (request->data != NULL || request->events == NULL))
+        args_complain(args, "--operator listmode needs --events FILE, and no --data");
+    if ((request->data != NULL) == (request->events != NULL))
+        args_complain(args, "recon needs either --data FILE or --events FILE");
+    if (request->crystal_map != NULL && request->events == NULL)
+        args_complain(args, "--crystal-map belongs to --events");
+    if (request->header != NULL && request->events == NULL) args_complain(args, "--header belongs to --events");
+    if (request->until_damage && request->events == NULL)
+        args_complain(args, "%s belongs to --events", COMMON_UNTIL_DAMAGE);
+    if (request->header != NULL && request->crystal_map != NULL) {
+        args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
+                            "one of them");
+    }
+}
+
+/* --- algorithm --- */
+
+bool recon_has_steps(enum recon_algorithm algorithm)
+{
+    return algorithm == RECON_RAMLA || algorithm == RECON_BSREM;
+}
+
+double recon_relaxation(const struct recon_request *request, int subsets)
+{
+    if (request->relaxation > 0) return request->relaxation;
+    return request->algorithm == RECON_BSREM ? 1 : lr_ramla_relaxation(subsets);
+}
+
+static double at_least_0(struct cli_args *args, const char *name, double fallback)
+{
+    const double value = args_number(args, name, fallback, false);
+    if (value < 0) args_complain(args, "%s %s: it must not be negative", name, args_text(args, name));
+    return value;
+}
+
+static void read_algorithm(struct cli_args *args, struct recon_request *request)
+{
+    static const int64_t range[2] = {1, 1000000};
+    static const char *const steps[] = {"own", "common", NULL};
+    request->algorithm = (enum recon_algorithm)args_word(args, "--algorithm", recon_algorithms, RECON_MLEM);
+    const bool mlem = request->algorithm == RECON_MLEM, bsrem = request->algorithm == RECON_BSREM;
+    const bool is_direct = request->family == RECON_DIRECT;
+    const int usual = is_direct ? 10 : 7;
+    request->iterations = (int)args_int(args, "--iterations", bsrem ? 30 : mlem ? 10 : 3, range);
+    request->iterations_before = (int)args_int(args, "--after", 0, range);
+    request->views_per_block = (int)args_int(args, "--views-per-block", 0, range);
+    request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, range);
+    request->save_every = (int)args_int(args, "--save-every", 0, range);
+    request->relaxation = args_number(args, "--relaxation", 0, true);
+    if (args_has(args, "--steps") && request->algorithm != RECON_RAMLA)
+        args_complain(args, "--steps belongs to --algorithm ramla");
+    request->own_steps = args_word(args, "--steps", steps, is_direct) == 0 && request->algorithm == RECON_RAMLA;
+    request->relaxation_fall = at_least_0(args, "--fall", bsrem ? 0.1 : 0);
+    static const char *const priors[] = {"none", "rdp", NULL};
+    request->has_prior = args_word(args, "--prior", priors, 0) == 1;
+    request->prior.beta = at_least_0(args, "--beta", 0);
+    request->prior.gamma = at_least_0(args, "--gamma", 2);
+    request->prior.epsilon = args_number(args, "--epsilon", 0, true);
+    request->kappa = args_text(args, "--kappa");
+
+    for (int k = 0; recon_prior_options[k].name != NULL; k++) {
+        const char *name = recon_prior_options[k].name;
+        if (args_has(args, name) && request->algorithm != RECON_BSREM)
+            args_complain(args, "%s belongs to --algorithm bsrem", name);
+        else if (args_has(args, name) && k > 0 && !request->has_prior)
+            args_complain(args, "%s belongs to --prior rdp", name);
+    }
+    if (request->has_prior && !args_has(args, "--beta"))
+        args_complain(args, "--prior rdp needs --beta B, how strong it is");
+}
+
+static void read_psf(struct cli_args *args, struct recon_request *request)
+{
+    request->has_psf = args_triple(args, "--psf-mm", true, request->psf_mm);
+    for (int axis = 0; request->has_psf && axis < 3; axis++) {
+        if (!(request->psf_mm[axis] >= 0)) {
+            args_complain(args, "--psf-mm %s: FWHMs must not be negative", args_text(args, "--psf-mm"));
+            return;
+        }
+    }
+}
+
+/* --- family listmode --- */
+
+lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args)
+{
+    static const char *const kernels[] = {"tube", "line", "exact", NULL};
+    static const int64_t lines[2] = {1, INT64_MAX};
+    request->listmode = (lr_listmode_params){
+        .kernel = (lr_listmode_kernel)args_word(args, "--kernel", kernels, LR_LISTMODE_TUBE),
+        .tube = {.width_mm = args_number(args, "--tube-mm", 0, true),
+                 .fwhm_mm = args_number(args, "--tube-fwhm-mm", 0, true),
+                 .as_paper = args_has(args, "--as-paper")},
+        .sensitivity_lines = args_int(args, "--sensitivity-lines", 0, lines),
+        .variant = common_listmode_variant(args),
+    };
+    static const char *const of_kernels[] = {"--kernel", "--tube-mm", "--tube-fwhm-mm", "--as-paper", NULL};
+    static const char *const corrected[] = {"--mu",     "--efficiencies", "--additive", "--randoms",
+                                            "--frames", "--without-tof",  NULL};
+    const char *backend = args_text(args, "--backend");
+    const bool has_blobs = args_has(args, "--blobs");
+    if (args_has(args, "--variant") && (backend == NULL || strcasecmp(backend, "cuda") != 0))
+        args_complain(args, "--variant is for --backend cuda");
+    if (request->listmode.kernel != LR_LISTMODE_TUBE &&
+        (args_has(args, "--tube-mm") || args_has(args, "--tube-fwhm-mm")))
+        args_complain(args, "--tube-mm and --tube-fwhm-mm belong to --kernel tube");
+    if (request->listmode.kernel == LR_LISTMODE_EXACT && request->listmode.tube.as_paper)
+        args_complain(args, "--as-paper belongs to --kernel tube or line");
+    if (request->listmode.kernel != LR_LISTMODE_EXACT && args_has(args, "--samples"))
+        args_complain(args, "in list mode --samples belongs to --kernel exact");
+
+    for (int k = 0; has_blobs && of_kernels[k] != NULL; k++)
+        if (args_has(args, of_kernels[k]))
+            args_complain(args, "%s and --blobs exclude each other: blobs are the kernel", of_kernels[k]);
+    if (has_blobs && args_has(args, "--initial"))
+        args_complain(args, "--initial is an image of voxels, which --blobs cannot begin with");
+    if (has_blobs && (args_has(args, "--prior") || args_has(args, "--psf-mm")))
+        args_complain(args, "--prior and --psf-mm are of voxels, and --blobs has none");
+    if (args_has(args, "--blob-radius-mm") && !has_blobs) args_complain(args, "--blob-radius-mm belongs to --blobs");
+
+    for (int k = 0; args_has(args, "--corrections") && corrected[k] != NULL; k++) {
+        if (args_has(args, corrected[k])) {
+            args_complain(args,
+                          "%s and --corrections exclude each other: the file has attenuation, "
+                          "efficiencies, and randoms and scatter per bin of time of flight, of the "
+                          "whole list",
+                          corrected[k]);
+        }
+    }
+    if (args_has(args, "--additive") && args_has(args, "--frames"))
+        args_complain(args, "--additive is of the whole acquisition, and --frames cut it up");
+    if (args_has(args, "--tof-ps") && args_has(args, "--without-tof"))
+        args_complain(args, "--tof-ps and --without-tof contradict each other");
+
+    request->has_blobs = args_has(args, "--blobs");
+    request->blob_radius_mm = args_number(args, "--blob-radius-mm", 0, true);
+    request->without_tof = args_has(args, "--without-tof");
+    request->tof_ps = args_number(args, "--tof-ps", 0, true);
+    return args->status;
+}
+
+/* --- frames --- */
+
+enum { MOST_FRAMES = 10000 };
+
+/* Frames of so many seconds each, behind those that are there. from_s: where the first one begins. */
+static bool add_frames(struct recon_request *request, int64_t count, double seconds, double from_s)
+{
+    const int64_t all = request->num_intervals + count;
+    if (count < 1 || all > MOST_FRAMES || !isfinite(seconds) || !(seconds > 0)) return false;
+    struct recon_interval *list = realloc(request->intervals, (size_t)all * sizeof(*list));
+    if (list == NULL) return false;
+    request->intervals = list;
+    for (; request->num_intervals < all; request->num_intervals++) {
+        const double begin = request->num_intervals > 0 ? list[request->num_intervals - 1].end_s : from_s;
+        list[request->num_intervals] = (struct recon_interval){.begin_s = begin, .end_s = begin + seconds};
+    }
+    return true;
+}
+
+/* Reads "60" or "10x60" at *text, and moves *text to the next one. */
+static bool read_some(struct recon_request *request, double from_s, const char **text)
+{
+    char *end;
+    double number = strtod(*text, &end);
+    int64_t count = 1;
+    if (end == *text) return false;
+    if (*end == 'x') {
+        const char *seconds = end + 1;
+        count = number >= 1 && number <= MOST_FRAMES && number == floor(number) ? (int64_t)number : 0;
+        number = strtod(seconds, &end);
+        if (end == seconds) return false;
+    }
+    *text = *end == ',' ? end + 1 : end;
+    return (*end == '\0' || (*end == ',' && end[1] != '\0')) && add_frames(request, count, number, from_s);
+}
+
+static void read_frames(struct cli_args *args, struct recon_request *request)
+{
+    const char *text = args_text(args, "--frames"), *at = text;
+    if (text == NULL) {
+        if (args_has(args, "--frames-from") || args_has(args, "--part"))
+            args_complain(args, "--frames-from and --part belong to --frames");
+        return;
+    }
+    const double from_s = args_number(args, "--frames-from", 0, false);
+    args_share(args, "--part", &request->part[0], &request->part[1]);
+    if (request->family != RECON_LISTMODE) args_complain(args, "--frames belongs to --operator listmode");
+    if (request->picture != NULL) args_complain(args, "--png draws one image: leave it out with --frames");
+    if (from_s < 0) args_complain(args, "--frames-from %s: it must not be negative", args_text(args, "--frames-from"));
+    do {
+        if (!read_some(request, from_s, &at)) {
+            args_complain(args,
+                          "--frames %s: give lengths in seconds, at most %d, such as 60,60,300 or "
+                          "10x60,5x300",
+                          text, MOST_FRAMES);
+            return;
+        }
+    } while (*at != '\0');
+    if (request->part[1] > request->num_intervals) {
+        args_complain(args, "%d frames cannot be cut into %lld parts", request->num_intervals,
+                      (long long)request->part[1]);
+    }
+}
+
+/* --- ranks and checkpoints --- */
+
+static void read_ranks(struct cli_args *args, struct recon_request *request)
+{
+    static const int64_t range[2] = {1, 1000000};
+    request->combine = (enum recon_combine)args_word(args, "--combine", recon_schemes, 0);
+    request->exchange = cluster_read_exchange(args);
+    request->local_iterations =
+        (int)args_int(args, "--local-iterations", request->combine == RECON_PAPER ? request->iterations : 4, range);
+    if (request->combine == RECON_EXACT && args_has(args, "--local-iterations"))
+        args_complain(args, "--local-iterations belongs to --combine paper or distributed");
+    if (request->combine == RECON_PAPER && request->family == RECON_LISTMODE) {
+        args_complain(args, "--combine paper weighs guesses by the counts of all LORs, also those "
+                            "without any, and list mode has only events: take --combine exact or "
+                            "distributed");
+    }
+    if (request->combine == RECON_PAPER && request->algorithm == RECON_BSREM) {
+        args_complain(args, "--combine paper composes guesses of mlem, osem or ramla: the least "
+                            "squares of its weights know of no prior");
+    }
+    if (request->combine == RECON_PAPER && request->save_every > 0) {
+        args_complain(args, "--save-every belongs to --combine exact or distributed: the guesses "
+                            "of ranks are no images of all counts");
+    }
+    if (request->combine == RECON_DISTRIBUTED && request->algorithm != RECON_MLEM) {
+        args_complain(args, "--combine distributed maximises the likelihood by updates of its own: "
+                            "take --algorithm mlem");
+    }
+}
+
+/* --- all --- */
+
+void recon_request_read(struct recon_request *request, struct cli_args *args)
+{
+    static const char *const randoms[] = {"auto", "none", NULL};
+    static const int64_t seeds[2] = {0, INT64_MAX};
+    *request = (struct recon_request){
+        .family = (enum recon_family)args_word(args, "--operator", recon_families, 0),
+        .data = args_text(args, "--data"),
+        .events = args_text(args, "--events"),
+        .crystal_map = args_text(args, "--crystal-map"),
+        .header = args_text(args, "--header"),
+        .until_damage = args_has(args, COMMON_UNTIL_DAMAGE),
+        .additive = args_text(args, "--additive"),
+        .efficiencies = args_text(args, "--efficiencies"),
+        .corrections = args_text(args, "--corrections"),
+        .initial = args_text(args, "--initial"),
+        .truth = args_text(args, "--truth"),
+        .output = args_required(args, "-o"),
+        .picture = args_text(args, "--png"),
+        .factors = args_text(args, "--factors"),
+    };
+    read_algorithm(args, request);
+    request->randoms = (enum recon_randoms)args_word(args, "--randoms", randoms, RECON_RANDOMS_AUTO);
+    request->mu_as = lor_factors_mu_as(args, MU_FACTORS);
+    read_psf(args, request);
+    request->bootstraps = args_has(args, "--bootstrap");
+    request->bootstrap_seed = (uint64_t)args_int(args, "--bootstrap", 0, seeds);
+    read_ranks(args, request);
+    static const int64_t range[2] = {1, 1000000};
+    request->checkpoint = args_text(args, "--checkpoint");
+    request->checkpoint_every = (int)args_int(args, "--checkpoint-every", 1, range);
+    request->resumes = args_has(args, "--resume");
+    if (request->checkpoint == NULL && (request->resumes || args_has(args, "--checkpoint-every")))
+        args_complain(args, "--resume and --checkpoint-every need --checkpoint FILE");
+
+    request->without_fit = request->family == RECON_DIRECT && !args_has(args, "--fit");
+    check_family(args, request->family);
+    check_measurement(args, request);
+    const bool has_steps = recon_has_steps(request->algorithm), is_mlem = request->algorithm == RECON_MLEM;
+    if (is_mlem && args_has(args, "--subsets"))
+        args_complain(args, "--subsets belongs to --algorithm osem, ramla or bsrem");
+    if (is_mlem && request->views_per_block > 0)
+        args_complain(args, "ML-EM has all views in one block: leave out --views-per-block");
+    if (request->views_per_block > 0 && args_has(args, "--subsets"))
+        args_complain(args, "--views-per-block and --subsets exclude each other: both say how many subsets there are");
+    if (request->views_per_block > 0 && request->combine != RECON_EXACT)
+        args_complain(args, "--views-per-block belongs to --combine exact");
+    if (!has_steps && (args_has(args, "--relaxation") || args_has(args, "--fall")))
+        args_complain(args, "--relaxation and --fall belong to --algorithm ramla or bsrem");
+    if (args_has(args, "--after") && request->initial == NULL)
+        args_complain(args, "--after says of how many iterations --initial is: give that image");
+    if (request->additive != NULL && args_has(args, "--randoms") && request->randoms == RECON_RANDOMS_AUTO)
+        args_complain(args, "--additive gives the randoms: leave out --randoms auto");
+
+    read_frames(args, request);
+}
+
+void recon_request_finish(struct recon_request *request)
+{
+    free(request->intervals);
+    *request = (struct recon_request){0};
+}

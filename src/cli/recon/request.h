@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The verb recon's options, as plain data. */
+#ifndef LR_CLI_RECON_REQUEST_H
+#define LR_CLI_RECON_REQUEST_H
+
+#include "cli/common.h"
+
+#include <lr/comm.h>
+#include <lr/listmode.h>
+
+/* The order of --operator. */
+enum recon_family { RECON_CORRESPONDENCE, RECON_DIRECT, RECON_LISTMODE };
+enum recon_algorithm { RECON_MLEM, RECON_OSEM, RECON_RAMLA, RECON_BSREM };
+enum recon_combine { RECON_EXACT, RECON_PAPER, RECON_DISTRIBUTED };
+enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
+
+/* Names on the command line and in files, with NULL behind. */
+extern const char *const recon_families[], *const recon_algorithms[], *const recon_schemes[];
+
+/* Time of a frame: begin_s <= t < end_s. */
+struct recon_interval {
+    double begin_s, end_s;
+};
+static inline bool recon_interval_has(const struct recon_interval *interval, const lr_event *event)
+{
+    const double time_s = event->time_ms * 1e-3;
+    return time_s >= interval->begin_s && time_s < interval->end_s;
+}
+
+/* recon_request_finish frees it. Strings are the command line's. */
+struct recon_request {
+    enum recon_family family;
+
+    /* Measurement. */
+    const char *data, *events, *crystal_map, *header;
+    bool until_damage;
+    const char *additive, *efficiencies, *corrections;
+    enum recon_randoms randoms;
+    enum mu_way mu_as;
+    bool bootstraps;
+    uint64_t bootstrap_seed;
+
+    /* Images. */
+    const char *initial, *truth, *kappa, *output, *picture;
+    int save_every;
+
+    /* Algorithm. */
+    enum recon_algorithm algorithm;
+    int iterations, iterations_before;  /* iterations_before: as --after has it */
+    int subsets;                        /* unless views_per_block says */
+    double relaxation, relaxation_fall; /* of RAMLA and BSREM; relaxation 0 = the default */
+    bool own_steps;                     /* of RAMLA */
+    bool has_prior;                     /* of BSREM */
+    lr_rdp prior;                       /* without kappa */
+    bool has_psf;
+    double psf_mm[3];
+
+    /* Family direct. */
+    bool without_fit;    /* images alone, by whole updates of the device */
+    int views_per_block; /* of subsets that are runs of the views' geometric order; 0 = every so-many-th view */
+    const char *factors;
+
+    /* Family listmode. */
+    lr_listmode_params listmode; /* kernel, tube, variant and lines of the sensitivity; else zero */
+    bool has_blobs, without_tof;
+    double blob_radius_mm; /* 0 = the default */
+    double tof_ps;         /* 0 = of the events, or the scanner's */
+
+    /* Frames of list mode. */
+    struct recon_interval *intervals; /* owned [num_intervals] */
+    int num_intervals;                /* 0 = there are no frames */
+    int64_t part[2];                  /* of --part K/N; 0,0 = all frames */
+
+    /* Several ranks. */
+    enum recon_combine combine;
+    lr_exchange exchange;
+    int local_iterations;
+
+    /* Checkpoints. */
+    const char *checkpoint;
+    int checkpoint_every;
+    bool resumes;
+};
+
+extern const struct cli_option recon_input_options[], recon_algorithm_options[], recon_prior_options[],
+    recon_direct_options[], recon_listmode_options[], recon_frame_options[], recon_checkpoint_options[],
+    recon_ranks_options[];
+
+/* Reads all options and complains about those that contradict each other; those of the family listmode by themselves,
+ * once the names of outputs are known to be good. */
+void recon_request_read(struct recon_request *request, struct cli_args *args);
+lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args);
+void recon_request_finish(struct recon_request *request);
+
+/* True if updates of the algorithm have a step length; that of the first iteration. */
+bool recon_has_steps(enum recon_algorithm algorithm);
+double recon_relaxation(const struct recon_request *request, int subsets);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cli/recon/scheme.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Notes when an image was ready, and its error |image - truth| / |truth|. */
+static lr_status note_step(struct recon_run *run, const lr_vector *image)
+{
+    const lr_image *truth = run->measured->truth;
+    if (run->steps == NULL) return LR_OK;
+    struct recon_step *step = &run->steps[run->num_done];
+    step->elapsed_s = report_seconds() - run->iterating_s - run->noting_s;
+    step->image_error = -1;
+    if (truth == NULL || run->measured->cluster.rank != 0) return LR_OK;
+    const double begin_s = report_seconds();
+    CLI_TRY(measurement_take_image(run->measured, image, run->image));
+    const int64_t count = lr_grid_num_voxels(&truth->grid);
+    double apart = 0, all = 0;
+    for (int64_t v = 0; v < count; v++) {
+        const double t = truth->values[v], difference = run->image->values[v] - t;
+        apart += difference * difference;
+        all += t * t;
+    }
+    step->image_error = all > 0 ? sqrt(apart / all) : -1;
+    run->noting_s += report_seconds() - begin_s;
+    return LR_OK;
+}
+
+static lr_status on_iteration(void *user, const lr_iteration *done)
+{
+    struct recon_run *run = user;
+    const struct measurement *measured = run->measured;
+    CLI_TRY(note_step(run, done->image));
+    run->history[run->num_done] = *done;
+    run->history[run->num_done].image = NULL;
+    run->num_done++;
+    run->say(run, done);
+    CLI_TRY(checkpoint_save_iteration(&run->checkpoint, done));
+
+    const int every = measured->request->save_every;
+    if (every == 0 || done->number % every != 0 || measured->cluster.rank != 0) return LR_OK;
+    CLI_TRY(measurement_take_image(measured, done->image, run->image));
+    return common_write_iteration(measured->setup.report, &(struct common_iteration){.output = run->output,
+                                                                                     .number = done->number,
+                                                                                     .grid = &measured->setup.grid,
+                                                                                     .values = run->image->values});
+}
+
+/* --- composed --- */
+
+static lr_status on_composed(void *user, const lr_composition *done)
+{
+    struct recon_run *run = user;
+    struct report *report = run->measured->setup.report;
+    CLI_TRY(note_step(run, done->image));
+    struct recon_step *step = &run->steps[run->num_done];
+    const size_t bytes = (size_t)done->count * sizeof(double);
+    step->weights = malloc(2 * bytes);
+    if (step->weights == NULL) return report_error(run->measured->setup.report, LR_FAILED, "no memory for weights");
+    memcpy(step->weights, done->weights, bytes);
+    memcpy(step->weights + done->count, done->guess_residuals, bytes);
+    step->composition = *done;
+    step->composition.weights = step->weights;
+    step->composition.guess_residuals = step->weights + done->count;
+    step->composition.image = NULL;
+
+    run->history[run->num_done++] = (lr_iteration){.number = run->iterations_before + done->iterations,
+                                                   .has_fit = true,
+                                                   .log_likelihood = done->fit.log_likelihood,
+                                                   .measured_counts = done->fit.measured_counts,
+                                                   .estimated_counts = done->fit.estimated_counts,
+                                                   .left_out_lors = done->fit.left_out_lors,
+                                                   .left_out_counts = done->fit.left_out_counts,
+                                                   .seconds = done->seconds,
+                                                   .exchange_seconds = done->compose_seconds,
+                                                   .sent_bytes = done->sent_bytes};
+    double best = HUGE_VAL;
+    for (int g = 0; g < done->count; g++) best = fmin(best, done->guess_residuals[g]);
+    report_info(report,
+                "composed after %d iterations: weights %.4g to the last %.4g, condition %.3g, "
+                "residual %.9g, of the best guess %.9g",
+                done->iterations, done->weights[0], done->weights[done->count - 1], done->condition, done->residual,
+                best);
+    report_info(report, "%lld voxels below 0, %.4g in all, become 0: residual %.9g, log-likelihood %.9g",
+                (long long)done->negative_voxels, done->negative_sum, done->clipped_residual, done->fit.log_likelihood);
+    return LR_OK;
+}
+
+static lr_status on_guesses(void *user, const lr_guesses *guesses)
+{
+    return checkpoint_save_guesses(&((struct recon_run *)user)->checkpoint, guesses);
+}
+
+static lr_status compose(struct recon_run *run, const lr_recon_params *params)
+{
+    const struct recon_request *request = run->measured->request;
+    lr_vector image = lr_image_vector(run->image);
+    lr_compose_params all = {.local = *params,
+                             .comm = params->comm,
+                             .local_iterations = request->local_iterations,
+                             .composed = on_composed,
+                             .user = run};
+    if (request->checkpoint != NULL) {
+        all.keep_every = request->checkpoint_every;
+        all.keep = on_guesses;
+        all.guess_iterations = run->checkpoint.read.guess_iterations;
+    }
+    all.local.iteration = NULL;
+    all.local.subset_of = NULL; /* of the rank's pairs, as they are dealt */
+    all.local.interleave = 0;
+    return lr_compose(&all, &image);
+}
+
+/* --- one process, exact, and distributed --- */
+
+static lr_status on_state(void *user, const lr_distributed_state *state)
+{
+    return checkpoint_save_state(&((struct recon_run *)user)->checkpoint, state);
+}
+
+static lr_status distribute(const struct recon_run *run, const lr_recon_params *params, lr_vector *image)
+{
+    const lr_checkpoint *read = &run->checkpoint.read;
+    const bool goes_on = run->checkpoint.start != NULL;
+    const int64_t count = read->num_values;
+    const lr_vector before = lr_vector_of_floats(read->images, count);
+    const lr_vector of_em = lr_vector_of_floats(goes_on ? read->images + count : NULL, count);
+    const lr_distributed_state from = {.iterations = read->iterations,
+                                       .local_iterations = read->local_iterations,
+                                       .log_likelihood = read->log_likelihood,
+                                       .image = &before,
+                                       .of_em = &of_em};
+    const lr_distributed_params all = {.recon = *params,
+                                       .local_iterations = run->measured->request->local_iterations,
+                                       .from = goes_on ? &from : NULL,
+                                       .keep = on_state};
+    return lr_recon_distributed(&all, image);
+}
+
+/* Reconstructs the image, or the coefficients of its blobs. */
+static lr_status reconstruct(struct recon_run *run, const lr_recon_params *params)
+{
+    const bool has_blobs = measurement_blobs(run->measured) != NULL;
+    lr_vector image = lr_image_vector(run->image);
+    if (has_blobs) {
+        const lr_vector_params like = {
+            .count = lr_operator_get_info(params->op)->num_voxels, .name = "coefficients of blobs", .log = params->log};
+        image = (lr_vector){0};
+        CLI_TRY(lr_vector_create(&like, &image));
+    }
+    lr_status status = run->measured->request->combine == RECON_DISTRIBUTED ? distribute(run, params, &image)
+                                                                            : lr_recon(params, &image);
+    if (has_blobs) {
+        const lr_status taken = run->num_done > 0 ? measurement_take_image(run->measured, &image, run->image) : LR_OK;
+        lr_vector_destroy(&image);
+        status = status != LR_OK ? status : taken;
+    }
+    return status;
+}
+
+/* --- all --- */
+
+lr_status recon_iterate(struct recon_run *run)
+{
+    /* ML-EM is OSEM with one subset. */
+    static const lr_recon_algorithm rules[] = {[RECON_MLEM] = LR_ALGORITHM_OSEM,
+                                               [RECON_OSEM] = LR_ALGORITHM_OSEM,
+                                               [RECON_RAMLA] = LR_ALGORITHM_RAMLA,
+                                               [RECON_BSREM] = LR_ALGORITHM_BSREM};
+    const struct measurement *measured = run->measured;
+    const struct recon_request *request = measured->request;
+    const bool has_steps = recon_has_steps(request->algorithm);
+    const float *initial = measured->initial != NULL ? measured->initial->values : NULL;
+    lr_rdp prior = request->prior;
+    prior.kappa = measured->kappa != NULL ? measured->kappa->values : NULL;
+    lr_recon_params params = {
+        .op = measured->setup.op,
+        .data = measured->data,
+        .additive = measured->additive,
+        .initial = run->checkpoint.start != NULL ? run->checkpoint.start : initial,
+        .iterations = run->iterations,
+        .iterations_before = run->iterations_before,
+        .subsets = measured->subsets,
+        .without_fit = request->without_fit,
+        .algorithm = rules[request->algorithm],
+        .relaxation = has_steps ? recon_relaxation(request, measured->subsets) : 0,
+        .relaxation_fall = has_steps ? request->relaxation_fall : 0,
+        .own_steps = request->own_steps,
+        .prior = request->has_prior ? &prior : NULL,
+        .iteration = on_iteration,
+        .user = run,
+        .comm = measured->cluster.comm,
+        .subset_of = measured->subset_of,
+        .interleave = measured->interleave,
+        .log = &measured->setup.report->log,
+        .progress = run->progress,
+    };
+    if (request->family == RECON_LISTMODE) {
+        params.additive_sum = measured->additive_sum;
+    } else if (measured->randoms != NULL) {
+        params.additive_source = lr_crystal_product_source(&measured->randoms->product);
+        params.additive_sum = measured->randoms->delayeds;
+    }
+    run->iterating_s = report_seconds();
+    return request->combine == RECON_PAPER ? compose(run, &params) : reconstruct(run, &params);
+}

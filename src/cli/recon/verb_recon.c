@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The verb recon: one reconstruction, or one for each frame. */
+#include "cli/forecast.h"
+#include "cli/recon/report.h"
+#include "cli/report.h"
+#include "cli/stop.h"
+#include "cli/verbs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Zero is valid. Must not move. */
+struct recon {
+    struct recon_request request;
+    struct measurement measured;
+    struct recon_frames frames;
+    struct recon_run run;
+    struct run_bar bar;
+};
+
+/* Counts projections of all LORs, forward or back: the sensitivity, and both ways of each iteration where there is
+ * data. LORs one by one take longer than in whole pairs of modules: five times on backend native. */
+static double count_projections(const struct recon *recon)
+{
+    const lr_lor_data *data = recon->measured.data;
+    const double share = (double)data->count / (double)recon->measured.setup.lors->count;
+    const double part = data->index != NULL ? fmin(5.0 * share, 1.0) : 1.0;
+    return 1.0 + 2.0 * recon->run.iterations * part;
+}
+
+/* Writes the image and its picture, and reports both. */
+static lr_status write_image(const struct recon_run *run, bool stopped)
+{
+    const struct measurement *measured = run->measured;
+    struct report *report = measured->setup.report;
+    CLI_TRY(lr_image_write(run->output, run->image, &report->log));
+    if (measured->request->picture != NULL) CLI_TRY(recon_draw(run));
+    if (stopped) {
+        report_warn(report, "stopped after iteration %d, which is in %s", run->iterations_before + run->num_done,
+                    run->output);
+    }
+    recon_report(run, stopped);
+    return LR_OK;
+}
+
+/* Writes what there is: after the last iteration, or the last one before Ctrl-C. */
+static lr_status conclude(struct recon_run *run, lr_status status)
+{
+    struct measurement *measured = run->measured;
+    const bool stopped = status == LR_CANCELLED;
+    if (run->num_done == 0 || (status != LR_OK && !stopped)) return status;
+    if (stopped) stop_wait_for_results();
+    CLI_TRY(stopped ? LR_OK : cluster_note_memory(&measured->cluster, measured->setup.report));
+    if (measured->cluster.rank != 0) return status;
+    CLI_TRY(recon_check_image(run));
+    CLI_TRY(write_image(run, stopped));
+    return status;
+}
+
+/* Reconstructs the measurement as it is. name: on the bar. */
+static lr_status reconstruct_one(struct recon *recon, const char *name)
+{
+    struct measurement *measured = &recon->measured;
+    struct recon_run *run = &recon->run;
+    bool goes_on = true;
+    CLI_TRY(measurement_count(measured));
+    recon->bar.name = name;
+    recon->bar.iterations = run->iterations;
+    recon->bar.subsets = measured->subsets;
+    recon->bar.before = 1;
+    recon->bar.each =
+        recon->request.family != RECON_CORRESPONDENCE ? 2 : (count_projections(recon) - 1) / run->iterations;
+    if (measured->setup.op == NULL) {
+        /* Makes the operator of LORs. *goes_on: false with --dry-run. */
+        struct setup *setup = &recon->measured.setup;
+        setup->params.progress = recon->measured.progress;
+        setup->params.projections = count_projections(recon);
+        CLI_TRY(setup_operator(setup));
+        const double voxels = (double)lr_grid_num_voxels(&setup->grid), bytes = sizeof(float);
+        const double array_bytes =
+            bytes * (voxels * (2 + recon->measured.subsets) + (double)recon->measured.data->count);
+        const bool is_deflated = common_ends_with(recon->run.output, ".gz");
+        CLI_TRY(forecast_projections(setup,
+                                     &(struct forecast_projections){.projections = setup->params.projections,
+                                                                    .array_bytes = array_bytes,
+                                                                    .output = recon->run.output,
+                                                                    .output_bytes = is_deflated ? 0 : bytes * voxels},
+                                     &goes_on));
+    }
+
+    if (!goes_on) return LR_OK;
+    CLI_TRY(measurement_compare_operators(measured));
+    if (recon->request.has_psf) CLI_TRY(lr_operator_set_psf(measured->setup.op, recon->request.psf_mm));
+    CLI_TRY(checkpoint_resume(&run->checkpoint, &run->iterations, &run->iterations_before));
+    if (run->checkpoint.start != NULL && run->iterations == 0) {
+        /* All iterations are in the checkpoint; their image may not have been written. */
+        const lr_vector image = lr_vector_of_floats(run->checkpoint.start, run->checkpoint.read.num_values);
+        CLI_TRY(measurement_take_image(measured, &image, run->image));
+        return measured->cluster.rank == 0 ? write_image(run, false) : LR_OK;
+    }
+    lr_status status = measured->kind->wait != NULL ? measured->kind->wait(measured) : LR_OK;
+    status = status == LR_OK ? recon_iterate(run) : status;
+    return conclude(run, status);
+}
+
+static lr_status reconstruct_frames(struct recon *recon)
+{
+    struct measurement *measured = &recon->measured;
+    struct recon_run *run = &recon->run;
+    int64_t *range = measured->frame_range, first = range[0];
+    lr_status status = checkpoint_find_frame(&run->checkpoint, &recon->frames, &first);
+    range[0] = first;
+    for (int k = (int)range[0]; status == LR_OK && k < (int)range[1]; k++) {
+        struct recon_frame *frame = &recon->frames.list[k];
+        char name[64];
+        snprintf(name, sizeof(name), "recon, frame %d of %d", k + 1, recon->frames.count);
+        run_bar_init(&recon->bar, measured->setup.report);
+        run->output = frame->output;
+        run->history = frame->history;
+        run->num_done = 0;
+        status = measured->kind->open_frame(measured, k);
+        status = status == LR_OK ? reconstruct_one(recon, name) : status;
+        frame->num_done = run->num_done;
+        frame->image_sum = common_sum(run->image->values, lr_grid_num_voxels(&run->image->grid));
+        run->history = NULL;
+        measured->kind->close_frame(measured);
+        run->iterations = recon->request.iterations;
+        run->iterations_before = measured->iterations_before;
+        checkpoint_forget(&run->checkpoint);
+    }
+    bool any = false;
+    for (int64_t k = range[0]; k < range[1]; k++) any = any || recon->frames.list[k].num_done > 0;
+    if (measured->setup.report->json && measured->cluster.rank == 0 && (status == LR_OK || any)) {
+        measured->setup.op = measured->first_op; /* which JSON describes */
+        recon_report_frames(run, &recon->frames, status == LR_CANCELLED);
+        measured->setup.op = NULL;
+    }
+    return status;
+}
+
+static lr_status reconstruct(struct cli_args *args, struct recon *recon)
+{
+    static const struct measurement_kind *const kinds[] = {
+        [RECON_CORRESPONDENCE] = &histogram_kind, [RECON_DIRECT] = &views_kind, [RECON_LISTMODE] = &events_kind};
+    struct measurement *measured = &recon->measured;
+    struct recon_run *run = &recon->run;
+    const size_t count = (size_t)recon->request.iterations;
+    if (recon->request.family == RECON_LISTMODE) CLI_TRY(recon_request_read_listmode(&recon->request, args));
+    measured->kind = kinds[recon->request.family];
+    measured->subsets = recon->request.subsets;
+    measured->progress = &recon->bar.within;
+    CLI_TRY(measured->kind->open(measured, args));
+
+    run->measured = measured;
+    run->progress = &recon->bar.steps;
+    run->say = recon_report_iteration;
+    run->output = recon->request.output;
+    run->iterations = recon->request.iterations;
+    run->iterations_before = measured->iterations_before;
+    run->checkpoint.measured = measured;
+    run->checkpoint.resumes = recon->request.resumes;
+    run->checkpoint.begun_after = run->checkpoint.saved = measured->iterations_before;
+    run->image = lr_image_create(&measured->setup.grid, &args->report->log);
+    if (run->image == NULL) return report_error(args->report, LR_FAILED, "no memory for the image");
+    if (recon->request.num_intervals > 0) {
+        CLI_TRY(recon_frames_init(&recon->frames, measured));
+        return reconstruct_frames(recon);
+    }
+    run->history = calloc(count, sizeof(*run->history));
+    run->steps = calloc(count, sizeof(*run->steps));
+    if (run->history == NULL || run->steps == NULL)
+        return report_error(args->report, LR_FAILED, "no memory for the image");
+    return reconstruct_one(recon, "recon");
+}
+
+/* Opens the cluster, and refuses what several ranks cannot do, and what one alone has not. */
+static lr_status open_cluster(struct cli_args *args, struct recon *recon)
+{
+    struct measurement *measured = &recon->measured;
+    CLI_TRY(cluster_open(&measured->cluster, args->report, recon->request.exchange));
+    if (measured->cluster.comm != NULL && args_has(args, "--dry-run"))
+        return report_error(args->report, LR_USAGE, "--dry-run forecasts one process: leave mpirun out");
+    if (measured->cluster.comm == NULL && recon->request.combine != RECON_EXACT) {
+        return report_error(args->report, LR_USAGE, "--combine %s needs several ranks: mpirun -n 2 loraster recon ...",
+                            args_text(args, "--combine"));
+    }
+    CLI_TRY(recon_frames_check_names(args, &recon->request));
+    return measurement_compare_options(measured, args);
+}
+
+static lr_status run(struct cli_args *args)
+{
+    struct recon recon = {.run.start_s = report_seconds()};
+    run_bar_init(&recon.bar, args->report);
+    recon_request_read(&recon.request, args);
+    recon.measured.request = &recon.request;
+    lr_status status = args->status;
+    status = status == LR_OK ? open_cluster(args, &recon) : status;
+    status = status == LR_OK ? reconstruct(args, &recon) : status;
+    early_sensitivity_give_up(&recon.measured.early);
+    status = cluster_close(&recon.measured.cluster, args->report, status);
+    checkpoint_forget(&recon.run.checkpoint);
+    for (int k = 0; recon.run.steps != NULL && k < recon.request.iterations; k++) free(recon.run.steps[k].weights);
+    free(recon.run.steps);
+    free(recon.run.history);
+    lr_image_destroy(recon.run.image);
+    measurement_finish(&recon.measured);
+    recon_frames_finish(&recon.frames);
+    recon_request_finish(&recon.request);
+    return status;
+}
+
+static const struct cli_syntax syntax = {
+    .verb = "recon",
+    .summary = "Reconstructs an image from LOR data, histo-images or list mode.",
+    .example = "loraster recon --scanner siemens-mmr --events small_listmode_file.l "
+               "--grid 90,90,32 --voxel-mm 6.6,6.6,8.1 --algorithm osem --subsets 7 "
+               "--iterations 3 -o head.nii.gz --png head.png",
+    .takes_ranks = true,
+    .outputs = {{"-o", common_image_endings}, {"--png", common_picture_endings}, {"--checkpoint", common_hdf5_endings}},
+    .groups = {{"input and output", recon_input_options},
+               {"algorithm and model", recon_algorithm_options},
+               {"prior of --algorithm bsrem", recon_prior_options},
+               COMMON_SCANNER_GROUP,
+               COMMON_GRID_GROUP,
+               COMMON_OPERATOR_GROUP,
+               {"kernel of --operator direct", direct_kernel_options},
+               {"views and device of --operator direct", recon_direct_options},
+               {"kernel of --operator listmode", recon_listmode_options},
+               {"frames of --operator listmode", recon_frame_options},
+               {"checkpoints", recon_checkpoint_options},
+               {"several ranks (mpirun -n G loraster recon ...)", recon_ranks_options},
+               COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_recon = {&syntax, run};

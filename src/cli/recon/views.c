@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * recon --operator direct: histo-images. Of several ranks each has some of the views. */
+#include "cli/recon/measurement.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- subsets --- */
+
+/* Sets the number of subsets and the subset of each view. subset_of: [count]. */
+static lr_status find_subsets(struct measurement *measured, const lr_view *views, int count, int32_t *subset_of)
+{
+    const int per_block = measured->request->views_per_block;
+    if (per_block > 0) {
+        measured->subsets = (count - 1) / per_block + 1;
+        /* Blocks of views are runs of the geometric order where the views are a set: every tilt has the same azimuths. */
+        const int block = measured->request->views_per_block;
+        int azimuths = 1, *order = calloc((size_t)count, sizeof(*order));
+        if (order == NULL) return report_error(measured->setup.report, LR_FAILED, "no memory for %d views", count);
+        while (azimuths < count && views[azimuths].tilt_deg == views[0].tilt_deg) azimuths++;
+        for (int v = 0; v < count; v++) order[v] = v;
+        if (count % azimuths == 0) {
+            const lr_view_set set = {azimuths, count / azimuths, 10};
+            lr_view_set_order(&set, order);
+        }
+        for (int v = 0; v < count; v++) subset_of[order[v]] = v / block;
+        free(order);
+        return LR_OK;
+    }
+    for (int k = 0; k < count; k++) subset_of[k] = k % measured->subsets;
+    return LR_OK;
+}
+
+/* --- several ranks --- */
+
+/* Views on their way from a file. */
+struct view_share {
+    struct measurement *measured;
+    bool draws;     /* of --bootstrap */
+    int count;      /* of this rank, */
+    int taken;      /* and those that have come */
+    int32_t *views; /* owned [views of the file] numbers of this rank's */
+    uint64_t digest;
+    double sums[2];         /* of --bootstrap: of the file, and of what this rank has drawn */
+    int64_t values;         /* of the file so far */
+    lr_histo_images *histo; /* owned: this rank's; NULL before the first view */
+};
+
+/* Makes room for this rank's views, once it is known how many there are. Views go to ranks in turn, subset by
+ * subset. */
+static lr_status deal_views(struct view_share *own, const lr_histo_images *all)
+{
+    struct measurement *measured = own->measured;
+    const struct report *report = measured->setup.report;
+    const int count = all->num_views, ranks = measured->cluster.size;
+    if (count < ranks)
+        return report_error(measured->setup.report, LR_USAGE, "%d ranks for %d views: start fewer ranks", ranks, count);
+    if (measured->request->views_per_block == 0 && measured->subsets > count) {
+        return report_error(measured->setup.report, LR_USAGE,
+                            "%d subsets: they are made of views, of which there are %d; give 1 to "
+                            "that many",
+                            measured->subsets, count);
+    }
+    free(measured->subset_of);
+    measured->subset_of = calloc((size_t)count, sizeof(*measured->subset_of));
+    own->views = calloc((size_t)count, sizeof(*own->views));
+    lr_view *views = calloc((size_t)count, sizeof(*views));
+    lr_status status = LR_OK;
+    if (measured->subset_of == NULL || own->views == NULL || views == NULL) {
+        status = report_error(measured->setup.report, LR_FAILED, "no memory for the views of a rank");
+        goto done;
+    }
+
+    /* Guesses of ranks are no subsets: their views are every so-many-th. */
+    if (measured->request->combine == RECON_EXACT)
+        status = find_subsets(measured, all->views, count, measured->subset_of);
+    if (status != LR_OK) goto done;
+    for (int s = 0, dealt = 0; s < measured->subsets; s++)
+        for (int k = 0; k < count; k++)
+            if (measured->subset_of[k] == s) own->views[k] = dealt++ % ranks == measured->cluster.rank;
+    for (int k = 0; k < count; k++) {
+        if (own->views[k]) {
+            measured->subset_of[own->count] = measured->subset_of[k];
+            views[own->count] = all->views[k];
+            own->views[own->count++] = k;
+        }
+    }
+    own->histo = lr_histo_images_create(&all->grid, views, own->count, &report->log);
+    status = own->histo != NULL ? LR_OK : report_reason(measured->setup.report);
+done:
+    free(views);
+    return status;
+}
+
+static lr_status take_view(void *user, const lr_histo_images *all, int view, const float *values)
+{
+    struct view_share *own = user;
+    const struct measurement *measured = own->measured;
+    const int64_t num_voxels = lr_grid_num_voxels(&all->grid);
+    const size_t bytes = (size_t)num_voxels * sizeof(*values);
+    const lr_poisson_stream stream = {
+        .seed = measured->request->bootstrap_seed, .purpose = LR_RANDOM_REPLICATE, .first = view * num_voxels};
+    CLI_TRY(own->histo == NULL ? deal_views(own, all) : LR_OK);
+    own->values += num_voxels;
+    own->sums[0] += common_sum(values, num_voxels);
+    own->digest = recon_digest(own->digest, values, (int64_t)bytes);
+    if (own->taken == own->count || own->views[own->taken] != view) return LR_OK;
+    float *to = own->histo->values + (size_t)own->taken++ * (size_t)num_voxels;
+    memcpy(to, values, bytes);
+    if (own->draws) {
+        CLI_TRY(lr_poisson_part(to, num_voxels, &stream, &measured->setup.report->log));
+        own->sums[1] += common_sum(to, num_voxels);
+    }
+    return LR_OK;
+}
+
+static lr_status read_shared(struct view_share *own, const char *path)
+{
+    struct measurement *measured = own->measured;
+    const lr_histo_sink sink = {take_view, own};
+    CLI_TRY(lr_histo_images_scan(path, &sink, &measured->setup.report->log));
+    CLI_TRY(measurement_compare_numbers(measured, "file of histo-images", own->digest, own->values));
+    if (own->draws) {
+        CLI_TRY(lr_comm_sum_numbers(measured->cluster.comm, &own->sums[1], 1));
+        measurement_say_replicate(measured, own->sums[0], own->sums[1]);
+    }
+    measured->digest = recon_digest(measured->digest, &own->digest, sizeof(own->digest));
+    measured->interleave = measured->request->views_per_block == 0; /* blocks are visited in their order */
+    return LR_OK;
+}
+
+/* --- all ---*/
+
+/* Reads this rank's views; all where there is one process. draws: as --bootstrap says. */
+static lr_status read_views(struct measurement *measured, const char *path, bool draws, lr_histo_images **histo)
+{
+    struct view_share own = {.measured = measured, .draws = draws && measured->request->bootstraps};
+    *histo = NULL;
+    if (measured->cluster.comm != NULL) {
+        const lr_status status = read_shared(&own, path);
+        free(own.views);
+        if (status == LR_OK)
+            *histo = own.histo;
+        else
+            lr_histo_images_destroy(own.histo);
+        return status;
+    }
+    *histo = lr_histo_images_read(path, &measured->setup.report->log);
+    if (*histo == NULL) return report_reason(measured->setup.report);
+    if (measured->request->checkpoint != NULL) {
+        const int64_t count = (*histo)->num_views * lr_grid_num_voxels(&(*histo)->grid);
+        const uint64_t digest = recon_digest(0, (*histo)->values, count * (int64_t)sizeof(*(*histo)->values));
+        measured->digest = recon_digest(measured->digest, &digest, sizeof(digest));
+    }
+    return LR_OK;
+}
+
+/* The same as data of the operator, of their own. */
+static lr_lor_data *copy_data(const struct measurement *measured, const lr_histo_images *histo)
+{
+    const lr_lors *layout = lr_operator_get_info(measured->setup.op)->lors;
+    lr_lor_data *data = lr_lor_data_create(layout, &measured->setup.report->log);
+    if (data != NULL) memcpy(data->values, histo->values, (size_t)data->count * sizeof(*data->values));
+    return data;
+}
+
+static lr_status open_with(struct measurement *measured, struct cli_args *args, const lr_histo_images *counts)
+{
+    const struct recon_request *request = measured->request;
+    const lr_log *log = &measured->setup.report->log;
+    struct direct_setup *direct = &measured->direct;
+    CLI_TRY(setup_grid(&direct->grid, args, &counts->grid));
+    measured->setup.grid = direct->grid.grid;
+    if (request->factors != NULL) CLI_TRY(read_views(measured, request->factors, false, &measured->direct_factors));
+    CLI_TRY(direct_open(direct, args,
+                        &(struct direct_work){.views = counts->views,
+                                              .num_views = counts->num_views,
+                                              .factors = measured->direct_factors,
+                                              .progress = measured->progress,
+                                              .cluster = &measured->cluster}));
+    direct_tell_of_factors(args->report, measured->direct_factors);
+    measured->setup.op = direct->op;
+    direct->op = NULL;
+
+    measured->data = copy_data(measured, counts);
+    if (measured->data == NULL) return report_reason(measured->setup.report);
+    if (measured->cluster.comm == NULL) /* ranks draw what they read */
+        CLI_TRY(measurement_bootstrap(measured));
+    if (request->additive == NULL) return LR_OK;
+    lr_histo_images *additive = NULL;
+    CLI_TRY(read_views(measured, request->additive, false, &additive));
+    if (lr_histo_images_check(additive, measured->setup.op, log) == LR_OK)
+        measured->additive = copy_data(measured, additive);
+    lr_histo_images_destroy(additive);
+    return measured->additive != NULL ? LR_OK : report_reason(measured->setup.report);
+}
+
+static lr_status open(struct measurement *measured, struct cli_args *args)
+{
+    measured->setup.report = args->report;
+    measured->direct.grid.report = args->report;
+    CLI_TRY(direct_read_kernel(&measured->direct, args));
+    lr_histo_images *counts = NULL;
+    lr_status status = read_views(measured, measured->request->data, true, &counts);
+    if (status == LR_OK && measured->cluster.comm == NULL && measured->request->views_per_block > 0) {
+        measured->subset_of = calloc((size_t)counts->num_views, sizeof(*measured->subset_of));
+        status = measured->subset_of != NULL
+                     ? find_subsets(measured, counts->views, counts->num_views, measured->subset_of)
+                     : report_error(args->report, LR_FAILED, "no memory for %d views", counts->num_views);
+    }
+    status = status == LR_OK ? open_with(measured, args, counts) : status;
+    lr_histo_images_destroy(counts);
+    return status == LR_OK ? measurement_read_images(measured) : status;
+}
+
+static int describe(const struct measurement *measured, char *text, size_t size)
+{
+    const lr_resolution *resolution = &measured->direct.kernel.resolution;
+    return snprintf(text, size, "; kernel %.9g ps %d %.9g %.9g mm; factors %s", resolution->tof_ps,
+                    (int)resolution->model, resolution->radial_mm, resolution->axial_mm,
+                    measured->direct_factors != NULL ? "yes" : "none");
+}
+
+static void finish(struct measurement *measured)
+{
+    lr_histo_images_destroy(measured->direct_factors);
+    direct_finish(&measured->direct);
+}
+
+const struct measurement_kind views_kind = {.open = open, .describe = describe, .finish = finish};

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "gl/egl.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "gl/context_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* True if a list of words separated by blanks holds a word. */
+static bool has_word(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = list; at != NULL && (at = strstr(at, word)) != NULL; at += length) {
+        const bool begins = at == list || at[-1] == ' ';
+        if (begins && (at[length] == ' ' || at[length] == '\0')) return true;
+    }
+    return false;
+}
+
+static const char *client_extensions(void)
+{
+    const char *list = eglQueryString(EGL_NO_DISPLAY, EGL_EXTENSIONS);
+    return list ? list : "";
+}
+
+static const char *error_name(EGLint error)
+{
+    switch (error) {
+    case EGL_SUCCESS: return "no error code";
+    case EGL_NOT_INITIALIZED: return "EGL_NOT_INITIALIZED";
+    case EGL_BAD_ACCESS: return "EGL_BAD_ACCESS";
+    case EGL_BAD_ALLOC: return "EGL_BAD_ALLOC";
+    case EGL_BAD_ATTRIBUTE: return "EGL_BAD_ATTRIBUTE";
+    case EGL_BAD_CONFIG: return "EGL_BAD_CONFIG";
+    case EGL_BAD_CONTEXT: return "EGL_BAD_CONTEXT";
+    case EGL_BAD_DISPLAY: return "EGL_BAD_DISPLAY";
+    case EGL_BAD_MATCH: return "EGL_BAD_MATCH";
+    case EGL_BAD_PARAMETER: return "EGL_BAD_PARAMETER";
+    case EGL_CONTEXT_LOST: return "EGL_CONTEXT_LOST";
+    default: return "an unknown EGL error";
+    }
+}
+
+/* ---- ways ---- */
+
+/* NULL where EGL can list devices, else why not. */
+static const char *find_query(PFNEGLQUERYDEVICESEXTPROC *query)
+{
+    const char *client = client_extensions();
+    *query = NULL;
+    if (client[0] == '\0') return "it names no client extensions";
+    if (!has_word(client, "EGL_EXT_platform_device")) return "EGL_EXT_platform_device is not supported";
+    if (!has_word(client, "EGL_EXT_device_enumeration") && !has_word(client, "EGL_EXT_device_base"))
+        return "EGL_EXT_device_enumeration is not supported";
+    *query = (PFNEGLQUERYDEVICESEXTPROC)eglGetProcAddress("eglQueryDevicesEXT");
+    return *query != NULL ? NULL : "it has no eglQueryDevicesEXT";
+}
+
+/* NULL, or why EGL does not list them; none may be there. */
+static const char *enumerate(EGLDeviceEXT *devices, int capacity, int *num_devices)
+{
+    PFNEGLQUERYDEVICESEXTPROC query;
+    EGLint count = 0;
+    const char *why = find_query(&query);
+    if (why == NULL && !query(capacity, devices, &count)) {
+        count = 0;
+        why = error_name(eglGetError());
+    }
+    *num_devices = count;
+    return why;
+}
+
+int egl_ways_find(struct egl_way ways[EGL_WAY_MAX])
+{
+    EGLDeviceEXT devices[EGL_WAY_MAX - 2];
+    bool are_software[EGL_WAY_MAX - 2];
+    int count = 0, num_devices;
+    const char *why = enumerate(devices, EGL_WAY_MAX - 2, &num_devices);
+    if (why != NULL) {
+        ways[count] = (struct egl_way){.kind = EGL_WAY_UNLISTED, .name = "egl devices"};
+        snprintf(ways[count].reason, sizeof(ways->reason), "EGL does not list them: %s", why);
+        count++;
+    }
+    /* Once, so that each device is in one of the two turns. */
+    for (int k = 0; k < num_devices; k++) {
+        const PFNEGLQUERYDEVICESTRINGEXTPROC query =
+            (PFNEGLQUERYDEVICESTRINGEXTPROC)eglGetProcAddress("eglQueryDeviceStringEXT");
+        const char *list = query ? query(devices[k], EGL_EXTENSIONS) : NULL;
+        are_software[k] = has_word(list, "EGL_MESA_device_software");
+    }
+
+    for (int software = 0; software < 2; software++) {
+        for (int k = 0; k < num_devices; k++) {
+            if (are_software[k] != (software == 1)) continue;
+            ways[count] = (struct egl_way){.kind = EGL_WAY_DEVICE, .device = devices[k], .software = software == 1};
+            snprintf(ways[count++].name, sizeof(ways->name), "egl device %d", k);
+        }
+    }
+    ways[count++] = (struct egl_way){.kind = EGL_WAY_SURFACELESS, .name = "egl surfaceless"};
+    ways[count++] = (struct egl_way){.kind = EGL_WAY_PBUFFER, .name = "egl pbuffer"};
+    return count;
+}
+
+/* ---- opening ---- */
+
+static EGLDisplay platform_display(EGLenum platform, void *native, bool *counted)
+{
+    *counted = false;
+    if (has_word(client_extensions(), "EGL_KHR_display_reference")) {
+        const EGLAttrib counting[] = {EGL_TRACK_REFERENCES_KHR, EGL_TRUE, EGL_NONE};
+        const EGLDisplay display = eglGetPlatformDisplay(platform, native, counting);
+        if (display != EGL_NO_DISPLAY) {
+            *counted = true;
+            return display;
+        }
+    }
+    return eglGetPlatformDisplay(platform, native, NULL);
+}
+
+static bool open_display(struct egl_context *egl, const struct egl_way *way, char *reason, size_t capacity)
+{
+    if (way->kind == EGL_WAY_DEVICE) {
+        egl->display = platform_display(EGL_PLATFORM_DEVICE_EXT, way->device, &egl->counted);
+    } else if (way->kind == EGL_WAY_PBUFFER) {
+        egl->display = eglGetDisplay(EGL_DEFAULT_DISPLAY);
+    } else if (has_word(client_extensions(), "EGL_MESA_platform_surfaceless")) {
+        egl->display = platform_display(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, &egl->counted);
+    } else {
+        snprintf(reason, capacity, "EGL_MESA_platform_surfaceless is not supported");
+        return false;
+    }
+    if (egl->display == EGL_NO_DISPLAY) {
+        snprintf(reason, capacity, "there is no such EGL display");
+        return false;
+    }
+    if (!eglInitialize(egl->display, NULL, NULL)) {
+        snprintf(reason, capacity, "the display cannot be opened (%s)", error_name(eglGetError()));
+        egl->display = EGL_NO_DISPLAY;
+        return false;
+    }
+    return true;
+}
+
+static bool choose_config(const struct egl_context *egl, bool pbuffer, EGLConfig *config)
+{
+    const EGLint wanted[] = {EGL_SURFACE_TYPE, pbuffer ? EGL_PBUFFER_BIT : 0, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT,
+                             EGL_NONE};
+    EGLint count = 0;
+    if (eglChooseConfig(egl->display, wanted, config, 1, &count) && count > 0) return true;
+    *config = EGL_NO_CONFIG_KHR;
+    return !pbuffer && has_word(eglQueryString(egl->display, EGL_EXTENSIONS), "EGL_KHR_no_config_context");
+}
+
+/* A driver that cannot tell of resets refuses the attribute; it is asked again without. So it is
+ * beside a context that was made without. */
+static bool make_context(struct egl_context *egl, EGLConfig config, EGLContext share, bool debug)
+{
+    for (int tells_resets = 1; tells_resets >= 0; tells_resets--) {
+        const EGLint wanted[] = {EGL_CONTEXT_MAJOR_VERSION_KHR,
+                                 4,
+                                 EGL_CONTEXT_MINOR_VERSION_KHR,
+                                 5,
+                                 EGL_CONTEXT_OPENGL_PROFILE_MASK_KHR,
+                                 EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT_KHR,
+                                 EGL_CONTEXT_FLAGS_KHR,
+                                 debug ? EGL_CONTEXT_OPENGL_DEBUG_BIT_KHR : 0,
+                                 tells_resets ? EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY_KHR : EGL_NONE,
+                                 EGL_LOSE_CONTEXT_ON_RESET_KHR,
+                                 EGL_NONE};
+        egl->context = eglCreateContext(egl->display, config, share, wanted);
+        if (egl->context != EGL_NO_CONTEXT) return true;
+    }
+    return false;
+}
+
+static bool fill_display(struct egl_context *egl, EGLContext share, bool pbuffer, bool debug, char *reason,
+                         size_t capacity)
+{
+    EGLConfig config = EGL_NO_CONFIG_KHR;
+    if (!choose_config(egl, pbuffer, &config)) {
+        snprintf(reason, capacity, "no configuration renders OpenGL");
+        return false;
+    }
+    if (!make_context(egl, config, share, debug)) {
+        snprintf(reason, capacity, "OpenGL 4.5 core is refused (%s)", error_name(eglGetError()));
+        return false;
+    }
+    if (pbuffer) {
+        const EGLint size[] = {EGL_WIDTH, 1, EGL_HEIGHT, 1, EGL_NONE};
+        egl->surface = eglCreatePbufferSurface(egl->display, config, size);
+        if (egl->surface == EGL_NO_SURFACE) {
+            snprintf(reason, capacity, "a 1 x 1 pbuffer is refused (%s)", error_name(eglGetError()));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* On the display that is open in *egl. */
+static bool fill_opened(struct egl_context *egl, EGLContext share, bool pbuffer, bool debug, char *reason,
+                        size_t capacity)
+{
+    const char *has = eglQueryString(egl->display, EGL_EXTENSIONS);
+    const bool needs = pbuffer || !has_word(has, "EGL_KHR_surfaceless_context");
+    return fill_display(egl, share, needs, debug, reason, capacity);
+}
+
+bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool debug, char *reason, size_t capacity)
+{
+    *egl = (struct egl_context){EGL_NO_DISPLAY, EGL_NO_CONTEXT, EGL_NO_SURFACE, false};
+    if (way->kind == EGL_WAY_UNLISTED) {
+        snprintf(reason, capacity, "%s", way->reason);
+        return false;
+    }
+    const EGLenum api = eglQueryAPI();
+    if (!eglBindAPI(EGL_OPENGL_API)) {
+        snprintf(reason, capacity, "no EGL driver offers OpenGL");
+        return false;
+    }
+    const bool opened = open_display(egl, way, reason, capacity) &&
+                        fill_opened(egl, EGL_NO_CONTEXT, way->kind == EGL_WAY_PBUFFER, debug, reason, capacity);
+    if (api != EGL_NONE) eglBindAPI(api);
+    if (!opened) egl_context_close(egl);
+    return opened;
+}
+
+bool egl_context_open_beside(struct egl_context *egl, const struct egl_share *share, bool debug, char *reason,
+                             size_t capacity)
+{
+    *egl = (struct egl_context){share->display, EGL_NO_CONTEXT, EGL_NO_SURFACE, false};
+    const EGLenum api = eglQueryAPI();
+    const bool opened = eglBindAPI(EGL_OPENGL_API) && fill_opened(egl, share->context, false, debug, reason, capacity);
+    if (api != EGL_NONE) eglBindAPI(api);
+    if (!opened) egl_context_close(egl);
+    return opened;
+}
+
+void egl_context_close(struct egl_context *egl)
+{
+    if (egl->surface != EGL_NO_SURFACE) eglDestroySurface(egl->display, egl->surface);
+    if (egl->context != EGL_NO_CONTEXT) eglDestroyContext(egl->display, egl->context);
+    if (egl->display != EGL_NO_DISPLAY && egl->counted) eglTerminate(egl->display);
+    *egl = (struct egl_context){EGL_NO_DISPLAY, EGL_NO_CONTEXT, EGL_NO_SURFACE, false};
+}
+
+/* ---- what is current ---- */
+
+static void note_current(struct egl_current *current)
+{
+    current->context_api = eglQueryAPI();
+    current->display = eglGetCurrentDisplay();
+    current->context = eglGetCurrentContext();
+    current->draw = eglGetCurrentSurface(EGL_DRAW);
+    current->read = eglGetCurrentSurface(EGL_READ);
+}
+
+bool egl_context_current(struct egl_share *current)
+{
+    const EGLenum api = eglQueryAPI();
+    if (!eglBindAPI(EGL_OPENGL_API)) return false;
+    *current = (struct egl_share){eglGetCurrentDisplay(), eglGetCurrentContext()};
+    if (api != EGL_NONE) eglBindAPI(api);
+    return current->context != EGL_NO_CONTEXT;
+}
+
+bool egl_context_make_current(const struct egl_context *egl, struct egl_current *before, char *reason, size_t capacity)
+{
+    struct egl_current was = {.api = eglQueryAPI()};
+    note_current(&was);
+    const bool found = was.context != EGL_NO_CONTEXT;
+    if (eglBindAPI(EGL_OPENGL_API) && !found) note_current(&was);
+    if (!eglMakeCurrent(egl->display, egl->surface, egl->surface, egl->context)) {
+        const EGLint error = eglGetError();
+        snprintf(reason, capacity, "%s%s", error_name(error),
+                 error == EGL_BAD_ACCESS ? ": another thread has it, or a context made without "
+                                           "EGL is current on this thread"
+                                         : "");
+        if (was.api != EGL_NONE) eglBindAPI(was.api);
+        return false;
+    }
+    *before = was;
+    return true;
+}
+
+bool egl_context_restore(const struct egl_context *egl, const struct egl_current *before)
+{
+    bool done = false;
+    if (before->context != EGL_NO_CONTEXT) {
+        if (before->context_api != EGL_OPENGL_API) {
+            /* The two interfaces have a current context each. */
+            eglMakeCurrent(egl->display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
+        }
+        eglBindAPI(before->context_api);
+        done = eglMakeCurrent(before->display, before->draw, before->read, before->context);
+    } else {
+        done = eglMakeCurrent(egl->display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
+    }
+    if (before->api != EGL_NONE) eglBindAPI(before->api);
+    return done;
+}
+
+/* ---- contexts of their own ---- */
+
+/* Starts what is open in ctx->egl. */
+static bool start_opened(struct gl_context *ctx, char *reason, size_t capacity)
+{
+    bool started = egl_context_make_current(&ctx->egl, &ctx->before, reason, capacity);
+    if (started) {
+        started = gl_context_start(ctx, reason, capacity) == LR_OK;
+        egl_context_restore(&ctx->egl, &ctx->before);
+    }
+    if (!started) egl_context_close(&ctx->egl);
+    return started;
+}
+
+static bool start(struct gl_context *ctx, const struct egl_way *way, char *reason, size_t capacity)
+{
+    ctx->limits.software = way->software;
+    return egl_context_open(&ctx->egl, way, ctx->debug, reason, capacity) && start_opened(ctx, reason, capacity);
+}
+
+static struct gl_context *make(const struct gl_context_params *params)
+{
+    struct gl_context *ctx = lr_alloc(1, sizeof(*ctx), "an OpenGL context", params->log);
+    if (ctx != NULL) {
+        ctx->log = params->log;
+        ctx->debug = params->debug;
+    }
+    return ctx;
+}
+
+bool gl_context_share(lr_shared_context *shared)
+{
+    struct egl_share current;
+    if (!egl_context_current(&current)) return false;
+    *shared = (lr_shared_context){current.display, current.context};
+    return true;
+}
+
+static lr_status create_beside(const struct gl_context_params *params, struct gl_context **ctx)
+{
+    const struct egl_share share = {params->shared->display, params->shared->context};
+    char reason[256] = "no OpenGL";
+    *ctx = make(params);
+    if (*ctx == NULL) return LR_FAILED;
+    (*ctx)->is_shared = true;
+    if (!egl_context_open_beside(&(*ctx)->egl, &share, params->debug, reason, sizeof(reason)) ||
+        !start_opened(*ctx, reason, sizeof(reason))) {
+        free(*ctx);
+        *ctx = NULL;
+        return lr_error(params->log, LR_NO_DEVICE,
+                        "no OpenGL context can be made that shares objects with the one given: %s", reason);
+    }
+    return LR_OK;
+}
+
+lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params, lr_device *found,
+                         struct gl_context **ctx)
+{
+    *found = (lr_device){.software = way->software};
+    gl_copy_text(found->way, sizeof(found->way), way->name);
+    *ctx = make(params);
+    if (*ctx == NULL) {
+        gl_copy_text(found->reason, sizeof(found->reason), "no memory");
+        return LR_FAILED;
+    }
+    if (!start(*ctx, way, found->reason, sizeof(found->reason))) {
+        free(*ctx);
+        *ctx = NULL;
+        return LR_NO_DEVICE;
+    }
+    const struct gl_limits *limits = &(*ctx)->limits;
+    found->usable = true;
+    gl_copy_text(found->renderer, sizeof(found->renderer), limits->renderer);
+    gl_copy_text(found->vendor, sizeof(found->vendor), limits->vendor);
+    gl_copy_text(found->version, sizeof(found->version), limits->version);
+    found->software = limits->software;
+    found->float_atomics = limits->nv_float_atomics;
+    found->viewport_layers = limits->viewport_layer_array;
+    found->max_texture_size = limits->max_texture_size;
+    found->max_storage_bytes = limits->max_storage_bytes;
+    found->memory_bytes = limits->memory_bytes;
+
+    return LR_OK;
+}
+
+/* ---- choosing ---- */
+
+static void append_found(char *list, size_t capacity, const lr_device *found, int number)
+{
+    char item[512];
+    if (found->usable)
+        snprintf(item, sizeof(item), "%d = %s (%s)", number, found->renderer, found->way);
+    else
+        snprintf(item, sizeof(item), "%s: %s", found->way, found->reason);
+    const size_t length = strlen(list);
+    snprintf(list + length, capacity - length, "%s%s", length > 0 ? "; " : "", item);
+}
+
+/* The ways that were tried, for the sentence on why none of it will do. */
+struct tried {
+    char usable[600], refusals[600];
+    int num_usable;
+};
+
+static lr_status report_none(const struct gl_context_params *params, const struct tried *tried)
+{
+    if (tried->num_usable > 0) {
+        return lr_error(params->log, LR_USAGE, "device %d does not exist: choose one of %s", params->device,
+                        tried->usable);
+    }
+    return lr_error(params->log, LR_NO_DEVICE,
+                    "no OpenGL 4.5 device can be used: " GL_CONTEXT_REMEDY "; what was tried: %s", tried->refusals);
+}
+
+/* The one asked for, into *ctx, or NULL there while others are left to try. */
+static lr_status try_next(const struct egl_way *way, const struct gl_context_params *params, struct tried *tried,
+                          struct gl_context **ctx)
+{
+    lr_device found;
+    const lr_status status = gl_context_try(way, params, &found, ctx);
+    if (status == LR_NO_DEVICE) {
+        lr_debug(params->log, "%s cannot be used: %s", found.way, found.reason);
+        append_found(tried->refusals, sizeof(tried->refusals), &found, -1);
+        return LR_OK;
+    }
+    if (status == LR_OK && tried->num_usable == params->device) {
+        lr_debug(params->log, "OpenGL on %s by %s", found.renderer, found.way);
+    } else if (status == LR_OK) {
+        append_found(tried->usable, sizeof(tried->usable), &found, tried->num_usable++);
+        gl_context_destroy(*ctx);
+        *ctx = NULL;
+    }
+    return status;
+}
+
+static lr_status create(const struct gl_context_params *params, struct gl_context **ctx)
+{
+    struct egl_way ways[EGL_WAY_MAX];
+    struct tried tried = {.num_usable = 0};
+    *ctx = NULL;
+    if (params->shared != NULL) return create_beside(params, ctx);
+    const int num_ways = egl_ways_find(ways);
+    for (int k = 0; *ctx == NULL && k < num_ways; k++) LR_TRY(try_next(&ways[k], params, &tried, ctx));
+    return *ctx != NULL ? LR_OK : report_none(params, &tried);
+}
+
+struct gl_context *gl_context_create(const struct gl_context_params *params)
+{
+    struct gl_context *ctx;
+    (void)create(params, &ctx);
+    return ctx;
+}
+
+lr_status gl_context_open(const struct gl_context_params *params, struct gl_context **ctx)
+{
+    lr_status status = create(params, ctx);
+    status = status == LR_OK ? gl_context_make_current(*ctx) : status;
+    if (status != LR_OK) {
+        gl_context_destroy(*ctx);
+        *ctx = NULL;
+    }
+    return status;
+}
+
+int gl_device_list(lr_device *devices, int capacity, const lr_log *log)
+{
+    const struct gl_context_params params = {.log = log};
+    struct egl_way ways[EGL_WAY_MAX];
+    const int count = egl_ways_find(ways);
+    int num_usable = 0;
+    for (int k = 0; k < count && k < capacity; k++) {
+        struct gl_context *ctx;
+        (void)gl_context_try(&ways[k], &params, &devices[k], &ctx);
+        gl_context_destroy(ctx);
+        num_usable += devices[k].usable;
+    }
+    /* If no device is usable, the caller's sentence names each of them. */
+    const struct egl_way *first = &ways[0];
+    if (first->kind == EGL_WAY_UNLISTED && num_usable > 0)
+        lr_warn(log, "devices may be there that OpenGL is not tried on: %s", first->reason);
+
+    return count;
+}

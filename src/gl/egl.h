@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The EGL side of a context: which ways there are, opening one, and what is current. Nothing here
+ * calls OpenGL or logs; reasons are short texts without a full stop.
+ *
+ * A display is shared by everyone in the process who asks for the same device, so it is only
+ * terminated where EGL counts its users (EGL_KHR_display_reference); elsewhere it stays open,
+ * once per device, until the process ends. */
+#ifndef LR_GL_EGL_H
+#define LR_GL_EGL_H
+
+#include <EGL/egl.h>
+#include <EGL/eglext.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { EGL_WAY_MAX = 34 };
+
+/* EGL_WAY_UNLISTED stands for the devices that EGL should list and does not: it cannot be opened. */
+enum egl_way_kind { EGL_WAY_DEVICE = 0, EGL_WAY_UNLISTED, EGL_WAY_SURFACELESS, EGL_WAY_PBUFFER };
+
+struct egl_way {
+    enum egl_way_kind kind;
+    EGLDeviceEXT device;
+    bool software;   /* the device says so itself */
+    char name[32];   /* "egl device 0", counted as EGL enumerates them */
+    char reason[96]; /* of EGL_WAY_UNLISTED, why it does not */
+};
+
+struct egl_context {
+    EGLDisplay display;
+    EGLContext context;
+    EGLSurface surface; /* EGL_NO_SURFACE, or a 1 x 1 pbuffer */
+    bool counted;       /* the display counts its users */
+};
+
+/* A context that another one shares its objects with. */
+struct egl_share {
+    EGLDisplay display;
+    EGLContext context;
+};
+
+struct egl_current {
+    EGLenum api, context_api;
+    EGLDisplay display;
+    EGLContext context;
+    EGLSurface draw, read;
+};
+
+/* Lists the ways to try, best first. Never more than EGL_WAY_MAX; always at least two. */
+int egl_ways_find(struct egl_way ways[EGL_WAY_MAX]);
+
+/* Makes an OpenGL 4.5 core context, not current. */
+bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool debug, char *reason, size_t capacity);
+void egl_context_close(struct egl_context *egl);
+
+/* The same on the display of a context, whose objects are then those of both. The display stays its
+ * owner's. */
+bool egl_context_open_beside(struct egl_context *egl, const struct egl_share *share, bool debug, char *reason,
+                             size_t capacity);
+
+/* The OpenGL context that is current on this thread; false: none that EGL knows of. */
+bool egl_context_current(struct egl_share *current);
+
+/* Makes it current after storing what was. On failure nothing has changed. */
+bool egl_context_make_current(const struct egl_context *egl, struct egl_current *before, char *reason, size_t capacity);
+bool egl_context_restore(const struct egl_context *egl, const struct egl_current *before);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * How data reaches the device in the order of commands: through a mapped ring, guarded by fences,
+ * from where the device itself copies. Updating a buffer directly is not in order everywhere: with
+ * NVIDIA's driver 580 glNamedBufferSubData overtakes clears and draws that are still queued. */
+#ifndef LR_GL_TRANSFER_H
+#define LR_GL_TRANSFER_H
+
+#include "gl/context.h"
+#include "gl/resource.h"
+
+enum { GL_STREAM_SEGMENTS = 4 };
+
+/* Part of a context; zero until first used. */
+struct gl_stream {
+    GLuint name;           /* the ring, a buffer; 0 before first use */
+    unsigned char *mapped; /* [GL_STREAM_SEGMENTS][gl_stream_most] */
+    int segment;
+    int64_t used;                      /* bytes of the segment */
+    GLsync fences[GL_STREAM_SEGMENTS]; /* what has to pass before a segment is written again */
+};
+
+/* The most bytes that a write may have. Software renderers clear the ring when it is made: a small one costs
+ * no time. */
+int64_t gl_stream_most(const struct gl_context *ctx);
+
+/* Copies at most gl_stream_most bytes into the ring. *offset: where they are in the buffer
+ * ctx->stream.name, a multiple of 256. They stay until the commands issued before the next write
+ * have run, so use them at once. errors: LR_FAILED or LR_NO_DEVICE, logged. */
+lr_status gl_stream_write(struct gl_context *ctx, const void *data, int64_t bytes, int64_t *offset);
+
+/* Frees the ring. The context is current. */
+void gl_stream_finish(struct gl_context *ctx);
+
+/* --- readback --- */
+
+/* Memory of the machine to which the device copies while the host does something else. What has arrived
+ * is read where it lies. */
+
+/* Set ctx and label, zero the rest. */
+struct gl_readback {
+    struct gl_context *ctx;
+    const char *label; /* outlives it */
+    GLuint name;       /* 0 before it has memory */
+    const unsigned char *mapped;
+    int64_t size_bytes;
+    GLsync fence; /* behind the copies that were sent */
+};
+
+/* The context is current, here and below. */
+void gl_readback_finish(struct gl_readback *readback);
+
+/* Room for that many bytes; where it has to grow, what there is is lost. Nothing is on its way.
+ * errors, here and below: LR_FAILED or LR_NO_DEVICE, logged. */
+lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes);
+
+/* Queues a copy, after all commands so far; range->to is not read. What was sent before is to be sent
+ * again, with it. errors: also LR_USAGE for what lies outside. */
+lr_status gl_readback_copy(struct gl_readback *readback, const struct gl_buffer_range *range);
+
+/* Hands the device what is queued, and waits for nothing. */
+void gl_readback_send(struct gl_readback *readback);
+
+/* Waits until what was sent has arrived, in readback->mapped. */
+lr_status gl_readback_wait(struct gl_readback *readback);
+
+#endif

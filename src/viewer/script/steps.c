@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Steps of scripts that are of no tool: the window, the camera, the mouse and keys, and asking for values. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "viewer/scene.h"
+#include "viewer/tools/tools.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- work and frames --- */
+
+static lr_status run_wait(struct app *app, const struct command_words *words, int call, bool *is_waiting)
+{
+    static const char *const ways[] = {"anyway", NULL};
+    double most_seconds = 600.0;
+    int way = 0;
+    if (call == 0) app->wait_start_s = lr_clock_seconds();
+    if (words->count > 1) LR_TRY(command_real(&app->log, words, 1, &most_seconds));
+    if (words->count > 2) {
+        LR_TRY(command_choice(&app->log, words, 2, ways, &way));
+        app->failure = LR_OK;
+    }
+    if (lr_clock_seconds() - app->wait_start_s > most_seconds) {
+        app->waits = false;
+        return lr_error(&app->log, LR_FAILED, "work still goes on after %g s", most_seconds);
+    }
+    *is_waiting = call < 2 || app_is_busy(app); /* what was asked for begins in the next frame */
+    app->waits = *is_waiting && call > 1;
+    if (app->waits) window_wait(app->window, 0.01);
+    return *is_waiting ? LR_OK : app->failure;
+}
+
+static lr_status run_frames(struct app *app, const struct command_words *words, int call, bool *is_waiting)
+{
+    int count = 0;
+    LR_TRY(command_integer(&app->log, words, 1, &count));
+    *is_waiting = app->is_pictured = call < count;
+    return LR_OK;
+}
+
+/* --- what is seen --- */
+
+static lr_status refuse_word(const struct app *app, const char *word, const char *example)
+{
+    return lr_error(&app->log, LR_BAD_INPUT, "%s is none of what can stand here, such as %s", word, example);
+}
+
+static lr_status act_tool(struct app *app, const struct command_words *words)
+{
+    for (int k = 0; app->tools[k] != NULL; k++) {
+        if (app->tools[k]->word != NULL && strcmp(app->tools[k]->word, words->words[1]) == 0) {
+            app_choose(app, app->tools[k]);
+            return LR_OK;
+        }
+    }
+    return refuse_word(app, words->words[1], "voxel");
+}
+
+static lr_status act_set(struct app *app, const struct command_words *words)
+{
+    for (int k = 0; app->tools[k] != NULL; k++) {
+        const struct command_setting *setting = app->tools[k]->settings;
+        for (; setting != NULL && setting->name != NULL; setting++)
+            if (strcmp(setting->name, words->words[1]) == 0) return setting->set(app, words);
+    }
+    return refuse_word(app, words->words[1], "module");
+}
+
+static lr_status act_show(struct app *app, const struct command_words *words)
+{
+    static const char *const names[] = {"scanner", "volume", "x", "y", "z", "help", "messages", "lors", "open", NULL};
+    static const char *const states[] = {"off", "on", NULL};
+    int what = 0, state = 0;
+    LR_TRY(command_choice(&app->log, words, 1, names, &what));
+    LR_TRY(command_choice(&app->log, words, 2, states, &state));
+    bool unused; /* those two hide */
+    bool *const switches[] = {&unused,
+                              &app->has_volume,
+                              &app->slices.is_shown[0],
+                              &app->slices.is_shown[1],
+                              &app->slices.is_shown[2],
+                              &app->shows_help,
+                              &app->shows_messages,
+                              &unused,
+                              &app->shows_opener};
+    *switches[what] = state;
+    app->hides_lors = what == 7 ? !state : app->hides_lors;
+    app->hides_scanner = what == 0 ? !state : app->hides_scanner;
+    return LR_OK;
+}
+
+static lr_status act_slice(struct app *app, const struct command_words *words)
+{
+    static const char *const axes[] = {"x", "y", "z", NULL};
+    int axis = 0;
+    LR_TRY(command_choice(&app->log, words, 1, axes, &axis));
+    return command_real(&app->log, words, 2, &app->slices.at_mm[axis]);
+}
+
+static lr_status act_colours(struct app *app, const struct command_words *words)
+{
+    static const char *const names[] = {"grey", "inverse", "perceptual", "diverging", NULL};
+    double *const range = app->ranges[app->slices.image];
+    double ends[2] = {app->slices.low, app->slices.high};
+    int map = 0;
+    LR_TRY(command_choice(&app->log, words, 1, names, &map));
+    for (int k = 2; k < words->count; k++) LR_TRY(command_real(&app->log, words, k, &ends[k - 2]));
+    if (words->count == 3 || (words->count == 4 && !(ends[0] < ends[1])))
+        return lr_error(&app->log, LR_BAD_INPUT, "colours go from a number to a larger one");
+    app->slices.colours = (lr_colour_map)map;
+    app->slices.low = range[0] = ends[0];
+    app->slices.high = range[1] = ends[1];
+    return LR_OK;
+}
+
+static lr_status act_camera(struct app *app, const struct command_words *words)
+{
+    double values[6] = {0};
+    LR_TRY(command_reals(&app->log, words, values));
+    app->camera.turn_deg = values[0];
+    app->camera.height_deg = fmin(fmax(values[1], -89.9), 89.9);
+    app->camera.distance_mm = words->count > 3 ? fmax(values[2], 1.0) : app->camera.distance_mm;
+    for (int k = 0; k < 3 && words->count > 4 + k; k++) app->camera.at_mm[k] = values[3 + k];
+    return LR_OK;
+}
+
+static lr_status act_along(struct app *app, const struct command_words *words)
+{
+    static const char *const axes[] = {"x", "y", "z", NULL};
+    int axis = 0;
+    LR_TRY(command_choice(&app->log, words, 1, axes, &axis));
+    camera_along(&app->camera, axis);
+    return LR_OK;
+}
+
+static lr_status act_fit(struct app *app, const struct command_words *words)
+{
+    (void)words;
+    app_fit(app);
+    return LR_OK;
+}
+
+static lr_status act_image(struct app *app, const struct command_words *words)
+{
+    static const char *const names[] = {"image", "mu", "tube", "sensitivity", "live", "kernel", "histo", NULL};
+    int which = 0;
+    LR_TRY(command_choice(&app->log, words, 1, names, &which));
+    if (draw_get_image(app->draw, (enum draw_image)which) == NULL)
+        return lr_error(&app->log, LR_FAILED, "there is no %s to show", names[which]);
+    app_show_image(app, (enum draw_image)which);
+    return LR_OK;
+}
+
+static lr_status run_size(struct app *app, const struct command_words *words, int call, bool *is_waiting)
+{
+    struct input_event event = {.kind = INPUT_SIZE};
+    LR_TRY(command_reals(&app->log, words, event.at));
+    if (event.at[0] < 1.0 || event.at[1] < 1.0 || event.at[0] > 16384.0 || event.at[1] > 16384.0)
+        return lr_error(&app->log, LR_BAD_INPUT, "windows have 1 to 16384 pixels a side");
+    if (call == 0) window_push(app->window, &event);
+    *is_waiting = call < 1;
+    return LR_OK;
+}
+
+/* --- mouse and keys --- */
+
+static int key_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        int key;
+    } keys[] = {{"escape", INPUT_KEY_ESCAPE},  {"enter", INPUT_KEY_ENTER},
+                {"tab", INPUT_KEY_TAB},        {"backspace", INPUT_KEY_BACKSPACE},
+                {"left", INPUT_KEY_LEFT},      {"right", INPUT_KEY_RIGHT},
+                {"up", INPUT_KEY_UP},          {"down", INPUT_KEY_DOWN},
+                {"pageup", INPUT_KEY_PAGE_UP}, {"pagedown", INPUT_KEY_PAGE_DOWN},
+                {"f1", INPUT_KEY_F1}};
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+        if (strcmp(keys[k].name, name) == 0) return keys[k].key;
+    if (strcmp(name, "?") == 0) return '/'; /* where it is on a keyboard */
+    const char letter = name[0] >= 'a' && name[0] <= 'z' ? (char)(name[0] - 32) : name[0];
+    return name[1] == '\0' && letter >= 32 ? letter : 0;
+}
+
+/* Steps of the mouse and of a key: their events one at a time, with a frame between. */
+static lr_status run_input(struct app *app, const struct command_words *words, int call, bool *is_waiting)
+{
+    const char *name = words->words[0];
+    const bool is_key = strcmp(name, "key") == 0, is_drag = strcmp(name, "drag") == 0;
+    double at[4] = {0};
+    int count = 0;
+    if (!is_key) LR_TRY(command_reals(&app->log, words, at));
+    const struct input_event there = {.at = {at[0], at[1]}};
+    struct input_event events[5] = {there, there, there, there, there};
+    if (is_key) {
+        events[0].key = events[1].key = key_of(words->words[1]);
+        if (events[0].key == 0) return lr_error(&app->log, LR_BAD_INPUT, "there is no key %s", words->words[1]);
+        events[0].is_down = true;
+        events[0].kind = events[1].kind = INPUT_KEY;
+        count = 2;
+    } else if (strcmp(name, "scroll") == 0) {
+        events[count++] =
+            (struct input_event){.kind = INPUT_SCROLL, .at = {app->mouse[0], app->mouse[1]}, .by = {0.0, at[0]}};
+    } else {
+        events[count++].kind = INPUT_MOVE;
+    }
+    if (is_drag || strcmp(name, "click") == 0) {
+        events[count].is_down = true;
+        events[count++].kind = INPUT_BUTTON;
+        for (int k = 1; k <= 2 && is_drag; k++) { /* to the middle, then to the end */
+            events[count] = (struct input_event){.kind = INPUT_MOVE};
+            for (int a = 0; a < 2; a++) events[count].at[a] = k == 1 ? 0.5 * (at[a] + at[2 + a]) : at[2 + a];
+            count++;
+        }
+        if (is_drag) memcpy(events[count].at, &at[2], sizeof(events[count].at));
+        events[count++].kind = INPUT_BUTTON;
+    }
+    if (call < count) window_push(app->window, &events[call]);
+    *is_waiting = call <= count;
+    return LR_OK;
+}
+
+static lr_status run_type(struct app *app, const struct command_words *words, int call, bool *is_waiting)
+{
+    const char *text = words->words[1];
+    if (call < (int)strlen(text))
+        window_push(app->window, &(struct input_event){.kind = INPUT_TEXT, .code = (unsigned char)text[call]});
+    *is_waiting = call <= (int)strlen(text);
+    return LR_OK;
+}
+
+static lr_status run_screenshot(struct app *app, const struct command_words *words, int call, bool *is_waiting)
+{
+    *is_waiting = app->is_pictured = call < 2;
+    return call < 2 ? LR_OK : app_write_picture(app, words->words[1]);
+}
+
+static lr_status act_quit(struct app *app, const struct command_words *words)
+{
+    (void)words;
+    app->wants_quit = true;
+    return LR_OK;
+}
+
+/* --- asking for values --- */
+
+/* errors: LR_BAD_INPUT, with a sentence, where no tool has it. */
+static lr_status find_value(struct app *app, const char *name, struct command_value *value)
+{
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->get_value != NULL && app->tools[k]->get_value(app, name, value)) return LR_OK;
+    return lr_error(&app->log, LR_BAD_INPUT,
+                    "there is no value %s: docs/guide/viewer-scripts.md lists them, such as touched", name);
+}
+
+static const double look_again_seconds = 0.02;
+
+/* Values are those of the next frame, unless the step before has just waited for that. */
+static bool waits_for_values(struct app *app, int call)
+{
+    const bool waits = call < 1 && app->asked_frame != app->num_frames;
+    app->asked_frame = waits ? app->asked_frame : app->num_frames;
+    return waits;
+}
+
+static void write_value(const struct command_value *value, char text[COMMAND_TEXT])
+{
+    if (value->text[0] != '\0')
+        snprintf(text, COMMAND_TEXT, "%s", value->text);
+    else if (isnan(value->number)) /* of either sign */
+        snprintf(text, COMMAND_TEXT, "nan");
+    else
+        snprintf(text, COMMAND_TEXT, "%.17g", value->number);
+}
+
+static lr_status run_print(struct app *app, const struct command_words *words, int call, bool *is_waiting)
+{
+    char text[COMMAND_TEXT];
+    struct command_value value = {0};
+    *is_waiting = waits_for_values(app, call);
+    if (*is_waiting) return LR_OK;
+    LR_TRY(find_value(app, words->words[1], &value));
+    write_value(&value, text);
+    printf("%s %s\n", words->words[1], text);
+    return LR_OK;
+}
+
+static lr_status run_expect(struct app *app, const struct command_words *words, int call, bool *is_waiting)
+{
+    struct command_value value = {0};
+    double wanted, tolerance = 0.0;
+    *is_waiting = waits_for_values(app, call);
+    if (*is_waiting) return LR_OK;
+    LR_TRY(find_value(app, words->words[1], &value));
+    if (value.text[0] != '\0') {
+        return strcmp(value.text, words->words[2]) == 0
+                   ? LR_OK
+                   : lr_error(&app->log, LR_FAILED, "%s is \"%s\", expected \"%s\"", words->words[1], value.text,
+                              words->words[2]);
+    }
+    LR_TRY(command_real(&app->log, words, 2, &wanted));
+    if (words->count > 3) LR_TRY(command_real(&app->log, words, 3, &tolerance));
+    if (!(fabs(value.number - wanted) <= tolerance)) {
+        return lr_error(&app->log, LR_FAILED, "%s is %.17g, expected %.17g within %g", words->words[1], value.number,
+                        wanted, tolerance);
+    }
+    return LR_OK;
+}
+
+/* Leaves the window to a person, and prints values whenever they change. */
+static lr_status run_stay(struct app *app, const struct command_words *words, int call, bool *is_waiting)
+{
+    *is_waiting = true;
+    for (int k = 1; k < words->count; k++) {
+        struct command_value value = {0};
+        char text[COMMAND_TEXT];
+        LR_TRY(find_value(app, words->words[k], &value));
+        write_value(&value, text);
+        if (call == 0 || strcmp(text, app->watched[k - 1]) != 0) {
+            snprintf(app->watched[k - 1], COMMAND_TEXT, "%s", text);
+            printf("%s %s\n", words->words[k], text);
+            fflush(stdout);
+        }
+    }
+    window_wait(app->window, look_again_seconds);
+    return LR_OK;
+}
+
+/* --- values of the window, the camera and the scene --- */
+
+static bool get_value(struct app *app, const char *name, struct command_value *value)
+{
+    static const char *const axes[] = {"none", "x", "y", "z"};
+    const struct probe *probe = &app->probe;
+    const struct pick_hit *hit = &probe->hit;
+    const struct ui_reading *reading = &app->reading;
+    const struct command_number numbers[] = {
+        {"camera.turn_deg", app->camera.turn_deg},
+        {"camera.height_deg", app->camera.height_deg},
+        {"camera.distance_mm", app->camera.distance_mm},
+        {"help", app->shows_help},
+        {"lors", !app->hides_lors},
+        {"frames", (double)app->num_frames},
+        {"frames_per_second", app->frame_s > 0.0 ? 1.0 / app->frame_s : 0.0},
+        {"longest_frame_s", app->longest_frame_s},
+        {"hover.module", hit->module},
+        {"hover.value", probe->value},
+        {"hover.tube", probe->tube},
+        {0},
+    };
+    int size[2];
+    char at[COMMAND_TEXT], slices[COMMAND_TEXT], window[64], mouse[64], crystal[64], voxel[64], point[COMMAND_TEXT];
+    char bar[COMMAND_TEXT], curve[64] = "none";
+    window_size(app->window, size);
+    snprintf(window, sizeof(window), "%dx%d", size[0], size[1]);
+    snprintf(mouse, sizeof(mouse), "%.10g,%.10g", app->mouse[0], app->mouse[1]);
+    snprintf(crystal, sizeof(crystal), "%d,%d", hit->module >= 0 ? hit->crystal[0] : -1,
+             hit->module >= 0 ? hit->crystal[1] : -1);
+    snprintf(voxel, sizeof(voxel), "%d,%d,%d", probe->voxel[0], probe->voxel[1], probe->voxel[2]);
+    scene_describe_probe(app, bar, sizeof(bar));
+    if (reading->index >= 0) snprintf(curve, sizeof(curve), "%.9g,%.9g", reading->x, reading->value);
+    const struct command_text texts[] = {
+        {"camera.at_mm", command_write_place(app->camera.at_mm, at)},
+        {"slices.at_mm", command_write_place(app->slices.at_mm, slices)},
+        {"tool", app->tool->name},
+        {"window.size", window},
+        {"mouse", mouse},
+        {"message", app->num_messages > 0 ? app->messages[(app->num_messages - 1) % APP_MESSAGES].text : "none"},
+        {"hover.crystal", crystal},
+        {"hover.slice", axes[probe->axis + 1]},
+        {"hover.voxel", voxel},
+        {"hover.mm", command_write_place(probe->point_mm, point)},
+        {"hover.text", bar[0] != '\0' ? bar : "none"},
+        {"curve", curve},
+        {0},
+    };
+    const bool is_there = command_pick(numbers, texts, name, value);
+    if (strcmp(name, "longest_frame_s") == 0) app->longest_frame_s = 0.0; /* since it was last asked for */
+    return is_there;
+}
+
+static const struct command commands[] = {
+    {"wait", "[SECONDS [anyway]]", 0, 2, .run = run_wait},
+    {"frames", "COUNT", 1, 1, .run = run_frames},
+    {"tool", "voxel|lor|maps|live|doctor|direct", 1, 1, .act = act_tool},
+    {"show", "scanner|volume|x|y|z|help|messages|lors|open on|off", 2, 2, .act = act_show},
+    {"slice", "x|y|z MM", 2, 2, .act = act_slice},
+    {"colours", "grey|inverse|perceptual|diverging [LOW HIGH]", 1, 3, .act = act_colours},
+    {"camera", "TURN_DEG HEIGHT_DEG [DISTANCE_MM [X Y Z]]", 2, 6, .act = act_camera},
+    {"along", "x|y|z", 1, 1, .act = act_along},
+    {"fit", "", 0, 0, .act = act_fit},
+    {"set",
+     "module|rays|samples|steps|exact|absorption|relaxation|fall|azimuths|tilts|counts|tof|frame|"
+     "whole|guesses|local NUMBER, "
+     "or backend|algorithm|family|elements|kernel NAME",
+     2, 2, .act = act_set},
+    {"image", "image|mu|tube|sensitivity|live|kernel|histo", 1, 1, .act = act_image},
+    {"size", "WIDTH HEIGHT", 2, 2, .run = run_size},
+    {"click", "X Y", 2, 2, .run = run_input},
+    {"move", "X Y", 2, 2, .run = run_input},
+    {"drag", "X Y TO_X TO_Y", 4, 4, .run = run_input},
+    {"scroll", "LINES", 1, 1, .run = run_input},
+    {"key", "NAME", 1, 1, .run = run_input},
+    {"type", "TEXT", 1, 1, .run = run_type},
+    {"screenshot", "FILE.png", 1, 1, .run = run_screenshot},
+    {"print", "VALUE", 1, 1, .run = run_print},
+    {"expect", "VALUE NUMBER|TEXT [TOLERANCE]", 2, 3, .run = run_expect},
+    {"stay", "[VALUE...]", 0, COMMAND_WORDS - 1, .run = run_stay},
+    {"quit", "", 0, 0, .act = act_quit},
+    {0},
+};
+
+const struct viewer_tool window_tool = {.commands = commands, .get_value = get_value};

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The viewer's frames: input, what has become ready, panels, drawing; and which tools there are. */
+#include "viewer/view.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/files/notes.h"
+#include "viewer/app.h"
+#include "viewer/scene.h"
+#include "viewer/script/script.h"
+#include "viewer/tools/tools.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+const struct viewer_tool *const viewer_tools[] = {&study_tool,   &voxel_tool,  &lor_tool,    &maps_tool,
+                                                  &live_tool,    &doctor_tool, &direct_tool, &opener_tool,
+                                                  &session_tool, &window_tool, NULL};
+_Static_assert(sizeof(viewer_tools) / sizeof(viewer_tools[0]) <= APP_TOOLS, "each tool has a state");
+
+/* Pause between frames while nothing goes on, and while something is computed: longer where drawing takes processors
+ * from the work. */
+static const double idle_seconds = 0.25, busy_seconds = 0.02, busy_software_seconds = 0.1;
+
+/* Length of a frame that nobody sees, however long it takes: two clicks of a script are a double click on every
+ * machine. */
+static const double unseen_frame_s = 1.0 / 60.0;
+
+/* --- opening and closing --- */
+
+static lr_status open_parts(struct app *app)
+{
+    const struct view_params *params = app->params;
+    const struct window_params window = {
+        .size = {params->size[0] > 0 ? params->size[0] : 1280, params->size[1] > 0 ? params->size[1] : 800},
+        .title = "LORaster",
+        .device = params->device,
+        .log = &app->log,
+    };
+    app->window = params->has_no_window ? window_open_unseen(&window) : window_open(&window);
+    if (app->window == NULL) return LR_NO_DEVICE;
+    app->ctx = window_context(app->window);
+
+    char layout[1024];
+    const bool keeps =
+        window_is_seen(app->window) && params->script == NULL && lr_notes_place("view.ini", layout, sizeof(layout));
+    app->ui = ui_create(&(struct ui_params){.window = app->window, .layout_path = keeps ? layout : NULL}, &app->log);
+    app->draw = draw_create(app->ctx);
+    if (app->ui == NULL || app->draw == NULL) return LR_FAILED;
+    if (params->script != NULL) {
+        app->script = script_read(params->script, app->tools, &app->log);
+        if (app->script == NULL) return LR_BAD_INPUT;
+    }
+
+    app->study = study_create(&app->log);
+    if (app->study == NULL) return LR_FAILED;
+    for (int k = 0; app->tools[k] != NULL; k++) {
+        const struct viewer_tool *tool = app->tools[k];
+        if (tool->state_bytes > 0) {
+            app->states[k] = lr_alloc(1, (int64_t)tool->state_bytes, "a tool of the viewer", &app->log);
+            if (app->states[k] == NULL) return LR_FAILED;
+        }
+        if (app->tool == NULL && tool->name != NULL) app_choose(app, tool);
+        if (tool->open != NULL) LR_TRY(tool->open(app));
+    }
+    const struct study_wish wish = {
+        .scanner = params->scanner, .image = params->image, .mu = params->mu, .data = params->data};
+    if (wish.scanner != NULL || wish.image != NULL || wish.mu != NULL || wish.data != NULL)
+        LR_TRY(study_open(app->study, &wish));
+    return params->session != NULL ? app_open_file(app, LR_FILE_SESSION, params->session) : LR_OK;
+}
+
+static void app_close(struct app *app)
+{
+    int count = 0;
+    while (app->tools[count] != NULL) count++;
+    for (int k = count - 1; k >= 0; k--) {
+        const struct viewer_tool *tool = app->tools[k];
+        if (tool->close != NULL && app->states[k] != NULL) tool->close(app);
+        free(app->states[k]);
+        app->states[k] = NULL;
+    }
+    study_view_release(&app->open);
+    study_destroy(app->study);
+    script_destroy(app->script);
+    if (app->window != NULL) {
+        gl_target_destroy(app->target);
+        draw_destroy(app->draw);
+        ui_destroy(app->ui);
+    }
+    window_close(app->window);
+    free(app);
+}
+
+/* errors: NULL, and why in *status. */
+static struct app *app_open(const struct view_params *params, lr_status *status)
+{
+    struct app *app = lr_alloc(1, sizeof(*app), "the viewer", params->log);
+    if (app == NULL) {
+        *status = LR_FAILED;
+        return NULL;
+    }
+    app->params = params;
+    app->tools = viewer_tools;
+    app->log = (lr_log){.write = app_keep_message, .user = app};
+    app->held_button = app->probe.hit.module = app->probe.axis = app->reading.index = -1;
+    app->now_s = app->start_s = lr_clock_seconds();
+    app->slices.colours = LR_COLOURS_PERCEPTUAL;
+    app->scene_size[0] = app->scene_size[1] = 1.0;
+    camera_fit(&app->camera, 100.0, 1.0);
+    *status = open_parts(app);
+    if (*status != LR_OK) {
+        app_close(app);
+        return NULL;
+    }
+    return app;
+}
+
+/* --- files --- */
+
+/* "loraster-view-1.png", or the first number that is free. */
+static void choose_path(struct app *app, const char *ending)
+{
+    int number = 0;
+    do {
+        snprintf(app->saved_path, sizeof(app->saved_path), "loraster-view-%d%s", ++number, ending);
+    } while (number < 9999 && access(app->saved_path, F_OK) == 0);
+}
+
+static void save_session(struct app *app)
+{
+    choose_path(app, ".yaml");
+    session_tool_write(app, app->saved_path);
+}
+
+/* --- keys --- */
+
+static void next_tool(struct app *app)
+{
+    const struct viewer_tool *first = NULL, *next = NULL;
+    bool is_behind = false;
+    for (int k = 0; app->tools[k] != NULL; k++) {
+        const struct viewer_tool *tool = app->tools[k];
+        if (tool->name == NULL) continue;
+        if (first == NULL) first = tool;
+        if (next == NULL && is_behind) next = tool;
+        is_behind = is_behind || tool == app->tool;
+    }
+    app_choose(app, next != NULL ? next : first);
+}
+
+/* Moves the transaxial slice by voxels. */
+static void move_slice(struct app *app, int steps)
+{
+    const lr_grid *shown = draw_get_grid(app->draw, app->slices.image);
+    const lr_grid *grid = shown != NULL ? shown : &app->open.grid;
+    if (grid->size[2] > 0) {
+        const double last = grid->origin_mm[2] + (grid->size[2] - 1) * grid->voxel_mm[2];
+        const double at = app->slices.at_mm[2] + steps * grid->voxel_mm[2];
+        app->slices.at_mm[2] = fmin(fmax(at, grid->origin_mm[2]), last);
+    }
+}
+
+/* Numbers of what is under the mouse in a tool's panel, else in the scene, go to the clipboard. */
+static void copy_values(struct app *app)
+{
+    const struct pick_hit *hit = &app->probe.hit;
+    char text[512] = "";
+    bool is_described = false;
+    for (int k = 0; app->tools[k] != NULL && !is_described; k++)
+        is_described = app->tools[k]->describe != NULL && app->tools[k]->describe(app, text, sizeof(text));
+    if (!is_described && hit->module >= 0) {
+        snprintf(text, sizeof(text), "module %d p %d q %d; (%.6g, %.6g, %.6g) mm", hit->module, hit->crystal[0],
+                 hit->crystal[1], hit->point_mm[0], hit->point_mm[1], hit->point_mm[2]);
+    } else if (!is_described) {
+        scene_describe_probe(app, text, sizeof(text));
+    }
+    if (text[0] != '\0') {
+        window_copy(app->window, text);
+        app_say(app, LR_LOG_INFO, "copied: %s", text);
+    }
+}
+
+/* Keys, as the list under "?" has them. */
+static const struct {
+    const char *name, *what;
+} key_list[] = {
+    {"? or F1", "this list"},
+    {"F", "fit the scanner into the window"},
+    {"X", "look along x"},
+    {"Y", "look along y"},
+    {"Z", "look along z, the scanner's axis"},
+    {"C", "hide or show the crystals"},
+    {"V", "hide or show the image as a volume"},
+    {"L", "hide or show the lines of LORs"},
+    {"O", "open a file"},
+    {"Tab", "the next tool"},
+    {"Page up", "the next transaxial slice"},
+    {"Page down", "the one before"},
+    {"P", "save what is seen as a PNG file"},
+    {"S", "save the session"},
+    {"K", "copy the numbers under the mouse"},
+    {"M", "hide or show what has been said"},
+    {"Esc", "stop what is being computed"},
+};
+
+static void press_key(struct app *app, int key)
+{
+    switch (key) {
+    case '/':
+    case INPUT_KEY_F1: app->shows_help = !app->shows_help; break;
+    case 'F': app_fit(app); break;
+    case 'X':
+    case 'Y':
+    case 'Z': camera_along(&app->camera, key - 'X'); break;
+    case 'C': app->hides_scanner = !app->hides_scanner; break;
+    case 'V': app->has_volume = !app->has_volume; break;
+    case 'L': app->hides_lors = !app->hides_lors; break;
+    case 'O': app->shows_opener = !app->shows_opener; break;
+    case INPUT_KEY_TAB: next_tool(app); break;
+    case INPUT_KEY_PAGE_UP: move_slice(app, 1); break;
+    case INPUT_KEY_PAGE_DOWN: move_slice(app, -1); break;
+    case 'P': app->saves_view = true; break;
+    case 'S': save_session(app); break;
+    case 'K': copy_values(app); break;
+    case 'M': app->shows_messages = !app->shows_messages; break;
+    case INPUT_KEY_ESCAPE: app_cancel(app); break;
+    default: break;
+    }
+}
+
+/* --- input outside of the panels --- */
+
+/* The first tool that takes the click has it. */
+static void click(struct app *app)
+{
+    const struct probe probe = scene_probe(app);
+    bool is_taken = false;
+    for (int k = 0; app->tools[k] != NULL && !is_taken; k++)
+        is_taken = app->tools[k]->click != NULL && app->tools[k]->click(app, &probe);
+}
+
+static void take_event(struct app *app, const struct input_event *event)
+{
+    if (event->kind == INPUT_MOVE || event->kind == INPUT_BUTTON) {
+        if (app->held_button >= 0) {
+            const double right = (event->at[0] - app->mouse[0]) / app->scene_size[1];
+            const double down = (event->at[1] - app->mouse[1]) / app->scene_size[1];
+            app->has_moved = app->has_moved || fabs(right) + fabs(down) > 0.0;
+            if (app->held_button == INPUT_LEFT)
+                camera_orbit(&app->camera, right, down);
+            else if (app->held_button == INPUT_RIGHT || app->held_button == INPUT_MIDDLE)
+                camera_pan(&app->camera, right, down);
+        }
+
+        app->mouse[0] = event->at[0];
+        app->mouse[1] = event->at[1];
+    }
+    if (event->kind == INPUT_BUTTON) {
+        if (event->is_down && !ui_wants_mouse(app->ui) && app->held_button < 0) {
+            app->held_button = event->button;
+            app->has_moved = false;
+        } else if (!event->is_down && event->button == app->held_button) {
+            app->held_button = -1;
+            if (!app->has_moved && event->button == INPUT_LEFT) click(app);
+        }
+    } else if (event->kind == INPUT_SCROLL && !ui_wants_mouse(app->ui))
+        camera_zoom(&app->camera, event->by[1]);
+    else if (event->kind == INPUT_KEY && event->is_down && !ui_wants_keys(app->ui) &&
+             (event->modifiers & INPUT_CONTROL) == 0)
+        press_key(app, event->key);
+    else if (event->kind == INPUT_DROP)
+        app_drop(app, event->path);
+    else if (event->kind == INPUT_CLOSE)
+        app->wants_quit = true;
+}
+
+/* --- panels --- */
+
+static const double left_width = 290.0, right_width = 400.0, bar_height = 30.0, bar_margin = 16.0;
+
+/* Both panels stand one above the other at the right where there is no room for them side by side. */
+static bool is_narrow(double width)
+{
+    return width < left_width + right_width;
+}
+
+/* Sets what panels leave of the window for the scene: at least one pixel. */
+static void leave_scene(struct app *app)
+{
+    const double scale = window_scale(app->window);
+    int size[2];
+    window_size(app->window, size);
+    app->scene_at[0] = is_narrow(size[0] / scale) ? 0.0 : fmin(floor(left_width * scale), size[0] - 1.0);
+    app->scene_at[1] = 0.0;
+    app->scene_size[0] = fmax(size[0] - app->scene_at[0] - floor(right_width * scale), 1.0);
+    app->scene_size[1] = fmax(size[1] - floor(bar_height * scale), 1.0);
+    app->has_room = size[0] >= (left_width + right_width) * scale && size[1] >= bar_height * scale;
+}
+
+static enum ui_tone tone_of(const struct app_message *message, enum ui_tone usual)
+{
+    return message->level == LR_LOG_ERROR ? UI_BAD : message->level == LR_LOG_WARNING ? UI_WARNING : usual;
+}
+
+static void show_bar(struct app *app, const char *hover, double height)
+{
+    double screen[2];
+    ui_screen(screen);
+    const struct ui_place place = {
+        {0.0, screen[1] - height}, {screen[0], height}, true, true, app->has_room && height <= bar_height};
+    if (ui_panel("bar", &place, NULL)) {
+        if (hover[0] != '\0') {
+            ui_text("%s", hover);
+        } else if (app->num_messages > 0) {
+            const struct app_message *last = &app->messages[(app->num_messages - 1) % APP_MESSAGES];
+            ui_toned(tone_of(last, UI_DIM), "%s", last->text);
+        } else {
+            ui_toned(UI_DIM, "drop a scanner, an image or data here, or press O; press ? for the keys");
+        }
+    }
+    ui_panel_end();
+}
+
+static void show_help(struct app *app)
+{
+    const struct ui_place place = {.at = {380.0, 120.0}, .size = {430.0, 470.0}};
+    if (ui_panel("Keys and mouse", &place, &app->shows_help)) {
+        if (ui_table("keys", 2)) {
+            for (size_t k = 0; k < sizeof(key_list) / sizeof(key_list[0]); k++) {
+                ui_cell();
+                ui_text("%s", key_list[k].name);
+                ui_cell();
+                ui_text("%s", key_list[k].what);
+            }
+            ui_table_end();
+        }
+        ui_line();
+        ui_text("drag: turn; right or middle button: move; wheel: nearer");
+        ui_text("click on a slice: that voxel; on a crystal: that crystal");
+    }
+    ui_panel_end();
+}
+
+static void show_tools(struct app *app, const struct ui_place *place)
+{
+    if (ui_panel("Tools", place, NULL) && ui_tabs("tools")) {
+        const struct viewer_tool *wanted = app->tool;
+        for (int k = 0; app->tools[k] != NULL; k++) {
+            const struct viewer_tool *tool = app->tools[k];
+            if (tool->name != NULL && ui_tab(tool->name, app->wants_tool && wanted == tool)) {
+                if (!app->wants_tool) app->tool = tool;
+                tool->panel(app);
+                ui_tab_end();
+            }
+        }
+        app->wants_tool = false;
+        ui_tabs_end();
+    }
+    ui_panel_end();
+}
+
+static void show_panels(struct app *app)
+{
+    static const double study_share = 0.38; /* of the height, where Study stands above Tools */
+    double screen[2];
+    char hover[256];
+    ui_screen(screen);
+    app->reading.index = -1;
+    scene_describe_probe(app, hover, sizeof(hover));
+    double bar = bar_height; /* as high as the last message needs, up to a third of the window */
+    if (hover[0] == '\0' && app->num_messages > 0) {
+        const struct app_message *last = &app->messages[(app->num_messages - 1) % APP_MESSAGES];
+        const double wanted = ui_text_height(last->text, screen[0] - bar_margin) + bar_margin;
+        bar = fmin(fmax(wanted, bar_height), fmax(screen[1] / 3.0, bar_height));
+    }
+    const double height = screen[1] - bar;
+    const bool narrow = is_narrow(screen[0]);
+    const double above = narrow ? floor(study_share * height) : 0.0;
+    const struct ui_place study = {{narrow ? screen[0] - right_width : 0.0, 0.0},
+                                   {narrow ? right_width : left_width, narrow ? above : height},
+                                   true,
+                                   false,
+                                   app->has_room};
+    const struct ui_place tools = {
+        {screen[0] - right_width, above}, {right_width, height - above}, true, false, app->has_room};
+
+    scene_show_labels(app);
+    if (ui_panel("Study", &study, NULL)) study_tool_panel(app);
+    ui_panel_end();
+    show_tools(app, &tools);
+    show_bar(app, hover, bar);
+    opener_tool_panels(app);
+    if (app->shows_help) show_help(app);
+    if (app->shows_messages) {
+        const struct ui_place place = {.at = {310.0, 560.0}, .size = {560.0, 190.0}};
+        if (ui_panel("Messages", &place, &app->shows_messages)) {
+            const int first = app->num_messages > APP_MESSAGES ? app->num_messages - APP_MESSAGES : 0;
+            for (int k = first; k < app->num_messages; k++) {
+                const struct app_message *message = &app->messages[k % APP_MESSAGES];
+                ui_toned(tone_of(message, UI_PLAIN), "%s", message->text);
+            }
+        }
+        ui_panel_end();
+    }
+}
+
+/* --- frames --- */
+
+static lr_status ensure_target(struct app *app)
+{
+    int size[2];
+    window_size(app->window, size);
+    if (app->target != NULL && app->target->size[0] == size[0] && app->target->size[1] == size[1]) return LR_OK;
+    gl_target_destroy(app->target);
+    app->target = gl_target_create(
+        app->ctx,
+        &(struct gl_target_params){
+            .label = "window", .width = size[0], .height = size[1], .colour_formats = {GL_RGBA8}, .depth = true});
+    return app->target != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status draw_frame(struct app *app)
+{
+    camera_view(&app->camera, app->scene_size[0] / app->scene_size[1], &app->seen);
+    scene_update_probe(app);
+    const struct draw_params params = {
+        .view = &app->seen,
+        .viewport = {(int)app->scene_at[0], app->target->size[1] - (int)(app->scene_at[1] + app->scene_size[1]),
+                     (int)app->scene_size[0], (int)app->scene_size[1]},
+        .hides_scanner = app->hides_scanner,
+        .hides_lors = app->hides_lors,
+        .hovered_module = app->probe.hit.module,
+        .slices = app->slices,
+        .has_volume = app->has_volume,
+        .volume_high = app->slices.high,
+    };
+    /* Somebody is to see it: the window itself, or a picture of it; or a script asks for frames. The first one is
+     * drawn in any case, so that there is a picture. */
+    const bool is_seen = window_is_seen(app->window) || app->params->bench_frames > 0 || app->num_frames < 2 ||
+                         app->is_pictured || app->saves_view;
+    LR_TRY(is_seen ? draw_scene(app->draw, app->target, &params) : LR_OK);
+    ui_begin(app->ui, window_is_seen(app->window) ? app->frame_s : unseen_frame_s);
+    show_panels(app);
+    LR_TRY(ui_end(app->ui, is_seen ? app->target : NULL));
+    if (is_seen && app->saves_view) {
+        app->saves_view = false;
+        choose_path(app, ".png");
+        if (app_write_picture(app, app->saved_path) == LR_OK)
+            app_say(app, LR_LOG_INFO, "what is seen is in %s", app->saved_path);
+    }
+    return LR_OK;
+}
+
+/* One frame: input, what has become ready, drawing, showing. */
+static lr_status run_frame(struct app *app)
+{
+    int size[2];
+    const double now = lr_clock_seconds(), seconds = now - app->now_s;
+    app->now_s = now;
+    app->frame_s = app->num_frames < 2 ? seconds : 0.9 * app->frame_s + 0.1 * seconds;
+    app->longest_frame_s = fmax(app->longest_frame_s, app->num_frames > 1 ? seconds : 0.0);
+    app->num_frames++;
+
+    if (app->script != NULL) LR_TRY(script_run(app->script, app));
+    leave_scene(app);
+    /* Takes events up to and with the next press or release of a button or key: panels see one of them in a frame. */
+    struct input_event event;
+    while (window_next(app->window, &event)) {
+        ui_take(app->ui, &event);
+        take_event(app, &event);
+        if (event.kind == INPUT_MOVE || event.kind == INPUT_BUTTON || event.kind == INPUT_KEY ||
+            event.kind == INPUT_TEXT)
+            break; /* panels say in the next frame whether the mouse is on them */
+    }
+
+    /* Takes what has become ready. */
+    for (int k = 0; k < app->num_runners; k++) (void)task_runner_poll(app->runners[k]);
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->update != NULL) LR_TRY(app->tools[k]->update(app));
+
+    if (app->waits && !window_is_seen(app->window)) /* a picture that nobody sees */
+        return LR_OK;
+    window_size(app->window, size);
+    if (size[0] < 1 || size[1] < 1) { /* an icon */
+        window_wait(app->window, idle_seconds);
+        return LR_OK;
+    }
+    LR_TRY(ensure_target(app));
+    LR_TRY(draw_frame(app));
+    window_show(app->window, app->target);
+    if (app->first_frame_s <= 0.0) {
+        glFinish();
+        app->first_frame_s = lr_clock_seconds() - app->start_s;
+    }
+    return gl_context_check(app->ctx, "the window");
+}
+
+/* --- running --- */
+
+/* A signal ends the program. */
+static lr_status check_stop(const struct app *app)
+{
+    return lr_progress_report(app->params->progress, "viewer", 0.0, 0.0);
+}
+
+static lr_status bench(struct app *app, int frames)
+{
+    const double start = lr_clock_seconds();
+    const clock_t processor_start = clock();
+    for (int k = 0; k < frames && !app->wants_quit; k++) {
+        LR_TRY(check_stop(app));
+        LR_TRY(run_frame(app));
+        camera_orbit(&app->camera, 0.002, 0.0);
+    }
+    glFinish();
+    const double seconds = lr_clock_seconds() - start;
+    *app->params->speed = (struct view_speed){
+        .first_frame_s = app->first_frame_s,
+        .opened_s = start - app->start_s,
+        .frames_per_second = frames / seconds,
+        .frame_ms = 1e3 * seconds / frames,
+        .processor_ms = 1e3 * (double)(clock() - processor_start) / CLOCKS_PER_SEC / frames,
+        .size = {app->target->size[0], app->target->size[1]},
+    };
+    return LR_OK;
+}
+
+static lr_status run(struct app *app)
+{
+    while (!app->wants_quit) {
+        LR_TRY(check_stop(app));
+        LR_TRY(run_frame(app));
+        if (app->params->bench_frames > 0 && !app_is_busy(app) && app->num_frames > 3)
+            return app->failure != LR_OK ? app->failure : bench(app, app->params->bench_frames);
+        /* Frames as fast as they go would keep a software renderer from the jobs that are waited for: their contexts
+         * take turns at its threads, and none is sure of the next one. */
+        const double busy = gl_context_limits(app->ctx)->software ? busy_software_seconds : busy_seconds;
+        const bool is_busy = app_is_busy(app) || app->params->bench_frames > 0;
+        if (app->script == NULL) window_wait(app->window, is_busy ? busy : idle_seconds);
+    }
+    return LR_OK;
+}
+
+lr_status view_run(const struct view_params *params)
+{
+    lr_status status;
+    struct app *app = app_open(params, &status);
+    if (app == NULL) return status;
+    status = run(app);
+    const bool is_ended_bench = params->bench_frames > 0 && (status == LR_CANCELLED || status == app->failure);
+    if (status != LR_OK && app->script == NULL && !is_ended_bench) {
+        /* the context is lost, not what was looked at */
+        save_session(app);
+    }
+    if (status == LR_OK && app->script != NULL) status = app->failure;
+    app_close(app);
+    return status;
+}

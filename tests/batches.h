@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Small or large batches of work, whatever the device: a program that includes this file has the function of
+ * src/gl/batches.c from here. */
+#ifndef LR_TESTS_BATCHES_H
+#define LR_TESTS_BATCHES_H
+
+#include "gl/context_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* LR_TEST_BATCHES: small or large; else as the device wants them. */
+bool gl_takes_small_batches(bool is_software)
+{
+    const char *batches = getenv("LR_TEST_BATCHES");
+    if (batches == NULL || (strcmp(batches, "small") != 0 && strcmp(batches, "large") != 0)) return is_software;
+    return strcmp(batches, "small") == 0;
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Groups of another size, fewer jobs, and lines that each projection finds anew: a program that includes this file has
+ * the functions of src/render/listmode/settings.c from here. */
+#ifndef LR_TESTS_LISTMODE_SETTINGS_H
+#define LR_TESTS_LISTMODE_SETTINGS_H
+
+#include "common/bindings.h"
+#include "render/listmode/listmode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_THREADS = 1024 };
+
+/* The number that a variable has; `usual` where it is not set, or has no such number. */
+static int setting_of(const char *name, int most, int usual)
+{
+    const char *const asked = getenv(name);
+    const long number = asked != NULL ? strtol(asked, NULL, 10) : 0;
+    return number > 0 && number <= most ? (int)number : usual;
+}
+
+int lr_listmode_kept_threads(bool forward)
+{
+    return forward ? setting_of("LR_TEST_LISTMODE_FORWARD_THREADS", MOST_THREADS, LR_EVENTS_SLAB_GROUP)
+                   : setting_of("LR_TEST_LISTMODE_THREADS", MOST_THREADS, LR_EVENTS_GROUP);
+}
+
+int lr_listmode_most_jobs(int most)
+{
+    return setting_of("LR_TEST_LISTMODE_BLOCKS", 1 << 20, most);
+}
+
+bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute)
+{
+    const char *const asked = getenv("LR_TEST_LISTMODE_ZEROS");
+    return asked != NULL ? strcmp(asked, "added") == 0 : !gl_context_limits(compute->ctx)->software;
+}
+
+bool lr_listmode_finds_lines(void)
+{
+    const char *const asked = getenv("LR_TEST_LISTMODE_LINES");
+    return asked != NULL && strcmp(asked, "found") == 0;
+}
+
+#endif

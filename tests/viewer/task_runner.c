@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * However fast tasks come, the newest is run, and few of the others. The tasks end when the test
+ * lets them, so that no speed of the machine matters. */
+#include "test.h"
+
+#include "base/log.h"
+#include "viewer/frame/job.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+/* What the tasks share with the test. */
+static atomic_bool may_end;
+static atomic_int runs, living;
+
+struct task {
+    int number;
+    bool is_deaf, fails;
+};
+
+static lr_status run(void *self, const lr_log *log, const lr_progress *progress)
+{
+    const struct task *task = self;
+    runs++;
+    while (!may_end) {
+        if (!task->is_deaf) LR_TRY(lr_progress_report(progress, "waiting", 0, 1));
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return task->fails ? lr_error(log, LR_FAILED, "task %d fails", task->number) : LR_OK;
+}
+
+static void destroy(void *self)
+{
+    free(self);
+    living--;
+}
+
+static void *task_of(struct task task)
+{
+    struct task *own = malloc(sizeof(*own));
+    assert_non_null(own);
+    *own = task;
+    living++;
+    return own;
+}
+
+static void begin(struct task_runner *runner)
+{
+    static const struct task_kind kind = {"a test", run, destroy};
+    may_end = false;
+    runs = living = 0;
+    task_runner_init(runner, &kind);
+}
+
+static void finish(struct task_runner *runner)
+{
+    task_runner_finish(runner);
+    assert_int_equal(living, 0);
+}
+
+static int current(const struct task_runner *runner)
+{
+    const struct task *task = runner->result;
+    return task != NULL ? task->number : -1;
+}
+
+/* A task that is asked to stop and does not hear it holds all others up: of 200 one is left. */
+static void only_the_newest_waits(void **state)
+{
+    (void)state;
+    struct task_runner runner;
+    begin(&runner);
+    for (int n = 0; n < 200; n++) {
+        task_runner_ask(&runner, task_of((struct task){.number = n, .is_deaf = true}));
+        assert_int_equal(task_runner_poll(&runner), JOB_RUNNING);
+        assert_int_equal(current(&runner), -1);
+        assert_true(living <= 2);
+    }
+    may_end = true;
+    assert_int_equal(task_runner_wait(&runner), JOB_DONE);
+    assert_int_equal(current(&runner), 199);
+    assert_int_equal(runs, 2);
+    assert_int_equal(runner.serial, 2); /* the first had come to its end */
+    finish(&runner);
+}
+
+/* One that hears it is dropped, and the next begins without being let go. */
+static void what_runs_is_stopped(void **state)
+{
+    (void)state;
+    struct task_runner runner;
+    begin(&runner);
+    task_runner_ask(&runner, task_of((struct task){.number = 1}));
+    task_runner_ask(&runner, task_of((struct task){.number = 2}));
+    while (runs < 2) assert_int_equal(task_runner_poll(&runner), JOB_RUNNING);
+    may_end = true;
+    assert_int_equal(task_runner_wait(&runner), JOB_DONE);
+    assert_int_equal(current(&runner), 2);
+    assert_int_equal(runner.serial, 1);
+    finish(&runner);
+}
+
+static void failures_leave_the_one_before(void **state)
+{
+    (void)state;
+    struct task_runner runner;
+    begin(&runner);
+    may_end = true;
+    task_runner_ask(&runner, task_of((struct task){.number = 1}));
+    assert_int_equal(task_runner_wait(&runner), JOB_DONE);
+    task_runner_ask(&runner, task_of((struct task){.number = 2, .fails = true}));
+    assert_int_equal(task_runner_wait(&runner), JOB_FAILED);
+    assert_string_equal(runner.report.error, "task 2 fails");
+    assert_int_equal(current(&runner), 1);
+    assert_int_equal(runner.serial, 1);
+    finish(&runner);
+}
+
+static void cancelling_drops_what_waits(void **state)
+{
+    (void)state;
+    struct task_runner runner;
+    begin(&runner);
+    task_runner_ask(&runner, task_of((struct task){.number = 1, .is_deaf = true}));
+    task_runner_ask(&runner, task_of((struct task){.number = 2}));
+    task_runner_cancel(&runner);
+    assert_int_equal(living, 1);
+    may_end = true;
+    (void)task_runner_wait(&runner);
+    assert_int_equal(runs, 1);
+    /* Finished while one runs and one waits. */
+    may_end = false;
+    task_runner_ask(&runner, task_of((struct task){.number = 3}));
+    task_runner_ask(&runner, task_of((struct task){.number = 4}));
+    finish(&runner);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_the_newest_waits),
+        cmocka_unit_test(what_runs_is_stopped),
+        cmocka_unit_test(failures_leave_the_one_before),
+        cmocka_unit_test(cancelling_drops_what_waits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
