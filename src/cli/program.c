@@ -100,6 +100,7 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     const int size = lr_comm_started(&rank);
     if (size > 1) report_join_ranks(report, rank, size);
     lr_status status = args_parse(&args, verb->syntax, report, argv);
+    report->args = &args;
     const bool is_own = !verb->syntax->takes_ranks && args_has(&args, "--part");
     if (size > 1 && is_own) {
         report_join_ranks(report, 0, 1); /* a part each, as the shell that mpirun started numbers them */
@@ -119,6 +120,7 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
         status = outputs_check(&args);
         status = status == LR_OK ? verb->run(&args) : status;
     }
+    report->args = NULL;
     args_finish(&args);
     status = flush_output(report, status);
     if (status == LR_OK && stop_is_asked())

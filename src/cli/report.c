@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "report.h"
+
+#include "advice.h"
 #include "stop.h"
 
 #include <inttypes.h>
@@ -59,8 +61,10 @@ static void write_now(struct report *report, lr_log_level level, lr_status statu
 /* Some work goes on beside the main thread. */
 static void write_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
+    const struct report *report = user;
+    char text[ADVICE_BYTES];
     flockfile(stderr);
-    write_now(user, level, status, sentence);
+    write_now(user, level, status, advice_on(report->args, status, sentence, text));
     funlockfile(stderr);
 }
 

@@ -13,12 +13,14 @@
 /* Exit codes of the program. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_BAD_INPUT = 3, CLI_NO_DEVICE = 4 };
 
-/* State of several processes that run a verb together. */
+struct cli_args;
+
+/* Of several processes that run a verb together. */
 struct report_ranks {
     int rank, size;  /* size 0 or 1: this process alone */
     int speaker;     /* the rank that tells its error */
     char name[96];   /* "rank 2 of 5 on node7: "; "" before it is known */
-    char held[1200]; /* the first error, which is reported at the end */
+    char held[2048]; /* the first error, which is told at the end */
     bool has_told;
 };
 
@@ -35,6 +37,7 @@ struct report {
     char phase[96];
     bool line_drawn;
     struct report_ranks ranks;
+    const struct cli_args *args; /* the command line that the verb is running with; NULL = none yet */
 };
 
 void report_init(struct report *report);

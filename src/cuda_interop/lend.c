@@ -71,8 +71,8 @@ lr_status lr_cuda_open(const struct gl_context *ctx, char name[256])
     if (error != cudaSuccess || found == 0) {
         (void)cudaGetLastError();
         return lr_error(gl_context_log(ctx), LR_NO_DEVICE,
-                        "no CUDA: OpenGL draws on %s, which is none of the %d CUDA devices: choose "
-                        "another with --device",
+                        "no CUDA: OpenGL draws on %s, which is none of the %d CUDA devices: make "
+                        "an OpenGL context on another device",
                         gl_context_limits(ctx)->renderer, count);
     }
     error = cudaSetDevice(device);

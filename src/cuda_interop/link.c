@@ -197,9 +197,7 @@ static lr_status make_key(char key[LR_LINK_KEY_BYTES], const lr_log *log)
 
 static lr_status report(const struct lr_link *link, int result, const char *what)
 {
-    return lr_error(link->log, LR_FAILED,
-                    "%s: NCCL says %s: set NCCL_DEBUG=WARN to see why, or exchange by the host "
-                    "(--exchange host)",
+    return lr_error(link->log, LR_FAILED, "%s: NCCL says %s: set NCCL_DEBUG=WARN to see why, or exchange by the host",
                     what, link->nccl.describe(result));
 }
 

@@ -183,7 +183,7 @@ static lr_status refuse(lr_comm *comm, lr_exchange wish)
     return comm->facts.rank > 0 ? LR_NO_DEVICE
                                 : lr_error(comm->log, LR_NO_DEVICE,
                                            "images cannot be exchanged by %s, as was asked for (%s): leave the "
-                                           "choice to the program (--exchange auto)",
+                                           "choice to the library",
                                            is_nccl ? "NCCL" : "an MPI that takes memory of CUDA", comm->ways.reason);
 }
 

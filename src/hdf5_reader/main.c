@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Reads one HDF5 file for the library (io/files/hdf5_process.c), which starts this program when it opens
+ * Reads one HDF5 file for the library (io/files/hdf5_input.c), which starts this program when it opens
  * one: where HDF5 crashes, this program ends and nothing else. It uses no OpenGL, writes nothing,
  * and ends with who started it.
  *
@@ -27,7 +27,8 @@
 
 enum { NUM_KEPT = 4, MOST_CACHE_BYTES = 16 << 20, ROOM_BYTES = 8 << 20 };
 
-/* Who started this has less memory than a file may take: then its end need not be the file's fault. */
+/* True if the program that started this one has less memory than a file may take: an end for want of memory need not
+ * be the file's fault. */
 static bool is_short;
 
 /* A few datasets stay open, so that chunks read in part are not expanded again. */
@@ -44,30 +45,7 @@ struct server {
 
 /* --- the process --- */
 
-/* Signals to stop are for who asks, and then closes the socket; they are blocked until they are ignored. */
-static void reset_signals(void)
-{
-    sigset_t none;
-    for (int number = 1; number < 32; number++) signal(number, SIG_DFL);
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* Nothing that a dying library prints reaches the user. No file, pipe or socket of who started this
- * is kept open, whose other end would wait for this process. */
-static void close_files(int socket)
-{
-    close_range(3, (unsigned)socket - 1, 0);
-    close_range((unsigned)socket + 1, ~0u, 0);
-    const int nothing = open("/dev/null", O_RDWR);
-    for (int k = 0; k < 3 && nothing >= 0; k++) dup2(nothing, k);
-}
-
-/* Whether there is no room left. Signal handlers may ask. */
+/* True if there is no room left; called by signal handlers too. */
 static bool lacks_memory(void)
 {
     void *room = is_short ? mmap(NULL, ROOM_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : NULL;
@@ -82,21 +60,13 @@ static void end_by_signal(int number)
     raise(number);
 }
 
-/* HDF5 leaves by exit(-1) where it cannot go on. */
+/* HDF5 calls exit(-1) where it cannot go on. */
 static void end_by_exit(void)
 {
     if (lacks_memory()) _exit(LR_HDF5_NO_MEMORY);
 }
 
-static void watch_ends(void)
-{
-    signal(SIGSEGV, end_by_signal);
-    signal(SIGABRT, end_by_signal);
-    signal(SIGBUS, end_by_signal);
-    atexit(end_by_exit);
-}
-
-/* On top of the address space that the libraries take. */
+/* Limits the memory beyond what the libraries take. */
 static void limit_memory(int64_t file_bytes)
 {
     struct rlimit given;
@@ -172,7 +142,7 @@ static int64_t bounded(hsize_t number)
 
 /* --- datasets --- */
 
-/* Numbers of a dataset may lie in any other file, also one that never ends: not here. */
+/* Refuses datasets whose numbers lie in other files, which may be any file of the user's, also one that never ends. */
 static hid_t open_dataset(const struct server *server, const char *name)
 {
     const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
@@ -213,13 +183,6 @@ static bool describe(hid_t dataset, struct lr_hdf5_answer *answer)
     if (space >= 0) H5Sclose(space);
     if (type >= 0) H5Tclose(type);
     return answer->rank >= 0;
-}
-
-static void give_shape(struct server *server, const struct lr_hdf5_request *request, struct lr_hdf5_answer *answer)
-{
-    const hid_t dataset = find_dataset(server, request->name);
-    answer->found = dataset >= 0 && describe(dataset, answer);
-    answer->stored_bytes = answer->found ? bounded(H5Dget_storage_size(dataset)) : 0;
 }
 
 /* The reason of a failure goes with the next call of the library. */
@@ -283,20 +246,6 @@ static bool read_string(hid_t attribute, hid_t type, char *text)
     return H5Aread(attribute, type, text) >= 0;
 }
 
-static void give_attribute(struct server *server, const struct lr_hdf5_request *request, struct lr_hdf5_answer *answer)
-{
-    const hid_t attribute = open_attribute(server, request);
-    const hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
-    if (type >= 0 && request->kind == LR_HDF5_STRING) {
-        answer->found = read_string(attribute, type, (char *)server->window);
-    } else if (type >= 0) {
-        answer->found =
-            class_of(type) != LR_HDF5_OTHER && H5Aread(attribute, native_of(request->number), server->window) >= 0;
-    }
-    if (type >= 0) H5Tclose(type);
-    if (attribute >= 0) H5Aclose(attribute);
-}
-
 /* --- the file --- */
 
 static bool open_file(struct server *server, const char *path, struct lr_hdf5_answer *answer)
@@ -320,10 +269,25 @@ static void answer_request(struct server *server, const struct lr_hdf5_request *
     server->error = 0;
     switch (request->kind) {
     case LR_HDF5_HAS: answer->found = H5Oexists_by_name(server->file, request->name, H5P_DEFAULT) > 0; break;
-    case LR_HDF5_SHAPE: give_shape(server, request, answer); break;
+    case LR_HDF5_SHAPE: {
+        const hid_t dataset = find_dataset(server, request->name);
+        answer->found = dataset >= 0 && describe(dataset, answer);
+        answer->stored_bytes = answer->found ? bounded(H5Dget_storage_size(dataset)) : 0;
+    } break;
     case LR_HDF5_READ: give_entries(server, request, answer); break;
     case LR_HDF5_STRING:
-    case LR_HDF5_NUMBERS: give_attribute(server, request, answer); break;
+    case LR_HDF5_NUMBERS: {
+        const hid_t attribute = open_attribute(server, request);
+        const hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
+        if (type >= 0 && request->kind == LR_HDF5_STRING) {
+            answer->found = read_string(attribute, type, (char *)server->window);
+        } else if (type >= 0) {
+            answer->found =
+                class_of(type) != LR_HDF5_OTHER && H5Aread(attribute, native_of(request->number), server->window) >= 0;
+        }
+        if (type >= 0) H5Tclose(type);
+        if (attribute >= 0) H5Aclose(attribute);
+    } break;
     }
     if (!answer->found && lacks_memory()) _exit(LR_HDF5_NO_MEMORY);
     if (!answer->found && answer->why[0] == '\0') say_why(answer);
@@ -348,21 +312,6 @@ static bool take_request(int socket, struct lr_hdf5_request *request)
     return got == (ssize_t)sizeof(*request);
 }
 
-static void serve(const char *path, int socket, void *window)
-{
-    struct server server = {.window = window};
-    struct lr_hdf5_request request;
-    struct lr_hdf5_answer answer = {0};
-    bool goes_on = open_file(&server, path, &answer) && send_answer(socket, &answer);
-    if (!answer.found) (void)send_answer(socket, &answer);
-    while (goes_on && take_request(socket, &request)) {
-        answer = (struct lr_hdf5_answer){0};
-        limit_time();
-        answer_request(&server, &request, &answer);
-        goes_on = send_answer(socket, &answer);
-    }
-}
-
 int main(int count, char **words)
 {
     if (count != 5 || strcmp(words[1], LR_VERSION_STRING) != 0) {
@@ -374,11 +323,46 @@ int main(int count, char **words)
     const int socket = atoi(words[3]), memory = atoi(words[4]);
     void *window = mmap(NULL, LR_HDF5_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     if (window == MAP_FAILED || stat(words[2], &facts) != 0) return LR_HDF5_NO_MEMORY;
-    reset_signals();
-    close_files(socket);
+
+    /* Ignores signals to stop: the program that asks handles them, and then closes the socket. They are blocked
+     * until here. */
+    sigset_t none;
+    for (int number = 1; number < 32; number++) signal(number, SIG_DFL);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+
+    /* Keeps what a dying library prints from the user, and closes the files, pipes and sockets of the program that
+     * started this one, whose other ends would wait for this process. */
+    close_range(3, (unsigned)socket - 1, 0);
+    close_range((unsigned)socket + 1, ~0u, 0);
+    const int nothing = open("/dev/null", O_RDWR);
+    for (int k = 0; k < 3 && nothing >= 0; k++) dup2(nothing, k);
+
     limit_memory(facts.st_size);
-    watch_ends();
+
+    /* The ways in which HDF5 may end this process. */
+    signal(SIGSEGV, end_by_signal);
+    signal(SIGABRT, end_by_signal);
+    signal(SIGBUS, end_by_signal);
+    atexit(end_by_exit);
+
     limit_time();
-    serve(words[2], socket, window);
+
+    struct server server = {.window = window};
+    struct lr_hdf5_request request;
+    struct lr_hdf5_answer answer = {0};
+    bool goes_on = open_file(&server, words[2], &answer) && send_answer(socket, &answer);
+    if (!answer.found) (void)send_answer(socket, &answer);
+    while (goes_on && take_request(socket, &request)) {
+        answer = (struct lr_hdf5_answer){0};
+        limit_time();
+        answer_request(&server, &request, &answer);
+        goes_on = send_answer(socket, &answer);
+    }
+
     _exit(0); /* not through HDF5's end */
 }

@@ -40,6 +40,21 @@ typedef struct lr_file_uses {
  * errors: LR_USAGE. */
 LR_API lr_status lr_files_check(const lr_file_uses *uses);
 
+typedef enum lr_file_kind {
+    LR_FILE_UNKNOWN = 0,
+    LR_FILE_SCANNER, /* lr_scanner_read */
+    LR_FILE_IMAGE,   /* lr_image_read: an activity or a mu-map */
+    LR_FILE_DATA,    /* lr_lor_data_read, or another HDF5 file */
+    LR_FILE_EVENTS,  /* lr_events_read */
+    LR_FILE_PETSIRD, /* a scanner, and mostly events with it */
+    LR_FILE_HISTO,   /* lr_histo_images_read */
+    LR_FILE_SESSION  /* a session of the viewer */
+} lr_file_kind;
+
+/* Guesses what a file is from the ending of its name and its first bytes; LR_FILE_UNKNOWN for one that cannot be read.
+ * Whether it is whole is for the readers to say. */
+LR_API lr_file_kind lr_file_kind_of(const char *path);
+
 /* --- scanners --- */
 
 /* A preset's name ("ge-explore-vista-dr") or the path of a file; its format is found from its name

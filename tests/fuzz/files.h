@@ -45,6 +45,20 @@ static inline const lr_lors *fuzz_lors(void)
     return lors;
 }
 
+/* Eight modules of 3 x 4 crystals, as good headers of Siemens have it with a virtual crystal a module. */
+static inline lr_scanner *fuzz_octagon(void)
+{
+    const int crystals[2] = {3, 4};
+    const lr_ring ring = {.radius_mm = 60,
+                          .modules = 8,
+                          .block_crystals = {&crystals[0], &crystals[1]},
+                          .pitch_mm = {4, 5},
+                          .face_mm = {4, 5},
+                          .depth_mm = 10};
+    const lr_scanner_params params = {.name = "octagon", .coincidence = {.min_module_difference = 3}};
+    return lr_scanner_create_ring(&params, &ring);
+}
+
 /* What a reader said goes with what it gave: a result, or one sentence about bad input. */
 static inline void fuzz_expect(bool has_result, lr_status status)
 {

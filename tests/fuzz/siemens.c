@@ -18,20 +18,6 @@ static const char header[] = "!INTERFILE:=\n"
                              "%axial_compression:=1\n"
                              "%LM event and tag words format (bits):=32\n";
 
-/* Eight modules of 3 x 4 crystals, as the header has it with a virtual crystal a module. */
-static lr_scanner *octagon(void)
-{
-    const int crystals[2] = {3, 4};
-    const lr_ring ring = {.radius_mm = 60,
-                          .modules = 8,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {4, 5},
-                          .face_mm = {4, 5},
-                          .depth_mm = 10};
-    const lr_scanner_params params = {.name = "octagon", .coincidence = {.min_module_difference = 3}};
-    return lr_scanner_create_ring(&params, &ring);
-}
-
 static lr_status drop(void *user, const lr_event *events, int64_t count)
 {
     (void)events;
@@ -47,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     int64_t events = 0;
     const lr_log log = {fuzz_note, &status};
     const lr_event_sink sink = {.take = drop, .user = &events};
-    scanner = scanner != NULL ? scanner : octagon();
+    scanner = scanner != NULL ? scanner : fuzz_octagon();
     fuzz_write(text, "a.l.hdr", (const uint8_t *)header, strlen(header));
     fuzz_write(words, "a.l", bytes, count);
     const lr_events_source source = {

@@ -4,7 +4,7 @@
  * gzip output of any length, read back by zlib. */
 #include "test.h"
 
-#include "io/files/deflate.h"
+#include "io/files/output.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 
 #include "io/files.h"
 #include "io/files/hdf5_input.h"
-#include "io/files/hdf5_process.h"
 #include "io/lor_scanner.h"
 #include "io/matrix/writer.h"
 

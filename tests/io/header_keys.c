@@ -4,9 +4,8 @@
  * Every key of the tables in src/io is put into a good file: one that is read makes something else, or is compared with
  * what is there; one that is refused or warned of is named with its file; all others, and the usual values of those,
  * change nothing, in silence. docs/formats/keys.md has the same tables: "test_io_header_keys print" prints them. */
-#include "io/events/castor_header.h"
+#include "io/events/event_stream.h"
 #include "io/events/petsird.h"
-#include "io/events/siemens_header.h"
 #include "io/images/formats.h"
 #include "io/projdata_files.h"
 #include "io/scanners/scanner_formats.h"

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "io/files.h"
 
-#include "io/files/output_place.h"
+#include "io/files/output.h"
 
 #include <errno.h>
 #include <fcntl.h>

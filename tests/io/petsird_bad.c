@@ -10,7 +10,7 @@
 #include "io/until_damage.h"
 
 #include "io/files/output.h"
-#include "io/files/yardl_write.h"
+#include "io/files/yardl.h"
 
 /* --- what can be wrong --- */
 

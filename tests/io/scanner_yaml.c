@@ -5,7 +5,7 @@
  * line and column, and shows the line. */
 #include "test.h"
 
-#include "io/scanners/scanner_formats.h"
+#include "io/files/regular_file.h"
 #include "io/scanners/scanner_yaml.h"
 
 #include <locale.h>

@@ -799,8 +799,7 @@ static lr_status open_here(struct listmode_cuda *cuda)
      * them, lr_listmode_cuda_arrange has left room for neither. */
     if (!params->events->is_arranged && !may_order(cuda)) {
         return lr_error(params->log, LR_FAILED,
-                        "events are on the CUDA device, which has no memory left to order them: "
-                        "give more by --max-memory");
+                        "events are on the CUDA device, which has no memory left to order them: allow more");
     }
     LR_TRY(lr_cuda_list_tables_init(&cuda->tables, params, cuda->are_streamed, &cuda->memory));
     LR_TRY(fill_pass(cuda));

@@ -2,9 +2,10 @@
  * Copyright The LORaster authors
  *
  * Reconstructions amid their iterations, as HDF5; layout: docs/formats/checkpoints.md. */
+#include "io/checkpoints/key.h"
+
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/checkpoints/key.h"
 #include "io/files/hdf5_file.h"
 #include "io/files/hdf5_input.h"
 
@@ -85,22 +86,7 @@ lr_status lr_checkpoint_write(const char *path, const lr_checkpoint *checkpoint,
 
 /* --- reading --- */
 
-static bool get_head(const struct lr_hdf5_input *in, lr_checkpoint *checkpoint)
-{
-    static const char *const group = "/checkpoint";
-    lr_grid *grid = &checkpoint->grid;
-    bool done = true;
-    for (int k = 0; k < NUM_NUMBERS; k++) {
-        int *to = (int *)(void *)((char *)checkpoint + numbers[k].offset);
-        done = done && lr_hdf5_get_int(in, group, numbers[k].name, 1, to) && *to >= numbers[k].least;
-    }
-    return done && lr_hdf5_get_double(in, group, "log_likelihood", 1, &checkpoint->log_likelihood) &&
-           lr_hdf5_get_int(in, group, "grid_size", 3, grid->size) &&
-           lr_hdf5_get_double(in, group, "grid_voxel_mm", 3, grid->voxel_mm) &&
-           lr_hdf5_get_double(in, group, "grid_origin_mm", 3, grid->origin_mm);
-}
-
-/* Before memory is taken for them. */
+/* Checks the shape before allocating. */
 static lr_status get_shape(const struct lr_hdf5_input *in, lr_checkpoint *checkpoint)
 {
     int64_t shape[2] = {0};
@@ -118,8 +104,38 @@ static lr_status get_shape(const struct lr_hdf5_input *in, lr_checkpoint *checkp
     return LR_OK;
 }
 
-static lr_status get_images(const struct lr_hdf5_input *in, lr_checkpoint *checkpoint)
+static lr_status read_from(const struct lr_hdf5_input *in, const char *key, lr_checkpoint *checkpoint)
 {
+    if (!lr_hdf5_has(in, "/checkpoint")) {
+        return lr_error(in->log, LR_BAD_INPUT, "%s is no checkpoint of a reconstruction (no group /checkpoint)",
+                        in->path);
+    }
+    if (!lr_hdf5_get_string(in, "/checkpoint", "key", checkpoint->key, sizeof(checkpoint->key))) {
+        LR_TRY(lr_hdf5_input_check(in));
+        return lr_error(in->log, LR_BAD_INPUT,
+                        "%s: the checkpoint has no key: another version wrote it, or it is "
+                        "damaged: begin anew without resuming",
+                        in->path);
+    }
+    LR_TRY(key != NULL ? lr_key_check(in->path, (const char *[2]){checkpoint->key, key}, in->log) : LR_OK);
+    static const char *const group = "/checkpoint";
+    lr_grid *grid = &checkpoint->grid;
+    bool done = true;
+    for (int k = 0; k < NUM_NUMBERS; k++) {
+        int *to = (int *)(void *)((char *)checkpoint + numbers[k].offset);
+        done = done && lr_hdf5_get_int(in, group, numbers[k].name, 1, to) && *to >= numbers[k].least;
+    }
+
+    if (!(done && lr_hdf5_get_double(in, group, "log_likelihood", 1, &checkpoint->log_likelihood) &&
+          lr_hdf5_get_int(in, group, "grid_size", 3, grid->size) &&
+          lr_hdf5_get_double(in, group, "grid_voxel_mm", 3, grid->voxel_mm) &&
+          lr_hdf5_get_double(in, group, "grid_origin_mm", 3, grid->origin_mm))) {
+        LR_TRY(lr_hdf5_input_check(in));
+        return lr_error(in->log, LR_BAD_INPUT, "%s: the checkpoint lacks attributes: it is damaged", in->path);
+    }
+    int64_t sum = -1;
+    const bool has_sum = lr_hdf5_get_int64(in, "/checkpoint", "crc32", 1, &sum);
+    LR_TRY(has_sum ? LR_OK : lr_hdf5_input_check(in));
     LR_TRY(get_shape(in, checkpoint));
     const int64_t shape[2] = {checkpoint->num_images, checkpoint->num_values};
     checkpoint->images = lr_alloc(shape[0] * shape[1], sizeof(float), "a checkpoint", in->log);
@@ -131,31 +147,7 @@ static lr_status get_images(const struct lr_hdf5_input *in, lr_checkpoint *check
                             (double)checkpoint->images[v]);
         }
     }
-    return LR_OK;
-}
 
-static lr_status read_from(const struct lr_hdf5_input *in, const char *key, lr_checkpoint *checkpoint)
-{
-    if (!lr_hdf5_has(in, "/checkpoint")) {
-        return lr_error(in->log, LR_BAD_INPUT,
-                        "%s is no checkpoint (no group /checkpoint): recon --checkpoint writes them", in->path);
-    }
-    if (!lr_hdf5_get_string(in, "/checkpoint", "key", checkpoint->key, sizeof(checkpoint->key))) {
-        LR_TRY(lr_hdf5_input_check(in));
-        return lr_error(in->log, LR_BAD_INPUT,
-                        "%s: the checkpoint has no key: another version wrote it, or it is "
-                        "damaged: begin anew without resuming",
-                        in->path);
-    }
-    LR_TRY(key != NULL ? lr_key_check(in->path, (const char *[2]){checkpoint->key, key}, in->log) : LR_OK);
-    if (!get_head(in, checkpoint)) {
-        LR_TRY(lr_hdf5_input_check(in));
-        return lr_error(in->log, LR_BAD_INPUT, "%s: the checkpoint lacks attributes: it is damaged", in->path);
-    }
-    int64_t sum = -1;
-    const bool has_sum = lr_hdf5_get_int64(in, "/checkpoint", "crc32", 1, &sum);
-    LR_TRY(has_sum ? LR_OK : lr_hdf5_input_check(in));
-    LR_TRY(get_images(in, checkpoint));
     return sum == check_sum(checkpoint)
                ? LR_OK
                : lr_error(in->log, LR_BAD_INPUT, "%s: %s: begin anew without resuming", in->path,
@@ -179,4 +171,41 @@ void lr_checkpoint_finish(lr_checkpoint *checkpoint)
 {
     free(checkpoint->images);
     *checkpoint = (lr_checkpoint){.images = NULL};
+}
+
+enum { MOST_SHOWN = 300 };
+
+void lr_key_compare(const char *const keys[2], struct lr_key_difference *difference)
+{
+    size_t k = 0;
+    while (keys[0][k] != '\0' && keys[0][k] == keys[1][k]) k++;
+    while (k > 0 && keys[0][k - 1] != ';') k--;
+    for (int side = 0; side < 2; side++) {
+        difference->part[side] = keys[side] + k + strspn(keys[side] + k, " ");
+        /* The length leaves out the digest. */
+        const char *part = difference->part[side];
+        const int length = (int)strcspn(part, ";");
+        const char *digest = strstr(part, LR_KEY_CONTENTS);
+        const int named = digest != NULL && digest - part < length ? (int)(digest - part) : length;
+        difference->length[side] = named < MOST_SHOWN ? named : MOST_SHOWN;
+    }
+    difference->contents = difference->length[0] == difference->length[1] &&
+                           strncmp(difference->part[0], difference->part[1], (size_t)difference->length[0]) == 0;
+}
+
+lr_status lr_key_check(const char *path, const char *const keys[2], const lr_log *log)
+{
+    struct lr_key_difference differs;
+    if (strcmp(keys[0], keys[1]) == 0) return LR_OK;
+    lr_key_compare(keys, &differs);
+    if (differs.contents) {
+        return lr_error(log, LR_USAGE,
+                        "cannot go on with %s: it was begun with other contents of: %.*s: give the "
+                        "same files and options, or begin anew without resuming",
+                        path, differs.length[0], differs.part[0]);
+    }
+    return lr_error(log, LR_USAGE,
+                    "cannot go on with %s: it was begun with %.*s, and now it is %.*s: give the "
+                    "same options, or begin anew without resuming",
+                    path, differs.length[0], differs.part[0], differs.length[1], differs.part[1]);
 }

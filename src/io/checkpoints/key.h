@@ -12,7 +12,7 @@
 
 #define LR_KEY_CONTENTS ", contents "
 
-/* Where two keys differ first: the two parts of them, as "%.*s"; equal where only digests differ. */
+/* First parts in which two keys differ, for "%.*s"; the parts are equal where only digests differ. */
 struct lr_key_difference {
     const char *part[2];
     int length[2];
@@ -20,8 +20,8 @@ struct lr_key_difference {
 };
 void lr_key_compare(const char *const keys[2], struct lr_key_difference *difference);
 
-/* Whether what is kept at `path` may be gone on with: keys are that of what is kept, and that of this
- * run. errors: LR_USAGE, in words of the first part that differs. */
+/* Checks that a run may go on with what is kept at `path`: keys are that of what is kept, and that of this run.
+ * errors: LR_USAGE, naming the first part that differs. */
 lr_status lr_key_check(const char *path, const char *const keys[2], const lr_log *log);
 
 #endif

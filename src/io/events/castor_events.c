@@ -6,12 +6,13 @@
  * in ps], two crystal numbers. A histogram's: time, [attenuation], [randoms], [normalization], for
  * each time-of-flight bin the counts and [scatter], two crystal numbers. Time of flight is the time
  * of arrival at the first crystal less that at the second: positive nearer to the second. */
+#include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "io/events/castor_header.h"
 #include "io/events/event_stream.h"
-#include "io/files/light.h"
+#include "io/files/c_locale.h"
+#include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/castor_order.h"
 
@@ -20,8 +21,154 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum castor_mode { MODE_LIST, MODE_HISTOGRAM };
+
+enum { MAX_TOF_BINS = 4096 };
+
+struct castor_header {
+    char *data_path; /* owned: the .Cdf, found from the header's folder */
+    char scanner[64];
+    enum castor_mode mode;
+    int64_t num_events;
+    double duration_s;
+    bool has_attenuation, has_normalization, has_scatter, has_randoms, has_tof, has_kind;
+    double tof_resolution_ps, tof_range_ps, tof_quantisation_ps, tof_bin_ps;
+    int num_tof_bins; /* of a histogram, at least 1 */
+};
+
+/* vDataFile.cc and iDataFilePET.cc of CASToR 3.1.1. */
+static const struct lr_known_key known_keys[] = {
+    {LR_KEY_READ,
+     "data filename|number of events|data mode|scanner name|duration (s)|"
+     "attenuation correction flag|normalization correction flag|scatter correction flag|"
+     "random correction flag|coincidence kind flag|tof information flag|tof resolution (ps)|"
+     "list tof measurement range (ps)|list tof quantization bin size (ps)|"
+     "histo tof number of bins|histo tof bin size (ps)",
+     NULL, NULL},
+    {LR_KEY_REFUSED, "data type", "PET|0", "only PET can be read"},
+    {LR_KEY_REFUSED, "maximum number of lines per event", "1", "only events of one pair of crystals can be read"},
+    {LR_KEY_REFUSED, "poi capability|poi correction flag|poi *", "0|-1|none|no",
+     "events with points of interaction or emission cannot be read"},
+    {LR_KEY_REFUSED, "emission point flag", "0", "events with points of interaction or emission cannot be read"},
+    {LR_KEY_WARNED, "gate duration (s)", "0", "events of all gates are taken together"},
+    {LR_KEY_WARNED, "calibration factor", "1", "images are counts, and are not multiplied by it"},
+    {LR_KEY_WARNED, "horizontal bed relative position (mm)", "0",
+     "images are where the scanner is: move them along z by it"},
+    {LR_KEY_WARNED, "maximum axial difference mm", "-1|0",
+     "pairs of crystals farther apart along the axis count as measured without counts: give the "
+     "scanner's max_ring_difference"},
+    {LR_KEY_IDLE, "start time (s)|isotope", NULL, NULL},
+};
+const struct lr_known_keys lr_castor_header_keys = {.format = "CASToR's data headers",
+                                                    .rows = known_keys,
+                                                    .count = sizeof(known_keys) / sizeof(known_keys[0]),
+                                                    .finds_parts = true};
+
+bool lr_castor_header_recognises(const struct lr_file_head *head)
+{
+    return strlen(head->bytes) == head->count && strstr(head->bytes, "Data filename") != NULL;
+}
+
+/* --- values --- */
+
+static const char *value_of(const struct lr_keyed_text *text, const char *key)
+{
+    const struct lr_keyed_line *line = lr_keyed_text_find(text, key);
+    return line != NULL ? line->value : "";
+}
+
+static lr_status number(const struct lr_keyed_text *text, const char *key, double *value)
+{
+    const struct lr_keyed_number any = {.key = key, .least = -1e300, .most = 1e300};
+    return lr_keyed_text_number(text, &any, 0, value);
+}
+
+static lr_status whole(const struct lr_keyed_text *text, struct lr_keyed_number number, int64_t *value)
+{
+    double read = (double)*value;
+    number.whole = true;
+    LR_TRY(lr_keyed_text_number(text, &number, 0, &read));
+    *value = (int64_t)read;
+    return LR_OK;
+}
+
+static lr_status flag(const struct lr_keyed_text *text, const char *key, bool *value)
+{
+    int64_t read = 0;
+    LR_TRY(whole(text, (struct lr_keyed_number){.key = key, .most = 1}, &read));
+    *value = read != 0;
+    return LR_OK;
+}
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        if (strcasecmp(word, *words) == 0) return true;
+    return false;
+}
+
+/* errors: LR_BAD_INPUT for a file that is none, and for data that have no events as they are understood here:
+ * normalization files, events of several lines, emission points. */
+static lr_status read_header(const struct lr_keyed_text *text, struct castor_header *header)
+{
+    const struct lr_keyed_number events = {.key = "number of events", .most = 0x1p52, .required = true};
+    if (lr_keyed_text_find(text, "data filename") == NULL)
+        return lr_keyed_text_error(text, NULL, "is no CASToR data header, a text with 'Data filename'");
+    LR_TRY(lr_keyed_text_judge(text, &lr_castor_header_keys));
+    snprintf(header->scanner, sizeof(header->scanner), "%.63s", value_of(text, "scanner name"));
+    lr_clean_text(header->scanner);
+    LR_TRY(whole(text, events, &header->num_events));
+    LR_TRY(number(text, "duration (s)", &header->duration_s));
+    static const char *const lists[] = {"list-mode", "listmode", "list", "0", NULL};
+    static const char *const histograms[] = {"histogram", "histo", "1", NULL};
+    const struct lr_keyed_line *line = lr_keyed_text_find(text, "data mode");
+    if (line == NULL) return lr_keyed_text_error(text, NULL, "has no 'Data mode'");
+    const bool is_list = is_one_of(line->value, lists);
+    if (!is_list && !is_one_of(line->value, histograms)) {
+        return lr_keyed_text_error(text, line, "data mode '%.40s': only list mode and histograms can be read",
+                                   line->value);
+    }
+    header->mode = is_list ? MODE_LIST : MODE_HISTOGRAM;
+
+    LR_TRY(flag(text, "attenuation correction flag", &header->has_attenuation));
+    LR_TRY(flag(text, "normalization correction flag", &header->has_normalization));
+    LR_TRY(flag(text, "scatter correction flag", &header->has_scatter));
+    LR_TRY(flag(text, "random correction flag", &header->has_randoms));
+    LR_TRY(flag(text, "tof information flag", &header->has_tof));
+    LR_TRY(flag(text, "coincidence kind flag", &header->has_kind));
+
+    const struct lr_keyed_number range = {.key = "histo tof number of bins", .least = 1, .most = MAX_TOF_BINS};
+    int64_t bins = 1;
+    LR_TRY(number(text, "tof resolution (ps)", &header->tof_resolution_ps));
+    LR_TRY(number(text, "list tof measurement range (ps)", &header->tof_range_ps));
+    LR_TRY(number(text, "list tof quantization bin size (ps)", &header->tof_quantisation_ps));
+    LR_TRY(number(text, "histo tof bin size (ps)", &header->tof_bin_ps));
+    LR_TRY(whole(text, range, &bins));
+    header->num_tof_bins = (int)bins;
+    if (header->mode == MODE_HISTOGRAM && bins > 1 && !(header->tof_bin_ps > 0)) {
+        return lr_keyed_text_error(text, NULL, "has %d time-of-flight bins and no 'Histo TOF bin size (ps)'",
+                                   header->num_tof_bins);
+    }
+
+    const char *name = value_of(text, "data filename");
+    if (name[0] == '\0') return lr_keyed_text_error(text, NULL, "names no data file ('Data filename')");
+    header->data_path = lr_path_beside(text->path, name, text->log);
+    return header->data_path != NULL ? LR_OK : LR_FAILED;
+}
+
+/* Bytes of an event in the data. */
+static int64_t bytes_per_event(const struct castor_header *header)
+{
+    const int terms = header->has_attenuation + header->has_normalization + header->has_randoms;
+    const int64_t ids_and_time = 3 * 4;
+    if (header->mode == MODE_LIST)
+        return ids_and_time + 4 * (terms + header->has_scatter + header->has_tof) + (header->has_kind ? 1 : 0);
+    return ids_and_time + 4 * terms + (int64_t)4 * header->num_tof_bins * (header->has_scatter ? 2 : 1);
+}
 
 enum { BUFFER_BYTES = 1 << 16 };
 
@@ -29,7 +176,7 @@ struct reader {
     const lr_events_source *source;
     const lr_log *log;
     struct lr_event_stream *stream;
-    struct lr_castor_header header;
+    struct castor_header header;
     int num_crystals; /* of the file's scanner, where order is there */
     int *order;       /* owned [num_crystals] our number of theirs, -1 = none; NULL = kept */
     lr_event_counts *counts;
@@ -53,7 +200,7 @@ static float float_at(const unsigned char *bytes)
 
 /* --- one event --- */
 
-/* Their number in ours; -1, and counted, for one that the scanner lacks. */
+/* Converts the crystals' numbers to the scanner's; false, and counted, where the scanner lacks one. */
 static bool take_crystals(struct reader *reader, const unsigned char *ids, lr_event *event)
 {
     for (int k = 0; k < 2; k++) {
@@ -78,12 +225,12 @@ static lr_status refuse(const struct reader *reader, const char *what, double va
                     "%s: event %lld, at byte %lld, has %s %g: it is damaged, or the header belongs to "
                     "other data",
                     reader->header.data_path, (long long)reader->number,
-                    (long long)(reader->number * lr_castor_event_bytes(&reader->header)), what, value);
+                    (long long)(reader->number * bytes_per_event(&reader->header)), what, value);
 }
 
 static lr_status take_list_event(struct reader *reader, const unsigned char *bytes)
 {
-    const struct lr_castor_header *header = &reader->header;
+    const struct castor_header *header = &reader->header;
     const unsigned char *at = bytes + 4 + 4 * header->has_attenuation + header->has_kind +
                               4 * (header->has_scatter + header->has_randoms) + 4 * header->has_normalization;
     lr_event event = {.time_ms = word_at(bytes), .weight = 1};
@@ -98,10 +245,10 @@ static lr_status take_list_event(struct reader *reader, const unsigned char *byt
     return take_crystals(reader, at, &event) ? lr_event_stream_add(reader->stream, &event) : LR_OK;
 }
 
-/* One event for each bin with counts. */
+/* Adds an event for each bin with counts. */
 static lr_status take_histogram_event(struct reader *reader, const unsigned char *bytes)
 {
-    const struct lr_castor_header *header = &reader->header;
+    const struct castor_header *header = &reader->header;
     const int step = header->has_scatter ? 8 : 4, bins = header->num_tof_bins;
     const unsigned char *at =
         bytes + 4 + 4 * (header->has_attenuation + header->has_randoms + header->has_normalization);
@@ -121,8 +268,8 @@ static lr_status take_histogram_event(struct reader *reader, const unsigned char
 
 static lr_status refuse_short(const struct reader *reader, int64_t bytes)
 {
-    const struct lr_castor_header *header = &reader->header;
-    const int64_t each = lr_castor_event_bytes(header);
+    const struct castor_header *header = &reader->header;
+    const int64_t each = bytes_per_event(header);
     return lr_error(reader->log, LR_BAD_INPUT,
                     "%s: is truncated: it ends at byte %lld, within event %lld of the %lld of %lld "
                     "bytes that its header %s tells of: copy it again",
@@ -130,12 +277,12 @@ static lr_status refuse_short(const struct reader *reader, int64_t bytes)
                     (long long)each, reader->source->path);
 }
 
-/* Asked of the path, for opening a pipe would wait for its other end. */
+/* Checks the path before opening, since opening a pipe would wait for its other end. */
 static lr_status check_size(const struct reader *reader)
 {
     struct stat facts;
-    const struct lr_castor_header *header = &reader->header;
-    const int64_t each = lr_castor_event_bytes(header);
+    const struct castor_header *header = &reader->header;
+    const int64_t each = bytes_per_event(header);
     if (stat(header->data_path, &facts) != 0) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s, which %s names, cannot be opened: %s", header->data_path,
                         reader->source->path, strerror(errno));
@@ -157,7 +304,7 @@ static lr_status check_size(const struct reader *reader)
 
 static lr_status read_events(struct reader *reader, FILE *file)
 {
-    const int64_t each = lr_castor_event_bytes(&reader->header);
+    const int64_t each = bytes_per_event(&reader->header);
     const int64_t at_once = each < BUFFER_BYTES ? BUFFER_BYTES / each : 1;
     unsigned char *bytes = lr_alloc(at_once, (size_t)each, "events", reader->log);
     lr_status status = bytes != NULL ? LR_OK : LR_FAILED;
@@ -166,8 +313,8 @@ static lr_status read_events(struct reader *reader, FILE *file)
         got = fread(bytes, (size_t)each, (size_t)at_once, file);
         for (size_t k = 0; k < got && status == LR_OK; k++, reader->number++) {
             const unsigned char *event = bytes + k * (size_t)each;
-            status = reader->header.mode == LR_CASTOR_LIST ? take_list_event(reader, event)
-                                                           : take_histogram_event(reader, event);
+            status =
+                reader->header.mode == MODE_LIST ? take_list_event(reader, event) : take_histogram_event(reader, event);
         }
     }
     free(bytes);
@@ -197,7 +344,7 @@ static lr_status read_data(struct reader *reader)
 
 static void warn_terms(const struct reader *reader)
 {
-    const struct lr_castor_header *header = &reader->header;
+    const struct castor_header *header = &reader->header;
     char terms[128] = "";
     const char *const names[] = {header->has_attenuation ? "attenuation factors" : NULL,
                                  header->has_normalization ? "normalization factors" : NULL,
@@ -209,16 +356,16 @@ static void warn_terms(const struct reader *reader)
     }
     if (terms[0] != '\0') {
         lr_warn(reader->log,
-                "%s: the %s of its events are passed over: give what they stand for by --mu, "
-                "--efficiencies and --additive",
+                "%s: the %s of its events are passed over: give what they stand for as "
+                "attenuation, efficiencies and additive terms",
                 reader->source->path, terms);
     }
 }
 
 static lr_status fill_info(const struct reader *reader, lr_events_info *info)
 {
-    const struct lr_castor_header *header = &reader->header;
-    const bool list = header->mode == LR_CASTOR_LIST;
+    const struct castor_header *header = &reader->header;
+    const bool list = header->mode == MODE_LIST;
     const int bins = header->num_tof_bins;
     snprintf(info->version, sizeof(info->version), list ? "list mode" : "histogram");
     snprintf(info->scanner, sizeof(info->scanner), "%s", header->scanner);
@@ -236,7 +383,7 @@ static lr_status fill_info(const struct reader *reader, lr_events_info *info)
     return LR_OK;
 }
 
-/* The file beside the header that has the scanner's name and this ending; NULL, to be freed. */
+/* Finds the file beside the header that has the scanner's name and this ending; NULL, to be freed. */
 static char *find_scanner_file(const struct reader *reader, const char *ending)
 {
     char name[sizeof(reader->header.scanner) + sizeof(".geom")];
@@ -251,7 +398,7 @@ static char *find_scanner_file(const struct reader *reader, const char *ending)
     return path;
 }
 
-/* The order is that of CASToR's scanner file that is named or lies beside the header, else lr_castor_order's. */
+/* Numbers crystals by CASToR's scanner file, which is named or lies beside the header, else by lr_castor_order. */
 static lr_status number_crystals(struct reader *reader)
 {
     const lr_scanner *scanner = reader->source->scanner;
@@ -272,7 +419,18 @@ static lr_status number_crystals(struct reader *reader)
 
 static lr_status read_all(struct reader *reader)
 {
-    LR_TRY(lr_castor_header_read(reader->source->path, &reader->header, reader->log));
+    struct castor_header *header = &reader->header;
+    static const struct lr_keyed_dialect dialect = {.separator = ":", .comment = '#', .what = "a CASToR data header"};
+    struct lr_keyed_text text;
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    lr_status status = lr_keyed_text_read(&text, reader->source->path, &dialect, reader->log);
+    if (status == LR_OK) {
+        status = read_header(&text, header);
+        lr_keyed_text_finish(&text);
+    }
+    lr_c_locale_leave(locale);
+    LR_TRY(status);
+
     LR_TRY(fill_info(reader, reader->stream->info));
     LR_TRY(number_crystals(reader));
     LR_TRY(read_data(reader));
@@ -290,6 +448,6 @@ lr_status lr_castor_events(const lr_events_source *source, struct lr_event_strea
     if (!(stream->info->duration_s > 0) || (stream->sink != NULL && is_short))
         stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
     free(reader.order);
-    lr_castor_header_finish(&reader.header);
+    free(reader.header.data_path);
     return status;
 }

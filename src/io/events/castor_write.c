@@ -6,9 +6,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "io/events/events_writers.h"
+#include "io/events/event_stream.h"
 #include "io/files/c_locale.h"
-#include "io/files/light.h"
 #include "io/files/output.h"
 #include "io/scanners/castor_order.h"
 
@@ -17,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A header and its data under way. */
+/* A header and its data while they are written. */
 struct lr_castor_writer {
     struct lr_output data;
     const char *path;
@@ -95,16 +94,6 @@ static void put_number(struct lr_output *output, const char *key, double value)
     put_line(output, key, text);
 }
 
-static void put_tof(const struct lr_castor_writer *writer, struct lr_output *output)
-{
-    const double bin_ps = writer->tof_bin_ps > 0 ? writer->tof_bin_ps : 0;
-    const double rounding_ps = 1e-3; /* of edges in single precision */
-    put_number(output, "TOF resolution (ps)", writer->tof_resolution_ps);
-    put_number(output, "List TOF measurement range (ps)",
-               ceil(fmax(2 * writer->largest_ps + fmax(bin_ps, 1), writer->tof_range_ps) - rounding_ps));
-    if (bin_ps > 0) put_number(output, "List TOF quantization bin size (ps)", bin_ps);
-}
-
 static void put_header(const struct lr_castor_writer *writer, struct lr_output *output, bool is_list)
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
@@ -122,7 +111,15 @@ static void put_header(const struct lr_castor_writer *writer, struct lr_output *
     put_line(output, "Scatter correction flag", "0");
     put_line(output, "Random correction flag", "0");
     put_line(output, "TOF information flag", writer->has_tof ? "1" : "0");
-    if (writer->has_tof) put_tof(writer, output);
+    if (writer->has_tof) {
+        const double bin_ps = writer->tof_bin_ps > 0 ? writer->tof_bin_ps : 0;
+        const double rounding_ps = 1e-3; /* of edges in single precision */
+        put_number(output, "TOF resolution (ps)", writer->tof_resolution_ps);
+        put_number(output, "List TOF measurement range (ps)",
+                   ceil(fmax(2 * writer->largest_ps + fmax(bin_ps, 1), writer->tof_range_ps) - rounding_ps));
+        if (bin_ps > 0) put_number(output, "List TOF quantization bin size (ps)", bin_ps);
+    }
+
     put_line(output, "Maximum number of lines per event", "1");
     lr_c_locale_leave(locale);
 }
@@ -144,12 +141,6 @@ static lr_status name_data(struct lr_castor_writer *writer)
     return writer->data_path != NULL ? LR_OK : LR_FAILED;
 }
 
-static void name_scanner(struct lr_castor_writer *writer, const char *name)
-{
-    snprintf(writer->scanner, sizeof(writer->scanner), "%s", name);
-    for (char *at = writer->scanner; *at != '\0'; at++) *at = strchr(" \t#:,/", *at) != NULL ? '_' : *at;
-}
-
 static lr_status number_crystals(struct lr_castor_writer *writer, const lr_scanner *scanner)
 {
     int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "crystal numbers", writer->log);
@@ -167,7 +158,9 @@ static struct lr_castor_writer *create(const char *path, const lr_scanner *scann
     if (writer == NULL) return NULL;
     writer->path = path;
     writer->log = log;
-    name_scanner(writer, scanner->name);
+    snprintf(writer->scanner, sizeof(writer->scanner), "%s", scanner->name);
+    for (char *at = writer->scanner; *at != '\0'; at++) *at = strchr(" \t#:,/", *at) != NULL ? '_' : *at;
+
     if (name_data(writer) != LR_OK || number_crystals(writer, scanner) != LR_OK ||
         lr_output_open(&writer->data, writer->data_path, log) != LR_OK) {
         destroy(writer);
@@ -191,8 +184,7 @@ static lr_status check_kinds(const lr_events_writer_params *params)
                             "%s: CASToR has one time resolution and one width of bins for all "
                             "events, and the source's module types differ: 0 and 0 have %d "
                             "time-of-flight bins of %.4g mm and %.4g ps FWHM, %d and %d have %d of "
-                            "%.4g mm and %.4g ps: write PETSIRD, or leave the times of flight out "
-                            "(--without-tof)",
+                            "%.4g mm and %.4g ps: write PETSIRD, or leave the times of flight out",
                             params->path, first->num_bins, first_mm, first->resolution_ps, k / kinds->count,
                             k % kinds->count, bins->num_bins, own_mm, bins->resolution_ps);
         }
@@ -252,35 +244,30 @@ void lr_castor_writer_abandon(struct lr_castor_writer *writer)
 
 /* --- histograms --- */
 
-static void put_counts(struct lr_castor_writer *writer, const lr_lors *lors, int64_t number, float counts)
-{
-    unsigned char bytes[16];
-    int32_t crystals[2];
-    lr_lors_crystals(lors, number, crystals);
-    put_word(bytes, 0);
-    put_float(bytes + 4, counts);
-    put_word(bytes + 8, (uint32_t)writer->place[crystals[0]]);
-    put_word(bytes + 12, (uint32_t)writer->place[crystals[1]]);
-    writer->count++;
-    (void)lr_output_write(&writer->data, bytes, sizeof(bytes));
-}
-
-static lr_status check_data(const lr_lors *lors, const lr_lor_data *data, const lr_log *log)
-{
-    const int64_t last = data->index != NULL && data->count > 0 ? data->index[data->count - 1] : -1;
-    const bool fits = data->index == NULL ? data->count == lors->count : last < lors->count;
-    return fits ? LR_OK : lr_error(log, LR_USAGE, "LOR data of another scanner than %s", lors->scanner->name);
-}
-
 lr_status lr_castor_histogram_write(const char *path, const lr_lors *lors, const lr_castor_histogram *histogram,
                                     const lr_log *log)
 {
     const lr_lor_data *data = histogram->data;
-    LR_TRY(check_data(lors, data, log));
+    const int64_t last = data->index != NULL && data->count > 0 ? data->index[data->count - 1] : -1;
+    const bool fits = data->index == NULL ? data->count == lors->count : last < lors->count;
+    LR_TRY(fits ? LR_OK : lr_error(log, LR_USAGE, "LOR data of another scanner than %s", lors->scanner->name));
+
     struct lr_castor_writer *writer = create(path, lors->scanner, log);
     if (writer == NULL) return LR_FAILED;
     writer->duration_s = histogram->duration_s;
     for (int64_t k = 0; k < data->count; k++)
-        if (data->values[k] != 0) put_counts(writer, lors, data->index != NULL ? data->index[k] : k, data->values[k]);
+        if (data->values[k] != 0) {
+            const int64_t number = data->index != NULL ? data->index[k] : k;
+            unsigned char bytes[16];
+            int32_t crystals[2];
+            lr_lors_crystals(lors, number, crystals);
+            put_word(bytes, 0);
+            put_float(bytes + 4, data->values[k]);
+            put_word(bytes + 8, (uint32_t)writer->place[crystals[0]]);
+            put_word(bytes + 12, (uint32_t)writer->place[crystals[1]]);
+            writer->count++;
+            (void)lr_output_write(&writer->data, bytes, sizeof(bytes));
+        }
+
     return finish(writer, false);
 }

@@ -5,7 +5,15 @@
 #include "base/log.h"
 #include "io/files/regular_file.h"
 
+#include <math.h>
 #include <stddef.h>
+
+const char *lr_events_format_name(lr_events_format format)
+{
+    static const char *const names[] = {"unknown", "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text"};
+    const size_t known = sizeof(names) / sizeof(names[0]);
+    return (size_t)format < known ? names[format] : names[0];
+}
 
 lr_status lr_event_stream_flush(struct lr_event_stream *stream)
 {
@@ -68,4 +76,18 @@ lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event
                  source->scanner != NULL ? source->scanner->name : "its own scanner", first,
                  all ? "the file belongs to another scanner" : "they are left out");
     return all ? LR_BAD_INPUT : LR_OK;
+}
+
+lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats, const lr_log *log)
+{
+    const double weight = event->weight;
+    *repeats = 0;
+    if (!(weight >= 0 && weight <= 1e9) || weight != floor(weight)) {
+        return lr_error(log, LR_USAGE,
+                        "%s: list mode holds whole events, and one of weight %g was to be written: "
+                        "write a CASToR histogram instead",
+                        path, weight);
+    }
+    *repeats = (int64_t)weight;
+    return LR_OK;
 }

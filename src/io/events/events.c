@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include <lr/events.h>
-
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/path.h"
-#include "io/events/castor_header.h"
-#include "io/events/event_damage.h"
-#include "io/events/event_joining.h"
-#include "io/events/petsird.h"
-#include "io/files/file_kind.h"
-#include "io/files/missing_file.h"
+#include "io/events/event_stream.h"
+#include "io/files/regular_file.h"
 #include "io/lor_data/lor_sums.h"
+#include "model/lors/place.h"
+#include "model/scanner/coincidence.h"
 
 #include <errno.h>
+#include <lr/events.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,12 +27,7 @@ static bool begins_as_petsird(const struct lr_file_head *head)
     return lr_head_begins(head, "yardl", 5);
 }
 
-bool lr_petsird_recognises(const struct lr_file_head *head)
-{
-    return lr_path_ends(head->path, ".petsird") || begins_as_petsird(head);
-}
-
-/* By its first bytes, or else by its name. */
+/* A format is recognised by the first bytes, or else by the name. */
 static const struct {
     lr_events_format format;
     bool (*recognises)(const struct lr_file_head *head); /* NULL: files of any bytes */
@@ -65,13 +57,6 @@ lr_events_format lr_events_recognise(const char *path)
     return lr_events_head_format(&head);
 }
 
-const char *lr_events_format_name(lr_events_format format)
-{
-    static const char *const names[] = {"unknown", "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text"};
-    const size_t known = sizeof(names) / sizeof(names[0]);
-    return (size_t)format < known ? names[format] : names[0];
-}
-
 static lr_status refuse_unknown(const lr_events_source *source)
 {
     struct lr_file_head head;
@@ -84,7 +69,7 @@ static lr_status refuse_unknown(const lr_events_source *source)
     if (lr_head_is_hdf5(&head)) {
         return lr_error(source->log, LR_BAD_INPUT,
                         "%s: is HDF5: PETSIRD is read in its binary encoding, to which PETSIRD's "
-                        "own tools convert it; LOR data in HDF5 are no events: give them with --data",
+                        "own tools convert it; LOR data in HDF5 are no events",
                         source->path);
     }
     if (lr_path_ends(source->path, ".Cdf"))
@@ -100,11 +85,30 @@ static lr_status refuse_unknown(const lr_events_source *source)
     }
     return lr_error(source->log, LR_BAD_INPUT,
                     "%s: is neither SAFIR list mode, PETSIRD nor CASToR by its first bytes, nor "
-                    "Siemens list mode by its name (.l)%s",
-                    source->path,
-                    lr_other_kind(source->path, LR_FILE_EVENTS,
-                                  ": give its crystal map (--crystal-map) or its header (--header) "
-                                  "to say which it is"));
+                    "Siemens list mode by its name (.l): name its crystal map or its header to say which it is",
+                    source->path);
+}
+
+/* --- until a damage --- */
+
+/* Log that holds back errors of the kind LR_BAD_INPUT, for files of which only the events before a damage are
+ * wanted. Must not move. */
+struct damage {
+    lr_log log;
+    const lr_log *to;
+    bool is_found;
+    char sentence[1024]; /* the last one */
+};
+
+static void hold_back(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct damage *damage = user;
+    if (level == LR_LOG_ERROR && status == LR_BAD_INPUT) {
+        damage->is_found = true;
+        snprintf(damage->sentence, sizeof(damage->sentence), "%s", sentence);
+    } else if (damage->to != NULL) {
+        damage->to->write(damage->to->user, level, status, sentence);
+    }
 }
 
 /* --- reading --- */
@@ -121,13 +125,26 @@ static lr_status read_format(const lr_events_source *source, struct lr_event_str
     }
 }
 
+/* Turns the reader's error into a warning where events came before it. */
 static lr_status read_until_damage(const lr_events_source *source, struct lr_event_stream *stream)
 {
-    struct lr_event_damage damage;
+    struct damage damage = {.log = {hold_back, &damage}, .to = source->log};
     lr_events_source patient = *source;
-    lr_event_damage_init(&damage, source->log);
     patient.log = &damage.log;
-    return lr_event_damage_settle(&damage, stream, read_format(&patient, stream));
+    const lr_status status = read_format(&patient, stream);
+    const lr_event_counts *counts = &stream->info->counts;
+    if (!damage.is_found) return status;
+    if (status != LR_BAD_INPUT || stream->is_refused || stream->num_added == 0)
+        return lr_error(damage.to, status, "%s", damage.sentence);
+    LR_TRY(lr_event_stream_flush(stream));
+    char unknown[96] = "";
+    if (counts->unknown_crystals > 0) {
+        snprintf(unknown, sizeof(unknown), ", and %lld of crystals that the scanner lacks left out",
+                 (long long)counts->unknown_crystals);
+    }
+    lr_warn(damage.to, "%s: the %lld events before that are taken%s", damage.sentence, (long long)stream->num_added,
+            unknown);
+    return LR_OK;
 }
 
 lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *sink, lr_events_info *info)
@@ -149,14 +166,6 @@ lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *si
     return status;
 }
 
-static void finish_kinds(lr_event_kinds *kinds)
-{
-    for (int k = 0; kinds->tof != NULL && k < kinds->count * kinds->count; k++) free(kinds->tof[k].edges_mm);
-    free(kinds->kind_of);
-    free(kinds->tof);
-    free(kinds->energy_kev);
-}
-
 bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2])
 {
     const lr_event_kinds *kinds = &info->kinds;
@@ -172,9 +181,158 @@ bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2
 
 void lr_events_info_finish(lr_events_info *info)
 {
-    finish_kinds(&info->kinds);
+    for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++)
+        free(info->kinds.tof[k].edges_mm);
+    free(info->kinds.kind_of);
+    free(info->kinds.tof);
+    free(info->kinds.energy_kev);
     free(info->tof_edges_mm);
     *info = (lr_events_info){0};
+}
+
+/* --- coincidence --- */
+
+/* Tables of the modules in coincidence; threads may share them. */
+struct joining {
+    const lr_lors *lors;
+    int32_t *module_of; /* owned [num_crystals]; NULL = there are no tables */
+    int32_t *pairs;     /* owned [num_modules][num_modules] */
+};
+
+/* Entries of the table of module pairs: no LORs, a LOR for each two crystals, or those LORs of pair FIRST_PAIR + n
+ * that its mask allows. Events are looked up in two tables. */
+enum { NONE_JOINED = 0, ALL_JOINED, FIRST_PAIR, MOST_MODULES = 1 << 12 };
+
+/* low, high: crystals of the pair's lower and higher module. */
+static bool is_allowed(const lr_lors *lors, int64_t pair, int32_t low, int32_t high)
+{
+    const lr_scanner *scanner = lors->scanner;
+    const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
+    const int a = low - scanner->first_crystal[i], b = high - scanner->first_crystal[j];
+    const int nu_i = scanner->modules[i].crystals[0], nu_j = scanner->modules[j].crystals[0];
+    return lr_coincidence_allows(lors, pair, a % nu_i, a / nu_i, b % nu_j, b / nu_j);
+}
+
+static bool is_joined(const struct joining *joining, const int32_t crystals[2])
+{
+    const lr_scanner *scanner = joining->lors->scanner;
+    const int32_t a = crystals[0], b = crystals[1];
+    if (joining->pairs == NULL) return lr_place_joined(joining->lors, crystals) >= 0;
+    if (a < 0 || b < 0 || a >= scanner->num_crystals || b >= scanner->num_crystals) return false;
+    const int64_t row = (int64_t)joining->module_of[a] * scanner->num_modules;
+    const int found = joining->pairs[row + joining->module_of[b]];
+    return found >= FIRST_PAIR ? is_allowed(joining->lors, found - FIRST_PAIR, a < b ? a : b, a < b ? b : a)
+                               : found == ALL_JOINED;
+}
+
+/* Leaves out the tables, so that LORs are looked up, where there is no memory for them or far too many modules. */
+static void open_joining(struct joining *joining, const lr_lors *lors)
+{
+    const lr_scanner *scanner = lors->scanner;
+    *joining = (struct joining){.lors = lors};
+    const int64_t modules = scanner != NULL ? scanner->num_modules : 0;
+    if (modules == 0 || modules > MOST_MODULES || lors->num_pairs > INT32_MAX - FIRST_PAIR) return;
+    joining->module_of = malloc((size_t)scanner->num_crystals * sizeof(*joining->module_of));
+    joining->pairs =
+        joining->module_of != NULL ? calloc((size_t)modules * (size_t)modules, sizeof(*joining->pairs)) : NULL;
+    if (joining->pairs == NULL) return;
+    for (int m = 0; m < scanner->num_modules; m++)
+        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) joining->module_of[c] = m;
+    for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
+        const int64_t i = lors->pairs[pair][0], j = lors->pairs[pair][1];
+        const bool all = lors->masks->pairs[pair].kind == LR_MASK_ALL;
+        joining->pairs[i * modules + j] = joining->pairs[j * modules + i] =
+            all ? ALL_JOINED : (int32_t)pair + FIRST_PAIR;
+    }
+}
+
+static void finish_joining(struct joining *joining)
+{
+    free(joining->module_of);
+    free(joining->pairs);
+    *joining = (struct joining){0};
+}
+
+static int64_t count_joined(const struct joining *joining, const lr_event *events, int64_t count)
+{
+    int64_t joined = 0;
+    for (int64_t k = 0; k < count; k++) joined += is_joined(joining, events[k].crystals);
+    return joined;
+}
+
+/* Events that a thread takes at a time. */
+enum { AT_ONCE = 1 << 13 };
+
+struct work {
+    const lr_lors *lors;
+    const lr_event *events;
+    int64_t *numbers;
+    atomic_llong *joined; /* events that have a LOR */
+    float *weights;
+};
+
+static void number_share(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct work *work = user;
+    int64_t joined = 0;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        work->numbers[k] = lr_place_joined(work->lors, work->events[k].crystals);
+        joined += work->numbers[k] >= 0;
+    }
+    atomic_fetch_add(work->joined, joined);
+}
+
+struct counting {
+    struct joining joining;
+    const lr_event *events;
+    atomic_llong joined;
+};
+
+static void count_share(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct counting *counting = user;
+    (void)worker;
+    atomic_fetch_add(&counting->joined, count_joined(&counting->joining, counting->events + begin, end - begin));
+}
+
+int64_t lr_events_count_joined(const lr_lors *lors, const lr_event_span *span)
+{
+    struct counting counting = {.events = span->events};
+    const int threads = span->threads > 0 ? span->threads : lr_num_processors();
+    atomic_init(&counting.joined, 0);
+    open_joining(&counting.joining, lors);
+    lr_parallel_for(threads, span->count, AT_ONCE, count_share, &counting);
+    finish_joining(&counting.joining);
+    return atomic_load(&counting.joined);
+}
+
+static void weigh_share(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct work *work = user;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) work->weights[k] = work->events[k].weight;
+}
+
+static void run_span(const lr_event_span *span, lr_parallel_body *body, struct work *work)
+{
+    const bool is_long = span->count > AT_ONCE;
+    const int threads = !is_long ? 1 : span->threads > 0 ? span->threads : lr_num_processors();
+    work->events = span->events;
+    lr_parallel_for(threads, span->count, AT_ONCE, body, work);
+}
+
+int64_t lr_events_lors(const lr_lors *lors, const lr_event_span *span, int64_t *numbers)
+{
+    atomic_llong joined;
+    atomic_init(&joined, 0);
+    run_span(span, number_share, &(struct work){.lors = lors, .numbers = numbers, .joined = &joined});
+    return atomic_load(&joined);
+}
+
+void lr_events_weights(const lr_event_span *span, float *weights)
+{
+    run_span(span, weigh_share, &(struct work){.weights = weights});
 }
 
 /* --- lists --- */
@@ -184,7 +342,7 @@ struct growing_list {
     int64_t room;
     int threads;
     const lr_log *log;
-    struct lr_joining joining;
+    struct joining joining;
     atomic_llong looked_at, joined; /* events, and those of them that are in coincidence */
 };
 
@@ -202,7 +360,7 @@ static void copy_share(void *user, int64_t begin, int64_t end, int worker)
     memcpy(copying->to + begin, copying->from + begin, (size_t)(end - begin) * sizeof(*copying->to));
 }
 
-/* Behind the events that are there. */
+/* Makes room behind the events that the list has. */
 static lr_event *make_room(void *user, int64_t count)
 {
     struct growing_list *growing = user;
@@ -212,7 +370,7 @@ static lr_event *make_room(void *user, int64_t count)
                                                                                         : NULL;
 }
 
-/* By several threads, since memory that is new takes longer than copying. */
+/* Several threads copy: the first touch of new memory takes longer than copying. */
 static lr_status append(void *user, const lr_event *events, int64_t count)
 {
     struct growing_list *growing = user;
@@ -229,7 +387,7 @@ static void look(void *user, const lr_event *events, int64_t count)
 {
     struct growing_list *growing = user;
     atomic_fetch_add(&growing->looked_at, count);
-    atomic_fetch_add(&growing->joined, lr_joining_count(&growing->joining, events, count));
+    atomic_fetch_add(&growing->joined, count_joined(&growing->joining, events, count));
 }
 
 static lr_status fill_list(const lr_events_source *source, struct growing_list *growing)
@@ -246,19 +404,19 @@ static lr_status fill_list(const lr_events_source *source, struct growing_list *
     return LR_OK;
 }
 
-/* lors NULL: nobody looks. */
+/* lors NULL: does not check whether events are in coincidence. */
 static lr_event_list *read_list(const lr_events_source *source, const lr_lors *lors)
 {
     struct growing_list growing = {.threads = source->threads > 0 ? source->threads : lr_num_processors(),
                                    .log = source->log};
     growing.list = lr_alloc(1, sizeof(*growing.list), "events", source->log);
     if (growing.list == NULL) return NULL;
-    if (lors != NULL) lr_joining_open(&growing.joining, lors);
+    if (lors != NULL) open_joining(&growing.joining, lors);
     if (fill_list(source, &growing) != LR_OK) {
         lr_event_list_destroy(growing.list);
         growing.list = NULL;
     }
-    lr_joining_finish(&growing.joining);
+    finish_joining(&growing.joining);
     return growing.list;
 }
 
@@ -295,7 +453,7 @@ struct binning {
     const lr_lors *lors;
     const lr_log *log;
     int threads;
-    int64_t *numbers; /* owned [room] of the events at hand */
+    int64_t *numbers; /* owned [room] LORs of the events */
     int64_t room;
     struct lr_lor_sums prompts, delayeds;
     int64_t not_in_coincidence;

@@ -1,17 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Events on their way to a file of any format, and tab-separated text, which a person or a script looks at. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "io/events/events_writers.h"
+#include "base/vec.h"
+#include "io/events/event_stream.h"
+#include "io/files/c_locale.h"
+#include "io/files/output.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- text --- */
+
+struct tsv_writer {
+    struct lr_output output;
+    lr_events_writer_params params; /* what it points to is the caller's */
+};
+
+static const char tsv_header[] = "time_ms\tdelayed\tweight\tcrystal_a\tcrystal_b\ttof_mm\tx_mm\ty_mm\tz_mm\n";
+
+static lr_status put_event(struct tsv_writer *tsv, const lr_event *event)
+{
+    const lr_events_info *info = tsv->params.info;
+    const bool has_tof = info != NULL && lr_events_info_has_tof(info, event->crystals);
+    double centre_mm[3] = {NAN, NAN, NAN};
+    char line[256];
+    if (has_tof) {
+        /* The annihilation's place according to the time of flight. */
+        double a_mm[3], along[3];
+        lr_scanner_hit_centre(tsv->params.lors->scanner, event->crystals[0], a_mm);
+        lr_scanner_hit_centre(tsv->params.lors->scanner, event->crystals[1], along);
+        vec_sub(along, a_mm, along);
+        const double length_mm = vec_length(along);
+        const double share = length_mm > 0 ? 0.5 + event->tof_mm / length_mm : 0.5;
+        vec_add_scaled(a_mm, share, along, centre_mm);
+    }
+
+    const int length =
+        snprintf(line, sizeof(line), "%u\t%d\t%.9g\t%d\t%d\t%.9g\t%.9g\t%.9g\t%.9g\n", (unsigned)event->time_ms,
+                 event->is_delayed ? 1 : 0, event->weight, (int)event->crystals[0], (int)event->crystals[1],
+                 has_tof ? event->tof_mm : NAN, centre_mm[0], centre_mm[1], centre_mm[2]);
+    return lr_output_write(&tsv->output, line, (size_t)length);
+}
+
+static struct tsv_writer *create_tsv(const lr_events_writer_params *params)
+{
+    struct tsv_writer *tsv = lr_alloc(1, sizeof(*tsv), "a writer", params->log);
+    if (tsv == NULL) return NULL;
+    tsv->params = *params;
+    if (lr_output_open(&tsv->output, params->path, params->log) != LR_OK) {
+        free(tsv);
+        return NULL;
+    }
+    (void)lr_output_write(&tsv->output, tsv_header, strlen(tsv_header)); /* finish reports a failure */
+    return tsv;
+}
+
+static lr_status take_tsv(void *user, const lr_event *events, int64_t count)
+{
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    lr_status status = LR_OK;
+    for (int64_t k = 0; status == LR_OK && k < count; k++) status = put_event(user, &events[k]);
+    lr_c_locale_leave(locale);
+    return status;
+}
+
+static lr_status finish_tsv(struct tsv_writer *tsv)
+{
+    const lr_status status = lr_output_finish(&tsv->output);
+    free(tsv);
+    return status;
+}
+
+/* --- all formats --- */
 
 struct lr_events_writer {
     struct lr_petsird_writer *petsird; /* one of the three */
     struct lr_castor_writer *castor;
-    struct lr_events_tsv *tsv;
+    struct tsv_writer *tsv;
 };
 
 static lr_events_format format_of(const char *path)
@@ -36,7 +107,7 @@ lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params)
     else if (format == LR_EVENTS_CASTOR)
         writer->castor = lr_castor_writer_create(params);
     else
-        writer->tsv = lr_events_tsv_create(params);
+        writer->tsv = create_tsv(params);
     if (writer->petsird == NULL && writer->castor == NULL && writer->tsv == NULL) {
         free(writer);
         return NULL;
@@ -48,14 +119,14 @@ lr_event_sink lr_events_writer_sink(lr_events_writer *writer)
 {
     if (writer->petsird != NULL) return (lr_event_sink){.take = lr_petsird_writer_take, .user = writer->petsird};
     return writer->castor != NULL ? (lr_event_sink){.take = lr_castor_writer_take, .user = writer->castor}
-                                  : (lr_event_sink){.take = lr_events_tsv_take, .user = writer->tsv};
+                                  : (lr_event_sink){.take = take_tsv, .user = writer->tsv};
 }
 
 lr_status lr_events_writer_finish(lr_events_writer *writer)
 {
     const lr_status status = writer->petsird != NULL  ? lr_petsird_writer_finish(writer->petsird)
                              : writer->castor != NULL ? lr_castor_writer_finish(writer->castor)
-                                                      : lr_events_tsv_finish(writer->tsv);
+                                                      : finish_tsv(writer->tsv);
     free(writer);
     return status;
 }
@@ -67,7 +138,10 @@ void lr_events_writer_abandon(lr_events_writer *writer)
         lr_petsird_writer_abandon(writer->petsird);
     else if (writer->castor != NULL)
         lr_castor_writer_abandon(writer->castor);
-    else
-        lr_events_tsv_abandon(writer->tsv);
+    else {
+        lr_output_abandon(&writer->tsv->output);
+        free(writer->tsv);
+    }
+
     free(writer);
 }

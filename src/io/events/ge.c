@@ -6,41 +6,35 @@
  * crystal a, ring and place of crystal b, and the time of flight in steps of 13.02 ps, positive where a
  * was hit first. What the numbers mean is known from public readers of that file, parallelproj's first
  * (docs/formats/events.md). */
-#include "io/events/ge.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/events/event_stream.h"
 #include "io/files/hdf5_input.h"
+#include "io/lor_data/sinogram.h"
 
+#include <float.h>
+#include <lr/events.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define EVENTS "MiceList/TofCoinc"
+/* Lists are written with 13 steps joined, 29 of these bins around the line's middle. */
+enum { JOINED = 13, BINS = 29 };
+static const double step_mm = 13.02 * 0.149896229;
 
-enum { COLUMNS = 5, ROWS_PER_READ = 1 << 16 };
-
-struct reader {
-    const lr_events_source *source;
-    struct lr_event_stream *stream;
-    struct lr_hdf5_input in;
-    struct lr_ge_crystals crystals;
-    lr_event_counts counts;
-    int64_t num_events, next;
-    int32_t first_unknown[COLUMNS];
+/* Crystals of a scanner, by GE's numbers. */
+struct ge_crystals {
+    struct lr_sinogram_rings rings; /* without virtual places */
+    int per_module;                 /* places */
 };
 
-bool lr_ge_recognises(const struct lr_file_head *head)
-{
-    static const char group[] = "MiceList";
-    return lr_head_is_hdf5(head) && (lr_path_ends(head->path, ".BLF") || lr_head_holds(head, group, sizeof(group) - 1));
-}
-
-/* --- what stands before the events --- */
-
-lr_status lr_ge_crystals_init(struct lr_ge_crystals *crystals, const lr_scanner *scanner, const char *name,
-                              const lr_log *log)
+/* The module at the top is that whose middle is nearest to +y, of two the one clockwise of it.
+ * name: of the file, for sentences. errors: LR_BAD_INPUT for a scanner that is not made of full
+ * rings. lr_sinogram_rings_finish must follow in any case. */
+static lr_status number_crystals(struct ge_crystals *crystals, const lr_scanner *scanner, const char *name,
+                                 const lr_log *log)
 {
     const struct lr_sinogram_gaps none = {0, 0};
     LR_TRY(lr_sinogram_rings_create(&crystals->rings, scanner, &none, name, log));
@@ -52,55 +46,56 @@ lr_status lr_ge_crystals_init(struct lr_ge_crystals *crystals, const lr_scanner 
     return lr_sinogram_rings_turn(&crystals->rings, modules * crystals->per_module, log);
 }
 
-void lr_ge_crystals_finish(struct lr_ge_crystals *crystals)
+/* A crystal's number over the whole scanner; -1 where it lacks it. */
+static inline int32_t crystal_at(const struct ge_crystals *crystals, int32_t ring, int32_t place)
 {
-    lr_sinogram_rings_finish(&crystals->rings);
+    const struct lr_sinogram_rings *rings = &crystals->rings;
+    if (ring < 0 || ring >= rings->rings || place < 0 || place >= rings->around) return -1;
+    /* GE's places begin with the module at the top and run clockwise, as seen against z; ours are turned to
+     * begin there too, and run the other way round. */
+    const int ours = (crystals->per_module - 1 - place + rings->around) % rings->around;
+    return rings->crystals[(int64_t)(rings->rings - 1 - ring) * rings->around + ours];
 }
 
-static lr_status fill_info(struct reader *reader)
-{
-    lr_events_info *info = reader->stream->info;
-    info->has_tof = true;
-    info->num_tof_bins = LR_GE_BINS;
-    info->tof_edges_mm =
-        lr_alloc(LR_GE_BINS + 1, sizeof(*info->tof_edges_mm), "bins of time of flight", reader->source->log);
-    if (info->tof_edges_mm == NULL) return LR_FAILED;
-    for (int k = 0; k <= LR_GE_BINS; k++)
-        info->tof_edges_mm[k] = (float)((k - 0.5 * LR_GE_BINS) * LR_GE_JOINED * lr_ge_step_mm);
-    return LR_OK;
-}
+/* --- list mode --- */
 
-static lr_status check_shape(struct reader *reader)
+#define EVENTS "MiceList/TofCoinc"
+
+enum { COLUMNS = 5, ROWS_PER_READ = 1 << 16 };
+
+struct reader {
+    const lr_events_source *source;
+    struct lr_event_stream *stream;
+    struct lr_hdf5_input in;
+    struct ge_crystals crystals;
+    lr_event_counts counts;
+    int64_t num_events, next;
+    int32_t first_unknown[COLUMNS];
+};
+
+bool lr_ge_recognises(const struct lr_file_head *head)
 {
-    int64_t shape[2];
-    LR_TRY(lr_hdf5_shape(&reader->in, EVENTS, true, shape, 2));
-    if (shape[1] != COLUMNS) {
-        return lr_error(reader->source->log, LR_BAD_INPUT,
-                        "%s: an event of %s has %lld numbers, and not the %d that rings, places and "
-                        "a time of flight take",
-                        reader->source->path, EVENTS, (long long)shape[1], COLUMNS);
-    }
-    reader->num_events = shape[0];
-    return lr_hdf5_need_stored(&reader->in, EVENTS, shape);
+    static const char group[] = "MiceList";
+    return lr_head_is_hdf5(head) && (lr_path_ends(head->path, ".BLF") || lr_head_holds(head, group, sizeof(group) - 1));
 }
 
 /* --- events --- */
 
 static lr_status check_time(const struct reader *reader, int32_t steps)
 {
-    if (steps % LR_GE_JOINED == 0 && abs(steps) <= LR_GE_JOINED * (LR_GE_BINS / 2)) return LR_OK;
+    if (steps % JOINED == 0 && abs(steps) <= JOINED * (BINS / 2)) return LR_OK;
     return lr_error(reader->source->log, LR_BAD_INPUT,
                     "%s: event %lld has the time of flight %d, and not one of the %d multiples of %d "
                     "around 0 that such lists have: it is damaged, or of another scanner",
-                    reader->source->path, (long long)reader->next, (int)steps, LR_GE_BINS, LR_GE_JOINED);
+                    reader->source->path, (long long)reader->next, (int)steps, BINS, JOINED);
 }
 
 static lr_status take_event(struct reader *reader, const int32_t *numbers)
 {
     const lr_event event = {
-        .crystals = {lr_ge_crystal(&reader->crystals, numbers[0], numbers[1]),
-                     lr_ge_crystal(&reader->crystals, numbers[2], numbers[3])},
-        .tof_mm = (float)(-numbers[4] * lr_ge_step_mm),
+        .crystals = {crystal_at(&reader->crystals, numbers[0], numbers[1]),
+                     crystal_at(&reader->crystals, numbers[2], numbers[3])},
+        .tof_mm = (float)(-numbers[4] * step_mm),
         .weight = 1,
     };
     LR_TRY(check_time(reader, numbers[4]));
@@ -125,14 +120,6 @@ static lr_status read_rows(struct reader *reader, int32_t *numbers)
     return LR_OK;
 }
 
-static lr_status judge(const struct reader *reader)
-{
-    char first[96];
-    const int32_t *is = reader->first_unknown;
-    snprintf(first, sizeof(first), "rings %d and %d, places %d and %d", (int)is[0], (int)is[2], (int)is[1], (int)is[3]);
-    return lr_events_judge_unknown(reader->source, &reader->counts, first);
-}
-
 static lr_status read_events(struct reader *reader)
 {
     int32_t *numbers = lr_alloc(COLUMNS * ROWS_PER_READ, sizeof(*numbers), "events", reader->source->log);
@@ -141,14 +128,33 @@ static lr_status read_events(struct reader *reader)
     free(numbers);
     LR_TRY(status);
     LR_TRY(lr_event_stream_flush(reader->stream));
-    return judge(reader);
+    char first[96];
+    const int32_t *is = reader->first_unknown;
+    snprintf(first, sizeof(first), "rings %d and %d, places %d and %d", (int)is[0], (int)is[2], (int)is[1], (int)is[3]);
+    return lr_events_judge_unknown(reader->source, &reader->counts, first);
 }
 
 static lr_status read_open(struct reader *reader)
 {
-    LR_TRY(check_shape(reader));
-    LR_TRY(lr_ge_crystals_init(&reader->crystals, reader->source->scanner, reader->source->path, reader->source->log));
-    LR_TRY(fill_info(reader));
+    int64_t shape[2];
+    LR_TRY(lr_hdf5_shape(&reader->in, EVENTS, true, shape, 2));
+    if (shape[1] != COLUMNS) {
+        return lr_error(reader->source->log, LR_BAD_INPUT,
+                        "%s: an event of %s has %lld numbers, and not the %d that rings, places and "
+                        "a time of flight take",
+                        reader->source->path, EVENTS, (long long)shape[1], COLUMNS);
+    }
+    reader->num_events = shape[0];
+    LR_TRY(lr_hdf5_need_stored(&reader->in, EVENTS, shape));
+
+    LR_TRY(number_crystals(&reader->crystals, reader->source->scanner, reader->source->path, reader->source->log));
+    lr_events_info *info = reader->stream->info;
+    info->has_tof = true;
+    info->num_tof_bins = BINS;
+    info->tof_edges_mm = lr_alloc(BINS + 1, sizeof(*info->tof_edges_mm), "bins of time of flight", reader->source->log);
+    if (info->tof_edges_mm == NULL) return LR_FAILED;
+    for (int k = 0; k <= BINS; k++) info->tof_edges_mm[k] = (float)((k - 0.5 * BINS) * JOINED * step_mm);
+
     return reader->stream->sink != NULL ? read_events(reader) : LR_OK;
 }
 
@@ -159,7 +165,194 @@ lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *s
     LR_TRY(lr_hdf5_input_open(&reader.in, source->path, source->log));
     const lr_status status = read_open(&reader);
     stream->info->counts = reader.counts;
-    lr_ge_crystals_finish(&reader.crystals);
+    lr_sinogram_rings_finish(&reader.crystals.rings);
     lr_hdf5_input_close(&reader.in);
     return status;
+}
+
+/* The correction terms that belong to GE's public list mode (corrections.h5; Zenodo 8404015): of each
+ * event, in the list's order, correction_lists/sens, atten and contam; of each pair of crystals
+ * all_xtals/xtal_ids, with place and ring of either, all_xtals/sens and atten. What the numbers mean is
+ * known from public readers of that file, parallelproj's first (docs/formats/events.md). */
+
+enum { IDS = 4 };
+
+struct terms_reader {
+    struct lr_hdf5_input in;
+    const lr_lors *lors;
+    struct ge_crystals crystals;
+    lr_event_corrections *found;
+    int32_t *ids;        /* [ROWS_PER_READ][IDS] */
+    float *sens, *atten; /* [ROWS_PER_READ] */
+    int64_t num_pairs;
+    int64_t no_lor; /* pairs of which the scanner has no LOR in coincidence */
+};
+
+/* --- numbers --- */
+
+/* Entries range[0] .. range[0] + range[1] - 1, checked. */
+static lr_status get_numbers(const struct terms_reader *reader, const char *name, const int64_t range[2],
+                             float *numbers)
+{
+    LR_TRY(lr_hdf5_get_part(&reader->in, name, LR_HDF5_FLOAT, range, numbers));
+    for (int64_t k = 0; k < range[1]; k++) {
+        const int64_t entry = range[0] + k;
+        const float number = numbers[k];
+        LR_TRY(number >= 0.0f && number <= FLT_MAX
+                   ? LR_OK
+                   : lr_error(reader->in.log, LR_BAD_INPUT,
+                              "%s: entry %lld of %s is %g: it must be finite and not negative", reader->in.path,
+                              (long long)entry, name, (double)number));
+    }
+
+    return LR_OK;
+}
+
+/* Checks that datasets have as many entries each. */
+static lr_status check_lengths(const struct terms_reader *reader, const char *const *names, int64_t *length)
+{
+    for (int k = 0; names[k] != NULL; k++) {
+        int64_t shape[2];
+        LR_TRY(lr_hdf5_shape(&reader->in, names[k], false, shape, 1));
+        LR_TRY(lr_hdf5_need_stored(&reader->in, names[k], shape));
+        if (k > 0 && shape[0] != *length) {
+            return lr_error(reader->in.log, LR_BAD_INPUT,
+                            "%s: %s has %lld entries and %s has %lld: they must be as many", reader->in.path, names[0],
+                            (long long)*length, names[k], (long long)shape[0]);
+        }
+        *length = shape[0];
+    }
+    return LR_OK;
+}
+
+/* --- of events --- */
+
+static lr_status read_lists(struct terms_reader *reader)
+{
+    static const char *const names[] = {"correction_lists/sens", "correction_lists/atten", "correction_lists/contam",
+                                        NULL};
+    lr_event_corrections *found = reader->found;
+    int64_t length = 0;
+    LR_TRY(check_lengths(reader, names, &length));
+    found->factors = lr_alloc(length, sizeof(float), "factors of events", reader->in.log);
+    found->additive = lr_alloc(length, sizeof(float), "additive terms of events", reader->in.log);
+    if (found->factors == NULL || found->additive == NULL) return LR_FAILED;
+    for (int64_t begin = 0; begin < length; begin += ROWS_PER_READ) {
+        const int64_t left = length - begin, range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
+        LR_TRY(get_numbers(reader, names[0], range, reader->sens));
+        LR_TRY(get_numbers(reader, names[1], range, reader->atten));
+        LR_TRY(get_numbers(reader, names[2], range, found->additive + begin));
+        for (int64_t k = 0; k < range[1]; k++) {
+            found->factors[begin + k] = reader->sens[k] * reader->atten[k];
+            found->additive[begin + k] /= (float)(JOINED * step_mm);
+        }
+    }
+    found->count = length;
+    return LR_OK;
+}
+
+/* --- of all LORs --- */
+
+static void take_pair(struct terms_reader *reader, const int32_t *ids, float factor)
+{
+    const int32_t a = crystal_at(&reader->crystals, ids[1], ids[0]);
+    const int32_t b = crystal_at(&reader->crystals, ids[3], ids[2]);
+    const int64_t lor = a >= 0 && b >= 0 ? lr_lors_number(reader->lors, a, b) : -1;
+    if (lor < 0 || !lr_lors_in_coincidence(reader->lors, lor)) {
+        reader->no_lor++;
+        return;
+    }
+    reader->found->lors->values[lor] += factor; /* a LOR that is listed twice is measured twice */
+}
+
+/* --- the file --- */
+
+static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
+{
+    if (!lr_hdf5_has(&reader->in, "correction_lists")) {
+        LR_TRY(lr_hdf5_input_check(&reader->in));
+        return lr_error(reader->in.log, LR_BAD_INPUT,
+                        "%s: has no correction_lists, one number for each event: give the "
+                        "corrections.h5 that belongs to the list (docs/formats/events.md)",
+                        reader->in.path);
+    }
+    reader->ids = lr_alloc(ROWS_PER_READ * IDS, sizeof(*reader->ids), "pairs of crystals", log);
+    reader->sens = lr_alloc(ROWS_PER_READ, sizeof(*reader->sens), "correction terms", log);
+    reader->atten = lr_alloc(ROWS_PER_READ, sizeof(*reader->atten), "correction terms", log);
+    reader->found->lors = lr_lor_data_create(reader->lors, log);
+    if (reader->ids == NULL || reader->sens == NULL || reader->atten == NULL || reader->found->lors == NULL)
+        return LR_FAILED;
+    LR_TRY(number_crystals(&reader->crystals, reader->lors->scanner, reader->in.path, log));
+
+    /* Each pair of crystals has a row of ids and an entry of the terms. */
+    static const char *const names[] = {"all_xtals/sens", "all_xtals/atten", NULL};
+    int64_t shape[2];
+    LR_TRY(check_lengths(reader, names, &reader->num_pairs));
+    LR_TRY(lr_hdf5_shape(&reader->in, "all_xtals/xtal_ids", true, shape, 2));
+    if (shape[0] != reader->num_pairs || shape[1] != IDS) {
+        return lr_error(reader->in.log, LR_BAD_INPUT,
+                        "%s: all_xtals/xtal_ids is %lld x %lld, and not %lld x %d: places and rings "
+                        "of two crystals for each entry of all_xtals/sens",
+                        reader->in.path, (long long)shape[0], (long long)shape[1], (long long)reader->num_pairs, IDS);
+    }
+
+    LR_TRY(read_lists(reader));
+
+    for (int64_t begin = 0; begin < reader->num_pairs; begin += ROWS_PER_READ) {
+        const int64_t left = reader->num_pairs - begin, range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
+        const struct lr_hdf5_rows rows = {begin, range[1], IDS};
+        LR_TRY(lr_hdf5_get_rows(&reader->in, "all_xtals/xtal_ids", &rows, reader->ids));
+        LR_TRY(get_numbers(reader, "all_xtals/sens", range, reader->sens));
+        LR_TRY(get_numbers(reader, "all_xtals/atten", range, reader->atten));
+        for (int64_t k = 0; k < range[1]; k++)
+            take_pair(reader, reader->ids + IDS * k, reader->sens[k] * reader->atten[k]);
+    }
+
+    /* LORs that the file does not list are not measured: events there would have no sensitivity. */
+    const lr_scanner *scanner = reader->lors->scanner;
+    if (reader->no_lor == reader->num_pairs) {
+        return lr_error(reader->in.log, LR_BAD_INPUT,
+                        "%s: none of the %lld pairs of crystals in all_xtals/xtal_ids is in "
+                        "coincidence on %s: is it of another scanner?",
+                        reader->in.path, (long long)reader->num_pairs, scanner->name);
+    }
+    if (reader->no_lor > 0) {
+        lr_warn(reader->in.log,
+                "%s: %lld of %lld pairs of crystals are not in coincidence on %s and are left out "
+                "of the sensitivity",
+                reader->in.path, (long long)reader->no_lor, (long long)reader->num_pairs, scanner->name);
+    }
+    return LR_OK;
+}
+
+lr_event_corrections *lr_event_corrections_read(const char *path, const lr_lors *lors, const lr_log *log)
+{
+    struct terms_reader reader = {.lors = lors};
+    lr_event_corrections *found = lr_alloc(1, sizeof(*found), "correction terms", log);
+    if (found == NULL || lr_hdf5_input_open(&reader.in, path, log) != LR_OK) {
+        free(found);
+        return NULL;
+    }
+    reader.found = found;
+    const lr_status status = read_terms(&reader, log);
+    lr_hdf5_input_close(&reader.in);
+    lr_sinogram_rings_finish(&reader.crystals.rings);
+    free(reader.ids);
+    free(reader.sens);
+    free(reader.atten);
+    if (status != LR_OK) {
+        lr_event_corrections_destroy(found);
+        return NULL;
+    }
+    return found;
+}
+
+void lr_event_corrections_destroy(lr_event_corrections *corrections)
+{
+    if (corrections != NULL) {
+        lr_lor_data_destroy(corrections->lors);
+        free(corrections->factors);
+        free(corrections->additive);
+        free(corrections);
+    }
 }

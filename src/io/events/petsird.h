@@ -9,8 +9,8 @@
 #define LR_IO_PETSIRD_H
 
 #include "base/log.h"
-#include "io/files/file_head.h"
 #include "io/files/keyed_text.h"
+#include "io/files/regular_file.h"
 #include "io/files/yardl.h"
 
 #include <lr/crystals.h>
@@ -39,8 +39,8 @@ struct lr_petsird_type {
     int64_t num_efficiencies;
 };
 
-/* Of a pair of module types: edges of its time-of-flight bins, and which modules are out of
- * coincidence. Files of the lower triangle have [a][b] for a >= b only. */
+/* Edges of the time-of-flight bins of two module types, and which of their modules are out of coincidence. Files of
+ * the lower triangle have [a][b] for a >= b only. */
 struct lr_petsird_pair {
     int num_edges; /* 0 = not given */
     float *edges_mm;
@@ -108,22 +108,20 @@ extern const struct lr_known_keys lr_petsird_keys;
 /* Notes a field, or a kind of time block, with what it says: a number, "given", or "none". */
 void lr_petsird_note(struct lr_petsird *petsird, const char *name, const char *value);
 
-/* Tells what the notes mean, by the keys above, and forgets them. */
+/* Logs what the notes mean, by the keys above, and forgets them. */
 lr_status lr_petsird_tell_notes(struct lr_petsird *petsird);
 
 bool lr_petsird_has_mask(const struct lr_petsird *petsird);
 
-/* Whether the file's mask lets two modules, counted within their types, be in coincidence; true
- * where it says nothing. */
+/* True if the file's mask lets two modules, counted within their types, be in coincidence, or says nothing of them. */
 bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], const int64_t modules[2]);
 
 /* The scanner of a header, by lr_scanner_from_crystals, with the coincidence rule that says the
  * same as the file's mask of modules, where one does. errors: NULL, logged. */
 lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird);
 
-/* Where the crystals of a file are in a scanner: numbers[num_crystals], -1 for those that have none
- * of its crystals within 0.1 mm, which is told in a warning.
- * errors: LR_BAD_INPUT when there is none at all; LR_FAILED without memory. */
+/* Finds the crystals of a file in a scanner: numbers[num_crystals], -1 for those that have none of its crystals
+ * within 0.1 mm, which is a warning. errors: LR_BAD_INPUT where none is found; LR_FAILED without memory. */
 lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner, int32_t *numbers);
 
 /* One number for each crystal of a scanner, as lr_crystal_values_read: the efficiencies of a file's
@@ -135,7 +133,7 @@ lr_status lr_petsird_values_read(const char *path, const lr_scanner *scanner, fl
  * between types of modules stays 0. errors: LR_FAILED without memory. */
 lr_status lr_petsird_fill_info(const struct lr_petsird *petsird, lr_events_info *info);
 
-/* Whether bins of time of flight, resolutions or energy windows differ between types. */
+/* True if time-of-flight bins, resolutions or energy windows differ between types. */
 bool lr_petsird_has_kinds(const struct lr_petsird *petsird);
 
 /* Fills in what differs, the kind of a crystal being its type of modules. numbers[num_crystals]: of
@@ -144,7 +142,7 @@ bool lr_petsird_has_kinds(const struct lr_petsird *petsird);
 lr_status lr_petsird_fill_kinds(const struct lr_petsird *petsird, const int32_t *numbers, int count,
                                 lr_events_info *info);
 
-/* Whether a file is PETSIRD by its name or its first bytes. */
+/* True if a file is PETSIRD by its name or its first bytes. */
 bool lr_petsird_recognises(const struct lr_file_head *head);
 
 /* Reads the scanner of a file. errors: NULL, logged. */

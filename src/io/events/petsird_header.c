@@ -6,14 +6,255 @@
  * that a version adds, or moves, do no harm. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/events/event_stream.h"
 #include "io/events/petsird.h"
-#include "io/events/petsird_tables.h"
 #include "io/files/presets.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- tables over types of modules and pairs of them ---
+ *
+ * A table that has not the types' number of entries is refused, since which entry is whose would be a guess. */
+
+/* List of floats of any length. */
+struct floats {
+    struct lr_petsird *petsird;
+    float **values; /* owned by the caller; replaced */
+    int64_t count;
+};
+
+static lr_status read_floats(struct lr_yardl_input *input, const struct lr_yardl_type *item, int64_t count,
+                             float *values)
+{
+    for (int64_t k = 0; k < count; k++) {
+        double value;
+        LR_TRY(lr_yardl_number(input, item, &value));
+        if (!isfinite(value))
+            return lr_yardl_error(input, "a place, edge or efficiency is not finite: the file is damaged");
+        values[k] = (float)value;
+    }
+    return LR_OK;
+}
+
+static lr_status take_floats(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
+{
+    struct floats *floats = user;
+    struct lr_yardl_list list;
+    LR_TRY(lr_yardl_list(input, type, &list));
+    if (list.count > 0 && list.item->least_bytes < 4)
+        return lr_yardl_error(input, "the schema has no numbers where they are needed");
+    free(*floats->values);
+    *floats->values = lr_alloc(list.count, sizeof(**floats->values), "edges", floats->petsird->log);
+    if (*floats->values == NULL) return LR_FAILED;
+    floats->count = list.count;
+    return read_floats(input, list.item, list.count, *floats->values);
+}
+
+/* --- pairs of types --- */
+
+/* A pair of nested lists over module types, [type1][type2] or its lower triangle. */
+struct type_matrix {
+    const char *name; /* of the field */
+    struct lr_petsird *petsird;
+    lr_status (*take)(struct lr_petsird *petsird, struct lr_petsird_pair *pair, const struct lr_yardl_type *type);
+    bool *is_odd; /* set where there are more entries than pairs of types, which are passed over;
+                     NULL = they are an error */
+};
+
+static lr_status need_types(struct lr_petsird *petsird, const char *name)
+{
+    return petsird->types != NULL ? LR_OK
+                                  : lr_yardl_error(petsird->input,
+                                                   "'%s' stands before the scanner's geometry: this version of the "
+                                                   "format is not understood",
+                                                   name);
+}
+
+static lr_status pass_over(const struct type_matrix *matrix, const int64_t entry[2], const struct lr_yardl_type *type)
+{
+    struct lr_petsird *petsird = matrix->petsird;
+    if (matrix->is_odd != NULL) {
+        *matrix->is_odd = true;
+        return lr_yardl_skip(petsird->input, type);
+    }
+    return lr_yardl_error(petsird->input,
+                          "'%s' has an entry for module types %lld and %lld, and there are %d "
+                          "types: which entry is whose is not known",
+                          matrix->name, (long long)entry[0], (long long)entry[1], petsird->num_types);
+}
+
+static lr_status take_type_matrix(const struct type_matrix *matrix, const struct lr_yardl_type *type)
+{
+    struct lr_petsird *petsird = matrix->petsird;
+    struct lr_yardl_list rows, columns;
+    LR_TRY(need_types(petsird, matrix->name));
+    LR_TRY(lr_yardl_list(petsird->input, type, &rows));
+    for (int64_t i = 0; i < rows.count; i++) {
+        LR_TRY(lr_yardl_list(petsird->input, rows.item, &columns));
+        for (int64_t j = 0; j < columns.count; j++) {
+            const bool known = i < petsird->num_types && j < petsird->num_types;
+            LR_TRY(known ? matrix->take(petsird, &petsird->pairs[i * petsird->num_types + j], columns.item)
+                         : pass_over(matrix, (const int64_t[2]){i, j}, columns.item));
+        }
+    }
+    return LR_OK;
+}
+
+/* --- bins --- */
+
+static const struct lr_yardl_field edge_fields[] = {{"edges", true, take_floats, NULL}, {0}};
+
+static lr_status check_ascending(struct lr_petsird *petsird, const float *edges, int64_t count)
+{
+    for (int64_t k = 1; k < count; k++) {
+        if (!(edges[k] > edges[k - 1])) {
+            return lr_yardl_error(petsird->input,
+                                  "edge %lld of some bins is %g and the one before %g: they must "
+                                  "ascend",
+                                  (long long)k, edges[k], edges[k - 1]);
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status find_middles(struct lr_petsird *petsird, struct lr_petsird_pair *pair)
+{
+    const int bins = pair->num_edges - 1;
+    free(pair->middles_mm);
+    pair->middles_mm = lr_alloc(bins, sizeof(*pair->middles_mm), "bins", petsird->log);
+    for (int k = 0; pair->middles_mm != NULL && k < bins; k++)
+        pair->middles_mm[k] = (float)(0.5 * ((double)pair->edges_mm[k] + pair->edges_mm[k + 1]));
+    return pair->middles_mm != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status take_tof_edges(struct lr_petsird *petsird, struct lr_petsird_pair *pair,
+                                const struct lr_yardl_type *type)
+{
+    struct floats edges = {petsird, &pair->edges_mm, 0};
+    LR_TRY(lr_yardl_record(petsird->input, type, edge_fields, &edges));
+    if (edges.count == 1 || edges.count > INT32_MAX)
+        return lr_yardl_error(petsird->input, "%lld edges of time-of-flight bins", (long long)edges.count);
+    pair->num_edges = (int)edges.count;
+    LR_TRY(check_ascending(petsird, pair->edges_mm, edges.count));
+    return edges.count > 0 ? find_middles(petsird, pair) : LR_OK;
+}
+
+static lr_status take_tof_bins(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
+{
+    (void)input;
+    return take_type_matrix(&(struct type_matrix){.name = "tofBinEdges", .petsird = user, .take = take_tof_edges},
+                            type);
+}
+
+static lr_status take_tof_resolution(struct lr_petsird *petsird, struct lr_petsird_pair *pair,
+                                     const struct lr_yardl_type *type)
+{
+    LR_TRY(lr_yardl_number(petsird->input, type, &pair->resolution_mm));
+    if (!(pair->resolution_mm > 0) || !isfinite(pair->resolution_mm)) pair->resolution_mm = 0;
+    return LR_OK;
+}
+
+static lr_status take_resolutions(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
+{
+    struct lr_petsird *petsird = user;
+    (void)input;
+    LR_TRY(take_type_matrix(
+        &(struct type_matrix){"tofResolution", petsird, take_tof_resolution, &petsird->odd_resolutions}, type));
+    for (int k = 0; petsird->odd_resolutions && k < petsird->num_types * petsird->num_types; k++)
+        petsird->pairs[k].resolution_mm = 0;
+    return LR_OK;
+}
+
+/* --- masks --- */
+
+/* Reads the numbers of a mask: an array [rows][columns], or rows of which each may be shorter. */
+static lr_status take_mask_rows(struct lr_petsird *petsird, struct lr_petsird_pair *pair,
+                                const struct lr_yardl_list *list)
+{
+    struct lr_yardl_list row = {.item = list->item, .count = pair->columns};
+    const bool nested = list->rank == 1;
+    for (int64_t i = 0; i < pair->rows; i++) {
+        if (nested) LR_TRY(lr_yardl_list(petsird->input, list->item, &row));
+        for (int64_t j = 0; j < row.count; j++) {
+            int64_t group;
+            LR_TRY(lr_yardl_integer(petsird->input, row.item, &group));
+            if (j < pair->columns && group < 0)
+                pair->excluded[i * pair->columns + j] = 1;
+            else if (j < pair->columns)
+                pair->excluded[i * pair->columns + j] = 2;
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status take_mask(struct lr_petsird *petsird, struct lr_petsird_pair *pair, const struct lr_yardl_type *type)
+{
+    struct lr_yardl_list list;
+    const int64_t at = (pair - petsird->pairs) / petsird->num_types;
+    const int64_t across = (pair - petsird->pairs) % petsird->num_types;
+    LR_TRY(lr_yardl_list(petsird->input, type, &list));
+    if (list.count == 0) return LR_OK;
+    pair->rows = list.dims[0];
+    pair->columns = list.rank == 2 ? list.dims[1] : petsird->types[across].num_modules;
+    if (list.rank > 2 || pair->rows > petsird->types[at].num_modules ||
+        pair->columns > petsird->types[across].num_modules) {
+        return lr_yardl_error(petsird->input,
+                              "the table of module pairs has %lld x %lld of them, and there are "
+                              "%lld x %lld",
+                              (long long)pair->rows, (long long)pair->columns,
+                              (long long)petsird->types[at].num_modules, (long long)petsird->types[across].num_modules);
+    }
+    if (pair->columns > 0 && pair->rows > LR_PETSIRD_MAX_MASK / pair->columns)
+        return lr_yardl_error(petsird->input, "more than %d pairs of modules: they are not read", LR_PETSIRD_MAX_MASK);
+    free(pair->excluded);
+    pair->excluded = lr_alloc(pair->rows * pair->columns, 1, "pairs of modules", petsird->log);
+    return pair->excluded != NULL ? take_mask_rows(petsird, pair, &list) : LR_FAILED;
+}
+
+static lr_status take_masks(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
+{
+    (void)input;
+    return take_type_matrix(&(struct type_matrix){.name = "modulePairSGIDLUT", .petsird = user, .take = take_mask},
+                            type);
+}
+
+/* --- energies --- */
+
+static lr_status take_energies(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
+{
+    struct lr_petsird *petsird = user;
+    struct lr_yardl_list list;
+    LR_TRY(need_types(petsird, "eventEnergyBinEdges"));
+    LR_TRY(lr_yardl_list(input, type, &list));
+    if (list.count != 0 && list.count != petsird->num_types) {
+        return lr_yardl_error(input,
+                              "energy bins of %lld module types, and there are %d: which bins are "
+                              "whose is not known",
+                              (long long)list.count, petsird->num_types);
+    }
+    for (int64_t k = 0; k < list.count; k++) {
+        struct lr_petsird_type *of = &petsird->types[k];
+        float *values = NULL;
+        struct floats edges = {petsird, &values, 0};
+        lr_status status = lr_yardl_record(petsird->input, list.item, edge_fields, &edges);
+        status = status == LR_OK ? check_ascending(petsird, values, edges.count) : status;
+        if (status == LR_OK && edges.count == 1)
+            status = lr_yardl_error(petsird->input, "one edge of energy bins: they need two");
+        if (status == LR_OK && edges.count > 1) {
+            of->num_energies = edges.count - 1;
+            of->per_energy = 1.0 / (double)of->num_energies;
+            of->energy_kev[0] = values[0];
+            of->energy_kev[1] = values[edges.count - 1];
+        }
+        free(values);
+        LR_TRY(status);
+    }
+
+    return LR_OK;
+}
 
 /* --- numbers --- */
 
@@ -24,18 +265,18 @@ static void include(struct lr_petsird_range *range, double value)
     range->count++;
 }
 
-/* `count` floats of 4 bytes in a row, of which a header may have millions. */
+/* Reads `count` floats of 4 bytes in a row; a header may have millions. */
 static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yardl_type *type, int64_t count,
                                struct lr_petsird_range *range)
 {
     for (int64_t left = count; left > 0;) {
-        int64_t at_hand;
-        const unsigned char *bytes = lr_yardl_at_hand(input, &at_hand);
-        const int64_t whole = at_hand / 4 < left ? at_hand / 4 : left;
+        int64_t buffered;
+        const unsigned char *bytes = lr_yardl_buffered(input, &buffered);
+        const int64_t whole = buffered / 4 < left ? buffered / 4 : left;
         for (int64_t k = 0; k < whole; k++) include(range, lr_yardl_float(bytes + 4 * k));
         lr_yardl_move(input, 4 * whole);
         left -= whole;
-        if (left > 0) { /* what is cut by the end of the bytes at hand */
+        if (left > 0) { /* a number that the end of the buffer cuts */
             double value;
             LR_TRY(lr_yardl_number(input, type, &value));
             include(range, value);
@@ -45,7 +286,7 @@ static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yar
     return LR_OK;
 }
 
-/* Smallest and largest of all floats within a value, however nested; other numbers are none. */
+/* Finds the smallest and largest of all floats within a value, however nested, and skips other numbers. */
 static lr_status survey(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_petsird_range *range)
 {
     struct lr_yardl_list list;
@@ -158,7 +399,7 @@ static lr_status take_matrix(void *user, struct lr_yardl_input *input, const str
     LR_TRY(lr_yardl_list(input, type, &list));
     if (list.count != 12)
         return lr_yardl_error(input, "a transformation has %lld numbers, not 3 x 4", (long long)list.count);
-    return lr_petsird_read_floats(input, list.item, 12, user);
+    return read_floats(input, list.item, 12, user);
 }
 
 struct transforms {
@@ -170,7 +411,7 @@ struct transforms {
 static lr_status take_transforms(const struct transforms *into, struct lr_yardl_input *input,
                                  const struct lr_yardl_type *type)
 {
-    static const struct lr_yardl_field fields[] = {{"matrix", true, take_matrix}, {0}};
+    static const struct lr_yardl_field fields[] = {{"matrix", true, take_matrix, NULL}, {0}};
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
     if (list.count > 0 && list.item->least_bytes < 48)
@@ -198,12 +439,12 @@ static lr_status take_coordinates(void *user, struct lr_yardl_input *input, cons
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
     if (list.count != 3) return lr_yardl_error(input, "a corner has %lld coordinates", (long long)list.count);
-    return lr_petsird_read_floats(input, list.item, 3, reading->type->corners_mm[reading->corner]);
+    return read_floats(input, list.item, 3, reading->type->corners_mm[reading->corner]);
 }
 
 static lr_status take_corners(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
-    static const struct lr_yardl_field fields[] = {{"c", true, take_coordinates}, {0}};
+    static const struct lr_yardl_field fields[] = {{"c", true, take_coordinates, NULL}, {0}};
     struct module_reading *reading = user;
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
@@ -214,19 +455,9 @@ static lr_status take_corners(void *user, struct lr_yardl_input *input, const st
     return LR_OK;
 }
 
-static lr_status take_shape(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{"corners", true, take_corners}, {0}};
-    struct lr_yardl_part part;
-    LR_TRY(lr_yardl_case(input, type, &part));
-    return part.type != NULL ? lr_yardl_record(input, part.type, fields, user) : LR_OK;
-}
+static const struct lr_yardl_field shape_fields[] = {{"corners", true, take_corners, NULL}, {0}};
 
-static lr_status take_volume(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{"shape", true, take_shape}, {0}};
-    return lr_yardl_record(input, type, fields, user);
-}
+static const struct lr_yardl_field volume_fields[] = {{"shape", true, NULL, shape_fields}, {0}};
 
 static lr_status take_element_places(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
@@ -235,24 +466,16 @@ static lr_status take_element_places(void *user, struct lr_yardl_input *input, c
     return take_transforms(&into, input, type);
 }
 
-static lr_status take_elements(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {
-        {"object", true, take_volume}, {"transforms", true, take_element_places}, {0}};
-    return lr_yardl_record(input, type, fields, user);
-}
+static const struct lr_yardl_field elements_fields[] = {
+    {"object", true, NULL, volume_fields}, {"transforms", true, take_element_places, NULL}, {0}};
 
 static lr_status note_of_module(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     return note_field(((struct module_reading *)user)->petsird, input, type);
 }
 
-static lr_status take_module(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{"detectingElements", true, take_elements},
-                                                   {NULL, false, note_of_module}};
-    return lr_yardl_record(input, type, fields, user);
-}
+static const struct lr_yardl_field module_fields[] = {{"detectingElements", true, NULL, elements_fields},
+                                                      {NULL, false, note_of_module, NULL}};
 
 static lr_status take_module_places(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
@@ -261,8 +484,14 @@ static lr_status take_module_places(void *user, struct lr_yardl_input *input, co
     return take_transforms(&into, input, type);
 }
 
-static lr_status prepare_types(struct lr_petsird *petsird, int64_t count)
+static lr_status take_replicated(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
+    static const struct lr_yardl_field fields[] = {
+        {"object", true, NULL, module_fields}, {"transforms", true, take_module_places, NULL}, {0}};
+    struct lr_petsird *petsird = user;
+    struct lr_yardl_list list;
+    LR_TRY(lr_yardl_list(input, type, &list));
+    const int64_t count = list.count;
     if (petsird->types != NULL || count < 1 || count > LR_PETSIRD_MAX_TYPES) {
         return lr_yardl_error(petsird->input, "%lld types of modules: 1 to %d are read", (long long)count,
                               LR_PETSIRD_MAX_TYPES);
@@ -270,17 +499,8 @@ static lr_status prepare_types(struct lr_petsird *petsird, int64_t count)
     petsird->num_types = (int)count;
     petsird->types = lr_alloc(count, sizeof(*petsird->types), "types of modules", petsird->log);
     petsird->pairs = lr_alloc(count * count, sizeof(*petsird->pairs), "pairs of types", petsird->log);
-    return petsird->types != NULL && petsird->pairs != NULL ? LR_OK : LR_FAILED;
-}
+    LR_TRY(petsird->types != NULL && petsird->pairs != NULL ? LR_OK : LR_FAILED);
 
-static lr_status take_replicated(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {
-        {"object", true, take_module}, {"transforms", true, take_module_places}, {0}};
-    struct lr_petsird *petsird = user;
-    struct lr_yardl_list list;
-    LR_TRY(lr_yardl_list(input, type, &list));
-    LR_TRY(prepare_types(petsird, list.count));
     for (int k = 0; k < petsird->num_types; k++) {
         struct module_reading reading = {petsird, &petsird->types[k], 0};
         reading.type->num_energies = 1;
@@ -290,12 +510,8 @@ static lr_status take_replicated(void *user, struct lr_yardl_input *input, const
     return LR_OK;
 }
 
-static lr_status take_geometry(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{"replicatedModules", true, take_replicated},
-                                                   {NULL, false, note_field}};
-    return lr_yardl_record(input, type, fields, user);
-}
+static const struct lr_yardl_field geometry_fields[] = {{"replicatedModules", true, take_replicated, NULL},
+                                                        {NULL, false, note_field, NULL}};
 
 /* --- efficiencies --- */
 
@@ -311,8 +527,8 @@ static lr_status take_bin_efficiencies(void *user, struct lr_yardl_input *input,
     LR_TRY(lr_yardl_list(input, type, &list));
     for (int64_t k = 0; k < list.count; k++) {
         float *values = NULL;
-        struct lr_petsird_floats into = {petsird, &values, 0};
-        lr_status status = lr_petsird_take_floats(&into, input, list.item);
+        struct floats into = {petsird, &values, 0};
+        lr_status status = take_floats(&into, input, list.item);
         if (status == LR_OK && k < petsird->num_types) {
             widen(&petsird->bin_efficiencies, values, into.count);
             free(petsird->types[k].efficiencies);
@@ -331,14 +547,11 @@ static lr_status take_pair_efficiencies(void *user, struct lr_yardl_input *input
     return survey(input, type, &((struct lr_petsird *)user)->pair_efficiencies);
 }
 
-static lr_status take_efficiencies(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{"detectionBinEfficiencies", false, take_bin_efficiencies},
-                                                   {"modulePairSGIDLUT", false, lr_petsird_take_masks},
-                                                   {"modulePairEfficienciesVectors", false, take_pair_efficiencies},
-                                                   {NULL, false, note_field}};
-    return lr_yardl_record(input, type, fields, user);
-}
+static const struct lr_yardl_field efficiencies_fields[] = {
+    {"detectionBinEfficiencies", false, take_bin_efficiencies, NULL},
+    {"modulePairSGIDLUT", false, take_masks, NULL},
+    {"modulePairEfficienciesVectors", false, take_pair_efficiencies, NULL},
+    {NULL, false, note_field, NULL}};
 
 static lr_status take_name(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
@@ -346,47 +559,17 @@ static lr_status take_name(void *user, struct lr_yardl_input *input, const struc
     return lr_yardl_text(input, type, petsird->name, sizeof(petsird->name));
 }
 
-static lr_status take_scanner(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{"modelName", false, take_name},
-                                                   {"scannerGeometry", true, take_geometry},
-                                                   {"tofBinEdges", false, lr_petsird_take_tof_bins},
-                                                   {"tofResolution", false, lr_petsird_take_resolutions},
-                                                   {"eventEnergyBinEdges", false, lr_petsird_take_energies},
-                                                   {"detectionEfficiencies", false, take_efficiencies},
-                                                   {NULL, false, note_field}};
-    return lr_yardl_record(input, type, fields, user);
-}
+static const struct lr_yardl_field scanner_fields[] = {{"modelName", false, take_name, NULL},
+                                                       {"scannerGeometry", true, NULL, geometry_fields},
+                                                       {"tofBinEdges", false, take_tof_bins, NULL},
+                                                       {"tofResolution", false, take_resolutions, NULL},
+                                                       {"eventEnergyBinEdges", false, take_energies, NULL},
+                                                       {"detectionEfficiencies", false, NULL, efficiencies_fields},
+                                                       {NULL, false, note_field, NULL}};
 
-static lr_status take_exam(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{NULL, false, note_field}};
-    return lr_yardl_record(input, type, fields, user);
-}
-
-static lr_status take_header(struct lr_petsird *petsird, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {
-        {"scanner", true, take_scanner}, {"exam", false, take_exam}, {NULL, false, note_field}};
-    return lr_yardl_record(petsird->input, type, fields, petsird);
-}
+static const struct lr_yardl_field exam_fields[] = {{NULL, false, note_field, NULL}};
 
 /* --- the whole --- */
-
-static lr_status count_crystals(struct lr_petsird *petsird)
-{
-    for (int k = 0; k < petsird->num_types; k++) {
-        struct lr_petsird_type *type = &petsird->types[k];
-        const int64_t elements = type->num_elements, modules = type->num_modules;
-        const int64_t room = LR_PETSIRD_MAX_CRYSTALS - petsird->num_crystals;
-        if (elements > 0 && modules > room / elements)
-            return lr_yardl_error(petsird->input, "more than %d crystals: they are not read", LR_PETSIRD_MAX_CRYSTALS);
-        type->per_element = 1.0 / fmax((double)elements, 1.0);
-        type->first_crystal = petsird->num_crystals;
-        petsird->num_crystals += elements * modules;
-    }
-    return petsird->num_crystals > 0 ? LR_OK : lr_yardl_error(petsird->input, "the scanner has no crystals");
-}
 
 const char *lr_petsird_schema_text(const char *version)
 {
@@ -407,23 +590,6 @@ static uint64_t digest(const char *text)
     return value;
 }
 
-/* Of the versions' schemas. Those of v0.8.0 to v0.9.1 are the same, and those of v0.11. */
-static void name_version(struct lr_petsird *petsird)
-{
-    static const struct {
-        uint64_t digest;
-        const char *version;
-    } known[] = {
-        {UINT64_C(0x634a030a12bd808d), "0.7.0"},  {UINT64_C(0x6ac86abca1eaf8d9), "0.7.2"},
-        {UINT64_C(0xc74b2338005194bd), "0.9.1"},  {UINT64_C(0xcd4aca807ae1862e), "0.10.0"},
-        {UINT64_C(0x3273d5484fc8122d), "0.11.1"}, {UINT64_C(0x5f30ec72bdbbd883), "0.12.0"},
-    };
-    const uint64_t own = digest(lr_yardl_schema_text(petsird->schema));
-    strcpy(petsird->version, "other");
-    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
-        if (known[k].digest == own) strcpy(petsird->version, known[k].version);
-}
-
 lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr_log *log)
 {
     *petsird = (struct lr_petsird){.path = path, .log = log};
@@ -437,10 +603,36 @@ lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr
         return lr_error(log, LR_BAD_INPUT, "%s: holds '%.40s', not PETSIRD's header and time blocks", path,
                         lr_yardl_schema_name(petsird->schema));
     }
-    name_version(petsird);
+    /* Digests of the versions' schemas. Those of v0.8.0 to v0.9.1 are equal, and those of v0.11. */
+    static const struct {
+        uint64_t digest;
+        const char *version;
+    } known[] = {
+        {UINT64_C(0x634a030a12bd808d), "0.7.0"},  {UINT64_C(0x6ac86abca1eaf8d9), "0.7.2"},
+        {UINT64_C(0xc74b2338005194bd), "0.9.1"},  {UINT64_C(0xcd4aca807ae1862e), "0.10.0"},
+        {UINT64_C(0x3273d5484fc8122d), "0.11.1"}, {UINT64_C(0x5f30ec72bdbbd883), "0.12.0"},
+    };
+    const uint64_t own = digest(lr_yardl_schema_text(petsird->schema));
+    strcpy(petsird->version, "other");
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+        if (known[k].digest == own) strcpy(petsird->version, known[k].version);
+
     petsird->blocks = protocol->parts[1].type;
-    LR_TRY(take_header(petsird, protocol->parts[0].type));
-    return count_crystals(petsird);
+    static const struct lr_yardl_field fields[] = {
+        {"scanner", true, NULL, scanner_fields}, {"exam", false, NULL, exam_fields}, {NULL, false, note_field, NULL}};
+    LR_TRY(lr_yardl_record(petsird->input, protocol->parts[0].type, fields, petsird));
+
+    for (int k = 0; k < petsird->num_types; k++) {
+        struct lr_petsird_type *type = &petsird->types[k];
+        const int64_t elements = type->num_elements, modules = type->num_modules;
+        const int64_t room = LR_PETSIRD_MAX_CRYSTALS - petsird->num_crystals;
+        if (elements > 0 && modules > room / elements)
+            return lr_yardl_error(petsird->input, "more than %d crystals: they are not read", LR_PETSIRD_MAX_CRYSTALS);
+        type->per_element = 1.0 / fmax((double)elements, 1.0);
+        type->first_crystal = petsird->num_crystals;
+        petsird->num_crystals += elements * modules;
+    }
+    return petsird->num_crystals > 0 ? LR_OK : lr_yardl_error(petsird->input, "the scanner has no crystals");
 }
 
 void lr_petsird_close(struct lr_petsird *petsird)
@@ -460,4 +652,162 @@ void lr_petsird_close(struct lr_petsird *petsird)
     lr_yardl_schema_destroy(petsird->schema);
     lr_yardl_close(petsird->input);
     *petsird = (struct lr_petsird){0};
+}
+
+/* --- what they say --- */
+
+const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, const int types[2], double *sign)
+{
+    const int n = petsird->num_types;
+    const struct lr_petsird_pair *pair = &petsird->pairs[types[0] * n + types[1]];
+    *sign = pair->num_edges > 0 ? 1 : -1;
+    return pair->num_edges > 0 ? pair : &petsird->pairs[types[1] * n + types[0]];
+}
+
+double lr_petsird_resolution_mm(const struct lr_petsird *petsird, const int types[2])
+{
+    const int n = petsird->num_types;
+    const double own = petsird->pairs[types[0] * n + types[1]].resolution_mm;
+    return own > 0 ? own : petsird->pairs[types[1] * n + types[0]].resolution_mm;
+}
+
+bool lr_petsird_has_mask(const struct lr_petsird *petsird)
+{
+    bool any = false;
+    for (int k = 0; k < petsird->num_types * petsird->num_types; k++) any = any || petsird->pairs[k].excluded != NULL;
+    return any;
+}
+
+int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_t *module)
+{
+    int type = petsird->num_types - 1;
+    while (type > 0 && crystal < petsird->types[type].first_crystal) type--;
+    const struct lr_petsird_type *found = &petsird->types[type];
+    *module = (crystal - found->first_crystal) / found->num_elements;
+    return type;
+}
+
+/* Properties that the types of modules of a file share, and those that differ between them. */
+
+/* Bins are the same where their edges agree to single precision, which mirroring may cost. */
+static const double equal_mm = 5e-5;
+
+/* --- one pair of types --- */
+
+/* Edge k of the bins of events in the order of the types. */
+static double edge_mm(const struct lr_petsird_pair *pair, double sign, int k)
+{
+    return sign > 0 ? pair->edges_mm[k] : -(double)pair->edges_mm[pair->num_edges - 1 - k];
+}
+
+static bool same_bins(const struct lr_petsird *petsird, const int types[2])
+{
+    static const int first[2] = {0, 0};
+    double signs[2];
+    const struct lr_petsird_pair *one = lr_petsird_tof(petsird, first, &signs[0]);
+    const struct lr_petsird_pair *other = lr_petsird_tof(petsird, types, &signs[1]);
+    bool same = one->num_edges == other->num_edges;
+    for (int k = 0; same && k < one->num_edges; k++)
+        same = fabs(edge_mm(one, signs[0], k) - edge_mm(other, signs[1], k)) < equal_mm;
+    return same;
+}
+
+/* --- all pairs --- */
+
+struct agreement {
+    bool any_tof, tof, energies;
+    double resolution_mm[2]; /* smallest and largest of pairs that have time of flight */
+};
+
+static struct agreement compare(const struct lr_petsird *petsird)
+{
+    struct agreement found = {false, true, true, {INFINITY, 0}};
+    const int n = petsird->num_types;
+    for (int k = 0; k < n * n; k++) {
+        const int types[2] = {k / n, k % n};
+        const double mm = lr_petsird_resolution_mm(petsird, types);
+        found.tof = found.tof && same_bins(petsird, types);
+        double sign;
+
+        if (lr_petsird_tof(petsird, types, &sign)->num_edges > 2) {
+            found.any_tof = true;
+            found.resolution_mm[0] = fmin(found.resolution_mm[0], mm);
+            found.resolution_mm[1] = fmax(found.resolution_mm[1], mm);
+        }
+    }
+    for (int k = 0; k < n; k++) {
+        found.energies = found.energies && memcmp(petsird->types[0].energy_kev, petsird->types[k].energy_kev,
+                                                  sizeof(petsird->types[k].energy_kev)) == 0;
+    }
+    return found;
+}
+
+static bool differs(const struct agreement *found)
+{
+    return found->any_tof && found->resolution_mm[0] != found->resolution_mm[1];
+}
+
+double lr_petsird_common_resolution_ps(const struct lr_petsird *petsird, double differ_ps[2])
+{
+    const struct agreement found = compare(petsird);
+    for (int k = 0; differ_ps != NULL && k < 2; k++)
+        differ_ps[k] = differs(&found) ? found.resolution_mm[k] / LR_MM_PER_PS : 0;
+    return found.any_tof && !differs(&found) ? found.resolution_mm[0] / LR_MM_PER_PS : 0;
+}
+
+bool lr_petsird_has_kinds(const struct lr_petsird *petsird)
+{
+    const struct agreement found = compare(petsird);
+    return !found.tof || !found.energies || differs(&found);
+}
+
+/* --- filling in --- */
+
+static lr_status copy_edges(const struct lr_petsird *petsird, const int types[2], float **edges_mm, int *num_bins)
+{
+    double sign;
+    const struct lr_petsird_pair *pair = lr_petsird_tof(petsird, types, &sign);
+    if (pair->num_edges == 0) return LR_OK;
+    *edges_mm = lr_alloc(pair->num_edges, sizeof(**edges_mm), "edges", petsird->log);
+    if (*edges_mm == NULL) return LR_FAILED;
+    *num_bins = pair->num_edges - 1;
+    for (int k = 0; k < pair->num_edges; k++) (*edges_mm)[k] = (float)edge_mm(pair, sign, k);
+    return LR_OK;
+}
+
+lr_status lr_petsird_fill_info(const struct lr_petsird *petsird, lr_events_info *info)
+{
+    static const int first[2] = {0, 0};
+    const struct agreement found = compare(petsird);
+    info->has_tof = found.any_tof;
+    info->tof_resolution_ps = lr_petsird_common_resolution_ps(petsird, NULL);
+    if (found.energies) memcpy(info->energy_kev, petsird->types[0].energy_kev, sizeof(info->energy_kev));
+    return found.tof && found.any_tof ? copy_edges(petsird, first, &info->tof_edges_mm, &info->num_tof_bins) : LR_OK;
+}
+
+lr_status lr_petsird_fill_kinds(const struct lr_petsird *petsird, const int32_t *numbers, int count,
+                                lr_events_info *info)
+{
+    const int n = petsird->num_types;
+    lr_event_kinds *kinds = &info->kinds;
+    kinds->count = n;
+    kinds->num_crystals = count;
+    kinds->kind_of = lr_alloc(count, 1, "kinds of crystals", petsird->log);
+    kinds->tof = lr_alloc((int64_t)n * n, sizeof(*kinds->tof), "bins", petsird->log);
+    kinds->energy_kev = lr_alloc(n, sizeof(*kinds->energy_kev), "energies", petsird->log);
+    if (kinds->kind_of == NULL || kinds->tof == NULL || kinds->energy_kev == NULL) return LR_FAILED;
+    memset(kinds->kind_of, LR_EVENTS_NO_KIND, (size_t)kinds->num_crystals);
+    for (int64_t c = 0; c < petsird->num_crystals; c++) {
+        int64_t module;
+        if (numbers[c] >= 0) kinds->kind_of[numbers[c]] = (unsigned char)lr_petsird_type_of(petsird, c, &module);
+    }
+
+    for (int k = 0; k < n; k++) memcpy(kinds->energy_kev[k], petsird->types[k].energy_kev, sizeof(*kinds->energy_kev));
+    for (int k = 0; k < n * n; k++) {
+        const int types[2] = {k / n, k % n};
+        lr_tof_bins *bins = &kinds->tof[k];
+        LR_TRY(copy_edges(petsird, types, &bins->edges_mm, &bins->num_bins));
+        if (bins->num_bins > 1) bins->resolution_ps = lr_petsird_resolution_mm(petsird, types) / LR_MM_PER_PS;
+    }
+    return LR_OK;
 }

@@ -5,16 +5,19 @@
  * into module and module into scanner. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/vec.h"
 #include "io/events/petsird.h"
+#include "io/scanners/crystal_map.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How far corners may be from those of a right box, in parts of its longest edge. */
+/* Largest distance of corners from those of a right box, in parts of its longest edge. */
 static const double box_tolerance = 1e-3;
 
-/* Their pairs are looked through one by one. */
+/* Most modules whose pairs are examined one by one. */
 enum { MAX_MASK_MODULES = 1 << 14 };
 
 /* A crystal's box: from its centre to the middles of three faces. */
@@ -93,8 +96,8 @@ static double skewness(const double edges[3][3])
     return worst;
 }
 
-/* The three edges from corner 0, whatever the corners' order: of all that could be, those that come
- * nearest to a right box. Returns how far from one the corners are, mm. */
+/* Finds the three edges from corner 0, whatever the corners' order: of all candidates those nearest to a right box.
+ * Returns how far from one the corners are, mm. */
 static double find_edges(const double corners[8][3], double edges[3][3])
 {
     double best = INFINITY;
@@ -112,7 +115,7 @@ static double find_edges(const double corners[8][3], double edges[3][3])
     return best;
 }
 
-/* Of the type's crystals, in the coordinates before both transformations. */
+/* Finds the box of the type's crystals, in the coordinates before both transformations. */
 static lr_status find_box(const struct lr_petsird *petsird, const struct lr_petsird_type *type, struct box *box)
 {
     double corners[8][3], edges[3][3] = {{0}};
@@ -135,9 +138,8 @@ static lr_status find_box(const struct lr_petsird *petsird, const struct lr_pets
     return LR_OK;
 }
 
-/* Which of three directions is the depth, and which of the others v: the one nearest to the way
- * from the scanner's axis to the module (or along z where the module stands on the axis), and of
- * the others the one nearer to z. order = u, v, depth. */
+/* Orders three directions as u, v, depth. The depth is the one nearest to the way from the scanner's axis to the
+ * module (or along z where the module stands on the axis), and v the one of the others that is nearer to z. */
 static void order_axes(const double axes[3][3], const double module_mm[3], int order[3])
 {
     double outward[3] = {module_mm[0], module_mm[1], 0};
@@ -156,18 +158,6 @@ static void order_axes(const double axes[3][3], const double module_mm[3], int o
 }
 
 /* --- crystals --- */
-
-static void module_centre(const struct lr_petsird *petsird, const struct lr_petsird_type *type, int64_t module,
-                          double centre_mm[3])
-{
-    const int64_t first = type->first_crystal + module * type->num_elements;
-    double one[3];
-    memset(centre_mm, 0, 3 * sizeof(*centre_mm));
-    for (int64_t e = 0; e < type->num_elements; e++) {
-        lr_petsird_centre(petsird, first + e, one);
-        vec_add_scaled(centre_mm, 1.0 / (double)type->num_elements, one, centre_mm);
-    }
-}
 
 /* The modules of a type being listed. */
 struct listing {
@@ -197,20 +187,6 @@ static void place_crystal(const struct listing *listing, int64_t module, int64_t
     crystal->group = listing->group + (int)module;
 }
 
-static void list_type(const struct listing *listing, lr_crystal *crystals)
-{
-    const struct lr_petsird_type *type = listing->type;
-    for (int64_t m = 0; m < type->num_modules; m++) {
-        double module_mm[3];
-        module_centre(listing->petsird, type, m, module_mm);
-        for (int64_t e = 0; e < type->num_elements; e++) {
-            const int64_t at = type->first_crystal + m * type->num_elements + e;
-            lr_petsird_centre(listing->petsird, at, crystals[at].centre_mm);
-            place_crystal(listing, m, e, module_mm, &crystals[at]);
-        }
-    }
-}
-
 static lr_crystal *list_crystals(const struct lr_petsird *petsird)
 {
     lr_crystal *crystals = lr_alloc(petsird->num_crystals, sizeof(*crystals), "crystals", petsird->log);
@@ -222,7 +198,24 @@ static lr_crystal *list_crystals(const struct lr_petsird *petsird)
             free(crystals);
             return NULL;
         }
-        list_type(&listing, crystals);
+        const struct lr_petsird_type *type = listing.type;
+        for (int64_t m = 0; m < type->num_modules; m++) {
+            double module_mm[3];
+            const int64_t first = type->first_crystal + m * type->num_elements;
+            double one[3];
+            memset(module_mm, 0, 3 * sizeof(*module_mm));
+            for (int64_t e = 0; e < type->num_elements; e++) {
+                lr_petsird_centre(listing.petsird, first + e, one);
+                vec_add_scaled(module_mm, 1.0 / (double)type->num_elements, one, module_mm);
+            }
+
+            for (int64_t e = 0; e < type->num_elements; e++) {
+                const int64_t at = type->first_crystal + m * type->num_elements + e;
+                lr_petsird_centre(listing.petsird, at, crystals[at].centre_mm);
+                place_crystal(&listing, m, e, module_mm, &crystals[at]);
+            }
+        }
+
         group += (int)listing.type->num_modules;
     }
     return crystals;
@@ -246,7 +239,7 @@ bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], con
     return (one != 0 ? one : said(petsird, other_types, other_modules)) != 1;
 }
 
-/* The file's mask against the rule that modules stand at least some places apart. */
+/* Comparison of the file's mask with the rule that modules stand at least some places apart. */
 struct mask_count {
     int64_t excluded;    /* pairs of different modules that the mask excludes */
     int farthest;        /* most places apart of these */
@@ -266,30 +259,22 @@ static int places_apart(int a, int b, int around)
     return apart < around - apart ? apart : around - apart;
 }
 
-static struct mask_count count_mask(const struct lr_petsird *petsird, const struct file_module *modules, int count,
-                                    int around)
+static int count_modules(const struct lr_petsird *petsird)
 {
-    struct mask_count found = {0, -1, INT32_MAX};
-    for (int i = 0; i < count; i++) {
-        for (int j = 0; j < i; j++) {
-            const int types[2] = {modules[i].type, modules[j].type};
-            const int64_t pair[2] = {modules[i].module, modules[j].module};
-            if (modules[i].block > 0 && modules[i].block == modules[j].block) continue; /* layers */
-            const int apart = around > 0 ? places_apart(modules[i].position, modules[j].position, around) : 0;
-            if (lr_petsird_allows(petsird, types, pair)) {
-                found.nearest_allowed = apart < found.nearest_allowed ? apart : found.nearest_allowed;
-            } else {
-                found.excluded++;
-                found.farthest = apart > found.farthest ? apart : found.farthest;
-            }
-        }
-    }
-    return found;
+    int64_t count = 0;
+    for (int t = 0; t < petsird->num_types; t++)
+        count += petsird->types[t].num_elements > 0 ? petsird->types[t].num_modules : 0;
+    return (int)count;
 }
 
-static int list_modules(const struct lr_petsird *petsird, const lr_scanner *scanner, const int *crystal_of,
-                        struct file_module *modules)
+/* Finds the rule min_module_difference that says the same as the mask; warns of a mask that no rule expresses. */
+static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner *scanner, const int *crystal_of,
+                             int *min_module_difference)
 {
+    *min_module_difference = 0;
+    if (!lr_petsird_has_mask(petsird)) return LR_OK;
+    struct file_module *modules = lr_alloc(count_modules(petsird), sizeof(*modules), "modules", petsird->log);
+    if (modules == NULL) return LR_FAILED;
     int count = 0;
     for (int t = 0; t < petsird->num_types; t++) {
         const struct lr_petsird_type *type = &petsird->types[t];
@@ -299,26 +284,7 @@ static int list_modules(const struct lr_petsird *petsird, const lr_scanner *scan
             modules[count++] = (struct file_module){t, m, scanner->modules[own].position, scanner->modules[own].block};
         }
     }
-    return count;
-}
 
-static int count_modules(const struct lr_petsird *petsird)
-{
-    int64_t count = 0;
-    for (int t = 0; t < petsird->num_types; t++)
-        count += petsird->types[t].num_elements > 0 ? petsird->types[t].num_modules : 0;
-    return (int)count;
-}
-
-/* Finds the rule; warns of a mask that no rule says. */
-static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner *scanner, const int *crystal_of,
-                             int *min_module_difference)
-{
-    *min_module_difference = 0;
-    if (!lr_petsird_has_mask(petsird)) return LR_OK;
-    struct file_module *modules = lr_alloc(count_modules(petsird), sizeof(*modules), "modules", petsird->log);
-    if (modules == NULL) return LR_FAILED;
-    const int count = list_modules(petsird, scanner, crystal_of, modules);
     if (count > MAX_MASK_MODULES) {
         free(modules);
         lr_warn(petsird->log,
@@ -327,7 +293,24 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
                 petsird->path, count, MAX_MASK_MODULES);
         return LR_OK;
     }
-    const struct mask_count found = count_mask(petsird, modules, count, scanner->num_positions);
+    struct mask_count found = {0, -1, INT32_MAX};
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < i; j++) {
+            const int types[2] = {modules[i].type, modules[j].type};
+            const int64_t pair[2] = {modules[i].module, modules[j].module};
+            if (modules[i].block > 0 && modules[i].block == modules[j].block) continue; /* layers */
+            const int apart = scanner->num_positions > 0
+                                  ? places_apart(modules[i].position, modules[j].position, scanner->num_positions)
+                                  : 0;
+            if (lr_petsird_allows(petsird, types, pair)) {
+                found.nearest_allowed = apart < found.nearest_allowed ? apart : found.nearest_allowed;
+            } else {
+                found.excluded++;
+                found.farthest = apart > found.farthest ? apart : found.farthest;
+            }
+        }
+    }
+
     free(modules);
     if (found.excluded == 0) return LR_OK;
     if (scanner->num_positions > 0 && found.farthest < found.nearest_allowed && found.nearest_allowed != INT32_MAX) {
@@ -344,8 +327,7 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
 
 /* --- the scanner --- */
 
-/* PETSIRD's own helpers put a detection in the middle of its crystal; of the shortest crystals where
- * they differ. */
+/* PETSIRD's own helpers put a detection in the middle of its crystal; where crystals differ the shortest ones count. */
 static double middle_mm(const lr_crystal *crystals, int64_t count)
 {
     double depth_mm = INFINITY;
@@ -400,6 +382,11 @@ lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird)
     return scanner;
 }
 
+bool lr_petsird_recognises(const struct lr_file_head *head)
+{
+    return lr_path_ends(head->path, ".petsird") || lr_head_begins(head, "yardl", 5);
+}
+
 lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log)
 {
     struct lr_petsird petsird;
@@ -407,4 +394,99 @@ lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log)
     if (lr_petsird_open(&petsird, path, log) == LR_OK) scanner = lr_petsird_scanner(&petsird);
     lr_petsird_close(&petsird);
     return scanner;
+}
+
+/* Largest distance between a crystal and the scanner's: the tolerance with which crystal lists become modules, and
+ * the rounding of the file's numbers. */
+static const double reach_mm = 0.1;
+
+/* --- places --- */
+
+static lr_status judge_match(const struct lr_petsird *petsird, const lr_scanner *scanner,
+                             const struct lr_centre_index *index, const int64_t lost[2])
+{
+    double centre_mm[3];
+    if (lost[0] == 0) return LR_OK;
+    lr_petsird_centre(petsird, lost[1], centre_mm);
+    const bool all = lost[0] == petsird->num_crystals;
+    lr_log_write(petsird->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
+                 "%s: %lld of its %lld crystals are none of %s's, first the one at (%g, %g, %g) mm, "
+                 "from which the nearest is %.4g mm away: %s",
+                 petsird->path, (long long)lost[0], (long long)petsird->num_crystals, scanner->name, centre_mm[0],
+                 centre_mm[1], centre_mm[2], lr_centre_index_distance(index, centre_mm),
+                 all ? "the file is another scanner's, which can be read from it" : "what belongs to them is left out");
+    return all ? LR_BAD_INPUT : LR_OK;
+}
+
+lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner, int32_t *numbers)
+{
+    struct lr_centre_index index;
+    int64_t lost[2] = {0, -1}; /* how many, the first */
+    LR_TRY(lr_centre_index_init(&index, scanner, petsird->log));
+    for (int64_t k = 0; k < petsird->num_crystals; k++) {
+        double centre_mm[3];
+        lr_petsird_centre(petsird, k, centre_mm);
+        numbers[k] = lr_centre_index_find(&index, centre_mm, reach_mm);
+        if (numbers[k] < 0 && lost[0]++ == 0) lost[1] = k;
+    }
+    const lr_status status = judge_match(petsird, scanner, &index, lost);
+    lr_centre_index_finish(&index);
+    return status;
+}
+
+/* --- efficiencies --- */
+
+static lr_status fill_values(const struct lr_petsird *petsird, const lr_scanner *scanner, const int32_t *numbers,
+                             float *values)
+{
+    for (int c = 0; c < scanner->num_crystals; c++) values[c] = NAN;
+    for (int t = 0; t < petsird->num_types; t++) {
+        const struct lr_petsird_type *type = &petsird->types[t];
+        const int64_t detectors = type->num_elements * type->num_modules;
+        if (detectors > 0 && type->num_efficiencies / type->num_energies != detectors) {
+            return lr_error(petsird->log, LR_BAD_INPUT,
+                            "%s: has %lld efficiencies of detection bins for %lld crystals of module "
+                            "type %d",
+                            petsird->path, (long long)type->num_efficiencies, (long long)detectors,
+                            (int)(type - petsird->types));
+        }
+        for (int64_t k = 0; k < detectors; k++) {
+            /* Mean over the energies of an element. */
+            double sum = 0;
+            for (int64_t e = 0; e < type->num_energies; e++) sum += type->efficiencies[k * type->num_energies + e];
+            const double value = sum / (double)type->num_energies;
+            if (!(value >= 0))
+                return lr_error(petsird->log, LR_BAD_INPUT, "%s: a crystal has the efficiency %g", petsird->path,
+                                value);
+            if (numbers[type->first_crystal + k] >= 0) values[numbers[type->first_crystal + k]] = (float)value;
+        }
+    }
+
+    for (int c = 0; c < scanner->num_crystals; c++) {
+        if (isnan(values[c])) {
+            return lr_error(petsird->log, LR_BAD_INPUT, "%s: has no efficiency for crystal %d of %s", petsird->path, c,
+                            scanner->name);
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status read_values(struct lr_petsird *petsird, const lr_scanner *scanner, float *values)
+{
+    if (petsird->bin_efficiencies.count == 0)
+        return lr_error(petsird->log, LR_BAD_INPUT, "%s: holds no efficiencies of detection bins", petsird->path);
+    int32_t *numbers = lr_alloc(petsird->num_crystals, sizeof(*numbers), "numbers of crystals", petsird->log);
+    lr_status status = numbers != NULL ? lr_petsird_match(petsird, scanner, numbers) : LR_FAILED;
+    if (status == LR_OK) status = fill_values(petsird, scanner, numbers, values);
+    free(numbers);
+    return status;
+}
+
+lr_status lr_petsird_values_read(const char *path, const lr_scanner *scanner, float *values, const lr_log *log)
+{
+    struct lr_petsird petsird;
+    lr_status status = lr_petsird_open(&petsird, path, log);
+    if (status == LR_OK) status = read_values(&petsird, scanner, values);
+    lr_petsird_close(&petsird);
+    return status;
 }

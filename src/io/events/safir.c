@@ -21,7 +21,7 @@
 
 enum { SIGNATURE_BYTES = 32, RECORD_BYTES = 8, RECORDS_PER_READ = 8192 };
 
-/* What follows the signature's zero byte, to byte 31, is the writer's own. */
+/* The bytes from the signature's zero byte to byte 31 are the writer's own. */
 static const struct signature {
     const char *text;
     unsigned layer_bits;
@@ -50,20 +50,15 @@ struct reader {
 
 /* --- the map beside the events --- */
 
-static bool is_map_name(const char *name)
-{
-    static const char end[] = "crystal_map.txt";
-    const size_t length = strlen(name);
-    return length >= sizeof(end) - 1 && strcmp(name + length - (sizeof(end) - 1), end) == 0;
-}
-
-/* Looks through an open folder, that of the path, for the one map. */
+/* Finds the one map in an open folder, that of the path. */
 static char *pick_map(DIR *folder, const char *path, const lr_log *log)
 {
     char *found = NULL;
     const struct dirent *item;
     while ((item = readdir(folder)) != NULL) {
-        if (!is_map_name(item->d_name)) continue;
+        static const char end[] = "crystal_map.txt";
+        const size_t length = strlen(item->d_name);
+        if (!(length >= sizeof(end) - 1 && strcmp(item->d_name + length - (sizeof(end) - 1), end) == 0)) continue;
         if (found != NULL) {
             lr_error(log, LR_BAD_INPUT, "%s: more than one crystal map lies beside it, %s and %s: name the one to use",
                      path, lr_path_name(found), item->d_name);
@@ -78,7 +73,7 @@ static char *pick_map(DIR *folder, const char *path, const lr_log *log)
     return found;
 }
 
-/* To be freed; NULL, logged. */
+/* Returns the path of the map, to be freed; NULL, logged. */
 static char *find_map(const char *path, const lr_log *log)
 {
     char *name = lr_path_beside(path, "./", log);
@@ -129,23 +124,9 @@ static lr_status take_event(struct reader *reader, uint64_t record, bool is_dela
     return lr_event_stream_add(reader->stream, &event);
 }
 
-static lr_status take_record(struct reader *reader, uint64_t record)
-{
-    lr_status status = LR_OK;
-    if (record >> 63 & 1) {
-        reader->counts.time_marks++;
-        reader->time_ms = record & UINT64_C(0xffffffffffff);
-        lr_event_times_add(&reader->times, reader->time_ms);
-    } else {
-        status = take_event(reader, record, (record >> 62 & 1) != 0);
-    }
-    reader->num_records++;
-    return status;
-}
-
 /* --- the file --- */
 
-/* The signature that a file begins with, or would if it were whole; NULL when there is none. */
+/* Returns the signature that a file begins with, or would if it were whole; NULL when there is none. */
 static const struct signature *find_signature(const char *start, size_t length)
 {
     for (int k = 0; k < NUM_SIGNATURES; k++) {
@@ -195,8 +176,19 @@ static lr_status read_records(struct reader *reader, FILE *file)
     size_t length;
     do {
         length = fread(bytes, 1, sizeof(bytes), file);
-        for (size_t at = 0; at + RECORD_BYTES <= length; at += RECORD_BYTES)
-            LR_TRY(take_record(reader, record_at(bytes + at)));
+        for (size_t at = 0; at + RECORD_BYTES <= length; at += RECORD_BYTES) {
+            const uint64_t record = record_at(bytes + at);
+            lr_status status = LR_OK;
+            if (record >> 63 & 1) {
+                reader->counts.time_marks++;
+                reader->time_ms = record & UINT64_C(0xffffffffffff);
+                lr_event_times_add(&reader->times, reader->time_ms);
+            } else {
+                status = take_event(reader, record, (record >> 62 & 1) != 0);
+            }
+            reader->num_records++;
+            LR_TRY(status);
+        }
     } while (length == sizeof(bytes));
     if (ferror(file))
         return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
@@ -214,9 +206,22 @@ static lr_status read_records(struct reader *reader, FILE *file)
     return LR_OK;
 }
 
-/* Names the crystal of the first such event that the map lacks. */
-static lr_status report_unknown(const struct reader *reader)
+static lr_status read_file(struct reader *reader, FILE *file)
 {
+    LR_TRY(check_signature(reader, file));
+    const char *crystal_map = reader->source->companion;
+    char *found = crystal_map == NULL ? find_map(reader->path, reader->log) : NULL;
+    const char *path = crystal_map ? crystal_map : found;
+    lr_status status = LR_BAD_INPUT;
+    if (path != NULL) status = lr_crystal_map_read(path, reader->source->scanner, &reader->map, reader->log);
+    free(found);
+    LR_TRY(status);
+
+    if (reader->stream->sink == NULL) return LR_OK;
+    LR_TRY(read_records(reader, file));
+    LR_TRY(lr_event_stream_flush(reader->stream));
+
+    /* Events whose crystals the map lacks; the sentence names the first such crystal. */
     const lr_event_counts *counts = &reader->counts;
     if (counts->unknown_crystals == 0) return LR_OK;
     const int64_t events = counts->prompts + counts->delayeds;
@@ -231,26 +236,6 @@ static lr_status report_unknown(const struct reader *reader)
                  (long long)byte_of(reader->first_unknown_record), (unsigned)(key >> 20), (unsigned)(key >> 4 & 0xffff),
                  (unsigned)(key & 15), all ? "the map belongs to another scanner" : "they are left out");
     return all ? LR_BAD_INPUT : LR_OK;
-}
-
-static lr_status read_map(struct reader *reader, const char *crystal_map)
-{
-    char *found = crystal_map == NULL ? find_map(reader->path, reader->log) : NULL;
-    const char *path = crystal_map ? crystal_map : found;
-    lr_status status = LR_BAD_INPUT;
-    if (path != NULL) status = lr_crystal_map_read(path, reader->source->scanner, &reader->map, reader->log);
-    free(found);
-    return status;
-}
-
-static lr_status read_file(struct reader *reader, FILE *file)
-{
-    LR_TRY(check_signature(reader, file));
-    LR_TRY(read_map(reader, reader->source->companion));
-    if (reader->stream->sink == NULL) return LR_OK;
-    LR_TRY(read_records(reader, file));
-    LR_TRY(lr_event_stream_flush(reader->stream));
-    return report_unknown(reader);
 }
 
 static lr_status read_all(struct reader *reader)

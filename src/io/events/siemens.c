@@ -8,25 +8,229 @@
  * numbering for sinograms without arc correction (docs/formats/events.md). */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/events/event_stream.h"
-#include "io/events/siemens_header.h"
+#include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 #include "io/lor_data/sinogram.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_NAME = 4096 };
+
+/* Contents of a header; -1 for what it does not give. */
+struct siemens_header {
+    char *path; /* owned; NULL = there is no header */
+    int64_t word_bits, axial_compression, max_ring_difference;
+    int64_t bins, views, rings; /* tangential bins, views of a sinogram, crystal rings */
+    int64_t tof_bins, offset_bytes, num_words;
+};
+
+/* InterfileHeaderSiemens.cxx of STIR 6.2 and headers of a Biograph mMR. The scanner's lengths are those of the
+ * scanner that is named. */
+static const struct lr_known_key known_keys[] = {
+    {LR_KEY_READ,
+     "name of data file|data format|data offset in bytes|lm event and tag words format (bits)|"
+     "axial compression|maximum ring difference|number of projections|number of views|"
+     "number of rings|number of tof time bins|total listmode word counts",
+     NULL, NULL},
+    {LR_KEY_REFUSED, "type of data", "PET", "only data of PET can be read"},
+    {LR_KEY_WARNED, "sms-mi header name space", "PETLINK bin address", "its words are taken for addresses of bins"},
+    {LR_KEY_WARNED, "pet data type", "Emission", "its events are taken for coincidences of emitted photons"},
+    {LR_KEY_WARNED, "pet scanner type", "cylindrical", "its crystals are taken to stand in full rings"},
+    {LR_KEY_WARNED, "patient orientation", "hfs",
+     "the axes of images are those of a patient who lies head first on the back: turn the image if "
+     "they are to be the patient's own"},
+    {LR_KEY_WARNED, "start horizontal bed position (mm)|bed zero offset (mm)", "0",
+     "images are where the scanner is: move them along z by it"},
+    {LR_KEY_WARNED, "start vertical bed position (mm)", "0",
+     "images are where the scanner is: move them along y by it"},
+    {LR_KEY_WARNED, "gantry tilt angle (degrees)", "0", "images stand as the scanner does"},
+    {LR_KEY_WARNED, "septa state", "none|retracted|out",
+     "septa between rings are not computed: efficiencies have to hold what they stop"},
+    {LR_KEY_IDLE,
+     "version of keys|sms-mi version number|study date*|study time*|patient name|patient id|"
+     "process status|data description|data set*|scan data type description|isotope name|"
+     "isotope gamma halflife (sec)|isotope branching factor|number of radionuclides|"
+     "radionuclide name|radionuclide halflife (sec)|radionuclide branching factor|"
+     "image relative start time (sec)|image duration (sec)|number of energy windows|"
+     "energy window lower level*|energy window upper level*|energy window pair|comment|"
+     "originating system|radiopharmaceutical|relative time of tracer injection (sec)|"
+     "tracer activity at time of injection (bq)|injected volume (ml)|tracer injection date*|"
+     "tracer injection time*|horizontal bed translation|end horizontal bed position (mm)|"
+     "coincidence window width (ns)|transaxial fov diameter (cm)|distance between rings (cm)|"
+     "gantry crystal radius (cm)|bin size (cm)|tof mashing factor|number of segments|"
+     "segment table|number of buckets|bucket singles rate|total number of singles blocks|"
+     "singles polling method|singles polling interval (sec)|singles scale factor|"
+     "timing tagwords interval (msec)|time sync|preset type|preset value|preset unit|"
+     "decay correction*|total uncorrected singles rate|total prompts*|total randoms|"
+     "total net trues|image duration from timing tags (msec)|gim loss fraction|pdr loss fraction|"
+     "detector block singles|listmode header file|listmode data file|compressor version",
+     NULL, NULL},
+};
+const struct lr_known_keys lr_siemens_keys = {
+    .format = "Siemens' headers of list mode", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
+
+static const struct siemens_header empty = {NULL, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+
+/* --- one file --- */
+
+static lr_status take_numbers(const struct lr_interfile *file, struct siemens_header *header)
+{
+    const struct {
+        const char *key;
+        int64_t *value;
+    } known[] = {
+        {"lm event and tag words format (bits)", &header->word_bits},
+        {"axial compression", &header->axial_compression},
+        {"maximum ring difference", &header->max_ring_difference},
+        {"number of projections", &header->bins},
+        {"number of views", &header->views},
+        {"number of rings", &header->rings},
+        {"number of tof time bins", &header->tof_bins},
+        {"data offset in bytes", &header->offset_bytes},
+        {"total listmode word counts", &header->num_words},
+    };
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+        const char *key = known[k].key;
+        LR_TRY(lr_interfile_integer(file, key, 0, known[k].value));
+        const char *value = lr_interfile_text(file, key, 0);
+        if (value != NULL && *known[k].value < 0) {
+            return lr_error(file->log, LR_BAD_INPUT, "%s:%d: '%s' must be a whole number, found '%.64s'", file->path,
+                            lr_interfile_line(file, key, 0), key, value);
+        }
+    }
+
+    return LR_OK;
+}
+
+static lr_status take_header(const struct lr_interfile *file, struct siemens_header *header)
+{
+    *header = empty;
+    if (!file->text.has_start) {
+        return lr_error(file->log, LR_BAD_INPUT, "%s: does not begin with '!INTERFILE', so it is no Siemens header",
+                        file->path);
+    }
+    const char *format = lr_interfile_text(file, "data format", 0);
+    if (format != NULL && strcmp(format, "CoincidenceList") != 0) {
+        return lr_error(file->log, LR_BAD_INPUT, "%s:%d: the header describes '%.64s', not list mode (CoincidenceList)",
+                        file->path, lr_interfile_line(file, "data format", 0), format);
+    }
+    return take_numbers(file, header);
+}
+
+static lr_status read_named(const char *path, struct siemens_header *header, const lr_log *log)
+{
+    struct lr_interfile file;
+    LR_TRY(lr_interfile_read(&file, path, log));
+    lr_status status = take_header(&file, header);
+    if (status == LR_OK) status = lr_keyed_text_judge(&file.text, &lr_siemens_keys);
+    if (status == LR_OK) {
+        header->path = file.path;
+        file.path = NULL;
+    }
+    lr_interfile_finish(&file);
+    return status;
+}
+
+/* --- beside the events --- */
+
+/* A search through the folder of the events. */
+struct search {
+    const char *events, *name; /* path, and its last part */
+    char *found;
+    const lr_log *log;
+};
+
+/* True if that file is a header and names the events. Others are skipped silently. */
+static bool belongs(const struct search *search, const char *path)
+{
+    struct siemens_header header;
+    struct lr_interfile file;
+    if (lr_interfile_read(&file, path, NULL) != LR_OK) return false;
+    const char *name = lr_interfile_text(&file, "name of data file", 0);
+    const bool found = name != NULL && strcmp(name, search->name) == 0 && take_header(&file, &header) == LR_OK;
+    lr_interfile_finish(&file);
+    return found;
+}
+
+/* Takes a file of the folder when it is the one; a second one is an error. */
+static lr_status consider(struct search *search, const char *name)
+{
+    const char *part = strstr(name, ".hdr");
+    if (!(part != NULL && (part[4] == '\0' || part[4] == '.'))) return LR_OK;
+    char *path = lr_path_beside(search->events, name, search->log);
+    if (path == NULL) return LR_FAILED;
+    if (!belongs(search, path)) {
+        free(path);
+        return LR_OK;
+    }
+    if (search->found != NULL) {
+        const lr_status status = lr_error(search->log, LR_BAD_INPUT,
+                                          "%s: more than one header names it, %s and %s: name the "
+                                          "one to use",
+                                          search->events, search->found, path);
+        free(path);
+        return status;
+    }
+    search->found = path;
+    return LR_OK;
+}
+
+/* Finds the header beside the events; EVENTS.hdr has precedence. */
+static lr_status search_beside(struct search *search)
+{
+    char own[MAX_NAME];
+    snprintf(own, sizeof(own), "%s.hdr", search->name);
+    search->found = lr_path_beside(search->events, own, search->log);
+    if (search->found == NULL) return LR_FAILED;
+    FILE *file = lr_file_open(search->found, "", NULL);
+    if (file != NULL) {
+        fclose(file);
+        return LR_OK;
+    }
+    free(search->found);
+    search->found = NULL;
+    char *path = lr_path_beside(search->events, "./", search->log);
+    DIR *folder = path != NULL ? opendir(path) : NULL;
+    lr_status status = path != NULL ? LR_OK : LR_FAILED;
+    free(path);
+    if (folder == NULL) return status; /* a folder that may not be listed has no header that could be found */
+    const struct dirent *item;
+    while (status == LR_OK && (item = readdir(folder)) != NULL) status = consider(search, item->d_name);
+    closedir(folder);
+    return status;
+}
+
+/* Reads the header at `path`, or, where that is NULL, the one beside the events: EVENTS.hdr, or the
+ * one file of that folder with ".hdr" in its name whose `name of data file` is the events'. Finding
+ * none is no error: header->path stays NULL.
+ * errors: LR_BAD_INPUT for a missing file, one that is no list-mode header, or several of them. */
+static lr_status read_siemens_header(const char *path, const char *events, struct siemens_header *header,
+                                     const lr_log *log)
+{
+    *header = empty;
+    if (path != NULL) return read_named(path, header, log);
+    struct search search = {.events = events, .name = lr_path_name(events), .log = log};
+    lr_status status = search_beside(&search);
+    if (status == LR_OK && search.found != NULL) status = read_named(search.found, header, log);
+    free(search.found);
+    return status;
+}
+
 enum { WORD_BYTES = 4, WORDS_PER_READ = 16384 };
 
-/* What the sinograms of a Biograph mMR are where no header says it. */
+/* Sinograms of a Biograph mMR, where no header describes them. */
 enum { MMR_CRYSTALS_AROUND = 504, MMR_RINGS = 64, MMR_BINS = 344, MMR_RING_DIFFERENCE = 60 };
 
 static const int64_t words_per_note = INT64_C(1) << 28; /* a sentence for each GiB */
 static const char header_text[] = "!INTERFILE";
 
-/* How addresses come from crystals. */
+/* Layout of the addresses. */
 struct layout {
     struct lr_sinogram_rings sinogram;
     int bins, views, max_ring_difference;
@@ -38,7 +242,7 @@ struct reader {
     const char *path;
     const lr_scanner *scanner;
     const lr_log *log;
-    struct lr_siemens_header header;
+    struct siemens_header header;
     struct layout layout;
     struct lr_event_stream *stream;
     lr_event_counts counts;
@@ -49,24 +253,6 @@ struct reader {
     int64_t first_unknown_word; /* and where */
 };
 
-/* --- the scanner --- */
-
-/* One virtual crystal precedes each module, and place 0 is that of position 0. */
-static lr_status number_crystals(struct reader *reader)
-{
-    const struct lr_sinogram_gaps gaps = {1, 0};
-    const lr_scanner *scanner = reader->scanner;
-    struct lr_sinogram_rings *sinogram = &reader->layout.sinogram;
-    LR_TRY(lr_sinogram_rings_create(sinogram, scanner, &gaps, reader->path, reader->log));
-    if (sinogram->around != scanner->num_positions * (scanner->modules[0].crystals[0] + 1)) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: Siemens list mode numbers the crystals of a ring with one module at "
-                        "each place, and %s is not one: it has panels of several blocks",
-                        reader->path, scanner->name);
-    }
-    return LR_OK;
-}
-
 /* --- the sinogram --- */
 
 static lr_status disagree(const struct reader *reader, const char *what, int64_t header, int64_t scanner)
@@ -76,10 +262,25 @@ static lr_status disagree(const struct reader *reader, const char *what, int64_t
                     reader->header.path, (long long)header, what, reader->scanner->name, (long long)scanner);
 }
 
-/* What this reader cannot spell out. */
-static lr_status check_format(const struct reader *reader)
+static lr_status settle_ring_difference(struct reader *reader)
 {
-    const struct lr_siemens_header *header = &reader->header;
+    const struct siemens_header *header = &reader->header;
+    struct layout *layout = &reader->layout;
+    const bool is_mmr = layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
+    const int64_t usual = is_mmr ? MMR_RING_DIFFERENCE : layout->sinogram.rings - 1;
+    const int64_t largest = header->max_ring_difference >= 0 ? header->max_ring_difference : usual;
+    if (largest >= layout->sinogram.rings)
+        return disagree(reader, "as largest ring difference", largest, layout->sinogram.rings);
+    layout->max_ring_difference = (int)largest;
+    return LR_OK;
+}
+
+static lr_status settle_sinogram(struct reader *reader)
+{
+    const struct siemens_header *header = &reader->header;
+    struct layout *layout = &reader->layout;
+
+    /* Formats that this reader cannot decode. */
     if (header->word_bits >= 0 && header->word_bits != 32) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s: words of %lld bits: only list mode of 32 bits can be read",
                         header->path, (long long)header->word_bits);
@@ -96,13 +297,12 @@ static lr_status check_format(const struct reader *reader)
                         "be read",
                         header->path, (long long)header->tof_bins);
     }
-    return LR_OK;
-}
 
-static lr_status settle_bins(struct reader *reader)
-{
-    const struct lr_siemens_header *header = &reader->header;
-    struct layout *layout = &reader->layout;
+    layout->views = layout->sinogram.around / 2;
+    if (header->rings >= 0 && header->rings != layout->sinogram.rings)
+        return disagree(reader, "rings", header->rings, layout->sinogram.rings);
+    if (header->views >= 0 && header->views != layout->views)
+        return disagree(reader, "views", header->views, layout->views);
     const bool is_mmr = layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
     if (header->bins < 0 && !is_mmr) {
         return lr_error(reader->log, LR_BAD_INPUT,
@@ -114,39 +314,27 @@ static lr_status settle_bins(struct reader *reader)
     if (bins < 1 || bins > layout->sinogram.around)
         return disagree(reader, "bins a projection", bins, layout->sinogram.around);
     layout->bins = (int)bins;
-    return LR_OK;
-}
 
-static lr_status settle_ring_difference(struct reader *reader)
-{
-    const struct lr_siemens_header *header = &reader->header;
-    struct layout *layout = &reader->layout;
-    const bool is_mmr = layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
-    const int64_t usual = is_mmr ? MMR_RING_DIFFERENCE : layout->sinogram.rings - 1;
-    const int64_t largest = header->max_ring_difference >= 0 ? header->max_ring_difference : usual;
-    if (largest >= layout->sinogram.rings)
-        return disagree(reader, "as largest ring difference", largest, layout->sinogram.rings);
-    layout->max_ring_difference = (int)largest;
-    return LR_OK;
-}
-
-static lr_status settle_sinogram(struct reader *reader)
-{
-    const struct lr_siemens_header *header = &reader->header;
-    struct layout *layout = &reader->layout;
-    LR_TRY(check_format(reader));
-    layout->views = layout->sinogram.around / 2;
-    if (header->rings >= 0 && header->rings != layout->sinogram.rings)
-        return disagree(reader, "rings", header->rings, layout->sinogram.rings);
-    if (header->views >= 0 && header->views != layout->views)
-        return disagree(reader, "views", header->views, layout->views);
-    LR_TRY(settle_bins(reader));
     return settle_ring_difference(reader);
 }
 
-/* Planes of segment 0, -1, +1, -2 ... ; det2's ring less det1's is the segment. */
-static lr_status number_planes(struct reader *reader)
+static lr_status make_layout(struct reader *reader)
 {
+    /* Crystals: one virtual crystal precedes each module, and place 0 is that of position 0. */
+    const struct lr_sinogram_gaps gaps = {1, 0};
+    const lr_scanner *scanner = reader->scanner;
+    struct lr_sinogram_rings *sinogram = &reader->layout.sinogram;
+    LR_TRY(lr_sinogram_rings_create(sinogram, scanner, &gaps, reader->path, reader->log));
+    if (sinogram->around != scanner->num_positions * (scanner->modules[0].crystals[0] + 1)) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: Siemens list mode numbers the crystals of a ring with one module at "
+                        "each place, and %s is not one: it has panels of several blocks",
+                        reader->path, scanner->name);
+    }
+
+    LR_TRY(settle_sinogram(reader));
+
+    /* Planes of segment 0, -1, +1, -2 ... ; det2's ring less det1's is the segment. */
     struct layout *layout = &reader->layout;
     const int largest = layout->max_ring_difference;
     layout->num_planes = (2 * (int64_t)largest + 1) * layout->sinogram.rings - largest * (largest + 1);
@@ -164,16 +352,9 @@ static lr_status number_planes(struct reader *reader)
     return LR_OK;
 }
 
-static lr_status make_layout(struct reader *reader)
-{
-    LR_TRY(number_crystals(reader));
-    LR_TRY(settle_sinogram(reader));
-    return number_planes(reader);
-}
-
 /* --- words --- */
 
-/* The crystals of an address; -1 for virtual ones and planes that there are not. */
+/* Gives the crystals of an address; -1 for virtual ones and for planes that do not exist. */
 static void crystals_of(const struct layout *layout, uint32_t address, int32_t crystals[2])
 {
     const int bin = (int)(address % (uint32_t)layout->bins);
@@ -202,22 +383,6 @@ static lr_status take_event(struct reader *reader, uint32_t word, bool is_delaye
     return lr_event_stream_add(reader->stream, &event);
 }
 
-static lr_status take_word(struct reader *reader, uint32_t word)
-{
-    lr_status status = LR_OK;
-    if (word >> 31 == 0) {
-        status = take_event(reader, word, (word >> 30 & 1) == 0);
-    } else if ((word >> 29 & 3) == 0) {
-        reader->counts.time_marks++;
-        reader->time_ms = word & 0x1fffffff;
-        lr_event_times_add(&reader->times, reader->time_ms);
-    } else {
-        reader->counts.other_words++;
-    }
-    reader->num_words++;
-    return status;
-}
-
 /* --- the file --- */
 
 static uint32_t word_at(const unsigned char *bytes)
@@ -232,7 +397,22 @@ static lr_status take_piece(struct reader *reader, const unsigned char *bytes, s
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: this is a header: name the list mode (.l) and give this as its header", reader->path);
     }
-    for (size_t at = 0; at + WORD_BYTES <= length; at += WORD_BYTES) LR_TRY(take_word(reader, word_at(bytes + at)));
+    for (size_t at = 0; at + WORD_BYTES <= length; at += WORD_BYTES) {
+        const uint32_t word = word_at(bytes + at);
+        lr_status status = LR_OK;
+        if (word >> 31 == 0) {
+            status = take_event(reader, word, (word >> 30 & 1) == 0);
+        } else if ((word >> 29 & 3) == 0) {
+            reader->counts.time_marks++;
+            reader->time_ms = word & 0x1fffffff;
+            lr_event_times_add(&reader->times, reader->time_ms);
+        } else {
+            reader->counts.other_words++;
+        }
+        reader->num_words++;
+        LR_TRY(status);
+    }
+
     if (reader->num_words % words_per_note == 0 && reader->num_words > 0)
         lr_info(reader->log, "%s: %lld GiB read", reader->path, (long long)(reader->num_words / words_per_note));
     return LR_OK;
@@ -244,8 +424,26 @@ static int64_t byte_of(const struct reader *reader, int64_t word)
     return (offset > 0 ? offset : 0) + WORD_BYTES * word;
 }
 
-static lr_status check_end(const struct reader *reader, size_t rest)
+static lr_status read_from(struct reader *reader, FILE *file)
 {
+    /* The bytes before the words. */
+    const int64_t offset = reader->header.offset_bytes > 0 ? reader->header.offset_bytes : 0;
+    if (offset > INT32_MAX || (offset > 0 && fseek(file, (long)offset, SEEK_SET) != 0)) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: the %lld bytes before the words that its header tells of cannot be "
+                        "skipped",
+                        reader->path, (long long)offset);
+    }
+    if (reader->stream->sink == NULL) return LR_OK;
+    unsigned char bytes[WORD_BYTES * WORDS_PER_READ];
+    size_t length;
+    do {
+        length = fread(bytes, 1, sizeof(bytes), file);
+        LR_TRY(take_piece(reader, bytes, length));
+    } while (length == sizeof(bytes));
+    if (ferror(file))
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
+    const size_t rest = length % WORD_BYTES;
     if (rest != 0) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: is truncated: word %lld, at byte %lld, has %zu of %d bytes: copy it "
@@ -261,25 +459,10 @@ static lr_status check_end(const struct reader *reader, size_t rest)
                 "acquisition",
                 reader->path, (long long)reader->num_words, (long long)reader->header.num_words);
     }
-    return LR_OK;
-}
 
-static lr_status read_words(struct reader *reader, FILE *file)
-{
-    unsigned char bytes[WORD_BYTES * WORDS_PER_READ];
-    size_t length;
-    do {
-        length = fread(bytes, 1, sizeof(bytes), file);
-        LR_TRY(take_piece(reader, bytes, length));
-    } while (length == sizeof(bytes));
-    if (ferror(file))
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
-    return check_end(reader, length % WORD_BYTES);
-}
+    LR_TRY(lr_event_stream_flush(reader->stream));
 
-/* Tells of events without crystals; a file that has no others is another scanner's. */
-static lr_status report_unknown(const struct reader *reader)
-{
+    /* Events without crystals; a file that has no others is another scanner's. */
     const lr_event_counts *counts = &reader->counts;
     const int64_t events = counts->prompts + counts->delayeds;
     if (events == 0) {
@@ -299,27 +482,11 @@ static lr_status report_unknown(const struct reader *reader)
     return all ? LR_BAD_INPUT : LR_OK;
 }
 
-/* Skips what the header says comes before the words. */
-static lr_status read_from(struct reader *reader, FILE *file)
-{
-    const int64_t offset = reader->header.offset_bytes > 0 ? reader->header.offset_bytes : 0;
-    if (offset > INT32_MAX || (offset > 0 && fseek(file, (long)offset, SEEK_SET) != 0)) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: the %lld bytes before the words that its header tells of cannot be "
-                        "skipped",
-                        reader->path, (long long)offset);
-    }
-    if (reader->stream->sink == NULL) return LR_OK;
-    LR_TRY(read_words(reader, file));
-    LR_TRY(lr_event_stream_flush(reader->stream));
-    return report_unknown(reader);
-}
-
 static lr_status read_all(struct reader *reader, const char *header)
 {
     FILE *file = lr_file_open(reader->path, "", reader->log);
     if (file == NULL) return LR_BAD_INPUT;
-    lr_status status = lr_siemens_header_read(header, reader->path, &reader->header, reader->log);
+    lr_status status = read_siemens_header(header, reader->path, &reader->header, reader->log);
     if (status == LR_OK) status = make_layout(reader);
     if (status == LR_OK) status = read_from(reader, file);
     fclose(file);
@@ -333,7 +500,7 @@ lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stre
     const lr_status status = read_all(&reader, source->companion);
     stream->info->counts = reader.counts;
     stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
-    lr_siemens_header_finish(&reader.header);
+    free(reader.header.path);
     lr_sinogram_rings_finish(&reader.layout.sinogram);
     free(reader.layout.ring_of);
     return status;

@@ -7,13 +7,13 @@
 
 #include <locale.h>
 
-/* The calling thread's locale, put aside. */
+/* The calling thread's locale, saved. */
 struct lr_c_locale {
     locale_t own, before;
 };
 
-/* From here to lr_c_locale_leave, strtod and printf of this thread use the C locale. When memory
- * is short the thread keeps its locale. */
+/* Makes strtod and printf of this thread use the C locale until lr_c_locale_leave. Without memory the thread keeps
+ * its locale. */
 static inline struct lr_c_locale lr_c_locale_enter(void)
 {
     struct lr_c_locale locale = {newlocale(LC_ALL_MASK, "C", (locale_t)0), (locale_t)0};

@@ -4,7 +4,7 @@
  * A gzip stream (RFC 1952) of blocks that threads compress by themselves: each but the last ends with an empty
  * stored block, so that the next one begins at a whole byte, and begins with what the one before has as a
  * dictionary. */
-#include "io/files/deflate.h"
+#include "io/files/output.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -94,15 +94,6 @@ static void take_block(struct stream *stream, struct block *block)
     stream->is_over = block->is_last;
 }
 
-static lr_status write_block(struct stream *stream, const struct block *block)
-{
-    if (!block->is_done)
-        return lr_error(stream->output->log, LR_FAILED, "no memory for compressing %s", stream->output->path);
-    stream->crc = crc32_combine(stream->crc, block->crc, (z_off_t)block->count);
-    stream->count += (uLong)block->count;
-    return lr_output_write(stream->output, block->out, block->out_count);
-}
-
 static lr_status write_some(struct stream *stream)
 {
     struct block blocks[BLOCKS_AT_ONCE];
@@ -113,11 +104,19 @@ static lr_status write_some(struct stream *stream)
         blocks[count++].room = stream->each;
     }
     lr_parallel_for(lr_num_processors(), count, 1, compress_share, blocks);
-    for (int k = 0; k < count; k++) LR_TRY(write_block(stream, &blocks[k]));
+    for (int k = 0; k < count; k++) {
+        const struct block *block = &blocks[k];
+        if (!block->is_done)
+            return lr_error(stream->output->log, LR_FAILED, "no memory for compressing %s", stream->output->path);
+        stream->crc = crc32_combine(stream->crc, block->crc, (z_off_t)block->count);
+        stream->count += (uLong)block->count;
+        LR_TRY(lr_output_write(stream->output, block->out, block->out_count));
+    }
+
     return LR_OK;
 }
 
-/* Without a name and a time. */
+/* Writes a gzip head without a name and a time. */
 static lr_status write_head(struct stream *stream)
 {
     static const unsigned char head[10] = {0x1f, 0x8b, Z_DEFLATED, 0, 0, 0, 0, 0, 0, 3};

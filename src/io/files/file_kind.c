@@ -12,55 +12,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A header of Interfile that is no image's is one of projection data. */
-static bool is_data(const struct lr_file_head *head)
+lr_file_kind lr_file_kind_of(const char *path)
 {
-    static const char *const endings[] = {".hs", ".h5", ".hdf5", NULL};
-    return lr_path_ends_in(head->path, endings) || lr_head_is_hdf5(head) || lr_stir_header_recognises(head);
-}
-
-/* HDF5 with the group /histo: its name stands in the root group's list of names. */
-static bool is_histo(const struct lr_file_head *head)
-{
-    static const char name[] = "\0histo";
-    return lr_head_is_hdf5(head) && lr_head_holds(head, name, sizeof(name));
-}
-
-static bool is_session(const struct lr_file_head *head)
-{
-    return lr_view_session_recognises(head->bytes);
-}
-
-static bool is_petsird(const struct lr_file_head *head)
-{
-    return lr_events_head_format(head) == LR_EVENTS_PETSIRD;
-}
-
-static bool is_events(const struct lr_file_head *head)
-{
-    return lr_events_head_format(head) != LR_EVENTS_UNKNOWN;
-}
-
-enum lr_file_kind lr_file_kind_of(const char *path)
-{
-    /* The first that fits is meant. */
-    static const struct {
-        enum lr_file_kind kind;
-        bool (*is)(const struct lr_file_head *head);
-    } kinds[] = {
-        {LR_FILE_PETSIRD, is_petsird},
-        {LR_FILE_IMAGE, lr_image_recognises},
-        {LR_FILE_EVENTS, is_events},
-        {LR_FILE_SESSION, is_session},
-        {LR_FILE_HISTO, is_histo},
-        {LR_FILE_DATA, is_data},
-        {LR_FILE_SCANNER, lr_scanner_recognises},
-    };
+    static const char *const data_endings[] = {".hs", ".h5", ".hdf5", NULL};
+    static const char histo[] = "\0histo"; /* in the root group's list of names */
     struct lr_file_head head;
     lr_file_head_read(path, &head);
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-        if (kinds[k].is(&head)) return kinds[k].kind;
-    return LR_FILE_UNKNOWN;
+    const lr_events_format format = lr_events_head_format(&head);
+    const bool is_hdf5 = lr_head_is_hdf5(&head);
+
+    /* Formats overlap: the first that fits counts. */
+    if (format == LR_EVENTS_PETSIRD) return LR_FILE_PETSIRD;
+    if (lr_image_recognises(&head)) return LR_FILE_IMAGE;
+    if (format != LR_EVENTS_UNKNOWN) return LR_FILE_EVENTS;
+    if (lr_view_session_recognises(head.bytes)) return LR_FILE_SESSION;
+    if (is_hdf5 && lr_head_holds(&head, histo, sizeof(histo))) return LR_FILE_HISTO;
+    /* A header of Interfile that is no image's is one of projection data. */
+    if (is_hdf5 || lr_path_ends_in(path, data_endings) || lr_stir_header_recognises(&head)) return LR_FILE_DATA;
+    return lr_scanner_recognises(&head) ? LR_FILE_SCANNER : LR_FILE_UNKNOWN;
 }
 
 static int compare_names(const void *a, const void *b)

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* A file that is missing beside its companion is looked for so often: another program that replaces both leaves none
- * for a moment. */
+/* Number of times that a file missing beside its companion is looked for: another program that replaces both leaves
+ * none for a moment. */
 enum { LOOKS = 25, BETWEEN_LOOKS_NS = 20 * 1000 * 1000 };
 
 /* Companions of a file of that ending, under the same name. */
@@ -36,7 +36,7 @@ static const struct companion {
 
 enum { NUM_COMPANIONS = sizeof(companions) / sizeof(companions[0]), MOST_LINE = 4096 };
 
-/* Headers are shorter. */
+/* Most lines of a header. */
 enum { MOST_LINES = 10000 };
 
 static bool stat_file(const char *path, struct stat *found)
@@ -105,7 +105,7 @@ static lr_status check_reads(const lr_file_uses *uses, const char *path, const c
     return LR_OK;
 }
 
-/* A header that is replaced leaves without a meaning what it names. */
+/* Refuses to replace the header of an input, whose data would mean nothing without it. */
 static lr_status check_header(const lr_file_uses *uses, const char *path)
 {
     struct stat found;
@@ -120,29 +120,7 @@ static lr_status check_header(const lr_file_uses *uses, const char *path)
     return LR_OK;
 }
 
-static lr_status check_companion(const lr_file_uses *uses, const char *path, const struct companion *companion)
-{
-    struct stat found;
-    char *beside = lr_path_with_ending(path, companion->ending, uses->log);
-    if (beside == NULL) return LR_FAILED;
-    lr_status status = check_reads(uses, beside, path);
-    int looks = 0;
-    while (status == LR_OK && looks < LOOKS && stat_file(beside, &found) && stat(path, &found) != 0) {
-        nanosleep(&(struct timespec){.tv_nsec = BETWEEN_LOOKS_NS}, NULL);
-        looks++;
-    }
-    if (looks == LOOKS) {
-        status = lr_error(uses->log, LR_USAGE,
-                          "%s is there and %s is not: what it belongs to is not known, and %s "
-                          "would replace it: give the output another name, or move that file away",
-                          beside, path, path);
-    }
-    if (status == LR_OK && companion->is_named) status = check_header(uses, path);
-    free(beside);
-    return status;
-}
-
-/* Two names of one file; one that is not there yet is told by its folder. */
+/* True for two names of one file; one that does not exist yet is known by its folder. */
 static bool is_same_name(const char *a, const char *b)
 {
     struct stat found, folders[2];
@@ -162,7 +140,28 @@ lr_status lr_files_check(const lr_file_uses *uses)
         const char *path = uses->written[n];
         LR_TRY(check_reads(uses, path, NULL));
         for (int k = 0; k < NUM_COMPANIONS; k++)
-            if (lr_path_ends(path, companions[k].of)) LR_TRY(check_companion(uses, path, &companions[k]));
+            if (lr_path_ends(path, companions[k].of)) {
+                const struct companion *companion = &companions[k];
+                struct stat found;
+                char *beside = lr_path_with_ending(path, companion->ending, uses->log);
+                if (beside == NULL) return LR_FAILED;
+                lr_status status = check_reads(uses, beside, path);
+                int looks = 0;
+                while (status == LR_OK && looks < LOOKS && stat_file(beside, &found) && stat(path, &found) != 0) {
+                    nanosleep(&(struct timespec){.tv_nsec = BETWEEN_LOOKS_NS}, NULL);
+                    looks++;
+                }
+                if (looks == LOOKS) {
+                    status = lr_error(uses->log, LR_USAGE,
+                                      "%s is there and %s is not: what it belongs to is not known, and %s "
+                                      "would replace it: give the output another name, or move that file away",
+                                      beside, path, path);
+                }
+                if (status == LR_OK && companion->is_named) status = check_header(uses, path);
+                free(beside);
+                LR_TRY(status);
+            }
+
         for (int k = 0; k < n; k++) {
             if (is_same_name(path, uses->written[k])) {
                 return lr_error(uses->log, LR_USAGE, "%s is where two outputs would go: give one of them another name",

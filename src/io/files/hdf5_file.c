@@ -4,25 +4,179 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/files/hdf5_driver.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static struct lr_hdf5_quiet silence_errors(void)
+/* HDF5's data of a file under this driver; `base` comes first, since HDF5 casts between the two. */
+struct driven_file {
+    H5FD_t base;
+    struct lr_output *output;
+    struct lr_hdf5_layout *layout; /* NULL = none */
+    haddr_t end_allocated, end_written;
+};
+
+/* The driver's entry in a file access list, copied by HDF5. */
+struct driver_info {
+    struct lr_output *output;
+    struct lr_hdf5_layout *layout;
+};
+
+static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t max_address)
 {
-    struct lr_hdf5_quiet quiet = {0};
-    H5Eget_auto2(H5E_DEFAULT, &quiet.print, &quiet.user);
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    return quiet;
+    (void)name;
+    (void)flags;
+    (void)max_address;
+    const struct driver_info *info = H5Pget_driver_info(access);
+    struct driven_file *file = info == NULL ? NULL : calloc(1, sizeof(*file));
+    if (file == NULL) return NULL;
+    file->output = info->output;
+    file->layout = info->layout;
+    return &file->base;
 }
 
-static void restore(struct lr_hdf5_quiet quiet)
+static herr_t driver_close(H5FD_t *base)
 {
-    H5Eset_auto2(H5E_DEFAULT, quiet.print, quiet.user);
+    free((struct driven_file *)base);
+    return 0;
+}
+
+/* With a layout HDF5 must ask for every piece of storage on its own. */
+static herr_t query(const H5FD_t *base, unsigned long *flags)
+{
+    const struct driven_file *file = (const struct driven_file *)base;
+    *flags = H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE;
+    if (file == NULL || file->layout == NULL) *flags |= H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA;
+    return 0;
+}
+
+static haddr_t get_allocated(const H5FD_t *base, H5FD_mem_t type)
+{
+    (void)type;
+    return ((const struct driven_file *)base)->end_allocated;
+}
+
+static herr_t set_allocated(H5FD_t *base, H5FD_mem_t type, haddr_t address)
+{
+    (void)type;
+    ((struct driven_file *)base)->end_allocated = address;
+    return 0;
+}
+
+static haddr_t allocate(H5FD_t *base, H5FD_mem_t type, hid_t transfer, hsize_t size)
+{
+    (void)transfer;
+    struct driven_file *file = (struct driven_file *)base;
+    struct lr_hdf5_layout *layout = file->layout;
+    if (layout != NULL && layout->places && type == H5FD_MEM_DRAW && size == layout->chunk_bytes) {
+        const haddr_t at = layout->next;
+        layout->next += layout->stride;
+        return at;
+    }
+    if (layout != NULL && file->end_allocated > 0 && file->end_allocated < layout->end)
+        file->end_allocated = layout->end;
+    const haddr_t at = file->end_allocated;
+    file->end_allocated += size;
+    return at;
+}
+
+static haddr_t get_end(const H5FD_t *base, H5FD_mem_t type)
+{
+    (void)type;
+    return ((const struct driven_file *)base)->end_written;
+}
+
+/* Bytes never written read as zeros. */
+static herr_t read_bytes(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, void *buffer)
+{
+    (void)type;
+    (void)transfer;
+    struct driven_file *file = (struct driven_file *)base;
+    unsigned char *bytes = buffer;
+    while (size > 0) {
+        const ssize_t got = pread(file->output->file, bytes, size, (off_t)address);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) (void)lr_output_fail(file->output, errno);
+        if (got <= 0) {
+            memset(bytes, 0, size);
+            return 0;
+        }
+        bytes += got;
+        address += (haddr_t)got;
+        size -= (size_t)got;
+    }
+    return 0;
+}
+
+static herr_t write_bytes(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
+                          const void *buffer)
+{
+    (void)type;
+    (void)transfer;
+    struct driven_file *file = (struct driven_file *)base;
+    const unsigned char *bytes = buffer;
+    if (address + size > file->end_written) file->end_written = address + size;
+    while (size > 0 && file->output->error == 0) {
+        const ssize_t done = pwrite(file->output->file, bytes, size, (off_t)address);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) {
+            (void)lr_output_fail(file->output, done < 0 ? errno : ENOSPC);
+            break;
+        }
+        bytes += done;
+        address += (haddr_t)done;
+        size -= (size_t)done;
+    }
+    return 0;
+}
+
+static herr_t truncate_file(H5FD_t *base, hid_t transfer, hbool_t closing)
+{
+    (void)transfer;
+    (void)closing;
+    struct driven_file *file = (struct driven_file *)base;
+    file->end_written = file->end_allocated;
+    if (file->output->error == 0 && ftruncate(file->output->file, (off_t)file->end_allocated) != 0)
+        (void)lr_output_fail(file->output, errno);
+    return 0;
+}
+
+/* Registers a virtual file driver and tells the file access list to write through `output`, which
+ * must outlive the file. A write that fails is logged by the output; from then on all writes are
+ * dropped and reported to HDF5 as done. layout: NULL = an empty file; else it must outlive the file
+ * too. Unregister the driver with H5FDunregister once the file is
+ * closed. Negative when HDF5 refuses. */
+static hid_t set_driver(hid_t access, struct lr_output *output, struct lr_hdf5_layout *layout)
+{
+    static const H5FD_class_t class = {
+        .name = "loraster",
+        .maxaddr = (haddr_t)INT64_MAX,
+        .fc_degree = H5F_CLOSE_STRONG,
+        .fapl_size = sizeof(struct driver_info),
+        .open = driver_open,
+        .close = driver_close,
+        .query = query,
+        .get_eoa = get_allocated,
+        .alloc = allocate,
+        .set_eoa = set_allocated,
+        .get_eof = get_end,
+        .read = read_bytes,
+        .write = write_bytes,
+        .truncate = truncate_file,
+        .fl_map = H5FD_FLMAP_DICHOTOMY,
+    };
+    const hid_t driver = H5FDregister(&class);
+    const struct driver_info info = {output, layout};
+    if (driver >= 0 && H5Pset_driver(access, driver, &info) < 0) {
+        H5FDunregister(driver);
+        return -1;
+    }
+    return driver;
 }
 
 static herr_t take_first(unsigned number, const H5E_error2_t *error, void *user)
@@ -31,59 +185,32 @@ static herr_t take_first(unsigned number, const H5E_error2_t *error, void *user)
     return 0;
 }
 
-/* The innermost reason on HDF5's error stack, one line; "" when there is none. */
-static void get_reason(char text[200])
-{
-    text[0] = '\0';
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, text);
-    for (char *c = text; *c != '\0'; c++)
-        if (*c == '\n') *c = ' ';
-}
-
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what)
 {
     if (out->output.error == 0 && !out->broken) {
         char text[200];
         out->broken = true;
-        get_reason(text);
+        /* The innermost reason on HDF5's error stack, as one line; "" when there is none. */
+        text[0] = '\0';
+        H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, text);
+        for (char *c = text; *c != '\0'; c++)
+            if (*c == '\n') *c = ' ';
+
         lr_log_write(out->output.log, LR_LOG_ERROR, LR_FAILED, "cannot write %s to %s: %s%s", what, out->output.path,
                      text[0] != '\0' ? "HDF5 says: " : "no memory", text);
     }
     return LR_FAILED;
 }
 
-static bool put_root(hid_t file, const char *content)
-{
-    return lr_hdf5_put_string(file, "program", "LORaster") && lr_hdf5_put_string(file, "version", lr_version()) &&
-           lr_hdf5_put_string(file, "content", content) &&
-           lr_hdf5_put_string(file, "frame",
-                              "right-handed, millimetres, z along the scanner's axis, origin at "
-                              "the scanner's centre");
-}
-
-/* Makes the HDF5 file on an open output. */
-static bool create_file(struct lr_hdf5_output *out, struct lr_hdf5_layout *layout)
-{
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    out->driver = access < 0 ? -1 : lr_hdf5_driver_set(access, &out->output, layout);
-    if (out->driver >= 0) out->file = H5Fcreate(out->output.target, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    if (access >= 0) H5Pclose(access);
-    return out->file >= 0;
-}
-
-/* The library crashes, or ends the program, where it gets no memory for what it keeps of a file. */
-static lr_status need_memory(const lr_log *log)
-{
-    enum { ROOM_BYTES = 16 << 20 };
-    void *room = lr_alloc(ROOM_BYTES, 1, "writing HDF5", log);
-    free(room);
-    return room != NULL ? LR_OK : LR_FAILED;
-}
-
 lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, const char *content, const lr_log *log)
 {
     *out = (struct lr_hdf5_output){.driver = -1, .file = -1};
-    LR_TRY(need_memory(log));
+    /* The library crashes, or ends the program, where it gets no memory for what it keeps of a file. */
+    enum { ROOM_BYTES = 16 << 20 };
+    void *room = lr_alloc(ROOM_BYTES, 1, "writing HDF5", log);
+    free(room);
+    LR_TRY(room != NULL ? LR_OK : LR_FAILED);
+
     LR_TRY(lr_output_open(&out->output, path, log));
     if (out->output.in_place) {
         lr_output_abandon(&out->output);
@@ -97,8 +224,19 @@ lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, 
 {
     out->driver = out->file = -1;
     out->broken = false;
-    out->quiet = silence_errors();
-    if (!create_file(out, layout) || !put_root(out->file, content)) {
+    H5Eget_auto2(H5E_DEFAULT, &out->quiet.print, &out->quiet.user);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    out->driver = access < 0 ? -1 : set_driver(access, &out->output, layout);
+    if (out->driver >= 0) out->file = H5Fcreate(out->output.target, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    if (access >= 0) H5Pclose(access);
+    if (out->file < 0 ||
+        !(lr_hdf5_put_string(out->file, "program", "LORaster") &&
+          lr_hdf5_put_string(out->file, "version", lr_version()) && lr_hdf5_put_string(out->file, "content", content) &&
+          lr_hdf5_put_string(out->file, "frame",
+                             "right-handed, millimetres, z along the scanner's axis, origin at "
+                             "the scanner's centre"))) {
         (void)lr_hdf5_output_fail(out, "the file");
         lr_hdf5_output_abandon(out);
         return LR_FAILED;
@@ -111,7 +249,7 @@ static void close_file(struct lr_hdf5_output *out)
     if (out->file >= 0 && H5Fclose(out->file) < 0) (void)lr_hdf5_output_fail(out, "the end of the file");
     if (out->driver >= 0) H5FDunregister(out->driver);
     out->file = out->driver = -1;
-    restore(out->quiet);
+    H5Eset_auto2(H5E_DEFAULT, out->quiet.print, out->quiet.user);
 }
 
 lr_status lr_hdf5_output_finish(struct lr_hdf5_output *out)
@@ -170,7 +308,7 @@ bool lr_hdf5_put_numbers(hid_t object, const char *name, hid_t native, int count
     return done;
 }
 
-/* Without the hour of writing, so that the same numbers give the same bytes. */
+/* Leaves out the time of writing, so that the same numbers give the same bytes. */
 static hid_t plain_layout(void)
 {
     const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);

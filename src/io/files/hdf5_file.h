@@ -6,20 +6,28 @@
 #ifndef LR_IO_HDF5_FILE_H
 #define LR_IO_HDF5_FILE_H
 
-#include "io/files/hdf5_driver.h"
 #include "io/files/output.h"
 
 #include <hdf5.h>
+#include <stdbool.h>
 
-/* HDF5's own printing of errors, put aside while a file is written. */
+/* Bytes that are in the file before HDF5 writes: HDF5 puts its own before and behind them, and while `places` is set
+ * it places the storage of chunks among them without writing it. */
+struct lr_hdf5_layout {
+    haddr_t begin, end; /* taken bytes; HDF5 has its first 96 below `begin` */
+    bool places;        /* storage of just chunk_bytes is at `next`, the one after a stride on */
+    haddr_t next, stride, chunk_bytes;
+};
+
+/* HDF5's own printing of errors, disabled while a file is written. */
 struct lr_hdf5_quiet {
     H5E_auto2_t print;
     void *user;
 };
 
-/* An HDF5 file being written through an lr_output. HDF5 1.10 crashes when closing a file fails, so
- * its bytes pass a driver of our own that remembers the first failure and lets HDF5 finish in
- * peace. Must not move while open. */
+/* An HDF5 file being written through an lr_output. HDF5 1.10 crashes when closing a file fails, so its bytes pass a
+ * driver of our own that remembers the first failure and lets HDF5 finish as if nothing had failed. Must not move
+ * while open. */
 struct lr_hdf5_output {
     struct lr_output output;
     struct lr_hdf5_quiet quiet;
@@ -37,10 +45,10 @@ lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, 
 /* Logs, once per file, that HDF5 refused a step; always LR_FAILED. */
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what);
 
-/* From here on nothing reaches the disk any more. For closing datasets before giving up. */
+/* Keeps everything that follows from the disk; for closing datasets before giving up. */
 void lr_hdf5_output_cancel(struct lr_hdf5_output *out);
 
-/* As lr_output_finish and lr_output_abandon; every HDF5 object of the file is closed too. */
+/* Do what lr_output_finish and lr_output_abandon do, and close every HDF5 object of the file. */
 lr_status lr_hdf5_output_finish(struct lr_hdf5_output *out);
 void lr_hdf5_output_abandon(struct lr_hdf5_output *out);
 

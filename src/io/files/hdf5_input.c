@@ -1,25 +1,215 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#define _GNU_SOURCE /* memfd_create, environ */
 #include "io/files/hdf5_input.h"
-#include "io/files/file_kind.h"
 
+#include "base/clock.h"
 #include "base/helper.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/files/hdf5_process.h"
-#include "io/files/missing_file.h"
+#include "io/files/hdf5_request.h"
 #include "io/files/output.h"
+#include "io/files/regular_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+/* The process that reads an HDF5 file. It is a program of its own (hdf5_reader/), not a fork, which would inherit
+ * what other threads hold at that moment, a GPU's driver and gigabytes of images. Where the program is looked for:
+ * base/helper.h. */
+struct lr_hdf5_process {
+    lr_log log; /* what lr_hdf5_input.log points to */
+    const lr_log *callers_log;
+    pid_t id;         /* 0 = it has died and been waited for */
+    pid_t owner;      /* who started it: no child that the program forks ends it */
+    int socket;       /* -1 = closed */
+    bool was_silent;  /* it was ended because no answer came */
+    lr_status status; /* once it has died: what that means for the caller */
+    void *window;     /* LR_HDF5_WINDOW_BYTES that both see */
+};
+
+/* --- finding the program --- */
+
+static lr_status find_reader(char reader[PATH_MAX], const lr_log *log)
+{
+    if (lr_helper_find(LR_HDF5_READER, reader)) return LR_OK;
+    return lr_error(log, LR_FAILED,
+                    "the program " LR_HDF5_READER ", which reads HDF5 files, %s: cmake --build BUILD "
+                    "--target " LR_HDF5_READER " makes it beside the program in BUILD, cmake --install "
+                    "BUILD puts it where that of the installation looks; or set LORASTER_LIBEXEC to "
+                    "the whole path of the folder that has it",
+                    reader);
+}
+
+/* --- starting it --- */
+
+/* Moves a file beyond the first three numbers, which may be free: what is printed must not go there. */
+static int beyond_standard(int file)
+{
+    const int moved = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 3);
+    if (file >= 0) close(file);
+    return moved;
+}
+
+/* Creates the memory that both processes see; returns the number of its file, or -1. */
+static int create_window(struct lr_hdf5_process *process)
+{
+    /* Writing beyond the limit of a file's size would end the program. */
+    struct rlimit limit;
+    if (!(getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= LR_HDF5_WINDOW_BYTES)) {
+        errno = EFBIG;
+        return -1;
+    }
+    const int memory = beyond_standard(memfd_create("loraster", MFD_CLOEXEC));
+    if (memory < 0 || ftruncate(memory, LR_HDF5_WINDOW_BYTES) != 0) return memory;
+    process->window = mmap(NULL, LR_HDF5_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    process->window = process->window == MAP_FAILED ? NULL : process->window;
+    return memory;
+}
+
+/* Keeps the two files open under their numbers in the new program; in every other program they close. */
+static int keep_files(posix_spawn_file_actions_t *actions, const int files[2])
+{
+    const int error = posix_spawn_file_actions_adddup2(actions, files[0], files[0]);
+    return error != 0 ? error : posix_spawn_file_actions_adddup2(actions, files[1], files[1]);
+}
+
+/* Blocks signals in the new program until it ignores them. */
+static int block_signals(posix_spawnattr_t *attributes)
+{
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGINT);
+    sigaddset(&blocked, SIGTERM);
+    sigaddset(&blocked, SIGHUP);
+    const int error = posix_spawnattr_setsigmask(attributes, &blocked);
+    return error != 0 ? error : posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK);
+}
+
+static int spawn_reader(struct lr_hdf5_process *process, char *const words[], const int files[2])
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error != 0) return error;
+    error = posix_spawnattr_init(&attributes);
+    if (error == 0) {
+        error = keep_files(&actions, files);
+        error = error == 0 ? block_signals(&attributes) : error;
+        error = error == 0 ? posix_spawn(&process->id, words[0], &actions, &attributes, words, environ) : error;
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    process->id = error == 0 ? process->id : 0;
+    process->owner = getpid();
+    return error;
+}
+
+/* Creates two connected sockets; false: errno says why. */
+static bool create_socket(int ends[2])
+{
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
+    ends[0] = beyond_standard(ends[0]);
+    ends[1] = beyond_standard(ends[1]);
+    for (int k = 0; k < 2 && (ends[0] < 0 || ends[1] < 0); k++)
+        if (ends[k] >= 0) close(ends[k]);
+    return ends[0] >= 0 && ends[1] >= 0;
+}
+
+static int start_program(struct lr_hdf5_process *process, char *reader, const char *path)
+{
+    int ends[2], error;
+    char name[PATH_MAX], socket[16], memory[16];
+    const int file = create_window(process);
+    if (process->window == NULL || !create_socket(ends)) {
+        error = errno;
+        if (file >= 0) close(file);
+        return error;
+    }
+    snprintf(name, sizeof(name), "%s", path);
+    snprintf(socket, sizeof(socket), "%d", ends[1]);
+    snprintf(memory, sizeof(memory), "%d", file);
+    error = spawn_reader(process, (char *[]){reader, LR_VERSION_STRING, name, socket, memory, NULL},
+                         (int[]){ends[1], file});
+    close(ends[1]);
+    close(file);
+    process->socket = ends[0];
+    return error;
+}
+
+/* --- asking it --- */
+
+static bool ask_process(struct lr_hdf5_process *process, const struct lr_hdf5_request *request,
+                        struct lr_hdf5_answer *answer)
+{
+    ssize_t bytes = 0;
+    while (request != NULL && (bytes = send(process->socket, request, sizeof(*request), MSG_NOSIGNAL)) < 0 &&
+           errno == EINTR) {
+    }
+    /* A drive that is gone would otherwise be waited for without end. */
+    const double deadline_s = lr_clock_seconds() + LR_HDF5_MOST_SILENT_SECONDS;
+    struct pollfd end = {.fd = process->socket, .events = POLLIN};
+    int ready;
+    do {
+        const double left_s = deadline_s - lr_clock_seconds();
+        ready = poll(&end, 1, left_s > 0 ? (int)(1000 * left_s) : 0);
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0 && process->owner == getpid()) {
+        process->was_silent = true;
+        kill(process->id, SIGKILL);
+    }
+
+    do {
+        bytes = recv(process->socket, answer, sizeof(*answer), 0);
+    } while (bytes < 0 && errno == EINTR);
+    answer->why[sizeof(answer->why) - 1] = '\0';
+    return bytes == (ssize_t)sizeof(*answer);
+}
+
+/* Waits for a process that is about to end, and returns how it did; 0 where it does not end, because its drive is
+ * gone, or where another part of the program has waited for it. */
+static int wait_for_end(const struct lr_hdf5_process *process)
+{
+    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+    int way = 0;
+    for (int turn = 0; !process->was_silent || turn < 100; turn++) {
+        const pid_t found = waitpid(process->id, &way, process->was_silent ? WNOHANG : 0);
+        if (found == process->id) return way;
+        if (found < 0 && errno != EINTR) return 0;
+        if (found == 0) nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
+int lr_hdf5_process_end(struct lr_hdf5_process *process)
+{
+    const bool is_ours = process->owner == getpid();
+    if (process->socket >= 0) {
+        /* A process that another part of the program has forked may hold this end too: closing it
+         * would not be seen. */
+        if (is_ours) shutdown(process->socket, SHUT_RDWR);
+        close(process->socket);
+        process->socket = -1;
+    }
+    const int way = process->id > 0 && is_ours ? wait_for_end(process) : 0;
+    process->id = 0;
+    return way;
+}
 
 static void forward_while_alive(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
@@ -30,15 +220,8 @@ static void forward_while_alive(void *user, lr_log_level level, lr_status status
 
 /* --- the process's end --- */
 
-static void free_process(struct lr_hdf5_process *process)
-{
-    (void)lr_hdf5_process_end(process);
-    if (process->window != NULL) munmap(process->window, LR_HDF5_WINDOW_BYTES);
-    free(process);
-}
-
-/* Ends that are not the reader's own are HDF5's: how, a program that waits for all its children may
- * have heard in our place. */
+/* Explains an exit code. Codes that are not the reader's own are HDF5's; where a program waits for all its children,
+ * the code may be lost. */
 static lr_status complain_of_exit(const struct lr_hdf5_input *in, int code)
 {
     const lr_log *log = in->process->callers_log;
@@ -87,33 +270,24 @@ static lr_status complain_of_end(const struct lr_hdf5_input *in, int way)
     }
 }
 
-static void complain_of_death(const struct lr_hdf5_input *in)
-{
-    const int way = lr_hdf5_process_end(in->process);
-    in->process->status = complain_of_end(in, way);
-}
-
-/* Nothing that is not found after this would be the file's fault, and so no more is asked. */
-static void complain_of_system(const struct lr_hdf5_input *in, int error)
-{
-    char text[128];
-    in->process->status = lr_error(in->process->callers_log, LR_BAD_INPUT, "%s cannot be read: %s: is its drive there?",
-                                   in->path, lr_error_text(error, text));
-    (void)lr_hdf5_process_end(in->process);
-}
-
 /* --- asking it --- */
 
-/* Whether it was found; the answer is zero where the process has died or cannot read. */
+/* Returns whether it was found; the answer is zero where the process has died or cannot read. */
 static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_request *request,
                      struct lr_hdf5_answer *answer)
 {
-    const bool lives = lr_hdf5_process_ask(in->process, request, answer);
+    const bool lives = ask_process(in->process, request, answer);
     if (lives && answer->error == 0) return answer->found;
-    if (lives)
-        complain_of_system(in, answer->error);
-    else
-        complain_of_death(in);
+    if (lives) {
+        /* Ends the process: what it did not find after this would not be the file's fault. */
+        char text[128];
+        in->process->status =
+            lr_error(in->process->callers_log, LR_BAD_INPUT, "%s cannot be read: %s: is its drive there?", in->path,
+                     lr_error_text(answer->error, text));
+        (void)lr_hdf5_process_end(in->process);
+    } else {
+        in->process->status = complain_of_end(in, lr_hdf5_process_end(in->process));
+    }
     *answer = (struct lr_hdf5_answer){0};
     return false;
 }
@@ -128,8 +302,29 @@ static bool ask(const struct lr_hdf5_input *in, struct lr_hdf5_request *request,
 
 /* --- opening --- */
 
-static lr_status check_file(struct lr_hdf5_input *in)
+static lr_status open_in_process(struct lr_hdf5_input *in)
 {
+    struct lr_hdf5_answer answer;
+    struct lr_hdf5_process *process = in->process;
+    char reader[PATH_MAX], text[200];
+    LR_TRY(find_reader(reader, process->callers_log));
+    const int error = start_program(process, reader, in->path);
+    LR_TRY(error == 0 ? LR_OK
+                      : lr_error(process->callers_log, LR_FAILED, "cannot start_program %s to read %s: %s", reader,
+                                 in->path, lr_error_text(error, text)));
+
+    if (exchange(in, NULL, &answer)) return LR_OK;
+    if (in->process->id == 0) return in->process->status;
+    return answer.is_hdf5
+               ? lr_error(in->log, LR_BAD_INPUT, "%s is truncated or damaged: HDF5 says \"%s\": get it again", in->path,
+                          answer.why)
+               : lr_error(in->log, LR_BAD_INPUT, "%s is not an HDF5 file, or its beginning is damaged", in->path);
+}
+
+lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log)
+{
+    *in = (struct lr_hdf5_input){.log = log, .path = path};
+    if (path == NULL || path[0] == '\0') return lr_error(log, LR_USAGE, "an input file needs a name");
     struct stat facts;
     char text[LR_OPEN_FAILURE];
     FILE *file = NULL;
@@ -144,26 +339,7 @@ static lr_status check_file(struct lr_hdf5_input *in)
         return lr_error(in->log, LR_BAD_INPUT, "cannot open %s: %s", in->path, lr_open_failure(in->path, errno, text));
     fclose(file);
     in->file_bytes = facts.st_size;
-    return LR_OK;
-}
 
-static lr_status open_in_process(struct lr_hdf5_input *in)
-{
-    struct lr_hdf5_answer answer;
-    LR_TRY(lr_hdf5_process_start(in->process, in->path));
-    if (exchange(in, NULL, &answer)) return LR_OK;
-    if (in->process->id == 0) return in->process->status;
-    return answer.is_hdf5 ? lr_error(in->log, LR_BAD_INPUT,
-                                     "%s is truncated or damaged: HDF5 says \"%s\": get it again", in->path, answer.why)
-                          : lr_error(in->log, LR_BAD_INPUT, "%s is not an HDF5 file%s", in->path,
-                                     lr_other_kind(in->path, LR_FILE_DATA, ", or its beginning is damaged"));
-}
-
-lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log)
-{
-    *in = (struct lr_hdf5_input){.log = log, .path = path};
-    if (path == NULL || path[0] == '\0') return lr_error(log, LR_USAGE, "an input file needs a name");
-    LR_TRY(check_file(in));
     in->process = lr_alloc(1, sizeof(*in->process), "a file", log);
     if (in->process == NULL) return LR_FAILED;
     *in->process =
@@ -176,7 +352,11 @@ lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const l
 
 void lr_hdf5_input_close(struct lr_hdf5_input *in)
 {
-    free_process(in->process);
+    struct lr_hdf5_process *process = in->process;
+    (void)lr_hdf5_process_end(process);
+    if (process->window != NULL) munmap(process->window, LR_HDF5_WINDOW_BYTES);
+    free(process);
+
     in->process = NULL;
     in->log = NULL;
 }
@@ -256,7 +436,7 @@ static lr_status get_window(const struct lr_hdf5_input *in, const char *name, st
     return LR_OK;
 }
 
-/* Entries of `width` numbers each, window by window: whole entries, or parts of one. */
+/* Reads entries of `width` numbers each, window by window: whole entries, or parts of one. */
 static lr_status get_entries(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                              const int64_t range[2], int64_t width, void *numbers)
 {

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * HDF5 files read with sentences. HDF5 1.10 crashes, runs in circles and asks for terabytes when
- * bytes of a file are wrong, so a program of its own reads (io/files/hdf5_process.h): when that
+ * bytes of a file are wrong, so a program of its own reads (hdf5_reader/): when that
  * ends early the file is damaged, and nothing else happens. It may take 512 MiB and four times the file's size of memory
  * and ten seconds of the processor's time a request; it is ended when it is silent for a minute. */
 #ifndef LR_IO_HDF5_INPUT_H
@@ -20,7 +20,11 @@ struct lr_hdf5_input {
     struct lr_hdf5_process *process;
 };
 
-/* What numbers are converted to. */
+/* Ends the reading process; returns how it ended, as waitpid() says it, or 0 where another part of the program waited
+ * for it. */
+int lr_hdf5_process_end(struct lr_hdf5_process *process);
+
+/* Types that numbers are converted to. */
 enum lr_hdf5_number { LR_HDF5_INT32, LR_HDF5_INT64, LR_HDF5_FLOAT, LR_HDF5_DOUBLE };
 
 /* errors: LR_BAD_INPUT, logged, for a file that is missing, no regular file, no HDF5, truncated,
@@ -28,11 +32,11 @@ enum lr_hdf5_number { LR_HDF5_INT32, LR_HDF5_INT64, LR_HDF5_FLOAT, LR_HDF5_DOUBL
 lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log);
 void lr_hdf5_input_close(struct lr_hdf5_input *in);
 
-/* Not LR_OK where the reading process has died, so that an attribute that seemed not to be there
- * is not taken for one that is not there. For the end of what reads attributes. */
+/* Not LR_OK where the reading process has died, so that an attribute that could not be read does not count as
+ * missing. For the end of functions that read attributes. */
 lr_status lr_hdf5_input_check(const struct lr_hdf5_input *in);
 
-/* The same, for who comes back to an open file: says so. */
+/* The same for callers that come back to an open file: logs an error. */
 lr_status lr_hdf5_input_need(const struct lr_hdf5_input *in);
 
 bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name);
@@ -41,9 +45,8 @@ bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name);
  * gives its shape. errors: LR_BAD_INPUT, logged. */
 lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool whole, int64_t shape[2], int rank);
 
-/* Refuses a dataset that is to have more numbers than its bytes in the file can hold, compressed however well: before
- * memory is taken for them, or hours for reading what is not there.
- * errors: LR_BAD_INPUT, logged. */
+/* Refuses a dataset that promises more numbers than its bytes in the file can hold, however well compressed, before
+ * memory is taken for them or hours for reading them. errors: LR_BAD_INPUT, logged. */
 lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, const int64_t shape[2]);
 
 /* Reads all of a dataset whose shape was checked, as lr_hdf5_shape gave it. */

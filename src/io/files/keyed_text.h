@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Text headers of "key : value" or "key := value" lines, as CASToR and Interfile have them; the
- * values of Interfile, whose keys may have an index, are io/files/interfile.h's. */
+ * Text headers of "key : value" or "key := value" lines, as CASToR and Interfile have them. */
 #ifndef LR_IO_KEYED_TEXT_H
 #define LR_IO_KEYED_TEXT_H
+
+#include "io/files/number_type.h"
 
 #include <lr/log.h>
 #include <stddef.h>
@@ -40,7 +41,7 @@ struct lr_keyed_dialect {
                           without values */
 };
 
-/* Bytes of a mark of UTF-8 at the beginning, which some editors write: 3 or 0. */
+/* Bytes of a byte order mark at the beginning, which some editors write: 3 or 0. */
 static inline size_t lr_byte_order_mark(const char *bytes)
 {
     return strncmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -70,7 +71,7 @@ struct lr_keyed_number {
 lr_status lr_keyed_text_number(const struct lr_keyed_text *text, const struct lr_keyed_number *number, int index,
                                double *value);
 
-/* Whether a header of Interfile is whole: LR_BAD_INPUT, logged, where its end is missing. */
+/* Checks that a header of Interfile is whole: LR_BAD_INPUT, logged, where its end is missing. */
 lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text);
 /* Warns where a header without an end of its own lacks the key that should be its last. */
 void lr_keyed_text_miss(const struct lr_keyed_text *text, const char *last_key);
@@ -100,8 +101,8 @@ struct lr_known_keys {
     const struct lr_known_keys *beside; /* keys that another reader of the same file judges */
 };
 
-/* Tells what the table says of the lines that have values, and once of keys that it does not have.
- * errors: LR_BAD_INPUT, with file, line and key, for a refused value. */
+/* Logs what the table says of the lines that have values, and once the keys that it does not have. errors:
+ * LR_BAD_INPUT, with file, line and key, for a refused value. */
 lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_known_keys *known);
 
 /* Logs "file:line: sentence"; line NULL = the file. Evaluates to LR_BAD_INPUT. */
@@ -111,5 +112,52 @@ lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_
 /* A whole regular file, a zero byte after it; NULL, logged, for anything else and for one of more
  * than `most` bytes. */
 char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log *log);
+
+/* Interfile text: lines "key := value". STIR, CASToR and Siemens write dialects of it. Keys are
+ * compared without case, and runs of blanks, '_', '!' and '%' count as one blank; "key [i]" has the
+ * index i; ';' begins a comment line; a '\' at a line's end joins the next; what follows
+ * "END OF INTERFILE" is not read. A key given twice has its last value. */
+
+/* A header in memory. Texts live as long as it. */
+struct lr_interfile {
+    char *path; /* owned */
+    const lr_log *log;
+    struct lr_keyed_text text;
+};
+
+/* Reads a whole header; at most 8 MiB and 64 KiB a line, in memory of at most 32 times
+ * its size.
+ * errors: LR_BAD_INPUT, a sentence with the path; nothing to finish then. */
+lr_status lr_interfile_read(struct lr_interfile *file, const char *path, const lr_log *log);
+
+/* *file may be zero. */
+void lr_interfile_finish(struct lr_interfile *file);
+
+/* A key's value, or NULL. `key` in lower case; index 0: without one. */
+const char *lr_interfile_text(const struct lr_interfile *file, const char *key, int index);
+
+/* True where a value is this word, in lower case, but for case and runs of blanks. */
+bool lr_interfile_is(const char *value, const char *word);
+
+/* Line of a key; 0 without it. */
+int lr_interfile_line(const struct lr_interfile *file, const char *key, int index);
+
+/* Numbers; *number stays where the key is missing or has no value.
+ * errors: LR_BAD_INPUT for a value that is none, with the line. */
+lr_status lr_interfile_integer(const struct lr_interfile *file, const char *key, int index, int64_t *number);
+lr_status lr_interfile_number(const struct lr_interfile *file, const char *key, int index, double *number);
+
+/* A list "{a, b, c}", or one number without braces. Returns in *count how many there are and in
+ * *numbers an array to be freed; NULL and 0 where the key is missing. */
+lr_status lr_interfile_integers(const struct lr_interfile *file, const char *key, int index, int64_t **numbers,
+                                int64_t *count);
+
+/* Gives the type of numbers in the data file, by "number format", "number of bytes per pixel" and "imagedata byte
+ * order" (without it big endian, as Interfile 3.3 says), and how many bytes come before. */
+lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_number_type *type, int64_t *offset_bytes);
+
+/* Path of the data file, beside the header unless absolute; owned by the caller. NULL, logged,
+ * without one. */
+char *lr_interfile_data_path(const struct lr_interfile *file);
 
 #endif

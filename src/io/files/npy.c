@@ -49,7 +49,7 @@ static int64_t header_length(FILE *file, int64_t *offset_bytes, int *version)
     return (int64_t)at[2] | (int64_t)at[3] << 8 | (int64_t)at[4] << 16 | (int64_t)at[5] << 24;
 }
 
-/* What follows a key of the header, blanks skipped; NULL when it is missing. */
+/* Returns the value of a key of the header, blanks skipped; NULL when it is missing. */
 static const char *value_of(const char *text, const char *key)
 {
     const char *at = strstr(text, key);

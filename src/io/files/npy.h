@@ -23,7 +23,7 @@ struct lr_npy_header {
     int64_t offset_bytes; /* where the elements begin */
 };
 
-/* Whether a file begins as such arrays do; leaves it at its beginning. */
+/* True if a file begins as such arrays do; leaves it at its beginning. */
 bool lr_npy_begins(FILE *file);
 
 /* Reads from the beginning of the file on to the elements.

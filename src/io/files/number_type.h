@@ -16,7 +16,7 @@ struct lr_number_type {
     bool big_endian;
 };
 
-/* Whether such numbers exist. */
+/* True if such numbers exist. */
 bool lr_number_type_is_valid(const struct lr_number_type *type);
 
 /* numbers[k] = the k-th of `count` numbers in raw. raw: [count * type->bytes]. */

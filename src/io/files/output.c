@@ -1,36 +1,499 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
-#define _XOPEN_SOURCE 700 /* realpath */
-#include "base/path.h"
-#include "io/files/output_place.h"
+ * Copyright The LORaster authors
+ *
+ * Names: .loraster-HOST-PROCESS-N.part is a file that is written, or was until its program was killed;
+ * while it is written it is locked, and what nobody has locked is swept away by the next program of
+ * that host which needs such a name. Locks are flock's: they belong to the open file, and so do not
+ * end when the same program reads and closes it elsewhere. */
+#define _GNU_SOURCE /* O_TMPFILE, flock, realpath */
+#include "io/files/output.h"
+#include "io/files/regular_file.h"
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 
-#include <lr/io.h>
-
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <lr/io.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { buffer_bytes = 1 << 16, MOST_LINKS = 40 };
+enum { MOST_ATTEMPTS = 10000, HOST_CHARS = 64 };
 
-/* Length of the folder part of a path, its last slash included; 0 = the current folder. */
-static int folder_length(const char *path)
+static const char name_begin[] = ".loraster-", name_end[] = ".part";
+
+char *lr_place_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash == NULL ? 0 : (int)(slash - path) + 1;
+    return slash == NULL ? strdup("./") : strndup(path, (size_t)(slash - path) + 1);
 }
+
+/* --- locks --- */
+
+/* True if no other open file has the lock, or the file system knows no locks. */
+static bool take_hold(int file)
+{
+    return flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+/* True if this is the file of that name. */
+static bool is_at(int file, const char *path)
+{
+    struct stat own, there;
+    return fstat(file, &own) == 0 && lstat(path, &there) == 0 && own.st_dev == there.st_dev &&
+           own.st_ino == there.st_ino;
+}
+
+static enum lr_hold check_kind(int file)
+{
+    struct stat info;
+    if (fstat(file, &info) != 0) return LR_HOLD_REFUSED;
+    if (!S_ISREG(info.st_mode)) return LR_HOLD_NO_FILE;
+    return info.st_nlink > 1 ? LR_HOLD_LINK : LR_HELD;
+}
+
+/* Opens again where the name has changed hands: between opening and locking, the program that had the file may have
+ * put it into its place. */
+enum lr_hold lr_hold_open(const char *path, mode_t mode, int *file)
+{
+    const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (mode != 0 ? O_CREAT : 0);
+    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+        *file = open(path, flags, mode);
+        if (*file < 0) {
+            const bool is_folder = errno == EISDIR || errno == ENXIO;
+            return errno == ELOOP ? LR_HOLD_LINK : is_folder ? LR_HOLD_NO_FILE : LR_HOLD_REFUSED;
+        }
+        enum lr_hold hold = check_kind(*file);
+        if (hold == LR_HELD && !take_hold(*file)) hold = LR_HOLD_BUSY;
+        if (hold == LR_HELD && is_at(*file, path)) return LR_HELD;
+        const int error = errno;
+        close(*file);
+        *file = -1;
+        errno = error;
+        if (hold != LR_HELD) return hold;
+    }
+    return LR_HOLD_BUSY;
+}
+
+lr_status lr_hold_complain(enum lr_hold hold, const char *name, const char *path, const lr_log *log)
+{
+    const int error = errno;
+    char text[128];
+    switch (hold) {
+    case LR_HOLD_LINK:
+    case LR_HOLD_NO_FILE:
+        return lr_error(log, LR_FAILED,
+                        "cannot write %s: %s is %s, and no file that an earlier run has left: move "
+                        "it away, or choose another name",
+                        path, name, hold == LR_HOLD_LINK ? "a link" : "a folder, a device or a pipe");
+    case LR_HOLD_BUSY:
+        return lr_error(log, LR_FAILED,
+                        "cannot write %s: another program is just writing it (it has %s open): "
+                        "wait for it, or choose another name",
+                        path, name);
+    default:
+        return lr_error(log, LR_FAILED, "cannot write %s: %s cannot be opened: %s", path, name,
+                        lr_error_text(error, text));
+    }
+}
+
+/* --- rights --- */
+
+mode_t lr_place_mode(const char *target)
+{
+    struct stat old;
+    return stat(target, &old) == 0 && S_ISREG(old.st_mode) ? (old.st_mode & 0777) | 0200 : 0666;
+}
+
+/* Copies the old file's rights: nobody may read more of the new file than of the old one, even where its group
+ * cannot be kept. */
+static void keep_rights(const struct lr_output *output)
+{
+    struct stat old, own;
+    if (stat(output->target, &old) != 0 || !S_ISREG(old.st_mode) || fstat(output->file, &own) != 0) return;
+    mode_t mode = old.st_mode & 0777;
+    if (own.st_gid != old.st_gid && fchown(output->file, (uid_t)-1, old.st_gid) != 0) mode &= 0707 | (mode & 07) << 3;
+    if (own.st_uid != old.st_uid) {
+        const int kept = fchown(output->file, old.st_uid, (gid_t)-1);
+        (void)kept; /* else it is ours, as any new file */
+    }
+    (void)fchmod(output->file, mode); /* without it they are fewer */
+}
+
+/* --- names --- */
+
+/* FOLDER/.loraster-HOST-, with `host` cut to what names may hold. */
+static void name_of_host(char text[HOST_CHARS + 32])
+{
+    char host[HOST_CHARS] = "";
+    (void)gethostname(host, sizeof(host) - 1);
+    for (char *c = host; *c != '\0'; c++) *c = *c == '/' || *c == '-' || *c < ' ' ? '_' : *c;
+    snprintf(text, HOST_CHARS + 32, "%s%s-", name_begin, host[0] != '\0' ? host : "host");
+}
+
+/* The k-th name that this process may take, owned; NULL without memory. */
+static char *make_name(const struct lr_output *output, int k)
+{
+    char host[HOST_CHARS + 32];
+    char *folder = lr_place_folder(output->target);
+    const size_t bytes = folder != NULL ? strlen(folder) + sizeof(host) + 64 : 0;
+    char *name = folder != NULL ? malloc(bytes) : NULL;
+    name_of_host(host);
+    if (name != NULL) snprintf(name, bytes, "%s%s%ld-%d%s", folder, host, (long)getpid(), k, name_end);
+    free(folder);
+    return name;
+}
+
+/* Removes one that its program has left: nobody has it locked. */
+static void sweep_one(int folder, const char *name)
+{
+    struct stat info;
+    const int file = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return;
+    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && flock(file, LOCK_EX | LOCK_NB) == 0)
+        (void)unlinkat(folder, name, 0);
+    close(file);
+}
+
+/* Removes what killed programs have left. */
+static void sweep(const char *target)
+{
+    char host[HOST_CHARS + 32];
+    char *path = lr_place_folder(target);
+    DIR *folder = path != NULL ? opendir(path) : NULL;
+    const struct dirent *entry = NULL;
+    name_of_host(host);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        const size_t length = strlen(entry->d_name), end = sizeof(name_end) - 1;
+        if (strncmp(entry->d_name, host, strlen(host)) == 0 && length > end &&
+            strcmp(entry->d_name + length - end, name_end) == 0)
+            sweep_one(dirfd(folder), entry->d_name);
+    }
+    if (folder != NULL) closedir(folder);
+    free(path);
+}
+
+/* --- aside --- */
+
+/* A link to it from /proc is how a file without a name gets one. */
+static void name_of_open(int file, char name[64])
+{
+    snprintf(name, 64, "/proc/self/fd/%d", file);
+}
+
+static int open_nameless(const char *folder, mode_t mode)
+{
+#ifdef O_TMPFILE
+    char name[64];
+    const int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+    if (file < 0) return -1;
+    name_of_open(file, name);
+    if (access(name, F_OK) == 0) {
+        (void)take_hold(file); /* for the time it has a hidden name */
+        return file;
+    }
+    close(file);
+#else
+    (void)folder;
+    (void)mode;
+#endif
+    errno = EOPNOTSUPP;
+    return -1;
+}
+
+/* O_EXCL keeps threads apart. A program that sweeps may remove the file before it is locked. */
+static int open_hidden(struct lr_output *output, mode_t mode)
+{
+    sweep(output->target);
+    for (int k = 0; k < MOST_ATTEMPTS; k++) {
+        char *name = make_name(output, k);
+        if (name == NULL) {
+            errno = ENOMEM;
+            return -1;
+        }
+        const int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (file >= 0 && take_hold(file) && is_at(file, name)) {
+            output->temporary = name;
+            return file;
+        }
+        const int error = file < 0 ? errno : EEXIST;
+        if (file >= 0) close(file);
+        free(name);
+        errno = error;
+        if (error != EEXIST) break;
+    }
+    return -1;
+}
+
+bool lr_place_aside(struct lr_output *output)
+{
+    const mode_t mode = lr_place_mode(output->target);
+    char *folder = lr_place_folder(output->target);
+    if (folder == NULL) {
+        errno = ENOMEM;
+        return false;
+    }
+    output->file = open_nameless(folder, mode);
+    free(folder);
+    if (output->file < 0) output->file = open_hidden(output, mode);
+    return output->file >= 0;
+}
+
+/* --- into place --- */
+
+/* Undo information of a file: its old version under a hidden name while several files are put into place. */
+struct move {
+    struct lr_output *output;
+    char *old;    /* owned: hidden name of what was at the target; NULL = nothing was */
+    int old_file; /* the same, open and locked; -1 = not */
+    bool is_done; /* the new one is at the target */
+};
+
+/* Gives an open file another name; false leaves errno. */
+static bool link_open(int file, const char *name)
+{
+    char from[64];
+    name_of_open(file, from);
+    return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* A hidden name for a file that has none. */
+static bool name_hidden(struct lr_output *output)
+{
+    sweep(output->target);
+    for (int k = 0; k < MOST_ATTEMPTS; k++) {
+        char *name = make_name(output, k);
+        if (name == NULL) {
+            errno = ENOMEM;
+            return false;
+        }
+        if (link_open(output->file, name)) {
+            output->temporary = name;
+            return true;
+        }
+        const int error = errno;
+        free(name);
+        errno = error;
+        if (error != EEXIST) break;
+    }
+    return false;
+}
+
+static bool rename_into(struct lr_output *output)
+{
+    if (!is_at(output->file, output->temporary)) {
+        errno = ENOENT; /* somebody has removed it, or has put another file there */
+        return false;
+    }
+    if (rename(output->temporary, output->target) != 0) return false;
+    free(output->temporary);
+    output->temporary = NULL;
+    return true;
+}
+
+static bool place_alone(struct lr_output *output)
+{
+    if (output->temporary == NULL && link_open(output->file, output->target)) return true;
+    if (output->temporary == NULL && (errno != EEXIST || !name_hidden(output))) return false;
+    return rename_into(output);
+}
+
+/* Another name for what is at the target; where files have but one it moves. False leaves errno. */
+static bool give_name(const char *target, const char *name)
+{
+    struct stat taken;
+    if (lstat(name, &taken) == 0) {
+        errno = EEXIST;
+        return false;
+    }
+    return link(target, name) == 0 || (errno != EEXIST && rename(target, name) == 0);
+}
+
+/* Keeps what is at the target under a hidden name. */
+static bool keep_old(struct move *move)
+{
+    const struct lr_output *output = move->output;
+    struct stat old;
+    if (lstat(output->target, &old) != 0) return errno == ENOENT;
+    if (S_ISDIR(old.st_mode)) {
+        errno = EISDIR;
+        return false;
+    }
+    move->old_file = open(output->target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* so that nobody sweeps it */
+    for (int k = 0; k < MOST_ATTEMPTS; k++) {
+        char *name = make_name(output, k);
+        if (name != NULL && give_name(output->target, name)) {
+            move->old = name;
+            return true;
+        }
+        const int error = name != NULL ? errno : ENOMEM;
+        free(name);
+        errno = error;
+        if (error != EEXIST) break;
+    }
+    return false;
+}
+
+/* The output that fails, or NULL. */
+static struct lr_output *make_moves(struct move *moves, int count)
+{
+    for (int k = 0; k < count; k++)
+        if (moves[k].output->temporary == NULL && !name_hidden(moves[k].output)) return moves[k].output;
+    for (int k = 0; k < count; k++)
+        if (!keep_old(&moves[k])) return moves[k].output;
+    const struct move *last = &moves[count - 1];
+    if (last->old != NULL && unlink(last->output->target) != 0 && errno != ENOENT) return last->output;
+    for (int k = 0; k < count; k++) {
+        if (!rename_into(moves[k].output)) return moves[k].output;
+        moves[k].is_done = true;
+    }
+    return NULL;
+}
+
+/* --- the folder --- */
+
+/* Opens the folder, and locks it against other programs that put files there together, as long as they take. */
+static int open_folder(const char *target, bool together)
+{
+    const struct timespec moment = {.tv_nsec = 10000000};
+    char *path = lr_place_folder(target);
+    const int folder = path != NULL ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const int error = path != NULL ? errno : ENOMEM;
+    free(path);
+    for (int k = 0; folder >= 0 && together && k < 500 && !take_hold(folder); k++) nanosleep(&moment, NULL);
+    errno = error;
+    return folder;
+}
+
+/* Forces a folder, and with it its names, to the disk; not every file system can do that. */
+static bool sync_open(int folder)
+{
+    return folder < 0 || fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP;
+}
+
+bool lr_place_sync_folder(const char *target)
+{
+    const int folder = open_folder(target, false);
+    if (folder < 0) return errno == EACCES;
+    const bool done = sync_open(folder);
+    const int error = errno;
+    close(folder);
+    errno = error;
+    return done;
+}
+
+static lr_status complain_of_folder(struct lr_output *output)
+{
+    char text[128];
+    output->error = errno;
+    return lr_error(output->log, LR_FAILED,
+                    "%s is written, but its folder could not be forced to the disk (%s): a loss of "
+                    "power may undo it: look at the disk, and write it again",
+                    output->path, lr_error_text(output->error, text));
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    const char *end_a = strrchr(a, '/'), *end_b = strrchr(b, '/');
+    const size_t length_a = end_a != NULL ? (size_t)(end_a - a) : 0;
+    const size_t length_b = end_b != NULL ? (size_t)(end_b - b) : 0;
+    return length_a == length_b && strncmp(a, b, length_a) == 0;
+}
+
+/* Forces the folders to the disk: one that all files share, and those of files behind links. */
+static lr_status settle_folders(struct lr_output *const *outputs, int count, int folder)
+{
+    struct lr_output *last = outputs[count - 1];
+    if (!sync_open(folder)) return complain_of_folder(last);
+    for (int k = 0; k < count - 1; k++)
+        if (!same_folder(outputs[k]->target, last->target) && !lr_place_sync_folder(outputs[k]->target))
+            return complain_of_folder(outputs[k]);
+    return LR_OK;
+}
+
+/* The output that fails, or NULL. */
+static struct lr_output *place(struct lr_output *const *outputs, int count)
+{
+    for (int k = 0; k < count; k++) keep_rights(outputs[k]);
+    if (count > 1) {
+        struct move moves[lr_output_most_together] = {{.output = NULL}};
+        for (int k = 0; k < count; k++) moves[k] = (struct move){.output = outputs[k], .old_file = -1};
+        struct lr_output *failed = make_moves(moves, count);
+        for (int k = count - 1; k >= 0; k--) {
+            struct move *move = &moves[k];
+            const bool good = failed == NULL;
+            const int error = errno;
+            if (!good && move->old != NULL)
+                (void)rename(move->old, move->output->target); /* not where both name one file */
+            if (!good && move->old == NULL && move->is_done) (void)unlink(move->output->target);
+            if (move->old != NULL) (void)unlink(move->old);
+            if (move->old_file >= 0) close(move->old_file);
+            free(move->old);
+            errno = error;
+        }
+
+        return failed;
+    }
+
+    return place_alone(outputs[0]) ? NULL : outputs[0];
+}
+
+lr_status lr_place_all(struct lr_output *const *outputs, int count)
+{
+    struct lr_output *last = outputs[count - 1];
+    const int folder = open_folder(last->target, count > 1);
+    if (folder < 0 && errno != EACCES) return lr_output_fail(last, errno);
+    struct lr_output *failed = place(outputs, count);
+    const lr_status status = failed != NULL ? lr_output_fail(failed, errno) : settle_folders(outputs, count, folder);
+    if (folder >= 0) close(folder);
+    return status;
+}
+
+lr_status lr_output_fail(struct lr_output *output, int error)
+{
+    if (output->error != 0) return LR_FAILED;
+    output->error = error != 0 ? error : EIO;
+    const bool leaves = output->stays || output->source_stays;
+    const char *path = output->path, *rest = leaves ? "" : "; nothing was left behind";
+    char text[128];
+    switch (output->error) {
+    case ENOSPC:
+        return lr_error(output->log, LR_FAILED,
+                        "cannot write %s: the disk is full: free some space there or choose "
+                        "another place%s",
+                        path, rest);
+    case EDQUOT:
+        return lr_error(output->log, LR_FAILED,
+                        "cannot write %s: your disk quota is used up: free some space or choose "
+                        "another place%s",
+                        path, rest);
+    case EFBIG:
+        return lr_error(output->log, LR_FAILED,
+                        "cannot write %s: it grew beyond the largest file allowed here (ulimit -f, "
+                        "or the file system): raise the limit or choose another place%s",
+                        path, rest);
+    default: return lr_error(output->log, LR_FAILED, "cannot write %s: %s", path, lr_error_text(output->error, text));
+    }
+}
+
+enum { buffer_bytes = 1 << 16, MOST_LINKS = 40 };
 
 static void complain_open(const struct lr_output *output, int error)
 {
     const char *path = output->path;
-    const int length = folder_length(path);
+    /* Length of the folder part of a path, its last slash included; 0 = the current folder. */
+    const char *slash = strrchr(path, '/');
+    const int length = slash == NULL ? 0 : (int)(slash - path) + 1;
+
     const char *folder = length > 0 ? path : "./";
     const int shown = length > 0 ? length : 2;
     char text[128];
@@ -46,7 +509,7 @@ static void complain_open(const struct lr_output *output, int error)
     case EROFS:
         (void)lr_error(output->log, LR_FAILED,
                        "cannot write %s: no permission to write in the folder %.*s (%s): choose "
-                       "another place",
+                       "another put_in_place",
                        path, shown, folder, lr_error_text(error, text));
         break;
     case EISDIR:
@@ -56,7 +519,7 @@ static void complain_open(const struct lr_output *output, int error)
     }
 }
 
-/* What a link that stands at `path` says, owned, seen from where `path` is; NULL = no link. */
+/* Returns the target of the link at `path`, owned, relative to where `path` is; NULL = no link. */
 static char *read_link(const char *path, const lr_log *log)
 {
     char text[PATH_MAX];
@@ -66,7 +529,7 @@ static char *read_link(const char *path, const lr_log *log)
     return lr_path_beside(path, text, log);
 }
 
-/* Where the bytes go in the end: the path itself, or what it links to, which need not be there. */
+/* Returns where the bytes go in the end: the path itself, or what it links to, which need not exist. */
 static char *follow_links(const char *path, const lr_log *log)
 {
     struct stat info;
@@ -199,33 +662,29 @@ lr_status lr_output_write(struct lr_output *output, const void *bytes, size_t co
     return LR_OK;
 }
 
-/* Forces the file to the disk: only then is it known to fit. Devices and pipes need not know how,
- * and tell when they are closed. */
-static lr_status settle(struct lr_output *output)
-{
-    if (output->error == 0) (void)empty_buffer(output);
-    if (output->error == 0 && fsync(output->file) != 0 && !output->in_place) (void)lr_output_fail(output, errno);
-    if (output->in_place && close(output->file) != 0 && output->error == 0) (void)lr_output_fail(output, errno);
-    if (output->in_place) output->file = -1;
-    return output->error == 0 ? LR_OK : LR_FAILED;
-}
-
-/* Those that are not in place yet. */
-static lr_status place(struct lr_output *const *outputs, int count)
-{
-    struct lr_output *moving[lr_output_most_together];
-    int num = 0;
-    for (int k = 0; k < count; k++)
-        if (!outputs[k]->in_place) moving[num++] = outputs[k];
-    return num > 0 ? lr_place_all(moving, num) : LR_OK;
-}
-
 /* The file is closed, and with it given to others, when it is in place and not before. */
 lr_status lr_output_finish_all(struct lr_output *const *outputs, int count)
 {
     lr_status status = count <= lr_output_most_together ? LR_OK : LR_USAGE;
-    for (int k = 0; k < count && status == LR_OK; k++) status = settle(outputs[k]);
-    if (status == LR_OK) status = place(outputs, count);
+    for (int k = 0; k < count && status == LR_OK; k++) {
+        /* Forces the file to the disk: only then is it known to fit. Devices and pipes need not know how; they
+         * report failures when they are closed. */
+        struct lr_output *output = outputs[k];
+        if (output->error == 0) (void)empty_buffer(output);
+        if (output->error == 0 && fsync(output->file) != 0 && !output->in_place) (void)lr_output_fail(output, errno);
+        if (output->in_place && close(output->file) != 0 && output->error == 0) (void)lr_output_fail(output, errno);
+        if (output->in_place) output->file = -1;
+        status = output->error == 0 ? LR_OK : LR_FAILED;
+    }
+
+    if (status == LR_OK) {
+        struct lr_output *moving[lr_output_most_together];
+        int num = 0;
+        for (int k = 0; k < count; k++)
+            if (!outputs[k]->in_place) moving[num++] = outputs[k];
+        status = num > 0 ? lr_place_all(moving, num) : LR_OK;
+    }
+
     for (int k = 0; k < count; k++) lr_output_abandon(outputs[k]);
     return status;
 }

@@ -7,6 +7,7 @@
 
 #include <lr/log.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 enum { lr_output_most_together = 8 };
 
@@ -65,7 +66,55 @@ lr_status lr_output_finish_all(struct lr_output *const *outputs, int count);
  * open. */
 void lr_output_abandon(struct lr_output *output);
 
-/* What an errno means, in the words of the system; `text` is filled and returned. */
-const char *lr_error_text(int error, char text[128]);
+/* Where an output lies while it is written, and how it gets into place. For output.c and for files that runs leave
+ * for each other. */
+
+/* --- files that runs leave for each other --- */
+
+enum lr_hold {
+    LR_HELD,
+    LR_HOLD_REFUSED, /* by the system: errno */
+    LR_HOLD_LINK,    /* a link, symbolic or hard, which may lead to anything of the user's */
+    LR_HOLD_NO_FILE, /* a folder, a device or a pipe */
+    LR_HOLD_BUSY     /* another program has it */
+};
+
+/* Opens, or with `mode` other than 0 makes, the regular file of exactly that name, which this program
+ * alone may hold until it closes it. *file is -1 unless it is held. */
+enum lr_hold lr_hold_open(const char *path, mode_t mode, int *file);
+
+/* Says why it is not held; `path` is what the user wanted to write. Always LR_FAILED. */
+lr_status lr_hold_complain(enum lr_hold hold, const char *name, const char *path, const lr_log *log);
+
+/* --- aside, and into place --- */
+
+/* Rights for a new file at the target: of what it replaces, or 0666, less the user's mask. */
+mode_t lr_place_mode(const char *target);
+
+/* Opens a new file in the target's folder; false leaves errno. */
+bool lr_place_aside(struct lr_output *output);
+
+/* Puts files into place that have been forced to the disk, all or none, and their folder's entries
+ * on the disk; logs what fails. Outputs have no temporary any more where they are in place. */
+lr_status lr_place_all(struct lr_output *const *outputs, int count);
+
+/* Forces names in the target's folder to the disk, where that can be done; false leaves errno. */
+bool lr_place_sync_folder(const char *target);
+
+/* The folder part of a path, owned: "./" where it has none; NULL without memory. */
+char *lr_place_folder(const char *path);
+
+/* gzip output. */
+
+/* Bytes to be written. */
+struct lr_piece {
+    const void *bytes;
+    size_t count;
+};
+
+/* Writes the pieces one after the other as one gzip stream without a time stamp, so that equal
+ * pieces give equal files. All processors compress, whatever threads a command has otherwise.
+ * errors: as lr_output_write; LR_FAILED, logged, without memory. */
+lr_status lr_output_deflate(struct lr_output *output, const struct lr_piece *pieces, int num_pieces);
 
 #endif

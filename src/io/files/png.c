@@ -11,7 +11,7 @@
 #include <setjmp.h>
 #include <stdio.h>
 
-/* What libpng's callbacks need; lives outside the function that setjmp returns to. */
+/* Data of libpng's callbacks; lives outside the function that setjmp returns to. */
 struct png_job {
     struct lr_output output;
     char message[128]; /* libpng's own complaint */

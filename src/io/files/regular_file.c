@@ -1,20 +1,207 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#define _XOPEN_SOURCE 700 /* realpath */
+#define _XOPEN_SOURCE 700 /* realpath, strerror_r */
 #include "io/files/regular_file.h"
-#include "io/files/missing_file.h"
 
 #include "base/log.h"
+#include "base/path.h"
+#include "io/files/file_kind.h"
+#include "io/files/output.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* --- words that are near --- */
+
+enum { LONGEST = 63 };
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool ends_with(const char *word, size_t length, const char *end)
+{
+    const size_t end_length = strlen(end);
+    return length > end_length && memcmp(word + length - end_length, end, end_length) == 0;
+}
+
+/* Leaves out the unit, which says little about what was meant. */
+static size_t length_without_unit(const char *word)
+{
+    static const char *const units[] = {"_mm", "_deg", "_ps"};
+    const size_t length = min_size(strlen(word), LONGEST);
+    for (size_t k = 0; k < sizeof(units) / sizeof(units[0]); k++)
+        if (ends_with(word, length, units[k])) return length - strlen(units[k]);
+    return length;
+}
+
+static int lower(char letter)
+{
+    return tolower((unsigned char)letter);
+}
+
+static bool holds(const char *whole, const char *part)
+{
+    const size_t length = strlen(part);
+    for (const char *at = whole; *at != '\0'; at++) {
+        size_t same = 0;
+        while (same < length && at[same] != '\0' && lower(at[same]) == lower(part[same])) same++;
+        if (same == length) return true;
+    }
+    return false;
+}
+
+/* Levenshtein distance, one row of the table at a time; capitals or not. */
+static size_t letters_to_change(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    size_t row[LONGEST + 1];
+    for (size_t j = 0; j <= b_length; j++) row[j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            const size_t replaced = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
+            diagonal = row[j];
+            row[j] = min_size(replaced, min_size(row[j], row[j - 1]) + 1);
+        }
+    }
+    return row[b_length];
+}
+
+double lr_share_to_change(const char *word, const char *other)
+{
+    const size_t length = min_size(strlen(word), LONGEST), others = min_size(strlen(other), LONGEST);
+    const size_t longer = length > others ? length : others;
+    return longer > 0 ? (double)letters_to_change(word, length, other, others) / (double)longer : 1;
+}
+
+const char *lr_nearest_word(const char *word, const char *const *words, size_t num_words)
+{
+    const size_t length = length_without_unit(word);
+    const char *best = NULL;
+    double best_share = 0.5;
+    for (size_t k = 0; k < num_words; k++) {
+        if (length >= 3 && holds(words[k], word)) return words[k];
+        const size_t other = length_without_unit(words[k]);
+        const size_t longer = length > other ? length : other;
+        const size_t changes = letters_to_change(word, length, words[k], other);
+        const double share = longer > 0 ? (double)changes / (double)longer : 1;
+        if (share < best_share || (share == best_share && best == NULL)) {
+            best = words[k];
+            best_share = share;
+        }
+    }
+    return best;
+}
+
+/* Names of a folder that are compared; of longer folders the first ones. */
+enum { MOST_NAMES = 20000, LONGEST_PATH = 300 };
+
+/* Names that differ in more than this share of the longer one's letters are not suggested. */
+static const double most_changed = 0.4;
+
+/* --- the nearest name --- */
+
+/* Splits at the last slash; "." where there is none. Returns the name. */
+static const char *split(const char *path, char folder[LONGEST_PATH])
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        snprintf(folder, LONGEST_PATH, ".");
+        return path;
+    }
+    const int length = slash == path ? 1 : (int)(slash - path);
+    snprintf(folder, LONGEST_PATH, "%.*s", length, path);
+    return slash + 1;
+}
+
+/* Share of a name that would have to change; another ending counts for little. */
+static double change(const char *name, const char *other)
+{
+    const double share = lr_share_to_change(name, other);
+    const char *dot = strchr(name, '.');
+    const size_t length = dot != NULL ? (size_t)(dot - name) : strlen(name);
+
+    return (length >= 2 && strncmp(name, other, length) == 0 && (other[length] == '.' || other[length] == '\0'))
+               ? 0.5 * share * most_changed
+               : share;
+}
+
+/* The name in the folder that is most like `name`; "" for none. */
+static void find_nearest(const char *folder, const char *name, char nearest[LR_FILE_NAME])
+{
+    double least = most_changed;
+    DIR *open = opendir(folder);
+    nearest[0] = '\0';
+    if (open == NULL || name[0] == '\0') name = NULL;
+    int left = name != NULL ? MOST_NAMES : 0;
+    for (const struct dirent *entry = NULL; left > 0; left--) {
+        entry = readdir(open);
+        if (entry == NULL) break;
+        const double share = entry->d_name[0] == '.' ? 1 : change(name, entry->d_name);
+        /* Names that are equally near are ordered: the order of a folder is arbitrary. */
+        if (share < least || (share == least && nearest[0] != '\0' && strcmp(entry->d_name, nearest) < 0)) {
+            least = share;
+            snprintf(nearest, LR_FILE_NAME, "%s", entry->d_name);
+        }
+    }
+    if (open != NULL) closedir(open);
+}
+
+static void tell_missing(const char *path, char text[LR_OPEN_FAILURE])
+{
+    char folder[LONGEST_PATH], nearest[LR_FILE_NAME];
+    struct stat facts;
+    const char *name = split(path, folder);
+    const bool is_here = strcmp(folder, ".") == 0;
+    if (stat(folder, &facts) != 0) {
+        snprintf(text, LR_OPEN_FAILURE, "No such file, for there is no folder %s", folder);
+        return;
+    }
+    find_nearest(folder, name, nearest);
+    if (nearest[0] == '\0') {
+        snprintf(text, LR_OPEN_FAILURE, "No such file in %s, nor a name like it", is_here ? "this folder" : folder);
+    } else {
+        const bool is_root = strcmp(folder, "/") == 0;
+        snprintf(text, LR_OPEN_FAILURE, "No such file in %s" LR_OPEN_HINT " %s%s%s?", is_here ? "this folder" : folder,
+                 is_here ? "" : folder, is_here || is_root ? "" : "/", nearest);
+    }
+}
+
+const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILURE])
+{
+    char words[128];
+    if (error == ENOENT) {
+        tell_missing(path, text);
+    } else if (error == ENOTDIR) {
+        char folder[LONGEST_PATH];
+        (void)split(path, folder);
+        snprintf(text, LR_OPEN_FAILURE, "%s is a file and no folder", folder);
+    } else if (error == EACCES) {
+        snprintf(text, LR_OPEN_FAILURE, "the right to read it is missing: chmod, or a copy of your own, helps");
+    } else {
+        snprintf(text, LR_OPEN_FAILURE, "%s", lr_error_text(error, words));
+    }
+    return text;
+}
+
 /* --- opening --- */
+
+const char *lr_error_text(int error, char text[128])
+{
+    if (strerror_r(error, text, 128) != 0) snprintf(text, 128, "system error %d", error);
+    return text;
+}
 
 static FILE *refuse(const char *what, const char *path, int error, const lr_log *log)
 {
@@ -79,7 +266,7 @@ static bool find_folder(const char *path, char folder[PATH_MAX])
     return true;
 }
 
-/* Whether a file is in the folder of another, or below it. */
+/* True if a file is in the folder of another, or below it. */
 static bool is_beside(const char *path, const char *header)
 {
     char here[PATH_MAX], there[PATH_MAX];
@@ -102,7 +289,7 @@ static void write_discreetly(void *user, lr_log_level level, lr_status status, c
     }
 }
 
-/* What else lies beside a file that is missing is nothing that a header may ask. */
+/* Leaves out the hint: a header must not find out what else lies beside a missing file. */
 static void write_without_hint(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const struct lr_discreet_log *discreet = user;
@@ -120,4 +307,39 @@ void lr_log_discreet(struct lr_discreet_log *discreet, const char *path, const c
     if (!is_missing) fclose(file);
     discreet->log =
         may_tell && to != NULL ? *to : (lr_log){is_missing ? write_without_hint : write_discreetly, discreet};
+}
+
+void lr_file_head_read(const char *path, struct lr_file_head *head)
+{
+    struct stat facts;
+    head->path = path;
+    head->count = 0;
+    const bool regular = stat(path, &facts) == 0 && S_ISREG(facts.st_mode); /* a pipe would block */
+    FILE *file = regular ? fopen(path, "rb") : NULL;
+    if (file != NULL) {
+        head->count = fread(head->bytes, 1, LR_FILE_HEAD_BYTES, file);
+        if (head->count >= 3 && memcmp(head->bytes, "\xef\xbb\xbf", 3) == 0) {
+            head->count -= 3;
+            memmove(head->bytes, head->bytes + 3, head->count);
+        }
+        fclose(file);
+    }
+    head->bytes[head->count] = '\0';
+}
+
+bool lr_head_begins(const struct lr_file_head *head, const char *start, size_t count)
+{
+    return head->count >= count && memcmp(head->bytes, start, count) == 0;
+}
+
+bool lr_head_is_hdf5(const struct lr_file_head *head)
+{
+    return lr_head_begins(head, "\x89HDF\r\n\x1a\n", 8);
+}
+
+bool lr_head_holds(const struct lr_file_head *head, const char *part, size_t count)
+{
+    for (size_t at = 0; at + count <= head->count; at++)
+        if (memcmp(head->bytes + at, part, count) == 0) return true;
+    return false;
 }

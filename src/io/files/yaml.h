@@ -6,9 +6,10 @@
 #ifndef LR_IO_YAML_H
 #define LR_IO_YAML_H
 
-#include <lr/log.h>
+#include "io/files/output.h"
 
 #include <libfyaml.h>
+#include <lr/log.h>
 
 /* One loaded document with its text. Not shared between threads. */
 struct lr_yaml;
@@ -20,13 +21,13 @@ struct lr_yaml;
  * everything about the file, LR_FAILED when memory is short). Keeps `log`. */
 struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log);
 
-/* As above from text; `name` stands in place of the file's path in errors. Copies both. */
+/* Loads the document from text; `name` stands in place of the file's path in errors. Copies both. */
 struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_bytes, const lr_log *log);
 
 /* NULL is allowed. */
 void lr_yaml_destroy(struct lr_yaml *yaml);
 
-/* What is made of a whole document. */
+/* Takes a whole document. */
 struct lr_yaml_taker {
     lr_status (*take)(const struct lr_yaml *yaml, void *user);
     void *user;
@@ -44,7 +45,7 @@ struct fy_node *lr_yaml_root(const struct lr_yaml *yaml);
  * Evaluates to LR_BAD_INPUT. */
 lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const char *format, ...) LR_PRINTF(3, 4);
 
-/* As above at any level and with any status; the line is shown for errors only. */
+/* Does the same at any level and with any status; the line is shown for errors only. */
 void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level level, lr_status status,
                  const char *sentence);
 
@@ -95,5 +96,20 @@ lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_m
  * empty and stands nowhere. */
 lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_field *field, struct fy_node *node,
                              struct fy_node *at);
+
+/* Pieces of YAML on their way to a file. Failures stay in the output until it is finished. The
+ * calling thread's locale must use a decimal point. */
+
+/* Writes at most 511 bytes. */
+void lr_yaml_put(struct lr_output *output, const char *format, ...) LR_PRINTF(2, 3);
+
+/* The shortest decimal that is read back as the same number; zero has no sign. */
+const char *lr_yaml_number(char text[32], double value);
+
+/* "key: [1, 2.5]" */
+void lr_yaml_put_numbers(struct lr_output *output, const char *key, const double *values, int count);
+
+/* A double-quoted scalar, and the end of its line. */
+void lr_yaml_put_text(struct lr_output *output, const char *text, size_t length);
 
 #endif

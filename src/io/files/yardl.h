@@ -2,11 +2,13 @@
  * Copyright The LORaster authors
  *
  * Files in yardl's compact binary encoding, read by the schema that they carry: whatever its
- * version, the values that are asked for by name are found and the others passed over. Memory for
+ * version, the wanted values are found by name and the others skipped. Memory for
  * the schema's text is twice its length, and its types take 160 bytes each, at most 2^14 of them;
  * counts in the file are trusted only as far as the bytes that are left can hold so many. */
 #ifndef LR_IO_YARDL_H
 #define LR_IO_YARDL_H
+
+#include "io/files/output.h"
 
 #include <lr/log.h>
 #include <stddef.h>
@@ -22,7 +24,7 @@ enum lr_yardl_kind {
     LR_YARDL_SIGNED,   /* the same, zig-zag; also dates, times and enumerations */
     LR_YARDL_FLOAT32,
     LR_YARDL_FLOAT64,
-    LR_YARDL_COMPLEX, /* 8 or 16 bytes, passed over only */
+    LR_YARDL_COMPLEX, /* 8 or 16 bytes, only skipped */
     LR_YARDL_STRING,
     LR_YARDL_RECORD, /* parts = fields */
     LR_YARDL_UNION,  /* parts = cases; a part without a type is null. Optional values too */
@@ -84,30 +86,30 @@ int64_t lr_yardl_left(const struct lr_yardl_input *input);
 
 /* --- many bytes at once --- */
 
-/* Lets that many bytes of the file, or all of it where it is shorter, be at hand at a time, and those before them stay
- * a while; a file begins with 64 KiB. errors: LR_FAILED without memory, what `settle` returns. */
+/* Makes the buffer hold that many bytes, or all of the file where it is shorter, and keeps the bytes before them a
+ * while; a file begins with 64 KiB. errors: LR_FAILED without memory, what `settle` returns. */
 lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes);
 
-/* `settle` (NULL = none) is called before bytes that were at hand go, and before an error is told: what was
- * put off can be done then. `turn` (NULL = settle) is called by lr_yardl_more, after which the bytes that were at
- * hand stay until it is called again. Where one fails that is what the caller of a function below gets, and
- * nothing more is told. */
-void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *user), lr_status (*turn)(void *user),
+/* Sets callbacks. `settle` (NULL = none) is called before buffered bytes are dropped and before an error is logged,
+ * so that deferred work can be done. `on_fetch` (NULL = settle) is called by lr_yardl_more, after which the bytes
+ * that were buffered stay until it is called again. Where a callback fails, the caller of a function below gets its
+ * status, and nothing more is logged. */
+void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *user), lr_status (*on_fetch)(void *user),
                      void *user);
 
-/* The bytes at hand from where the file is read; they stay until `settle` or `turn` is called. */
-const unsigned char *lr_yardl_at_hand(const struct lr_yardl_input *input, int64_t *count);
+/* The buffered bytes from the current place in the file; they stay until `settle` or `on_fetch` is called. */
+const unsigned char *lr_yardl_buffered(const struct lr_yardl_input *input, int64_t *count);
 
-/* Fetches bytes behind those at hand; any: whether there were more, which one byte at a time tells why
- * not. errors: what `turn` returns. */
+/* Fetches bytes behind the buffered ones; any: whether there were more (reading one byte at a time gives the reason
+ * otherwise). errors: what `on_fetch` returns. */
 lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any);
 
-/* Which of two buffers has the bytes at hand; and the other one's come to hand, as they were left, until this is
- * called again, with no other bytes fetched in between. */
+/* Identifies the buffer in use; lr_yardl_swap makes the other one current, as it was left, until it is called again,
+ * with no bytes fetched in between. */
 const void *lr_yardl_buffer(const struct lr_yardl_input *input);
 void lr_yardl_swap(struct lr_yardl_input *input);
 
-/* A float of 4 bytes that are at hand. */
+/* A float from 4 buffered bytes. */
 static inline double lr_yardl_float(const unsigned char *bytes)
 {
     const uint32_t bits =
@@ -117,7 +119,7 @@ static inline double lr_yardl_float(const unsigned char *bytes)
     return single;
 }
 
-/* Goes forward, or back where that is negative, among the bytes at hand. */
+/* Moves forward in the buffered bytes, or back where that is negative. */
 void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes);
 
 /* --- one value at a time --- */
@@ -140,24 +142,59 @@ struct lr_yardl_list {
 };
 lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_list *list);
 
-/* Which case of a union follows: its part, or one of type NULL for null. A type that is no union is
- * its own only case, with the name "". */
+/* Gives the case of a union that follows: its part, or one of type NULL for null. A type that is no union is its own
+ * only case, with the name "". */
 lr_status lr_yardl_case(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_part *chosen);
 
-/* A field that is asked for. take reads its value, all of it. */
+/* A wanted field; take reads all of its value. */
 struct lr_yardl_field {
     const char *name;
     bool required;
     lr_status (*take)(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type);
+    const struct lr_yardl_field *fields; /* instead of take: the wanted fields of a record, with the same user */
 };
 
-/* Walks a record: hands out the fields asked for in the file's order, passes over the others.
- * fields: an entry without name is the last; its `take`, where it has one, gets the others. An optional record that is null hands out nothing.
- * errors: LR_BAD_INPUT when the schema lacks a required field; what a `take` returns. */
+/* Walks a record: calls `take` of the wanted fields in the file's order, and skips the others. fields: an entry
+ * without name is the last; its `take`, where it has one, gets the other fields. An optional record that is null has
+ * no fields. errors: LR_BAD_INPUT when the schema lacks a required field; what a `take` returns. */
 lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_type *type,
                           const struct lr_yardl_field *fields, void *user);
 
 /* The field whose `take` is being called. */
 const char *lr_yardl_field_name(const struct lr_yardl_input *input);
+
+/* Values appended to an output, which keeps failures and logs them when it is finished. */
+
+static inline void lr_yardl_put_unsigned(struct lr_output *output, uint64_t value)
+{
+    unsigned char bytes[10];
+    size_t count = 0;
+    do {
+        bytes[count++] = (unsigned char)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+        value >>= 7;
+    } while (value > 0);
+    (void)lr_output_write(output, bytes, count);
+}
+
+static inline void lr_yardl_put_signed(struct lr_output *output, int64_t value)
+{
+    lr_yardl_put_unsigned(output, value < 0 ? ~((uint64_t)value << 1) : (uint64_t)value << 1);
+}
+
+static inline void lr_yardl_put_float(struct lr_output *output, double value)
+{
+    const float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, 4);
+    const unsigned char bytes[4] = {(unsigned char)bits, (unsigned char)(bits >> 8), (unsigned char)(bits >> 16),
+                                    (unsigned char)(bits >> 24)};
+    (void)lr_output_write(output, bytes, 4);
+}
+
+static inline void lr_yardl_put_text(struct lr_output *output, const char *text)
+{
+    lr_yardl_put_unsigned(output, strlen(text));
+    (void)lr_output_write(output, text, strlen(text));
+}
 
 #endif

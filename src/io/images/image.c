@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "io/files/file_head.h"
+#include "io/files/regular_file.h"
 #include "io/images/formats.h"
 
 #include <errno.h>

@@ -12,11 +12,11 @@
  *
  * CASToR (.hdr + .img): left-handed, y and z as ours, x against it. first pixel offset: where the
  * image's middle lies from the centre of the scanner; 0 without the key. */
-#include "io/files/interfile.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/files/c_locale.h"
+#include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
 

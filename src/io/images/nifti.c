@@ -7,9 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "io/files/deflate.h"
-#include "io/files/file_kind.h"
-#include "io/files/missing_file.h"
+#include "io/files/output.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
 
@@ -52,8 +50,8 @@ static lr_status read_header(struct source *source)
                         errno != 0 ? lr_error_text(errno, text) : "its compression is damaged");
     }
     if (got != header_bytes) {
-        return lr_error(source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image%s", source->path,
-                        lr_other_kind(source->path, LR_FILE_IMAGE, ": it ends within the header of 348 bytes"));
+        return lr_error(source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image: it ends within the header of 348 bytes",
+                        source->path);
     }
     int32_t size = header->sizeof_hdr;
     if (size != header_bytes) {
@@ -67,8 +65,8 @@ static lr_status read_header(struct source *source)
                         "%s is the header of a .hdr/.img pair: convert it to a single .nii file", source->path);
     }
     if (size != header_bytes || memcmp(header->magic, "n+1", 4) != 0) {
-        return lr_error(source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image%s", source->path,
-                        lr_other_kind(source->path, LR_FILE_IMAGE, ": images are .nii or .nii.gz files"));
+        return lr_error(source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image: images are .nii or .nii.gz files",
+                        source->path);
     }
     if (source->swapped) swap_nifti_header(header, 1);
     return LR_OK;

@@ -13,9 +13,8 @@
 static lr_status no_grid(const char *path, const lr_log *log)
 {
     return lr_error(log, LR_BAD_INPUT,
-                    "%s: a NumPy array does not say where its voxels are: give the grid with --grid "
-                    "and --voxel-mm (or --like) where the verb takes one, or save it as .nii, .hv "
-                    "or .mhd",
+                    "%s: a NumPy array does not say where its voxels are: save it as .nii, .hv "
+                    "or .mhd, or give the grid where one can be named",
                     path);
 }
 

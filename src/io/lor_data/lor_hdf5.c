@@ -45,18 +45,13 @@ static lr_status read_layout(const struct lr_hdf5_input *in, bool *sparse)
 {
     char layout[16];
     if (!lr_hdf5_has(in, "/lor")) {
-        const char *hint = "see docs/formats/lor-data.md";
-        if (lr_hdf5_has(in, "/histo")) {
-            hint = "it holds histo-images: recon --operator direct takes them";
-        } else if (lr_hdf5_has(in, "/MiceList")) {
-            hint = "it holds list mode: recon --events takes it";
-        }
-        return lr_error(in->log, LR_BAD_INPUT, "%s holds no LOR data (no group /lor): %s", in->path, hint);
+        return lr_error(in->log, LR_BAD_INPUT, "%s holds no LOR data (no group /lor; see docs/formats/lor-data.md)",
+                        in->path);
     }
     if (lr_hdf5_has(in, "/matrix")) {
         return lr_error(in->log, LR_BAD_INPUT,
-                        "%s holds a system matrix and no LOR data: give what was measured, or what "
-                        "loraster project or simulate wrote",
+                        "%s holds a system matrix and no LOR data: give what was measured, or "
+                        "projected from an image",
                         in->path);
     }
     if (!lr_hdf5_get_string(in, "/lor", "layout", layout, sizeof(layout)) ||
@@ -235,11 +230,8 @@ static lr_status read_histo_head(const struct lr_hdf5_input *in, lr_grid *grid, 
 {
     int64_t views[2], values[2];
     if (!lr_hdf5_has(in, "/histo")) {
-        return lr_error(in->log, LR_BAD_INPUT, "%s holds no histo-images (no group /histo): %s", in->path,
-                        lr_hdf5_has(in, "/lor/values")
-                            ? "it holds LOR data, which recon --data takes; direct deposit makes "
-                              "histo-images of events"
-                            : "see docs/formats/histo-images.md");
+        return lr_error(in->log, LR_BAD_INPUT,
+                        "%s holds no histo-images (no group /histo; see docs/formats/histo-images.md)", in->path);
     }
     LR_TRY(get_triple(in, "/histo/grid_size", LR_HDF5_INT32, grid->size));
     LR_TRY(get_triple(in, "/histo/grid_voxel_mm", LR_HDF5_DOUBLE, grid->voxel_mm));

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/files/c_locale.h"
-#include "io/files/interfile.h"
+#include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/crystal_map.h"
 #include "io/scanners/scanner_formats.h"

@@ -86,10 +86,10 @@ static lr_status look_at(struct join *join, int64_t k)
     if (file == NULL) return LR_BAD_INPUT;
     const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
     *piece = (struct piece){path, {0}, info->num_rows, info->num_elements};
-    lr_status status = info->share != NULL && lr_matrix_share_parse(info->share, &piece->share)
-                           ? LR_OK
-                           : lr_error(join->params->log, LR_BAD_INPUT,
-                                      "%s is no part of a matrix: only what --part has made can be joined", path);
+    lr_status status =
+        info->share != NULL && lr_matrix_share_parse(info->share, &piece->share)
+            ? LR_OK
+            : lr_error(join->params->log, LR_BAD_INPUT, "%s is no part of a matrix: only parts can be joined", path);
     if (status == LR_OK && k == 0) {
         join->first = file;
         join->first_path = path;

@@ -5,9 +5,9 @@
  * Zip: PKWARE's APPNOTE 6.3, sections 4.3.7, 4.3.12 and 4.3.16, without its 64-bit extension. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/files/missing_file.h"
 #include "io/files/npy.h"
 #include "io/files/output.h"
+#include "io/files/regular_file.h"
 #include "io/matrix/writer.h"
 
 #include <errno.h>

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/output.h"
+#include "io/files/regular_file.h"
 #include "model/lors/selection.h"
 
 #include <errno.h>

@@ -178,7 +178,7 @@ static lr_status check_row(const struct stir *stir, const lr_row *row)
     if (row->count <= MOST_VOXELS) return LR_OK;
     return lr_error(stir->params->log, LR_BAD_INPUT,
                     "%s: LOR %lld has elements in %lld voxels, and STIR reads at most %d a bin: "
-                    "use larger voxels, a smaller grid or --threshold",
+                    "use larger voxels, a smaller grid or a threshold",
                     stir->params->path, (long long)row->row, (long long)row->count, MOST_VOXELS);
 }
 

@@ -9,7 +9,8 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "io/checkpoints/key.h"
-#include "io/files/output_place.h"
+#include "io/files/output.h"
+#include "io/files/regular_file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -367,7 +368,7 @@ void lr_matrix_store_abandon(struct lr_matrix_store *store)
         lr_matrix_store_remove(store);
         return;
     }
-    lr_warn(store->params.log, "%lld of %lld rows are kept in %s and %s: resuming (--resume) goes on with them",
+    lr_warn(store->params.log, "%lld of %lld rows are kept in %s and %s: resuming goes on with them",
             (long long)store->saved_rows, (long long)store->params.num_rows, store->part_path, store->rows_path);
     lr_matrix_store_leave(store);
 }

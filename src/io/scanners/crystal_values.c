@@ -5,8 +5,6 @@
 #include "base/log.h"
 #include "io/events/petsird.h"
 #include "io/files/c_locale.h"
-#include "io/files/file_kind.h"
-#include "io/files/missing_file.h"
 #include "io/files/npy.h"
 #include "io/files/regular_file.h"
 
@@ -36,7 +34,7 @@ static lr_status wrong_count(const struct reader *reader, int64_t count)
 {
     return lr_error(reader->log, LR_BAD_INPUT,
                     "%s: holds %lld numbers where %s has %d crystals: give one for each, in the "
-                    "order of loraster scanner show --crystals",
+                    "order of the scanner's",
                     reader->path, (long long)count, reader->scanner->name, reader->scanner->num_crystals);
 }
 
@@ -92,11 +90,10 @@ static lr_status read_text(struct reader *reader)
             char *end = NULL;
             const double value = strtod(word, &end);
             if (end == word || *end != '\0') {
-                return lr_error(reader->log, LR_BAD_INPUT, "%s:%d: '%s' is not a number%s", reader->path, reader->line,
-                                word,
-                                lr_other_kind(reader->path, LR_FILE_UNKNOWN,
-                                              ": one per crystal is needed (.npy, text or .petsird), and "
-                                              "headings begin with #"));
+                return lr_error(reader->log, LR_BAD_INPUT,
+                                "%s:%d: '%s' is not a number: one per crystal is needed (.npy, text or .petsird), and "
+                                "headings begin with #",
+                                reader->path, reader->line, word);
             }
             LR_TRY(keep(reader, value));
         }

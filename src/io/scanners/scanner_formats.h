@@ -6,8 +6,8 @@
 #ifndef LR_IO_SCANNERS_SCANNER_FORMATS_H
 #define LR_IO_SCANNERS_SCANNER_FORMATS_H
 
-#include "io/files/file_head.h"
 #include "io/files/keyed_text.h"
+#include "io/files/regular_file.h"
 
 #include <lr/crystals.h>
 #include <lr/doctor.h>
@@ -106,14 +106,5 @@ lr_status lr_listed_crystals_check(double count, const char *path, const lr_log 
 /* lr_scanner_from_crystals, without a sentence where it fails: for a list that may be read in
  * another way. Warnings go to the list's log. */
 lr_scanner *lr_listed_crystals_try(const lr_crystal_list *list, int *crystal_of);
-
-/* The one of `words` that a person who wrote `word` most likely meant, or NULL when none is near:
- * a word that contains it, or else the one with the fewest letters to change, units (_mm, _deg,
- * _ps) left aside, as long as that is at most half of its letters. Capitals do not matter. Pure. */
-const char *lr_nearest_word(const char *word, const char *const *words, size_t num_words);
-
-/* The share of letters to change that makes one word of another, by the longer one's letters; 0 =
- * the same but for capitals. Pure. */
-double lr_share_to_change(const char *word, const char *other);
 
 #endif

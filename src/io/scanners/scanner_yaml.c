@@ -8,7 +8,6 @@
 #include "base/vec.h"
 #include "io/files/output.h"
 #include "io/files/yaml.h"
-#include "io/files/yaml_put.h"
 #include "io/scanners/castor_order.h"
 #include "io/scanners/scanner_formats.h"
 #include "model/scanner/layers.h"

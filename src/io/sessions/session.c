@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "io/files/c_locale.h"
 #include "io/files/yaml.h"
-#include "io/files/yaml_put.h"
 
 #include <limits.h>
 #include <math.h>
@@ -76,19 +75,21 @@ static bool all_finite(const double *values, int count)
     return true;
 }
 
-static bool numbers_are_good(const struct lr_view_session *session)
+static lr_status check(const struct lr_view_session *session, const lr_log *log)
 {
+    LR_TRY(check_text("scanner", session->scanner, log));
+    LR_TRY(check_text("image", session->image, log));
+    LR_TRY(check_text("mu-map", session->mu, log));
+    LR_TRY(check_text("data", session->data, log));
+    if (session->grid.size[0] > 0) LR_TRY(lr_grid_check(&session->grid, log));
     bool good = all_finite(session->eye_mm, 3) && all_finite(session->target_mm, 3) && all_finite(session->up, 3) &&
                 all_finite(session->slices_mm, 3) && all_finite(session->point_mm, 3) && session->view_angle_deg >= 0 &&
                 session->view_angle_deg < 180 && session->primary >= 0 && session->rays >= 0 && session->samples >= 0 &&
                 session->mu_steps >= 0 && isfinite(session->tof_mm) && session->recon_subsets >= 0;
     for (int k = 0; k < 6; k++) good = good && session->lor[k] >= 0;
-    return good && (session->window[0] == 0) == (session->window[1] == 0) && session->window[0] >= 0 &&
-           session->window[1] >= 0;
-}
-
-static lr_status check_ranges(const struct lr_view_session *session, const lr_log *log)
-{
+    if (!(good && (session->window[0] == 0) == (session->window[1] == 0) && session->window[0] >= 0 &&
+          session->window[1] >= 0))
+        return lr_error(log, LR_USAGE, "a session cannot keep numbers that are negative or not finite");
     for (int k = 0; k < session->num_ranges; k++) {
         const struct lr_session_range *range = &session->ranges[k];
         LR_TRY(check_text("range", range->name, log));
@@ -98,18 +99,6 @@ static lr_status check_ranges(const struct lr_view_session *session, const lr_lo
         }
     }
     return LR_OK;
-}
-
-static lr_status check(const struct lr_view_session *session, const lr_log *log)
-{
-    LR_TRY(check_text("scanner", session->scanner, log));
-    LR_TRY(check_text("image", session->image, log));
-    LR_TRY(check_text("mu-map", session->mu, log));
-    LR_TRY(check_text("data", session->data, log));
-    if (session->grid.size[0] > 0) LR_TRY(lr_grid_check(&session->grid, log));
-    if (!numbers_are_good(session))
-        return lr_error(log, LR_USAGE, "a session cannot keep numbers that are negative or not finite");
-    return check_ranges(session, log);
 }
 
 /* --- writing --- */
@@ -166,18 +155,6 @@ static void put_voxel(struct lr_output *output, const struct lr_view_session *se
     lr_yaml_put(output, "  backend: %s\n", backends[session->backend]);
 }
 
-static void put_ranges(struct lr_output *output, const struct lr_view_session *session)
-{
-    char low[32], high[32];
-    for (int k = 0; k < session->num_ranges; k++) {
-        const struct lr_session_range *range = &session->ranges[k];
-        lr_yaml_put(output, "%s  - name: ", k == 0 ? "ranges:\n" : "");
-        lr_yaml_put_text(output, range->name, strlen(range->name));
-        lr_yaml_put(output, "    low: %s\n    high: %s\n", lr_yaml_number(low, range->low),
-                    lr_yaml_number(high, range->high));
-    }
-}
-
 static void put_shown(struct lr_output *output, const struct lr_view_session *session)
 {
     if (!session->has_shown) return;
@@ -187,15 +164,6 @@ static void put_shown(struct lr_output *output, const struct lr_view_session *se
     put_vector(output, "  slices_mm", session->slices_mm);
     lr_yaml_put(output, "  volume: %s\n  crystals: %s\n  lors: %s\n", showings[session->has_volume],
                 showings[!session->hides_crystals], showings[!session->hides_lors]);
-}
-
-static void put_recon(struct lr_output *output, const struct lr_view_session *session)
-{
-    if (session->has_recon) {
-        lr_yaml_put(output, "recon:\n  family: %s\n  algorithm: %s\n  elements: %s\n", families[session->recon_family],
-                    algorithms[session->recon_algorithm], elements[session->recon_elements]);
-        put_count(output, "  subsets", session->recon_subsets);
-    }
 }
 
 static void put_session(struct lr_output *output, const struct lr_view_session *session)
@@ -219,8 +187,21 @@ static void put_session(struct lr_output *output, const struct lr_view_session *
         char text[32];
         lr_yaml_put(output, "  tof_mm: %s\n", lr_yaml_number(text, session->tof_mm));
     }
-    put_recon(output, session);
-    put_ranges(output, session);
+    if (session->has_recon) {
+        lr_yaml_put(output, "recon:\n  family: %s\n  algorithm: %s\n  elements: %s\n", families[session->recon_family],
+                    algorithms[session->recon_algorithm], elements[session->recon_elements]);
+        put_count(output, "  subsets", session->recon_subsets);
+    }
+
+    char low[32], high[32];
+    for (int k = 0; k < session->num_ranges; k++) {
+        const struct lr_session_range *range = &session->ranges[k];
+        lr_yaml_put(output, "%s  - name: ", k == 0 ? "ranges:\n" : "");
+        lr_yaml_put_text(output, range->name, strlen(range->name));
+        lr_yaml_put(output, "    low: %s\n    high: %s\n", lr_yaml_number(low, range->low),
+                    lr_yaml_number(high, range->high));
+    }
+
     put_shown(output, session);
     if (session->window[0] > 0) lr_yaml_put(output, "window: [%d, %d]\n", session->window[0], session->window[1]);
 }
@@ -400,27 +381,6 @@ static lr_status read_recon(const struct lr_yaml *yaml, const struct entry *entr
     return status;
 }
 
-static lr_status read_range(const struct lr_yaml *yaml, struct fy_node *node, struct fy_node *at,
-                            struct lr_session_range *range)
-{
-    char *name = NULL;
-    struct fy_node *name_at = NULL, *high_at = NULL;
-    const struct lr_yaml_field fields[] = {
-        {"name", NULL, LR_YAML_TEXT, true, &name, &name_at},
-        {"low", NULL, LR_YAML_NUMBER, true, &range->low, NULL},
-        {"high", NULL, LR_YAML_NUMBER, true, &range->high, &high_at},
-    };
-    const struct lr_yaml_mapping mapping = {node, at, "a range"};
-    lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
-    if (status == LR_OK && strlen(name) >= LR_SESSION_NAME)
-        status = lr_yaml_error(yaml, name_at, "'name' must have at most %d bytes", LR_SESSION_NAME - 1);
-    if (status == LR_OK && !(range->low < range->high))
-        status = lr_yaml_error(yaml, high_at, "'high' must be greater than 'low'");
-    if (status == LR_OK) snprintf(range->name, sizeof(range->name), "%s", name);
-    free(name);
-    return status;
-}
-
 static lr_status read_ranges(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
 {
     void *iterator = NULL;
@@ -431,7 +391,24 @@ static lr_status read_ranges(const struct lr_yaml *yaml, const struct entry *ent
     while ((item = fy_node_sequence_iterate(entry->value, &iterator)) != NULL) {
         if (session->num_ranges == LR_SESSION_RANGES)
             return lr_yaml_error(yaml, entry->key, "'ranges' has more than %d entries", LR_SESSION_RANGES);
-        LR_TRY(read_range(yaml, item, entry->key, &session->ranges[session->num_ranges]));
+        struct lr_session_range *range = &session->ranges[session->num_ranges];
+        char *name = NULL;
+        struct fy_node *name_at = NULL, *high_at = NULL;
+        const struct lr_yaml_field fields[] = {
+            {"name", NULL, LR_YAML_TEXT, true, &name, &name_at},
+            {"low", NULL, LR_YAML_NUMBER, true, &range->low, NULL},
+            {"high", NULL, LR_YAML_NUMBER, true, &range->high, &high_at},
+        };
+        const struct lr_yaml_mapping mapping = {item, entry->key, "a range"};
+        lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
+        if (status == LR_OK && strlen(name) >= LR_SESSION_NAME)
+            status = lr_yaml_error(yaml, name_at, "'name' must have at most %d bytes", LR_SESSION_NAME - 1);
+        if (status == LR_OK && !(range->low < range->high))
+            status = lr_yaml_error(yaml, high_at, "'high' must be greater than 'low'");
+        if (status == LR_OK) snprintf(range->name, sizeof(range->name), "%s", name);
+        free(name);
+        LR_TRY(status);
+
         session->num_ranges++;
     }
     return LR_OK;

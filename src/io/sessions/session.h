@@ -23,7 +23,7 @@ enum lr_session_mode {
 /* Names as they stand in the file, NULL at the end. */
 extern const char *const lr_session_modes[];
 
-/* What elements of a LOR are of, likewise: the LOR itself, and the kernels of list mode. */
+/* Kernels of a LOR's elements, likewise: the LOR itself, and the kernels of list mode. */
 extern const char *const lr_session_kernels[];
 
 /* Ends of a colour map that a person chose. */
@@ -68,7 +68,7 @@ struct lr_view_session {
 /* Frees what it owns; zero is allowed. */
 void lr_view_session_finish(struct lr_view_session *session);
 
-/* Whether a text begins as a session's file does. */
+/* True if a text begins as a session's file does. */
 bool lr_view_session_recognises(const char *text);
 
 /* Reads a file; *session is overwritten, finish it in any case (it is zero after an error).
@@ -76,7 +76,7 @@ bool lr_view_session_recognises(const char *text);
  * version, numbers out of range; LR_FAILED when memory is short. */
 lr_status lr_view_session_read(const char *path, struct lr_view_session *session, const lr_log *log);
 
-/* As above from text; `name` stands in place of the path in errors. */
+/* Reads a session from text; `name` stands in place of the path in errors. */
 lr_status lr_view_session_parse(const char *name, const char *text, int64_t text_bytes, struct lr_view_session *session,
                                 const lr_log *log);
 

@@ -369,7 +369,7 @@ static lr_status check_hounsfield(const struct range *range, const lr_mu_map_par
     if (range->high - range->low < least_contrast) {
         return lr_error(params->log, LR_BAD_INPUT,
                         "%s: values from %g to %g are no Hounsfield units, of which air has -1000 "
-                        "and water 0: is the map in 1/cm or 1/mm (--mu-unit)?",
+                        "and water 0: is the map in 1/cm or 1/mm?",
                         params->name, range->low, range->high);
     }
     if (range->low >= 0) {
@@ -386,8 +386,8 @@ static lr_status check_attenuation(const struct range *range, double factor, con
     if (range->high * factor > most_per_mm || range->low < -100) {
         return lr_error(params->log, LR_BAD_INPUT,
                         "%s: values from %g to %g are no attenuation at 511 keV, of which water "
-                        "has 0.0096/mm and lead 0.18/mm: are they Hounsfield units? Then give "
-                        "--mu-unit hu%s",
+                        "has 0.0096/mm and lead 0.18/mm: are they Hounsfield units? Then they "
+                        "need that unit%s",
                         params->name, range->low, range->high,
                         range->low < 0 ? "" : "; or are they CT numbers with an offset, or an activity?");
     }
@@ -475,14 +475,14 @@ lr_status lr_mu_map_settle(lr_image *mu, const lr_mu_map_params *given)
     static const char *const names[] = {"", "1/mm", "1/cm", "Hounsfield units"};
     static const char *const waters[] = {"", "0.0096", "0.096", "0"};
     lr_info(params.log, "%s: attenuation taken as %s, at most %g (water has %s)%s", params.name, names[unit],
-            range.high, waters[unit], by_value ? "; --mu-unit decides otherwise" : "");
+            range.high, waters[unit], by_value ? "; the unit may be given instead" : "");
     if (unit != LR_MU_HU) {
         if (range.high <= 0 && range.low >= 0) {
             lr_warn(params.log, "%s: the map is 0 everywhere: nothing is attenuated", params.name);
         } else if (range.high * factor < least_per_mm && unit == LR_MU_PER_CM) {
             lr_warn(params.log,
-                    "%s: reaches %g/cm, while water has 0.096/cm: it looks like 1/mm; if so, leave out "
-                    "--mu-unit 1/cm",
+                    "%s: reaches %g/cm, while water has 0.096/cm: it looks like 1/mm; if so, leave "
+                    "out the unit",
                     params.name, range.high);
         }
     }

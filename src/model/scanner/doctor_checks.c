@@ -648,7 +648,7 @@ void lr_examine_grid(struct lr_examination *examination)
         const struct lr_finding_head head = {LR_SUSPECT,
                                              LR_FINDING_COINCIDENCE,
                                              {-1, -1},
-                                             "move the grid: --origin-mm is the centre of its "
+                                             "move the grid: its origin is the centre of its "
                                              "first voxel"};
         lr_examination_add(examination, &head,
                            "the grid lies at z = %.4g to %.4g mm, the scanner at %.4g to %.4g mm: "
