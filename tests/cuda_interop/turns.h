@@ -9,8 +9,8 @@
 #include "direct/cases.h"
 
 #include "direct/backend.h"
-#include "operator/families.h"
 #include "operator/facade.h"
+#include "operator/families.h"
 
 enum { TURN_VIEWS = 5, TURN_DATA = 3 };
 

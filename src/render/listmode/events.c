@@ -2,12 +2,12 @@
  * Copyright The LORaster authors
  *
  * Events on the device, and the lines that are made of them. */
+#include "listmode/events.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "common/bindings.h"
 #include "listmode/line.h"
-#include "listmode/events.h"
 #include "listmode/tube.h"
 #include "render/listmode/listmode.h"
 

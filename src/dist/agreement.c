@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Agreement of all ranks of a communicator: on failures, on numbers, on texts that must be the same. */
+#include "dist/comm.h"
+
+#include "base/background.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "plugin/plugin.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_NUMBERS = LR_COMM_LITTLE / sizeof(double) };
+
+/* Numbers that are sent along when ranks synchronise, which spares a message of their own. */
+enum { NUMBERS_ALONG = 12 };
+
+/* --- failures --- */
+
+lr_status lr_comm_check(lr_comm *comm, lr_status status)
+{
+    if (status == LR_OK || comm->failed_status != LR_OK) return status;
+    comm->failed_status = status;
+    comm->failed_rank = comm->facts.rank;
+    return lr_error(comm->log, status, "%s", comm->fns->mistake);
+}
+
+/* A rank's message, always of the same length: versions that differ must understand each other. */
+struct look {
+    int32_t status, step;
+    int64_t count;
+    int64_t way; /* enum lr_comm_way */
+    double numbers[NUMBERS_ALONG];
+};
+
+static lr_status compare(lr_comm *comm, const struct look *looks)
+{
+    for (int r = 0; r < comm->facts.size; r++) {
+        if (looks[r].status != LR_OK) {
+            comm->failed_rank = r;
+            comm->failed_status = (lr_status)looks[r].status;
+            return comm->failed_status;
+        }
+    }
+    for (int r = 1; r < comm->facts.size; r++) {
+        if (looks[r].step == looks[0].step && looks[r].count == looks[0].count) continue;
+        comm->failed_rank = r;
+        comm->failed_status = LR_BAD_INPUT;
+        if (r == comm->facts.rank) {
+            lr_error(comm->log, LR_BAD_INPUT,
+                     "this rank works on something else than rank 0 (step %d of %lld numbers, "
+                     "where rank 0 is at step %d of %lld): give all ranks the same command and "
+                     "the same files",
+                     (int)looks[r].step, (long long)looks[r].count, (int)looks[0].step, (long long)looks[0].count);
+        }
+        return LR_BAD_INPUT;
+    }
+    return LR_OK;
+}
+
+/* A rank that has failed says so at the next synchronisation. They may never come, where its device is lost: what
+ * theirs wait for is what that one was to send. One that was stopped has sent what it began. */
+static void end_all(void *user)
+{
+    lr_comm *comm = user;
+    if (comm->stranded != NULL) comm->stranded(comm->user);
+    comm->fns->abort(1);
+}
+
+static lr_status gather_looks(lr_comm *comm, const struct look *own)
+{
+    const bool is_by_device = comm->ways.link != NULL || comm->ways.way == LR_WAY_MPI;
+    const bool may_strand = own->status != LR_OK && own->status != LR_CANCELLED && is_by_device;
+    struct lr_watch watch = {.patience_s = comm->patience_s, .act = end_all, .user = comm};
+    if (may_strand) lr_watch_begin(&watch);
+    const lr_status status = comm->fns->gather_little(own, comm->little, sizeof(*own));
+    if (may_strand) lr_watch_end(&watch);
+    return status;
+}
+
+/* All looks are in comm->little then. */
+static lr_status meet(lr_comm *comm, const struct look *own)
+{
+    const double begin = lr_clock_seconds();
+    const struct look *looks = comm->little;
+    if (comm->failed_status != LR_OK) return comm->failed_status;
+    LR_TRY(lr_comm_check(comm, gather_looks(comm, own)));
+    comm->waiting_s += lr_clock_seconds() - begin;
+    return compare(comm, looks);
+}
+
+lr_status lr_comm_meet(lr_comm *comm, enum lr_comm_step step, int64_t count)
+{
+    return meet(comm, &(struct look){.step = (int32_t)step, .count = count});
+}
+
+lr_status lr_comm_settle(lr_comm *comm, enum lr_comm_step step, lr_status status)
+{
+    const lr_status all = meet(comm, &(struct look){(int32_t)status, .step = (int32_t)step});
+    return status != LR_OK ? status : all;
+}
+
+/* The way of all ranks if they agree; else all go by the host, and prepare for it unless none has to. */
+static enum lr_comm_way agree(const lr_comm *comm)
+{
+    const struct look *looks = comm->little;
+    for (int r = 1; r < comm->facts.size; r++)
+        if (looks[r].way != looks[0].way) return LR_WAY_HOST;
+    return (enum lr_comm_way)looks[0].way;
+}
+
+lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count, enum lr_comm_way *way)
+{
+    LR_TRY(meet(comm, &(struct look){.step = (int32_t)step, .count = count, .way = *way}));
+    *way = agree(comm);
+    return LR_OK;
+}
+
+lr_status lr_comm_fail(lr_comm *comm, lr_status status)
+{
+    if (!lr_comm_is_single(comm) && comm->failed_status == LR_OK && status != LR_OK)
+        (void)meet(comm, &(struct look){(int32_t)status, .step = LR_COMM_STEP_FAIL});
+    return status;
+}
+
+void lr_comm_abort(lr_comm *comm, int code)
+{
+    if (!lr_comm_is_single(comm)) comm->fns->abort(code);
+}
+
+lr_status lr_comm_barrier(lr_comm *comm)
+{
+    return lr_comm_is_single(comm) ? LR_OK : lr_comm_meet(comm, LR_COMM_STEP_BARRIER, 0);
+}
+
+/* --- numbers --- */
+
+static double add(double a, double b)
+{
+    return a + b;
+}
+
+/* all: of each rank's, `stride` numbers after the last one's. */
+static void join_all(lr_comm *comm, const double *all, int64_t stride, double *numbers, int count,
+                     double (*join)(double a, double b))
+{
+    for (int k = 0; k < count; k++) {
+        numbers[k] = all[k];
+        for (int r = 1; r < comm->facts.size; r++) numbers[k] = join(numbers[k], all[r * stride + k]);
+    }
+    comm->sent_bytes += (double)count * sizeof(*numbers) * (comm->facts.size - 1);
+}
+
+static lr_status combine_along(lr_comm *comm, double *numbers, int count, double (*join)(double a, double b))
+{
+    struct look own = {.step = LR_COMM_STEP_NUMBERS, .count = count};
+    memcpy(own.numbers, numbers, (size_t)count * sizeof(*numbers));
+    LR_TRY(meet(comm, &own));
+    const struct look *looks = comm->little;
+    join_all(comm, looks->numbers, sizeof(*looks) / sizeof(double), numbers, count, join);
+    return LR_OK;
+}
+
+static lr_status combine_some(lr_comm *comm, double *numbers, int count, double (*join)(double a, double b))
+{
+    const double begin = lr_clock_seconds();
+    const int bytes = count * (int)sizeof(*numbers);
+    LR_TRY(lr_comm_check(comm, comm->fns->gather_little(numbers, comm->little, bytes)));
+    join_all(comm, comm->little, count, numbers, count, join);
+    comm->moving_s += lr_clock_seconds() - begin;
+    return LR_OK;
+}
+
+static lr_status combine(lr_comm *comm, double *numbers, int count, double (*join)(double a, double b))
+{
+    if (lr_comm_is_single(comm)) return LR_OK;
+    if (count <= NUMBERS_ALONG) return combine_along(comm, numbers, count, join);
+    LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_NUMBERS, count));
+    for (int k = 0; k < count; k += MOST_NUMBERS) {
+        const int left = count - k;
+        LR_TRY(combine_some(comm, numbers + k, left < MOST_NUMBERS ? left : MOST_NUMBERS, join));
+    }
+    return LR_OK;
+}
+
+lr_status lr_comm_sum_numbers(lr_comm *comm, double *numbers, int count)
+{
+    return combine(comm, numbers, count, add);
+}
+
+lr_status lr_comm_least(lr_comm *comm, double *numbers, int count)
+{
+    return combine(comm, numbers, count, fmin);
+}
+
+lr_status lr_comm_most(lr_comm *comm, double *numbers, int count)
+{
+    return combine(comm, numbers, count, fmax);
+}
+
+lr_status lr_comm_any(lr_comm *comm, bool *value)
+{
+    double number = *value ? 1.0 : 0.0;
+    LR_TRY(lr_comm_most(comm, &number, 1));
+    *value = number > 0.0;
+    return LR_OK;
+}
+
+/* --- texts --- */
+
+struct told {
+    char text[256];
+    char machine[64];
+};
+
+lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text)
+{
+    struct told own = {0};
+    if (lr_comm_is_single(comm)) return LR_OK;
+    snprintf(own.text, sizeof(own.text), "%s", text);
+    snprintf(own.machine, sizeof(own.machine), "%s", comm->facts.machine);
+    LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_SAME, 0));
+    LR_TRY(lr_comm_check(comm, comm->fns->gather_little(&own, comm->little, sizeof(own))));
+    const struct told *all = comm->little;
+    for (int r = 1; r < comm->facts.size; r++) {
+        if (strcmp(all[r].text, all[0].text) == 0) continue;
+        comm->failed_rank = r;
+        comm->failed_status = LR_BAD_INPUT;
+        if (r == comm->facts.rank) {
+            lr_error(comm->log, LR_BAD_INPUT,
+                     "another %s than that of rank 0: %s here, where %s has %s: give all ranks "
+                     "the same",
+                     what, all[r].text, all[0].machine, all[0].text);
+        }
+        return LR_BAD_INPUT;
+    }
+    return LR_OK;
+}
