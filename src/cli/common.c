@@ -18,7 +18,7 @@
 const struct cli_option common_general_options[] = {
     {"--json", NULL, "one JSON object on standard output", false},
     {"--quiet", NULL, "only warnings and errors", false},
-    {"--verbose", NULL, "also what the drivers, shaders and trials say, with the seconds", false},
+    {"--verbose", NULL, "also what the drivers and shaders say, with the seconds", false},
     {"--help", NULL, "this page", false},
     {0},
 };

@@ -86,24 +86,6 @@ class Programs(ProgramTest):
             self.all_run("recon", "--operator", "direct", "--data", self.path("h.h5"), *on[:6],
                          "--algorithm", "ramla", "--views-per-block", 1, "--iterations", 2, "-o", "x.nii")
 
-    def test_trials_run_what_the_operator_runs(self):
-        """A trial has few voxels and some of the module pairs. Its programs are the operator's."""
-        if self.has_graphics_processor():
-            self.skipTest("no trial on a graphics processor, which keeps no matrix")
-        grid = ["--grid", "2,2,100", "--voxel-mm", "6,6,0.16"]
-        self.good("simulate", "--scanner", self.scanner, *CPU, "--phantom", "spheres", *grid,
-                  "--counts", 1000, "-o", "y.h5")
-        done, trace = self.trace("recon", "--scanner", self.scanner, "--backend", "compute", *grid,
-                                 "--data", "y.h5", "--iterations", 2, "--verbose", "-o", "x.nii")
-        self.assertIn("trial of compute", done.stderr)
-        forms = {}
-        for label, digest in self.of(trace, "link"):
-            forms.setdefault(label, set()).add(digest)
-        self.assertIn("forward by stacks", forms)
-        self.assertTrue([label for label in forms if label.startswith("back by stacks")])
-        for label, digests in forms.items():
-            self.assertEqual(len(digests), 1, label)
-
     def test_side_by_side(self):
         """The driver has all of a projection's programs before it is asked what came of the first."""
         _, trace = self.trace("sensitivity", *self.on_device("compute", "--mode", "exact"),
