@@ -19,6 +19,7 @@
 #include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
+#include "io/images/voxels.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -11,6 +11,7 @@
 #include "io/files/c_locale.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
+#include "io/images/voxels.h"
 
 #include <errno.h>
 #include <math.h>

@@ -10,6 +10,7 @@
 #include "io/files/output.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
+#include "io/images/voxels.h"
 
 #include <lr/io.h>
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
+#include "io/images/voxels.h"
 
 #include <errno.h>
 #include <stdio.h>

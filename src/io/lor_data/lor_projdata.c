@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/files/regular_file.h"
-#include "io/images/formats.h"
+#include "io/images/voxels.h"
 #include "io/lor_data/lor_formats.h"
 #include "io/lor_data/projdata.h"
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/images/formats.h"
+#include "io/images/voxels.h"
 #include "io/lor_data/projdata.h"
 #include "io/matrix/writer.h"
 
