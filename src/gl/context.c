@@ -7,6 +7,7 @@
 #include "gl/context_private.h"
 #include "gl/program.h"
 
+#include "gl/egl.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,258 +138,184 @@ void gl_context_release(struct gl_context *ctx)
     }
 }
 
-uint64_t gl_context_new_number(struct gl_context *ctx)
-{
-    return ++ctx->last_number;
-}
-
-const lr_log *gl_context_log(const struct gl_context *ctx)
-{
-    return ctx->log;
-}
-
-lr_status gl_context_status(const struct gl_context *ctx, lr_status status)
-{
-    return status == LR_FAILED && ctx->is_lost ? LR_NO_DEVICE : status;
-}
-
-bool gl_context_saw_error(const struct gl_context *ctx)
-{
-    return ctx->saw_error;
-}
-
-/* ---- errors ---- */
-
-const char *gl_error_name(GLenum error)
-{
-    switch (error) {
-    case GL_INVALID_ENUM: return "GL_INVALID_ENUM";
-    case GL_INVALID_VALUE: return "GL_INVALID_VALUE";
-    case GL_INVALID_OPERATION: return "GL_INVALID_OPERATION";
-    case GL_INVALID_FRAMEBUFFER_OPERATION: return "GL_INVALID_FRAMEBUFFER_OPERATION";
-    case GL_OUT_OF_MEMORY: return "GL_OUT_OF_MEMORY";
-    case GL_CONTEXT_LOST: return "GL_CONTEXT_LOST";
-    default: return "an unknown OpenGL error";
-    }
-}
-
-void gl_context_drop_errors(struct gl_context *ctx)
-{
-    (void)ctx;
-    /* A lost context reports its loss for ever. */
-    for (int k = 0; k < 16 && glGetError() != GL_NO_ERROR; k++) {
-    }
-}
-
-static lr_status report_loss(struct gl_context *ctx, const char *what)
-{
-    ctx->saw_error = ctx->is_lost = true;
-    if (ctx->told_loss) return LR_NO_DEVICE;
-    ctx->told_loss = true;
-    return lr_error(ctx->log, LR_NO_DEVICE,
-                    "%s: %s was reset by its driver and its contents are lost: run again, with "
-                    "less work per step if it happens each time",
-                    what, ctx->limits.renderer);
-}
-
-lr_status gl_context_check(struct gl_context *ctx, const char *what)
-{
-    return glGetGraphicsResetStatus() != GL_NO_ERROR ? report_loss(ctx, what) : gl_context_check_errors(ctx, what);
-}
-
-lr_status gl_context_check_errors(struct gl_context *ctx, const char *what)
-{
-    const GLenum error = glGetError();
-    if (error == GL_NO_ERROR) return LR_OK;
-    gl_context_drop_errors(ctx);
-    if (error == GL_CONTEXT_LOST) return report_loss(ctx, what);
-    ctx->saw_error = true;
-    if (error == GL_OUT_OF_MEMORY) {
-        return lr_error(ctx->log, LR_FAILED,
-                        "%s: the memory of %s is used up: close other programs that use it, or make "
-                        "the work smaller",
-                        what, ctx->limits.renderer);
-    }
-    return lr_error(ctx->log, LR_FAILED, "%s: %s reports %s (OpenGL %s)", what, ctx->limits.renderer,
-                    gl_error_name(error), ctx->limits.version);
-}
-
-lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *what)
-{
-    GLenum state = GL_TIMEOUT_EXPIRED;
-    if (*fence == NULL) return LR_OK;
-    while (state == GL_TIMEOUT_EXPIRED)
-        state = glClientWaitSync(*fence, GL_SYNC_FLUSH_COMMANDS_BIT, UINT64_C(1000000000));
-    glDeleteSync(*fence);
-    *fence = NULL;
-    return state == GL_WAIT_FAILED ? gl_context_check(ctx, what) : LR_OK;
-}
-
-/* ---- the driver's messages ---- */
-
-static const char *type_name(GLenum type)
-{
-    switch (type) {
-    case GL_DEBUG_TYPE_ERROR: return "error";
-    case GL_DEBUG_TYPE_DEPRECATED_BEHAVIOR: return "deprecated use";
-    case GL_DEBUG_TYPE_UNDEFINED_BEHAVIOR: return "undefined behaviour";
-    case GL_DEBUG_TYPE_PORTABILITY: return "portability";
-    case GL_DEBUG_TYPE_PERFORMANCE: return "performance";
-    default: return "message";
-    }
-}
-
-/* Nobody but a developer can act on performance hints, whatever severity drivers give them. */
-static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum severity, GLsizei length,
-                               const GLchar *text, const void *user)
-{
-    (void)source;
-    struct gl_context *ctx = (struct gl_context *)user;
-    int end = length < 0 ? (int)strlen(text) : (int)length;
-    while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == '\0')) end--;
-
-    const char *kind = type_name(type);
-    if (type == GL_DEBUG_TYPE_ERROR || severity == GL_DEBUG_SEVERITY_HIGH) {
-        ctx->saw_error = true;
-        lr_error(ctx->log, LR_FAILED, "OpenGL %s %u: %.*s", kind, id, end, text);
-    } else if (severity == GL_DEBUG_SEVERITY_MEDIUM && type != GL_DEBUG_TYPE_PERFORMANCE) {
-        lr_warn(ctx->log, "OpenGL %s %u: %.*s", kind, id, end, text);
-    } else {
-        lr_debug(ctx->log, "OpenGL %s %u: %.*s", kind, id, end, text);
-    }
-}
-
-void gl_debug_install(struct gl_context *ctx)
-{
-    glEnable(GL_DEBUG_OUTPUT);
-    /* The log may be called by the thread that works only. */
-    glEnable(GL_DEBUG_OUTPUT_SYNCHRONOUS);
-    glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_TRUE);
-    glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DEBUG_SEVERITY_NOTIFICATION, 0, NULL, GL_FALSE);
-    /* program.c reports compile errors, with file and line. */
-    glDebugMessageControl(GL_DEBUG_SOURCE_SHADER_COMPILER, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_FALSE);
-    glDebugMessageCallback(receive, ctx);
-}
-
-void gl_debug_remove(struct gl_context *ctx)
-{
-    (void)ctx;
-    glDebugMessageCallback(NULL, NULL);
-}
-
 /* ---- limits ---- */
 
-/* Names of GL_NVX_gpu_memory_info and GL_ATI_meminfo, whose values are in KiB. */
-enum { DEDICATED_MEMORY_NVX = 0x9047, TEXTURE_FREE_MEMORY_ATI = 0x87FC };
-
-void gl_copy_text(char *to, size_t capacity, const char *from)
+bool gl_context_share(lr_shared_context *shared)
 {
-    snprintf(to, capacity, "%s", from ? from : "");
+    struct egl_share current;
+    if (!egl_context_current(&current)) return false;
+    *shared = (lr_shared_context){current.display, current.context};
+    return true;
 }
 
-struct gl_amount gl_amount_of(int64_t bytes)
+static struct gl_context *make(const struct gl_context_params *params)
 {
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    double value = (double)bytes;
-    int unit = 0;
-    while (value >= 1024 && unit < 5) {
-        value /= 1024;
-        unit++;
+    struct gl_context *ctx = lr_alloc(1, sizeof(*ctx), "an OpenGL context", params->log);
+    if (ctx != NULL) {
+        ctx->log = params->log;
+        ctx->debug = params->debug;
     }
-    struct gl_amount amount;
-    snprintf(amount.text, sizeof(amount.text), "%.*f %s", unit > 0 ? 1 : 0, value, units[unit]);
-    return amount;
+    return ctx;
 }
 
-int gl_integer(GLenum what)
+/* Starts what is open in ctx->egl. */
+static bool start_opened(struct gl_context *ctx, char *reason, size_t capacity)
 {
-    GLint value = 0;
-    glGetIntegerv(what, &value);
-    return value;
+    bool started = egl_context_make_current(&ctx->egl, &ctx->before, reason, capacity);
+    if (started) {
+        started = gl_context_start(ctx, reason, capacity) == LR_OK;
+        egl_context_restore(&ctx->egl, &ctx->before);
+    }
+    if (!started) egl_context_close(&ctx->egl);
+    return started;
 }
 
-static bool names_software(const char *renderer)
+static bool start(struct gl_context *ctx, const struct egl_way *way, char *reason, size_t capacity)
 {
-    static const char *const names[] = {"llvmpipe", "softpipe", "swrast", "SWR", "Software Rasterizer"};
-    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-        if (strstr(renderer, names[k]) != NULL) return true;
-    return false;
+    ctx->limits.software = way->software;
+    return egl_context_open(&ctx->egl, way, ctx->debug, reason, capacity) && start_opened(ctx, reason, capacity);
 }
 
-/* The extensions that LORaster uses. */
-struct extensions {
-    bool nvx_memory, ati_memory, float_atomics, viewport_layers, parallel_compile;
+lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params, lr_device *found,
+                         struct gl_context **ctx)
+{
+    *found = (lr_device){.software = way->software};
+    gl_copy_text(found->way, sizeof(found->way), way->name);
+    *ctx = make(params);
+    if (*ctx == NULL) {
+        gl_copy_text(found->reason, sizeof(found->reason), "no memory");
+        return LR_FAILED;
+    }
+    if (!start(*ctx, way, found->reason, sizeof(found->reason))) {
+        free(*ctx);
+        *ctx = NULL;
+        return LR_NO_DEVICE;
+    }
+    const struct gl_limits *limits = &(*ctx)->limits;
+    found->usable = true;
+    gl_copy_text(found->renderer, sizeof(found->renderer), limits->renderer);
+    gl_copy_text(found->vendor, sizeof(found->vendor), limits->vendor);
+    gl_copy_text(found->version, sizeof(found->version), limits->version);
+    found->software = limits->software;
+    found->float_atomics = limits->nv_float_atomics;
+    found->viewport_layers = limits->viewport_layer_array;
+    found->max_texture_size = limits->max_texture_size;
+    found->max_storage_bytes = limits->max_storage_bytes;
+    found->memory_bytes = limits->memory_bytes;
+
+    return LR_OK;
+}
+
+static lr_status create_beside(const struct gl_context_params *params, struct gl_context **ctx)
+{
+    const struct egl_share share = {params->shared->display, params->shared->context};
+    char reason[256] = "no OpenGL";
+    *ctx = make(params);
+    if (*ctx == NULL) return LR_FAILED;
+    (*ctx)->is_shared = true;
+    if (!egl_context_open_beside(&(*ctx)->egl, &share, params->debug, reason, sizeof(reason)) ||
+        !start_opened(*ctx, reason, sizeof(reason))) {
+        free(*ctx);
+        *ctx = NULL;
+        return lr_error(params->log, LR_NO_DEVICE,
+                        "no OpenGL context can be made that shares objects with the one given: %s", reason);
+    }
+    return LR_OK;
+}
+
+static void append_found(char *list, size_t capacity, const lr_device *found, int number)
+{
+    char item[512];
+    if (found->usable)
+        snprintf(item, sizeof(item), "%d = %s (%s)", number, found->renderer, found->way);
+    else
+        snprintf(item, sizeof(item), "%s: %s", found->way, found->reason);
+    const size_t length = strlen(list);
+    snprintf(list + length, capacity - length, "%s%s", length > 0 ? "; " : "", item);
+}
+
+/* The ways that were tried, for the sentence on why none of it will do. */
+struct tried {
+    char usable[600], refusals[600];
+    int num_usable;
 };
 
-static void read_driver(struct gl_limits *limits)
+static lr_status report_none(const struct gl_context_params *params, const struct tried *tried)
 {
-    gl_copy_text(limits->renderer, sizeof(limits->renderer), (const char *)glGetString(GL_RENDERER));
-    gl_copy_text(limits->vendor, sizeof(limits->vendor), (const char *)glGetString(GL_VENDOR));
-    gl_copy_text(limits->version, sizeof(limits->version), (const char *)glGetString(GL_VERSION));
-    limits->software = names_software(limits->renderer);
-    limits->small_batches = gl_takes_small_batches(limits->software);
-    struct extensions has = {0};
-    const int count = gl_integer(GL_NUM_EXTENSIONS);
-    for (int k = 0; k < count; k++) {
-        const char *name = (const char *)glGetStringi(GL_EXTENSIONS, (GLuint)k);
-        if (name == NULL) continue; /* the error is pending */
-        has.nvx_memory |= strcmp(name, "GL_NVX_gpu_memory_info") == 0;
-        has.ati_memory |= strcmp(name, "GL_ATI_meminfo") == 0;
-        has.float_atomics |= strcmp(name, "GL_NV_shader_atomic_float") == 0;
-        has.viewport_layers |= strcmp(name, "GL_ARB_shader_viewport_layer_array") == 0;
-        has.parallel_compile |= strcmp(name, "GL_KHR_parallel_shader_compile") == 0;
+    if (tried->num_usable > 0) {
+        return lr_error(params->log, LR_USAGE, "device %d does not exist: choose one of %s", params->device,
+                        tried->usable);
     }
-
-    limits->nv_float_atomics = has.float_atomics;
-    limits->viewport_layer_array = has.viewport_layers;
-    limits->parallel_compile = has.parallel_compile;
-    GLint kibibytes[4] = {0};
-    if (has.nvx_memory)
-        glGetIntegerv(DEDICATED_MEMORY_NVX, kibibytes);
-    else if (has.ati_memory)
-        glGetIntegerv(TEXTURE_FREE_MEMORY_ATI, kibibytes);
-    limits->memory_bytes = (int64_t)(uint32_t)kibibytes[0] * 1024;
+    return lr_error(params->log, LR_NO_DEVICE,
+                    "no OpenGL 4.5 device can be used: " GL_CONTEXT_REMEDY "; what was tried: %s", tried->refusals);
 }
 
-static void read_sizes(struct gl_limits *limits)
+/* The one asked for, into *ctx, or NULL there while others are left to try. */
+static lr_status try_next(const struct egl_way *way, const struct gl_context_params *params, struct tried *tried,
+                          struct gl_context **ctx)
 {
-    GLint64 storage = 0;
-    glGetInteger64v(GL_MAX_SHADER_STORAGE_BLOCK_SIZE, &storage);
-    limits->max_storage_bytes = storage;
-    limits->max_texture_size = gl_integer(GL_MAX_TEXTURE_SIZE);
-    limits->max_3d_texture_size = gl_integer(GL_MAX_3D_TEXTURE_SIZE);
-    limits->max_array_layers = gl_integer(GL_MAX_ARRAY_TEXTURE_LAYERS);
-    glGetIntegerv(GL_MAX_VIEWPORT_DIMS, limits->max_viewport_size);
-    limits->max_uniform_bytes = gl_integer(GL_MAX_UNIFORM_BLOCK_SIZE);
-    limits->storage_alignment = gl_integer(GL_SHADER_STORAGE_BUFFER_OFFSET_ALIGNMENT);
-    limits->max_storage_bindings = gl_integer(GL_MAX_SHADER_STORAGE_BUFFER_BINDINGS);
-    limits->max_vertex_storage_blocks = gl_integer(GL_MAX_VERTEX_SHADER_STORAGE_BLOCKS);
-    limits->max_fragment_storage_blocks = gl_integer(GL_MAX_FRAGMENT_SHADER_STORAGE_BLOCKS);
-    limits->max_compute_storage_blocks = gl_integer(GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS);
-    limits->max_vertex_images = gl_integer(GL_MAX_VERTEX_IMAGE_UNIFORMS);
-    limits->max_fragment_images = gl_integer(GL_MAX_FRAGMENT_IMAGE_UNIFORMS);
-    limits->max_clip_distances = gl_integer(GL_MAX_CLIP_DISTANCES);
-    limits->max_colour_attachments = gl_integer(GL_MAX_COLOR_ATTACHMENTS);
-    limits->max_compute_shared_bytes = gl_integer(GL_MAX_COMPUTE_SHARED_MEMORY_SIZE);
-    limits->max_compute_invocations = gl_integer(GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS);
-    for (GLuint k = 0; k < 3; k++) {
-        glGetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_COUNT, k, &limits->max_compute_groups[k]);
-        glGetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_SIZE, k, &limits->max_compute_group_size[k]);
+    lr_device found;
+    const lr_status status = gl_context_try(way, params, &found, ctx);
+    if (status == LR_NO_DEVICE) {
+        lr_debug(params->log, "%s cannot be used: %s", found.way, found.reason);
+        append_found(tried->refusals, sizeof(tried->refusals), &found, -1);
+        return LR_OK;
     }
+    if (status == LR_OK && tried->num_usable == params->device) {
+        lr_debug(params->log, "OpenGL on %s by %s", found.renderer, found.way);
+    } else if (status == LR_OK) {
+        append_found(tried->usable, sizeof(tried->usable), &found, tried->num_usable++);
+        gl_context_destroy(*ctx);
+        *ctx = NULL;
+    }
+    return status;
 }
 
-void gl_limits_read(struct gl_limits *limits)
+static lr_status create(const struct gl_context_params *params, struct gl_context **ctx)
 {
-    read_driver(limits);
-    read_sizes(limits);
+    struct egl_way ways[EGL_WAY_MAX];
+    struct tried tried = {.num_usable = 0};
+    *ctx = NULL;
+    if (params->shared != NULL) return create_beside(params, ctx);
+    const int num_ways = egl_ways_find(ways);
+    for (int k = 0; *ctx == NULL && k < num_ways; k++) LR_TRY(try_next(&ways[k], params, &tried, ctx));
+    return *ctx != NULL ? LR_OK : report_none(params, &tried);
 }
 
-void gl_context_clear_by_driver(struct gl_context *ctx)
+struct gl_context *gl_context_create(const struct gl_context_params *params)
 {
-    ctx->clears_by_driver = true;
+    struct gl_context *ctx;
+    (void)create(params, &ctx);
+    return ctx;
 }
 
-const struct gl_limits *gl_context_limits(const struct gl_context *ctx)
+lr_status gl_context_open(const struct gl_context_params *params, struct gl_context **ctx)
 {
-    return &ctx->limits;
+    lr_status status = create(params, ctx);
+    status = status == LR_OK ? gl_context_make_current(*ctx) : status;
+    if (status != LR_OK) {
+        gl_context_destroy(*ctx);
+        *ctx = NULL;
+    }
+    return status;
+}
+
+int gl_device_list(lr_device *devices, int capacity, const lr_log *log)
+{
+    const struct gl_context_params params = {.log = log};
+    struct egl_way ways[EGL_WAY_MAX];
+    const int count = egl_ways_find(ways);
+    int num_usable = 0;
+    for (int k = 0; k < count && k < capacity; k++) {
+        struct gl_context *ctx;
+        (void)gl_context_try(&ways[k], &params, &devices[k], &ctx);
+        gl_context_destroy(ctx);
+        num_usable += devices[k].usable;
+    }
+    /* If no device is usable, the caller's sentence names each of them. */
+    const struct egl_way *first = &ways[0];
+    if (first->kind == EGL_WAY_UNLISTED && num_usable > 0)
+        lr_warn(log, "devices may be there that OpenGL is not tried on: %s", first->reason);
+
+    return count;
 }

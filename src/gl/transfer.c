@@ -5,6 +5,12 @@
 #include "base/log.h"
 #include "gl/context_private.h"
 
+#include "base/mem.h"
+#include "gl/pass.h"
+#include "gl/resource.h"
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The largest alignment that drivers may ask of uniform blocks. */
@@ -140,4 +146,15 @@ lr_status gl_readback_wait(struct gl_readback *readback)
 {
     LR_TRY(gl_context_wait(readback->ctx, &readback->fence, readback->label));
     return gl_context_check(readback->ctx, readback->label);
+}
+
+lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan, const char *label)
+{
+    if (loan == NULL || !loan->is_out) return LR_OK;
+    return lr_error(ctx->log, LR_USAGE, "%s is out on a loan: OpenGL may use it when it is back", label);
+}
+
+void gl_loan_end(struct gl_loan *loan)
+{
+    if (loan != NULL) loan->end(loan);
 }

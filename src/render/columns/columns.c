@@ -14,113 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct {
-    const char *shader, *define, *label;
-} descriptions[LR_NUM_COLUMNS_PROGRAMS] = {
-    [LR_COLUMNS_FORWARD] = {"columns/forward.comp", NULL, "forward by columns"},
-    [LR_COLUMNS_PACK] = {"columns/pack.comp", NULL, "image with its images"},
-    [LR_COLUMNS_FORWARD_EXACT] = {"columns/forward_exact.comp", NULL, "forward by stacks"},
-    [LR_COLUMNS_BACK] = {"columns/back.comp", NULL, "back by columns"},
-    [LR_COLUMNS_ONES] = {"columns/back.comp", "ONES", "sensitivity by columns"},
-    [LR_COLUMNS_BACK_EXACT] = {"columns/back_exact.comp", NULL, "back by stacks"},
-    [LR_COLUMNS_BACK_HALF_TURN] = {"columns/back_exact.comp", "HALF_TURN", "back by stacks and their images"},
-    [LR_COLUMNS_TO_STACKS] = {"columns/stack_order.comp", NULL, "values to stack order"},
-    [LR_COLUMNS_ONES_TO_STACKS] = {"columns/stack_order.comp", "ONES", "ones in stack order"},
-    [LR_COLUMNS_STACKS_TO_LOR_ORDER] = {"columns/stack_order.comp", "TO_LOR_ORDER", "values of stacks to LOR order"},
-    [LR_COLUMNS_SUM] = {"columns/sum.comp", NULL, "sum of shares"},
-    [LR_COLUMNS_TO_LOR_ORDER] = {"columns/order.comp", "TO_LOR_ORDER", "values to LOR order"},
-    [LR_COLUMNS_FROM_LOR_ORDER] = {"columns/order.comp", NULL, "values to column order"},
-    [LR_COLUMNS_ROWS] = {"columns/rows.comp", NULL, "matrix elements by columns"},
-    [LR_COLUMNS_POINT_ROWS] = {"columns/rows.comp", NULL, "matrix elements of points"},
-    [LR_COLUMNS_LIST_FORWARD] = {"columns/list_forward.comp", NULL, "forward by LORs"},
-    [LR_COLUMNS_TAKE_SUMS] = {"columns/take_sums.comp", NULL, "sums by LORs"},
-    [LR_COLUMNS_TAKE_IMAGE] = {"columns/image_order.comp", NULL, "image to columns"},
-    [LR_COLUMNS_GIVE_IMAGE] = {"columns/image_order.comp", "TO_GRID", "image to the grid's order"},
-    [LR_COLUMNS_LIST_BACK] = {"columns/list_back.comp", NULL, "back by LORs"},
-};
-
-/* The defines of a program; the numbers' texts live beside them. */
-struct defines {
-    char rays[16], group[16], strips[16], cells[16], columns[16];
-    struct gl_define list[15];
-};
-
-static void fill_defines(const struct lr_columns *columns, enum lr_columns_program which, struct defines *defines)
-{
-    int next = 0;
-    *defines = (struct defines){0};
-    snprintf(defines->rays, sizeof(defines->rays), "%d", columns->params.rays);
-    snprintf(defines->group, sizeof(defines->group), "%d",
-             which == LR_COLUMNS_FORWARD || which == LR_COLUMNS_FORWARD_EXACT ? columns->forward_group
-             : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES || which == LR_COLUMNS_BACK_EXACT ||
-                     which == LR_COLUMNS_BACK_HALF_TURN
-                 ? columns->back_group
-                 : LR_GROUP_SIZE);
-    snprintf(defines->strips, sizeof(defines->strips), "%d", columns->strips);
-    defines->list[next++] = (struct gl_define){"RAYS", defines->rays};
-    defines->list[next++] = (struct gl_define){"COLUMN_GROUP", defines->group};
-    snprintf(defines->cells, sizeof(defines->cells), "%d", columns->stacks->most_cells + 2);
-    snprintf(defines->columns, sizeof(defines->columns), "%d", columns->back_columns);
-    defines->list[next++] = (struct gl_define){"COLUMN_STRIPS", defines->strips};
-    defines->list[next++] = (struct gl_define){"COLUMN_COLUMNS", defines->columns};
-    defines->list[next++] = (struct gl_define){"COLUMN_CELLS", defines->cells};
-    if (columns->params.mode == LR_MODE_EXACT) defines->list[next++].name = "EXACT";
-    if (columns->may_be_near || which == LR_COLUMNS_POINT_ROWS) defines->list[next++].name = "NEAR";
-    if (columns->has_masks) defines->list[next++].name = "MASKS";
-    if (columns->is_mirrored) defines->list[next++].name = "MIRROR";
-    if (columns->packed != NULL) defines->list[next++].name = "PACKED";
-    if (which == LR_COLUMNS_FORWARD_EXACT && columns->stacks->has_half_turn) defines->list[next++].name = "HALF_TURN";
-    if (lr_columns_has_one_point(columns)) defines->list[next++].name = "ONE_POINT_ALONG";
-    if (gl_context_limits(columns->ctx)->software) defines->list[next++].name = "LIMITED_LOOPS";
-    defines->list[next].name = descriptions[which].define;
-}
-
-struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which)
-{
-    struct defines defines;
-    if (columns->programs[which] == NULL) {
-        fill_defines(columns, which, &defines);
-        columns->programs[which] =
-            gl_program_start(columns->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
-                                                                       .defines = defines.list,
-                                                                       .label = descriptions[which].label});
-    }
-    return columns->programs[which];
-}
-
-static lr_status start(struct lr_columns *columns, const enum lr_columns_program *list, int count)
-{
-    for (int k = 0; k < count; k++) LR_TRY(lr_columns_program(columns, list[k]) != NULL ? LR_OK : LR_FAILED);
-    return LR_OK;
-}
-
-/* The program that takes longest to build is started first. */
-lr_status lr_columns_start_forward(struct lr_columns *columns)
-{
-    static const enum lr_columns_program sampled[] = {LR_COLUMNS_FORWARD, LR_COLUMNS_TO_LOR_ORDER},
-                                         exact[] = {LR_COLUMNS_FORWARD_EXACT, LR_COLUMNS_STACKS_TO_LOR_ORDER,
-                                                    LR_COLUMNS_PACK};
-    return columns->params.mode == LR_MODE_EXACT ? start(columns, exact, columns->packed ? 3 : 2)
-                                                 : start(columns, sampled, 2);
-}
-
-lr_status lr_columns_start_lists(struct lr_columns *columns)
-{
-    static const enum lr_columns_program list[] = {LR_COLUMNS_LIST_FORWARD, LR_COLUMNS_LIST_BACK, LR_COLUMNS_TAKE_SUMS};
-    return start(columns, list, 3);
-}
-
-lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity, bool has_images)
-{
-    const enum lr_columns_program sampled[] = {is_sensitivity ? LR_COLUMNS_ONES : LR_COLUMNS_BACK,
-                                               LR_COLUMNS_FROM_LOR_ORDER};
-    const enum lr_columns_program exact[] = {has_images ? LR_COLUMNS_BACK_HALF_TURN : LR_COLUMNS_BACK_EXACT,
-                                             is_sensitivity ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS,
-                                             LR_COLUMNS_SUM};
-    return columns->params.mode == LR_MODE_EXACT ? start(columns, exact, columns->shares > 1 ? 3 : 2)
-                                                 : start(columns, sampled, is_sensitivity ? 1 : 2);
-}
-
 /* --- groups --- */
 
 /* Threads of a group at most; strips that a group holds at most. */
@@ -242,12 +135,6 @@ static int64_t packed_bytes(const lr_grid *grid)
 
 /* --- loops that a renderer in software ends --- */
 
-bool lr_columns_ends_loops(const struct lr_columns *columns)
-{
-    const struct gl_limits *limits = gl_context_limits(columns->ctx);
-    return limits->software || limits->small_batches;
-}
-
 /* Along a strip the ratio of the distances to both faces changes by its width over the smaller distance, and a piece
  * (count_pieces of shaders/columns/columns.glsl) is so wide that this moves a line by one cell along. */
 static lr_status init_rounds(struct lr_columns *columns)
@@ -271,18 +158,6 @@ static lr_status init_rounds(struct lr_columns *columns)
     columns->state = gl_buffer_create(
         columns->ctx, &(struct gl_buffer_params){.label = "loops ended", .size_bytes = sizeof(none), .data = &none});
     return columns->state != NULL ? LR_OK : LR_FAILED;
-}
-
-lr_status lr_columns_check_loops(const struct lr_columns *columns)
-{
-    uint32_t were_ended = 0;
-    if (columns->state == NULL) return LR_OK;
-    LR_TRY(gl_buffer_read(columns->state, 0, sizeof(were_ended), &were_ended));
-    if (were_ended == 0) return LR_OK;
-    gl_buffer_clear(columns->state, 0);
-    return lr_error(columns->params.log, LR_USAGE,
-                    "crystals are too large beside the voxels, or too near to them, for the software renderer, which "
-                    "ends a shader's loops after 65,535 rounds: use backend native or cpu, or a graphics processor");
 }
 
 static lr_status init(struct lr_columns *columns)

@@ -315,32 +315,6 @@ void lr_columns_count_crystals(const struct lr_columns *columns, int module, int
     counts[1] = m->crystals[along];
 }
 
-bool lr_columns_has_one_point(const struct lr_columns *columns)
-{
-    return columns->params.samples[columns->axis] == 1;
-}
-
-/* --- samples --- */
-
-int lr_columns_num_points(const struct lr_columns *columns, int axis)
-{
-    return columns->params.grid->size[axis] * columns->params.samples[axis];
-}
-
-double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k)
-{
-    const lr_grid *grid = columns->params.grid;
-    const int samples = columns->params.samples[axis];
-    const double offset = (k % samples + 0.5) / samples - 0.5;
-    return grid->origin_mm[axis] + (k / samples + offset) * grid->voxel_mm[axis];
-}
-
-double lr_columns_middle(const struct lr_columns *columns, int axis)
-{
-    const int last = lr_columns_num_points(columns, axis) - 1;
-    return 0.5 * (lr_columns_coordinate(columns, axis, 0) + lr_columns_coordinate(columns, axis, last));
-}
-
 /* --- images --- */
 
 /* Copies between the grid's order and the columns' one. */

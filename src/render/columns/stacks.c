@@ -7,6 +7,11 @@
 #include "base/vec.h"
 #include "common/bindings.h"
 
+#include "model/lors/place.h"
+#include "model/scanner/arrangement.h"
+#include "model/scanner/coincidence.h"
+#include "render/plan.h"
+#include "vector/place.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -526,4 +531,28 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struc
     free(making.members);
     free(making.keys);
     return has_memory && buffers->pairs && buffers->members ? LR_OK : LR_FAILED;
+}
+
+bool lr_columns_has_one_point(const struct lr_columns *columns)
+{
+    return columns->params.samples[columns->axis] == 1;
+}
+
+int lr_columns_num_points(const struct lr_columns *columns, int axis)
+{
+    return columns->params.grid->size[axis] * columns->params.samples[axis];
+}
+
+double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k)
+{
+    const lr_grid *grid = columns->params.grid;
+    const int samples = columns->params.samples[axis];
+    const double offset = (k % samples + 0.5) / samples - 0.5;
+    return grid->origin_mm[axis] + (k / samples + offset) * grid->voxel_mm[axis];
+}
+
+double lr_columns_middle(const struct lr_columns *columns, int axis)
+{
+    const int last = lr_columns_num_points(columns, axis) - 1;
+    return 0.5 * (lr_columns_coordinate(columns, axis, 0) + lr_columns_coordinate(columns, axis, last));
 }
