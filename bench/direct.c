@@ -111,18 +111,7 @@ static lr_operator *direct_open_case(const struct direct_bench *bench, const str
                             .log = &bench->report->log});
 }
 
-/* --- what CUDA kernels take of the device, beside table II of paper 1 --- */
-
-/* Paper 1, table II, on a GeForce GTX 285. Registers: forward, back. */
-static const struct {
-    const char *name;
-    int constant_bytes, local_bytes, shared_bytes, threads, registers[2], occupancy_percent;
-} table2[2] = {
-    {"paper 1, threads (GTX 285)", 36, 0, 64, 512, {14, 13}, 100},
-    {"paper 1, instructions (GTX 285)", 36, 0, 64, 384, {42, 42}, 38},
-};
-
-static const char *const directions[2] = {"forward", "back"};
+/* --- what CUDA kernels take of the device --- */
 
 /* Fills outcome->attributes where the backend knows them. */
 static lr_status direct_measure_attributes(lr_operator *op, const float *image, struct direct_outcome *outcome)
@@ -139,30 +128,6 @@ static lr_status direct_measure_attributes(lr_operator *op, const float *image, 
     }
     outcome->has_attributes = true;
     return LR_OK;
-}
-
-void direct_print_attributes(const struct direct_bench *bench)
-{
-    printf("\nTable II of paper 1: what kernels take, by the driver's own query; registers of the "
-           "paper are those of forward and back.\n\n"
-           "| | constant memory, bytes | local memory of a thread, bytes | shared memory of a "
-           "block, bytes | threads of a block | registers of a thread | occupancy, %% |\n"
-           "|---|---|---|---|---|---|---|\n");
-    for (int k = 0; k < 2; k++) {
-        printf("| %s | %d | %d | %d | %d | %d, %d | %d |\n", table2[k].name, table2[k].constant_bytes,
-               table2[k].local_bytes, table2[k].shared_bytes, table2[k].threads, table2[k].registers[0],
-               table2[k].registers[1], table2[k].occupancy_percent);
-    }
-    for (int k = 0; k < bench->num_outcomes; k++) {
-        const struct direct_outcome *outcome = &bench->outcomes[k];
-        const bool is_case = strcmp(outcome->what->workload, "large") == 0;
-        for (int back = 0; is_case && outcome->has_attributes && back < 2; back++) {
-            const lr_direct_attributes *found = &outcome->attributes[back];
-            printf("| %s, %s | %lld | %lld | %lld | %d | %d | %.0f |\n", outcome->variant->name, directions[back],
-                   (long long)found->constant_bytes, (long long)found->local_bytes, (long long)found->shared_bytes,
-                   found->threads, found->registers, 100.0 * found->occupancy);
-        }
-    }
 }
 
 /* Transforms of a batch hold at most so much. */
@@ -381,12 +346,6 @@ static const struct direct_case cases[DIRECT_NUM_CASES] = {
 enum { MOST_CPU_TIMES = 5 };
 
 static const char *const workload_names[] = {"clinical", "caches", "large", "figure4", NULL};
-static const char *const model_names[] = {"invariant 5.8 mm", "variant 1", "variant 2", "variant 3"};
-
-const char *direct_case_name(const struct direct_case *what)
-{
-    return what->name != NULL ? what->name : model_names[what->resolution.model];
-}
 
 /* --- measuring --- */
 
@@ -559,11 +518,6 @@ static lr_status measure_open(const struct direct_bench *bench, lr_operator *op,
 }
 
 /* --- what is said --- */
-
-double direct_seconds(const struct direct_measured *measured)
-{
-    return measured->device_s > 0 ? measured->device_s : measured->wall_s;
-}
 
 static double flop_share(const struct direct_outcome *outcome, const struct direct_measured *measured)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The parts of `loraster bench direct`: direct.c reads the command line and times projections,
- * direct_choice.c has the ways to compute them, direct_peers.c Fourier transforms and the paper's
- * loop over the host, direct_paper.c the papers' tables beside our figures. */
+ * The parts of `loraster bench direct`: direct.c reads the command line and measures projections, Fourier
+ * transforms and the paper's loop over the host; direct_paper.c prints the papers' tables beside our figures. */
 #ifndef LR_BENCH_DIRECT_H
 #define LR_BENCH_DIRECT_H
 
@@ -93,7 +92,6 @@ double direct_seconds(const struct direct_measured *measured);
 void direct_print_peers(const struct direct_bench *bench);
 void direct_json_peers(const struct direct_outcome *outcome, struct json *json);
 void direct_print_paper(const struct direct_bench *bench);
-void direct_print_attributes(const struct direct_bench *bench); /* of table II's case */
 void direct_json_paper(const struct direct_bench *bench, struct json *json);
 
 #endif

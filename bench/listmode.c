@@ -209,12 +209,6 @@ enum {
 
 /* --- the operator --- */
 
-int listmode_subsets(const struct listmode_bench *bench, const struct listmode_case *what)
-{
-    const int own = what->subsets > 0 ? what->subsets : 1;
-    return bench->subsets > 0 ? bench->subsets : own;
-}
-
 static lr_operator *make_operator(const struct listmode_bench *bench, const struct listmode_way *way,
                                   const lr_event *events, int64_t count)
 {
@@ -238,8 +232,9 @@ static lr_operator *make_operator(const struct listmode_bench *bench, const stru
         .progress = &bench->report->progress});
 }
 
-lr_operator *listmode_make_native(const struct listmode_bench *bench, const struct listmode_way *way,
-                                  const lr_event *events, int64_t count)
+/* Of the first `count` events. NULL, logged. */
+static lr_operator *make_native(const struct listmode_bench *bench, const struct listmode_way *way,
+                                const lr_event *events, int64_t count)
 {
     struct listmode_way native = *way;
     native.backend = "native";
@@ -254,6 +249,74 @@ static lr_status add_elements(void *user, const lr_row *row)
     double *elements = user;
     *elements += (double)row->count;
     return LR_OK;
+}
+
+/* --- collisions within a warp --- */
+
+/* Lines that a warp takes at once, and how many of them are looked at. */
+enum { WARP = 32, COUNTED_WARPS = 64 };
+
+struct counting {
+    int *lines;      /* [voxels] of the current warp */
+    int64_t *voxels; /* [room] that have some */
+    int64_t num_voxels;
+    int64_t rows;
+    double writes, collisions;
+    int most;
+};
+
+static void end_warp(struct counting *counting)
+{
+    for (int64_t k = 0; k < counting->num_voxels; k++) {
+        int *lines = &counting->lines[counting->voxels[k]];
+        counting->writes += *lines;
+        counting->collisions += *lines - 1;
+        counting->most = *lines > counting->most ? *lines : counting->most;
+        *lines = 0;
+    }
+    counting->num_voxels = 0;
+}
+
+static lr_status take_line(void *user, const lr_row *row)
+{
+    struct counting *counting = user;
+    for (int64_t k = 0; k < row->count; k++) {
+        const int64_t voxel = row->lor[k];
+        if (counting->lines[voxel]++ == 0) counting->voxels[counting->num_voxels++] = voxel;
+    }
+    counting->rows++;
+    if (counting->rows % WARP == 0) end_warp(counting);
+    return LR_OK;
+}
+
+static lr_status count_rows(lr_operator *op, struct counting *counting)
+{
+    const lr_row_sink sink = {.take = take_line, .user = counting};
+    CLI_TRY(lr_operator_lor_rows(op, NULL, &sink));
+    end_warp(counting);
+    return LR_OK;
+}
+
+/* Events of the outcome's way, in the order in which lines are drawn: backend native has their rows. */
+static lr_status count_collisions(const struct listmode_bench *bench, const lr_event *events,
+                                  struct listmode_outcome *outcome)
+{
+    const int *size = outcome->way.what->size;
+    const int64_t voxels = (int64_t)size[0] * size[1] * size[2], most = WARP * COUNTED_WARPS;
+    const int64_t count = outcome->lines < most ? outcome->lines : most;
+    struct counting counting = {.lines = calloc((size_t)voxels, sizeof(*counting.lines)),
+                                .voxels = calloc((size_t)voxels, sizeof(*counting.voxels))};
+    lr_operator *op = make_native(bench, &outcome->way, events, count);
+    lr_status status = op != NULL ? LR_OK : report_reason(bench->report);
+    if (status == LR_OK && (counting.lines == NULL || counting.voxels == NULL))
+        status = report_error(bench->report, LR_FAILED, "no memory for counts of voxels");
+    status = status == LR_OK ? count_rows(op, &counting) : status;
+    outcome->collisions.share = counting.writes > 0 ? counting.collisions / counting.writes : 0.0;
+    outcome->collisions.most = counting.most;
+    lr_operator_destroy(op);
+    free(counting.lines);
+    free(counting.voxels);
+    return status;
 }
 
 /* --- the clock --- */
@@ -321,11 +384,6 @@ static lr_status time_once(struct running *running, work_fn *work, int times, st
     }
     seconds->wall = (report_seconds() - start) / times;
     return LR_OK;
-}
-
-double listmode_best(const struct listmode_seconds *seconds)
-{
-    return seconds->device > 0 ? seconds->device : seconds->wall;
 }
 
 static int compare_seconds(const void *a, const void *b)
@@ -459,7 +517,7 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
     lr_vector_destroy(&running.values);
     lr_operator_destroy(running.op);
     CLI_TRY(status);
-    CLI_TRY(outcome->way.what->has_collisions ? listmode_count_collisions(bench, events, outcome) : LR_OK);
+    CLI_TRY(outcome->way.what->has_collisions ? count_collisions(bench, events, outcome) : LR_OK);
     /* Rows of the first lines by backend native. */
     const lr_grid grid = listmode_grid(outcome->way.what);
     const int64_t fit = (int64_t)COUNTED_LINES * COUNTED_VOXELS / ((int64_t)grid.size[0] * grid.size[1] * grid.size[2]);
@@ -467,7 +525,7 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
     const int64_t most = fit > usual ? usual : fit < COUNTED_LEAST ? COUNTED_LEAST : fit;
     const int64_t count = outcome->lines < most ? outcome->lines : most;
     double elements = 0;
-    lr_operator *op = listmode_make_native(bench, &outcome->way, events, count);
+    lr_operator *op = make_native(bench, &outcome->way, events, count);
     const lr_row_sink sink = {.take = add_elements, .user = &elements};
     const lr_status counted = op != NULL ? lr_operator_lor_rows(op, NULL, &sink) : report_reason(bench->report);
     lr_operator_destroy(op);
@@ -502,7 +560,6 @@ static lr_status listmode_measure(const struct listmode_bench *bench, struct lis
 
 /* --- the command line --- */
 
-const char *const listmode_kernels[LISTMODE_NUM_KERNELS + 1] = {"tube", "line", "exact", NULL};
 const char *const listmode_backends[LISTMODE_NUM_BACKENDS + 1] = {"cpu", "native", "compute", "cuda", NULL};
 
 /* The scanner of a case, unless it is the current one. */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The parts of `loraster bench listmode`: listmode.c reads the command line and goes through the
- * cases, listmode_cases.c has them with the paper's figures, listmode_lines.c the scanner and its
- * random events, listmode_measure.c the clock, listmode_tables.c what is said, listmode_paper.c what is
- * said of the paper's other tables and figures, listmode_peers.c what others reach. The paper is that of
+ * The parts of `loraster bench listmode`: listmode.c reads the command line, draws lines and measures;
+ * listmode_report.c says what came out, beside the figures of the paper and of others. The paper is that of
  * lr/listmode.h. */
 #ifndef LR_BENCH_LISTMODE_H
 #define LR_BENCH_LISTMODE_H
@@ -100,18 +98,6 @@ struct listmode_bench {
     struct listmode_outcome outcomes[LISTMODE_MOST_OUTCOMES];
     int num_outcomes;
 };
-
-/* --- lines --- */
-
-/* --- figures --- */
-
-/* Events of the outcome's way, in the order in which lines are drawn: backend native has their rows. */
-lr_status listmode_count_collisions(const struct listmode_bench *bench, const lr_event *events,
-                                    struct listmode_outcome *outcome);
-
-/* An operator of backend native, of the first `count` events. NULL, logged. */
-lr_operator *listmode_make_native(const struct listmode_bench *bench, const struct listmode_way *way,
-                                  const lr_event *events, int64_t count);
 
 /* Times of an iteration. */
 int listmode_subsets(const struct listmode_bench *bench, const struct listmode_case *what);

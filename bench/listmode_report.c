@@ -10,8 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lines that a warp takes at once, and how many of them are looked at. */
-enum { WARP = 32, COUNTED_WARPS = 64 };
+const char *const listmode_kernels[LISTMODE_NUM_KERNELS + 1] = {"tube", "line", "exact", NULL};
+
+int listmode_subsets(const struct listmode_bench *bench, const struct listmode_case *what)
+{
+    const int own = what->subsets > 0 ? what->subsets : 1;
+    return bench->subsets > 0 ? bench->subsets : own;
+}
+
+double listmode_best(const struct listmode_seconds *seconds)
+{
+    return seconds->device > 0 ? seconds->device : seconds->wall;
+}
 
 /* --- table II: fast math --- */
 
@@ -79,68 +89,6 @@ static void print_peak(const struct listmode_bench *bench, int has_tof)
 }
 
 /* --- figure 3: collisions --- */
-
-struct counting {
-    int *lines;      /* [voxels] of the current warp */
-    int64_t *voxels; /* [room] that have some */
-    int64_t num_voxels;
-    int64_t rows;
-    double writes, collisions;
-    int most;
-};
-
-static void end_warp(struct counting *counting)
-{
-    for (int64_t k = 0; k < counting->num_voxels; k++) {
-        int *lines = &counting->lines[counting->voxels[k]];
-        counting->writes += *lines;
-        counting->collisions += *lines - 1;
-        counting->most = *lines > counting->most ? *lines : counting->most;
-        *lines = 0;
-    }
-    counting->num_voxels = 0;
-}
-
-static lr_status take_line(void *user, const lr_row *row)
-{
-    struct counting *counting = user;
-    for (int64_t k = 0; k < row->count; k++) {
-        const int64_t voxel = row->lor[k];
-        if (counting->lines[voxel]++ == 0) counting->voxels[counting->num_voxels++] = voxel;
-    }
-    counting->rows++;
-    if (counting->rows % WARP == 0) end_warp(counting);
-    return LR_OK;
-}
-
-static lr_status count_rows(lr_operator *op, struct counting *counting)
-{
-    const lr_row_sink sink = {.take = take_line, .user = counting};
-    CLI_TRY(lr_operator_lor_rows(op, NULL, &sink));
-    end_warp(counting);
-    return LR_OK;
-}
-
-lr_status listmode_count_collisions(const struct listmode_bench *bench, const lr_event *events,
-                                    struct listmode_outcome *outcome)
-{
-    const int *size = outcome->way.what->size;
-    const int64_t voxels = (int64_t)size[0] * size[1] * size[2], most = WARP * COUNTED_WARPS;
-    const int64_t count = outcome->lines < most ? outcome->lines : most;
-    struct counting counting = {.lines = calloc((size_t)voxels, sizeof(*counting.lines)),
-                                .voxels = calloc((size_t)voxels, sizeof(*counting.voxels))};
-    lr_operator *op = listmode_make_native(bench, &outcome->way, events, count);
-    lr_status status = op != NULL ? LR_OK : report_reason(bench->report);
-    if (status == LR_OK && (counting.lines == NULL || counting.voxels == NULL))
-        status = report_error(bench->report, LR_FAILED, "no memory for counts of voxels");
-    status = status == LR_OK ? count_rows(op, &counting) : status;
-    outcome->collisions.share = counting.writes > 0 ? counting.collisions / counting.writes : 0.0;
-    outcome->collisions.most = counting.most;
-    lr_operator_destroy(op);
-    free(counting.lines);
-    free(counting.voxels);
-    return status;
-}
 
 void listmode_print_paper(const struct listmode_bench *bench)
 {
