@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Programs and passes of the events, and the slices and slabs into which they cut an image. */
+#include "render/listmode/listmode.h"
+
+#include "common/bindings.h"
+#include "listmode/tube.h"
+#include "render/method.h"
+
+#include <stdio.h>
+
+#define PI 3.14159265358979323846
+
+/* Memory that a group shares, at most, and how much of it is not slices. */
+enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 256 };
+
+static const struct {
+    const char *shader, *label;
+    bool slabs, tof, to_grid, usual, kept, bound;
+} descriptions[LR_LISTMODE_NUM_PROGRAMS] = {
+    [LR_LISTMODE_PREPARE] = {"listmode/prepare.comp", "lines of events", .slabs = false},
+    [LR_LISTMODE_EXPONENTS] = {"listmode/exponents.comp", "sizes of values", .slabs = false},
+    [LR_LISTMODE_USUAL] = {"listmode/exponents.comp", "usual size of values", .usual = true},
+    [LR_LISTMODE_BOUND] = {"listmode/bound.comp", "terms of large values", .slabs = false},
+    [LR_LISTMODE_BOUND_TOF] = {"listmode/bound.comp", "terms of large values with times", .tof = true},
+    [LR_LISTMODE_TO_SLICES] = {"listmode/order.comp", "image to slices", .slabs = false},
+    [LR_LISTMODE_TO_GRID] = {"listmode/order.comp", "sums to the image", .to_grid = true},
+    [LR_LISTMODE_FORWARD] = {"listmode/forward.comp", "events forward", .slabs = false},
+    [LR_LISTMODE_FORWARD_TOF] = {"listmode/forward.comp", "events with times forward", .tof = true},
+    [LR_LISTMODE_FORWARD_SLABS] = {"listmode/forward.comp", "events forward by slabs", .slabs = true},
+    [LR_LISTMODE_FORWARD_SLABS_TOF] = {"listmode/forward.comp", "events with times forward by slabs", .slabs = true,
+                                       .tof = true},
+    [LR_LISTMODE_BACK] = {"listmode/back.comp", "events back", .slabs = false},
+    [LR_LISTMODE_BACK_TOF] = {"listmode/back.comp", "events with times back", .tof = true},
+    [LR_LISTMODE_ELEMENTS] = {"listmode/elements.comp", "elements of events", .slabs = false},
+    [LR_LISTMODE_ELEMENTS_TOF] = {"listmode/elements.comp", "elements of events with times", .tof = true},
+    [LR_LISTMODE_EXACT_PREPARE] = {"listmode/exact_prepare.comp", "faces of events", .slabs = false},
+    [LR_LISTMODE_EXACT_FORWARD] = {"listmode/exact_forward.comp", "exact events forward", .slabs = false},
+    [LR_LISTMODE_EXACT_FORWARD_TOF] = {"listmode/exact_forward.comp", "exact events with times forward", .tof = true},
+    [LR_LISTMODE_EXACT_BACK] = {"listmode/exact_back.comp", "exact events back", .slabs = false},
+    [LR_LISTMODE_EXACT_BACK_TOF] = {"listmode/exact_back.comp", "exact events with times back", .tof = true},
+    [LR_LISTMODE_EXACT_BOUND] = {"listmode/exact_bound.comp", "exact terms of large values", .slabs = false},
+    [LR_LISTMODE_EXACT_BOUND_TOF] = {"listmode/exact_bound.comp", "exact terms of large values with times",
+                                     .tof = true},
+    [LR_LISTMODE_EXACT_ELEMENTS] = {"listmode/exact_elements.comp", "exact elements of events", .slabs = false},
+    [LR_LISTMODE_EXACT_ELEMENTS_TOF] = {"listmode/exact_elements.comp", "exact elements of events with times",
+                                        .tof = true},
+    [LR_LISTMODE_KEPT_TO_SLICES] = {"listmode/order.comp", "image to all slices", .kept = true},
+    [LR_LISTMODE_KEPT_TO_GRID] = {"listmode/order.comp", "all sums to the image", .kept = true, .to_grid = true},
+    [LR_LISTMODE_KEPT_VALUES] = {"listmode/values.comp", "values of lines", .slabs = false},
+    [LR_LISTMODE_KEPT_FORWARD] = {"listmode/forward.comp", "lines forward", .kept = true, .slabs = true},
+    [LR_LISTMODE_KEPT_FORWARD_TOF] = {"listmode/forward.comp", "lines with times forward", .kept = true, .slabs = true,
+                                      .tof = true},
+    [LR_LISTMODE_KEPT_BACK] = {"listmode/back.comp", "lines back", .kept = true},
+    [LR_LISTMODE_KEPT_BACK_TOF] = {"listmode/back.comp", "lines with times back", .kept = true, .tof = true},
+    [LR_LISTMODE_KEPT_BOUND] = {"listmode/listed.comp", "terms of lines with large values", .bound = true},
+    [LR_LISTMODE_KEPT_BOUND_TOF] = {"listmode/listed.comp", "terms of lines with times and large values", .tof = true,
+                                    .bound = true},
+    [LR_LISTMODE_KEPT_OTHERS] = {"listmode/listed.comp", "lines with unusual values", .tof = false},
+    [LR_LISTMODE_KEPT_OTHERS_TOF] = {"listmode/listed.comp", "lines with times and unusual values", .tof = true},
+};
+
+int lr_listmode_cells(const struct lr_listmode_compute *compute)
+{
+    const int most = gl_context_limits(compute->ctx)->max_compute_shared_bytes;
+    return ((most < MOST_SHARED_BYTES ? most : MOST_SHARED_BYTES) - OTHER_SHARED_BYTES) / 4;
+}
+
+/* The defines of a program; the number's text lives beside them. */
+struct defines {
+    char cells[16], threads[16];
+    struct gl_define list[14];
+};
+
+/* Threads of groups that take jobs. */
+static int threads_of(enum lr_listmode_program which)
+{
+    switch (which) {
+    case LR_LISTMODE_KEPT_FORWARD:
+    case LR_LISTMODE_KEPT_FORWARD_TOF: return lr_listmode_kept_threads(true);
+    case LR_LISTMODE_KEPT_BACK:
+    case LR_LISTMODE_KEPT_BACK_TOF: return lr_listmode_kept_threads(false);
+    default: return 0;
+    }
+}
+
+static void fill_defines(const struct lr_listmode_compute *compute, enum lr_listmode_program which,
+                         struct defines *defines)
+{
+    const struct lr_listmode_model *model = compute->params.model;
+    int next = 1;
+    const struct {
+        const char *name;
+        bool is_wanted;
+    } all[] = {{"LINE", model->kernel == LR_LISTMODE_LINE},
+               {"TABLE", model->kernel == LR_LISTMODE_TUBE && model->tube.table != NULL},
+               {"AS_PAPER", model->tube.as_paper},
+               {"LEANING", compute->exact.is_leaning},
+               {"TOF", descriptions[which].tof},
+               {"BINS", lr_listmode_has_bins(compute)},
+               {"SLABS", descriptions[which].slabs},
+               {"TO_GRID", descriptions[which].to_grid},
+               {"USUAL", descriptions[which].usual},
+               {"KEPT", descriptions[which].kept},
+               {"BOUND", descriptions[which].bound},
+               {"ADD_ZEROS", lr_listmode_adds_zeros(compute)}};
+    *defines = (struct defines){.list = {{"CELLS", defines->cells}}};
+    snprintf(defines->cells, sizeof(defines->cells), "%d", lr_listmode_cells(compute));
+    for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
+        if (all[k].is_wanted) defines->list[next++].name = all[k].name;
+    if (threads_of(which) > 0) {
+        snprintf(defines->threads, sizeof(defines->threads), "%d", threads_of(which));
+        defines->list[next] = (struct gl_define){"GROUP", defines->threads};
+    }
+}
+
+struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum lr_listmode_program which)
+{
+    struct gl_program **program = &compute->programs[which];
+    if (*program == NULL) {
+        struct defines defines;
+        fill_defines(compute, which, &defines);
+        *program = gl_program_start(compute->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
+                                                                              .defines = defines.list,
+                                                                              .label = descriptions[which].label});
+    }
+    return *program;
+}
+
+/* --- the block --- */
+
+static void describe_samples(const struct lr_listmode_compute *compute, const int axes[3],
+                             struct lr_listmode_pass *uniforms)
+{
+    const int *samples = compute->params.model->samples;
+    uniforms->tube[0] = (float)(0.5 / (PI * samples[0] * samples[1] * samples[2]));
+    for (int k = 0; k < 3; k++) {
+        uniforms->slab[k] = samples[axes[k]];
+        uniforms->tube[1 + k] = (float)(1.0 / samples[axes[k]]);
+    }
+}
+
+struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *compute, int axis)
+{
+    const struct lr_listmode_model *model = compute->params.model;
+    const int *size = model->grid.size;
+    const int axes[3] = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
+    const int32_t strides[3] = {1, size[0], size[0] * size[1]};
+    struct lr_listmode_pass uniforms = {.window = {0, lr_listmode_all_slices(compute, axis), 0, 0}};
+    for (int k = 0; k < 3; k++) {
+        uniforms.size[k] = size[axes[k]];
+        uniforms.strides[k] = strides[axes[k]];
+        uniforms.voxel_mm[k] = (float)model->grid.voxel_mm[axes[k]];
+    }
+    uniforms.strides[3] = (int32_t)lr_grid_num_voxels(&model->grid);
+    if (model->kernel == LR_LISTMODE_TUBE) {
+        const lr_listmode_tube *tube = &compute->params.model->tube;
+        const double rim = lr_listmode_rim(tube), half = 0.5 * tube->width_mm;
+        const double of_gaussian = 4.0 / (tube->fwhm_mm * tube->fwhm_mm); /* 2 to its power */
+        const double last = tube->table_count - 1, of_table = last * last / (half * half);
+        const double scale = tube->table != NULL ? of_table : of_gaussian;
+        uniforms.tube[0] = (float)sqrt(rim);
+        uniforms.tube[1] = (float)((1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * rim * scale));
+        uniforms.tube[2] = (float)(rim * scale);
+        uniforms.tube[3] = (float)scale;
+        uniforms.unit[2] = (float)(tube->table != NULL ? last : half * half * scale);
+    }
+
+    else if (model->kernel == LR_LISTMODE_EXACT)
+        describe_samples(compute, axes, &uniforms);
+    return uniforms;
+}
+
+lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, enum lr_listmode_program which,
+                                  struct gl_pass *pass)
+{
+    pass->program = lr_listmode_program(compute, which);
+    if (pass->program == NULL) return LR_FAILED;
+    pass->label = gl_program_label(pass->program);
+    return gl_pass_run(compute->ctx, pass);
+}
+
+lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
+                          const struct lr_listmode_pass *uniforms, struct gl_pass *pass)
+{
+    pass->uniforms = uniforms;
+    pass->uniform_bytes = sizeof(*uniforms);
+    pass->barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT;
+    return lr_listmode_run_program(compute, which, pass);
+}
+
+/* --- how much a thread may do --- */
+
+int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute)
+{
+    const struct lr_listmode_model *model = compute->params.model;
+    if (model->kernel == LR_LISTMODE_EXACT) return compute->exact.plane_points;
+    if (model->kernel == LR_LISTMODE_LINE) return 4;
+    int64_t most = 0;
+    const double reach_mm = sqrt(2.0 * lr_listmode_rim(&model->tube));
+    for (int axis = 0; axis < 3; axis++) {
+        int64_t shares = 1;
+        for (int k = 0; k < 3; k++) {
+            const double width = 2.0 * reach_mm / model->grid.voxel_mm[k];
+            shares *= k != axis ? (int64_t)width + 2 : 1;
+        }
+        most = shares > most ? shares : most;
+    }
+    return most;
+}
+
+int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis)
+{
+    const struct lr_listmode_model *model = compute->params.model;
+    return model->grid.size[axis] * model->samples[axis];
+}
+
+int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis)
+{
+    const int size = lr_listmode_all_slices(compute, axis);
+    if (lr_listmode_is_exact(compute)) return lr_listmode_planes_at_once(compute, axis);
+    if (!gl_context_limits(compute->ctx)->small_batches) return size;
+    /* Shares are gone through twice, and rows of them, too; the rest is for slabs. */
+    const int64_t rounds = 4 * lr_listmode_most_shares(compute) + 4;
+    const int64_t slices = LR_MOST_ROUNDS_SOFTWARE / 2 / rounds;
+    return slices < size ? (int)slices : size;
+}
+
+/* Lines that a thread adds one after the other. */
+enum { LINES_OF_THREAD = 32 };
+
+void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute, struct lr_listmode_pass *uniforms)
+{
+    const int cells = lr_listmode_cells(compute), plane = uniforms->size[1] * uniforms->size[2];
+    const int rows = plane <= cells ? uniforms->size[2] : cells / uniforms->size[1];
+    int lines = LINES_OF_THREAD, slices = plane <= cells ? cells / plane : 1;
+    if (gl_context_limits(compute->ctx)->small_batches) {
+        const int64_t rounds = 4 * lr_listmode_most_shares(compute) + 4;
+        const int64_t most = LR_MOST_ROUNDS_SOFTWARE / 2 / rounds;
+        slices = slices < most ? slices : (int)most;
+        lines = most / slices < lines ? (int)(most / slices) : lines;
+    }
+    uniforms->slab[0] = slices;
+    uniforms->slab[1] = rows;
+    uniforms->slab[2] = (uniforms->size[2] + rows - 1) / rows;
+    uniforms->slab[3] = lines * LR_EVENTS_GROUP;
+}
+
+void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int axis, int most[2])
+{
+    struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
+    lr_listmode_cut_slabs(compute, &uniforms);
+    most[0] = uniforms.slab[0];
+    most[1] = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_kept_threads(false);
+    most[1] = most[1] < LR_EVENTS_GROUP * LINES_OF_THREAD ? most[1] : LR_EVENTS_GROUP * LINES_OF_THREAD;
+}
