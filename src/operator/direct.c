@@ -304,16 +304,6 @@ lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_
     return status;
 }
 
-void lr_direct_family_destroy(struct lr_direct_family *family)
-{
-    if (family != NULL) {
-        lr_vector_destroy(&family->timed);
-        free(family->offsets);
-        free(family->views);
-        free(family);
-    }
-}
-
 /* Histo-images against the views of an operator. */
 
 lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator *op, const lr_log *log)
@@ -398,26 +388,6 @@ lr_status lr_deposit_finish(lr_deposit *deposit)
 }
 
 /* --- creating --- */
-
-/* One that EGL lists: of ways that stand for no device, nothing is expected. */
-static bool is_refused_hardware(const lr_device *device)
-{
-    return !device->usable && !device->software && strncmp(device->way, "egl device ", 11) == 0;
-}
-
-bool lr_direct_on_hardware(int device, const lr_log *log)
-{
-    lr_device devices[16];
-    int usable = 0;
-    const lr_device *refused = NULL;
-    const int count = lr_device_list(devices, 16, NULL);
-    for (int k = 0; k < count && k < 16; k++) {
-        if (devices[k].usable && usable++ == device && !devices[k].software) return true;
-        refused = refused == NULL && is_refused_hardware(&devices[k]) ? &devices[k] : refused;
-    }
-    if (refused != NULL) lr_info(log, "no graphics processor is used: %s: %s", refused->way, refused->reason);
-    return false;
-}
 
 static lr_status make_images(lr_deposit *deposit, const lr_grid *grid)
 {

@@ -661,16 +661,3 @@ const lr_listmode_info *lr_listmode_get_info(const lr_operator *op)
 {
     return op->listmode != NULL ? &op->listmode->info : NULL;
 }
-
-void lr_listmode_family_destroy(struct lr_listmode_family *family)
-{
-    if (family != NULL) {
-        lr_listmode_events_finish(&family->events);
-        lr_listmode_model_finish(&family->model);
-        lr_listmode_model_finish(&family->second);
-        free(family->event_factors);
-        lr_place_silence(family->place);
-        lr_place_close(family->place);
-        free(family);
-    }
-}

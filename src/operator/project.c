@@ -153,13 +153,6 @@ static void pick(const struct projection *p, const lr_vector *all, const lr_vect
     }
 }
 
-lr_status lr_make_numbers(const struct lr_operator *op, const char *name, int64_t count, lr_vector *vector)
-{
-    return lr_vector_create(
-        &(lr_vector_params){.count = count, .precision = lr_precision_of(op), .name = name, .log = op->params.log},
-        vector);
-}
-
 /* A projection of all LORs of which only those of the part are taken. Back, in NULL: values of 1. */
 static lr_status part_by_all(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
