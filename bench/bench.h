@@ -56,7 +56,7 @@ struct bench_sample {
     double (*points_mm)[3];     /* owned [num_voxels]: their centres */
     double *counts;             /* owned [num_voxels]: exact non-zeros */
     double mean, mean_error;    /* of the counts; 0 error when all voxels are in the sample */
-    double primaries_per_voxel; /* crystals that shoot lines; see sample.c */
+    double primaries_per_voxel; /* crystals that shoot lines */
     int num_rows;               /* of the first voxels, the rows are kept */
     struct bench_row *rows;     /* owned [num_rows] */
 };

@@ -226,6 +226,8 @@ static lr_operator *make_operator(const struct listmode_bench *bench, const stru
         .threads = bench->threads,
         .device = bench->device,
         .variant = way->variant,
+        .block_threads = way->threads,
+        .blocks_each = way->blocks,
         .num_ranges = listmode_subsets(bench, way->what),
         .max_memory_bytes = bench->max_memory_bytes,
         .log = &bench->report->log,
@@ -613,18 +615,7 @@ static lr_status measure_fastmath(struct listmode_bench *bench, struct listmode_
     return LR_OK;
 }
 
-static void set_blocks(const char *name, int count)
-{
-    char text[16];
-    snprintf(text, sizeof(text), "%d", count);
-    if (count > 0)
-        (void)setenv(name, text, 1);
-    else
-        (void)unsetenv(name);
-}
-
-/* Blocks of several sizes, several of them for each multiprocessor: cuda reads how many when an operator is
- * made (docs/method/listmode.md, "Backend cuda"). */
+/* Blocks of several sizes, several of them for each multiprocessor. */
 static lr_status measure_blocks(struct listmode_bench *bench, struct listmode_way *way)
 {
     static const int threads[] = {128, 256, 512, 768}, blocks[] = {1, 2, 4, 8};
@@ -633,13 +624,9 @@ static lr_status measure_blocks(struct listmode_bench *bench, struct listmode_wa
     for (int k = 0; status == LR_OK && k < 16; k++) {
         way->threads = threads[k / 4];
         way->blocks = blocks[k % 4];
-        set_blocks("LORASTER_LISTMODE_THREADS", way->threads);
-        set_blocks("LORASTER_LISTMODE_BLOCKS", way->blocks);
         status = measure(bench, way);
     }
     way->threads = way->blocks = 0;
-    set_blocks("LORASTER_LISTMODE_THREADS", 0);
-    set_blocks("LORASTER_LISTMODE_BLOCKS", 0);
     return status;
 }
 

@@ -30,7 +30,7 @@ struct report {
     lr_progress progress;
     bool quiet;       /* drop information and progress, keep warnings and errors */
     bool verbose;     /* debugging sentences too, with the seconds since the start */
-    bool json;        /* stdout carries one JSON object; see json.h */
+    bool json;        /* stdout carries one JSON object */
     bool terminal;    /* stderr is one: draw progress */
     lr_status status; /* of the last error sentence */
     double start_s, phase_start_s, drawn_s, last_done;

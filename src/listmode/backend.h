@@ -34,9 +34,10 @@ struct lr_listmode_backend_params {
     const struct lr_listmode_events *events; /* arranged for the model's grid */
     int threads, device;
     int64_t max_memory_bytes;
-    lr_listmode_variant variant; /* of cuda */
-    bool shares_events;          /* arranging: several backends are to have them at a time */
-    lr_place *place;             /* where this one works, too: of a backend of the same kind, or open for it, and
+    lr_listmode_variant variant;    /* of cuda */
+    int block_threads, blocks_each; /* of cuda; 0: its own choice */
+    bool shares_events;             /* arranging: several backends are to have them at a time */
+    lr_place *place;                /* where this one works, too: of a backend of the same kind, or open for it, and
                         longer than it; NULL: its own */
     const struct lr_backend *stands_for; /* of the same kind and model, which outlives it: its
                                             programs are this one's. NULL = none */

@@ -155,6 +155,8 @@ typedef struct lr_listmode_params {
     const char *backend;                     /* "cuda", "compute", "native", "cpu"; NULL or "auto": the first
                                   that finds its device, compute on a graphics processor alone */
     lr_listmode_variant variant;             /* of cuda */
+    int block_threads, blocks_each;          /* of cuda, for measurements: threads of a block, blocks for each
+                                  multiprocessor (list-mode paper, figure 6); 0: the fastest */
     int threads;                             /* 0 = all processors */
     int device;                              /* as CUDA counts its devices; 0 = the first */
     int64_t max_memory_bytes;                /* on the device; 0 = what it reports */

@@ -290,9 +290,10 @@ static lr_status check(const lr_listmode_params *params)
 {
     if (params->lors == NULL || params->grid == NULL || params->events == NULL)
         return lr_error(params->log, LR_USAGE, "an operator of the family listmode needs LORs, a grid and events");
-    if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0 || params->sensitivity_lines < 0) {
+    if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0 || params->sensitivity_lines < 0 ||
+        params->block_threads < 0 || params->blocks_each < 0) {
         return lr_error(params->log, LR_USAGE,
-                        "threads, device, memory and lines of the sensitivity must not be negative");
+                        "threads, blocks, device, memory and lines of the sensitivity must not be negative");
     }
     if (params->variant != LR_LISTMODE_FASTEST && (params->backend == NULL || strcmp(params->backend, "cuda") != 0))
         return lr_error(params->log, LR_USAGE, "variants are ways of the backend cuda: name it, or name no variant");
@@ -600,6 +601,8 @@ static lr_status open_backend(struct lr_operator *op, const lr_listmode_params *
         .device = params->device,
         .max_memory_bytes = params->max_memory_bytes,
         .variant = params->variant,
+        .block_threads = params->block_threads,
+        .blocks_each = params->blocks_each,
         .log = &op->log_filter.log,
         .progress = &op->progress_filter.progress,
     };

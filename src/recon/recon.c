@@ -875,7 +875,7 @@ lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
     return lr_comm_fail(params->comm, status);
 }
 
-/* Ordered subsets expectation maximisation by name; its update is in rule_em.c. */
+/* Ordered subsets expectation maximisation by name; its update is in rule.c. */
 
 lr_status lr_osem(const lr_osem_params *params, lr_vector *image)
 {

@@ -67,7 +67,7 @@ struct lr_vector_fns {
     lr_status (*finish_later)(lr_place *place, int slot, double *sums);
     lr_status (*relative_differences)(const lr_relative_differences *differences);
     lr_status (*convolve)(const lr_convolution *convolution);
-    lr_status (*add_terms)(const struct lr_vector_terms *terms); /* of link.h; NULL = the place has none */
+    lr_status (*add_terms)(const struct lr_vector_terms *terms); /* of kinds.h; NULL = the place has none */
 };
 
 extern const struct lr_vector_fns lr_vector_host_fns;

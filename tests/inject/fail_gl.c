@@ -4,7 +4,7 @@
  * Preloaded into the program, lets one of its calls of OpenGL or EGL fail (inject.h): it has no
  * effect, what it should have made is nothing, and the next glGetError says GL_OUT_OF_MEMORY. GLEW
  * finds its functions by the one replaced here; those of OpenGL 1.1 and EGL are replaced by name.
- * test_gl.py holds this list against the sources. */
+ * test_lists.py holds this list against the sources. */
 #include "../next.h"
 #include "inject.h"
 

@@ -236,10 +236,8 @@ static void test_values_are_integrals_of_blobs(void **state)
 {
     (void)state;
     check_integrals(&small, COUNT);
-    setenv("LORASTER_LISTMODE_BLOCKS", "1024", 1); /* each in few of the slices */
-    setenv("LR_TEST_LISTMODE_BLOCKS", "1024", 1);
+    setenv("LR_TEST_LISTMODE_BLOCKS", "1024", 1); /* each in few of the slices */
     check_integrals(&small, MANY);
-    unsetenv("LORASTER_LISTMODE_BLOCKS");
     unsetenv("LR_TEST_LISTMODE_BLOCKS");
     check_integrals(&(lr_blobs){.radius_mm = 5, .spacing_mm = 2.3}, COUNT);
 }

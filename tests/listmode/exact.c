@@ -401,13 +401,13 @@ static void test_streamed_events(void **state)
 static double *back_in(const lr_listmode_params *params, const double *values, const char *bytes)
 {
     double *image = case_doubles(lr_grid_num_voxels(params->grid));
-    setenv("LORASTER_LISTMODE_EXACT", bytes == NULL ? "atomics" : "tiles", 1);
-    if (bytes != NULL) setenv("LORASTER_LISTMODE_SLAB", bytes, 1);
+    setenv("LR_TEST_LISTMODE_EXACT", bytes == NULL ? "atomics" : "tiles", 1);
+    if (bytes != NULL) setenv("LR_TEST_LISTMODE_SLAB", bytes, 1);
     lr_operator *op = open_operator(params);
     back(op, values, image);
     lr_operator_destroy(op);
-    unsetenv("LORASTER_LISTMODE_EXACT");
-    unsetenv("LORASTER_LISTMODE_SLAB");
+    unsetenv("LR_TEST_LISTMODE_EXACT");
+    unsetenv("LR_TEST_LISTMODE_SLAB");
     return image;
 }
 

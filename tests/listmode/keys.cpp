@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The keys by which CUDA orders lines: order.cuh.
+// The keys by which CUDA orders lines: order.cu.
 #include "../cuda_interop/stand_ins.h"
 
 #include "cuda_interop/listmode/order.cu"

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Where values and voxels stand in the orders of the column passes, counted here from what
- * shaders/columns/scene.glsl and columns_stacks.glsl say of them. */
+ * shaders/columns/scene.glsl and stacks.glsl say of them. */
 #ifndef LR_TESTS_RENDER_ALONE_COLUMNS_H
 #define LR_TESTS_RENDER_ALONE_COLUMNS_H
 

@@ -7,7 +7,7 @@
  *   float4 load(q, x, y), void store(q, x, y, texel), void store_slice(q, x, y, slice, value)
  *   int    operator()(x, y)
  * A texel (q, x, y) has slices 4 q .. 4 q + 3 of a column; q, x, y count from the grid's first, and
- * images have zeros around it (render/direct/image.h). */
+ * images have zeros around it (render/direct/direct.h). */
 #ifndef LR_CUDA_DIRECT_GATHERS_CUH
 #define LR_CUDA_DIRECT_GATHERS_CUH
 

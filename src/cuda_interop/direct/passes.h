@@ -19,7 +19,7 @@ typedef struct double2 double2;
 typedef struct float4 float4;
 #endif
 
-/* Layout of images and LORmap (render/direct/image.h): texels (q, x, y), slices fastest. */
+/* Layout of images and LORmap (render/direct/direct.h): texels (q, x, y), slices fastest. */
 typedef struct lr_cuda_layout {
     int32_t size[3]; /* of the grid */
     int32_t quads;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- lines of a sample (listmode/sample.h), drawn on the device --- */
+/* --- lines of a sample (listmode/events.h), drawn on the device --- */
 
 _Static_assert((int)LR_CUDA_LIST_MASK_ALL == (int)LR_MASK_ALL && (int)LR_CUDA_LIST_MASK_FULL == (int)LR_MASK_FULL,
                "one kind");

@@ -49,10 +49,10 @@ __host__ __device__ inline uint32_t centre_key(const lr_cuda_list_arranging &arr
     return ascending_key((float)(0.5 * (a[axis] + b[axis]) + (double)events.tof_mm[k] * along[axis] / length));
 }
 
-/* --- the LOR that a line of a sample is (listmode/sample.h), for one thread: the host's numbers, to the bit. Nothing
+/* --- the LOR that a line of a sample is (listmode/events.h), for one thread: the host's numbers, to the bit. Nothing
  * here may be fused. Written for the processor, too. --- */
 
-/* The number of draw() in listmode/sample.c. */
+/* The number of draw() in listmode/events.c. */
 __host__ __device__ inline double drawn_number(uint64_t seed, int64_t line)
 {
     uint64_t x = seed + 0x9e3779b97f4a7c15u * ((uint64_t)line + 1);

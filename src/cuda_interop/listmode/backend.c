@@ -641,7 +641,7 @@ static void destroy(void *self)
     free(cuda);
 }
 
-/* A setting of the environment, for tests and measurements: NULL where it is not set, and in builds without tests. */
+/* A setting of the environment, for tests; NULL: it is not set, or the build has no tests. */
 static const char *setting(const char *name)
 {
 #ifdef LR_READS_SETTINGS
@@ -676,12 +676,14 @@ static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_
 
     const int room = shared > RESERVED_SHARED ? (shared - RESERVED_SHARED) / 16 * 16 : 0;
     const int most = is_exact ? LR_CUDA_EXACT_THREADS : LR_CUDA_LIST_THREADS;
-    const int slab = number_asked("LORASTER_LISTMODE_SLAB", room) / 16 * 16;
-    const int threads = number_asked("LORASTER_LISTMODE_THREADS", most);
-    const char *const exact = setting("LORASTER_LISTMODE_EXACT");
+    const int slab = number_asked("LR_TEST_LISTMODE_SLAB", room) / 16 * 16;
+    const int asked = number_asked("LR_TEST_LISTMODE_THREADS", most);
+    const int threads = asked > 0 ? asked : cuda->params.block_threads < most ? cuda->params.block_threads : most;
+    const char *const exact = setting("LR_TEST_LISTMODE_EXACT");
     const bool may_tile = !is_exact || exact == NULL || strcmp(exact, "atomics") != 0;
     plan->shared_room = !may_tile ? 0 : slab > 0 ? slab : room;
-    plan->jobs_each = number_asked("LORASTER_LISTMODE_BLOCKS", MOST_JOBS_EACH);
+    const int jobs = number_asked("LR_TEST_LISTMODE_BLOCKS", MOST_JOBS_EACH), wanted = cuda->params.blocks_each;
+    plan->jobs_each = jobs > 0 ? jobs : wanted < MOST_JOBS_EACH ? wanted : MOST_JOBS_EACH;
     cuda->pass.shared_room = room;
     cuda->pass.threads = threads >= WARP ? threads / WARP * WARP : most;
     return LR_OK;
@@ -733,7 +735,7 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
      * room for them. */
     const struct lr_listmode_model *model = cuda->params.model;
     const bool is_exact = model->kernel == LR_LISTMODE_EXACT;
-    const char *const asked = setting("LORASTER_LISTMODE_LINES");
+    const char *const asked = setting("LR_TEST_LISTMODE_LINES");
     const double least = lr_listmode_least_sigma_mm(cuda->params.events);
     double edge = 0;
     for (int axis = 0; axis < 3; axis++) edge = fmax(edge, model->grid.voxel_mm[axis]);
