@@ -66,7 +66,7 @@ static lr_status ramla_check(const lr_recon_params *params)
     }
     if (params->relaxation > 1.0) {
         lr_warn(params->log,
-                "a relaxation of %g, more than 1: voxels that an ramla_update would make negative become "
+                "a relaxation of %g, more than 1: voxels that an update would make negative become "
                 "0 and stay so",
                 params->relaxation);
     }

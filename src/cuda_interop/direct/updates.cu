@@ -74,7 +74,7 @@ template <class Memory> __device__ void find_discrepancy(const lr_cuda_discrepan
     Memory::store(pass.histo, at.q, at.x, at.y, within_grid(pass.layout, result, at.q));
 }
 
-/* x (1 + lambda c), x c / s where s > 0, or x + c. */
+/* x (1 + lambda c), x c / s where s is not tiny, or x + c. */
 __device__ inline float changed(const lr_cuda_change &pass, float x, float c, float s)
 {
     if (pass.what == LR_DIRECT_DO_RAMLA) {

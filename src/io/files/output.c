@@ -509,7 +509,7 @@ static void complain_open(const struct lr_output *output, int error)
     case EROFS:
         (void)lr_error(output->log, LR_FAILED,
                        "cannot write %s: no permission to write in the folder %.*s (%s): choose "
-                       "another put_in_place",
+                       "another place",
                        path, shown, folder, lr_error_text(error, text));
         break;
     case EISDIR:
