@@ -310,8 +310,8 @@ static lr_status open_in_process(struct lr_hdf5_input *in)
     LR_TRY(find_reader(reader, process->callers_log));
     const int error = start_program(process, reader, in->path);
     LR_TRY(error == 0 ? LR_OK
-                      : lr_error(process->callers_log, LR_FAILED, "cannot start %s to read %s: %s", reader,
-                                 in->path, lr_error_text(error, text)));
+                      : lr_error(process->callers_log, LR_FAILED, "cannot start %s to read %s: %s", reader, in->path,
+                                 lr_error_text(error, text)));
 
     if (exchange(in, NULL, &answer)) return LR_OK;
     if (in->process->id == 0) return in->process->status;
