@@ -339,7 +339,7 @@ static uint32_t key_of(const struct group *group, int64_t k)
     /* Windows of up to four voxels, then those of up to five, then others: shaders/listmode/kernel.glsl. */
     const int width = (int)(2.0 * fmax(halves[0], halves[1])) + 1;
 
-    return (width <= 4 ? 0 : width <= 5 ? 1 : 2) << 2 * SLICE_BITS | first << SLICE_BITS | last;
+    return (width <= 4 ? 0u : width <= 5 ? 1u : 2u) << 2 * SLICE_BITS | first << SLICE_BITS | last;
 }
 
 static void find_keys(void *user, int64_t begin, int64_t end, int worker)
