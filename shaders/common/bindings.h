@@ -155,7 +155,7 @@
 #define LR_EVENTS_EXACT_HALF 0.04
 #define LR_EVENTS_EXACT_PIECES 64
 #define LR_EVENTS_EXPONENT 1024
-/* 2 to this: how many times larger than usual terms may be for sums to be integers */
+/* sums stay integers while terms are at most 2^LR_EVENTS_SPREAD times the usual size */
 #define LR_EVENTS_SPREAD 8
 /* bits that the smallest value's largest term has in integers: six for elements that are smaller than the largest,
  * LR_EVENTS_SPREAD for terms larger than usual, 15 for the sum's accuracy of 1e-5 */

@@ -26,7 +26,7 @@ struct Shadow {
     vec3 nearer;
 };
 
-// The shadow of target k, which may hide target `index`; for a module before the primary whatever that is.
+// The shadow of target k, which may hide target `index`. For modules before the primary, `index` is not used.
 Shadow make_shadow(View view, int k, int index)
 {
     Sight sight = targets[k].sight;

@@ -3,7 +3,7 @@
 // Copyright The LORaster authors
 //
 // Events into histo-images (docs/method/direct.md, "Deposition"). Places and views in double, so
-// that they are the host's but for events within rounding of a border.
+// that they are the host's except for events within rounding of a border.
 //
 // reads:     events; centres of crystals; borders of views
 // writes:    sums of the views at hand; what became of the events

@@ -19,7 +19,7 @@ struct lr_items {
  * copies each a few times only; items that are there stay.
  * array: the address of the pointer to the items, which may be NULL; free it with free().
  * room: items that fit, 0 for NULL.
- * errors: LR_FAILED without memory, logged; array and room are as before. */
+ * errors: LR_FAILED if memory runs out, logged; array and room are as before. */
 static inline lr_status lr_grow(void *array, int64_t *room, int64_t needed, const struct lr_items *items);
 
 /* lr_grow beyond the room that there is. */

@@ -36,7 +36,7 @@ lr_status lr_error(const lr_log *log, lr_status status, const char *format, ...)
     return status;
 }
 
-/* Files beside each other share their names but for the endings. */
+/* Files beside each other share their names except for the endings. */
 static bool mentions(const char *sentence, const char *path)
 {
     char stem[1024];

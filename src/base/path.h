@@ -19,7 +19,7 @@ bool lr_path_ends_in(const char *path, const char *const *endings);
  * `text` is returned. */
 const char *lr_path_stem(const char *path, char text[128]);
 
-/* All below are owned by the caller; NULL, logged, without memory. */
+/* All below are owned by the caller; NULL, logged, if memory runs out. */
 
 /* `path` with its name's last ending replaced, or with one where it has none. */
 char *lr_path_with_ending(const char *path, const char *ending, const lr_log *log);

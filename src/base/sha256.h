@@ -11,7 +11,7 @@
 
 enum { lr_sha256_bytes = 32, lr_sha256_chars = 65 /* in hexadecimal, and the zero */ };
 
-/* A digest under way; one thread at a time. */
+/* A digest in progress; one thread at a time. */
 struct lr_sha256 {
     uint32_t state[8];
     uint64_t num_bytes;

@@ -131,7 +131,7 @@ extern const char *const common_listmode_variants[];
 /* --variant; LR_LISTMODE_FASTEST where it is not given. */
 lr_listmode_variant common_listmode_variant(struct cli_args *args);
 
-/* A text for a file, which is written when it is complete: stream is NULL without memory. */
+/* A text for a file, which is written when it is complete: stream is NULL if memory runs out. */
 struct common_text {
     FILE *stream;
     char *chars;
@@ -178,7 +178,7 @@ lr_status common_write_iteration(struct report *report, const struct common_iter
 bool common_is_standard_output(const char *path);
 
 /* Makes room for `needed` items of `size` bytes in all, and more, in an array that grows. array: the
- * address of the pointer to them; room: items that fit. false without memory: all is as before. */
+ * address of the pointer to them; room: items that fit. false if memory runs out: all is as before. */
 bool common_grow(void *array, int64_t *room, int64_t needed, size_t size);
 
 bool common_ends_with(const char *text, const char *ending);

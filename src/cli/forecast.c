@@ -146,7 +146,7 @@ static lr_status refuse_rows(const struct setup *setup, const struct forecast_ro
                         cbrt(1.0 / share) + 0.05, instead);
 }
 
-/* The writer would say so too, but for sizes between the limit and what is sure of an estimate. */
+/* The writer would say so too, except for sizes between the limit and what is sure of an estimate. */
 static bool exceeds_zip(const struct forecast_rows *rows, const lr_matrix_size *size)
 {
     const double surely = 5e9;

@@ -14,7 +14,7 @@ struct retained_row {
     double *probability; /* owned [room] */
 };
 
-/* Adds an element. errors: LR_FAILED without memory, reported. */
+/* Adds an element. errors: LR_FAILED if memory runs out, reported. */
 lr_status retained_row_add(struct report *report, struct retained_row *row, int64_t lor, double probability);
 
 /* The row of the voxel that is the setup's grid, by `op`. errors: reported; the row is empty then. */

@@ -277,7 +277,7 @@ static lr_status thin_out(const struct verify *verify, const struct retained_row
     return LR_OK;
 }
 
-/* Rows of the reference that are under way. */
+/* Rows of the reference that are in progress. */
 struct oracle {
     struct verify *verify;
     int next; /* sample */

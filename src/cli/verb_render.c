@@ -24,7 +24,7 @@ struct compare_sampled {
     lr_row_error all;        /* of the elements of all primaries */
 };
 
-/* A comparison under way; zero is valid, compare_finish frees it. */
+/* A comparison in progress; zero is valid, compare_finish frees it. */
 struct compare {
     struct setup setup; /* its operator is the exact one, its grid the voxel or point */
     bool voxel;         /* whether the grid's voxel is meant, or only its centre */
@@ -453,7 +453,7 @@ static lr_status compare_run(struct cli_args *args)
 
 /* --- rendering --- */
 
-/* One rendering under way. */
+/* One rendering in progress. */
 struct work {
     struct setup setup;
     double point_mm[3];

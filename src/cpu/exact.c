@@ -133,8 +133,9 @@ static bool find_blocker(const struct pair *pair, int module, bool hides_primary
         nearer[2] += height;
         for (int k = 0; k < 3; k++) nearer[k] = height < 0 ? nearer[k] : -nearer[k];
     } else {
-        /* Blocker and secondary are at eye - t ray with t = height / (normal . ray) > 0, so the order is a linear
-         * condition on the ray once multiplied by the denominators; the blocker's has the sign of its height. */
+        /* Blocker and secondary are at eye - t ray, t = height / d > 0, d = normal . ray. The blocker comes first if
+         * t_b < t_s. Multiplied by both d this is linear in the ray; d_s > 0, and d_b has the sign of the blocker's
+         * height. */
         const double sign = height < 0 ? -1 : 1;
         double behind[3];
         approach_plane(pair, pair->secondary, behind);

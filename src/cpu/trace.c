@@ -119,7 +119,7 @@ static bool is_stopped(const struct lr_cpu_view *view, int primary, const struct
 static int find_face(const struct lr_cpu_module *module, int axis, double at)
 {
     const int size = module->crystals[axis];
-    /* Not negative but for rounding, so cutting off the fraction is floor(). */
+    /* Not negative except for rounding, so cutting off the fraction is floor(). */
     const int cell = (int)(at / module->pitch[axis] + 0.5 * size);
     const int index = cell < size ? cell : size - 1;
     const double from_centre = at - lr_cpu_face_centre(module, axis, index);

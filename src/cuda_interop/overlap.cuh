@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Kernels that begin while the one before in the stream still goes on: they prepare what does not
- * depend on it, and wait before they touch an image. Every kernel that is launched so calls
+ * depend on it, and wait before they touch an image. Every kernel that is launched this way calls
  * wait_for_last_kernel, whatever it does: the one after the next relies on it. Tables that are read
  * before that call were waited for by the host. */
 #ifndef LR_CUDA_OVERLAP_CUH
@@ -79,7 +79,8 @@ struct overlapping_launch {
     overlapping_launch &operator=(const overlapping_launch &) = delete;
 };
 
-/* Compiled for less, kernels are not launched so, and there is nothing to wait for. */
+/* Kernels compiled for less than compute capability 9.0 are not launched to overlap, so there is nothing to wait
+ * for. */
 __device__ inline void wait_for_last_kernel()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

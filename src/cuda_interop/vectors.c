@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sums that may be under way at once: each has a row behind those of the groups. */
+/* Sums that may be in progress at once: each has a row behind those of the groups. */
 enum { SLOT_NOW = 0, SLOT_LATER, NUM_SLOTS = SLOT_LATER + LR_NUM_LATER };
 
 enum {

@@ -60,7 +60,7 @@ struct gl_limits {
  * not current afterwards, and what was current before still is.
  * errors: NULL; LR_NO_DEVICE with what to install when there is no OpenGL 4.5, or when the context
  * to share with does not let it; LR_USAGE with a list of what exists when `device` is out of range;
- * LR_FAILED without memory. */
+ * LR_FAILED if memory runs out. */
 struct gl_context *gl_context_create(const struct gl_context_params *params);
 
 /* gl_context_create and gl_context_make_current, whose status it returns. On failure *ctx is NULL. */

@@ -76,7 +76,7 @@ struct gl_context {
 lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity);
 
 /* Opens one way, not current; *found is filled whatever comes of it.
- * errors: LR_NO_DEVICE with found->reason, not logged; LR_FAILED without memory. *ctx is NULL then. */
+ * errors: LR_NO_DEVICE with found->reason, not logged; LR_FAILED if memory runs out. *ctx is NULL then. */
 lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params, lr_device *found,
                          struct gl_context **ctx);
 

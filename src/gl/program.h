@@ -46,11 +46,11 @@ const char *gl_program_label(const struct gl_program *program);
 /* A compute program's local size once it is built; 0 0 0 for others. */
 void gl_program_group_size(const struct gl_program *program, int size[3]);
 
-/* Logs what a compiler said about a shader whose unmarked text it was given. Lines in the forms
+/* Logs a compiler's messages about the text of gl_shader_source_unmarked. In messages of the forms
  *     0:12(3): error: ...      0(12) : error C1234: ...      ERROR: 0:12: ...
- * get file name and line of the source instead of the line number. The first error is logged as
- * one sentence of status LR_FAILED, together with its source line; before it, every other line as
- * information. `label` is the program's. */
+ * the line number is replaced by the source's file and line. All lines but the first error are logged
+ * first, as information; then that error, as one sentence of status LR_FAILED with its source line.
+ * `label` is the program's. */
 void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *source, const char *label,
                            const char *text);
 

@@ -91,7 +91,7 @@ void gl_pool_empty(struct gl_pool *pool)
 /* Drivers take sizes of transfers as int. */
 static const int64_t max_read_bytes = (int64_t)1 << 30;
 
-/* An error that is pending before an object is made is that of work under way, whose result would
+/* An error that is pending before an object is made is that of work in progress, whose result would
  * be wrong, and not the object's. */
 static lr_status check_before(struct gl_context *ctx, const char *label)
 {
@@ -429,7 +429,7 @@ static GLenum make_storage(struct gl_buffer *buffer, int64_t bytes)
     return glGetError();
 }
 
-/* Takes storage from the pool or makes it; without memory the pool is emptied first. */
+/* Takes storage from the pool or makes it; if memory runs out, the pool is emptied first. */
 static GLenum find_storage(struct gl_buffer *buffer)
 {
     struct gl_pool *pool = &buffer->ctx->pool;

@@ -52,7 +52,7 @@ struct gl_texture {
  * params (or by OpenGL alike). Destroying leaves it. */
 struct gl_texture *gl_texture_borrow(struct gl_context *ctx, GLuint name, const struct gl_texture_params *params);
 
-/* Contents are zero, but for is_unset. */
+/* Contents are zero, except for is_unset. */
 struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_texture_params *params);
 void gl_texture_destroy(struct gl_texture *texture); /* NULL is allowed */
 

@@ -20,11 +20,11 @@ struct lr_listmode_model {
     const lr_scanner *scanner;
     int samples[3];  /* of the exact kernel; else 1 */
     double reach_mm; /* how far from its place on the line a voxel may count, beyond the slices of the
-                        line; 0 but for the exact kernel */
+                        line; 0 except for the exact kernel */
 };
 
 /* Fills in defaults. Finish it in any case.
- * errors: LR_USAGE for a tube, LR_BAD_INPUT for a grid, with what is wrong; LR_FAILED without memory. */
+ * errors: LR_USAGE for a tube, LR_BAD_INPUT for a grid, with what is wrong; LR_FAILED if memory runs out. */
 lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listmode_params *params);
 void lr_listmode_model_finish(struct lr_listmode_model *model);
 

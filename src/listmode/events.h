@@ -3,7 +3,7 @@
  *
  * Events as structure of arrays: partitioned by predominant direction and sorted by where time of flight
  * puts them (the paper, II.B.1, II.B.3 and II.B.7), range by range. 16 bytes an event: ends of lines
- * are looked up by crystal, in a table that caches hold. Immutable, but for what a device holds; threads may share
+ * are looked up by crystal, in a table that caches hold. Immutable, except what a device holds; threads may share
  * it. */
 #ifndef LR_LISTMODE_EVENTS_H
 #define LR_LISTMODE_EVENTS_H
@@ -93,7 +93,7 @@ struct lr_listmode_events {
 /* Opens and arranges what params name. Finish it in any case.
  * errors: LR_USAGE for no events, and ranges that are not; LR_BAD_INPUT for a crystal that the scanner
  * lacks, two crystals that are one or have one place, a time of flight that is not finite or without a
- * resolution; LR_FAILED without memory. */
+ * resolution; LR_FAILED if memory runs out. */
 lr_status lr_listmode_events_init(struct lr_listmode_events *events, const lr_listmode_params *params);
 void lr_listmode_events_finish(struct lr_listmode_events *events);
 
@@ -125,7 +125,7 @@ struct lr_listmode_piece {
 lr_status lr_listmode_events_take(const struct lr_listmode_events *events, const struct lr_listmode_piece *piece,
                                   const lr_log *log);
 
-/* Makes the host's arrays where there are none. errors: LR_FAILED without memory. */
+/* Makes the host's arrays where there are none. errors: LR_FAILED if memory runs out. */
 lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, const lr_log *log);
 
 /* Gives back what a device holds, after which they are not arranged unless the host's arrays are. */

@@ -23,7 +23,7 @@ struct lr_listmode_module {
 /* True if there is no such axis. */
 bool lr_listmode_is_leaning(const lr_scanner *scanner);
 
-/* [num_modules], the caller's to free; NULL without memory, logged. */
+/* [num_modules], the caller's to free; NULL if memory runs out, logged. */
 struct lr_listmode_module *lr_listmode_modules(const lr_scanner *scanner, const lr_log *log);
 
 /* A crystal's face on the detection plane. */

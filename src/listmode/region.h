@@ -25,7 +25,7 @@ struct lr_listmode_labelled {
     int first[3], last[3]; /* of the box in which they are looked for, and behind the last; of two grids: unused */
 };
 
-/* Finish it in any case. threads: positive. errors: LR_FAILED without memory. */
+/* Finish it in any case. threads: positive. errors: LR_FAILED if memory runs out. */
 lr_status lr_listmode_region_init(struct lr_listmode_region *region, const struct lr_listmode_labelled *voxels,
                                   int threads, const lr_log *log);
 void lr_listmode_region_finish(struct lr_listmode_region *region);

@@ -23,7 +23,7 @@ struct lr_listmode_places {
     int64_t room;
 };
 
-/* Looks at range r under a selection that is checked; NULL: all. errors: LR_FAILED without memory. */
+/* Looks at range r under a selection that is checked; NULL: all. errors: LR_FAILED if memory runs out. */
 lr_status lr_listmode_places_find(struct lr_listmode_places *places, const struct lr_listmode_events *events,
                                   const lr_selection *selection, int64_t r, const lr_log *log);
 void lr_listmode_places_finish(struct lr_listmode_places *places);
@@ -52,7 +52,7 @@ struct lr_listmode_row_source {
 };
 
 /* All events are gone through for each 1,024 rows.
- * errors: LR_USAGE for points between voxels; LR_FAILED without memory; LR_CANCELLED; what the sink
+ * errors: LR_USAGE for points between voxels; LR_FAILED if memory runs out; LR_CANCELLED; what the sink
  * returns. */
 lr_status lr_listmode_rows(const struct lr_listmode_row_source *source, const struct lr_rows *wanted,
                            const lr_row_sink *sink);

@@ -155,7 +155,7 @@ typedef struct lr_partition_params {
 } lr_partition_params;
 
 /* rank_of: [num_pairs], overwritten. The same for all who ask. errors: LR_USAGE for more ranks than
- * pairs; LR_FAILED without memory. */
+ * pairs; LR_FAILED if memory runs out. */
 LR_API lr_status lr_partition(const lr_partition_params *params, int32_t *rank_of);
 
 #ifdef __cplusplus

@@ -374,7 +374,7 @@ typedef struct lr_direct_factors_params {
  * solid angle of a view: 1 in the mean over views where all lines are measured. A line belongs to the
  * view of its two crystals' LOR, as events do, so that a view may have more than that. The first hit counts, crystal
  * or gap, as in lr_events_from_activity, seen from the line's point nearest to the axis; all of the line is taken to
- * lie between the two crystals but for points farther from the axis than any crystal, which have 0.
+ * lie between the two crystals except for points farther from the axis than any crystal, which have 0.
  * docs/method/direct.md, "Factors of a scanner".
  * errors: NULL, logged: LR_USAGE as lr_view_set_complete and for negative numbers; LR_BAD_INPUT for
  * efficiencies or a map that are negative or not finite; LR_CANCELLED; LR_FAILED. */

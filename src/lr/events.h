@@ -32,7 +32,7 @@ typedef struct lr_event_sink {
     void *user;
     /* Memory for the next events, so that nobody copies them: an array of `count`, to which other threads write
      * until `take` is called, and which lives until the next call of either; fewer events may come, or others from
-     * elsewhere. Returns NULL without memory. The member itself may be NULL. */
+     * elsewhere. Returns NULL if memory runs out. The member itself may be NULL. */
     lr_event *(*room)(void *user, int64_t count);
     /* NULL, or called by a reader's threads of events that they have just made, before `take` is called of them: by
      * several threads at a time, and of some events that are not taken in the end. Not all readers call it. */
@@ -205,8 +205,8 @@ LR_API void lr_event_corrections_destroy(lr_event_corrections *corrections); /* 
  * as a Poisson number says whose mean is its weight, in its place; of prompts once, with that weight. So
  * the mean over seeds of all that is linear in the events is that of the list, and the variance of a
  * sum of weights of 1 is that sum (Efron 1979, in its Poisson form). The draws depend on seed and the
- * event's place alone. info.counts are those of the replicate, but for what was left out in reading.
- * errors: LR_FAILED without memory, LR_BAD_INPUT for a negative weight; the list is as before. */
+ * event's place alone. info.counts are those of the replicate, except for what was left out in reading.
+ * errors: LR_FAILED if memory runs out, LR_BAD_INPUT for a negative weight; the list is as before. */
 LR_API lr_status lr_event_list_bootstrap(lr_event_list *list, uint64_t seed, const lr_log *log);
 
 /* Prompts and delayeds of an acquisition: sparse data, owned by the caller. On failure nothing is returned. */
@@ -262,12 +262,11 @@ typedef struct lr_photon_params {
     const lr_progress *progress;
 } lr_photon_params;
 
-/* Follows pairs that leave uniformly distributed points of voxels, drawn by their activity, in any
- * direction, until `count` of them have hit a crystal's face on both sides, of the first module
- * there, which stops them in gaps and from behind, too,
- * in coincidence: geometry alone, nothing scatters or is absorbed. Of blocks with layers a photon sees
- * one layer, any of them as likely. Lines are off by `blur`, times of
- * arrival by a Gaussian. Pair k is the same whatever `count` is. info (may be NULL): time of flight and duration.
+/* Draws a voxel by activity, a uniform point in it and an isotropic direction, until `count` pairs are
+ * detected. Each photon meets the first module on its side, which stops it even in a gap or from behind.
+ * Detected: both hit a crystal's face, and the LOR is in coincidence. No scatter, no absorption. With
+ * layers, each photon sees one layer, all equally likely. Lines are off by `blur`, times
+ * of arrival by a Gaussian. Pair k is the same whatever `count` is. info (may be NULL): time of flight and duration.
  * errors: LR_BAD_INPUT for an activity that is negative, not finite or nowhere; LR_USAGE without a
  * time resolution, or with a blur that is negative or not finite; LR_FAILED where fewer than one pair in 100,000 is
  * detected; what the sink returns. */

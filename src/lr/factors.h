@@ -14,7 +14,7 @@ extern "C" {
  * returns a lr_lor_source for lr_operator_params.factors or for the additive term of a reconstruction. LORs out of
  * coincidence have 0.
  *
- * errors of `get`: LR_USAGE for numbers that are not LORs of the list; LR_FAILED without memory. */
+ * errors of `get`: LR_USAGE for numbers that are not LORs of the list; LR_FAILED if memory runs out. */
 
 /* scale * values[a] * values[b] for the crystals a, b of a LOR, numbered over the whole scanner.
  * Plain data; must outlive the source made of it. Threads: may be shared. */
@@ -27,8 +27,8 @@ typedef struct lr_crystal_product {
 
 LR_API lr_lor_source lr_crystal_product_source(lr_crystal_product *product);
 
-/* Sum over all LORs in coincidence; never holds nor, but for tilted modules in a field of view,
- * visits a number per LOR. threads 0 = all processors. errors: NaN without memory, logged. */
+/* Sum over all LORs in coincidence; never holds nor, except for tilted modules in a field of view,
+ * visits a number per LOR. threads 0 = all processors. errors: NaN if memory runs out, logged. */
 LR_API double lr_crystal_product_sum(const lr_crystal_product *product, int threads);
 
 /* The values of LOR data, sparse or dense: 0 where sparse data name no LOR. They must outlive the

@@ -25,8 +25,8 @@ extern "C" {
 
 /* --- what is read and written --- */
 
-/* Names of files that work is going to read and to write, devices and pipes and files that are not there
- * among them. */
+/* Names of the files that an operation will read and write; they may be devices, pipes or files that do not
+ * exist. */
 typedef struct lr_file_uses {
     const char *const *read; /* [num_read] */
     const char *const *written;

@@ -41,7 +41,7 @@ LR_API double lr_blobs_footprint(const lr_blobs *blobs, double distance_mm);
 LR_API void lr_blobs_grids(const lr_blobs *blobs, const lr_grid *voxels, lr_grid grids[2]);
 
 /* The image at the centres of voxels. coefficients: [voxels of both grids of image->grid].
- * errors: LR_FAILED without memory, logged. */
+ * errors: LR_FAILED if memory runs out, logged. */
 LR_API lr_status lr_blobs_evaluate(const lr_blobs *blobs, const float *coefficients, lr_image *image,
                                    const lr_log *log);
 
@@ -98,7 +98,7 @@ typedef struct lr_listmode_tube {
 } lr_listmode_tube;
 
 /* Ways of cuda to project: the fastest way, or the paper's steps, each with those before it. Results are the same
- * but for rounding. Steps hold all events on the device: LR_USAGE where they do not fit. */
+ * except for rounding. Steps hold all events on the device: LR_USAGE where they do not fit. */
 typedef enum lr_listmode_variant {
     LR_LISTMODE_FASTEST = 0,
     LR_LISTMODE_SIMPLE,      /* a thread a line; events as records, in the caller's order; the image where

@@ -119,7 +119,7 @@ LR_API lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, c
 LR_API lr_lor_data *lr_lor_data_expand(const lr_lor_data *data, const lr_lors *lors, const lr_log *log);
 
 /* The numbers of the LORs that `part` has, in its numbering, of data of `all`, of which it is a part:
- * sparse data stay sparse. NULL, logged, without memory. */
+ * sparse data stay sparse. NULL, logged, if memory runs out. */
 LR_API lr_lor_data *lr_lor_data_take(const lr_lor_data *data, const lr_lors *all, const lr_lors *part,
                                      const lr_log *log);
 

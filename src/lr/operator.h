@@ -164,7 +164,7 @@ static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
  * (docs/method/correspondence.md, "Deterministic sums").
  * errors: LR_BAD_INPUT for a value that is not finite, or a factor that is negative or not finite;
  * LR_USAGE for vectors of other sizes, or a selection that is not ascending or leaves the range;
- * LR_FAILED without memory, also where the grid needs more than nine tenths of what is free; LR_NO_DEVICE when the
+ * LR_FAILED if memory runs out, also where the grid needs more than nine tenths of what is free; LR_NO_DEVICE when the
  * device is lost; LR_CANCELLED. */
 LR_API lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, const lr_vector *image,
                                      lr_vector *values);
@@ -194,8 +194,8 @@ LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 LR_API lr_place *lr_operator_place(const lr_operator *op);
 
 /* Seconds that the device itself worked on the last projection, without transfers to the host;
- * 0 where that is not measured. It waits for the projection: what is at the operator's place may be under
- * way when lr_operator_forward and lr_operator_back return. */
+ * 0 where that is not measured. It waits for the projection: what is at the operator's place may be in
+ * progress when lr_operator_forward and lr_operator_back return. */
 LR_API double lr_operator_device_seconds(const lr_operator *op);
 
 /* Seconds of one kind of pass. */

@@ -84,7 +84,7 @@ typedef struct lr_rdp {
 /* R of an image on the grid, and its gradient, which is overwritten, without beta. Vectors are at one
  * place, in either precision; kappa is copied there. epsilon 0 is 0 here. errors: LR_USAGE
  * for a vector that is not of the grid, or numbers of the prior that are negative or not finite;
- * LR_FAILED without memory. */
+ * LR_FAILED if memory runs out. */
 LR_API lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, double *value);
 LR_API lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, lr_vector *gradient);
 
@@ -165,7 +165,7 @@ LR_API double lr_ramla_relaxation(int subsets);
  * all ranks, additive_sum too, which is of all. subset_of is of this rank's pairs; a rank may be without
  * some subset. Operators of list mode share the sensitivity
  * (lr_listmode_params.sensitivity_parts). Back-projections are summed over the ranks, each rank updates its
- * slab of the image, and all get the image: the iterates of one process but for the rounding of sums. BSREM,
+ * slab of the image, and all get the image: the iterates of one process except for the rounding of sums. BSREM,
  * whose prior looks at neighbours, is updated whole by every rank. Figures of an iteration are of all ranks,
  * seconds apart. errors: also those of another rank, with its status. */
 
@@ -202,7 +202,7 @@ typedef struct lr_compose_params {
     lr_recon_params local;          /* of this rank: operator, data and additive term of its own LORs, and how it
                               iterates on them by itself; its `iterations` are all of them, comm and
                               additive_sum are not read */
-    lr_comm *comm;                  /* required, but for: */
+    lr_comm *comm;                  /* required, except for: */
     const lr_recon_params *guesses; /* [num_guesses] one process makes all guesses, one after the
                                        other, each as `local` says of a rank: comm is NULL then, and
                                        `local` is not read. Iterations are those of the first;
@@ -273,14 +273,14 @@ LR_API lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image);
 /* Number of times that LORs must be interleaved by their angle (lr_lors_angle) so that subsets see the object
  * evenly: a divisor of the number of subsets; 1 if whole module pairs suffice. It is found by lines through points
  * between the modules, and logged. docs/method/common.md, "Subsets". Histo-images: 1.
- * errors, logged: LR_USAGE where some subset would have no LOR; LR_FAILED without memory. */
+ * errors, logged: LR_USAGE where some subset would have no LOR; LR_FAILED if memory runs out. */
 LR_API lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, const lr_log *log);
 
 /* Deals whole module pairs: subset_of[lors->num_pairs], 0 .. subsets-1. The same in every run.
  * Neighbouring subsets see from neighbouring directions. docs/method/common.md, "Subsets", says how
  * they are made. Views of histo-images go to the subsets in turn: view k to subset k mod subsets.
- * errors, logged: LR_USAGE for fewer than 1 or more than num_pairs subsets; LR_FAILED without
- * memory. */
+ * errors, logged: LR_USAGE for fewer than 1 or more than num_pairs subsets; LR_FAILED if
+ * memory runs out. */
 LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, const lr_log *log);
 
 /* The subsets in the order of visits: order[n] is visited n-th, [subsets]. Each is far from those before, as

@@ -61,7 +61,7 @@ typedef struct lr_place_info {
 
 /* errors: NULL, logged: LR_NO_DEVICE where there is no OpenGL 4.5, no CUDA device, or no CUDA in this
  * build of the library; LR_USAGE for a device that does not exist, a negative number, or a stream
- * for a place that has none; LR_FAILED without memory. */
+ * for a place that has none; LR_FAILED if memory runs out. */
 LR_API lr_place *lr_place_open(const lr_place_params *params);
 
 /* Adds a holder; whoever keeps a place closes it. Returns it; NULL gives NULL. */
@@ -110,7 +110,7 @@ typedef struct lr_vector_params {
 } lr_vector_params;
 
 /* Allocates zeros. On failure *vector is zero. errors: LR_USAGE for a negative count; LR_FAILED
- * without memory; LR_NO_DEVICE when the device is lost. */
+ * if memory runs out; LR_NO_DEVICE when the device is lost. */
 LR_API lr_status lr_vector_create(const lr_vector_params *params, lr_vector *vector);
 
 /* Frees what lr_vector_create allocated, for all that name it, and leaves zero. Of wrapped memory and
@@ -142,7 +142,7 @@ static inline lr_vector lr_vector_of_doubles(const double *values, int64_t count
  * reverse: use one stream for both (lr_place_params.cuda_stream), or let one wait for an event of the
  * other (lr_place_info.cuda_stream). Destroy the vector; that waits for nothing. On failure *vector is
  * zero. errors: LR_USAGE for memory that is not of that device, or a place that is not CUDA's;
- * LR_FAILED without memory; LR_NO_DEVICE when the device is lost. */
+ * LR_FAILED if memory runs out; LR_NO_DEVICE when the device is lost. */
 LR_API lr_status lr_vector_wrap_cuda(const lr_vector_params *params, void *memory, lr_vector *vector);
 
 /* A buffer of the context that an OpenGL place shares objects with (lr_place_params.shared). */
@@ -157,7 +157,7 @@ typedef struct lr_vector_gl_buffer {
  * that was asked for after the last use of the vector; to hand it over again, destroy the vector and
  * wrap the buffer anew. The caller deletes it after lr_vector_destroy. On failure *vector is zero and
  * buffer->after still the caller's. errors: LR_USAGE for a name that is no buffer or one that is too
- * short, or a place that shares no objects; LR_FAILED without memory; LR_NO_DEVICE when the device is
+ * short, or a place that shares no objects; LR_FAILED if memory runs out; LR_NO_DEVICE when the device is
  * lost. */
 LR_API lr_status lr_vector_wrap_gl(const lr_vector_params *params, lr_vector_gl_buffer *buffer, lr_vector *vector);
 
@@ -175,7 +175,7 @@ LR_API lr_vector lr_vector_part(const lr_vector *vector, int64_t begin, int64_t 
  * and a device it returns when all has arrived. Between OpenGL and CUDA places of one device nothing
  * passes through the host, and where the precision stays no thread waits: each side goes on after the
  * copy. Between other devices, and between two CUDA places, the numbers go through the host.
- * errors, here and below: LR_USAGE for counts that differ, and, but for copies, for vectors of
+ * errors, here and below: LR_USAGE for counts that differ, and, except for copies, for vectors of
  * different places or precisions; LR_FAILED; LR_NO_DEVICE when the device is lost. */
 LR_API lr_status lr_vector_copy(const lr_vector *from, lr_vector *to);
 

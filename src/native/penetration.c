@@ -98,7 +98,7 @@ struct stopping {
     struct worker *workers; /* [threads] */
 };
 
-/* Destination of the elements of a point: all to the LORs of the primary's pair. */
+/* Destination of a point's elements: the LORs of the primary with each target. */
 struct use {
     const struct stopping *stopping;
     struct worker *worker;

@@ -451,7 +451,7 @@ int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_n
     const int a = crossing->i_is_primary ? 0 : 1, b = 1 - a;
     const int wanted_b[2] = {range->begin[b], range->end[b]};
     int along_a[2];
-    /* Columns of the primary through which some of the secondary's, begin .. end-1, may be seen. */
+    /* Columns of the primary through which any of the secondary's columns begin .. end-1 may be seen. */
     const struct lr_native_module *module = crossing->secondary.module;
     const double half = 0.5 * module->pitch;
     columns_between(crossing->primary.module, on_primary(crossing, column_middle(module, wanted_b[0]) - half),

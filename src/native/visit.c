@@ -183,7 +183,7 @@ struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene,
     return axial;
 }
 
-/* A visit under way. */
+/* A visit in progress. */
 struct scan {
     struct lr_native_view *view;
     const struct lr_native_visit *visit;
@@ -385,7 +385,7 @@ lr_status lr_native_ask(struct lr_native_view *view)
     struct lr_native_watch *watch = view->watch;
     if (watch == NULL) return LR_OK;
     if (view->reports && lr_clock_seconds() >= watch->next_s) {
-        /* Jobs under way count half, once it is known that they come to an end. */
+        /* Jobs in progress count half, once it is known that they come to an end. */
         const struct lr_native_run_state *run = watch->run;
         const double num_done = (double)atomic_load(&watch->num_done);
         const double num_begun = (double)atomic_load(&watch->num_begun);

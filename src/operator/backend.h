@@ -51,7 +51,7 @@ struct lr_update {
 };
 
 /* A backend that updates an image in one go, without a wait within an iteration: image and data are its
- * own, in whatever layout it works on. What is given and taken is on the host, in single precision, but
+ * own, in whatever layout it works on. What is given and taken is on the host, in single precision, except
  * for the image that is taken, which may go to the backend's place; images are [num_voxels]. */
 struct lr_backend_updates {
     /* Forgets what was loaded. *has_room false, with LR_OK: the device cannot hold them. */

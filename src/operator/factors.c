@@ -97,7 +97,7 @@ static bool factor_store_has_room(const struct lr_factor_store *store, const lr_
 }
 
 /* The factors are the store's from now on; the selection is copied.
- * errors: LR_FAILED without memory, logged; they are the caller's then as before. */
+ * errors: LR_FAILED if memory runs out, logged; they are the caller's then as before. */
 static lr_status factor_store_add(struct lr_factor_store *store, const lr_selection *selection,
                                   const lr_vector *factors, const lr_log *log)
 {

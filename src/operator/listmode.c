@@ -37,7 +37,7 @@ struct blobs_backend {
 /* --- models --- */
 
 /* Completes params->blobs, and makes a model for either grid. Finish both in any case.
- * errors: LR_USAGE for blobs, LR_BAD_INPUT for a grid; LR_FAILED without memory. */
+ * errors: LR_USAGE for blobs, LR_BAD_INPUT for a grid; LR_FAILED if memory runs out. */
 static lr_status listmode_blobs_models(const lr_listmode_params *params, lr_blobs *blobs,
                                        struct lr_listmode_model models[2])
 {

@@ -222,8 +222,8 @@ static bool next_batch(struct lr_line_batch *batch, const struct lr_line_batch *
     return batch->group < groups && batch->first < lines;
 }
 
-/* While a device projects a batch, processors prepare the next one; also a device in software, so that tests
- * meet it. */
+/* While a device projects a batch, the processors prepare the next. Software devices do so too, so that tests
+ * cover this. */
 static lr_status add_and_prepare(struct lr_line_batch *batch, struct lr_line_batch *next)
 {
     struct lr_background preparing = {0};

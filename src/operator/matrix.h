@@ -68,7 +68,7 @@ lr_status lr_matrix_complete(struct lr_matrix *matrix);
 
 /* data = A image, image = A^T data; the output is overwritten. Vectors are on the host: an image
  * [num_rows], data [num_lors]. Sums are in double. Rows whose image value is 0 are not read.
- * errors: LR_FAILED without memory. */
+ * errors: LR_FAILED if memory runs out. */
 lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads, const lr_vector *image, lr_vector *data);
 lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, const lr_vector *data, lr_vector *image);
 
@@ -86,7 +86,7 @@ lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads, co
 lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads, const struct lr_stored_lors *part,
                               const lr_vector vectors[2]); /* values, image */
 
-/* Copies a row out, sorted by LOR. errors: LR_FAILED without memory, logged. */
+/* Copies a row out, sorted by LOR. errors: LR_FAILED if memory runs out, logged. */
 lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_owned_row *copy);
 
 #endif

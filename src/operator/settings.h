@@ -23,7 +23,7 @@
  *
  * samples: points per voxel along each axis. The work grows with ny nz times the number of
  * distinct directions, not with the number of voxels.
- * errors: LR_BAD_INPUT when every voxel lies beyond; LR_FAILED without memory. */
+ * errors: LR_BAD_INPUT when every voxel lies beyond; LR_FAILED if memory runs out. */
 lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log);
 
 /* Warns, with the place, of a sample point of the grid, or of single points (points_mm, then grid is

@@ -28,7 +28,7 @@ lr_status lr_project_forward(const struct lr_projection *projection, const lr_ve
 lr_status lr_project_back(const struct lr_projection *projection, const lr_vector *values, lr_vector *image);
 
 /* Seconds that the device has worked on projections since the operator was made, by its own clock. It waits for
- * what is under way. false: the backend knows of its last projection alone (lr_operator_device_seconds). */
+ * what is in progress. false: the backend knows of its last projection alone (lr_operator_device_seconds). */
 bool lr_updates_device_clock(const lr_operator *op, double *seconds);
 
 #endif

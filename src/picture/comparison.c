@@ -296,7 +296,7 @@ static const char *const notes[num_notes] = {
     "the colour of its element. Dark violet is zero; grey is no LOR in coincidence.",
 };
 
-/* The page under way. */
+/* The page in progress. */
 struct page {
     const lr_comparison_params *params;
     lr_picture *picture;

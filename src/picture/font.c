@@ -60,7 +60,7 @@ static cairo_scaled_font_t *open_family(const char *name, const lr_text_style *s
     return font;
 }
 
-/* Cairo's strokes do not say what they lack. */
+/* False for cairo's built-in stroke font, which does not report missing letters. */
 static bool has_letters(cairo_scaled_font_t *font, const char *text)
 {
     cairo_glyph_t *glyphs = NULL;
@@ -77,8 +77,8 @@ static bool has_letters(cairo_scaled_font_t *font, const char *text)
 }
 
 /* If the family is missing, fontconfig names another one, which may hold nothing but symbols; where there is no
- * font at all, cairo takes its strokes by itself. Never NULL; without memory it has an error of cairo's, and draws
- * nothing. */
+ * font at all, cairo takes its strokes by itself. Never NULL; if memory runs out, it has an error of cairo's, and
+ * draws nothing. */
 static cairo_scaled_font_t *open_font(const lr_text_style *style)
 {
     cairo_scaled_font_t *font = open_family(family, style);

@@ -15,7 +15,7 @@ enum { LR_PENALTY_VECTORS = 2 };
 struct lr_penalty {
     const lr_rdp *prior; /* NULL = none */
     const lr_log *log;
-    lr_relative_differences differences; /* but for what is found, and of what */
+    lr_relative_differences differences; /* except for what is found, and of what */
     lr_vector sensitivity;               /* [num_voxels] on the host: of all subsets */
     lr_vector kappa;                     /* [num_voxels]; zero where there is none */
     lr_vector scale; /* [num_voxels] subsets / (sensitivity + the prior's share); 0 where none sees */
@@ -23,7 +23,7 @@ struct lr_penalty {
 };
 
 /* The params are checked. Finish in any case.
- * errors: LR_FAILED without memory. */
+ * errors: LR_FAILED if memory runs out. */
 lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params, lr_place *place);
 void lr_penalty_finish(struct lr_penalty *penalty);
 

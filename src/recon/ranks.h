@@ -16,7 +16,7 @@ struct lr_ranks {
     bool has_slabs;     /* else each updates the whole image */
 };
 
-/* errors: LR_FAILED without memory. Finish in any case. */
+/* errors: LR_FAILED if memory runs out. Finish in any case. */
 lr_status lr_ranks_init(struct lr_ranks *ranks, lr_comm *comm, int64_t num_voxels, const lr_log *log);
 void lr_ranks_finish(struct lr_ranks *ranks);
 

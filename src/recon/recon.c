@@ -205,7 +205,7 @@ struct recon {
     lr_vector image;           /* changed only when a subset's update has been queued */
     lr_vector correction;      /* A^T ratio, then the image after the update */
     /* The image before the last update that was queued. Where a device has the next one queued before it is
-     * known what became of that, this is a third vector; else it is empty but for a moment. */
+     * known what became of that, this is a third vector; else it is empty except for a moment. */
     lr_vector former;
     bool runs_ahead;
     struct outcome outcomes[LR_LATER_TURNS];

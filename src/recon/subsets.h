@@ -85,8 +85,8 @@ struct lr_subsets {
 };
 
 /* Cuts up params->data, which is checked, into params->subsets.
- * errors: LR_FAILED without memory; LR_USAGE for subsets that would be empty; LR_BAD_INPUT for a value of the additive source that is not
- * finite or negative; what the source answers. Finish in any case. */
+ * errors: LR_FAILED if memory runs out; LR_USAGE for subsets that would be empty; LR_BAD_INPUT for a
+ * value of the additive source that is not finite or negative; what the source answers. Finish in any case. */
 lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *params);
 void lr_subsets_finish(struct lr_subsets *subsets);
 
@@ -104,7 +104,7 @@ struct lr_compared {
 };
 
 /* Sparse data, and all data at a device, are held; dense data on the host are the caller's where a subset's
- * values stand in one piece, else gathered when asked for. errors: LR_FAILED without memory; LR_BAD_INPUT for an
+ * values stand in one piece, else gathered when asked for. errors: LR_FAILED if memory runs out; LR_BAD_INPUT for an
  * additive value that is negative or not finite. Finish in any case. */
 lr_status lr_compared_init(struct lr_compared *compared, const struct lr_subsets *subsets, lr_place *place);
 void lr_compared_finish(struct lr_compared *compared);

@@ -41,7 +41,7 @@ _Static_assert(sizeof(struct differences_pass) == 128, "the shader's layout");
 
 enum { NUM_DIFFERENCES = LR_DIFFERENCES_WEIGHTS + 1 };
 
-/* Sums that may be under way at once: those that are waited for at once are a turn by themselves, behind
+/* Sums that may be in progress at once: those that are waited for at once are a turn by themselves, behind
  * those of later.h. A slot begins where a range may begin with any driver. */
 enum { SLOT_NOW = LR_NUM_LATER, NUM_SLOTS, NUM_TURNS = LR_LATER_TURNS + 1 };
 enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double) };

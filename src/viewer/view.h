@@ -7,7 +7,7 @@
 
 #include <lr/log.h>
 
-/* Result of a bench of frames. Seconds on the wall from the program's start, but for the frames' own. */
+/* Result of a bench of frames. Seconds on the wall from the program's start, except for the frames' own. */
 struct view_speed {
     double first_frame_s, opened_s; /* the first frame was shown; all that was asked for was there */
     double frames_per_second, frame_ms;

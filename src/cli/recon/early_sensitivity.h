@@ -30,7 +30,7 @@ struct early_sensitivity {
 };
 
 /* Begins if backend "auto" or "cuda" is asked for, and no limit of the device's memory. params: of operators that are
- * to take it, but for their events; all that they point to outlives this. only_wakes: its factors are not known yet,
+ * to take it, except for their events; all that they point to outlives this. only_wakes: its factors are not known yet,
  * so that the device only wakes up. Where there is no device, nothing is said and nothing comes of it. */
 void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_params *params, bool only_wakes);
 
@@ -42,7 +42,7 @@ lr_operator *early_sensitivity_of(struct early_sensitivity *early);
  * it, and tell log and progress, which outlive this. errors: LR_CANCELLED. */
 lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progress *progress, const lr_log *log);
 
-/* Ends what is still under way, and is not wanted any more. */
+/* Ends what is still in progress, and is not wanted any more. */
 void early_sensitivity_give_up(struct early_sensitivity *early);
 
 /* Frees it after the operators that took it. */

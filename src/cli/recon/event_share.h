@@ -41,7 +41,7 @@ struct event_share {
     double duration_s; /* as the file tells */
 };
 
-/* First reading: what there is. errors: also ranks whose files differ. */
+/* First pass over the file: counts and digests the events of each frame. errors: also if the ranks' files differ. */
 lr_status event_share_survey(struct measurement *measured);
 
 /* Second reading: measured->list, and what corrections say of its events, become this rank's: of each

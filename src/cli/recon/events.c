@@ -35,7 +35,7 @@ static lr_status check_order(const struct measurement *measured)
     return LR_OK;
 }
 
-/* Digests what is known beside events for checkpoints, before ranks take their own. */
+/* Adds numbers that come with the events to the digest for checkpoints, before a rank keeps only its own. */
 static void digest_numbers(struct measurement *measured, const float *numbers, int64_t count)
 {
     if (measured->request->checkpoint != NULL)

@@ -143,7 +143,7 @@ static lr_status refuse_memory(const struct measurement *measured)
     return report_error(measured->setup.report, LR_FAILED, "no memory for the data of a rank");
 }
 
-/* The values, drawn again where that is asked for; NULL without memory, logged. */
+/* The values, drawn again where that is asked for; NULL if memory runs out, logged. */
 static const float *draw(struct data_share *data, const lr_lor_data *some, int64_t first)
 {
     const struct measurement *measured = data->measured;

@@ -341,7 +341,7 @@ lr_status measurement_read_images(struct measurement *measured)
                                         recon_digest(0, &measured->iterations_before, sizeof(int)));
 }
 
-/* List mode has a scale of its own, of chords in mm, but for exact elements, which are probabilities. */
+/* List mode has a scale of its own, of chords in mm, except for exact elements, which are probabilities. */
 bool measurement_counts_emissions(const struct measurement *measured)
 {
     const lr_listmode_info *info = lr_listmode_get_info(measured->setup.op);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * One reconstruction under way: the schemes by which one process, or several ranks, make an image of a measurement; and
- * how far images are from the truth, where that is known. */
+ * One reconstruction in progress: the schemes by which one process, or several ranks, make an image of a measurement;
+ * and how far images are from the truth, where that is known. */
 #ifndef LR_CLI_RECON_SCHEME_H
 #define LR_CLI_RECON_SCHEME_H
 

@@ -422,7 +422,8 @@ static void list_steps_of(const struct planner *planner, int d, struct band_half
         plan->lists[d][2 + pair] = range[0] <= range[1] ? range[0] : 0;
     }
 
-    /* Cuts of the steps, octet by octet. */
+    /* Cuts of each octet of sources: the first step with sources of it or later ones, and the first with none of
+     * earlier ones. */
     const lr_cuda_bands *pass = pass_of(plan);
     int32_t cut[2] = {plan->lists[d][0], plan->lists[d][0]};
     for (int k = 0; k < pass->num_cuts; k++) {

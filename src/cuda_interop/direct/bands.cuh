@@ -126,7 +126,7 @@ __device__ inline int slab_of(int pair, int d)
     return d + pair * LR_CUDA_BAND_ROWS;
 }
 
-/* The slab that a warp has list d for, but for its unit. Steps at both ends whose sources lie outside of
+/* The slab that a warp has list d for, except for its unit. Steps at both ends whose sources lie outside of
  * the grid are left out. */
 __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_block &block, const band_warp &warp,
                                          int d)

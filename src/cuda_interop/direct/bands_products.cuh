@@ -200,7 +200,7 @@ template <int Height, bool Held> struct band_products {
         return Held ? *record : __ldg(record);
     }
 
-    /* Step k but for its weights: from its record and the one before. */
+    /* Step k except its weights: from its record and the one before. */
     template <band_kernels Kernels> __device__ void load_next(int k)
     {
         if (Kernels == BAND_FORWARD) {

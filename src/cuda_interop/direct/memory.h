@@ -23,7 +23,7 @@ struct lr_cuda_memory {
 };
 
 /* The address that a list has on the device; data: what it is to hold, NULL = the device fills it.
- * While bytes are counted it is not to be used, but for comparisons with NULL. NULL: the lists are
+ * While bytes are counted it is not to be used, except for comparisons with NULL. NULL: the lists are
  * others than those that were counted. */
 void *lr_cuda_place(struct lr_cuda_memory *memory, int64_t bytes, const void *data);
 

@@ -203,7 +203,7 @@ typedef struct lr_cuda_value_fill {
     int32_t num_samples; /* 0: Gaussians */
 } lr_cuda_value_fill;
 
-/* All that is filled in for a view, but for columns. bands: back, forward; no tiles: there
+/* All that is filled in for a view, except for columns. bands: back, forward; no tiles: there
  * are none. */
 typedef struct lr_cuda_view_fill {
     lr_cuda_map_fill map;

@@ -55,7 +55,7 @@ static void blocks_return(struct lr_cuda_blocks *blocks, struct lr_cuda_block *b
     free_block(block);
 }
 
-/* Makes room in the host's memory for so many bytes. No copy from it is under way. */
+/* Makes room in the host's memory for so many bytes. No copy from it is in progress. */
 static lr_status blocks_make_staging(struct lr_cuda_blocks *blocks, int64_t bytes, const lr_log *log)
 {
     struct lr_cuda_block *staging = &blocks->staging;

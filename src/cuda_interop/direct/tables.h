@@ -60,9 +60,9 @@ void lr_cuda_table_set_finish(struct lr_cuda_table_set *set);
  * lr_direct_shape_init; none are made then. */
 lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, int num_views);
 
-/* The tables of a view, which live until those of another view are asked for; longer where there is
- * room. Where they have to be made, those of the next views are made with them, one a processor: an
- * algorithm is about to want them. errors: NULL, logged. */
+/* The tables of a view. They live until those of another view are asked for, longer if there is room. If
+ * they must be made, the next views' are made at the same time, one view per thread, as an algorithm will
+ * soon need them. errors: NULL, logged. */
 const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view);
 
 /* Forgets the tables of a view. */

@@ -9,7 +9,7 @@
 
 /* --- LORmap --- */
 
-/* Along an axis of the grid. */
+/* Position of a column along axis k of the grid, mm. */
 __device__ inline double column_mm(const lr_cuda_map_fill &fill, int k, int column)
 {
     return __dadd_rn(fill.origin_mm[k], __dmul_rn((double)column, fill.voxel_mm[k]));

@@ -49,7 +49,7 @@ static int64_t bytes_of_words(const lr_lors *lors)
     return lors->masks->num_words * (int64_t)sizeof(uint32_t);
 }
 
-/* Brings the tables of LORs to the device, and waits. errors: LR_FAILED without memory. */
+/* Brings the tables of LORs to the device, and waits. errors: LR_FAILED if memory runs out. */
 static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr_cuda_list_memory *memory,
                               lr_cuda_list_drawing *drawing)
 {

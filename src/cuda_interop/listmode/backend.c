@@ -28,7 +28,7 @@ _Static_assert(sizeof(lr_cuda_list_module) == sizeof(struct lr_listmode_module),
 enum { MOST_POINTS = 1 << 21 };
 
 /* The tables of the host; zero with other kernels. Finish it in any case.
- * errors: LR_USAGE for more sample points than kernels count; LR_FAILED without memory. */
+ * errors: LR_USAGE for more sample points than kernels count; LR_FAILED if memory runs out. */
 static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_backend_params *params)
 {
     const struct lr_listmode_model *model = params->model;
@@ -245,7 +245,7 @@ struct listmode_cuda {
     bool are_streamed;
     lr_cuda_list_line *lines;          /* of the device, owned by the memory; NULL = none are kept */
     lr_cuda_list_path *paths;          /* of exact elements, as lines */
-    struct lr_cuda_list_steps steps;   /* in place of plan and order, but for its frames */
+    struct lr_cuda_list_steps steps;   /* in place of plan and order, except for its frames */
     lr_cuda_list_exact exact;          /* of the host */
     lr_cuda_list_pass pass;            /* what all have */
     cudaEvent_t clocks[NUM_CLOCKS][2]; /* of the last projections, in turn */

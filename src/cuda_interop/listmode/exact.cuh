@@ -417,7 +417,7 @@ struct exact_reader {
     }
 };
 
-/* Two by two points along the direction in which columns go. */
+/* The two rows of a block of 2 x 2 points: the same for both columns. has_two: the second row exists. */
 struct exact_rows {
     float v[2], along[2], middles[2];
     bool has_two;

@@ -52,7 +52,7 @@ int64_t lr_cuda_list_most_numbers(const struct lr_listmode_model *model);
 /* Frames and the tube. Finish the plan in any case. errors: LR_USAGE for an image of too many voxels. */
 lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 
-/* Deals out chunks, jobs and batches, after the init. errors: LR_FAILED without memory. */
+/* Deals out chunks, jobs and batches, after the init. errors: LR_FAILED if memory runs out. */
 lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 void lr_cuda_list_plan_finish(struct lr_cuda_list_plan *plan);
 

@@ -40,7 +40,7 @@ struct lr_cuda_list_tables {
 };
 
 /* Copies it to the device and waits; of the plan, when that is dealt out; events only where they are not
- * streamed, and not on the device already. errors: LR_FAILED without memory. */
+ * streamed, and not on the device already. errors: LR_FAILED if memory runs out. */
 lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables, const struct lr_listmode_backend_params *params,
                                    bool are_streamed, struct lr_cuda_list_memory *memory);
 lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables, const struct lr_cuda_list_plan *plan,
@@ -62,7 +62,7 @@ struct lr_cuda_list_shares {
 
 struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers);
 
-/* The same on the host, where `tables` are those of the device but for what is owned. */
+/* The same on the host, where `tables` are those of the device except for what is owned. */
 lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, const lr_log *log);
 float *lr_cuda_list_tube_table(const lr_listmode_tube *tube, const lr_log *log);
 
@@ -95,7 +95,7 @@ struct lr_cuda_list_sending {
     const lr_log *log;
 };
 
-/* Checks them on the way; the last ones may still be under way when it returns.
+/* Checks them on the way; the last ones may still be in progress when it returns.
  * errors: LR_BAD_INPUT for an event, LR_FAILED. */
 lr_status lr_cuda_list_pieces_send(struct lr_cuda_list_pieces *pieces, const struct lr_cuda_list_sending *sending);
 
@@ -124,7 +124,7 @@ struct lr_cuda_list_order_params {
 int64_t lr_cuda_list_order_bytes(const struct lr_listmode_events *events);
 
 /* Orders the events that the pass names, in place, and waits. Finish it in any case. errors: LR_FAILED
- * without memory; the events are then in some order within their groups. */
+ * if memory runs out; the events are then in some order within their groups. */
 lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct lr_cuda_list_order_params *params);
 void lr_cuda_list_order_finish(struct lr_cuda_list_order *order);
 
@@ -140,7 +140,7 @@ struct lr_cuda_list_steps {
 };
 
 /* Set params, pass and tile_bytes, below 48 KiB. Copies the events to the device and waits. errors:
- * LR_FAILED without memory; LR_USAGE where events do not fit in the budget, or rows of slices in a tile. */
+ * LR_FAILED if memory runs out; LR_USAGE where events do not fit in the budget, or rows of slices in a tile. */
 lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cuda_list_memory *memory);
 
 static inline bool lr_cuda_list_steps_are_cached(lr_listmode_variant variant)

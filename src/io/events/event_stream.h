@@ -34,7 +34,7 @@ static inline bool lr_event_stream_skips(const struct lr_event_stream *stream)
 }
 
 /* Asks the sink for memory for the next events, so that giving them to it copies nothing: *room is [count], or NULL
- * where the sink has none. errors: LR_FAILED without memory. */
+ * where the sink has none. errors: LR_FAILED if memory runs out. */
 lr_status lr_event_stream_room(struct lr_event_stream *stream, int64_t count, lr_event **room);
 
 /* Gives many events of weight 1 to the sink at once, behind those that wait. */

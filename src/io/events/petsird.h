@@ -3,7 +3,7 @@
  *
  * PETSIRD files (ETSInitiative/PETSIRD), of any version, by the schema that they carry: what their
  * header says of the scanner. Memory: what is kept of the header takes at most its own bytes,
- * but for a byte per pair of modules, at most LR_PETSIRD_MAX_MASK; crystals are counted, and
+ * except for a byte per pair of modules, at most LR_PETSIRD_MAX_MASK; crystals are counted, and
  * refused above LR_PETSIRD_MAX_CRYSTALS, before any are listed (300 bytes each). */
 #ifndef LR_IO_PETSIRD_H
 #define LR_IO_PETSIRD_H
@@ -121,7 +121,7 @@ bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], con
 lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird);
 
 /* Finds the crystals of a file in a scanner: numbers[num_crystals], -1 for those that have none of its crystals
- * within 0.1 mm, which is a warning. errors: LR_BAD_INPUT where none is found; LR_FAILED without memory. */
+ * within 0.1 mm, which is a warning. errors: LR_BAD_INPUT where none is found; LR_FAILED if memory runs out. */
 lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner, int32_t *numbers);
 
 /* One number for each crystal of a scanner, as lr_crystal_values_read: the efficiencies of a file's
@@ -130,7 +130,7 @@ lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *s
 lr_status lr_petsird_values_read(const char *path, const lr_scanner *scanner, float *values, const lr_log *log);
 
 /* Fills in the time of flight and energies that all events of a file have in common; what differs
- * between types of modules stays 0. errors: LR_FAILED without memory. */
+ * between types of modules stays 0. errors: LR_FAILED if memory runs out. */
 lr_status lr_petsird_fill_info(const struct lr_petsird *petsird, lr_events_info *info);
 
 /* True if time-of-flight bins, resolutions or energy windows differ between types. */
@@ -138,7 +138,7 @@ bool lr_petsird_has_kinds(const struct lr_petsird *petsird);
 
 /* Fills in what differs, the kind of a crystal being its type of modules. numbers[num_crystals]: of
  * the file's crystals in a scanner with `count` crystals, -1 = it has none.
- * errors: LR_FAILED without memory; finish the info in any case. */
+ * errors: LR_FAILED if memory runs out; finish the info in any case. */
 lr_status lr_petsird_fill_kinds(const struct lr_petsird *petsird, const int32_t *numbers, int count,
                                 lr_events_info *info);
 

@@ -366,7 +366,7 @@ static void end_batch(struct batch *batch)
 
 /* Events that other threads decode while the file is read on. */
 struct decoding {
-    struct batch *batch; /* NULL = nothing is under way */
+    struct batch *batch; /* NULL = nothing is in progress */
     const void *buffer;  /* of the input, where their bytes stand */
 };
 

@@ -192,7 +192,7 @@ static const struct tof_bins *bins_of_types(const struct layout *layout, int a, 
 /* --- all of it --- */
 
 /* errors: LR_USAGE for more than 64 types of modules; LR_BAD_INPUT for a module with crystals of two
- * kinds; LR_FAILED without memory. Finish it in any case. */
+ * kinds; LR_FAILED if memory runs out. Finish it in any case. */
 static lr_status init_layout(struct layout *layout, const lr_events_writer_params *params)
 {
     const lr_events_info *info = params->info;

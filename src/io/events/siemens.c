@@ -320,7 +320,8 @@ static lr_status settle_sinogram(struct reader *reader)
 
 static lr_status make_layout(struct reader *reader)
 {
-    /* Crystals: one virtual crystal precedes each module, and place 0 is that of position 0. */
+    /* Crystals: one virtual crystal precedes each module, and place 0 is the first place of the module at
+     * position 0. */
     const struct lr_sinogram_gaps gaps = {1, 0};
     const lr_scanner *scanner = reader->scanner;
     struct lr_sinogram_rings *sinogram = &reader->layout.sinogram;

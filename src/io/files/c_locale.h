@@ -12,7 +12,7 @@ struct lr_c_locale {
     locale_t own, before;
 };
 
-/* Makes strtod and printf of this thread use the C locale until lr_c_locale_leave. Without memory the thread keeps
+/* Makes strtod and printf of this thread use the C locale until lr_c_locale_leave. If memory runs out, the thread keeps
  * its locale. */
 static inline struct lr_c_locale lr_c_locale_enter(void)
 {

@@ -136,7 +136,7 @@ void lr_interfile_finish(struct lr_interfile *file);
 /* A key's value, or NULL. `key` in lower case; index 0: without one. */
 const char *lr_interfile_text(const struct lr_interfile *file, const char *key, int index);
 
-/* True where a value is this word, in lower case, but for case and runs of blanks. */
+/* True where a value is this word, in lower case, except for case and runs of blanks. */
 bool lr_interfile_is(const char *value, const char *word);
 
 /* Line of a key; 0 without it. */

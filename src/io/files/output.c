@@ -139,7 +139,7 @@ static void name_of_host(char text[HOST_CHARS + 32])
     snprintf(text, HOST_CHARS + 32, "%s%s-", name_begin, host[0] != '\0' ? host : "host");
 }
 
-/* The k-th name that this process may take, owned; NULL without memory. */
+/* The k-th name that this process may take, owned; NULL if memory runs out. */
 static char *make_name(const struct lr_output *output, int k)
 {
     char host[HOST_CHARS + 32];
@@ -662,7 +662,7 @@ lr_status lr_output_write(struct lr_output *output, const void *bytes, size_t co
     return LR_OK;
 }
 
-/* The file is closed, and with it given to others, when it is in place and not before. */
+/* Closing a file releases its lock, so it is closed only once it is in place. */
 lr_status lr_output_finish_all(struct lr_output *const *outputs, int count)
 {
     lr_status status = count <= lr_output_most_together ? LR_OK : LR_USAGE;

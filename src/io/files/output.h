@@ -101,7 +101,7 @@ lr_status lr_place_all(struct lr_output *const *outputs, int count);
 /* Forces names in the target's folder to the disk, where that can be done; false leaves errno. */
 bool lr_place_sync_folder(const char *target);
 
-/* The folder part of a path, owned: "./" where it has none; NULL without memory. */
+/* The folder part of a path, owned: "./" where it has none; NULL if memory runs out. */
 char *lr_place_folder(const char *path);
 
 /* gzip output. */
@@ -114,7 +114,7 @@ struct lr_piece {
 
 /* Writes the pieces one after the other as one gzip stream without a time stamp, so that equal
  * pieces give equal files. All processors compress, whatever threads a command has otherwise.
- * errors: as lr_output_write; LR_FAILED, logged, without memory. */
+ * errors: as lr_output_write; LR_FAILED, logged, if memory runs out. */
 lr_status lr_output_deflate(struct lr_output *output, const struct lr_piece *pieces, int num_pieces);
 
 #endif

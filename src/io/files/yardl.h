@@ -87,7 +87,7 @@ int64_t lr_yardl_left(const struct lr_yardl_input *input);
 /* --- many bytes at once --- */
 
 /* Makes the buffer hold that many bytes, or all of the file where it is shorter, and keeps the bytes before them a
- * while; a file begins with 64 KiB. errors: LR_FAILED without memory, what `settle` returns. */
+ * while; a file begins with 64 KiB. errors: LR_FAILED if memory runs out, what `settle` returns. */
 lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes);
 
 /* Sets callbacks. `settle` (NULL = none) is called before buffered bytes are dropped and before an error is logged,

@@ -47,7 +47,7 @@ lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file
 void lr_projdata_finish(struct lr_projdata *projdata);
 void lr_projdata_file_finish(struct lr_projdata_file *file);
 
-/* Header text for float32 data in the file data_name; owned by the caller. NULL without memory. */
+/* Header text for float32 data in the file data_name; owned by the caller. NULL if memory runs out. */
 char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner, const char *data_name,
                         const lr_log *log);
 
@@ -72,7 +72,7 @@ bool lr_projdata_bin_of(const struct lr_projdata *projdata, const int32_t (*plac
                         struct lr_projdata_bin *bin);
 
 /* Place around the ring and ring of each crystal; [num_crystals][2], owned by the caller. NULL
- * without memory. */
+ * if memory runs out. */
 int32_t (*lr_projdata_places(const struct lr_projdata *projdata, const lr_scanner *scanner, const lr_log *log))[2];
 
 #endif

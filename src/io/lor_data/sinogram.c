@@ -182,7 +182,8 @@ static lr_status find_angles(const struct order *order, struct lr_sinogram_rings
 
 /* --- rings --- */
 
-/* Enters one module's crystals; place: of its first. Returns false when one is taken. */
+/* Writes one module's crystal numbers; place: that of its first crystal, around and axially. False if a place is
+ * already taken. */
 static bool enter_module(const struct order *order, struct lr_sinogram_rings *rings, int m, const int place[2])
 {
     const lr_module *module = &order->scanner->modules[m];

@@ -42,7 +42,7 @@ lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2
 lr_status lr_sinogram_rings_create(struct lr_sinogram_rings *rings, const lr_scanner *scanner,
                                    const struct lr_sinogram_gaps *gaps, const char *what, const lr_log *log);
 
-/* Lets place 0 be what was place `steps`. errors: LR_FAILED without memory. */
+/* Lets place 0 be what was place `steps`. errors: LR_FAILED if memory runs out. */
 lr_status lr_sinogram_rings_turn(struct lr_sinogram_rings *rings, int steps, const lr_log *log);
 
 /* Zero is allowed. */

@@ -84,7 +84,7 @@ lr_status lr_matrix_store_trim(struct lr_matrix_store *store);
 void lr_matrix_store_leave(struct lr_matrix_store *store);
 /* leaves them if rows have been saved, with a warning that says so, and else removes them; */
 void lr_matrix_store_abandon(struct lr_matrix_store *store);
-/* removes them, but for a TARGET.part that has become the target. */
+/* removes them, except a TARGET.part that has become the target. */
 void lr_matrix_store_remove(struct lr_matrix_store *store);
 
 /* --- reading, after a checkpoint --- */
@@ -99,7 +99,7 @@ struct lr_matrix_piece {
 };
 lr_status lr_matrix_store_read(struct lr_matrix_store *store, const struct lr_matrix_piece *piece);
 
-/* Reads the rows' counts one after the other. Zero but for `store`. */
+/* Reads the rows' counts one after the other. Zero except for `store`. */
 struct lr_matrix_counts {
     struct lr_matrix_store *store;
     int64_t segment, left; /* place of the next number, and how many the segment still has */

@@ -147,7 +147,7 @@ int64_t lr_matrix_num_rows(const lr_matrix_writer_params *params)
 static const char share_format[] = "part %lld of %lld, from row %lld of %lld; ";
 
 /* Makes the line by which a file identifies itself as the part params->share, owned, with the key of the whole matrix
- * at its end. NULL, logged, without memory. */
+ * at its end. NULL, logged, if memory runs out. */
 static char *share_text(const lr_matrix_writer_params *params)
 {
     const lr_matrix_part *share = params->share;

@@ -56,7 +56,7 @@ lr_status lr_matrix_format_write(const struct lr_matrix_content *content);
 lr_status lr_matrix_npz_check(const struct lr_matrix_content *content, int64_t elements);
 
 /* A line, owned, that says everything the rows depend on: parts between "; ", some of which end in
- * LR_KEY_CONTENTS and a digest of values. NULL, logged, without memory. */
+ * LR_KEY_CONTENTS and a digest of values. NULL, logged, if memory runs out. */
 char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows);
 
 /* Number of rows announced. */

@@ -15,7 +15,7 @@
  * azimuth. Rings are then those of lr_module.first_crystal_ring and ascend with z; around a ring, places ascend (in
  * our frame from +x towards +y, beginning with place 0), and crystals within a place ascend along its u axis. Scanners
  * without places keep their own numbers within each layer. order: [num_crystals], order[k] = our number of CASToR's
- * crystal k. errors: LR_FAILED without memory, logged. */
+ * crystal k. errors: LR_FAILED if memory runs out, logged. */
 lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *log);
 
 /* Gives a scanner that was just read the order of its file. The scanner owns `order` from now on, also after errors,

@@ -26,7 +26,7 @@ static inline uint32_t lr_crystal_key(unsigned ring, unsigned detector, unsigned
  * between, '#' begins a comment. Each position must lie within 0.01 mm of the centre of one of the scanner's crystals
  * (half its depth behind the face), no two at the same. Numbers are read in the thread's locale.
  * errors: LR_BAD_INPUT with file and line: malformed lines, crystals named twice, positions without
- *         a crystal; LR_FAILED without memory. On failure *map holds nothing. */
+ *         a crystal; LR_FAILED if memory runs out. On failure *map holds nothing. */
 lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner, struct lr_crystal_map *map,
                               const lr_log *log);
 void lr_crystal_map_finish(struct lr_crystal_map *map);
@@ -70,7 +70,7 @@ void lr_centre_index_finish(struct lr_centre_index *index);
  * Constant time. */
 int lr_centre_index_find(const struct lr_centre_index *index, const double position_mm[3], double reach_mm);
 
-/* Distance to the nearest of all centres. Linear time, for sentences. */
+/* Distance to the nearest of all centres. Linear time: meant for messages only. */
 double lr_centre_index_distance(const struct lr_centre_index *index, const double position_mm[3]);
 
 #endif

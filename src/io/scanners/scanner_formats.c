@@ -130,7 +130,7 @@ static const struct lr_preset *find_builtin(const char *name)
     return NULL;
 }
 
-/* The name of a file in this folder that is the preset's but for its ending. */
+/* The name of a file in this folder that is the preset's except for its ending. */
 static bool find_file(const char *name, char file[256])
 {
     static const char *const endings[] = {".yaml", ".yml", ".petsird", ".hscan", ".geom"};

@@ -26,8 +26,8 @@ struct lr_scanner_format {
 lr_scanner *lr_scanner_file_read(const char *path, const lr_log *log);
 lr_scanner_draft *lr_scanner_draft_file_read(const char *path, const lr_log *log);
 
-/* The readers and writers. Frames are converted here, once: docs/formats/scanners.md says from
- * what. */
+/* The readers and writers. Coordinate frames are converted here and nowhere else;
+ * docs/formats/scanners.md gives each format's. */
 
 /* CASToR's generated geometry. The file is read line by line: memory depends on the number of crystals, at most
  * LR_MAX_FILE_CRYSTALS of 64 bytes, not on the file's size. */
@@ -95,7 +95,7 @@ struct lr_listed_crystals {
     int64_t room;
 };
 
-/* errors: LR_FAILED without memory, LR_BAD_INPUT beyond LR_MAX_LISTED_CRYSTALS; logged with
+/* errors: LR_FAILED if memory runs out, LR_BAD_INPUT beyond LR_MAX_LISTED_CRYSTALS; logged with
  *         `path`. */
 lr_status lr_listed_crystals_add(struct lr_listed_crystals *list, const lr_crystal *crystal, const char *path,
                                  const lr_log *log);

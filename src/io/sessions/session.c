@@ -38,7 +38,7 @@ void lr_view_session_finish(struct lr_view_session *session)
     *session = (struct lr_view_session){0};
 }
 
-/* The key stands first but for comments. */
+/* The key stands first except for comments. */
 bool lr_view_session_recognises(const char *text)
 {
     while (*text == '#' || *text == '\n' || *text == '\r') {

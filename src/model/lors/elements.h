@@ -14,7 +14,7 @@ struct lr_owned_row {
     double *probability; /* owned [room] */
 };
 
-/* Makes room for `room` elements; those that are there stay. errors: LR_FAILED without memory,
+/* Makes room for `room` elements; those that are there stay. errors: LR_FAILED if memory runs out,
  * logged. */
 lr_status lr_owned_row_reserve(struct lr_owned_row *row, int64_t room, const lr_log *log);
 

@@ -173,8 +173,8 @@ static void add_share(struct load *load, double sign, const struct load *share)
     }
 }
 
-/* Unevenness of a subset: sums of squares over subsets are least if all are equal. Equal numbers of LORs weigh more
- * than even directions, coarse waves more than fine ones. */
+/* Unevenness of a subset: sums of squares over subsets are least if all are equal. Fourier component m of the
+ * directions has weight 1/m; lors_first is the weight of the number of LORs. */
 static double unevenness(const struct load *load, double lors_first)
 {
     double sum = lors_first * load->lors * load->lors;

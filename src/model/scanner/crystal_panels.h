@@ -113,7 +113,7 @@ struct lr_crystal_room {
 /* If boxes of modules overlap by more than rounding, makes all crystals shorter around their centres, down to half,
  * as long as the plane on which hits are read stays in place and within them; with a warning. Modules that overlap
  * even so are left as they are.
- * errors: LR_FAILED without memory. */
+ * errors: LR_FAILED if memory runs out. */
 lr_status lr_crystal_room_shorten(struct lr_crystal_room *room);
 
 /* Does lr_scanner_from_crystals for crystals that are all in one layer, whatever the list says. */

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Blocks that form rings: the same arrangement of them at equal angles around the axis. Rings whose panels are equal
- * but for rounding or noise of the list become exactly so: blocks of a panel then share its plane, and panels stand at
- * equal angles. */
+ * except for rounding or noise of the list become exactly so: blocks of a panel then share its plane, and panels stand
+ * at equal angles. */
 #include "model/scanner/crystal_panels.h"
 
 #include "base/mem.h"

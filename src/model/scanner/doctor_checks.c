@@ -60,8 +60,8 @@ void lr_examination_rest(struct lr_examination *examination, const struct lr_fin
 
 static const double pi = 3.14159265358979323846;
 
-/* Rings are filled to 87 to 101 % in the scanners that were looked up. Wider gaps may be meant;
- * more than is room for cannot. */
+/* Crystals filled 87 to 101 % of the ring in the scanners looked up. Less may be intended (a note); more than
+ * fits cannot (a suspicion). */
 static const double wide_gaps = 0.84, too_full = 1.15;
 
 /* A ring that passes is filled to more than half of too_full, so that its double does not. A radius

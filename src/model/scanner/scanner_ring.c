@@ -267,7 +267,7 @@ lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_rin
 
 static const double degree = 3.14159265358979323846 / 180;
 
-/* The shortest decimal that a value may come from by rounding by a share of it. */
+/* Rounds to the fewest decimals that change the value by at most `share` times the larger of 1 and its size. */
 static double shorten(double value, double share)
 {
     double power = 1;

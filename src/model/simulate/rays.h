@@ -21,7 +21,7 @@ struct lr_sight {
     int *modules;                     /* owned, ascending in each sector */
 };
 
-/* errors: LR_FAILED without memory. */
+/* errors: LR_FAILED if memory runs out. */
 lr_status lr_sight_init(struct lr_sight *sight, const struct lr_scanner *scanner, const lr_log *log);
 void lr_sight_finish(struct lr_sight *sight);
 
@@ -55,7 +55,7 @@ struct lr_bundle {
     int32_t *crystals;         /* owned, same shape: hits against `along`, then along it */
 };
 
-/* room: lines of the largest lattice. errors: LR_FAILED without memory. */
+/* room: lines of the largest lattice. errors: LR_FAILED if memory runs out. */
 lr_status lr_bundle_init(struct lr_bundle *bundle, const lr_scanner *scanner, int64_t room, const lr_log *log);
 void lr_bundle_finish(struct lr_bundle *bundle);
 

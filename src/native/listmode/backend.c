@@ -125,7 +125,7 @@ static int64_t most_shares(const struct lr_listmode_model *model)
     return most + LR_NATIVE_LISTMODE_LANES;
 }
 
-/* errors: LR_FAILED without memory. For other kernels than tubes it stays zero. */
+/* errors: LR_FAILED if memory runs out. For other kernels than tubes it stays zero. */
 static lr_status tube_init(struct lr_native_tube *tube, const struct lr_listmode_model *model, const lr_log *log)
 {
     *tube = (struct lr_native_tube){0};

@@ -82,7 +82,7 @@ struct lr_columns {
 struct lr_columns *lr_columns_create(const struct lr_method_params *params);
 void lr_columns_destroy(struct lr_columns *columns); /* NULL is allowed */
 
-/* True where renderers in software end long loops, and where a test asks for the same dispatches. */
+/* True on software renderers, which end long loops, and in tests that ask for the same small batches. */
 bool lr_columns_ends_loops(const struct lr_columns *columns);
 
 /* errors: LR_USAGE, logged, where the device has ended a loop early. Waits for the device if it might. */
@@ -194,7 +194,7 @@ struct lr_columns_stacks {
     double *spacing_mm; /* [num_stacks] */
 };
 
-/* errors: LR_FAILED without memory; then and after _finish it holds nothing. */
+/* errors: LR_FAILED if memory runs out; then and after _finish it holds nothing. */
 lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct lr_columns *columns);
 void lr_columns_stacks_finish(struct lr_columns_stacks *stacks);
 

@@ -72,7 +72,7 @@ struct lr_direct_steps {
     int axis; /* along which a thread's outputs lie: 0 = x, 1 = y */
 };
 
-/* errors: LR_FAILED without memory. */
+/* errors: LR_FAILED if memory runs out. */
 lr_status lr_direct_steps_init(struct lr_direct_steps *steps, const struct lr_direct_shape *shape, const lr_log *log);
 void lr_direct_steps_finish(struct lr_direct_steps *steps);
 

@@ -61,7 +61,7 @@ static void find_shortest(void *user, int64_t begin, int64_t end, int worker)
     shortest->squares[worker] = least;
 }
 
-/* 0 without memory: what is found from it is a bound all the same. */
+/* 0 if memory runs out: what is found from it is a bound all the same. */
 static double shortest_line(const struct lr_listmode_backend_params *params)
 {
     struct shortest shortest = {params->events,

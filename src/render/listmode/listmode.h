@@ -192,7 +192,7 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
 void lr_listmode_device_events_finish(struct lr_listmode_device_events *events);
 
 /* Finds events->order, that suits the device, group by group, and the keys. There are fewer than 2^32.
- * errors: LR_FAILED without memory. */
+ * errors: LR_FAILED if memory runs out. */
 lr_status lr_listmode_order(struct lr_listmode_compute *compute);
 
 /* Slices that the line of an event with this key meets: first, and behind the last. */
@@ -243,7 +243,8 @@ void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int ax
 /* True if lines are kept, given the bytes that there are for all. */
 bool lr_listmode_may_keep(const struct lr_listmode_compute *compute, int64_t bytes);
 
-/* Fills compute->kept, but for the lines; events are on the device. Finish it in any case. errors: LR_FAILED, LR_NO_DEVICE. */
+/* Fills compute->kept, except for the lines; events are on the device. Finish it in any case.
+ * errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_listmode_keep(struct lr_listmode_compute *compute);
 void lr_listmode_kept_finish(struct lr_listmode_kept *kept);
 
@@ -282,9 +283,9 @@ lr_status lr_listmode_compute_back(struct lr_listmode_compute *compute, const lr
 lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const struct lr_rows *wanted,
                                    const lr_row_sink *sink);
 
-/* --- a projection under way --- */
+/* --- a projection in progress --- */
 
-/* A projection under way, for the files that have parts of it. */
+/* A projection in progress, for the files that have parts of it. */
 
 /* Groups of passes whose threads take their turns. */
 enum { LR_LISTMODE_TURN_GROUPS = 1024 };
@@ -320,10 +321,11 @@ struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection 
 /* Bits and exponent of the sums of a projection, in uniforms->unit. */
 void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms);
 
-/* Finds a bound of most values: fills compute->scale, but for the terms of the others. NULL: all are 1. */
+/* Finds a bound of most values: fills compute->scale, except for the terms of the others. NULL: all are 1. */
 lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vector *values);
 
-/* Goes through the ranges that are selected, each under windows of its values. errors: also those of take. */
+/* Calls take for each range that has selected events, once for every stretch of its values that fits into one
+ * binding. errors: also those of take. */
 typedef lr_status lr_listmode_range_fn(struct lr_listmode_projection *p, int64_t r);
 lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_range_fn *take);
 

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-/* Bits of a sum of 64, but for its sign and one to spare; those of the largest term, if so many can be
+/* Bits of a sum of 64, except its sign and one to spare; those of the largest term, if so many can be
  * added up. */
 enum { SUM_BITS = 62, TERM_BITS = 44 };
 

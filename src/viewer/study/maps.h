@@ -49,8 +49,8 @@ struct pair_image {
 void pair_image_finish(struct pair_image *image); /* zero is allowed */
 
 /* Makes the image from data, or from a row of the matrix. modules: in either order. The image is overwritten;
- * finish it. errors: LR_USAGE without a scanner, or for modules that have no LOR; LR_FAILED without
- * memory. */
+ * finish it. errors: LR_USAGE without a scanner, or for modules that have no LOR; LR_FAILED if
+ * memory runs out. */
 lr_status pair_image_of_data(const struct study_view *study, const int modules[2], const lr_lor_data *data,
                              struct pair_image *image, const lr_log *log);
 lr_status pair_image_of_row(const struct study_view *study, const int modules[2], const lr_row *row,

@@ -85,7 +85,7 @@ struct voxel *voxel_create(const lr_log *log); /* NULL: out of memory */
 void voxel_destroy(struct voxel *voxel);       /* NULL is allowed; waits for the job to notice */
 
 /* Asks for another result; of several the newest wins. errors: LR_USAGE without a scanner, for a
- * module that does not exist or a point that is not finite; LR_FAILED without memory. */
+ * module that does not exist or a point that is not finite; LR_FAILED if memory runs out. */
 lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const struct voxel_request *request,
                     const lr_log *log);
 

@@ -492,7 +492,7 @@ static lr_status update(struct app *app)
     tool->state = live_poll(tool->live, &report);
     if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
         snprintf(tool->error, sizeof(tool->error), "%s", report.error);
-    /* The units of list mode's elements, but for exact ones, are not emissions. */
+    /* The units of list mode's elements, except for exact ones, are not emissions. */
     const struct live_request *request = &tool->request;
     const bool has_own_scale = request->family == LIVE_LISTMODE && request->elements != LR_LISTMODE_EXACT;
     app->units[DRAW_LIVE] = has_own_scale ? "of its own scale" : NULL;
