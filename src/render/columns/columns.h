@@ -70,6 +70,8 @@ struct lr_columns {
     struct lr_columns_stacks *stacks; /* owned */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
     struct lr_merge_programs merge; /* of rows */
+    uint64_t ended_well[64];        /* keys of lists whose loops have been checked; 0: none */
+    int next_ended;                 /* entry that the next key takes */
     struct gl_buffer *state;        /* nonzero once the device has ended a loop early; NULL on devices that do not */
     int64_t most_rounds;            /* of loops that a thread may take; INT64_MAX on devices that end none */
     int element_rounds;             /* about how many an element takes: the pieces of a strip at one point */
@@ -87,6 +89,10 @@ bool lr_columns_ends_loops(const struct lr_columns *columns);
 
 /* errors: LR_USAGE, logged, where the device has ended a loop early. Waits for the device if it might. */
 lr_status lr_columns_check_loops(const struct lr_columns *columns);
+
+/* The same for a projection over a list of pairs, at its first time alone: rounds of loops follow from scanner, grid and
+ * list, whatever the values. */
+lr_status lr_columns_check_pairs(struct lr_columns *columns, const struct lr_pair_list *list, bool is_back);
 
 /* The functions of struct lr_method: project.c, list.c. */
 lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);

@@ -136,3 +136,20 @@ lr_status lr_columns_check_loops(const struct lr_columns *columns)
                     "crystals are too large beside the voxels, or too near to them, for the software renderer, which "
                     "ends a shader's loops after 65,535 rounds: use backend native or cpu, or a graphics processor");
 }
+
+lr_status lr_columns_check_pairs(struct lr_columns *columns, const struct lr_pair_list *list, bool is_back)
+{
+    enum { NUM_KEYS = sizeof(columns->ended_well) / sizeof(columns->ended_well[0]) };
+    const uint64_t prime = 1099511628211u;
+    uint64_t key = 14695981039346656037u ^ (uint64_t)is_back;
+    if (columns->state == NULL) return LR_OK;
+    key = (key * prime ^ (uint64_t)list->interleave) * prime ^ (uint64_t)list->turn;
+    key = key * prime ^ (uint64_t)list->num_pairs;
+    for (int64_t k = 0; list->pairs != NULL && k < list->num_pairs; k++) key = key * prime ^ (uint64_t)list->pairs[k];
+    for (int k = 0; k < NUM_KEYS; k++)
+        if (columns->ended_well[k] == key) return LR_OK;
+    LR_TRY(lr_columns_check_loops(columns));
+    columns->ended_well[columns->next_ended] = key;
+    columns->next_ended = (columns->next_ended + 1) % NUM_KEYS;
+    return LR_OK;
+}

@@ -428,7 +428,7 @@ lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const 
     lr_stack_order_finish(&order);
     LR_TRY(status);
     LR_TRY(exact ? lr_columns_clear_left_out(columns, list, data) : LR_OK);
-    return lr_columns_check_loops(columns);
+    return lr_columns_check_pairs(columns, list, false);
 }
 
 static lr_status back_sampled(struct lr_window *window, const lr_vector *data)
@@ -479,7 +479,7 @@ lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_
     lr_stack_order_finish(&order);
     LR_TRY(status);
     LR_TRY(image != NULL ? lr_columns_read_image(columns, image) : LR_OK);
-    return lr_columns_check_loops(columns);
+    return lr_columns_check_pairs(columns, list, true);
 }
 
 /* It turns out later which stacks of a small window have their images with them. */
