@@ -91,7 +91,7 @@ static bool names_file(const char *sentence, const char *path)
     return false;
 }
 
-/* What a file that `taker` does not take looks like, and what takes it; "" where that is not known. */
+/* Says what the file looks like and which option takes it; "" if that is not known, or if `taker` takes it. */
 static const char *describe(const char *taker, const char *path)
 {
     static const char *const words[] = {

@@ -17,7 +17,9 @@ static const double filled_share = 0.95;
 
 /* --- the disk --- */
 
-double forecast_free_bytes(const char *path)
+/* Bytes that are free where `path` is to be written; HUGE_VAL for a pipe or a device, or where that
+ * cannot be found out. */
+static double forecast_free_bytes(const char *path)
 {
     char folder[PATH_MAX];
     struct stat status;

@@ -34,8 +34,4 @@ struct forecast_rows {
 };
 lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on);
 
-/* Bytes that are free where `path` is to be written; HUGE_VAL for a pipe or a device, or where that
- * cannot be found out. */
-double forecast_free_bytes(const char *path);
-
 #endif

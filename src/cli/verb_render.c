@@ -465,8 +465,6 @@ struct work {
     struct bitmap_note note; /* on every picture */
 };
 
-/* --- taking --- */
-
 /* --- writing --- */
 
 static lr_status write_numbers(const struct work *work, const struct bitmap *bitmap)

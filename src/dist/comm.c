@@ -4,7 +4,6 @@
  * Communicators: their life. */
 #include "dist/comm.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"

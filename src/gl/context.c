@@ -5,9 +5,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/context_private.h"
+#include "gl/egl.h"
 #include "gl/program.h"
 
-#include "gl/egl.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +21,12 @@
 /* GLEW's table of functions is the process's, so its guard is too. */
 static pthread_mutex_t table_guard = PTHREAD_MUTEX_INITIALIZER;
 
-lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity)
+/* Loads the entry points, reads the limits and installs the debug callback in the context that is
+ * current. On failure `reason` says why (no full stop, not logged). */
+static lr_status context_start(struct gl_context *ctx, char *reason, size_t capacity)
 {
     /* GLEW asks for a GLX display after everything else is loaded; there is none here. Its table serves
- * every context once it is filled. */
+     * every context once it is filled. */
     pthread_mutex_lock(&table_guard);
     bool loaded = GLEW_VERSION_4_5 && glCreateTextures != NULL;
     if (!loaded) {
@@ -65,7 +67,7 @@ struct gl_context *gl_context_adopt(const struct gl_context_params *params)
     ctx->debug = params->debug;
     ctx->adopted = true;
     char reason[256] = "";
-    if (gl_context_start(ctx, reason, sizeof(reason)) != LR_OK) {
+    if (context_start(ctx, reason, sizeof(reason)) != LR_OK) {
         lr_error(ctx->log, LR_NO_DEVICE, "the window's OpenGL cannot be used: %s", reason);
         free(ctx);
         return NULL;
@@ -163,7 +165,7 @@ static bool start_opened(struct gl_context *ctx, char *reason, size_t capacity)
 {
     bool started = egl_context_make_current(&ctx->egl, &ctx->before, reason, capacity);
     if (started) {
-        started = gl_context_start(ctx, reason, capacity) == LR_OK;
+        started = context_start(ctx, reason, capacity) == LR_OK;
         egl_context_restore(&ctx->egl, &ctx->before);
     }
     if (!started) egl_context_close(&ctx->egl);

@@ -29,13 +29,6 @@ struct gl_pool {
     int64_t most_bytes; /* what is beyond is deleted, the oldest first */
 };
 
-/* A buffer of exactly that size, with whatever it holds; 0 = there is none. The context is current, here
- * and below. */
-GLuint gl_pool_take(struct gl_pool *pool, int64_t bytes);
-
-/* The buffer is the pool's from now on; what is too small to matter, or too large, is deleted. */
-void gl_pool_give(struct gl_pool *pool, GLuint name, int64_t bytes);
-
 /* Deletes all of them. */
 void gl_pool_empty(struct gl_pool *pool);
 
@@ -71,16 +64,12 @@ struct gl_context {
     int64_t machine_bytes;   /* of resource.c: memory of the machine, once it was asked for */
 };
 
-/* Loads the entry points, reads the limits and installs the debug callback in the context that is
- * current. On failure `reason` says why (no full stop, not logged). */
-lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity);
-
 /* Opens one way, not current; *found is filled whatever comes of it.
  * errors: LR_NO_DEVICE with found->reason, not logged; LR_FAILED if memory runs out. *ctx is NULL then. */
 lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params, lr_device *found,
                          struct gl_context **ctx);
 
-/* Reads what the context that is current can do (context.c). */
+/* Reads what the context that is current can do (errors.c). */
 void gl_limits_read(struct gl_limits *limits);
 int gl_integer(GLenum what);
 
@@ -98,7 +87,7 @@ lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *wha
  * gl_context_check is right: what is forgotten there is the failure of the work before. */
 void gl_context_drop_errors(struct gl_context *ctx);
 
-/* Sends the driver's messages to the log from now on (context.c). */
+/* Sends the driver's messages to the log from now on (errors.c). */
 void gl_debug_install(struct gl_context *ctx);
 void gl_debug_remove(struct gl_context *ctx);
 

@@ -7,7 +7,6 @@
 #include "gl/context_private.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* True if a list of words separated by blanks holds a word. */

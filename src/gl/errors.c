@@ -2,16 +2,15 @@
  * Copyright The LORaster authors
  *
  * Errors of OpenGL, the sentences about them, and the limits of a context. */
+#include "gl/context.h"
+
 #include "base/log.h"
 #include "base/mem.h"
-#include "gl/context.h"
 #include "gl/context_private.h"
 #include "gl/program.h"
-#include <pthread.h>
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#define AS_MANY_AS_IT_LIKES 0xFFFFFFFFu
 
 uint64_t gl_context_new_number(struct gl_context *ctx)
 {

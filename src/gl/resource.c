@@ -54,7 +54,9 @@ static void leave_out(struct gl_pool *pool, int which)
     for (int k = which; k < pool->count; k++) pool->held[k] = pool->held[k + 1];
 }
 
-GLuint gl_pool_take(struct gl_pool *pool, int64_t bytes)
+/* A buffer of exactly that size, with whatever it holds; 0 = there is none. The context is current, here
+ * and below. */
+static GLuint pool_take(struct gl_pool *pool, int64_t bytes)
 {
     for (int k = pool->count - 1; k >= 0; k--) {
         if (pool->held[k].bytes == bytes) {
@@ -72,7 +74,8 @@ static void delete_oldest(struct gl_pool *pool)
     leave_out(pool, 0);
 }
 
-void gl_pool_give(struct gl_pool *pool, GLuint name, int64_t bytes)
+/* The buffer is the pool's from now on; what is too small to matter, or too large, is deleted. */
+static void pool_give(struct gl_pool *pool, GLuint name, int64_t bytes)
 {
     if (bytes < LEAST_BYTES || bytes > pool->most_bytes) {
         glDeleteBuffers(1, &name);
@@ -434,7 +437,7 @@ static GLenum find_storage(struct gl_buffer *buffer)
 {
     struct gl_pool *pool = &buffer->ctx->pool;
     const int64_t bytes = storage_bytes(buffer->size_bytes);
-    buffer->name = gl_pool_take(pool, bytes);
+    buffer->name = pool_take(pool, bytes);
     if (buffer->name != 0) return GL_NO_ERROR;
     const GLenum error = make_storage(buffer, bytes);
     if (error != GL_OUT_OF_MEMORY || pool->count == 0) return error;
@@ -517,7 +520,7 @@ static void give_back(struct gl_buffer *buffer)
         return;
     }
     buffer->ctx->pool.most_bytes = memory_of(buffer->ctx) / 8;
-    gl_pool_give(&buffer->ctx->pool, buffer->name, storage_bytes(buffer->size_bytes));
+    pool_give(&buffer->ctx->pool, buffer->name, storage_bytes(buffer->size_bytes));
 }
 
 void gl_buffer_destroy(struct gl_buffer *buffer)
@@ -585,11 +588,6 @@ lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t
         glGetNamedBufferSubData(staging, 0, part, (char *)data + done);
     }
     return gl_context_check(buffer->ctx, buffer->label);
-}
-
-void gl_buffer_copy(const struct gl_buffer *from, struct gl_buffer *to, int64_t bytes)
-{
-    gl_buffer_copy_range(&(struct gl_buffer_range){.from = from, .to = to, .bytes = bytes});
 }
 
 void gl_buffer_copy_range(const struct gl_buffer_range *range)

@@ -97,9 +97,6 @@ void gl_buffer_destroy(struct gl_buffer *buffer); /* NULL is allowed */
 lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes, const void *data);
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data);
 
-/* The first bytes of a buffer to those of another, in the order of commands. */
-void gl_buffer_copy(const struct gl_buffer *from, struct gl_buffer *to, int64_t bytes);
-
 /* The same from and to anywhere; within one buffer the two ranges do not overlap. */
 struct gl_buffer_range {
     const struct gl_buffer *from;

@@ -3,14 +3,12 @@
 #include "gl/transfer.h"
 
 #include "base/log.h"
-#include "gl/context_private.h"
-
 #include "base/mem.h"
+#include "gl/context_private.h"
 #include "gl/pass.h"
 #include "gl/resource.h"
+
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The largest alignment that drivers may ask of uniform blocks. */

@@ -2,21 +2,20 @@
  * Copyright The LORaster authors
  *
  * The choice of a backend among those of a family, and the devices that there are. */
-#include "base/clock.h"
+#include "operator/facade.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "direct/tables.h"
-#include "operator/facade.h"
 #include "operator/families.h"
-#include "operator/settings.h"
 #include "operator/stored.h"
 #include "plugin/plugin.h"
+
 #include <lr/device.h>
 #include <lr/direct.h>
+
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The mode and the physics that a backend must have. */

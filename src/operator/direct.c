@@ -3,18 +3,19 @@
  *
  * Operators of the family `direct`: which backend they have, and what the family has beside
  * projections. */
-#include "base/clock.h"
+#include "operator/facade.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "direct/tables.h"
-#include "operator/facade.h"
 #include "operator/families.h"
 #include "plugin/plugin.h"
 
 #include <lr/device.h>
 #include <lr/direct.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -171,8 +171,6 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
 /* The same, keeping nothing: of what is done once. */
 lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection, lr_vector *values);
 
-/* --- projections --- */
-
 /* --- numbers of vectors on the host, in either precision --- */
 
 static inline double lr_number_get(const lr_vector *vector, int64_t at)

@@ -31,9 +31,6 @@ struct lr_direct_family {
     lr_vector timed; /* what lr_direct_time projects; zero = nothing yet */
 };
 
-/* Call it after the backend is destroyed; NULL is allowed. */
-void lr_direct_family_destroy(struct lr_direct_family *family);
-
 /* True if that device exists and is not a software renderer, which is slower than the processor's own loops. If
  * not, the log says why a device that EGL lists as hardware cannot be used. */
 bool lr_direct_on_hardware(int device, const lr_log *log);
@@ -72,9 +69,6 @@ struct lr_listmode_family {
     uint64_t seed;
     struct lr_operator *sensitivity_of; /* the caller's; NULL = none */
 };
-
-/* Call it after the backend is destroyed; NULL is allowed. */
-void lr_listmode_family_destroy(struct lr_listmode_family *family);
 
 /* A backend of the family: that of its model, or of both grids of blobs, whatever model params name. */
 lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct lr_listmode_backend_params *params,

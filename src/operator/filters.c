@@ -2,16 +2,16 @@
  * Copyright The LORaster authors
  *
  * Sentences and progress on their way from a backend to the caller. */
-#include "base/clock.h"
+#include "operator/facade.h"
+
 #include "base/log.h"
 #include "base/mem.h"
-#include "operator/facade.h"
 #include "operator/families.h"
 #include "operator/settings.h"
 #include "operator/stored.h"
 #include "plugin/plugin.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void log_filter_write(void *user, lr_log_level level, lr_status status, const char *sentence)

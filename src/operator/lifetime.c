@@ -2,32 +2,26 @@
  * Copyright The LORaster authors
  *
  * The end of operators and of what their families hold, and vectors at an operator's place. */
-#include "base/clock.h"
+#include "operator/facade.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "direct/tables.h"
 #include "listmode/line.h"
-#include "model/lors/lor_check.h"
 #include "model/lors/pair_window.h"
-#include "model/lors/selection.h"
-#include "model/scanner/arrangement.h"
-#include "operator/facade.h"
 #include "operator/families.h"
-#include "operator/settings.h"
-#include "operator/stored.h"
 #include "operator/updates.h"
 #include "plugin/plugin.h"
 #include "vector/place.h"
-#include <float.h>
-#include <lr/device.h>
+
 #include <lr/direct.h>
+
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void lr_direct_family_destroy(struct lr_direct_family *family)
+/* Call it after the backend is destroyed; NULL is allowed. */
+static void direct_family_destroy(struct lr_direct_family *family)
 {
     if (family != NULL) {
         lr_vector_destroy(&family->timed);
@@ -37,7 +31,8 @@ void lr_direct_family_destroy(struct lr_direct_family *family)
     }
 }
 
-void lr_listmode_family_destroy(struct lr_listmode_family *family)
+/* Call it after the backend is destroyed; NULL is allowed. */
+static void listmode_family_destroy(struct lr_listmode_family *family)
 {
     if (family != NULL) {
         lr_listmode_events_finish(&family->events);
@@ -56,8 +51,8 @@ void lr_operator_destroy(lr_operator *op)
     lr_psf_finish(&op->psf);
     lr_factor_store_finish(&op->factor_store); /* at the backend's place, which goes next */
     if (op->backend.fns != NULL) op->backend.fns->destroy(op->backend.self);
-    lr_direct_family_destroy(op->direct);
-    lr_listmode_family_destroy(op->listmode);
+    direct_family_destroy(op->direct);
+    listmode_family_destroy(op->listmode);
     pthread_mutex_destroy(&op->log_filter.mutex);
 
     free(op->sensitivity);

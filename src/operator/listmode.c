@@ -3,7 +3,6 @@
  *
  * Operators of the family `listmode`: their events, factors and backend. */
 #include "base/clock.h"
-
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"

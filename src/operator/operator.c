@@ -10,11 +10,7 @@
 #include "operator/stored.h"
 #include "plugin/plugin.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Ways to OpenGL, or the one reason why there are none. */
 
 /* --- life --- */
 

@@ -163,7 +163,7 @@ static struct lr_ticks choose_ticks(const struct lr_axis *axis, int most)
     return (struct lr_ticks){.first = first, .step = 1.0, .count = (int)(last - first) + 1};
 }
 
-/* As many ticks across as their labels have room for. */
+/* Ticks across, as many as their labels have room for. */
 static struct lr_ticks ticks_across(const struct lr_axes *axes, const lr_text_style *style)
 {
     const struct lr_axis *axis = &axes->across;

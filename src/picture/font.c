@@ -118,7 +118,8 @@ static int width_of(cairo_scaled_font_t *font, const char *text)
 
 /* --- texts --- */
 
-void lr_font_clean(const char *text, struct lr_font_text *clean)
+/* Copies as much of a text of any bytes as there is room for. */
+static void font_clean(const char *text, struct lr_font_text *clean)
 {
     size_t length = strlen(text);
     if (length >= sizeof(clean->text)) {
@@ -171,7 +172,7 @@ void lr_font_next_line(const char **text, int width_px, const lr_text_style *sty
 {
     cairo_scaled_font_t *font = open_font(style);
     struct lr_font_text whole;
-    lr_font_clean(*text, &whole);
+    font_clean(*text, &whole);
     size_t length = fitting_bytes(font, whole.text, width_px, "");
     cairo_scaled_font_destroy(font);
     if (whole.text[length] != '\0') {
@@ -234,7 +235,7 @@ void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
 {
     struct lr_font_text line;
     struct mask mask;
-    lr_font_clean(text, &line);
+    font_clean(text, &line);
     cairo_scaled_font_t *font = open_font(style);
     shorten(font, &line, room_of(picture, corner, style));
     if (line.text[0] != '\0') {
@@ -268,7 +269,7 @@ void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
 int lr_picture_text_width(const char *text, const lr_text_style *style)
 {
     struct lr_font_text line;
-    lr_font_clean(text, &line);
+    font_clean(text, &line);
     cairo_scaled_font_t *font = open_font(style);
     const int width = width_of(font, line.text);
     cairo_scaled_font_destroy(font);

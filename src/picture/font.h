@@ -27,9 +27,6 @@ struct lr_font_text {
     char text[1024];
 };
 
-/* Copies as much of a text of any bytes as there is room for. */
-void lr_font_clean(const char *text, struct lr_font_text *clean);
-
 /* The first line of a clean text that is broken into lines of at most that width in pixels, at
  * blanks where it can be; *text moves on to the next one, "" at the end. A line has at least one
  * character. */

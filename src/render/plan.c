@@ -77,7 +77,18 @@ static void find_candidates(struct lr_plan_hiding *hiding)
     }
 }
 
-struct lr_plan_hiding *lr_plan_hiding_create(const lr_scanner *scanner, const lr_log *log)
+/* errors: NULL, logged. The scanner stays the caller's and outlives it. */
+static void plan_hiding_destroy(struct lr_plan_hiding *hiding)
+{
+    if (hiding == NULL) return;
+    free(hiding->views);
+    free(hiding->corners);
+    free(hiding->hiders);
+    free(hiding->candidates);
+    free(hiding);
+}
+
+static struct lr_plan_hiding *plan_hiding_create(const lr_scanner *scanner, const lr_log *log)
 {
     const int64_t num_modules = scanner->num_modules;
     struct lr_plan_hiding *hiding = lr_alloc(1, sizeof(*hiding), "modules that hide others", log);
@@ -90,22 +101,12 @@ struct lr_plan_hiding *lr_plan_hiding_create(const lr_scanner *scanner, const lr
     hiding->hiders = lr_alloc(words, sizeof(uint64_t), "modules that hide others", log);
     hiding->candidates = lr_alloc(words, sizeof(uint64_t), "modules that hide others", log);
     if (!hiding->views || !hiding->corners || !hiding->hiders || !hiding->candidates) {
-        lr_plan_hiding_destroy(hiding);
+        plan_hiding_destroy(hiding);
         return NULL;
     }
     for (int m = 0; m < num_modules; m++) find_corners(scanner, m, hiding->corners[m]);
     find_candidates(hiding);
     return hiding;
-}
-
-void lr_plan_hiding_destroy(struct lr_plan_hiding *hiding)
-{
-    if (hiding == NULL) return;
-    free(hiding->views);
-    free(hiding->corners);
-    free(hiding->hiders);
-    free(hiding->candidates);
-    free(hiding);
 }
 
 /* A side whose edge points at the point keeps no ray out: its normal is 0. */
@@ -178,7 +179,8 @@ static bool may_hide(const struct lr_plan_hiding *hiding, int k, int a)
            reaches(hiding, k, a, near->height > 0.0 ? -1.0 : 1.0);
 }
 
-void lr_plan_hiding_look(struct lr_plan_hiding *hiding, const double point_mm[3])
+/* Takes up a point, for the questions below. */
+static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_mm[3])
 {
     const int num_modules = hiding->scanner->num_modules, num_words = hiding->num_words;
     memset(hiding->hiders, 0, (size_t)num_modules * (size_t)num_words * sizeof(uint64_t));
@@ -197,17 +199,21 @@ void lr_plan_hiding_look(struct lr_plan_hiding *hiding, const double point_mm[3]
     }
 }
 
-const uint64_t *lr_plan_hiders(const struct lr_plan_hiding *hiding, int module)
+/* The modules of which some line from the point may meet one before it meets `module`, as bits:
+ * module k is bit k % 64 of word k / 64. Valid until the next look. */
+static const uint64_t *plan_hiders(const struct lr_plan_hiding *hiding, int module)
 {
     return &hiding->hiders[(int64_t)module * hiding->num_words];
 }
 
-int lr_plan_hiding_words(const struct lr_plan_hiding *hiding)
+/* Words of such a list. */
+static int plan_hiding_words(const struct lr_plan_hiding *hiding)
 {
     return hiding->num_words;
 }
 
-bool lr_plan_opposite(const struct lr_plan_hiding *hiding, int a, int b)
+/* True if some line through the point may meet a on one side of it and b on the other. */
+static bool plan_opposite(const struct lr_plan_hiding *hiding, int a, int b)
 {
     return share_ray(&hiding->views[a], &hiding->views[b], -1.0);
 }
@@ -336,7 +342,7 @@ static bool add_draw(struct lr_plan *plan, struct lr_batch *batch, uint32_t modu
 
 static bool plan_before(struct lr_plan *plan, struct lr_batch *batch, int primary)
 {
-    const uint64_t *hiders = lr_plan_hiders(plan->hidden, primary);
+    const uint64_t *hiders = plan_hiders(plan->hidden, primary);
     for (int k = 0; k < plan->scanner->num_modules; k++)
         if (is_listed(hiders, k) && !add_draw(plan, batch, (uint32_t)k | LR_BEFORE_PRIMARY)) return false;
     return true;
@@ -347,16 +353,16 @@ static bool is_secondary(const struct lr_plan *plan, struct lr_plan_subject subj
     const int primary = subject.primary;
     return j != primary && plan->scanner->modules[j].layer == subject.layer && plan->sights[j].facing &&
            is_primary(plan->sights, primary, j) && may_share_line(&plan->sights[primary], &plan->sights[j], -1) &&
-           lr_plan_opposite(plan->hidden, primary, j);
+           plan_opposite(plan->hidden, primary, j);
 }
 
 /* Finds the modules that may hide a secondary of the primary. */
 static void find_hiders(struct lr_plan *plan, struct lr_plan_subject subject)
 {
-    const int num_words = lr_plan_hiding_words(plan->hidden);
+    const int num_words = plan_hiding_words(plan->hidden);
     memset(plan->hiders, 0, (size_t)num_words * sizeof(*plan->hiders));
     for (int j = 0; j < plan->scanner->num_modules; j++) {
-        const uint64_t *hiders = lr_plan_hiders(plan->hidden, j);
+        const uint64_t *hiders = plan_hiders(plan->hidden, j);
         for (int word = 0; is_secondary(plan, subject, j) && word < num_words; word++)
             plan->hiders[word] |= hiders[word];
     }
@@ -373,8 +379,7 @@ static bool plan_hiding(struct lr_plan *plan, const struct lr_plan_work *work, s
     for (int j = 0; j < plan->scanner->num_modules; j++) {
         const bool hides = is_listed(plan->hiders, j), pairs = is_secondary(plan, subject, j);
         const bool stops = j != primary && (hides || work->whole) && !pairs &&
-                           plan->scanner->modules[j].layer == subject.layer &&
-                           lr_plan_opposite(plan->hidden, primary, j);
+                           plan->scanner->modules[j].layer == subject.layer && plan_opposite(plan->hidden, primary, j);
         const uint32_t flags = stops ? LR_ONLY_STOPS : hides ? LR_HIDES : 0;
         if ((pairs || stops) && !add_draw(plan, batch, (uint32_t)j | flags)) return false;
         wanted = wanted || (pairs && lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j)));
@@ -462,7 +467,7 @@ static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work, co
         see_module(plan->scanner, m, point_mm, &plan->sights[m]);
         if (plan->penetration) see_box(plan->scanner, m, point_mm, &plan->sights[m]);
     }
-    if (plan->hiding) lr_plan_hiding_look(plan->hidden, point_mm);
+    if (plan->hiding) plan_hiding_look(plan->hidden, point_mm);
     for (int primary = 0; primary < plan->scanner->num_modules; primary++) {
         const bool is_left_out = work->primary != NULL && *work->primary != primary;
         const int own = plan->scanner->modules[primary].layer;
@@ -608,9 +613,9 @@ static bool allocate_plan(struct lr_plan *plan, const lr_log *log)
 static bool allocate_hiding(struct lr_plan *plan, const lr_log *log)
 {
     if (!plan->hiding) return true;
-    plan->hidden = lr_plan_hiding_create(plan->scanner, log);
+    plan->hidden = plan_hiding_create(plan->scanner, log);
     plan->hiders = plan->hidden
-                       ? lr_alloc(lr_plan_hiding_words(plan->hidden), sizeof(uint64_t), "modules that hide others", log)
+                       ? lr_alloc(plan_hiding_words(plan->hidden), sizeof(uint64_t), "modules that hide others", log)
                        : NULL;
     return plan->hiders != NULL;
 }
@@ -641,7 +646,7 @@ void lr_plan_destroy(struct lr_plan *plan)
     free(plan->batch_rows);
     free(plan->sights);
     free(plan->hiders);
-    lr_plan_hiding_destroy(plan->hidden);
+    plan_hiding_destroy(plan->hidden);
     free(plan);
 }
 

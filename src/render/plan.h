@@ -135,23 +135,6 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2]);
 
 struct lr_plan_hiding;
 
-/* errors: NULL, logged. The scanner stays the caller's and outlives it. */
-struct lr_plan_hiding *lr_plan_hiding_create(const lr_scanner *scanner, const lr_log *log);
-void lr_plan_hiding_destroy(struct lr_plan_hiding *hiding);
-
-/* Takes up a point, for the questions below. */
-void lr_plan_hiding_look(struct lr_plan_hiding *hiding, const double point_mm[3]);
-
-/* The modules of which some line from the point may meet one before it meets `module`, as bits:
- * module k is bit k % 64 of word k / 64. Valid until the next look. */
-const uint64_t *lr_plan_hiders(const struct lr_plan_hiding *hiding, int module);
-
-/* Words of such a list. */
-int lr_plan_hiding_words(const struct lr_plan_hiding *hiding);
-
-/* True if some line through the point may meet a on one side of it and b on the other. */
-bool lr_plan_opposite(const struct lr_plan_hiding *hiding, int a, int b);
-
 /* --- sweep --- */
 
 /* A projection's way through all voxels, batch by batch, for one window of LORs: the same for every

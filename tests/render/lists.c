@@ -320,7 +320,7 @@ static void sum_singles(const struct bench *bench, const lr_selection *part, con
     free(image);
 }
 
-/* What rounding a term to fixed point may cost: values are at most 1 here (src/render/values.h). */
+/* Largest error of rounding a term to fixed point: values are at most 1 here (src/render/values.h). */
 static const double FIXED_STEP = 0x1p-61;
 
 /* Values over six decades and one voxel seen by some of them only: every voxel is good to the

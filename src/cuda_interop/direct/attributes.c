@@ -16,11 +16,6 @@ void lr_cuda_note_kernel(const void *function, int threads, int64_t shared_bytes
     last = (lr_cuda_kernel){function, threads, shared_bytes};
 }
 
-lr_cuda_kernel lr_cuda_last_kernel(void)
-{
-    return last;
-}
-
 static int whole_warps(int threads)
 {
     return (threads + WARP - 1) / WARP;

@@ -29,8 +29,6 @@ struct band_half {
     int octet, slice;
 };
 
-/* --- a warp's lists of steps: one for each row offset d that its first row may have --- */
-
 /* --- the grid's rows --- */
 
 enum { OCTET = LR_CUDA_OCTET, ROWS = LR_CUDA_BAND_ROWS };

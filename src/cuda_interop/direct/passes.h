@@ -265,7 +265,6 @@ typedef struct lr_cuda_kernel {
 } lr_cuda_kernel;
 
 /* The kernel that the last projection of this thread has started. */
-lr_cuda_kernel lr_cuda_last_kernel(void);
 void lr_cuda_note_kernel(const void *function, int threads, int64_t shared_bytes);
 
 enum lr_cuda_gather_kind { LR_CUDA_VOXELS, LR_CUDA_TEXELS };

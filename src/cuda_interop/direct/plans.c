@@ -167,7 +167,9 @@ static void distances(const struct lr_direct_shape *shape, const int32_t *offset
     for (int k = 0; k < 3; k++) along[k] = vec_dot(d, shape->axes[k]);
 }
 
-double lr_cuda_cloud_factor(const struct lr_direct_shape *shape, const int32_t offset[3])
+/* The factors of an offset's value from time of flight and axial distance: the third is its kernel's profile across the
+ * line. */
+static double cuda_cloud_factor(const struct lr_direct_shape *shape, const int32_t offset[3])
 {
     double d[3];
     distances(shape, offset, d);
@@ -247,8 +249,7 @@ static struct point *list_points(struct lr_cuda_cloud_tables *tables, const stru
         double d[3];
         column += i == 0 || offset[0] != shape->offsets[i - 1][0] || offset[1] != shape->offsets[i - 1][1];
         distances(shape, offset, d);
-        points[i] =
-            (struct point){{offset[0], offset[1], offset[2]}, column, d[0], lr_cuda_cloud_factor(shape, offset)};
+        points[i] = (struct point){{offset[0], offset[1], offset[2]}, column, d[0], cuda_cloud_factor(shape, offset)};
     }
     tables->pass.num_columns = column + 1;
     tables->pass.num_points = (int32_t)info->num_offsets;

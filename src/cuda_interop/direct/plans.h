@@ -50,10 +50,6 @@ struct lr_cuda_cloud_tables {
     int32_t *shift;
 };
 
-/* The factors of an offset's value from time of flight and axial distance: the third is its kernel's profile across the
- * line. */
-double lr_cuda_cloud_factor(const struct lr_direct_shape *shape, const int32_t offset[3]);
-
 /* rows: of mSRval. errors: LR_FAILED; *tables holds nothing then. */
 lr_status lr_cuda_cloud_init(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape,
                              const lr_cuda_layout *layout, int rows, const lr_log *log);

@@ -95,9 +95,6 @@ int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_
  * [b][a], whose places are mirrored, with -1. At most one bin (two edges) is none. */
 const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, const int types[2], double *sign);
 
-/* FWHM of two types; 0 = not given. */
-double lr_petsird_resolution_mm(const struct lr_petsird *petsird, const int types[2]);
-
 /* The one time resolution of all pairs of types that have time of flight; 0 where there is none.
  * differ (NULL is allowed): the smallest and largest, where they are not the same (a missing one is
  * 0); else both 0. */

@@ -664,7 +664,8 @@ const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, c
     return pair->num_edges > 0 ? pair : &petsird->pairs[types[1] * n + types[0]];
 }
 
-double lr_petsird_resolution_mm(const struct lr_petsird *petsird, const int types[2])
+/* FWHM of two types; 0 = not given. */
+static double petsird_resolution_mm(const struct lr_petsird *petsird, const int types[2])
 {
     const int n = petsird->num_types;
     const double own = petsird->pairs[types[0] * n + types[1]].resolution_mm;
@@ -725,7 +726,7 @@ static struct agreement compare(const struct lr_petsird *petsird)
     const int n = petsird->num_types;
     for (int k = 0; k < n * n; k++) {
         const int types[2] = {k / n, k % n};
-        const double mm = lr_petsird_resolution_mm(petsird, types);
+        const double mm = petsird_resolution_mm(petsird, types);
         found.tof = found.tof && same_bins(petsird, types);
         double sign;
 
@@ -807,7 +808,7 @@ lr_status lr_petsird_fill_kinds(const struct lr_petsird *petsird, const int32_t 
         const int types[2] = {k / n, k % n};
         lr_tof_bins *bins = &kinds->tof[k];
         LR_TRY(copy_edges(petsird, types, &bins->edges_mm, &bins->num_bins));
-        if (bins->num_bins > 1) bins->resolution_ps = lr_petsird_resolution_mm(petsird, types) / LR_MM_PER_PS;
+        if (bins->num_bins > 1) bins->resolution_ps = petsird_resolution_mm(petsird, types) / LR_MM_PER_PS;
     }
     return LR_OK;
 }

@@ -30,7 +30,8 @@ enum { MOST_ATTEMPTS = 10000, HOST_CHARS = 64 };
 
 static const char name_begin[] = ".loraster-", name_end[] = ".part";
 
-char *lr_place_folder(const char *path)
+/* The folder part of a path, owned: "./" where it has none; NULL if memory runs out. */
+static char *place_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash == NULL ? strdup("./") : strndup(path, (size_t)(slash - path) + 1);
@@ -143,7 +144,7 @@ static void name_of_host(char text[HOST_CHARS + 32])
 static char *make_name(const struct lr_output *output, int k)
 {
     char host[HOST_CHARS + 32];
-    char *folder = lr_place_folder(output->target);
+    char *folder = place_folder(output->target);
     const size_t bytes = folder != NULL ? strlen(folder) + sizeof(host) + 64 : 0;
     char *name = folder != NULL ? malloc(bytes) : NULL;
     name_of_host(host);
@@ -167,7 +168,7 @@ static void sweep_one(int folder, const char *name)
 static void sweep(const char *target)
 {
     char host[HOST_CHARS + 32];
-    char *path = lr_place_folder(target);
+    char *path = place_folder(target);
     DIR *folder = path != NULL ? opendir(path) : NULL;
     const struct dirent *entry = NULL;
     name_of_host(host);
@@ -233,10 +234,11 @@ static int open_hidden(struct lr_output *output, mode_t mode)
     return -1;
 }
 
-bool lr_place_aside(struct lr_output *output)
+/* Opens a new file in the target's folder; false leaves errno. */
+static bool place_aside(struct lr_output *output)
 {
     const mode_t mode = lr_place_mode(output->target);
-    char *folder = lr_place_folder(output->target);
+    char *folder = place_folder(output->target);
     if (folder == NULL) {
         errno = ENOMEM;
         return false;
@@ -365,7 +367,7 @@ static struct lr_output *make_moves(struct move *moves, int count)
 static int open_folder(const char *target, bool together)
 {
     const struct timespec moment = {.tv_nsec = 10000000};
-    char *path = lr_place_folder(target);
+    char *path = place_folder(target);
     const int folder = path != NULL ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     const int error = path != NULL ? errno : ENOMEM;
     free(path);
@@ -447,7 +449,9 @@ static struct lr_output *place(struct lr_output *const *outputs, int count)
     return place_alone(outputs[0]) ? NULL : outputs[0];
 }
 
-lr_status lr_place_all(struct lr_output *const *outputs, int count)
+/* Puts files into place that have been forced to the disk, all or none, and their folder's entries
+ * on the disk; logs what fails. Outputs have no temporary any more where they are in place. */
+static lr_status place_all(struct lr_output *const *outputs, int count)
 {
     struct lr_output *last = outputs[count - 1];
     const int folder = open_folder(last->target, count > 1);
@@ -549,12 +553,12 @@ static bool open_target(struct lr_output *output)
     struct stat info;
     const int length = (int)strlen(output->path);
     if (stat(output->target, &info) != 0)
-        return errno == ENOENT && output->path[length - 1] != '/' && lr_place_aside(output);
+        return errno == ENOENT && output->path[length - 1] != '/' && place_aside(output);
     if (S_ISDIR(info.st_mode)) {
         errno = EISDIR;
         return false;
     }
-    if (S_ISREG(info.st_mode)) return lr_place_aside(output);
+    if (S_ISREG(info.st_mode)) return place_aside(output);
     output->file = open(output->target, O_WRONLY | O_CLOEXEC);
     output->in_place = true;
     return output->file >= 0;
@@ -682,7 +686,7 @@ lr_status lr_output_finish_all(struct lr_output *const *outputs, int count)
         int num = 0;
         for (int k = 0; k < count; k++)
             if (!outputs[k]->in_place) moving[num++] = outputs[k];
-        status = num > 0 ? lr_place_all(moving, num) : LR_OK;
+        status = num > 0 ? place_all(moving, num) : LR_OK;
     }
 
     for (int k = 0; k < count; k++) lr_output_abandon(outputs[k]);

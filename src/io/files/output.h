@@ -66,8 +66,8 @@ lr_status lr_output_finish_all(struct lr_output *const *outputs, int count);
  * open. */
 void lr_output_abandon(struct lr_output *output);
 
-/* Where an output lies while it is written, and how it gets into place. For output.c and for files that runs leave
- * for each other. */
+/* The place of an output while it is written, and its way into the final one: for output.c, and for files that runs
+ * leave for each other. */
 
 /* --- files that runs leave for each other --- */
 
@@ -91,18 +91,8 @@ lr_status lr_hold_complain(enum lr_hold hold, const char *name, const char *path
 /* Rights for a new file at the target: of what it replaces, or 0666, less the user's mask. */
 mode_t lr_place_mode(const char *target);
 
-/* Opens a new file in the target's folder; false leaves errno. */
-bool lr_place_aside(struct lr_output *output);
-
-/* Puts files into place that have been forced to the disk, all or none, and their folder's entries
- * on the disk; logs what fails. Outputs have no temporary any more where they are in place. */
-lr_status lr_place_all(struct lr_output *const *outputs, int count);
-
 /* Forces names in the target's folder to the disk, where that can be done; false leaves errno. */
 bool lr_place_sync_folder(const char *target);
-
-/* The folder part of a path, owned: "./" where it has none; NULL if memory runs out. */
-char *lr_place_folder(const char *path);
 
 /* gzip output. */
 

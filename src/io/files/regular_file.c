@@ -78,7 +78,9 @@ static size_t letters_to_change(const char *a, size_t a_length, const char *b, s
     return row[b_length];
 }
 
-double lr_share_to_change(const char *word, const char *other)
+/* The share of letters to change that makes one word of another, by the longer one's letters; 0 =
+ * the same except for capitals. Pure. */
+static double share_to_change(const char *word, const char *other)
 {
     const size_t length = min_size(strlen(word), LONGEST), others = min_size(strlen(other), LONGEST);
     const size_t longer = length > others ? length : others;
@@ -128,7 +130,7 @@ static const char *split(const char *path, char folder[LONGEST_PATH])
 /* Share of a name that would have to change; another ending counts for little. */
 static double change(const char *name, const char *other)
 {
-    const double share = lr_share_to_change(name, other);
+    const double share = share_to_change(name, other);
     const char *dot = strchr(name, '.');
     const size_t length = dot != NULL ? (size_t)(dot - name) : strlen(name);
 

@@ -72,8 +72,4 @@ bool lr_scanner_recognises(const struct lr_file_head *head);
  * _ps) left aside, as long as that is at most half of its letters. Capitals do not matter. Pure. */
 const char *lr_nearest_word(const char *word, const char *const *words, size_t num_words);
 
-/* The share of letters to change that makes one word of another, by the longer one's letters; 0 =
- * the same except for capitals. Pure. */
-double lr_share_to_change(const char *word, const char *other);
-
 #endif

@@ -167,9 +167,7 @@ lr_status lr_lor_hdf5_scan(const char *path, const lr_lors *lors, const lr_lor_d
     return status;
 }
 
-/* Histo-images as HDF5; layout: docs/formats/histo-images.md. */
-
-/* Values that one byte of a compressed dataset can hold: deflate packs 1,032 bytes into one. */
+/* === histo-images; layout: docs/formats/histo-images.md === */
 
 /* --- writing --- */
 

@@ -28,7 +28,7 @@ struct lr_matrix_totals {
 
 struct lr_matrix_store_params {
     const char *path;
-    const char *key; /* names everything the rows depend on, of any length, made by lr_matrix_key; a run
+    const char *key; /* names everything the rows depend on, of any length, made by writer.c; a run
                         that resumes must have the same */
     int64_t num_rows;
     bool wide;

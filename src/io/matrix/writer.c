@@ -122,7 +122,9 @@ static void put_all(struct lr_text *text, const lr_matrix_writer_params *params,
     }
 }
 
-char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
+/* A line, owned, that says everything the rows depend on: parts between "; ", some of which end in
+ * LR_KEY_CONTENTS and a digest of values. NULL, logged, if memory runs out. */
+static char *matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
 {
     struct lr_text text = {.what = "a file's head", .log = params->log};
     const struct lr_c_locale locale = lr_c_locale_enter();
@@ -137,7 +139,8 @@ char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
 
 /* --- parts --- */
 
-int64_t lr_matrix_num_rows(const lr_matrix_writer_params *params)
+/* Number of rows announced. */
+static int64_t matrix_num_rows(const lr_matrix_writer_params *params)
 {
     if (params->by_lor) return lr_selection_count(params->lors, params->part);
     if (params->grid == NULL) return params->num_points;
@@ -153,9 +156,9 @@ static char *share_text(const lr_matrix_writer_params *params)
     const lr_matrix_part *share = params->share;
     lr_matrix_writer_params whole = *share->whole;
     whole.begin = whole.grid != NULL ? whole.begin : 0;
-    const int64_t rows = lr_matrix_num_rows(&whole);
+    const int64_t rows = matrix_num_rows(&whole);
     struct lr_text text = {.what = "a file's head", .log = params->log};
-    char *key = lr_matrix_key(&whole, rows);
+    char *key = matrix_key(&whole, rows);
     if (key != NULL) {
         (void)lr_text_print(&text, share_format, (long long)share->number, (long long)share->parts,
                             (long long)share->rows_before, (long long)rows);
@@ -340,7 +343,7 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
         writer->params.begin = 0;
         writer->params.end = params->num_points;
     }
-    writer->num_rows = lr_matrix_num_rows(params);
+    writer->num_rows = matrix_num_rows(params);
     if (params->by_lor) writer->num_columns = lr_grid_num_voxels(params->grid);
     if (params->share != NULL) {
         writer->share = share_text(params);
@@ -381,7 +384,7 @@ static lr_status open_store(lr_matrix_writer *writer)
 {
     const lr_matrix_writer_params *params = &writer->params;
     LR_TRY(check_npz(writer, (int64_t)(SURE_SHARE * fmin(params->expected_elements, 1e18))));
-    char *key = lr_matrix_key(params, writer->num_rows);
+    char *key = matrix_key(params, writer->num_rows);
     if (key == NULL) return LR_FAILED;
     const struct lr_matrix_store_params store = {
         .path = params->path,

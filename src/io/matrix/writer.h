@@ -55,13 +55,6 @@ lr_status lr_matrix_format_write(const struct lr_matrix_content *content);
 /* Checks that a plain zip archive can hold that many elements; needs no store. errors: LR_USAGE, logged. */
 lr_status lr_matrix_npz_check(const struct lr_matrix_content *content, int64_t elements);
 
-/* A line, owned, that says everything the rows depend on: parts between "; ", some of which end in
- * LR_KEY_CONTENTS and a digest of values. NULL, logged, if memory runs out. */
-char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows);
-
-/* Number of rows announced. */
-int64_t lr_matrix_num_rows(const lr_matrix_writer_params *params);
-
 /* A line by which a file identifies itself as a part of a matrix, parsed. */
 struct lr_matrix_share {
     int64_t number, parts, rows_before, whole_rows;

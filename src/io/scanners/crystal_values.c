@@ -61,8 +61,6 @@ static lr_status truncated(const struct reader *reader)
     return lr_error(reader->log, LR_BAD_INPUT, "%s: is truncated: copy it again", reader->path);
 }
 
-/* --- .npy --- */
-
 /* --- text --- */
 
 /* The next character; what a '#' begins is skipped up to the line's end. */

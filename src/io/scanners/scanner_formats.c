@@ -13,8 +13,8 @@
 #include "io/files/yaml.h"
 #include "io/scanners/scanner_yaml.h"
 
-#include <ctype.h>
 #include <lr/io.h>
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,18 +58,20 @@ static const struct lr_scanner_format *recognise(const char *path)
     return found != NULL ? found : &formats[0];
 }
 
-lr_scanner *lr_scanner_file_read(const char *path, const lr_log *log)
+static lr_scanner *scanner_file_read(const char *path, const lr_log *log)
 {
     struct lr_named_log named;
     lr_log_name(&named, path, log);
     return recognise(path)->read(path, &named.log);
 }
 
-lr_scanner_draft *lr_scanner_draft_file_read(const char *path, const lr_log *log)
+/* Reads a file of any format (the thread's locale has a decimal point); YAML where no other one
+ * recognises it. */
+static lr_scanner_draft *scanner_draft_file_read(const char *path, const lr_log *log)
 {
     const struct lr_scanner_format *format = recognise(path);
     if (format == &formats[0]) return lr_scanner_draft_parse(lr_yaml_read(path, log));
-    lr_scanner *scanner = lr_scanner_file_read(path, log);
+    lr_scanner *scanner = scanner_file_read(path, log);
     lr_scanner_draft *draft = scanner != NULL ? lr_scanner_draft_create(scanner, log) : NULL;
     lr_scanner_destroy(scanner);
     return draft;
@@ -202,7 +204,7 @@ lr_scanner *lr_scanner_read(const char *name_or_path, const lr_log *log)
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
     lr_scanner *scanner = is_preset_name(name_or_path) ? lr_scanner_parse(open_preset(name_or_path, log))
-                                                       : lr_scanner_file_read(name_or_path, log);
+                                                       : scanner_file_read(name_or_path, log);
     lr_c_locale_leave(locale);
     return scanner;
 }
@@ -211,7 +213,7 @@ lr_scanner_draft *lr_scanner_draft_read(const char *name_or_path, const lr_log *
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
     lr_scanner_draft *draft = is_preset_name(name_or_path) ? lr_scanner_draft_parse(open_preset(name_or_path, log))
-                                                           : lr_scanner_draft_file_read(name_or_path, log);
+                                                           : scanner_draft_file_read(name_or_path, log);
     lr_c_locale_leave(locale);
     return draft;
 }

@@ -21,11 +21,6 @@ struct lr_scanner_format {
     lr_status (*write)(const char *path, const lr_scanner *scanner, const lr_log *log);
 };
 
-/* Reads a file of any format (the thread's locale has a decimal point); YAML where no other one
- * recognises it. */
-lr_scanner *lr_scanner_file_read(const char *path, const lr_log *log);
-lr_scanner_draft *lr_scanner_draft_file_read(const char *path, const lr_log *log);
-
 /* The readers and writers. Coordinate frames are converted here and nowhere else;
  * docs/formats/scanners.md gives each format's. */
 

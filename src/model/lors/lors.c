@@ -16,7 +16,8 @@
 
 /* --- the pair and the crystals of a LOR --- */
 
-int64_t lr_place_pair(const lr_lors *lors, int64_t lor)
+/* The module pair whose LORs include this one, 0 <= lor < count. */
+static int64_t place_pair(const lr_lors *lors, int64_t lor)
 {
     int64_t low = 0, high = lors->num_pairs;
     while (high - low > 1) {
@@ -33,7 +34,7 @@ void lr_place_seek_row(struct lr_lor_place *place, int64_t lor)
 {
     const lr_lors *lors = place->lors;
     if (place->crystals_j == 0 || lor < lors->offsets[place->pair] || lor >= lors->offsets[place->pair + 1]) {
-        const int64_t pair = lr_place_pair(lors, lor);
+        const int64_t pair = place_pair(lors, lor);
         const lr_scanner *scanner = place->lors->scanner;
         const int i = place->lors->pairs[pair][0], j = place->lors->pairs[pair][1];
         place->pair = pair;
@@ -81,7 +82,15 @@ static int num_around(const lr_scanner *scanner, const struct lr_angles *angles,
     return scanner->modules[module].crystals[angles->modules[module].is_v];
 }
 
-struct lr_angles *lr_angles_create(const lr_scanner *scanner, const lr_log *log)
+static void angles_destroy(struct lr_angles *angles)
+{
+    if (angles != NULL) {
+        free(angles->modules);
+        free(angles);
+    }
+}
+
+static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *log)
 {
     static const char *const what = "places around the axis";
     struct lr_angles *angles = lr_alloc(1, sizeof(*angles), what, log);
@@ -89,7 +98,7 @@ struct lr_angles *lr_angles_create(const lr_scanner *scanner, const lr_log *log)
     if (angles != NULL) angles->modules = lr_alloc(scanner->num_modules, sizeof(*angles->modules), what, log);
     if (angles == NULL || sorted == NULL || angles->modules == NULL) {
         free(sorted);
-        lr_angles_destroy(angles);
+        angles_destroy(angles);
         return NULL;
     }
     const int64_t turn = llround(TWO_PI / SAME_AZIMUTH);
@@ -122,14 +131,6 @@ struct lr_angles *lr_angles_create(const lr_scanner *scanner, const lr_log *log)
 
     free(sorted);
     return angles;
-}
-
-void lr_angles_destroy(struct lr_angles *angles)
-{
-    if (angles != NULL) {
-        free(angles->modules);
-        free(angles);
-    }
 }
 
 int lr_lors_num_angles(const lr_lors *lors)
@@ -267,7 +268,7 @@ lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *pr
     if (list_pairs(&list, builder) != LR_OK) goto fail;
     lors->masks = lr_mask_builder_finish(builder);
     builder = NULL;
-    lors->angles = lors->masks != NULL ? lr_angles_create(scanner, log) : NULL;
+    lors->angles = lors->masks != NULL ? angles_create(scanner, log) : NULL;
     if (lors->angles == NULL) goto fail;
     lors->scanner = scanner;
     lors->num_pairs = list.num_pairs;
@@ -294,7 +295,7 @@ void lr_lors_destroy(lr_lors *lors)
     free((void *)lors->offsets);
     free((void *)lors->first_pair);
     lr_coincidence_masks_destroy((struct lr_coincidence_masks *)lors->masks);
-    lr_angles_destroy((struct lr_angles *)lors->angles);
+    angles_destroy((struct lr_angles *)lors->angles);
     free(lors);
 }
 
@@ -357,13 +358,13 @@ static lr_lor describe(const lr_lors *lors, int64_t pair, int64_t lor)
 
 lr_lor lr_lors_describe(const lr_lors *lors, int64_t lor)
 {
-    const int64_t pair = lr_place_pair(lors, lor);
+    const int64_t pair = place_pair(lors, lor);
     return lors->scanner != NULL ? describe(lors, pair, lor) : (lr_lor){(int)pair, -1, -1, -1, -1, -1};
 }
 
 void lr_lors_crystals(const lr_lors *lors, int64_t lor, int32_t crystals[2])
 {
-    const int64_t pair = lr_place_pair(lors, lor), within = lor - lors->offsets[pair];
+    const int64_t pair = place_pair(lors, lor), within = lor - lors->offsets[pair];
     const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
     const int64_t crystals_j = crystals_of(lors->scanner, j);
     crystals[0] = lors->scanner->first_crystal[i] + (int32_t)(within / crystals_j);
@@ -384,7 +385,7 @@ int64_t lr_place_joined(const lr_lors *lors, const int32_t crystals[2])
 bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor)
 {
     if (lor < 0 || lor >= lors->count || lors->scanner == NULL) return lor >= 0 && lor < lors->count;
-    const int64_t pair = lr_place_pair(lors, lor);
+    const int64_t pair = place_pair(lors, lor);
     const lr_lor spelled = describe(lors, pair, lor);
     return lr_coincidence_allows(lors, pair, spelled.p, spelled.q, spelled.r, spelled.s);
 }
@@ -443,7 +444,7 @@ lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const
                       .offsets = offsets,
                       .first_pair = first,
                       .masks = copy_masks(all->masks, part, log),
-                      .angles = lr_angles_create(all->scanner, log)};
+                      .angles = angles_create(all->scanner, log)};
     if (pairs == NULL || offsets == NULL || first == NULL || lors->masks == NULL || lors->angles == NULL) {
         lr_lors_destroy(lors);
         return NULL;

@@ -21,9 +21,6 @@ struct lr_lor_place {
     int p, q; /* a, spelled out */
 };
 
-/* The module pair whose LORs include this one, 0 <= lor < count. */
-int64_t lr_place_pair(const lr_lors *lors, int64_t lor);
-
 /* The LOR of two crystals; -1 = they are not in coincidence. */
 int64_t lr_place_joined(const lr_lors *lors, const int32_t crystals[2]);
 
@@ -79,9 +76,6 @@ struct lr_angles {
     int32_t count; /* places around the axis, and so angles */
     struct lr_module_places *modules;
 };
-
-struct lr_angles *lr_angles_create(const lr_scanner *scanner, const lr_log *log);
-void lr_angles_destroy(struct lr_angles *angles);
 
 static inline int32_t lr_place_of_crystal(const struct lr_module_places *places, int p, int q)
 {

@@ -602,7 +602,7 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
 
 /* --- all of it --- */
 
-void lr_crystal_misfit_note(struct lr_crystal_misfit *misfit, int crystal, double off_mm)
+static void crystal_misfit_note(struct lr_crystal_misfit *misfit, int crystal, double off_mm)
 {
     for (int k = 0; k < 3; k++) {
         if (misfit->crystals[k] < 0 || off_mm > misfit->off_mm[k]) {
@@ -639,7 +639,7 @@ static lr_status fit_grid(struct panel_fit *fit, struct lr_crystal_blocks *block
         /* Notes the distances of the crystals from the crossings of their lines. */
         for (int m = 0; m < fit->panel->count; m++) {
             const int c = fit->panel->members[m];
-            lr_crystal_misfit_note(misfit, c, off_lines(fit, c));
+            crystal_misfit_note(misfit, c, off_lines(fit, c));
         }
 
         return LR_OK;
@@ -658,7 +658,7 @@ static lr_status fit_grid(struct panel_fit *fit, struct lr_crystal_blocks *block
             const int begin = fit->starts[k][s], end = fit->starts[k][s + 1];
             at[k] -= fit->middles_mm[k][s] + (line - 0.5 * (begin + end - 1)) * fit->pitches_mm[k][s];
         }
-        lr_crystal_misfit_note(misfit, c, vec_length(at));
+        crystal_misfit_note(misfit, c, vec_length(at));
         misfit->fits = misfit->fits && vec_length(at) <= fit->panel->tolerance_mm;
     }
     return misfit->fits ? add_blocks(fit, blocks) : LR_OK;

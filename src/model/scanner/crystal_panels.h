@@ -32,16 +32,6 @@ struct lr_crystal_growth {
     int64_t seen; /* crystals looked at so far: what bounds the time */
 };
 
-/* errors: LR_BAD_INPUT for centres that are not finite or beyond 1 km, for two crystals at one
- *         place. *growth holds nothing then. */
-lr_status lr_crystal_growth_init(struct lr_crystal_growth *growth, const lr_crystal_list *list);
-void lr_crystal_growth_finish(struct lr_crystal_growth *growth);
-
-/* Gathers the crystals of panel -1 into new panels. From a crystal a panel goes on where a step
- * like the last one leads to another crystal within `share` of the step's length and within
- * `reach_mm`. */
-lr_status lr_crystals_grow(struct lr_crystal_growth *growth, double share, double reach_mm);
-
 /* A uniform piece of a panel. */
 struct lr_crystal_block {
     lr_module module; /* normal set */
@@ -64,8 +54,6 @@ struct lr_crystal_misfit {
     int crystals[3]; /* -1 = none */
     double off_mm[3];
 };
-
-void lr_crystal_misfit_note(struct lr_crystal_misfit *misfit, int crystal, double off_mm);
 
 /* The crystals of a panel. */
 struct lr_crystal_panel {
@@ -109,12 +97,6 @@ struct lr_crystal_room {
     double tolerance_mm;
     const lr_log *log;
 };
-
-/* If boxes of modules overlap by more than rounding, makes all crystals shorter around their centres, down to half,
- * as long as the plane on which hits are read stays in place and within them; with a warning. Modules that overlap
- * even so are left as they are.
- * errors: LR_FAILED if memory runs out. */
-lr_status lr_crystal_room_shorten(struct lr_crystal_room *room);
 
 /* Does lr_scanner_from_crystals for crystals that are all in one layer, whatever the list says. */
 lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_of, double *residual_mm);

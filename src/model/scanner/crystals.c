@@ -180,7 +180,10 @@ static void grow_panel(struct front *front, int seed)
     growth->num_panels++;
 }
 
-lr_status lr_crystals_grow(struct lr_crystal_growth *growth, double share, double reach_mm)
+/* Gathers the crystals of panel -1 into new panels. From a crystal a panel goes on where a step
+ * like the last one leads to another crystal within `share` of the step's length and within
+ * `reach_mm`. */
+static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, double reach_mm)
 {
     const lr_crystal_list *list = growth->list;
     struct front front = {growth, NULL, 0, 0, share, reach_mm};
@@ -279,7 +282,20 @@ static lr_status prepare(struct lr_crystal_growth *growth)
     return LR_OK;
 }
 
-lr_status lr_crystal_growth_init(struct lr_crystal_growth *growth, const lr_crystal_list *list)
+/* errors: LR_BAD_INPUT for centres that are not finite or beyond 1 km, for two crystals at one
+ *         place. *growth holds nothing then. */
+static void crystal_growth_finish(struct lr_crystal_growth *growth)
+{
+    lr_point_hash_finish(&growth->hash);
+    lr_point_hash_finish(&growth->far);
+    free(growth->panel);
+    free(growth->places);
+    free(growth->block);
+    growth->panel = growth->block = NULL;
+    growth->places = NULL;
+}
+
+static lr_status crystal_growth_init(struct lr_crystal_growth *growth, const lr_crystal_list *list)
 {
     *growth = (struct lr_crystal_growth){.list = list};
     const char *title = list->name ? list->name : "crystal list";
@@ -298,19 +314,8 @@ lr_status lr_crystal_growth_init(struct lr_crystal_growth *growth, const lr_crys
     }
 
     const lr_status status = prepare(growth);
-    if (status != LR_OK) lr_crystal_growth_finish(growth);
+    if (status != LR_OK) crystal_growth_finish(growth);
     return status;
-}
-
-void lr_crystal_growth_finish(struct lr_crystal_growth *growth)
-{
-    lr_point_hash_finish(&growth->hash);
-    lr_point_hash_finish(&growth->far);
-    free(growth->panel);
-    free(growth->places);
-    free(growth->block);
-    growth->panel = growth->block = NULL;
-    growth->places = NULL;
 }
 
 /* --- crystals longer than the room between panels --- */
@@ -433,7 +438,11 @@ static double largest_overlap(const struct lr_crystal_room *room, const struct p
     return largest;
 }
 
-lr_status lr_crystal_room_shorten(struct lr_crystal_room *room)
+/* If boxes of modules overlap by more than rounding, makes all crystals shorter around their centres, down to half,
+ * as long as the plane on which hits are read stays in place and within them; with a warning. Modules that overlap
+ * even so are left as they are.
+ * errors: LR_FAILED if memory runs out. */
+static lr_status crystal_room_shorten(struct lr_crystal_room *room)
 {
     struct found found = {0};
     /* The plane on which hits are read stays where it is, within the crystals. */
@@ -549,7 +558,7 @@ static lr_status refuse(struct draft *draft, const struct lr_crystal_misfit *mis
 static lr_status fit_pieces(struct draft *draft, const struct lr_crystal_misfit *whole, int first)
 {
     const int before = draft->growth.num_panels;
-    LR_TRY(lr_crystals_grow(&draft->growth, step_share, straight_share * draft->tolerance_mm));
+    LR_TRY(crystals_grow(&draft->growth, step_share, straight_share * draft->tolerance_mm));
     LR_TRY(sort_members(draft));
     for (int p = before; p < draft->growth.num_panels; p++) {
         struct lr_crystal_misfit misfit;
@@ -564,7 +573,7 @@ static lr_status fit_panels(struct draft *draft)
 {
     struct lr_crystal_misfit whole = {0};
     int first = -1;
-    LR_TRY(lr_crystals_grow(&draft->growth, step_share, INFINITY));
+    LR_TRY(crystals_grow(&draft->growth, step_share, INFINITY));
     LR_TRY(sort_members(draft));
     for (int p = 0; p < draft->growth.num_panels; p++) {
         struct lr_crystal_misfit misfit;
@@ -636,7 +645,7 @@ static lr_scanner *create(struct draft *draft)
     double detection_depth_mm = list->detection_depth_mm;
     struct lr_crystal_room room = {draft->title,        draft->modules,      count,
                                    &detection_depth_mm, draft->tolerance_mm, list->log};
-    if (list->infers_sizes && lr_crystal_room_shorten(&room) != LR_OK) return NULL;
+    if (list->infers_sizes && crystal_room_shorten(&room) != LR_OK) return NULL;
     if (separate(draft, count) != LR_OK) return NULL;
     const lr_scanner_params params = {
         .name = list->name,
@@ -695,9 +704,9 @@ lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_
                           .title = list->name != NULL ? list->name : "crystal list",
                           .tolerance_mm = list->tolerance_mm > 0 ? list->tolerance_mm : default_tolerance_mm};
     lr_scanner *scanner = NULL;
-    if (lr_crystal_growth_init(&draft.growth, list) == LR_OK) scanner = build(&draft, crystal_of);
+    if (crystal_growth_init(&draft.growth, list) == LR_OK) scanner = build(&draft, crystal_of);
     if (residual_mm != NULL) *residual_mm = draft.off_mm;
-    lr_crystal_growth_finish(&draft.growth);
+    crystal_growth_finish(&draft.growth);
     free(draft.blocks.items);
     free(draft.members);
     free(draft.begins);

@@ -42,9 +42,6 @@ void lr_examination_add(struct lr_examination *examination, const struct lr_find
 /* Largest number of findings of one kind that are spelled out. */
 enum { LR_FINDINGS_SPELLED = 3 };
 
-/* "and 12 more like these", where `count` exceeds that. */
-void lr_examination_rest(struct lr_examination *examination, const struct lr_finding_head *head, int count);
-
 void lr_examine_arc(struct lr_examination *examination);
 void lr_examine_units(struct lr_examination *examination);
 void lr_examine_gaps(struct lr_examination *examination);

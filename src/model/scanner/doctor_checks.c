@@ -50,7 +50,8 @@ void lr_examination_add(struct lr_examination *examination, const struct lr_find
     }
 }
 
-void lr_examination_rest(struct lr_examination *examination, const struct lr_finding_head *head, int count)
+/* "and 12 more like these", where `count` exceeds that. */
+static void examination_rest(struct lr_examination *examination, const struct lr_finding_head *head, int count)
 {
     if (count > LR_FINDINGS_SPELLED) {
         const struct lr_finding_head rest = {head->severity, head->kind, {-1, -1}, head->remedy};
@@ -415,7 +416,7 @@ void lr_examine_overlaps(struct lr_examination *examination)
     if (overlaps >= MOST_OVERLAPS)
         lr_examination_add(examination, &head, "thousands more like these");
     else
-        lr_examination_rest(examination, &head, overlaps);
+        examination_rest(examination, &head, overlaps);
 }
 
 /* --- normals --- */
@@ -439,7 +440,7 @@ void lr_examine_normals(struct lr_examination *examination)
                                m, said[0], said[1], said[2]);
         }
     }
-    lr_examination_rest(examination, &head, outward);
+    examination_rest(examination, &head, outward);
 }
 
 /* --- handedness --- */
@@ -476,7 +477,7 @@ static void examine_axes(struct lr_examination *examination)
                                odd_ones ? "most others outwards" : "most others inwards");
         }
     }
-    lr_examination_rest(examination, &head, found);
+    examination_rest(examination, &head, found);
 }
 
 /* Positive if `way` runs with the azimuth at `from`. */
@@ -504,8 +505,7 @@ void lr_examine_handedness(struct lr_examination *examination)
             const int step = (next->position - here->position + positions) % positions;
             places += step == 0 ? 0 : step <= positions / 2 ? 1 : -1;
         }
-        /* the belt runs with the angle */
-
+        /* The belt runs with the angle. */
         if (along_u * places < 0 && fabs(along_u) > 0.5 * belt->count &&
             fabs(places) > 0.25 * examination->draft->params.num_positions) {
             const struct lr_finding_head head = {LR_SUSPECT,

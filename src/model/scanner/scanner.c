@@ -424,7 +424,9 @@ static lr_status check_overlaps_of(const char *title, const lr_module *modules, 
     return LR_OK;
 }
 
-lr_status lr_scanner_check_overlaps(const char *title, const lr_module *modules, int num_modules, const lr_log *log)
+/* LR_BAD_INPUT when the boxes that two modules' crystals fill (pitch rectangle x depth, behind the
+ * front face) overlap by more than LR_OVERLAP_TOLERANCE_MM. The modules' normals are set. */
+static lr_status scanner_check_overlaps(const char *title, const lr_module *modules, int num_modules, const lr_log *log)
 {
     struct lr_module_index index;
     lr_status status = lr_module_index_init(&index, modules, num_modules, log);
@@ -445,7 +447,8 @@ static void normalise(double a[3])
     for (int k = 0; k < 3; k++) a[k] /= length;
 }
 
-void lr_module_set_normal(lr_module *module)
+/* Sets a module's normal, which points inwards, from its centre and axes. */
+static void module_set_normal(lr_module *module)
 {
     const double *f = module->centre_mm;
     double n[3];
@@ -492,14 +495,14 @@ lr_scanner *lr_scanner_create(const lr_scanner_params *params)
         normalise(module->u);
         vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
         normalise(module->v);
-        lr_module_set_normal(module);
+        module_set_normal(module);
 
         scanner->first_crystal[m] = scanner->num_crystals;
         scanner->num_crystals += module->crystals[0] * module->crystals[1];
     }
     scanner->first_crystal[scanner->num_modules] = scanner->num_crystals;
 
-    if (lr_scanner_check_overlaps(scanner->name, scanner->modules, scanner->num_modules, params->log) != LR_OK) {
+    if (scanner_check_overlaps(scanner->name, scanner->modules, scanner->num_modules, params->log) != LR_OK) {
         lr_scanner_destroy(scanner);
         return NULL;
     }
@@ -593,7 +596,7 @@ lr_module lr_layer_module(const lr_module *whole, const lr_layer *layers, int la
 {
     const lr_layer *own = &layers[layer];
     lr_module module = *whole;
-    lr_module_set_normal(&module);
+    module_set_normal(&module);
     vec_add_scaled(module.centre_mm, -lr_layer_front_mm(layers, layer), module.normal, module.centre_mm);
     vec_add_scaled(module.centre_mm, own->offset_mm[0], module.u, module.centre_mm);
     vec_add_scaled(module.centre_mm, own->offset_mm[1], module.v, module.centre_mm);

@@ -18,13 +18,6 @@ const char *lr_scanner_title(const lr_scanner_params *params);
 /* Checks everything but overlaps: numbers, axes, sizes, crystal count, coincidence rules. */
 lr_status lr_scanner_check_params(const lr_scanner_params *params);
 
-/* Sets a module's normal, which points inwards, from its centre and axes. */
-void lr_module_set_normal(lr_module *module);
-
-/* LR_BAD_INPUT when the boxes that two modules' crystals fill (pitch rectangle x depth, behind the
- * front face) overlap by more than LR_OVERLAP_TOLERANCE_MM. The modules' normals are set. */
-lr_status lr_scanner_check_overlaps(const char *title, const lr_module *modules, int num_modules, const lr_log *log);
-
 /* The overlap of two modules' boxes: the shortest way, in mm, by which one would have to move to touch the other
  * only; negative when they are apart (then not the distance). Oriented boxes overlap when none of 15 axes separates
  * them (Gottschalk, Lin, Manocha: OBBTree, 1996). */

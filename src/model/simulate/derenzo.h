@@ -26,7 +26,4 @@ struct lr_rod {
  * returns: [*num_rods], owned by the caller; NULL when memory is short. */
 struct lr_rod *lr_derenzo_rods(double radius_mm, int *num_rods, const lr_log *log);
 
-/* Smallest radius for which every sector has a rod, mm. */
-double lr_derenzo_least_radius_mm(void);
-
 #endif

@@ -67,7 +67,8 @@ struct lr_rod *lr_derenzo_rods(double radius_mm, int *num_rods, const lr_log *lo
     return rods;
 }
 
-double lr_derenzo_least_radius_mm(void)
+/* Smallest radius for which every sector has a rod, mm. */
+static double derenzo_least_radius_mm(void)
 {
     return lr_derenzo_diameters_mm[LR_DERENZO_SECTORS - 1] * (FIRST_ROW + 0.5);
 }
@@ -198,11 +199,11 @@ static lr_status draw_sphere(const struct canvas *canvas, const double centre_mm
 
 static lr_status draw_derenzo(const struct canvas *canvas)
 {
-    if (canvas->radius_mm < lr_derenzo_least_radius_mm()) {
+    if (canvas->radius_mm < derenzo_least_radius_mm()) {
         return lr_error(canvas->log, LR_USAGE,
                         "the derenzo phantom needs a radius of at least %.3g mm for its largest "
                         "rods and has %.4g mm: use a wider grid",
-                        lr_derenzo_least_radius_mm(), canvas->radius_mm);
+                        derenzo_least_radius_mm(), canvas->radius_mm);
     }
     int num_rods = 0;
     struct lr_rod *rods = lr_derenzo_rods(canvas->radius_mm, &num_rods, canvas->log);

@@ -6,12 +6,10 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "common/bindings.h"
 #include "model/scanner/arrangement.h"
 #include "render/method.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* --- groups --- */
@@ -92,7 +90,7 @@ static void size_exact_groups(struct lr_columns *columns)
     const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
     columns->forward_group = fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
     /* A thread has two points of a column, or of half a column, which are its slot. A group that is much
- * larger than a column's slots has several columns. */
+     * larger than a column's slots has several columns. */
     const int slots = (gl_divide_up(points, halves) + 1) / 2;
     const int least = round_to_group(slots, MAX_BACK_GROUP);
     const int most = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;

@@ -292,9 +292,6 @@ lr_status lr_window_open(struct lr_window *window, const struct lr_window_data *
 /* Makes those of exact mode: values in stack order. */
 lr_status lr_window_open_stacks(struct lr_window *window, const struct lr_window_data *data);
 
-/* Copies the values in LOR order to where they belong. */
-lr_status lr_window_read(const struct lr_window *window, const lr_vector *data);
-
 /* Destroys the buffers. */
 void lr_window_close(struct lr_window *window);
 

@@ -2,15 +2,15 @@
  * Copyright The LORaster authors
  *
  * Programs of the method columns, and the rounds of their loops. */
+#include "render/columns/columns.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
-#include "model/scanner/arrangement.h"
-#include "render/columns/columns.h"
 #include "render/method.h"
+
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static const struct {
     const char *shader, *define, *label;

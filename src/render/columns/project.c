@@ -215,7 +215,8 @@ lr_status lr_window_open_stacks(struct lr_window *window, const struct lr_window
     return window->pairs && window->by_column ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_window_read(const struct lr_window *window, const lr_vector *data)
+/* Copies the values in LOR order to where they belong. */
+static lr_status window_read(const struct lr_window *window, const lr_vector *data)
 {
     if (window->by_lor == NULL) /* they were written where they belong */
         return LR_OK;
@@ -394,7 +395,7 @@ static lr_status forward_window(struct lr_window *window, const lr_vector *data)
     LR_TRY(exact ? pack_image(window) : LR_OK);
     LR_TRY(forward_pass(window));
     LR_TRY(reorder(window, exact ? LR_COLUMNS_STACKS_TO_LOR_ORDER : LR_COLUMNS_TO_LOR_ORDER));
-    return lr_window_read(window, data);
+    return window_read(window, data);
 }
 
 static lr_status forward_windows(struct lr_window *window, const lr_vector *data)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "render/columns/columns.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -7,7 +9,6 @@
 #include "model/lors/place.h"
 #include "model/scanner/arrangement.h"
 #include "model/scanner/coincidence.h"
-#include "render/columns/columns.h"
 #include "render/plan.h"
 #include "vector/place.h"
 

@@ -6,12 +6,11 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
-
 #include "model/lors/place.h"
-#include "model/scanner/arrangement.h"
 #include "model/scanner/coincidence.h"
 #include "render/plan.h"
 #include "vector/place.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

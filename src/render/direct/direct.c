@@ -20,7 +20,8 @@ static lr_status project_current(struct lr_direct_compute *compute, const struct
     return lr_direct_fetch(compute, &compute->out, projection->out);
 }
 
-lr_status lr_direct_project(void *self, const struct lr_direct_projection *projection)
+/* A projection between arrays on the host (struct lr_direct_views.project); makes the context current. */
+static lr_status direct_project(void *self, const struct lr_direct_projection *projection)
 {
     struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
@@ -98,8 +99,7 @@ static lr_status init(struct lr_direct_compute *compute)
     compute->builder.ctx = compute->ctx;
     compute->builder.params = &compute->params;
     compute->borrowed_view = -1;
-    compute->views =
-        (struct lr_direct_views){.params = &compute->params, .project = lr_direct_project, .self = compute};
+    compute->views = (struct lr_direct_views){.params = &compute->params, .project = direct_project, .self = compute};
     LR_TRY(lr_direct_views_init(&compute->views));
     LR_TRY(find_margins(compute));
     struct lr_direct_layout *layout = &compute->layout;

@@ -72,10 +72,6 @@ struct lr_direct_steps {
     int axis; /* along which a thread's outputs lie: 0 = x, 1 = y */
 };
 
-/* errors: LR_FAILED if memory runs out. */
-lr_status lr_direct_steps_init(struct lr_direct_steps *steps, const struct lr_direct_shape *shape, const lr_log *log);
-void lr_direct_steps_finish(struct lr_direct_steps *steps);
-
 /* --- tables --- */
 
 /* Look-up tables of one view on the device, built there: LORmap and mSRval. */
@@ -225,9 +221,6 @@ lr_status lr_direct_open_programs(struct lr_direct_compute *compute);
 lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view, const struct lr_direct_image *source,
                         const struct lr_direct_image *target);
 
-/* A projection between arrays on the host (struct lr_direct_views.project); makes the context current. */
-lr_status lr_direct_project(void *self, const struct lr_direct_projection *projection);
-
 /* A view's projection from compute->in to compute->out, which is a lap of the clock and not waited for. */
 lr_status lr_direct_run_view(struct lr_direct_compute *compute, bool forward, int view);
 
@@ -247,8 +240,6 @@ lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_
  * float32, each on the host or at the place; the context is current. */
 
 /* vector: [num_voxels]; the functions may have the image. errors: LR_FAILED; LR_NO_DEVICE. */
-lr_status lr_direct_put_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                               const lr_vector *vector);
 lr_status lr_direct_get_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
                                lr_vector *vector);
 

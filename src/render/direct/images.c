@@ -2,10 +2,11 @@
  * Copyright The LORaster authors
  *
  * Images of the family `direct`: their memory, transfers and bindings. */
+#include "render/direct/direct.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
-#include "render/direct/direct.h"
 
 #include <stdlib.h>
 

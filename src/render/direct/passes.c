@@ -10,8 +10,6 @@
 #include "render/method.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { MOST_GROUPS = 32768 };
 

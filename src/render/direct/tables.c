@@ -97,7 +97,8 @@ static int walk(const struct columns *columns, struct lr_direct_step *steps)
     return count;
 }
 
-lr_status lr_direct_steps_init(struct lr_direct_steps *steps, const struct lr_direct_shape *shape, const lr_log *log)
+static lr_status direct_steps_init(struct lr_direct_steps *steps, const struct lr_direct_shape *shape,
+                                   const lr_log *log)
 {
     const int *half = shape->info.half;
     *steps = (struct lr_direct_steps){0};
@@ -118,7 +119,8 @@ lr_status lr_direct_steps_init(struct lr_direct_steps *steps, const struct lr_di
     return steps->steps != NULL ? LR_OK : LR_FAILED;
 }
 
-void lr_direct_steps_finish(struct lr_direct_steps *steps)
+/* errors: LR_FAILED if memory runs out. */
+static void direct_steps_finish(struct lr_direct_steps *steps)
 {
     free(steps->steps);
     *steps = (struct lr_direct_steps){0};
@@ -309,7 +311,7 @@ static lr_status build(struct lr_direct_view_tables *tables, const struct lr_dir
     LR_TRY(build_map(tables, builder, shape));
     LR_TRY(build_values(tables, builder, shape));
     struct lr_direct_steps steps;
-    lr_status status = lr_direct_steps_init(&steps, shape, builder->params->log);
+    lr_status status = direct_steps_init(&steps, shape, builder->params->log);
     if (status == LR_OK) {
         tables->num_steps = steps.count;
         tables->axis = steps.axis;
@@ -318,7 +320,7 @@ static lr_status build(struct lr_direct_view_tables *tables, const struct lr_dir
         status = tables->steps ? LR_OK : LR_FAILED;
         tables->bytes += steps.count * (int64_t)sizeof(*steps.steps);
     }
-    lr_direct_steps_finish(&steps);
+    direct_steps_finish(&steps);
     LR_TRY(status);
 
     tables->bytes += gl_texture_bytes(tables->map) + tables->offsets->size_bytes;

@@ -2,13 +2,12 @@
  * Copyright The LORaster authors
  *
  * Projections of vectors, which go to images with margins and back on the device. */
+#include "render/direct/direct.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "model/lors/selection.h"
-#include "render/direct/direct.h"
-
-#include <stdlib.h>
 
 /* --- between an image and a vector at the place --- */
 
@@ -58,8 +57,8 @@ static lr_status run(struct lr_direct_compute *compute, const struct copy *copy)
     return gl_pass_run(compute->ctx, &pass);
 }
 
-lr_status lr_direct_put_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                               const lr_vector *vector)
+static lr_status direct_put_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                                   const lr_vector *vector)
 {
     return lr_vector_is_on_host(vector)
                ? lr_direct_put(compute, image, vector->values)
@@ -125,7 +124,7 @@ static lr_status forward(struct lr_direct_compute *compute, const lr_selection *
                          lr_vector *values)
 {
     const int count = count_views(compute, part);
-    LR_TRY(lr_direct_put_vector(compute, &compute->in, image));
+    LR_TRY(direct_put_vector(compute, &compute->in, image));
     for (int k = 0; k < count; k++) {
         lr_vector histo = histo_at(compute, values, k);
         LR_TRY(report(compute, "projecting", k, count));
@@ -141,12 +140,12 @@ static lr_status put_histo(struct lr_direct_compute *compute, const lr_vector *v
     lr_vector *ones = &compute->exchange.ones;
     if (values != NULL) {
         const lr_vector histo = histo_at(compute, values, k);
-        return lr_direct_put_vector(compute, &compute->in, &histo);
+        return direct_put_vector(compute, &compute->in, &histo);
     }
     if (k > 0) return LR_OK;
     LR_TRY(open_vector(compute, "a histo-image of ones", LR_FLOAT32, ones));
     LR_TRY(lr_vector_fill(ones, 1.0));
-    return lr_direct_put_vector(compute, &compute->in, ones);
+    return direct_put_vector(compute, &compute->in, ones);
 }
 
 /* One view's result is the image; those of several are added up in double. */

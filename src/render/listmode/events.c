@@ -189,8 +189,9 @@ bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t e
     return true;
 }
 
-lr_status lr_listmode_find_events(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
-                                  const struct gl_buffer **buffer, int64_t *first)
+/* The events of a chunk: in which buffer, and from which event of it on. */
+static lr_status listmode_find_events(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
+                                      const struct gl_buffer **buffer, int64_t *first)
 {
     struct lr_listmode_device_events *events = &compute->events;
     if (!events->is_streamed) {
@@ -250,7 +251,7 @@ static lr_status run_prepare(struct lr_listmode_compute *compute, const struct l
 {
     const struct gl_buffer *events;
     int64_t first;
-    LR_TRY(lr_listmode_find_events(compute, chunk, &events, &first));
+    LR_TRY(listmode_find_events(compute, chunk, &events, &first));
     uniforms->first[0] = (int32_t)first;
     struct gl_program *program =
         lr_listmode_program(compute, lr_listmode_is_exact(compute) ? LR_LISTMODE_EXACT_PREPARE : LR_LISTMODE_PREPARE);

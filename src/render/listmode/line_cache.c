@@ -204,7 +204,7 @@ static lr_status deal_sides(struct dealing *dealing, struct lr_listmode_jobs *jo
     return jobs->buffer != NULL ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_listmode_deal_back(const struct lr_listmode_compute *compute, struct lr_listmode_jobs *jobs)
+static lr_status listmode_deal_back(const struct lr_listmode_compute *compute, struct lr_listmode_jobs *jobs)
 {
     struct dealing dealing = {.compute = compute};
     const lr_status status = deal_sides(&dealing, jobs, 0);
@@ -212,7 +212,9 @@ lr_status lr_listmode_deal_back(const struct lr_listmode_compute *compute, struc
     return status;
 }
 
-lr_status lr_listmode_deal_forward(const struct lr_listmode_compute *compute, int lines, struct lr_listmode_jobs *jobs)
+/* Jobs of back-projections and of groups of `lines` lines each, from the keys. errors: LR_FAILED. */
+static lr_status listmode_deal_forward(const struct lr_listmode_compute *compute, int lines,
+                                       struct lr_listmode_jobs *jobs)
 {
     struct dealing dealing = {.compute = compute};
     const lr_status status = deal_sides(&dealing, jobs, lines);
@@ -326,8 +328,8 @@ lr_status lr_listmode_keep(struct lr_listmode_compute *compute)
     kept->are_sums_clear = true;
     count_lines(compute);
     LR_TRY(make_buffers(compute));
-    LR_TRY(lr_listmode_deal_back(compute, &kept->back));
-    return lr_listmode_deal_forward(compute, lr_listmode_kept_threads(true), &kept->forward);
+    LR_TRY(listmode_deal_back(compute, &kept->back));
+    return listmode_deal_forward(compute, lr_listmode_kept_threads(true), &kept->forward);
 }
 
 static void finish_jobs(struct lr_listmode_jobs *jobs)

@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "common/bindings.h"
 #include "listmode/tube.h"
 #include "render/method.h"
 

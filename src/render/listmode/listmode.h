@@ -204,10 +204,6 @@ enum { LR_LISTMODE_KEY_SLICES = (1 << 15) - 1 };
 /* The next events of a group that ends at `end`, from chunk->end on; false: there are no more. */
 bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end, struct lr_listmode_chunk *chunk);
 
-/* The events of a chunk: in which buffer, and from which event of it on. */
-lr_status lr_listmode_find_events(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
-                                  const struct gl_buffer **buffer, int64_t *first);
-
 /* --- lines --- */
 
 /* The values of a range's lines. */
@@ -257,10 +253,6 @@ int lr_listmode_most_jobs(int most);
 
 /* True where groups add terms of 0 rather than branch around them. */
 bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute);
-
-/* Jobs of back-projections and of groups of `lines` lines each, from the keys. errors: LR_FAILED. */
-lr_status lr_listmode_deal_back(const struct lr_listmode_compute *compute, struct lr_listmode_jobs *jobs);
-lr_status lr_listmode_deal_forward(const struct lr_listmode_compute *compute, int lines, struct lr_listmode_jobs *jobs);
 
 /* --- exact elements --- */
 

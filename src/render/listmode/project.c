@@ -3,11 +3,12 @@
  *
  * Projections: axis by axis, range by range, some events at a time. Values stay where they are: shaders
  * find them by the places of a part. */
+#include "render/listmode/listmode.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "model/lors/selection.h"
-#include "render/listmode/listmode.h"
 #include "render/method.h"
 #include "render/values.h"
 

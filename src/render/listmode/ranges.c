@@ -2,11 +2,12 @@
  * Copyright The LORaster authors
  *
  * Ranges of values as passes see them, and the scale of their sums. */
+#include "render/listmode/listmode.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "model/lors/selection.h"
-#include "render/listmode/listmode.h"
 #include "render/method.h"
 #include "render/values.h"
 

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "common/bindings.h"
 #include "model/scanner/coincidence.h"
 #include "render/values.h"
 

@@ -2,11 +2,12 @@
  * Copyright The LORaster authors
  *
  * Projections by pairs, window by window. */
+#include "render/pairs/pairs.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "model/lors/pair_window.h"
-#include "render/pairs/pairs.h"
 #include "render/rows/point_lists.h"
 #include "render/values.h"
 

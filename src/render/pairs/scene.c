@@ -2,13 +2,15 @@
  * Copyright The LORaster authors
  *
  * The scanner and the image as the programs of the method pairs see them. */
+#include "render/pairs/pairs.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
 #include "model/scanner/coincidence.h"
-#include "render/pairs/pairs.h"
 #include "render/values.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

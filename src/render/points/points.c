@@ -34,7 +34,8 @@ static lr_status start_collect(struct lr_points *points)
     return points->collect != NULL ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_points_start(struct lr_points *points, enum lr_points_pass which)
+/* Starts building what a pass runs, unless it was before. */
+static lr_status points_start(struct lr_points *points, enum lr_points_pass which)
 {
     static const char *const names[] = {"points/forward.comp", "points/back.comp", "points/rows.comp"};
     struct lr_rays_define rays;
@@ -74,7 +75,7 @@ lr_status lr_points_upload(struct lr_points *points, const struct lr_batch *batc
 lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, const struct lr_batch *batch,
                         const struct lr_points_output *output)
 {
-    LR_TRY(lr_points_start(points, which));
+    LR_TRY(points_start(points, which));
     const struct lr_scene *scene = &points->scene;
     struct visit_pass uniforms = {
         .num_draws = (uint32_t)batch->num_draws,
@@ -209,7 +210,7 @@ static lr_status forward_in_order(struct lr_points *points, const float *image, 
     return lr_points_read_rows(points, &rows, &(lr_row_sink){add_row, &sum});
 }
 
-lr_status lr_points_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values)
+static lr_status points_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values)
 {
     struct lr_points *points = self;
     (void)list; /* all of them */
@@ -252,7 +253,7 @@ static lr_status back_windows(struct lr_points *points, const float *data, const
     return LR_OK;
 }
 
-lr_status lr_points_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image)
+static lr_status points_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image)
 {
     struct lr_points *points = self;
     (void)list;
@@ -321,8 +322,8 @@ static lr_status read_list(struct listing *listing)
     LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry), listing->entries));
     if (listing->points->params.penetration) {
         /* Brings the elements of each thread together, in the order in which it found them: with
- * penetration the repeats of a LOR come from several threads, and the order of their sum must not
- * depend on which was first. */
+         * penetration the repeats of a LOR come from several threads, and the order of their sum must not
+         * depend on which was first. */
         uint32_t begin[LR_GROUP_SIZE + 1] = {0};
         for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].thread + 1]++;
         for (int thread = 0; thread < LR_GROUP_SIZE; thread++) begin[thread + 1] += begin[thread];
@@ -542,8 +543,8 @@ static lr_status prepare(void *self, bool lists)
 {
     (void)lists;
     const struct lr_points *points = self;
-    LR_TRY(lr_points_start(self, LR_POINTS_BACK));
-    return points->params.deterministic ? LR_OK : lr_points_start(self, LR_POINTS_FORWARD);
+    LR_TRY(points_start(self, LR_POINTS_BACK));
+    return points->params.deterministic ? LR_OK : points_start(self, LR_POINTS_FORWARD);
 }
 
 static double device_seconds(const void *self)
@@ -558,8 +559,8 @@ const struct lr_method lr_points_method = {
     .create = create,
     .destroy = destroy,
     .prepare = prepare,
-    .forward = lr_points_forward,
-    .back = lr_points_back,
+    .forward = points_forward,
+    .back = points_back,
     .rows = lr_points_read_rows,
     .device_seconds = device_seconds,
 };

@@ -39,9 +39,6 @@ struct lr_points_output {
     int64_t capacity;               /* of the element list */
 };
 
-/* Starts building what a pass runs, unless it was before. */
-lr_status lr_points_start(struct lr_points *points, enum lr_points_pass which);
-
 /* Runs one pass over the uploaded batch. */
 lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, const struct lr_batch *batch,
                         const struct lr_points_output *output);
@@ -50,8 +47,6 @@ lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, con
 lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *batch, const struct gl_buffer *voxels);
 
 /* The functions of struct lr_method. There are no parts. */
-lr_status lr_points_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
-lr_status lr_points_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
 #endif

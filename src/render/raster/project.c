@@ -50,12 +50,21 @@ void lr_scatter_begin(struct lr_scatter *scatter)
     scatter->rays = 0;
 }
 
+static struct gl_program *reduce_start(struct gl_context *ctx, int step)
+{
+    const struct gl_define defines[] = {{"STEP", step == 1 ? "1" : "2"}, {0}};
+    return gl_program_start(ctx, &(struct gl_program_params){.vertex = "raster/cover.vert",
+                                                             .fragment = "raster/reduce.frag",
+                                                             .defines = defines,
+                                                             .label = "reduce"});
+}
+
 /* Sums from the LOR image to the total. */
 static lr_status add_image(struct lr_scatter *scatter, struct lr_texels *lors)
 {
     struct gl_context *ctx = scatter->scene->ctx;
     if (scatter->total.target == NULL) scatter->total = lr_texels_create(ctx, "sums of LOR images", lors->count);
-    if (scatter->add == NULL) scatter->add = lr_reduce_start(ctx, 1);
+    if (scatter->add == NULL) scatter->add = reduce_start(ctx, 1);
     if (scatter->total.target == NULL || scatter->add == NULL) return LR_FAILED;
     const int *size = lors->target->size;
     const struct lr_reduce_pass uniforms = {.source_tile = {size[0], size[1]}, .target_tile = {size[0], size[1]}};
@@ -132,15 +141,6 @@ struct collect_pass {
 };
 _Static_assert(sizeof(struct lr_plan_row) == 16, "the shaders' layout");
 
-struct gl_program *lr_reduce_start(struct gl_context *ctx, int step)
-{
-    const struct gl_define defines[] = {{"STEP", step == 1 ? "1" : "2"}, {0}};
-    return gl_program_start(ctx, &(struct gl_program_params){.vertex = "raster/cover.vert",
-                                                             .fragment = "raster/reduce.frag",
-                                                             .defines = defines,
-                                                             .label = "reduce"});
-}
-
 /* One halving even of a single pixel: it takes the LOR values. */
 static lr_status make_sums(struct lr_gather *gather)
 {
@@ -171,7 +171,7 @@ lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const
                                                                        .fragment = "raster/gather.frag",
                                                                        .defines = rays.defines,
                                                                        .label = "gather"});
-    gather->reduce = lr_reduce_start(ctx, 2);
+    gather->reduce = reduce_start(ctx, 2);
     gather->collect = gl_program_start(ctx, &(struct gl_program_params){.vertex = "raster/collect.vert",
                                                                         .fragment = "raster/value.frag",
                                                                         .label = "collect"});

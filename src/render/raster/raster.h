@@ -128,7 +128,6 @@ lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence
 struct lr_reduce_pass {
     int32_t source_tile[2], target_tile[2];
 };
-struct gl_program *lr_reduce_start(struct gl_context *ctx, int step);
 
 /* --- matrix rows --- */
 
