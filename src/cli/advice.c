@@ -8,6 +8,7 @@
 #include <lr/io.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- options --- */
 
@@ -106,6 +107,7 @@ static const char *describe(const char *taker, const char *path)
     };
     static const char array[] = ": it looks like a NumPy array, which does not say whose LORs its numbers are: write "
                                 "LOR data as docs/formats/lor-data.md shows, or give an image with project --image";
+    if (access(path, R_OK) != 0) return ""; /* a name alone says too little */
     const lr_file_kind kind = lr_file_kind_of(path);
     size_t row = 0;
     while (row < NUM_TAKERS && strcmp(takers[row].name, taker) != 0) row++;

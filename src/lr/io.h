@@ -51,8 +51,8 @@ typedef enum lr_file_kind {
     LR_FILE_SESSION  /* a session of the viewer */
 } lr_file_kind;
 
-/* Guesses what a file is from the ending of its name and its first bytes; LR_FILE_UNKNOWN for one that cannot be read.
- * Whether it is whole is for the readers to say. */
+/* Guesses what a file is from the ending of its name and its first bytes; from the ending alone if it cannot be read.
+ * Readers find out if it is whole. */
 LR_API lr_file_kind lr_file_kind_of(const char *path);
 
 /* --- scanners --- */
