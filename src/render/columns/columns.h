@@ -55,7 +55,10 @@ struct lr_columns {
     struct gl_context *ctx; /* the backend's */
     int axis;               /* of the grid, along the columns */
     int across[2];
-    bool may_be_near;              /* whether an overlap may be too large for its expansion */
+    /* Whether faces of crystals, seen from some point of the grid, may be so large that the expansion of
+     * shaders/columns/exact.glsl is too coarse: if the grid comes near both modules of a pair at once. An overlap is no
+     * larger than the farther face. */
+    bool may_be_near;
     bool has_masks;                /* whether some pair has LORs out of coincidence */
     bool has_angles;               /* whether passes can leave out LORs by their angle */
     bool is_mirrored;              /* in exact mode: stacks and points are symmetric along the columns */
@@ -81,8 +84,8 @@ struct lr_columns {
 /* errors: NULL, logged. The context is current, here and below. Columns serve where in every pair both
  * modules have the same in-plane axis (u or v) along one axis of the grid, no voxel has more points along
  * it than a group has threads, no module hides another, and nothing is counted along lines. */
-struct lr_columns *lr_columns_create(const struct lr_method_params *params);
-void lr_columns_destroy(struct lr_columns *columns); /* NULL is allowed */
+void *lr_columns_create(const struct lr_method_params *params);
+void lr_columns_destroy(void *columns); /* NULL is allowed */
 
 /* True on software renderers, which end long loops, and in tests that ask for the same small batches. */
 bool lr_columns_ends_loops(const struct lr_columns *columns);
@@ -94,10 +97,13 @@ lr_status lr_columns_check_loops(const struct lr_columns *columns);
  * list, whatever the values. */
 lr_status lr_columns_check_pairs(struct lr_columns *columns, const struct lr_pair_list *list, bool is_back);
 
-/* The functions of struct lr_method: project.c, list.c. */
+/* The functions of struct lr_method. */
 lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
 lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 lr_status lr_columns_prepare(void *self, bool lists);
+lr_status lr_columns_take_image(void *self, const lr_vector *image);
+lr_status lr_columns_give_image(void *self, lr_vector *image);
+
 lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values);
 lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image);
 lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
@@ -106,10 +112,9 @@ lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_
 
 /* The scanner and the grid as shaders/columns/scene.glsl declares them. */
 
-/* True if, seen from some point of the grid, faces of crystals may be so large that the expansion
- * of shaders/columns/exact.glsl is too coarse: where the grid comes near both modules of a
- * pair at once. An overlap is no larger than the farther face. */
-bool lr_columns_may_be_near(const struct lr_columns *columns);
+/* A buffer of the data; NULL: of zeros. errors: NULL, logged. */
+struct gl_buffer *lr_columns_upload(const struct lr_columns *columns, const char *label, const void *data,
+                                    int64_t bytes);
 
 /* Uploads what does not depend on the pairs. */
 lr_status lr_columns_upload_scene(struct lr_columns *columns);
@@ -135,9 +140,6 @@ double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k);
 /* The middle of the grid's points along an axis, mm; places along the columns are counted from it. */
 double lr_columns_middle(const struct lr_columns *columns, int axis);
 
-/* True if a voxel has one point along the column, also in the grid that programs are made for. */
-bool lr_columns_has_one_point(const struct lr_columns *columns);
-
 /* Crystals of a module: across the columns, and along them. */
 void lr_columns_count_crystals(const struct lr_columns *columns, int module, int counts[2]);
 
@@ -153,20 +155,14 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);
 
 int64_t lr_columns_image_bytes(const struct lr_columns *columns);
 
-/* Copies to columns->image, and from it. image: [num_voxels] in the grid's order.
+/* Copies to columns->image, and from it. image: [num_voxels] in the grid's order. sums: in fixed point, one a voxel in
+ * the columns' order, which are read instead; NULL: columns->image.
  * errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_columns_upload_image(struct lr_columns *columns, const float *image);
-lr_status lr_columns_read_image(const struct lr_columns *columns, float *image);
+lr_status lr_columns_read_image(const struct lr_columns *columns, const struct lr_fixed *sums, float *image);
 
-/* The same from sums in fixed point, one a voxel in the columns' order. */
-lr_status lr_columns_read_sums(const struct lr_columns *columns, const struct lr_fixed *sums, float *image);
-
-/* The same into columns->image, on the device. */
+/* Copies sums in fixed point into columns->image, on the device. */
 lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed *sums);
-
-/* float32 [num_voxels] at the backend's place, in the grid's order, to and from columns->image. */
-lr_status lr_columns_take_image(struct lr_columns *columns, const lr_vector *image);
-lr_status lr_columns_give_image(struct lr_columns *columns, lr_vector *image);
 
 /* --- programs --- */
 
@@ -179,7 +175,6 @@ struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_column
  * their images after half a turn. */
 lr_status lr_columns_start_forward(struct lr_columns *columns);
 lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity, bool has_images);
-lr_status lr_columns_start_lists(struct lr_columns *columns);
 
 /* --- stacks --- */
 
@@ -196,6 +191,9 @@ struct lr_columns_stacks {
     int *count;         /* [num_stacks] */
     int *image;         /* [num_stacks]: after half a turn about the grid's middle; -1 = none */
     bool has_half_turn; /* whether all of them have one */
+    /* Whether all stacks and the grid's points have one middle along the columns, so that a crystal pair sees a point
+     * as its mirror image sees the point's mirror image. */
+    bool are_mirrored;
     int *first_cell;    /* [num_stacks]: where its cells begin on the device */
     double *spacing_mm; /* [num_stacks] */
 };
@@ -204,18 +202,9 @@ struct lr_columns_stacks {
 lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct lr_columns *columns);
 void lr_columns_stacks_finish(struct lr_columns_stacks *stacks);
 
-/* A bound of the cells that a stack may have, for scanners of any make. */
-int64_t lr_columns_most_cells(const lr_scanner *scanner);
-
 /* The middles of all cells along the columns, as shaders/columns/stacks.glsl declares them;
  * notes where those of each stack begin. */
 struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns);
-
-/* The module that half a turn puts in a module's place. Needs stacks->has_half_turn. */
-int lr_columns_turned_module(const struct lr_columns *columns, int module);
-
-/* Number of the first cell of a module, once they are uploaded. */
-int lr_columns_first_cell(const struct lr_columns *columns, int module);
 
 /* Module pairs sorted so that those of the same stacks follow each other, and where the values of
  * each begin in the data of the list that was given. Pairs within a stack are left out: its modules
@@ -230,16 +219,9 @@ lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const str
                                      struct lr_stack_order *order);
 void lr_stack_order_finish(struct lr_stack_order *order);
 
-/* True if all stacks and the grid's points have one middle along the columns, so that a crystal
- * pair sees of a point what its mirror image sees of the point's. */
-bool lr_columns_are_mirrored(const struct lr_columns *columns);
-
 /* Zeros for the pairs of a list that its order leaves out; data: of the list. */
 lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const struct lr_pair_list *list,
                                     const lr_vector *data);
-
-/* True if the higher module of a pair is the primary in exact mode: that of the lower stack is. */
-bool lr_columns_is_swapped(const struct lr_columns *columns, int64_t pair);
 
 bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other);
 
@@ -256,7 +238,7 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struc
 /* --- windows of pairs --- */
 
 /* The module pairs of a projection by columns that are handled together, and their values on the
- * device in the orders that passes want. */
+ * device in the orders that passes need. */
 
 struct lr_window {
     struct lr_columns *columns;
@@ -272,25 +254,17 @@ struct lr_window {
     struct gl_range lor_order;                    /* of by_lor, or where the data has them; no buffer: there are none */
 };
 
-/* The list's first window is still to come. order NULL: pairs in turn, as in sampled mode. */
-struct lr_window lr_window_begin(struct lr_columns *columns, const struct lr_pair_list *list,
-                                 const struct lr_stack_order *order);
+/* Begins before the list's first window. order: of the pairs in exact mode; lr_stack_order_finish ends it. */
+lr_status lr_window_begin(struct lr_window *window, struct lr_columns *columns, const struct lr_pair_list *list,
+                          struct lr_stack_order *order);
 
 /* The next pairs whose values fit a buffer; false when none is left. */
 bool lr_window_next(struct lr_window *window);
 
-/* The values of the whole list, of which the window takes its own: they are read, or all of them are
- * written. What is at the backend's place is worked on where it is, if drivers can begin there. */
-struct lr_window_data {
-    const lr_vector *values; /* NULL: ones are projected back */
-    bool is_written;
-};
-
-/* Makes the buffers of sampled mode. */
-lr_status lr_window_open(struct lr_window *window, const struct lr_window_data *data);
-
-/* Makes those of exact mode: values in stack order. */
-lr_status lr_window_open_stacks(struct lr_window *window, const struct lr_window_data *data);
+/* Makes the buffers of the window's pairs, in exact mode in the order of stacks. data: the values of the whole list,
+ * which are read, or written later; NULL: ones are projected back. Values at the backend's place are worked on in place
+ * if drivers can begin there. */
+lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool is_written);
 
 /* Destroys the buffers. */
 void lr_window_close(struct lr_window *window);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Depositions on the device: events go there in blocks, sums stay until the end, as integers of 64
- * bits (shaders/common/fixed.glsl), so that they are the same in every run; some views at a time
- * where one buffer cannot hold all. */
+  * Depositions on the device: events go there in blocks, and sums stay there until the end. They are integers of 64
+ * bits (shaders/common/fixed.glsl), so that they are the same in every run. Views are divided among several buffers if
+ * one cannot hold all. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
@@ -62,37 +62,6 @@ static struct gl_buffer *make_buffer(const struct compute_deposit *deposit, cons
                             &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
-static struct gl_buffer *make_crystals(const struct compute_deposit *deposit)
-{
-    const lr_scanner *scanner = deposit->params.scanner;
-    const int64_t count = scanner->num_crystals;
-    double(*centres)[4] = lr_alloc(count, sizeof(*centres), "crystals", deposit->params.log);
-    for (int k = 0; centres != NULL && k < count; k++) lr_scanner_hit_centre(scanner, k, centres[k]);
-    struct gl_buffer *buffer =
-        centres ? make_buffer(deposit, "crystals", count * (int64_t)sizeof(*centres), centres) : NULL;
-    free(centres);
-    return buffer;
-}
-
-/* Cosine and sine of the lower borders of azimuths, then of tilts and the end of the last one. */
-static struct gl_buffer *make_borders(const struct compute_deposit *deposit)
-{
-    const lr_view_set *set = &deposit->params.set;
-    const int64_t count = set->azimuths + set->tilts + 1;
-    double(*borders)[2] = lr_alloc(count, sizeof(*borders), "borders", deposit->params.log);
-    for (int k = 0; borders != NULL && k < count; k++) {
-        const int tilt = k - set->azimuths;
-        const double angle_deg =
-            tilt < 0 ? lr_view_set_azimuth_border_deg(set, k) : lr_view_set_tilt_border_deg(set, tilt);
-        borders[k][0] = cos(angle_deg * (3.14159265358979323846 / 180.0));
-        borders[k][1] = sin(angle_deg * (3.14159265358979323846 / 180.0));
-    }
-    struct gl_buffer *buffer =
-        borders ? make_buffer(deposit, "borders of views", count * (int64_t)sizeof(*borders), borders) : NULL;
-    free(borders);
-    return buffer;
-}
-
 static lr_status make_sums(struct compute_deposit *deposit)
 {
     const struct gl_limits *limits = gl_context_limits(deposit->ctx);
@@ -120,14 +89,37 @@ static lr_status make_sums(struct compute_deposit *deposit)
 static lr_status init(struct compute_deposit *deposit)
 {
     const struct gl_define trilinear[] = {{.name = "TRILINEAR"}, {0}};
+    const lr_scanner *scanner = deposit->params.scanner;
+    const lr_view_set *set = &deposit->params.set;
+    const lr_log *log = deposit->params.log;
     deposit->program = gl_program_start(
         deposit->ctx,
         &(struct gl_program_params){.compute = "direct/deposit.comp",
                                     .defines = deposit->params.rule == LR_DEPOSIT_TRILINEAR ? trilinear : NULL,
                                     .label = "DIRECT deposition"});
-    deposit->block = lr_alloc(BLOCK_EVENTS, sizeof(*deposit->block), "a block of events", deposit->params.log);
-    deposit->crystals = make_crystals(deposit);
-    deposit->borders = make_borders(deposit);
+    deposit->block = lr_alloc(BLOCK_EVENTS, sizeof(*deposit->block), "a block of events", log);
+
+    const int64_t num_crystals = scanner->num_crystals;
+    double(*centres)[4] = lr_alloc(num_crystals, sizeof(*centres), "crystals", log);
+    for (int k = 0; centres != NULL && k < num_crystals; k++) lr_scanner_hit_centre(scanner, k, centres[k]);
+    if (centres != NULL)
+        deposit->crystals = make_buffer(deposit, "crystals", num_crystals * (int64_t)sizeof(*centres), centres);
+    free(centres);
+
+    /* Cosine and sine of the lower borders of azimuths, then of tilts and the end of the last one. */
+    const int64_t num_borders = set->azimuths + set->tilts + 1;
+    double(*borders)[2] = lr_alloc(num_borders, sizeof(*borders), "borders", log);
+    for (int k = 0; borders != NULL && k < num_borders; k++) {
+        const int tilt = k - set->azimuths;
+        const double angle_deg =
+            tilt < 0 ? lr_view_set_azimuth_border_deg(set, k) : lr_view_set_tilt_border_deg(set, tilt);
+        borders[k][0] = cos(angle_deg * (3.14159265358979323846 / 180.0));
+        borders[k][1] = sin(angle_deg * (3.14159265358979323846 / 180.0));
+    }
+    if (borders != NULL)
+        deposit->borders = make_buffer(deposit, "borders of views", num_borders * (int64_t)sizeof(*borders), borders);
+    free(borders);
+
     deposit->events = make_buffer(deposit, "events", BLOCK_EVENTS * (int64_t)sizeof(struct device_event), NULL);
     deposit->tallies = make_buffer(deposit, "counts of events", NUM_TALLIES * 4, NULL);
     LR_TRY(make_sums(deposit));
@@ -170,33 +162,28 @@ static lr_status read_tallies(struct compute_deposit *deposit)
     return LR_OK;
 }
 
-static struct deposit_pass describe_pass(const struct compute_deposit *deposit, int slab)
+/* The block, however full. */
+/* Deposits the events of the block, which need not be full. */
+static lr_status send(struct compute_deposit *deposit)
 {
     const lr_histo_images *images = deposit->params.images;
-    struct deposit_pass pass = {
-        .views = {deposit->params.set.azimuths, deposit->params.set.tilts, slab * deposit->views_per_slab,
-                  deposit->views_per_slab},
+    struct deposit_pass uniforms = {
+        .views = {deposit->params.set.azimuths, deposit->params.set.tilts, 0, deposit->views_per_slab},
         .scale = (float)SCALE,
-        .is_first = slab == 0,
         .parts = deposit->params.parts,
     };
     for (int k = 0; k < 3; k++) {
-        pass.origin_mm[k] = images->grid.origin_mm[k];
-        pass.voxel_mm[k] = images->grid.voxel_mm[k];
-        pass.size[k] = images->grid.size[k];
+        uniforms.origin_mm[k] = images->grid.origin_mm[k];
+        uniforms.voxel_mm[k] = images->grid.voxel_mm[k];
+        uniforms.size[k] = images->grid.size[k];
     }
-    pass.origin_mm[3] = deposit->params.bin_mm;
-    pass.size[3] = (int32_t)deposit->filled;
-    return pass;
-}
-
-/* The block, however full. */
-static lr_status send(struct compute_deposit *deposit)
-{
+    uniforms.origin_mm[3] = deposit->params.bin_mm;
+    uniforms.size[3] = (int32_t)deposit->filled;
     if (deposit->filled == 0) return LR_OK;
     LR_TRY(gl_buffer_upload(deposit->events, 0, deposit->filled * (int64_t)sizeof(*deposit->block), deposit->block));
     for (int slab = 0; slab < deposit->num_slabs; slab++) {
-        const struct deposit_pass uniforms = describe_pass(deposit, slab);
+        uniforms.views[2] = slab * deposit->views_per_slab;
+        uniforms.is_first = slab == 0;
         struct gl_pass pass = {
             .label = "DIRECT deposition",
             .program = deposit->program,
@@ -236,14 +223,6 @@ static lr_status take(void *self, const lr_event *events, int64_t count)
 
 /* --- results --- */
 
-static double sum_of(const uint32_t words[WORDS])
-{
-    const uint64_t bits = words[0] | (uint64_t)words[1] << 32;
-    const bool is_negative = bits >> 63 != 0;
-    const double size = (double)(is_negative ? ~bits + 1 : bits) * STEP;
-    return is_negative ? -size : size;
-}
-
 static lr_status read_slab(struct compute_deposit *deposit, int slab, uint32_t *words)
 {
     const lr_histo_images *images = deposit->params.images;
@@ -261,7 +240,10 @@ static lr_status read_slab(struct compute_deposit *deposit, int slab, uint32_t *
         const int64_t left = total - at, count = left < READ_WORDS ? left : READ_WORDS;
         LR_TRY(gl_buffer_read(deposit->sums[slab], (HEAD_WORDS + at) * 4, count * 4, words));
         for (int64_t k = 0; k < count; k += WORDS) {
-            const double sum = sum_of(words + k);
+            const uint64_t bits = words[k] | (uint64_t)words[k + 1] << 32;
+            const bool is_negative = bits >> 63 != 0;
+            const double size = (double)(is_negative ? ~bits + 1 : bits) * STEP;
+            const double sum = is_negative ? -size : size;
             deposit->counts.weight += sum;
             values[(at + k) / WORDS] = (float)sum;
         }
@@ -269,23 +251,20 @@ static lr_status read_slab(struct compute_deposit *deposit, int slab, uint32_t *
     return LR_OK;
 }
 
-static lr_status finish_current(struct compute_deposit *deposit)
-{
-    LR_TRY(send(deposit));
-    LR_TRY(read_tallies(deposit));
-    uint32_t *words = lr_alloc(READ_WORDS, sizeof(*words), "sums of views", deposit->params.log);
-    lr_status status = words != NULL ? LR_OK : LR_FAILED;
-    deposit->counts.weight = 0;
-    for (int slab = 0; status == LR_OK && slab < deposit->num_slabs; slab++) status = read_slab(deposit, slab, words);
-    free(words);
-    return status;
-}
-
 static lr_status finish(void *self, lr_deposit_counts *counts)
 {
     struct compute_deposit *deposit = self;
+    uint32_t *words = NULL;
     LR_TRY(gl_context_make_current(deposit->ctx));
-    const lr_status status = finish_current(deposit);
+    lr_status status = send(deposit);
+    if (status == LR_OK) status = read_tallies(deposit);
+    if (status == LR_OK) {
+        words = lr_alloc(READ_WORDS, sizeof(*words), "sums of views", deposit->params.log);
+        status = words != NULL ? LR_OK : LR_FAILED;
+        deposit->counts.weight = 0;
+    }
+    for (int slab = 0; status == LR_OK && slab < deposit->num_slabs; slab++) status = read_slab(deposit, slab, words);
+    free(words);
     gl_context_release(deposit->ctx);
     *counts = deposit->counts;
     return status;

@@ -49,7 +49,7 @@ lr_status lr_direct_image_read(const struct lr_direct_image *image, const struct
 
 /* Binds an image that a pass reads as its source, or reads and writes as its target. */
 void lr_direct_bind_source(struct gl_pass *pass, const struct lr_direct_image *image);
-void lr_direct_bind_sensitivity(struct gl_pass *pass, const struct lr_direct_image *image);
+
 void lr_direct_bind_target(struct gl_pass *pass, const struct lr_direct_image *image);
 
 /* Barriers for passes that write images. */
@@ -66,12 +66,6 @@ struct lr_direct_step {
 };
 _Static_assert(sizeof(struct lr_direct_step) == 32, "the shader's layout");
 
-struct lr_direct_steps {
-    struct lr_direct_step *steps; /* owned [count] */
-    int count;
-    int axis; /* along which a thread's outputs lie: 0 = x, 1 = y */
-};
-
 /* --- tables --- */
 
 /* Look-up tables of one view on the device, built there: LORmap and mSRval. */
@@ -84,15 +78,13 @@ struct lr_direct_builder {
     struct gl_program *map, *values; /* NULL before the first tables */
 };
 
-/* The context is current, here and below. */
-void lr_direct_builder_finish(struct lr_direct_builder *builder);
-
-/* Zero is none. */
+/* Zero is none. The context is current, here and below. */
 struct lr_direct_view_tables {
     struct gl_texture *map;           /* R16UI [ny + 2 margin][nx + 2 margin] */
     struct gl_buffer *steps, *values; /* struct lr_direct_step; float [offset][row] */
     struct gl_buffer *offsets;        /* of mSR, ivec4 */
-    int num_steps, num_offsets, axis;
+    int num_steps, num_offsets;
+    int axis;     /* along which a thread's outputs lie: 0 = x, 1 = y */
     int num_rows; /* of mSRval: 1 where all kernels are the same, else one a kernel */
     int64_t bytes;
 };
@@ -213,9 +205,8 @@ lr_status lr_direct_reclaim(struct lr_direct_compute *compute, const struct lr_d
 lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image, const float *values);
 lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values);
 
-/* Builds the programs of both projections side by side, and waits for them, so that no clock counts it.
- * Without this each is built with its first projection. */
-lr_status lr_direct_open_programs(struct lr_direct_compute *compute);
+/* The program of a projection, which is started at the first call. errors: NULL, logged. */
+struct gl_program *lr_direct_open_program(struct lr_direct_compute *compute, bool forward);
 
 /* target = K source, or K^T source. The two must differ. */
 lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view, const struct lr_direct_image *source,
@@ -237,19 +228,17 @@ lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_
 
 /* Projections of the family `direct` of vectors at the backend's place: images and histo-images go from
  * vectors to those with margins, and back, on the device (shaders/direct/exchange.comp). Vectors are in
- * float32, each on the host or at the place; the context is current. */
+ * float32, each on the host or at the place. */
 
-/* vector: [num_voxels]; the functions may have the image. errors: LR_FAILED; LR_NO_DEVICE. */
+/* vector: [num_voxels]; the functions may have the image. The context is current.
+ * errors: LR_FAILED; LR_NO_DEVICE. */
 lr_status lr_direct_get_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
                                lr_vector *vector);
 
-/* The functions of struct lr_backend_fns. Values of single voxels pass through the host. */
-lr_status lr_direct_vectors_forward(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *image,
-                                    lr_vector *values);
-lr_status lr_direct_vectors_back(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *values,
-                                 lr_vector *image);
-
-void lr_direct_exchange_finish(struct lr_direct_exchange *exchange);
+/* Projects forward or back as struct lr_backend_fns; makes the context current. Values of single voxels pass through the
+ * host. in NULL: ones are projected back. */
+lr_status lr_direct_project_vectors(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
+                                    const lr_vector *in, lr_vector *out);
 
 /* --- updates --- */
 

@@ -155,12 +155,6 @@ void lr_direct_bind_source(struct gl_pass *pass, const struct lr_direct_image *i
     pass->buffers[LR_BIND_DIRECT_SOURCE].buffer = image->buffer;
 }
 
-void lr_direct_bind_sensitivity(struct gl_pass *pass, const struct lr_direct_image *image)
-{
-    pass->textures[LR_UNIT_DIRECT_FACTORS] = image->texture;
-    pass->buffers[LR_BIND_DIRECT_SENSITIVITY].buffer = image->buffer;
-}
-
 void lr_direct_bind_target(struct gl_pass *pass, const struct lr_direct_image *image)
 {
     pass->images[LR_IMAGE_DIRECT_TARGET] = (struct gl_image){.texture = image->texture};
