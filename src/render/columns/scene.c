@@ -96,13 +96,6 @@ double lr_columns_nearest_mm(const struct lr_columns *columns)
     return nearest_mm;
 }
 
-struct gl_buffer *lr_columns_upload(const struct lr_columns *columns, const char *label, const void *data,
-                                    int64_t bytes)
-{
-    return gl_buffer_create(columns->ctx,
-                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
-}
-
 static struct gl_buffer *upload_modules(struct lr_columns *columns)
 {
     const lr_scanner *scanner = columns->params.scanner;

@@ -441,3 +441,10 @@ double lr_columns_middle(const struct lr_columns *columns, int axis)
     const int last = lr_columns_num_points(columns, axis) - 1;
     return 0.5 * (lr_columns_coordinate(columns, axis, 0) + lr_columns_coordinate(columns, axis, last));
 }
+
+struct gl_buffer *lr_columns_upload(const struct lr_columns *columns, const char *label, const void *data,
+                                    int64_t bytes)
+{
+    return gl_buffer_create(columns->ctx,
+                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
+}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Jobs of groups that go through lines which are kept: of about as much work as each other, and the longest
- * first, so that none is left alone at the end. */
+  * Projections over lines that the device keeps, by jobs of its groups. Jobs have about the same work, and the longest
+ * come first, so that no group works alone at the end. */
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -87,23 +87,7 @@ static int32_t slabs_of(const struct portion *portion, int32_t most)
 
 /* --- back-projections --- */
 
-/* Slabs of a portion, alike, as jobs. */
-static lr_status add_slabs(struct dealing *dealing, const struct portion *portion, int32_t slabs)
-{
-    const int64_t first = portion->slices[0], length = portion->slices[1] - first;
-    for (int32_t k = 0; k < slabs; k++) {
-        struct lr_listmode_job job = {
-            .lines = {(int32_t)portion->begin, (int32_t)(portion->end - portion->begin), portion->axis},
-            .slices = {(int32_t)(first + length * k / slabs), (int32_t)(first + length * (k + 1) / slabs)}};
-        const int64_t work = work_within(dealing, portion, job.slices);
-        job.lines[3] = (int32_t)work; /* shaders do not read it */
-        LR_TRY(work > 0 ? add_job(dealing, &job) : LR_OK);
-    }
-    return LR_OK;
-}
-
-/* The next lines of a group, so many that each of their slabs is as much work as all jobs are, and not many
- * more slabs than these need. */
+/* The next lines of a group: enough that each of their slabs has the work of a job, but not many more slabs. */
 static struct portion next_portion(const struct dealing *dealing, const struct portion *empty, int64_t end,
                                    const int most[2])
 {
@@ -122,19 +106,6 @@ static struct portion next_portion(const struct dealing *dealing, const struct p
     return portion;
 }
 
-static lr_status deal_group(struct dealing *dealing, const int64_t ends[2], int axis)
-{
-    int most[2];
-    lr_listmode_most_of_group(dealing->compute, axis, most);
-    for (int64_t first = ends[0]; first < ends[1];) {
-        const struct portion empty = {first, first, axis, {LR_LISTMODE_KEY_SLICES, 0}};
-        const struct portion portion = next_portion(dealing, &empty, ends[1], most);
-        LR_TRY(add_slabs(dealing, &portion, slabs_of(&portion, most[0])));
-        first = portion.end;
-    }
-    return LR_OK;
-}
-
 static int compare_jobs(const void *a, const void *b)
 {
     const struct lr_listmode_job *left = a, *right = b;
@@ -143,21 +114,43 @@ static int compare_jobs(const void *a, const void *b)
     return left->slices[0] - right->slices[0];
 }
 
+/* Jobs of the groups of all axes of a range on one side: slabs of portions, alike, each about as much work. */
 static lr_status deal_side_back(struct dealing *dealing, const int64_t *groups, int side)
 {
-    const int64_t begin = dealing->count;
-    /* Groups of all axes, of a range, on this side. */
     const int32_t all[2] = {0, LR_LISTMODE_KEY_SLICES};
-    int64_t work = 0;
+    const int64_t begin = dealing->count;
+    int64_t total = 0;
     for (int g = side; g < LR_LISTMODE_GROUPS; g += 2)
-        work += work_within(dealing, &(struct portion){.begin = groups[g], .end = groups[g + 1]}, all);
-    const int64_t each = work / lr_listmode_most_jobs(MOST_JOBS) + 1;
+        total += work_within(dealing, &(struct portion){.begin = groups[g], .end = groups[g + 1]}, all);
+    const int64_t each = total / lr_listmode_most_jobs(MOST_JOBS) + 1;
     dealing->job_work = each > LEAST_WORK ? each : LEAST_WORK;
 
-    for (int axis = 0; axis < 3; axis++) LR_TRY(deal_group(dealing, &groups[2 * axis + side], axis));
+    for (int axis = 0; axis < 3; axis++) {
+        /* Slices that a group may hold, and lines that it may take. */
+        struct lr_listmode_pass uniforms = lr_listmode_pass_of(dealing->compute, axis);
+        lr_listmode_cut_slabs(dealing->compute, &uniforms);
+        const int lines = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_kept_threads(false);
+        const int limit = LR_EVENTS_GROUP * LR_LISTMODE_LINES_OF_THREAD;
+        const int most[2] = {uniforms.slab[0], lines < limit ? lines : limit};
+        const int64_t *ends = &groups[2 * axis + side];
+        struct portion portion = {.end = ends[0]};
+        while (portion.end < ends[1]) {
+            const struct portion empty = {portion.end, portion.end, axis, {LR_LISTMODE_KEY_SLICES, 0}};
+            portion = next_portion(dealing, &empty, ends[1], most);
+            const int32_t slabs = slabs_of(&portion, most[0]);
+            const int64_t first = portion.slices[0], length = portion.slices[1] - first;
+            for (int32_t k = 0; k < slabs; k++) {
+                struct lr_listmode_job job = {
+                    .lines = {(int32_t)portion.begin, (int32_t)(portion.end - portion.begin), axis},
+                    .slices = {(int32_t)(first + length * k / slabs), (int32_t)(first + length * (k + 1) / slabs)}};
+                const int64_t work = work_within(dealing, &portion, job.slices);
+                job.lines[3] = (int32_t)work; /* shaders do not read it */
+                LR_TRY(work > 0 ? add_job(dealing, &job) : LR_OK);
+            }
+        }
+    }
     if (dealing->count > begin)
         qsort(dealing->list + begin, (size_t)(dealing->count - begin), sizeof(*dealing->list), compare_jobs);
-
     return LR_OK;
 }
 
@@ -182,42 +175,27 @@ static lr_status deal_lines(struct dealing *dealing, const int64_t *groups, int 
     return LR_OK;
 }
 
-/* --- both --- */
-
 /* lines: of a group; 0: of a back-projection. */
-static lr_status deal_sides(struct dealing *dealing, struct lr_listmode_jobs *jobs, int lines)
+/* Jobs of groups of `lines` lines each, or of back-projections if it is 0. errors: LR_FAILED. */
+static lr_status deal_jobs(const struct lr_listmode_compute *compute, int lines, struct lr_listmode_jobs *jobs)
 {
-    const struct lr_listmode_events *events = dealing->compute->params.events;
+    const struct lr_listmode_events *events = compute->params.events;
     const int64_t sides = 2 * events->layout.num_pairs;
-    jobs->first = lr_alloc(sides + 1, sizeof(*jobs->first), "jobs", dealing->compute->params.log);
-    LR_TRY(jobs->first != NULL ? LR_OK : LR_FAILED);
-    for (int64_t k = 0; k < sides; k++) {
+    struct dealing dealing = {.compute = compute};
+    jobs->first = lr_alloc(sides + 1, sizeof(*jobs->first), "jobs", compute->params.log);
+    lr_status status = jobs->first != NULL ? LR_OK : LR_FAILED;
+    for (int64_t k = 0; status == LR_OK && k < sides; k++) {
         const int64_t *groups = events->groups[k / 2];
-        jobs->first[k] = dealing->count;
-        LR_TRY(lines > 0 ? deal_lines(dealing, groups, (int)(k % 2), lines)
-                         : deal_side_back(dealing, groups, (int)(k % 2)));
+        jobs->first[k] = dealing.count;
+        status = lines > 0 ? deal_lines(&dealing, groups, (int)(k % 2), lines)
+                           : deal_side_back(&dealing, groups, (int)(k % 2));
     }
-    jobs->first[sides] = dealing->count;
-    const int64_t bytes = dealing->count * (int64_t)sizeof(*dealing->list);
-    jobs->buffer = gl_buffer_create(
-        dealing->compute->ctx, &(struct gl_buffer_params){.label = "jobs", .size_bytes = bytes, .data = dealing->list});
-    return jobs->buffer != NULL ? LR_OK : LR_FAILED;
-}
-
-static lr_status listmode_deal_back(const struct lr_listmode_compute *compute, struct lr_listmode_jobs *jobs)
-{
-    struct dealing dealing = {.compute = compute};
-    const lr_status status = deal_sides(&dealing, jobs, 0);
-    free(dealing.list);
-    return status;
-}
-
-/* Jobs of back-projections and of groups of `lines` lines each, from the keys. errors: LR_FAILED. */
-static lr_status listmode_deal_forward(const struct lr_listmode_compute *compute, int lines,
-                                       struct lr_listmode_jobs *jobs)
-{
-    struct dealing dealing = {.compute = compute};
-    const lr_status status = deal_sides(&dealing, jobs, lines);
+    if (status == LR_OK) {
+        jobs->first[sides] = dealing.count;
+        jobs->buffer =
+            lr_listmode_buffer(compute, "jobs", dealing.count * (int64_t)sizeof(*dealing.list), dealing.list);
+        status = jobs->buffer != NULL ? LR_OK : LR_FAILED;
+    }
     free(dealing.list);
     return status;
 }
@@ -250,14 +228,6 @@ _Static_assert(sizeof(struct kept_pass) == 304, "the shaders' layout");
 
 /* --- creation --- */
 
-/* Slabs of whole slices, that no thread takes too long for. */
-static bool has_slabs(const struct lr_listmode_compute *compute, int axis)
-{
-    const struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
-    return (int64_t)uniforms.size[1] * uniforms.size[2] <= lr_listmode_cells(compute) &&
-           uniforms.size[0] <= LR_LISTMODE_KEY_SLICES && lr_listmode_slices_at_once(compute, axis) == uniforms.size[0];
-}
-
 bool lr_listmode_may_keep(const struct lr_listmode_compute *compute, int64_t bytes)
 {
     const struct lr_listmode_backend_params *params = &compute->params;
@@ -265,7 +235,13 @@ bool lr_listmode_may_keep(const struct lr_listmode_compute *compute, int64_t byt
     const int64_t events = params->events->layout.count;
     const int64_t voxels = lr_grid_num_voxels(&params->model->grid);
     bool may = params->stands_for == NULL && !lr_listmode_is_exact(compute) && !lr_listmode_finds_lines();
-    for (int axis = 0; axis < AXES; axis++) may = may && has_slabs(compute, axis);
+    for (int axis = 0; may && axis < AXES; axis++) {
+        /* Slabs have whole slices, and none takes a thread too long. */
+        const struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
+        may = (int64_t)uniforms.size[1] * uniforms.size[2] <= lr_listmode_cells(compute) &&
+              uniforms.size[0] <= LR_LISTMODE_KEY_SLICES &&
+              lr_listmode_slices_at_once(compute, axis) == uniforms.size[0];
+    }
     const int64_t line_bytes = lr_listmode_line_bytes(compute);
     return may && events <= most / line_bytes && events < INT32_MAX / 4 && voxels <= most / (8 * AXES) &&
            events * (line_bytes + KEPT_BYTES + LR_LISTMODE_EVENT_BYTES) + voxels * KEPT_VOXEL_BYTES <= bytes / 2;
@@ -277,104 +253,67 @@ static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, 
                             &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .is_undefined = true});
 }
 
-/* Called by the first projection: asking if a backend works compiles nothing. */
-static lr_status find_lines(struct lr_listmode_compute *compute)
+/* Called by each projection, since asking if a backend works compiles nothing. */
+static lr_status need_lines(struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_events *events = compute->params.events;
+    if (compute->kept.are_found) return LR_OK;
     for (int64_t k = 0; k < events->layout.num_pairs * LR_LISTMODE_GROUPS; k++) {
         const int group = (int)(k % LR_LISTMODE_GROUPS);
         const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][group];
         struct lr_listmode_chunk chunk = {
             .end = ends[0], .axis = lr_listmode_group_axis(group), .has_tof = lr_listmode_group_has_tof(group)};
-        while (lr_listmode_next_chunk(compute, ends[1], &chunk)) LR_TRY(lr_listmode_prepare_kept(compute, &chunk));
+        while (lr_listmode_next_chunk(compute, ends[1], &chunk))
+            LR_TRY(lr_listmode_prepare(compute, &chunk, NULL, true));
     }
     compute->kept.are_found = true;
     return LR_OK;
 }
 
-static lr_status need_lines(struct lr_listmode_compute *compute)
-{
-    return compute->kept.are_found ? LR_OK : find_lines(compute);
-}
-
-static void count_lines(struct lr_listmode_compute *compute)
+lr_status lr_listmode_keep(struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_events *events = compute->params.events;
     struct lr_listmode_kept *kept = &compute->kept;
+    kept->are_sums_clear = true;
     for (int64_t k = 0; k < events->layout.num_pairs * LR_LISTMODE_GROUPS; k++) {
         const int group = (int)(k % LR_LISTMODE_GROUPS);
         const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][group];
-        const int64_t count = ends[1] - ends[0];
-        kept->has_lines[lr_listmode_group_axis(group)] |= count > 0;
-        kept->num_untimed += lr_listmode_group_has_tof(group) ? 0 : count;
+        kept->has_lines[lr_listmode_group_axis(group)] |= ends[1] > ends[0];
+        kept->num_untimed += lr_listmode_group_has_tof(group) ? 0 : ends[1] - ends[0];
     }
-}
-
-static lr_status make_buffers(struct lr_listmode_compute *compute)
-{
-    struct lr_listmode_kept *kept = &compute->kept;
-    const int64_t count = compute->params.events->layout.count;
+    const int64_t count = events->layout.count;
     kept->lines = make_buffer(compute, "lines that are kept", count * lr_listmode_line_bytes(compute));
     kept->values = make_buffer(compute, "values of lines", count * (int64_t)sizeof(float));
     kept->others = make_buffer(compute, "unusual lines", count * (int64_t)sizeof(uint32_t));
-    kept->are_taken = lr_alloc(compute->params.events->layout.num_pairs, sizeof(*kept->are_taken), "ranges of events",
-                               compute->params.log);
-    return kept->lines && kept->values && kept->others && kept->are_taken ? LR_OK : LR_FAILED;
+    kept->are_taken =
+        lr_alloc(events->layout.num_pairs, sizeof(*kept->are_taken), "ranges of events", compute->params.log);
+    LR_TRY(kept->lines && kept->values && kept->others && kept->are_taken ? LR_OK : LR_FAILED);
+    LR_TRY(deal_jobs(compute, 0, &kept->back));
+    return deal_jobs(compute, lr_listmode_kept_threads(true), &kept->forward);
 }
 
-lr_status lr_listmode_keep(struct lr_listmode_compute *compute)
-{
-    struct lr_listmode_kept *kept = &compute->kept;
-    kept->are_sums_clear = true;
-    count_lines(compute);
-    LR_TRY(make_buffers(compute));
-    LR_TRY(listmode_deal_back(compute, &kept->back));
-    return listmode_deal_forward(compute, lr_listmode_kept_threads(true), &kept->forward);
-}
-
-static void finish_jobs(struct lr_listmode_jobs *jobs)
-{
-    gl_buffer_destroy(jobs->buffer);
-    free(jobs->first);
-}
-
-void lr_listmode_kept_finish(struct lr_listmode_kept *kept)
-{
-    finish_jobs(&kept->forward);
-    finish_jobs(&kept->back);
-    gl_buffer_destroy(kept->lines);
-    gl_buffer_destroy(kept->values);
-    gl_buffer_destroy(kept->others);
-    free(kept->are_taken);
-    *kept = (struct lr_listmode_kept){0};
-}
-
-/* --- what passes are told --- */
-
-static struct frame frame_of(const struct lr_listmode_projection *p, int axis, int side)
-{
-    const struct lr_listmode_compute *compute = p->compute;
-    const struct lr_listmode_events *events = compute->params.events;
-    struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
-    const double most = compute->largest_elements[2 * axis + side];
-    struct frame frame = {.slab = {lr_listmode_cells(compute) / (uniforms.size[1] * uniforms.size[2]), 0, 0,
-                                   compute->kept.has_lines[axis]}};
-    lr_listmode_find_unit(p, &uniforms);
-    uniforms.size[3] = (int32_t)events->layout.count;
-    uniforms.unit[3] = most > 0 ? (float)(LR_EVENTS_CELL_MOST / most) : 0.0f;
-    memcpy(frame.size, uniforms.size, sizeof(frame.size));
-    memcpy(frame.strides, uniforms.strides, sizeof(frame.strides));
-    memcpy(frame.voxel_mm, uniforms.voxel_mm, sizeof(frame.voxel_mm));
-    memcpy(frame.unit, uniforms.unit, sizeof(frame.unit));
-    return frame;
-}
+/* --- uniforms of passes --- */
 
 static struct kept_pass describe(const struct lr_listmode_projection *p, int side)
 {
-    const struct lr_listmode_pass any = lr_listmode_pass_of(p->compute, 0);
+    const struct lr_listmode_compute *compute = p->compute;
+    const struct lr_listmode_pass any = lr_listmode_pass_of(compute, 0);
     const struct lr_listmode_selected *selected = &p->selected;
-    struct kept_pass uniforms = {.range = {0, 0, side, (int32_t)p->compute->kept.num_untimed}};
-    for (int axis = 0; axis < AXES; axis++) uniforms.frames[axis] = frame_of(p, axis, side);
+    struct kept_pass uniforms = {.range = {0, 0, side, (int32_t)compute->kept.num_untimed}};
+    for (int axis = 0; axis < AXES; axis++) {
+        struct lr_listmode_pass own = lr_listmode_pass_of(compute, axis);
+        struct frame *frame = &uniforms.frames[axis];
+        const double most = compute->largest_elements[2 * axis + side];
+        lr_listmode_find_unit(p, &own);
+        own.size[3] = (int32_t)compute->params.events->layout.count;
+        own.unit[3] = most > 0 ? (float)(LR_EVENTS_CELL_MOST / most) : 0.0f;
+        frame->slab[0] = lr_listmode_cells(compute) / (own.size[1] * own.size[2]);
+        frame->slab[3] = compute->kept.has_lines[axis];
+        memcpy(frame->size, own.size, sizeof(frame->size));
+        memcpy(frame->strides, own.strides, sizeof(frame->strides));
+        memcpy(frame->voxel_mm, own.voxel_mm, sizeof(frame->voxel_mm));
+        memcpy(frame->unit, own.unit, sizeof(frame->unit));
+    }
     memcpy(uniforms.tube, any.tube, sizeof(uniforms.tube));
     if (selected->places != NULL) {
         const int32_t part[4] = {(int32_t)selected->places->first, (int32_t)selected->places->count,
@@ -442,7 +381,7 @@ static void bind_sums(const struct lr_listmode_projection *p, struct gl_pass *pa
     pass->buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->kept.values;
 }
 
-/* Jobs first .. last - 1 of a table, so many at a time that a stop is heard. */
+/* Runs jobs ends[0] .. ends[1] - 1 of a table, few enough in each pass that a projection can be stopped. */
 static lr_status run_jobs(struct lr_listmode_projection *p, enum lr_listmode_program which, const int64_t ends[2],
                           const struct gl_pass *what)
 {
@@ -508,7 +447,7 @@ static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
     return run(compute, LR_LISTMODE_KEPT_VALUES, &uniforms, &pass);
 }
 
-/* Lines of unusual values, or with `which` that bounds them what their terms are. */
+/* Takes lines of unusual values, or bounds their terms if `which` does. */
 static lr_status take_listed(struct lr_listmode_projection *p, enum lr_listmode_program which)
 {
     const int64_t untimed = p->compute->kept.num_untimed;

@@ -155,6 +155,10 @@ lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, enum lr_l
 lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
                           const struct lr_listmode_pass *uniforms, struct gl_pass *pass);
 
+/* A buffer of the data; NULL: of zeros. errors: NULL, logged. */
+struct gl_buffer *lr_listmode_buffer(const struct lr_listmode_compute *compute, const char *label, int64_t bytes,
+                                     const void *data);
+
 /* The program, started if need be; NULL, logged. */
 struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum lr_listmode_program which);
 
@@ -186,10 +190,9 @@ int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute);
 
 /* --- events --- */
 
-/* Puts events on the device as far as they fit into so many bytes. The context is current, here and
- * below. errors: LR_FAILED, LR_NO_DEVICE; finish it in any case. */
+/* Puts events on the device as far as they fit into these bytes. The context is current, here and
+ * below. errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes);
-void lr_listmode_device_events_finish(struct lr_listmode_device_events *events);
 
 /* Finds events->order, that suits the device, group by group, and the keys. There are fewer than 2^32.
  * errors: LR_FAILED if memory runs out. */
@@ -198,7 +201,10 @@ lr_status lr_listmode_order(struct lr_listmode_compute *compute);
 /* Slices that the line of an event with this key meets: first, and behind the last. */
 void lr_listmode_key_slices(uint32_t key, int32_t slices[2]);
 
-/* Slices across an axis that keys can tell, at most. */
+/* Lines that a thread adds one after the other. */
+enum { LR_LISTMODE_LINES_OF_THREAD = 32 };
+
+/* Most slices across an axis that keys can hold. */
 enum { LR_LISTMODE_KEY_SLICES = (1 << 15) - 1 };
 
 /* The next events of a group that ends at `end`, from chunk->end on; false: there are no more. */
@@ -216,12 +222,10 @@ struct lr_listmode_selected {
     bool only_large;             /* lines with larger values than usual; the others have no slices */
 };
 
-/* Lines of a chunk into compute->lines. */
+/* Finds the lines of a chunk. selected NULL: those of all its events. are_cached: they go to compute->kept.lines, where
+ * their events stand in it; else to compute->lines. */
 lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
-                              const struct lr_listmode_selected *selected);
-
-/* Lines of a chunk to where its events stand in compute->kept.lines. */
-lr_status lr_listmode_prepare_kept(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk);
+                              const struct lr_listmode_selected *selected, bool are_cached);
 
 /* Slices across an axis, and how many of them a thread may go through in one pass; 0: not even one. Of the
  * exact kernel planes of sample points. */
@@ -231,18 +235,14 @@ int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int ax
 /* Cuts a group's share of the image: uniforms->slab, slices at once, or bands of one. */
 void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute, struct lr_listmode_pass *uniforms);
 
-/* Slices that a group may hold, and lines that it may take, at most, of a back-projection. */
-void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int axis, int most[2]);
-
 /* --- lines that are kept --- */
 
 /* True if lines are kept, given the bytes that there are for all. */
 bool lr_listmode_may_keep(const struct lr_listmode_compute *compute, int64_t bytes);
 
-/* Fills compute->kept, except for the lines; events are on the device. Finish it in any case.
+/* Fills compute->kept, except for the lines; events are on the device.
  * errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_listmode_keep(struct lr_listmode_compute *compute);
-void lr_listmode_kept_finish(struct lr_listmode_kept *kept);
 
 /* True where each projection finds its lines anew. */
 bool lr_listmode_finds_lines(void);
@@ -259,19 +259,11 @@ bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute);
 /* Finds compute->exact. */
 void lr_listmode_exact_init(struct lr_listmode_compute *compute);
 
-/* Modules as shaders/listmode/exact_prepare.comp has them; NULL, logged. */
-struct gl_buffer *lr_listmode_exact_modules(const struct lr_listmode_compute *compute);
-
-/* Planes of sample points across an axis that a thread may go through in one pass; 0: not even one. */
-int lr_listmode_planes_at_once(const struct lr_listmode_compute *compute, int axis);
-
 /* --- projections, and rows --- */
 
-/* The functions of struct lr_backend_fns. */
-lr_status lr_listmode_compute_forward(struct lr_listmode_compute *compute, const lr_selection *part,
-                                      const lr_vector *image, lr_vector *values);
-lr_status lr_listmode_compute_back(struct lr_listmode_compute *compute, const lr_selection *part,
-                                   const lr_vector *values, lr_vector *image);
+/* The functions of struct lr_backend_fns. in, out: an image and values, or values and an image. */
+lr_status lr_listmode_project(struct lr_listmode_compute *compute, bool is_forward, const lr_selection *part,
+                              const lr_vector *in, lr_vector *out);
 lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const struct lr_rows *wanted,
                                    const lr_row_sink *sink);
 

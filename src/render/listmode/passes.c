@@ -67,32 +67,17 @@ int lr_listmode_cells(const struct lr_listmode_compute *compute)
     return ((most < MOST_SHARED_BYTES ? most : MOST_SHARED_BYTES) - OTHER_SHARED_BYTES) / 4;
 }
 
-/* The defines of a program; the number's text lives beside them. */
-struct defines {
-    char cells[16], threads[16];
-    struct gl_define list[14];
-};
-
-/* Threads of groups that take jobs. */
-static int threads_of(enum lr_listmode_program which)
-{
-    switch (which) {
-    case LR_LISTMODE_KEPT_FORWARD:
-    case LR_LISTMODE_KEPT_FORWARD_TOF: return lr_listmode_kept_threads(true);
-    case LR_LISTMODE_KEPT_BACK:
-    case LR_LISTMODE_KEPT_BACK_TOF: return lr_listmode_kept_threads(false);
-    default: return 0;
-    }
-}
-
-static void fill_defines(const struct lr_listmode_compute *compute, enum lr_listmode_program which,
-                         struct defines *defines)
+struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum lr_listmode_program which)
 {
     const struct lr_listmode_model *model = compute->params.model;
+    struct gl_program **program = &compute->programs[which];
+    char cells[16], threads[16];
+    struct gl_define defines[14] = {{"CELLS", cells}};
     int next = 1;
+    if (*program != NULL) return *program;
     const struct {
         const char *name;
-        bool is_wanted;
+        bool is_defined;
     } all[] = {{"LINE", model->kernel == LR_LISTMODE_LINE},
                {"TABLE", model->kernel == LR_LISTMODE_TUBE && model->tube.table != NULL},
                {"AS_PAPER", model->tube.as_paper},
@@ -105,41 +90,30 @@ static void fill_defines(const struct lr_listmode_compute *compute, enum lr_list
                {"KEPT", descriptions[which].kept},
                {"BOUND", descriptions[which].bound},
                {"ADD_ZEROS", lr_listmode_adds_zeros(compute)}};
-    *defines = (struct defines){.list = {{"CELLS", defines->cells}}};
-    snprintf(defines->cells, sizeof(defines->cells), "%d", lr_listmode_cells(compute));
+    snprintf(cells, sizeof(cells), "%d", lr_listmode_cells(compute));
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
-        if (all[k].is_wanted) defines->list[next++].name = all[k].name;
-    if (threads_of(which) > 0) {
-        snprintf(defines->threads, sizeof(defines->threads), "%d", threads_of(which));
-        defines->list[next] = (struct gl_define){"GROUP", defines->threads};
-    }
-}
+        if (all[k].is_defined) defines[next++].name = all[k].name;
 
-struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum lr_listmode_program which)
-{
-    struct gl_program **program = &compute->programs[which];
-    if (*program == NULL) {
-        struct defines defines;
-        fill_defines(compute, which, &defines);
-        *program = gl_program_start(compute->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
-                                                                              .defines = defines.list,
-                                                                              .label = descriptions[which].label});
+    /* Groups that take jobs have a number of threads of their own. */
+    const bool is_forward = which == LR_LISTMODE_KEPT_FORWARD || which == LR_LISTMODE_KEPT_FORWARD_TOF;
+    if (is_forward || which == LR_LISTMODE_KEPT_BACK || which == LR_LISTMODE_KEPT_BACK_TOF) {
+        snprintf(threads, sizeof(threads), "%d", lr_listmode_kept_threads(is_forward));
+        defines[next] = (struct gl_define){"GROUP", threads};
     }
+    *program = gl_program_start(compute->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
+                                                                          .defines = defines,
+                                                                          .label = descriptions[which].label});
     return *program;
 }
 
-/* --- the block --- */
-
-static void describe_samples(const struct lr_listmode_compute *compute, const int axes[3],
-                             struct lr_listmode_pass *uniforms)
+struct gl_buffer *lr_listmode_buffer(const struct lr_listmode_compute *compute, const char *label, int64_t bytes,
+                                     const void *data)
 {
-    const int *samples = compute->params.model->samples;
-    uniforms->tube[0] = (float)(0.5 / (PI * samples[0] * samples[1] * samples[2]));
-    for (int k = 0; k < 3; k++) {
-        uniforms->slab[k] = samples[axes[k]];
-        uniforms->tube[1 + k] = (float)(1.0 / samples[axes[k]]);
-    }
+    return gl_buffer_create(compute->ctx,
+                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
+
+/* --- the block --- */
 
 struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *compute, int axis)
 {
@@ -165,10 +139,15 @@ struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *co
         uniforms.tube[2] = (float)(rim * scale);
         uniforms.tube[3] = (float)scale;
         uniforms.unit[2] = (float)(tube->table != NULL ? last : half * half * scale);
+    } else if (model->kernel == LR_LISTMODE_EXACT) {
+        const int *samples = model->samples;
+        uniforms.tube[0] = (float)(0.5 / (PI * samples[0] * samples[1] * samples[2]));
+        for (int k = 0; k < 3; k++) {
+            uniforms.slab[k] = samples[axes[k]];
+            uniforms.tube[1 + k] = (float)(1.0 / samples[axes[k]]);
+        }
     }
 
-    else if (model->kernel == LR_LISTMODE_EXACT)
-        describe_samples(compute, axes, &uniforms);
     return uniforms;
 }
 
@@ -218,23 +197,27 @@ int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis)
 
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis)
 {
+    /* Turns of the loops for each piece of a face: of a polygon that is cut four times, each of which gives it
+     * one corner more, and of triangles that it is made of. */
+    enum { TURNS_OF_CUTS = 1 + 4 + 4 + 5 + 6 + 7 + 6, TURNS_OF_STRIP = 2 };
+    const struct lr_listmode_exact *exact = &compute->exact;
     const int size = lr_listmode_all_slices(compute, axis);
-    if (lr_listmode_is_exact(compute)) return lr_listmode_planes_at_once(compute, axis);
     if (!gl_context_limits(compute->ctx)->small_batches) return size;
-    /* Shares are gone through twice, and rows of them, too; the rest is for slabs. */
-    const int64_t rounds = 4 * lr_listmode_most_shares(compute) + 4;
-    const int64_t slices = LR_MOST_ROUNDS_SOFTWARE / 2 / rounds;
+
+    /* Rounds of exact elements are those over points, rows of points, and the pieces in which a point sees the farther
+     * face. Others go through shares twice, and through rows of them, too; the rest of the rounds is for slabs. */
+    const int64_t of_piece = exact->is_leaning ? TURNS_OF_CUTS : TURNS_OF_STRIP;
+    const int64_t slices = lr_listmode_is_exact(compute)
+                               ? LR_MOST_ROUNDS_SOFTWARE / (exact->plane_points * (1 + of_piece * exact->pieces) + 2)
+                               : LR_MOST_ROUNDS_SOFTWARE / 2 / (4 * lr_listmode_most_shares(compute) + 4);
     return slices < size ? (int)slices : size;
 }
-
-/* Lines that a thread adds one after the other. */
-enum { LINES_OF_THREAD = 32 };
 
 void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute, struct lr_listmode_pass *uniforms)
 {
     const int cells = lr_listmode_cells(compute), plane = uniforms->size[1] * uniforms->size[2];
     const int rows = plane <= cells ? uniforms->size[2] : cells / uniforms->size[1];
-    int lines = LINES_OF_THREAD, slices = plane <= cells ? cells / plane : 1;
+    int lines = LR_LISTMODE_LINES_OF_THREAD, slices = plane <= cells ? cells / plane : 1;
     if (gl_context_limits(compute->ctx)->small_batches) {
         const int64_t rounds = 4 * lr_listmode_most_shares(compute) + 4;
         const int64_t most = LR_MOST_ROUNDS_SOFTWARE / 2 / rounds;
@@ -245,13 +228,4 @@ void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute, struct lr_
     uniforms->slab[1] = rows;
     uniforms->slab[2] = (uniforms->size[2] + rows - 1) / rows;
     uniforms->slab[3] = lines * LR_EVENTS_GROUP;
-}
-
-void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int axis, int most[2])
-{
-    struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
-    lr_listmode_cut_slabs(compute, &uniforms);
-    most[0] = uniforms.slab[0];
-    most[1] = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_kept_threads(false);
-    most[1] = most[1] < LR_EVENTS_GROUP * LINES_OF_THREAD ? most[1] : LR_EVENTS_GROUP * LINES_OF_THREAD;
 }
