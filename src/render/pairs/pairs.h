@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of modules that stand in any way to each other, pair by pair, in exact mode:
+  * Projections of modules in any orientation to each other, pair by pair, in exact mode:
  * docs/method/correspondence.md, "Tilted pairs". Back gathers in each voxel and has the same bits
- * in every run; forward adds to LORs in any order, or in fixed point where `deterministic` asks for
- * it. */
+ * in every run; forward adds to LORs in any order, or in fixed point if `deterministic` asks for it. */
 #ifndef LR_RENDER_PAIRS_PAIRS_H
 #define LR_RENDER_PAIRS_PAIRS_H
 
@@ -33,18 +32,17 @@ struct lr_pairs {
     struct gl_buffer *image; /* in the grid's order: input or output */
     struct gl_buffer *state;
     struct gl_program *programs[LR_NUM_PAIRS_PROGRAMS]; /* made when first asked for */
-    struct lr_merge_programs merge;                     /* likewise */
+    struct lr_merge_programs merge;                     /* made when first asked for */
     struct gl_timer *timer;
     double device_seconds; /* of the last projection */
 };
 
 /* errors: NULL, logged. The context is current, here and below. Pairs serve in exact mode, where no module
  * hides another and nothing is counted along lines. */
-struct lr_pairs *lr_pairs_create(const struct lr_method_params *params);
-void lr_pairs_destroy(struct lr_pairs *pairs); /* NULL is allowed */
+void *lr_pairs_create(const struct lr_method_params *params);
+void lr_pairs_destroy(void *pairs); /* NULL is allowed */
 
-/* The functions of struct lr_method (project.c). Forward with `deterministic` wants the image on the
- * host. */
+/* The functions of struct lr_method. Forward with `deterministic` needs the image on the host. */
 lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
 lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values);

@@ -26,8 +26,8 @@ struct lr_points {
 };
 
 /* errors: NULL, logged. The context is current, here and below. Points serve whatever is asked for. */
-struct lr_points *lr_points_create(const struct lr_method_params *params);
-void lr_points_destroy(struct lr_points *points); /* NULL is allowed */
+void *lr_points_create(const struct lr_method_params *params);
+void lr_points_destroy(void *points); /* NULL is allowed */
 
 /* Uploads a batch. errors: LR_USAGE when a point sees too many modules through one. */
 lr_status lr_points_upload(struct lr_points *points, const struct lr_batch *batch);

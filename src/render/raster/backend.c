@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The `raster` backend: Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU
- * Cluster, sections II to IV, on OpenGL: no step
- * needs the processor. */
+  * Cluster, sections II to IV, on OpenGL: no step needs the processor. */
 #include "operator/backend.h"
 
 #include "base/log.h"
@@ -34,7 +33,7 @@ struct raster {
     struct lr_plan *plan;
     struct lr_scene scene;
     struct lr_correspondence images;
-    /* Made when first asked for; compiling shaders takes longer than many a projection. */
+    /* Made when first asked for, since compiling shaders takes longer than many projections. */
     struct lr_correspondence pictures; /* with path lengths */
     struct lr_scatter scatter;
     struct lr_gather gather;
@@ -42,18 +41,6 @@ struct raster {
     int64_t max_window;                      /* LORs */
     struct gl_stopwatch *watches[NUM_KINDS]; /* of a projection's batches, kind by kind */
 };
-
-/* Edge of the atlas: large enough to keep a device busy, small enough for a batch to be cheap. */
-static int atlas_size(const struct gl_limits *limits, const lr_lors *lors, int rays)
-{
-    int size = limits->small_batches ? 2048 : 4096;
-    const int largest = limits->max_texture_size < limits->max_viewport_size[0] ? limits->max_texture_size
-                                                                                : limits->max_viewport_size[0];
-    int tile[2];
-    lr_plan_tile_size(lors->scanner, rays, tile);
-    while (size * 2 <= largest && (int64_t)(size / tile[0]) * (size / tile[1]) < lors->scanner->num_modules) size *= 2;
-    return size < largest ? size : largest;
-}
 
 static lr_status open_scatter(struct raster *raster)
 {
@@ -98,36 +85,16 @@ static lr_status back_batch(void *user, const struct lr_batch *batch)
     return lr_gather_run(&raster->gather, &raster->images, batch, &raster->lors);
 }
 
-/* A window whose values these are, of all in the projection; NULL: 1 each, in back projections alone. */
-static lr_status forward_window(struct raster *raster, const struct lr_plan_work *work, const struct lr_sweep *sweep,
-                                lr_vector *values)
-{
-    lr_vector part = lr_vector_part(values, work->window.first_value, work->window.num_values);
-    lr_scatter_begin(&raster->scatter);
-    LR_TRY(lr_sweep_run(sweep, work));
-    return lr_scatter_end(&raster->scatter, &raster->lors, &part);
-}
-
-static lr_status back_window(struct raster *raster, const struct lr_plan_work *work, const struct lr_sweep *sweep,
-                             const lr_vector *values)
-{
-    const float one = 1.0f;
-    if (values != NULL) {
-        const lr_vector part = lr_vector_part(values, work->window.first_value, work->window.num_values);
-        LR_TRY(lr_texels_put(&raster->lors, &part));
-    } else {
-        gl_texture_clear(raster->lors.target->colours[0], &one);
-    }
-    return lr_sweep_run(sweep, work);
-}
-
+/* in NULL: LOR values of 1 are projected back. */
 static lr_status project(struct raster *raster, const lr_selection *part, bool forward, const lr_vector *in,
                          lr_vector *out)
 {
-    const lr_selection all = {0}, *wanted = part != NULL ? part : &all;
+    const lr_selection all = {0}, *selection = part != NULL ? part : &all;
+
     const struct lr_rows rows = lr_sweep_voxels(&raster->params);
     struct lr_plan_work work = {.rows = &rows,
-                                .window = lr_pair_window_begin(raster->params.lors, wanted->pairs, wanted->num_pairs),
+                                .window =
+                                    lr_pair_window_begin(raster->params.lors, selection->pairs, selection->num_pairs),
                                 .emission = forward ? in->values : NULL};
     const struct lr_sweep sweep = {.params = &raster->params,
                                    .plan = raster->plan,
@@ -141,11 +108,23 @@ static lr_status project(struct raster *raster, const lr_selection *part, bool f
     if (forward)
         LR_TRY(lr_texels_put(&raster->scatter.voxels, in));
     else
-        lr_gather_clear(&raster->gather);
+        gl_target_clear(raster->gather.image.target, NULL);
+
     while (lr_pair_window_next(&work.window, raster->max_window)) {
         LR_TRY(lr_scene_set_window(&raster->scene, &work.window));
         LR_TRY(lr_texels_renew(&raster->lors, raster->ctx, "LOR image", work.window.num_values));
-        LR_TRY(forward ? forward_window(raster, &work, &sweep, out) : back_window(raster, &work, &sweep, in));
+        const float one = 1.0f;
+        lr_vector values;
+        if (forward || in != NULL)
+            values = lr_vector_part(forward ? out : in, work.window.first_value, work.window.num_values);
+        if (forward)
+            lr_scatter_begin(&raster->scatter);
+        else if (in != NULL)
+            LR_TRY(lr_texels_put(&raster->lors, &values));
+        else
+            gl_texture_clear(raster->lors.target->colours[0], &one);
+        LR_TRY(lr_sweep_run(&sweep, &work));
+        if (forward) LR_TRY(lr_scatter_end(&raster->scatter, &raster->lors, &values));
     }
     return forward ? LR_OK : lr_texels_get(&raster->gather.image, out);
 }
@@ -189,39 +168,31 @@ static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_ro
 static lr_status open_pictures(struct raster *raster)
 {
     return raster->pictures.atlas == NULL
-               ? lr_correspondence_init_single(&raster->pictures, &raster->scene, raster->plan)
+               ? lr_correspondence_init(&raster->pictures, &raster->scene, raster->plan, true, true)
                : LR_OK;
-}
-
-static lr_status build_pictures(struct raster *raster)
-{
-    LR_TRY(open_pictures(raster));
-    LR_TRY(lr_correspondence_start(&raster->pictures));
-    return gl_program_wait(raster->pictures.program);
 }
 
 static lr_status raster_prepare_picture(void *self)
 {
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
-    const lr_status status = build_pictures(raster);
+    lr_status status = open_pictures(raster);
+    if (status == LR_OK) status = lr_correspondence_start(&raster->pictures);
+    if (status == LR_OK) status = gl_program_wait(raster->pictures.program);
+
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
-}
-
-static lr_status render_picture(struct raster *raster, const struct lr_picture_request *request, lr_pixel *pixels)
-{
-    const struct lr_pair_window all = lr_pair_window_all(raster->params.lors);
-    LR_TRY(lr_scene_set_window(&raster->scene, &all));
-    LR_TRY(open_pictures(raster));
-    return lr_picture_render(&raster->pictures, raster->plan, request, pixels);
 }
 
 static lr_status raster_picture(void *self, const double point_mm[3], int module, lr_pixel *pixels)
 {
     struct raster *raster = self;
+    const struct lr_pair_window all = lr_pair_window_all(raster->params.lors);
     LR_TRY(gl_context_make_current(raster->ctx));
-    const lr_status status = render_picture(raster, &(struct lr_picture_request){point_mm, module}, pixels);
+    lr_status status = lr_scene_set_window(&raster->scene, &all);
+    if (status == LR_OK) status = open_pictures(raster);
+    if (status == LR_OK) status = lr_picture_render(&raster->pictures, raster->plan, point_mm, module, pixels);
+
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
 }
@@ -302,11 +273,19 @@ static lr_status build(struct raster *raster)
 {
     const struct lr_backend_params *params = &raster->params;
     const struct gl_limits *limits = gl_context_limits(raster->ctx);
+
+    /* Edge of the atlas: large enough to keep a device busy, small enough for a batch to be cheap. */
+    const int64_t num_modules = params->lors->scanner->num_modules;
+    const int most = limits->max_texture_size < limits->max_viewport_size[0] ? limits->max_texture_size
+                                                                             : limits->max_viewport_size[0];
+    int size = limits->small_batches ? 2048 : 4096, tile[2];
+    lr_plan_tile_size(params->lors->scanner, params->rays, tile);
+    while (size * 2 <= most && (int64_t)(size / tile[0]) * (size / tile[1]) < num_modules) size *= 2;
     raster->max_window = lr_texels_capacity(raster->ctx, (params->max_memory_bytes + 1) / 2);
     raster->plan = lr_plan_create(&(struct lr_plan_params){
         .lors = params->lors,
         .rays = params->rays,
-        .atlas_size = atlas_size(limits, params->lors, params->rays),
+        .atlas_size = size < most ? size : most,
         .log = params->log,
     });
     if (raster->plan == NULL) return LR_FAILED;
@@ -316,7 +295,7 @@ static lr_status build(struct raster *raster)
     }
     LR_TRY(lr_scene_init(&raster->scene, raster->ctx, params->lors,
                          &(struct lr_scene_absorption){params->mu, params->mu_steps}));
-    return lr_correspondence_init(&raster->images, &raster->scene, raster->plan, false);
+    return lr_correspondence_init(&raster->images, &raster->scene, raster->plan, false, false);
 }
 
 lr_status lr_raster_backend_create(const struct lr_backend_params *params, struct lr_backend *backend)
