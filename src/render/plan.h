@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What is rendered, in which order, and where it lands: batches of correspondence images in one
- * atlas. No OpenGL here. */
+  * Batches of correspondence images in one atlas: their points, modules and tiles, in order. No OpenGL here. */
 #ifndef LR_RENDER_PLAN_H
 #define LR_RENDER_PLAN_H
 
@@ -17,7 +16,7 @@
 enum { LR_MAX_RASTER_RAYS = 64 };
 
 /* One rendering of one sample point into one primary's window, which shows the modules of one
- * layer; `struct Image` of shaders/common/scene.glsl. A point is given as floats and what their rounding left over. */
+ * layer; `struct Image` of shaders/common/scene.glsl. A point is given as floats and the rests after rounding. */
 struct lr_plan_image {
     float point[3];
     float scale; /* what forward projection multiplies weights by: emission / points per voxel */
@@ -30,8 +29,8 @@ struct lr_plan_image {
     int32_t first_draw;     /* its draws follow each other */
 };
 
-/* Splits a number into a float and what its rounding left over. The float goes through memory,
- * because gcc 12 drops the rounding where it vectorises (double)(float)x. */
+/* Splits a number into a float and the rest after rounding. The float goes through memory,
+ * because gcc 12 drops the rounding when it vectorises (double)(float)x. */
 static inline void lr_split_float(double number, float *rounded, float *rest)
 {
     const volatile float kept = (float)number;
@@ -110,8 +109,8 @@ struct lr_plan {
     struct lr_plan_draw *draws;
     struct lr_plan_row *batch_rows;
     struct lr_plan_sight *sights;  /* [num_modules], of the point being planned */
-    struct lr_plan_hiding *hidden; /* likewise; NULL unless `hiding` */
-    uint64_t *hiders;              /* of an image's secondaries, bits of modules; likewise */
+    struct lr_plan_hiding *hidden; /* of the point being planned; NULL unless `hiding` */
+    uint64_t *hiders;              /* of an image's secondaries, bits of modules; NULL unless `hiding` */
 };
 
 /* errors: NULL; with an atlas LR_USAGE for more than LR_MAX_RASTER_RAYS, or when the windows of one
@@ -127,13 +126,6 @@ bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work, struct 
 
 /* Pixels of the largest module's window. */
 void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2]);
-
-/* --- hiding --- */
-
-/* Modules that may stop lines on their way to others, seen from one point at a time: for the plans
- * of scanners whose modules may hide each other. Conservative: none that may is left out. */
-
-struct lr_plan_hiding;
 
 /* --- sweep --- */
 

@@ -34,7 +34,7 @@ static void read_share(void *user, int64_t begin, int64_t end, int worker)
         struct lr_elements *list = &reading->lists[k];
         list->count = 0;
         if (source->fill(source->user, &reading->batch.rows[k], list) != LR_OK || merge(reading, list) != LR_OK)
-            list->count = -1; /* its sentence is in the log */
+            list->count = -1; /* its message is in the log */
     }
 }
 
@@ -63,33 +63,6 @@ static lr_status deliver_carried(struct reading *reading)
     return LR_OK;
 }
 
-static lr_status carry(struct reading *reading, int64_t row, const struct lr_elements *list)
-{
-    for (int64_t k = 0; k < list->count; k++)
-        LR_TRY(lr_elements_add(&reading->carried, list->list[k].lor, list->list[k].value, reading->batches->log));
-    reading->carried_row = row;
-    return LR_OK;
-}
-
-/* Delivers the batch's rows; the one that the cursor stands in is carried over to the next. */
-static lr_status deliver_batch(struct reading *reading, const struct lr_plan_cursor *cursor)
-{
-    for (int k = 0; k < reading->batch.num_rows; k++) {
-        const int64_t row = reading->batch.rows[k].row;
-        const struct lr_elements *list = &reading->lists[k];
-        if (list->count < 0) return LR_FAILED;
-        if (reading->carried_row >= 0 && reading->carried_row != row) LR_TRY(deliver_carried(reading));
-        if (reading->carried_row == row || (cursor->row == row && cursor->point > 0)) {
-            LR_TRY(carry(reading, row, list));
-        } else {
-            LR_TRY(deliver_empty_until(reading, row));
-            LR_TRY(deliver(reading, row, list));
-        }
-    }
-    if (reading->carried_row >= 0 && cursor->row != reading->carried_row) return deliver_carried(reading);
-    return LR_OK;
-}
-
 static lr_status read_all(struct reading *reading)
 {
     const struct lr_row_batches *batches = reading->batches;
@@ -99,7 +72,23 @@ static lr_status read_all(struct reading *reading)
     while (source->next(source->user, reading->rows, &cursor, &reading->batch)) {
         LR_TRY(source->fetch(source->user, &reading->batch));
         lr_parallel_for(batches->threads, reading->batch.num_rows, 1, read_share, reading);
-        LR_TRY(deliver_batch(reading, &cursor));
+        for (int k = 0; k < reading->batch.num_rows; k++) {
+            const int64_t row = reading->batch.rows[k].row;
+            const struct lr_elements *list = &reading->lists[k];
+            if (list->count < 0) return LR_FAILED;
+            if (reading->carried_row >= 0 && reading->carried_row != row) LR_TRY(deliver_carried(reading));
+            if (reading->carried_row != row && (cursor.row != row || cursor.point == 0)) {
+                LR_TRY(deliver_empty_until(reading, row));
+                LR_TRY(deliver(reading, row, list));
+                continue;
+            }
+            /* The row that the cursor stands in is carried over to the next batch. */
+            for (int64_t at = 0; at < list->count; at++)
+                LR_TRY(lr_elements_add(&reading->carried, list->list[at].lor, list->list[at].value, batches->log));
+            reading->carried_row = row;
+        }
+        if (reading->carried_row >= 0 && cursor.row != reading->carried_row) LR_TRY(deliver_carried(reading));
+
         LR_TRY(lr_progress_report(batches->progress, "rendering the matrix", (double)cursor.row, (double)num_rows));
     }
     return deliver_empty_until(reading, num_rows);

@@ -13,7 +13,7 @@
 /* A buffer of `count` values: those of the vector, or zeros where it is NULL. errors: NULL, logged. */
 struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, int64_t count, const lr_vector *values);
 
-/* Vectors of a projection that are on the host pass between it and the place. in: NULL = none. */
+/* Counts the transfers of vectors on the host to and from the place. in: NULL = none. */
 void lr_values_count_traffic(lr_place *place, const lr_vector *in, const lr_vector *out);
 
 /* A vector's values to and from where they stand in a buffer, in bytes. */
@@ -32,10 +32,10 @@ struct lr_fixed {
     bool overflowed;
 };
 
-/* Bytes of a sum on the device; what the exponent rises by after an overflow. */
+/* Bytes of a sum on the device; the rise of the exponent after an overflow. */
 enum { LR_FIXED_BYTES = 8, LR_FIXED_STEP = 8 };
 
-/* Sums in place of that many floats, at least 1. */
+/* The number of sums in the memory of `floats` floats, at least 1. */
 int64_t lr_fixed_most(int64_t floats);
 
 /* Zero sums. errors: LR_FAILED; *fixed is then empty. */

@@ -28,7 +28,7 @@ struct lr_deliverer {
     int64_t num_parts, max_parts;
     struct lr_row_extent *extents; /* owned: rows of a block */
     int64_t max_extents;
-    struct lr_owned_row numbers;     /* as sinks want them, of some parts */
+    struct lr_owned_row numbers;     /* of some parts, as sinks take them */
     struct lr_elements carried;      /* of a row that has not ended */
     struct lr_row_delivery delivery; /* of carried rows; its sink is the sink of all */
 };
