@@ -16,7 +16,7 @@ enum { most_room = 32000 };
 
 static const char family[] = "DejaVu Sans", strokes[] = "@cairo:";
 
-/* --- what went wrong --- */
+/* --- failures --- */
 
 /* Text is written by functions that have no log. */
 static atomic_bool lacks_font, lacks_memory, has_told;
@@ -222,22 +222,18 @@ static void blend(uint8_t *channel, uint8_t colour, int share)
     *channel = (uint8_t)((changed + 127) / 255);
 }
 
-/* Pixels that a text may take. */
-static int room_of(const lr_picture *picture, const int corner[2], const lr_text_style *style)
+void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style)
 {
     const int axis = style->upwards ? 1 : 0;
     const int64_t rest = (int64_t)picture->size[axis] - corner[axis];
     const int64_t asked = style->most_px > 0 && style->most_px < rest ? style->most_px : rest;
-    return (int)(asked < 0 ? 0 : asked < most_room ? asked : most_room);
-}
-
-void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style)
-{
+    const int room = (int)(asked < 0 ? 0 : asked < most_room ? asked : most_room);
     struct lr_font_text line;
     struct mask mask;
     font_clean(text, &line);
     cairo_scaled_font_t *font = open_font(style);
-    shorten(font, &line, room_of(picture, corner, style));
+    shorten(font, &line, room);
+
     if (line.text[0] != '\0') {
         draw_mask(font, line.text, &mask);
         const unsigned char *rows = cairo_image_surface_get_data(mask.surface);

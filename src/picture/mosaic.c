@@ -64,13 +64,6 @@ static int break_subtitle(lr_picture *picture, const struct arrangement *arrange
     return lines;
 }
 
-static int heading_height(const struct arrangement *arrangement, const lr_mosaic_params *params)
-{
-    const int lines = break_subtitle(NULL, arrangement, params->subtitle, 0);
-    return (params->title != NULL ? arrangement->title_height : 0) +
-           (lines > 0 ? lines * arrangement->line_height + after_subtitle : 0);
-}
-
 /* --- tiles --- */
 
 static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params *params)
@@ -104,9 +97,11 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
     const int64_t tiled = arrangement->x[arrangement->columns];
     arrangement->width = headed > tiled ? headed : tiled;
 
-    sum_up(arrangement->y, arrangement->rows,
-           arrangement->gap + arrangement->caption_height + heading_height(arrangement, params),
-           arrangement->gap + arrangement->caption_height);
+    const int lines = break_subtitle(NULL, arrangement, params->subtitle, 0);
+    const int heading = (params->title != NULL ? arrangement->title_height : 0) +
+                        (lines > 0 ? lines * arrangement->line_height + after_subtitle : 0);
+    const int between = arrangement->gap + arrangement->caption_height;
+    sum_up(arrangement->y, arrangement->rows, between + heading, between);
     return LR_OK;
 }
 
