@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
-  * A page with sampled and exact elements side by side, and a chart of the errors of sampled rows over R with logarithmic axes. */
+ * * A page with sampled and exact elements side by side, and a chart of the errors of sampled rows over R with
+ * logarithmic axes. */
 #include <lr/picture.h>
 
 #include "base/log.h"

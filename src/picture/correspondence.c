@@ -83,7 +83,7 @@ struct layout {
 
 static const lr_text_style plain = {.colour = {0, 0, 0}, .size_px = lr_font_small};
 
-/* Indices of crystals, or shares of their number where modules have unlike numbers. */
+/* Indices of crystals, or fractions of their number if modules have different numbers. */
 static struct lr_axis key_axis(const lr_scanner *scanner, int axis)
 {
     static const char *const names[2][2] = {{"r", "s"}, {"r / last", "s / last"}};

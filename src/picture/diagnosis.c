@@ -17,8 +17,8 @@ enum {
     MARGIN = 24,                  /* around the page */
     WIDTH = 2 * VIEW + MARGIN,    /* of the page */
     CAPTION = 60,                 /* above the views */
-    LEGEND = CAPTION + SIDE + 60, /* where it begins */
-    FINDINGS = LEGEND + MARGIN,   /* where they begin */
+    LEGEND = CAPTION + SIDE + 60, /* its top edge */
+    FINDINGS = LEGEND + MARGIN,   /* their top edge */
     AIR = 30,                     /* around the scanner in a view */
     LINE_GAP = 3,                 /* between lines of text */
     MOST_LINES = 60,
@@ -77,7 +77,7 @@ static void place(const struct view *view, const double at[3], int pixel[2])
     const struct lr_axes *frame = &view->frame;
     const double right = (at[view->axes[0]] - frame->across.low) * view->scale;
     const double up = (at[view->axes[1]] - frame->up.low) * view->scale;
-    /* Far outside is cut off all the same, and must fit an int. */
+    /* Points far outside are cut off anyway; their pixels must fit an int. */
     pixel[0] = frame->corner[0] + (int)lround(fmax(-1e5, fmin(1e5, right)));
     pixel[1] = frame->corner[1] + frame->size[1] - (int)lround(fmax(-1e5, fmin(1e5, up)));
 }

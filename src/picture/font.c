@@ -41,8 +41,8 @@ static int size_of(const lr_text_style *style)
     return style->size_px > 0 ? style->size_px : lr_font_usual;
 }
 
-/* Everything that a system's settings could change is said, so that the same pixels come of it
- * everywhere: heights are rounded to whole pixels, and so are advances. */
+/* All options that a system's settings could change are set, so that the pixels are the same everywhere: heights and
+ * advances are rounded to whole pixels. */
 static cairo_scaled_font_t *open_family(const char *name, const lr_text_style *style)
 {
     cairo_matrix_t scale, same;
@@ -76,9 +76,9 @@ static bool has_letters(cairo_scaled_font_t *font, const char *text)
     return complete;
 }
 
-/* If the family is missing, fontconfig names another one, which may hold nothing but symbols; where there is no
- * font at all, cairo takes its strokes by itself. Never NULL; if memory runs out, it has an error of cairo's, and
- * draws nothing. */
+/* If the family is missing, fontconfig names another one, which may have nothing but symbols; if there is no font at
+ * all, cairo uses its strokes by itself. Never NULL; if memory runs out, the font has an error of cairo, and draws
+ * nothing. */
 static cairo_scaled_font_t *open_font(const lr_text_style *style)
 {
     cairo_scaled_font_t *font = open_family(family, style);
@@ -99,7 +99,7 @@ bool lr_font_shows(const char *text)
     return shows;
 }
 
-/* Pixels above and below the line on which letters stand. */
+/* Pixels above and below the base line of letters. */
 static void find_extents(cairo_scaled_font_t *font, int *above, int *below)
 {
     cairo_font_extents_t extents = {0};
@@ -216,12 +216,6 @@ static void draw_mask(cairo_scaled_font_t *font, const char *text, struct mask *
     }
 }
 
-static void blend(uint8_t *channel, uint8_t colour, int share)
-{
-    const int changed = (int)*channel * (255 - share) + (int)colour * share;
-    *channel = (uint8_t)((changed + 127) / 255);
-}
-
 void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style)
 {
     const int axis = style->upwards ? 1 : 0;
@@ -238,6 +232,8 @@ void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
         draw_mask(font, line.text, &mask);
         const unsigned char *rows = cairo_image_surface_get_data(mask.surface);
         const int stride = cairo_image_surface_get_stride(mask.surface);
+        const uint8_t colour[3] = {style->colour.r, style->colour.g, style->colour.b};
+
         for (int y = 0; y < mask.size[1] && mask.size[0] > 0; y++) {
             for (int x = 0; x < mask.size[0]; x++) {
                 const int share = rows[(size_t)y * (size_t)stride + (size_t)x];
@@ -245,15 +241,11 @@ void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
                 const int length = mask.size[0] - 2 * mask.border;
                 const int64_t at[2] = {(int64_t)corner[0] + (style->upwards ? down : along),
                                        (int64_t)corner[1] + (style->upwards ? length - 1 - along : down)};
-                if (share > 0) {
-                    const lr_colour colour = style->colour;
-                    if (at[0] >= 0 && at[1] >= 0 && at[0] < picture->size[0] && at[1] < picture->size[1]) {
-                        uint8_t *rgb = picture->rgb + 3 * (at[1] * picture->size[0] + at[0]);
-                        blend(&rgb[0], colour.r, share);
-                        blend(&rgb[1], colour.g, share);
-                        blend(&rgb[2], colour.b, share);
-                    }
-                }
+                if (share == 0 || at[0] < 0 || at[1] < 0 || at[0] >= picture->size[0] || at[1] >= picture->size[1])
+                    continue;
+                uint8_t *rgb = picture->rgb + 3 * (at[1] * picture->size[0] + at[0]);
+                for (int k = 0; k < 3; k++)
+                    rgb[k] = (uint8_t)((rgb[k] * (255 - share) + colour[k] * share + 127) / 255);
             }
         }
 

@@ -19,7 +19,7 @@ struct lr_pixel_window {
 /* LOR of the pixel's line; -1 if it hits no crystal, or one out of coincidence. */
 int64_t lr_pixel_lor(const struct lr_pixel_window *window, int x, int y);
 
-/* Probability of a LOR in a row; 0 where the row has none. */
+/* Probability of a LOR in a row; 0 if the row does not have it. */
 double lr_row_element(const lr_row *row, int64_t lor);
 
 #endif

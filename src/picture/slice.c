@@ -83,7 +83,7 @@ static struct view make_view(const lr_slice_params *params)
 struct layout {
     int corner[2]; /* of the slice */
     int size[2];   /* of the picture */
-    int strip;     /* top of the scale bar's */
+    int strip;     /* top edge of the scale bar's strip */
     double length_mm;
     char length[32];
     struct lr_axes axes;

@@ -36,11 +36,6 @@ static const struct lr_method *find_method(const struct lr_method_params *params
     return methods[k];
 }
 
-static bool has_parts(const struct lr_compute *compute)
-{
-    return compute->method->forward_lors != NULL;
-}
-
 /* --- projections --- */
 
 static lr_status project(struct lr_compute *compute, bool is_forward, const lr_selection *part, const lr_vector *in,
@@ -119,13 +114,13 @@ static double device_clock(void *self)
     return read_clock(compute, compute->method->device_clock);
 }
 
-static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+static lr_status rows(void *self, const struct lr_rows *request, const lr_row_sink *sink)
 {
     struct lr_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
     if (compute->lister == NULL) compute->lister = compute->rows_method->create(&compute->method_params);
     const lr_status status =
-        compute->lister != NULL ? compute->rows_method->rows(compute->lister, wanted, sink) : LR_FAILED;
+        compute->lister != NULL ? compute->rows_method->rows(compute->lister, request, sink) : LR_FAILED;
 
     gl_context_release(compute->ctx);
     return gl_context_status(compute->ctx, status);
@@ -175,7 +170,7 @@ static const struct lr_backend_fns compute_fns = {
  * in any order, loses more and more of them. */
 static const double many_terms = 8192.0;
 
-/* True if the LORs of any pair have so many terms, from the points between its modules. */
+/* True if the LORs of any pair have more terms than that, from the points between its modules. */
 static bool has_many_terms(const struct lr_backend_params *params)
 {
     enum { ELEMENTS_PER_CRYSTAL = 5 }; /* of a point */
@@ -207,7 +202,7 @@ static lr_status open_projector(struct lr_compute *compute)
     compute->method = find_method(&compute->method_params, LR_METHOD_PROJECTIONS);
     compute->rows_method = find_method(&compute->method_params, LR_METHOD_ROWS);
     compute->fns = compute_fns;
-    compute->fns.has_parts = has_parts(compute);
+    compute->fns.has_parts = compute->method->forward_lors != NULL;
     compute->fns.device_clock = compute->method->device_clock != NULL ? device_clock : NULL;
     compute->params.deterministic =
         compute->params.deterministic || (compute->method == &lr_pairs_method && has_many_terms(&compute->params));
@@ -253,7 +248,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
     backend->fns = &compute->fns;
     backend->self = compute;
     /* Sums in fixed point are scaled by what the host sees of the image. */
-    backend->place = has_parts(compute) && !compute->params.deterministic ? compute->place : NULL;
+    backend->place = compute->fns.has_parts && !compute->params.deterministic ? compute->place : NULL;
     snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);
     backend->is_emulated = limits->software;
     return LR_OK;

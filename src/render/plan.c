@@ -31,10 +31,11 @@ struct view {
 struct lr_plan_hiding {
     const lr_scanner *scanner;
     int num_words;
-    struct view *views;      /* [num_modules] */
-    uint64_t *hiders;        /* [num_modules][num_words] */
-    uint64_t *candidates;    /* [num_modules][num_words]: which others a module may hide from points
-                             that it faces, as they stand partly behind its plane */
+    struct view *views; /* [num_modules] */
+    uint64_t *hiders;   /* [num_modules][num_words] */
+    /* [num_modules][num_words]: the modules that a module may hide from points that it faces, since they are partly
+     * beyond its plane. */
+    uint64_t *candidates;
     double (*corners)[4][3]; /* [num_modules], in the scanner's frame */
 };
 
@@ -256,8 +257,8 @@ static bool is_secondary(const struct lr_plan *plan, struct lr_plan_subject subj
 
 /* Lists the draws of one image if it shows a pair of the window; false when they do not fit. All modules of the layer
  * that the primary may see are drawn, those out of coincidence too: they stop lines. If modules may hide each other,
- * those that stop lines on either side of the point are drawn as well; with penetration, every module that lines through
- * the primary's box may cross. */
+ * those that stop lines on either side of the point are drawn as well; with penetration, every module that lines
+ * through the primary's box may cross. */
 static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch,
                        struct lr_plan_subject subject)
 {
@@ -265,7 +266,7 @@ static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, st
     const struct lr_plan_hiding *hidden = plan->hidden;
     const struct lr_plan_sight *sights = plan->sights;
     const uint32_t image = (uint32_t)batch->num_images;
-    bool wanted = plan->hiding && work->whole;
+    bool shows_pair = plan->hiding && work->whole;
     if (plan->hiding) {
         /* The modules that may hide a secondary, then those that may hide the primary. */
         memset(plan->hiders, 0, (size_t)hidden->num_words * sizeof(*plan->hiders));
@@ -302,9 +303,9 @@ static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, st
         }
         if (is_drawn && batch->num_draws == plan->max_draws) return false;
         if (is_drawn) plan->draws[batch->num_draws++] = (struct lr_plan_draw){image, (uint32_t)j | flags};
-        wanted = wanted || (pairs && lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j)));
+        shows_pair = shows_pair || (pairs && lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j)));
     }
-    if (!wanted) batch->num_draws = first_draw;
+    if (!shows_pair) batch->num_draws = first_draw;
     return true;
 }
 
@@ -338,7 +339,7 @@ static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
     return true;
 }
 
-/* Adds all images of one sample point; false, with the batch as it was, when they do not fit. */
+/* Adds all images of one sample point; false if they do not fit, and the batch is then unchanged. */
 static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work, const double point_mm[3],
                        struct lr_batch *batch)
 {

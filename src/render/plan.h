@@ -38,12 +38,12 @@ static inline void lr_split_float(double number, float *rounded, float *rest)
     *rest = (float)(number - (double)*rounded);
 }
 
-/* One secondary module rasterised into one image. With penetration any module that lines through
- * the primary may cross, on either side of the point; LR_ONLY_STOPS beside the secondary's number
- * says that the pair's roles are the other way round. Where modules may hide each other, also those
- * that may stop the image's lines: first, with LR_BEFORE_PRIMARY, those between the point and the
- * primary; then, among the secondaries, those with LR_ONLY_STOPS, which are farther than the
- * primary or do not face the point; secondaries that may stop lines have LR_HIDES. */
+/* One module drawn into one image: a secondary, or with penetration any module that lines through the primary may
+ * cross, on either side of the point. A flag LR_ONLY_STOPS in the module's number then says that the pair's roles are
+ * exchanged. If modules may hide each other, modules that may stop the image's lines are drawn, too: first, with
+ * LR_BEFORE_PRIMARY, modules between the point and the primary; then, among the secondaries, modules with
+ * LR_ONLY_STOPS, which are farther than the primary or do not face the point. Secondaries that may stop lines have
+ * LR_HIDES. */
 struct lr_plan_draw {
     uint32_t image, secondary;
 };
@@ -71,9 +71,9 @@ struct lr_plan_work {
     const struct lr_rows *rows;
     struct lr_pair_window window;
     const float *emission; /* [end - begin] */
-    bool whole;            /* for pictures: where modules may hide each other, all that lines meet, of pairs
-                   without LORs too */
-    const int *primary;    /* the image with this one alone, of its own layer; NULL = those with all
+    /* For pictures: if modules may hide each other, all modules that lines meet, also of pairs without LORs. */
+    bool whole;
+    const int *primary; /* the image with this one alone, of its own layer; NULL = those with all
                            primaries */
 };
 
@@ -89,8 +89,7 @@ struct lr_plan_params {
     int atlas_size;     /* edge of the square atlas, texels; 0 = no atlas, but: */
     int max_images;     /* in a batch */
     bool penetration;   /* list all modules that lines through a primary may cross */
-    int image_crystals; /* of an image where modules may hide each other, without an atlas; 0 = all
-                           of the primary's */
+    int image_crystals; /* of an image if modules may hide each other, without an atlas; 0 = all of the primary */
     const lr_log *log;
 };
 
@@ -101,7 +100,7 @@ struct lr_plan {
     bool penetration;
     bool hiding; /* modules may hide each other, and what stops lines is listed */
     int image_crystals;
-    int layers;        /* of the scanner; 1 with penetration, whose images show all of them */
+    int layers;        /* of the scanner; 1 with penetration, whose images show all layers */
     int tile[2];       /* of the largest module, texels; 0 without an atlas */
     int columns, rows; /* tiles in the atlas; 0 without */
     int max_images, max_draws;
@@ -118,9 +117,9 @@ struct lr_plan {
 struct lr_plan *lr_plan_create(const struct lr_plan_params *params);
 void lr_plan_destroy(struct lr_plan *plan);
 
-/* Fills *batch with what follows the cursor, whole points at a time, and moves the cursor.
- * Returns false when nothing is left (the batch is then empty). A batch may be empty before the
- * end, when none of its points sees a pair of the window. */
+/* Fills *batch with the images of the points from the cursor on, of whole points only, and moves the cursor. Returns
+ * false if no points are left (the batch is then empty). A batch may be empty before the end if none of its points
+ * sees a pair of the window. */
 bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_plan_cursor *cursor,
                   struct lr_batch *batch);
 
@@ -129,8 +128,7 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2]);
 
 /* --- sweep --- */
 
-/* A projection's way through all voxels, batch by batch, for one window of LORs: the same for every
- * backend of this folder. */
+/* A projection of all voxels, batch by batch, for one window of LORs. */
 
 struct lr_sweep {
     const struct lr_backend_params *params;

@@ -20,11 +20,6 @@ struct reading {
     int64_t next_row;           /* to be delivered, counted from the first */
 };
 
-static lr_status merge(const struct reading *reading, struct lr_elements *list)
-{
-    return lr_elements_merge(list, reading->batches->num_lors, reading->batches->log);
-}
-
 static void read_share(void *user, int64_t begin, int64_t end, int worker)
 {
     struct reading *reading = user;
@@ -33,7 +28,8 @@ static void read_share(void *user, int64_t begin, int64_t end, int worker)
     for (int64_t k = begin; k < end; k++) {
         struct lr_elements *list = &reading->lists[k];
         list->count = 0;
-        if (source->fill(source->user, &reading->batch.rows[k], list) != LR_OK || merge(reading, list) != LR_OK)
+        if (source->fill(source->user, &reading->batch.rows[k], list) != LR_OK ||
+            lr_elements_merge(list, reading->batches->num_lors, reading->batches->log) != LR_OK)
             list->count = -1; /* its message is in the log */
     }
 }
@@ -56,7 +52,7 @@ static lr_status deliver_carried(struct reading *reading)
     const int64_t row = reading->carried_row;
     if (row < 0) return LR_OK;
     reading->carried_row = -1;
-    LR_TRY(merge(reading, &reading->carried));
+    LR_TRY(lr_elements_merge(&reading->carried, reading->batches->num_lors, reading->batches->log));
     LR_TRY(deliver_empty_until(reading, row));
     LR_TRY(deliver(reading, row, &reading->carried));
     reading->carried.count = 0;
@@ -68,8 +64,14 @@ static lr_status read_all(struct reading *reading)
     const struct lr_row_batches *batches = reading->batches;
     const struct lr_row_source *source = &batches->source;
     const int64_t num_rows = reading->rows->end - reading->rows->begin;
+    const struct lr_rows *rows = reading->rows;
     struct lr_plan_cursor cursor = {0};
-    while (source->next(source->user, reading->rows, &cursor, &reading->batch)) {
+    struct lr_plan_work work = {.rows = rows, .window = lr_pair_window_all(source->plan->lors)};
+    if (rows->pairs != NULL) { /* images without these pairs are left out */
+        work.window = lr_pair_window_begin(source->plan->lors, rows->pairs, rows->num_pairs);
+        work.window.end = rows->num_pairs;
+    }
+    while (lr_plan_next(source->plan, &work, &cursor, &reading->batch)) {
         LR_TRY(source->fetch(source->user, &reading->batch));
         lr_parallel_for(batches->threads, reading->batch.num_rows, 1, read_share, reading);
         for (int k = 0; k < reading->batch.num_rows; k++) {
@@ -82,7 +84,7 @@ static lr_status read_all(struct reading *reading)
                 LR_TRY(deliver(reading, row, list));
                 continue;
             }
-            /* The row that the cursor stands in is carried over to the next batch. */
+            /* A row that the batch did not complete is carried over to the next batch. */
             for (int64_t at = 0; at < list->count; at++)
                 LR_TRY(lr_elements_add(&reading->carried, list->list[at].lor, list->list[at].value, batches->log));
             reading->carried_row = row;
@@ -92,17 +94,6 @@ static lr_status read_all(struct reading *reading)
         LR_TRY(lr_progress_report(batches->progress, "rendering the matrix", (double)cursor.row, (double)num_rows));
     }
     return deliver_empty_until(reading, num_rows);
-}
-
-bool lr_row_batches_plan(struct lr_plan *plan, const struct lr_rows *rows, struct lr_plan_cursor *cursor,
-                         struct lr_batch *batch)
-{
-    struct lr_plan_work work = {.rows = rows, .window = lr_pair_window_all(plan->lors)};
-    if (rows->pairs != NULL) { /* images that show none of them are left out */
-        work.window = lr_pair_window_begin(plan->lors, rows->pairs, rows->num_pairs);
-        work.window.end = rows->num_pairs;
-    }
-    return lr_plan_next(plan, &work, cursor, batch);
 }
 
 lr_status lr_row_batches_deliver(const struct lr_row_batches *batches, const struct lr_rows *rows,

@@ -7,6 +7,7 @@
 #include "common/bindings.h"
 #include "model/scanner/coincidence.h"
 #include "model/scanner/scanner.h"
+#include "render/values.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,11 +33,6 @@ struct scene_pair {
 struct scene_mask {
     uint32_t kind, offset_a, offset_b, unused;
 };
-
-static struct gl_buffer *upload(struct gl_context *ctx, const char *label, const void *data, int64_t bytes)
-{
-    return gl_buffer_create(ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
-}
 
 lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_pair_window *window)
 {
@@ -91,19 +87,19 @@ static lr_status upload_scene(struct lr_scene *scene, const struct lr_scene_abso
         }
     }
     if (modules != NULL)
-        scene->modules = upload(scene->ctx, "modules", modules, num_modules * (int64_t)sizeof(*modules));
+        scene->modules = lr_data_buffer(scene->ctx, "modules", num_modules * (int64_t)sizeof(*modules), modules);
     free(modules);
 
     uint32_t *module_of = lr_alloc(scanner->num_crystals, sizeof(*module_of), "the modules of crystals", log);
     for (int m = 0; module_of != NULL && m < num_modules; m++)
         for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) module_of[c] = (uint32_t)m;
     if (module_of != NULL)
-        scene->crystal_module = upload(scene->ctx, "module of each crystal", module_of,
-                                       scanner->num_crystals * (int64_t)sizeof(*module_of));
+        scene->crystal_module = lr_data_buffer(scene->ctx, "module of each crystal",
+                                               scanner->num_crystals * (int64_t)sizeof(*module_of), module_of);
     free(module_of);
 
     const int64_t entries = (int64_t)num_modules * num_modules;
-    scene->pairs = upload(scene->ctx, "pairs", NULL, entries * (int64_t)sizeof(struct scene_pair));
+    scene->pairs = lr_data_buffer(scene->ctx, "pairs", entries * (int64_t)sizeof(struct scene_pair), NULL);
     if (!scene->modules || !scene->crystal_module || !scene->pairs) return LR_FAILED;
     const struct lr_pair_window all = lr_pair_window_all(scene->lors);
     LR_TRY(lr_scene_set_window(scene, &all));
@@ -116,10 +112,10 @@ static lr_status upload_scene(struct lr_scene *scene, const struct lr_scene_abso
         const struct lr_pair_mask *mask = &masks->pairs[k];
         kinds[k] = (struct scene_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
     }
-    scene->mask_entries = upload(scene->ctx, "coincidence masks", kinds, num_pairs * (int64_t)sizeof(*kinds));
+    scene->mask_entries = lr_data_buffer(scene->ctx, "coincidence masks", num_pairs * (int64_t)sizeof(*kinds), kinds);
     free(kinds);
-    scene->mask_words =
-        upload(scene->ctx, "coincidence mask words", masks->words, masks->num_words * (int64_t)sizeof(*masks->words));
+    scene->mask_words = lr_data_buffer(scene->ctx, "coincidence mask words",
+                                       masks->num_words * (int64_t)sizeof(*masks->words), masks->words);
     if (!scene->mask_entries || !scene->mask_words) return LR_FAILED;
 
     const lr_image *mu = absorption->mu;
@@ -207,9 +203,7 @@ struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner 
         boxes[m].mu_per_mm = (float)lr_module_mu_per_mm(scanner, m);
     }
     struct gl_buffer *buffer =
-        gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "boxes of modules",
-                                                         .size_bytes = scanner->num_modules * (int64_t)sizeof(*boxes),
-                                                         .data = boxes});
+        lr_data_buffer(ctx, "boxes of modules", scanner->num_modules * (int64_t)sizeof(*boxes), boxes);
     free(boxes);
     return buffer;
 }

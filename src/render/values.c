@@ -38,6 +38,11 @@ lr_status lr_values_get(const struct gl_buffer *buffer, int64_t offset, lr_vecto
     return gl_context_check(buffer->ctx, "LOR values on the device");
 }
 
+struct gl_buffer *lr_data_buffer(struct gl_context *ctx, const char *label, int64_t bytes, const void *data)
+{
+    return gl_buffer_create(ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
+}
+
 struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, int64_t count, const lr_vector *values)
 {
     struct gl_buffer *buffer =
@@ -68,10 +73,8 @@ enum { PIECE = 1 << 16 };
 
 lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent)
 {
-    *fixed = (struct lr_fixed){.count = count, .exponent = exponent};
-    fixed->buffer =
-        gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "sums in fixed point",
-                                                         .size_bytes = HEAD_BYTES + count * LR_FIXED_BYTES});
+    *fixed = (struct lr_fixed){.count = count, .exponent = exponent, .unit = ldexp(1.0, exponent - BITS)};
+    fixed->buffer = lr_data_buffer(ctx, "sums in fixed point", HEAD_BYTES + count * LR_FIXED_BYTES, NULL);
     return fixed->buffer != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -87,11 +90,6 @@ lr_status lr_fixed_overflowed(const struct lr_fixed *fixed, bool *overflowed)
     LR_TRY(gl_buffer_read(fixed->buffer, 0, sizeof(flag), &flag));
     *overflowed = flag != 0;
     return LR_OK;
-}
-
-double lr_fixed_unit(const struct lr_fixed *fixed)
-{
-    return ldexp(1.0, fixed->exponent - BITS);
 }
 
 lr_status lr_fixed_read(const struct lr_fixed *fixed, float *values)

@@ -53,8 +53,8 @@ static int round_to_group(int64_t count, int most)
 /* Threads that keep a large device busy; most shares of an image whose sums still take less time than they save. */
 enum { THREADS_WANTED = 1 << 20, MOST_SHARES = 8 };
 
-/* Threads of a group, at most `most`, so that most of them have work. shared: the other threads do the same for a
- * neighbour, and a small group serves as well as a large one. */
+/* Threads of a group, at most `most`, so that most threads have work. shared: the other threads work for a neighbour,
+ * and a small group serves as well as a large one. */
 static int fitting_group(int64_t work, int most, bool shared)
 {
     double best = 0.0;
@@ -96,8 +96,8 @@ static void size_groups(struct lr_columns *columns)
     const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
     columns->forward_group = fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
 
-    /* A thread has two points of a column, or of half a column, which are its slot. A group that is much
-     * larger than a column's slots has several columns. */
+    /* A thread has a slot: two points of a column, or of half a column. A group has several columns if it has far
+     * more threads than a column has slots. */
     const int slots = (gl_divide_up(points, halves) + 1) / 2;
     const int least = round_to_group(slots, MAX_BACK_GROUP);
     const int limit = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
@@ -145,22 +145,22 @@ static lr_status init(struct lr_columns *columns)
     }
     const uint32_t none = 0;
     if (limits->software) {
-        columns->state = lr_columns_upload(columns, "loops ended", &none, sizeof(none));
+        columns->state = lr_data_buffer(columns->ctx, "loops ended", sizeof(none), &none);
         if (columns->state == NULL) return LR_FAILED;
     }
 
-    /* A thread has four points of halves of columns that are mirror images, and a group has one column. The closed form
-     * for what is near does not give the same bits when it is turned round. */
+    /* A thread has four points of halves of columns that are mirror images, and a group has one column. The closed
+     * form for near crystals does not give the same bits for a mirror image. */
     columns->is_mirrored = exact && !columns->may_be_near && stacks->are_mirrored &&
                            lr_columns_num_points(columns, columns->axis) <= 4 * MAX_BACK_GROUP;
     columns->cells = lr_columns_upload_cells(columns);
     if (columns->cells == NULL) return LR_FAILED;
     size_groups(columns);
     columns->image =
-        lr_columns_upload(columns, "image in columns", NULL, columns->shares * lr_columns_image_bytes(columns));
+        lr_data_buffer(columns->ctx, "image in columns", columns->shares * lr_columns_image_bytes(columns), NULL);
     const int64_t packed_bytes = 4 * lr_columns_image_bytes(columns);
     if (exact && stacks->has_half_turn && packed_bytes <= limits->max_storage_bytes) {
-        columns->packed = lr_columns_upload(columns, "image with its images", NULL, packed_bytes);
+        columns->packed = lr_data_buffer(columns->ctx, "image with its images", packed_bytes, NULL);
         if (columns->packed == NULL) return LR_FAILED;
     }
     columns->watch = gl_stopwatch_create(columns->ctx, "column passes");
@@ -168,11 +168,10 @@ static lr_status init(struct lr_columns *columns)
     return lr_columns_upload_scene(columns);
 }
 
-/* Squared diagonal of a face over the squared distance of the grid from the nearest module, from
- * which overlaps may be too large for their expansion. NEAR_SIZE of the shaders is that of one
- * overlap as it is seen and far smaller, because few come near this bound: in the corners of grids
- * for which it is 0.006 and 0.008 (those of the bench for the mMR and the Vista) rows are within
- * 3.2e-6 of the oracle, relative L2. */
+/* Squared diagonal of a face over the squared distance of the grid from the nearest module, from which overlaps may
+ * be too large for their expansion. NEAR_SIZE of the shaders, for one overlap as it is seen, is far smaller, because
+ * few overlaps come near this bound. The ratio is 0.006 and 0.008 for the grids of the bench for the mMR and the
+ * Vista, and rows in their corners are within 3.2e-6 of the oracle, relative L2. */
 static const double near_size = 0.01;
 
 void *lr_columns_create(const struct lr_method_params *params)

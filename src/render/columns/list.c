@@ -60,10 +60,7 @@ static lr_status upload_window(struct window *window, const float *values, int e
                                                         .value = ldexpf(values != NULL ? values[k] : empty, -exponent)};
         }
 
-        window->entries =
-            gl_buffer_create(columns->ctx, &(struct gl_buffer_params){.label = "list of LORs",
-                                                                      .size_bytes = count * (int64_t)sizeof(*staging),
-                                                                      .data = staging});
+        window->entries = lr_data_buffer(columns->ctx, "list of LORs", count * (int64_t)sizeof(*staging), staging);
         const struct lr_pair_list pairs = {.pairs = window->pairs, .num_pairs = window->num_pairs};
         window->pair_buffer = lr_columns_upload_pairs(columns, &pairs, 0, window->num_pairs, NULL);
     }
@@ -110,8 +107,8 @@ static lr_status run_window(const struct window *window)
     return status;
 }
 
-/* Projects a list window by window. values: what back takes, halved `exponent` times; found: where forward puts what it
- * found. Either may be NULL. */
+/* Projects a list window by window. values: read by back, halved `exponent` times. found: written by forward. Either
+ * may be NULL. */
 static lr_status run_windows(struct window *window, const float *values, int exponent, float *found)
 {
     struct lr_columns *columns = window->columns;

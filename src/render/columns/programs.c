@@ -100,7 +100,7 @@ lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity,
                                                  : start(columns, sampled, is_sensitivity ? 1 : 2);
 }
 
-/* Which stacks of a small window have their images with them turns out later. */
+/* It is not known here which stacks of a small window will have their images in it. */
 lr_status lr_columns_prepare(void *self, bool lists)
 {
     static const enum lr_columns_program list[] = {LR_COLUMNS_LIST_FORWARD, LR_COLUMNS_LIST_BACK, LR_COLUMNS_TAKE_SUMS};

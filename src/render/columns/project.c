@@ -32,7 +32,7 @@ static int modules_like(const struct lr_columns *columns, int module)
     return stack < 0 ? 1 : columns->stacks->count[stack];
 }
 
-/* What a window has may not grow too large, but pairs of the same stacks stay together. */
+/* A window may not grow too large, but pairs of the same stacks stay together. */
 bool lr_window_next(struct lr_window *window)
 {
     const struct lr_columns *columns = window->columns;
@@ -133,16 +133,15 @@ static struct gl_buffer *collect_values(const struct lr_window *window, const lr
     return by_lor;
 }
 
-/* True if the window has all pairs and its values fit as they stand in the data. */
-/* True if the window has all pairs and its values fit as they stand in the data. */
+/* True if the window has all pairs and its values fit in the order of the data. */
 static bool is_whole(const struct lr_window *window)
 {
     return window->part.begin == 0 && window->part.end == window->part.num_pairs &&
            window->num_sources <= window->columns->max_window;
 }
 
-/* The values of all the window's pairs where they follow each other in the data: they do in sampled mode, and in exact
- * mode if the window has all pairs and all values fit. */
+/* Finds the values of all the window's pairs if they follow each other in the data: always in sampled mode, and in
+ * exact mode if the window has all pairs and all values fit. */
 static bool find_values(const struct lr_window *window, const lr_vector *data, lr_vector *values)
 {
     if (window->sources == NULL) {
@@ -252,7 +251,7 @@ static lr_status reorder(const struct lr_window *window, enum lr_columns_program
 struct parts {
     enum lr_columns_program which;
     const char *what; /* for the progress */
-    int groups[3];    /* that of the divided dimension is replaced */
+    int groups[3];    /* the divided dimension has its own number */
     int divided;      /* dimension: 1 or 2 */
     int first;        /* which of the pass's `first` counts it */
     int count;

@@ -137,7 +137,8 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
         columns->has_angles = stack >= 0 && modules[m].step_around != 0 &&
                               modules[m].first_around == modules[stacks->first[stack]].first_around;
     }
-    struct gl_buffer *buffer = lr_columns_upload(columns, "column modules", modules, count * (int64_t)sizeof(*modules));
+    struct gl_buffer *buffer =
+        lr_data_buffer(columns->ctx, "column modules", count * (int64_t)sizeof(*modules), modules);
     free(modules);
     return buffer;
 }
@@ -173,7 +174,7 @@ static struct gl_buffer *upload_points(const struct lr_columns *columns)
         points[next][0] = leading + trailing;
     }
 
-    struct gl_buffer *buffer = lr_columns_upload(columns, "column points", points, count * (int64_t)sizeof(*points));
+    struct gl_buffer *buffer = lr_data_buffer(columns->ctx, "column points", count * (int64_t)sizeof(*points), points);
     free(points);
     return buffer;
 }
@@ -193,10 +194,10 @@ lr_status lr_columns_upload_scene(struct lr_columns *columns)
         columns->has_masks = columns->has_masks || mask->kind != LR_MASK_ALL;
     }
     columns->mask_entries =
-        lr_columns_upload(columns, "coincidence masks", entries, masks->num_pairs * (int64_t)sizeof(*entries));
+        lr_data_buffer(columns->ctx, "coincidence masks", masks->num_pairs * (int64_t)sizeof(*entries), entries);
     free(entries);
-    columns->mask_words = lr_columns_upload(columns, "coincidence mask words", masks->words,
-                                            masks->num_words * (int64_t)sizeof(*masks->words));
+    columns->mask_words = lr_data_buffer(columns->ctx, "coincidence mask words",
+                                         masks->num_words * (int64_t)sizeof(*masks->words), masks->words);
     return columns->mask_entries && columns->mask_words ? LR_OK : LR_FAILED;
 }
 
@@ -208,7 +209,7 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, cons
     const int *stack_of = columns->stacks->stack_of;
     struct column_pair *pairs = lr_alloc(end - begin, sizeof(*pairs), "pairs of modules", columns->params.log);
     if (pairs == NULL) return NULL;
-    /* In exact mode the primary of a pair is the module of the lower stack. */
+    /* The primary of a pair is the module of the lower stack in exact mode. */
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     int64_t first = 0;
     for (int64_t k = begin; k < end; k++) {
@@ -230,7 +231,7 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, cons
         first += lors->offsets[pair + 1] - lors->offsets[pair];
     }
     struct gl_buffer *buffer =
-        lr_columns_upload(columns, "column pairs", pairs, (end - begin) * (int64_t)sizeof(*pairs));
+        lr_data_buffer(columns->ctx, "column pairs", (end - begin) * (int64_t)sizeof(*pairs), pairs);
     free(pairs);
     return buffer;
 }
@@ -327,7 +328,7 @@ lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed
     struct gl_program *program = lr_columns_program(columns, LR_COLUMNS_TAKE_SUMS);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
     uniforms.count[3] = (int32_t)sums->count;
-    uniforms.origin[3] = (float)lr_fixed_unit(sums);
+    uniforms.origin[3] = (float)sums->unit;
     if (program == NULL) return LR_FAILED;
     struct gl_pass pass = {.label = gl_program_label(program),
                            .program = program,

@@ -122,7 +122,7 @@ static double middle_of_stack(const struct lr_columns *columns, const struct lr_
     return along(columns, stacks->first[stack]) + (places > 0 ? 0.5 * places * stacks->spacing_mm[stack] : 0.0);
 }
 
-/* True if an axis of two modules is turned round across the columns and the same along them. */
+/* True if an axis of two modules is reversed across the columns and equal along them. */
 static bool is_turned(const struct lr_columns *columns, const double one[3], const double other[3])
 {
     return fabs(one[columns->across[0]] + other[columns->across[0]]) < 1e-9 &&
@@ -242,7 +242,7 @@ struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
         own[cells] = (float)far_cell_mm;
     }
     struct gl_buffer *buffer =
-        lr_columns_upload(columns, "places of crystals", middles, total * (int64_t)sizeof(*middles));
+        lr_data_buffer(columns->ctx, "places of crystals", total * (int64_t)sizeof(*middles), middles);
     free(middles);
     return buffer;
 }
@@ -414,9 +414,9 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struc
     buffers->has_half_turn = has_memory && note_images(stacks, keys, pairs, num_pairs);
     buffers->num_pairs = num_pairs;
     buffers->num_values = num_values;
-    buffers->pairs = lr_columns_upload(columns, "pairs of stacks", pairs, num_pairs * (int64_t)sizeof(*pairs));
+    buffers->pairs = lr_data_buffer(columns->ctx, "pairs of stacks", num_pairs * (int64_t)sizeof(*pairs), pairs);
     buffers->members =
-        lr_columns_upload(columns, "members of stacks", members, has_memory ? count * (int64_t)sizeof(*members) : 0);
+        lr_data_buffer(columns->ctx, "members of stacks", has_memory ? count * (int64_t)sizeof(*members) : 0, members);
     free(pairs);
     free(members);
     free(keys);
@@ -440,11 +440,4 @@ double lr_columns_middle(const struct lr_columns *columns, int axis)
 {
     const int last = lr_columns_num_points(columns, axis) - 1;
     return 0.5 * (lr_columns_coordinate(columns, axis, 0) + lr_columns_coordinate(columns, axis, last));
-}
-
-struct gl_buffer *lr_columns_upload(const struct lr_columns *columns, const char *label, const void *data,
-                                    int64_t bytes)
-{
-    return gl_buffer_create(columns->ctx,
-                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }

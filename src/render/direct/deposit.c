@@ -9,6 +9,7 @@
 #include "common/bindings.h"
 #include "direct/backend.h"
 #include "gl/pass.h"
+#include "render/values.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ enum {
 #define SCALE (1.0 / (1 << 24))
 #define STEP (1.0 / ((double)(1 << 24) * (double)(1 << 13)))
 
-/* The shader has the same. */
+/* The layout of events and of the block in shaders/direct/deposit.comp. */
 struct device_event {
     int32_t a, b;
     float tof_mm, weight;
@@ -48,19 +49,12 @@ struct compute_deposit {
     struct gl_buffer **sums; /* [num_slabs] */
     int num_slabs, views_per_slab;
     struct device_event *block; /* [BLOCK_EVENTS] */
-    int64_t filled;             /* of it */
+    int64_t filled;             /* events in the block */
     int blocks;                 /* whose counts are in tallies */
     lr_deposit_counts counts;
 };
 
 /* --- creating --- */
-
-static struct gl_buffer *make_buffer(const struct compute_deposit *deposit, const char *label, int64_t bytes,
-                                     const void *data)
-{
-    return gl_buffer_create(deposit->ctx,
-                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
-}
 
 static lr_status make_sums(struct compute_deposit *deposit)
 {
@@ -80,7 +74,7 @@ static lr_status make_sums(struct compute_deposit *deposit)
     for (int k = 0; deposit->sums != NULL && k < deposit->num_slabs; k++) {
         const int left = images->num_views - k * deposit->views_per_slab;
         const int views = left < deposit->views_per_slab ? left : deposit->views_per_slab;
-        deposit->sums[k] = make_buffer(deposit, "sums of views", HEAD_WORDS * 4 + views * view_bytes, NULL);
+        deposit->sums[k] = lr_data_buffer(deposit->ctx, "sums of views", HEAD_WORDS * 4 + views * view_bytes, NULL);
         if (deposit->sums[k] == NULL) return LR_FAILED;
     }
     return deposit->sums != NULL ? LR_OK : LR_FAILED;
@@ -103,7 +97,7 @@ static lr_status init(struct compute_deposit *deposit)
     double(*centres)[4] = lr_alloc(num_crystals, sizeof(*centres), "crystals", log);
     for (int k = 0; centres != NULL && k < num_crystals; k++) lr_scanner_hit_centre(scanner, k, centres[k]);
     if (centres != NULL)
-        deposit->crystals = make_buffer(deposit, "crystals", num_crystals * (int64_t)sizeof(*centres), centres);
+        deposit->crystals = lr_data_buffer(deposit->ctx, "crystals", num_crystals * (int64_t)sizeof(*centres), centres);
     free(centres);
 
     /* Cosine and sine of the lower borders of azimuths, then of tilts and the end of the last one. */
@@ -117,11 +111,12 @@ static lr_status init(struct compute_deposit *deposit)
         borders[k][1] = sin(angle_deg * (3.14159265358979323846 / 180.0));
     }
     if (borders != NULL)
-        deposit->borders = make_buffer(deposit, "borders of views", num_borders * (int64_t)sizeof(*borders), borders);
+        deposit->borders =
+            lr_data_buffer(deposit->ctx, "borders of views", num_borders * (int64_t)sizeof(*borders), borders);
     free(borders);
 
-    deposit->events = make_buffer(deposit, "events", BLOCK_EVENTS * (int64_t)sizeof(struct device_event), NULL);
-    deposit->tallies = make_buffer(deposit, "counts of events", NUM_TALLIES * 4, NULL);
+    deposit->events = lr_data_buffer(deposit->ctx, "events", BLOCK_EVENTS * (int64_t)sizeof(struct device_event), NULL);
+    deposit->tallies = lr_data_buffer(deposit->ctx, "counts of events", NUM_TALLIES * 4, NULL);
     LR_TRY(make_sums(deposit));
     return deposit->program && deposit->block && deposit->crystals && deposit->borders && deposit->events &&
                    deposit->tallies

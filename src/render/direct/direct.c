@@ -39,9 +39,9 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     return lr_direct_project_vectors(self, false, part, values, image);
 }
 
-static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+static lr_status rows(void *self, const struct lr_rows *request, const lr_row_sink *sink)
 {
-    return lr_direct_views_rows(&((struct lr_direct_compute *)self)->views, wanted, sink);
+    return lr_direct_views_rows(&((struct lr_direct_compute *)self)->views, request, sink);
 }
 
 static double device_seconds(void *self)
@@ -74,10 +74,10 @@ static lr_status init(struct lr_direct_compute *compute)
                                                                        .kernel = params->kernel,
                                                                        .log = params->log}));
         const int *half = shape.info.half;
-        int wanted[3] = {half[2] / FLOATS + 1 + LR_DIRECT_QUADS, half[0] + LR_DIRECT_OUTPUTS - 1,
-                         half[1] + LR_DIRECT_OUTPUTS - 1};
-        if (compute->functions != NULL) compute->functions->margins(&shape, wanted);
-        for (int k = 0; k < 3; k++) margin[k] = wanted[k] > margin[k] ? wanted[k] : margin[k];
+        int reach[3] = {half[2] / FLOATS + 1 + LR_DIRECT_QUADS, half[0] + LR_DIRECT_OUTPUTS - 1,
+                        half[1] + LR_DIRECT_OUTPUTS - 1};
+        if (compute->functions != NULL) compute->functions->margins(&shape, reach);
+        for (int k = 0; k < 3; k++) margin[k] = reach[k] > margin[k] ? reach[k] : margin[k];
         lr_direct_shape_finish(&shape);
     }
 

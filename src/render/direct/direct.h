@@ -24,7 +24,7 @@ struct lr_direct_layout {
     int margin[3];       /* of zeros on either side: quads, columns along x and along y */
     bool buffers;        /* images with margins are storage buffers, not textures */
     bool data_buffers;   /* so are those without, which passes cannot read then */
-    lr_traffic *traffic; /* where uploads and reads are counted; outlives the images */
+    lr_traffic *traffic; /* counts uploads and reads; outlives the images */
 };
 
 /* Zero is none; one of the two is there. */
@@ -41,11 +41,9 @@ lr_status lr_direct_image_init(struct lr_direct_image *image, const struct lr_di
 void lr_direct_image_finish(struct lr_direct_image *image);
 bool lr_direct_image_exists(const struct lr_direct_image *image);
 
-/* values: [nz][ny][nx]. */
-lr_status lr_direct_image_upload(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
-                                 const float *values);
-lr_status lr_direct_image_read(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
-                               float *values);
+/* values: [nz][ny][nx], read if to_device, else written. */
+lr_status lr_direct_image_copy(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
+                               float *values, bool to_device);
 
 /* Binds an image that a pass reads as its source, or reads and writes as its target. */
 void lr_direct_bind_source(struct gl_pass *pass, const struct lr_direct_image *image);
@@ -85,7 +83,7 @@ struct lr_direct_view_tables {
     struct gl_buffer *offsets;        /* of mSR, ivec4 */
     int num_steps, num_offsets;
     int axis;     /* along which a thread's outputs lie: 0 = x, 1 = y */
-    int num_rows; /* of mSRval: 1 where all kernels are the same, else one a kernel */
+    int num_rows; /* of mSRval: 1 if all kernels are the same, else one a kernel */
     int64_t bytes;
 };
 
@@ -112,9 +110,9 @@ struct lr_direct_change {
     const struct lr_direct_image *by, *sensitivity; /* NULL = none */
 };
 
-/* Another way to work on the images of these passes, with tables of its own: that of CUDA. Images that it works
- * on are its own until they are given back, or destroyed; OpenGL is refused meanwhile (gl_loan). It
- * makes the context current itself where it needs it, and so not in every update. */
+/* Functions that replace these passes and have tables of their own: those of CUDA. They own the images that they work
+ * on until the images are given back or destroyed; OpenGL is refused meanwhile (gl_loan). They make the context
+ * current themselves, but not in every update. */
 struct lr_direct_functions {
     const char *name;
     /* Margins that it reaches: quads, columns along x and y. */
@@ -161,9 +159,9 @@ struct lr_direct_compute {
     struct lr_direct_image in, out;        /* of projections between vectors */
     struct lr_direct_view_tables *tables;  /* [num_views]; zero = not built, or not kept, since functions
                                               have their own */
-    struct lr_direct_view_tables borrowed; /* of the view in hand, where it cannot be kept */
+    struct lr_direct_view_tables borrowed; /* of the current view, if memory does not suffice to keep its tables */
     int borrowed_view;                     /* -1: none */
-    int64_t bytes_kept;
+    int64_t cached_bytes;
     bool is_unordered; /* projections need not wait for each other: their results are not used */
     struct gl_stopwatch *watch;
     double device_seconds;               /* of the last call of forward or back, without laps */
@@ -180,7 +178,7 @@ _Static_assert(sizeof(struct lr_direct_pass) == 64, "the shader's layout");
 /* grid and margin; margin[3] and counts are 0. */
 struct lr_direct_pass lr_direct_pass_of(const struct lr_direct_compute *compute);
 
-/* Groups that have so many threads, in two dimensions. */
+/* Groups for a number of threads, in two dimensions. */
 void lr_direct_groups(int64_t threads, int groups[3]);
 
 /* A program of these passes, with up to two defines of its own (NULL at the end; may be NULL). The
@@ -212,14 +210,14 @@ struct gl_program *lr_direct_open_program(struct lr_direct_compute *compute, boo
 lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view, const struct lr_direct_image *source,
                         const struct lr_direct_image *target);
 
-/* A view's projection from compute->in to compute->out, which is a lap of the clock and not waited for. */
+/* A view's projection from compute->in to compute->out, which the clock measures as a lap; does not wait. */
 lr_status lr_direct_run_view(struct lr_direct_compute *compute, bool forward, int view);
 
 /* Seconds of the device for all such laps since the last call of this; waits. The context is current. */
 double lr_direct_read_laps(struct lr_direct_compute *compute);
 
-/* The projections of a task, one after the other into the same target, or in any order where
- * is_unordered; waits. device_seconds: by the device's clock. */
+/* The projections of a task, one after the other into the same target, or in any order if is_unordered; waits.
+ * device_seconds: by the device's clock. */
 lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,
                              const struct lr_direct_image *source, const struct lr_direct_image *target,
                              double *device_seconds);
@@ -235,8 +233,8 @@ lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_
 lr_status lr_direct_get_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
                                lr_vector *vector);
 
-/* Projects forward or back as struct lr_backend_fns; makes the context current. Values of single voxels pass through the
- * host. in NULL: ones are projected back. */
+/* Projects forward or back as struct lr_backend_fns; makes the context current. Values of single voxels pass through
+ * the host. in NULL: ones are projected back. */
 lr_status lr_direct_project_vectors(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
                                     const lr_vector *in, lr_vector *out);
 

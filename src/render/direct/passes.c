@@ -27,8 +27,8 @@ const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compu
     lr_direct_view_tables_finish(&compute->borrowed);
     compute->borrowed_view = -1;
     if (lr_direct_view_tables_init(kept, &compute->builder, view) != LR_OK) return NULL;
-    if (compute->bytes_kept + kept->bytes <= most_bytes) {
-        compute->bytes_kept += kept->bytes;
+    if (compute->cached_bytes + kept->bytes <= most_bytes) {
+        compute->cached_bytes += kept->bytes;
         return kept;
     }
     compute->borrowed = *kept;
@@ -39,7 +39,7 @@ const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compu
 
 void lr_direct_drop_tables(struct lr_direct_compute *compute, int view)
 {
-    compute->bytes_kept -= compute->tables[view].bytes;
+    compute->cached_bytes -= compute->tables[view].bytes;
     lr_direct_view_tables_finish(&compute->tables[view]);
     if (compute->borrowed_view == view) {
         lr_direct_view_tables_finish(&compute->borrowed);
@@ -155,13 +155,13 @@ lr_status lr_direct_reclaim(struct lr_direct_compute *compute, const struct lr_d
 lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image, const float *values)
 {
     LR_TRY(lr_direct_reclaim(compute, image));
-    return lr_direct_image_upload(image, &compute->layout, values);
+    return lr_direct_image_copy(image, &compute->layout, (float *)(uintptr_t)values, true);
 }
 
 lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values)
 {
     LR_TRY(lr_direct_reclaim(compute, image));
-    return lr_direct_image_read(image, &compute->layout, values);
+    return lr_direct_image_copy(image, &compute->layout, values, false);
 }
 
 /* --- the clock of projections: no view is waited for --- */

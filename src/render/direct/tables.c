@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "render/direct/direct.h"
+#include "render/values.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static int floor_quad(int slice)
     return slice >= 0 ? slice / 4 : -((3 - slice) / 4);
 }
 
-/* Counts the steps, and writes them where `steps` is not NULL. */
+/* Counts the steps, and writes them if `steps` is not NULL. */
 static int walk(const struct columns *columns, struct lr_direct_step *steps)
 {
     const lr_direct_tables_info *info = &columns->shape->info;
@@ -137,13 +138,6 @@ static lr_status build_map(struct lr_direct_view_tables *tables, const struct lr
 
 /* --- mSRval --- */
 
-static struct gl_buffer *make_buffer(const struct lr_direct_builder *builder, const char *label, int64_t bytes,
-                                     const void *data)
-{
-    return gl_buffer_create(builder->ctx,
-                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
-}
-
 static struct values_pass values_uniforms(const struct lr_direct_shape *shape, int num_rows)
 {
     const lr_direct_tables_info *info = &shape->info;
@@ -182,16 +176,17 @@ static lr_status fill_values(struct lr_direct_view_tables *tables, const struct 
         list[k][0] = (float)kernel[0];
         list[k][1] = (float)kernel[1];
     }
-    struct gl_buffer *kernels = list ? make_buffer(builder, "kernels", num_rows * (int64_t)sizeof(*list), list) : NULL;
+    struct gl_buffer *kernels =
+        list ? lr_data_buffer(builder->ctx, "kernels", num_rows * (int64_t)sizeof(*list), list) : NULL;
     free(list);
 
-    struct gl_buffer *profiles = num_samples == 0 ? make_buffer(builder, "measured profiles", 4, NULL) : NULL;
+    struct gl_buffer *profiles = num_samples == 0 ? lr_data_buffer(builder->ctx, "measured profiles", 4, NULL) : NULL;
     float *samples =
         num_samples > 0 ? lr_alloc(num_samples, sizeof(*samples), "measured profiles", builder->params->log) : NULL;
     if (samples != NULL) {
         lr_direct_list_samples(shape, samples);
 
-        profiles = make_buffer(builder, "measured profiles", num_samples * (int64_t)sizeof(*samples), samples);
+        profiles = lr_data_buffer(builder->ctx, "measured profiles", num_samples * (int64_t)sizeof(*samples), samples);
     }
     free(samples);
 
@@ -227,13 +222,13 @@ static lr_status build_values(struct lr_direct_view_tables *tables, const struct
                         tables->num_rows, (long long)shape->info.num_offsets, (long long)(bytes >> 20),
                         gl_context_limits(builder->ctx)->renderer, (long long)(most >> 20));
     }
-    tables->values = make_buffer(builder, "mSRval", bytes, NULL);
+    tables->values = lr_data_buffer(builder->ctx, "mSRval", bytes, NULL);
     tables->bytes = bytes;
     const int64_t count = shape->info.num_offsets;
     int32_t(*list)[4] = lr_alloc(count, sizeof(*list), "mSR", builder->params->log);
     for (int64_t i = 0; list != NULL && i < count; i++)
         for (int k = 0; k < 3; k++) list[i][k] = shape->offsets[i][k];
-    if (list != NULL) tables->offsets = make_buffer(builder, "mSR", count * (int64_t)sizeof(*list), list);
+    if (list != NULL) tables->offsets = lr_data_buffer(builder->ctx, "mSR", count * (int64_t)sizeof(*list), list);
     free(list);
     return tables->values && tables->offsets ? fill_values(tables, builder, shape) : LR_FAILED;
 }
@@ -271,7 +266,7 @@ static lr_status build_steps(struct lr_direct_view_tables *tables, const struct 
     struct lr_direct_step *steps = lr_alloc(tables->num_steps, sizeof(*steps), "steps of a view", builder->params->log);
     if (steps != NULL) {
         walk(&columns, steps);
-        tables->steps = make_buffer(builder, "steps of a view", bytes, steps);
+        tables->steps = lr_data_buffer(builder->ctx, "steps of a view", bytes, steps);
     }
     tables->bytes += bytes;
     free(steps);

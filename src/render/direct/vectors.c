@@ -123,7 +123,7 @@ static lr_status back(struct lr_direct_compute *compute, const lr_selection *par
         }
         LR_TRY(lr_direct_run_view(compute, false, is_all ? k : part->pairs[k]));
 
-        /* The result of a single view is the image; those of several views are added up in double. */
+        /* The result of a single view is the image; the results of several views are added up in double. */
         if (count == 1) return lr_direct_get_vector(compute, &compute->out, image);
         LR_TRY(open_vector(compute, "a sum of back-projections", LR_FLOAT64, sum));
         LR_TRY(run(compute, &(struct copy){TO_SUM, k > 0, &compute->out, sum}));
@@ -131,45 +131,35 @@ static lr_status back(struct lr_direct_compute *compute, const lr_selection *par
     return count > 0 ? lr_vector_copy(sum, image) : LR_OK;
 }
 
-/* --- projections of single voxels, which the host spells out --- */
-
-/* The vector itself where it is on the host, or a new one. */
-static lr_status make_host(const struct lr_direct_compute *compute, const lr_vector *vector, lr_vector *host)
-{
-    *host = *vector;
-    return lr_vector_is_on_host(vector) ? LR_OK
-                                        : lr_vector_create(&(lr_vector_params){.count = vector->count,
-                                                                               .name = "values of single voxels",
-                                                                               .log = compute->params.log},
-                                                           host);
-}
-
-static lr_status bring(const lr_vector *from, lr_vector *to)
-{
-    return from->values == to->values && from->storage == to->storage ? LR_OK : lr_vector_copy(from, to);
-}
-
-static void drop_host(const lr_vector *vector, lr_vector *host)
-{
-    if (!lr_vector_is_on_host(vector)) lr_vector_destroy(host);
-}
-
 /* in may be NULL. */
+/* Projects single voxels, which the host spells out: vectors at the place are copied. in may be NULL. */
 static lr_status project_on_host(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
                                  const lr_vector *in, lr_vector *out)
 {
-    lr_vector host_in = {0}, host_out;
-    LR_TRY(make_host(compute, out, &host_out));
-    lr_status status = in != NULL ? make_host(compute, in, &host_in) : LR_OK;
-    if (status == LR_OK) {
-        status = in != NULL ? bring(in, &host_in) : LR_OK;
-        if (status == LR_OK)
-            status = (is_forward ? lr_direct_views_forward : lr_direct_views_back)(
-                &compute->views, part, in != NULL ? &host_in : NULL, &host_out);
-        status = status == LR_OK ? bring(&host_out, out) : status;
-        if (in != NULL) drop_host(in, &host_in);
+    const bool copies_in = in != NULL && !lr_vector_is_on_host(in), copies_out = !lr_vector_is_on_host(out);
+    lr_vector host_in = in != NULL ? *in : (lr_vector){0}, host_out = *out;
+    lr_vector_params params = {.name = "values of single voxels", .log = compute->params.log};
+    lr_status status = LR_OK;
+    if (copies_out) {
+        params.count = out->count;
+        LR_TRY(lr_vector_create(&params, &host_out));
     }
-    drop_host(out, &host_out);
+    if (copies_in) {
+        params.count = in->count;
+        status = lr_vector_create(&params, &host_in);
+        if (status == LR_OK) {
+            status = lr_vector_copy(in, &host_in);
+            if (status != LR_OK) lr_vector_destroy(&host_in);
+        }
+    }
+    if (status == LR_OK) {
+        const lr_vector *from = in != NULL ? &host_in : NULL;
+        status = is_forward ? lr_direct_views_forward(&compute->views, part, from, &host_out)
+                            : lr_direct_views_back(&compute->views, part, from, &host_out);
+        if (status == LR_OK && copies_out) status = lr_vector_copy(&host_out, out);
+        if (copies_in) lr_vector_destroy(&host_in);
+    }
+    if (copies_out) lr_vector_destroy(&host_out);
     return status;
 }
 

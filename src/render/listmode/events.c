@@ -11,6 +11,7 @@
 #include "listmode/line.h"
 #include "listmode/tube.h"
 #include "render/listmode/listmode.h"
+#include "render/values.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -66,7 +67,7 @@ static lr_status make_segments(struct lr_listmode_compute *compute, int64_t byte
     events->is_streamed = total > bytes / LR_LISTMODE_EVENT_BYTES;
     events->segment_events = events->is_streamed ? compute->most_lines : most;
     events->num_segments = events->is_streamed ? 1 : (int)((total + most - 1) / most);
-    /* Events that stand for others come once: to order them would take longer than it saves. */
+    /* Events of a sensitivity are used once: to order them would take longer than it saves. */
     if (!events->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX)
         LR_TRY(lr_listmode_order(compute));
     events->segments = lr_alloc(events->num_segments, sizeof(*events->segments), "events", compute->params.log);
@@ -74,7 +75,7 @@ static lr_status make_segments(struct lr_listmode_compute *compute, int64_t byte
     for (int k = 0; k < events->num_segments; k++) {
         const int64_t begin = k * events->segment_events, left = total - begin;
         const int64_t count = left < events->segment_events ? left : events->segment_events;
-        events->segments[k] = lr_listmode_buffer(compute, "events", count * LR_LISTMODE_EVENT_BYTES, NULL);
+        events->segments[k] = lr_data_buffer(compute->ctx, "events", count * LR_LISTMODE_EVENT_BYTES, NULL);
         if (events->segments[k] == NULL) return LR_FAILED;
         if (!events->is_streamed) LR_TRY(upload(compute, events->segments[k], begin, begin + count));
     }
@@ -97,14 +98,14 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
         ends[k][3] = is_exact ? lr_scanner_module_of(scanner, (int)k) : 0;
     }
     if (ends != NULL)
-        device->crystals = lr_listmode_buffer(compute, "ends of lines", num_crystals * (int64_t)sizeof(*ends), ends);
+        device->crystals = lr_data_buffer(compute->ctx, "ends of lines", num_crystals * (int64_t)sizeof(*ends), ends);
     free(ends);
 
     const int64_t num_kinds = events->kind_of != NULL ? num_crystals : 0;
     int32_t *kinds = lr_alloc(num_kinds > 0 ? num_kinds : 1, sizeof(*kinds), "kinds of crystals", log);
     for (int64_t k = 0; kinds != NULL && k < num_kinds; k++) kinds[k] = events->kind_of[k];
     if (kinds != NULL)
-        device->kinds = lr_listmode_buffer(compute, "kinds of crystals", num_kinds * (int64_t)sizeof(*kinds), kinds);
+        device->kinds = lr_data_buffer(compute->ctx, "kinds of crystals", num_kinds * (int64_t)sizeof(*kinds), kinds);
     free(kinds);
 
     /* The resolution of each pair of kinds, then the width of its bins. */
@@ -115,7 +116,7 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
         both[num_pairs + k] = events->bin_mm != NULL ? events->bin_mm[k] : 0.0;
     }
     if (both != NULL)
-        device->sigmas = lr_listmode_buffer(compute, "resolutions", 2 * num_pairs * (int64_t)sizeof(*both), both);
+        device->sigmas = lr_data_buffer(compute->ctx, "resolutions", 2 * num_pairs * (int64_t)sizeof(*both), both);
     free(both);
 
     LR_TRY(device->crystals && device->kinds && device->sigmas ? LR_OK : LR_FAILED);
@@ -123,7 +124,7 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
         struct lr_listmode_module *modules = lr_listmode_modules(scanner, log);
         if (modules != NULL)
             device->modules =
-                lr_listmode_buffer(compute, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
+                lr_data_buffer(compute->ctx, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
         free(modules);
         LR_TRY(device->modules != NULL ? LR_OK : LR_FAILED);
     }
@@ -220,7 +221,7 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct 
     pass.buffers[LR_BIND_LIST_KINDS].buffer = events->kinds;
     pass.buffers[LR_BIND_LIST_MODULES].buffer = events->modules;
     pass.buffers[LR_BIND_LIST_PLACES].buffer = selected->map != NULL ? selected->map : events->kinds;
-    pass.buffers[LR_BIND_LIST_LINES].buffer = are_cached ? compute->kept.lines : compute->lines;
+    pass.buffers[LR_BIND_LIST_LINES].buffer = are_cached ? compute->cache.lines : compute->lines;
     pass.buffers[LR_BIND_LIST_VALUES] =
         selected->values.buffer != NULL ? selected->values : (struct gl_range){.buffer = compute->scale};
     pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
@@ -268,7 +269,7 @@ static uint32_t key_of(const struct group *group, int64_t k)
     }
     const uint32_t first = (uint32_t)(slices[0] < LAST_SLICE ? slices[0] : LAST_SLICE);
     const uint32_t last = (uint32_t)(slices[1] < LAST_SLICE ? slices[1] : LAST_SLICE);
-    /* Windows of up to four voxels, then those of up to five, then others: shaders/listmode/kernel.glsl. */
+    /* Windows of up to four voxels come first, then windows of five, then larger ones: shaders/listmode/kernel.glsl. */
     const int width = (int)(2.0 * fmax(halves[0], halves[1])) + 1;
 
     return (width <= 4 ? 0u : width <= 5 ? 1u : 2u) << 2 * SLICE_BITS | first << SLICE_BITS | last;

@@ -37,8 +37,8 @@ static void find_shortest(void *user, int64_t begin, int64_t end, int worker)
     shortest->squares[worker] = least;
 }
 
-/* Distance that faces reach beside a line along axes[0], whose steps across are at most its steps along,
- * along axes[1]: exact_prepare.comp has no more than a quarter more. */
+/* Distance along axes[1] that faces reach from a line along axes[0], whose steps across are at most its steps along.
+ * The distance in exact_prepare.comp is larger by a quarter at most. */
 static double reach_mm(const lr_scanner *scanner, const int axes[2])
 {
     double most = 0;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "listmode/tube.h"
 #include "render/method.h"
+#include "render/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +20,12 @@
 enum {
     LEAST_LINES = 1 << 10,
     MOST_LINES = 1 << 20,
-    MOST_BESIDE_KEPT = 1 << 16, /* rows take few at a time */
-    MOST_EXACT_LINES = 1 << 19, /* 120 MiB */
+    MOST_NEXT_TO_CACHE = 1 << 16, /* rows need few lines at once */
+    MOST_EXACT_LINES = 1 << 19,   /* 120 MiB */
     SMALL_LINES = 1 << 14
 };
 
-/* Most points along an axis; single precision tells their voxels apart. */
+/* Most points along an axis; single precision can distinguish their voxels. */
 enum { MOST_PLANES = 1 << 21 };
 
 /* Bytes of a voxel in slices, sums and the grid's order; words of shaders/listmode/scale.glsl. */
@@ -68,11 +69,11 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     return project(self, false, part, values, image);
 }
 
-static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+static lr_status rows(void *self, const struct lr_rows *request, const lr_row_sink *sink)
 {
     struct lr_listmode_compute *compute = self;
     LR_TRY(enter(compute));
-    return leave(compute, lr_listmode_compute_rows(compute, wanted, sink));
+    return leave(compute, lr_listmode_compute_rows(compute, request, sink));
 }
 
 static double device_seconds(void *self)
@@ -159,23 +160,23 @@ static lr_status init(struct lr_listmode_compute *compute)
     const int64_t device_bytes = limits->memory_bytes;
     const int64_t budget = params->max_memory_bytes > 0 ? params->max_memory_bytes
                                                         : (device_bytes > 0 ? device_bytes : lr_physical_memory()) / 2;
-    compute->keeps_lines = lr_listmode_may_keep(compute, budget);
-    const int64_t frames = compute->keeps_lines ? LR_LISTMODE_GROUPS / 2 : 1;
+    compute->caches_lines = lr_listmode_may_cache(compute, budget);
+    const int64_t frames = compute->caches_lines ? LR_LISTMODE_GROUPS / 2 : 1;
 
     /* A quarter of the memory is for lines, unless that is too little to work with. */
     int64_t most = limits->small_batches ? SMALL_LINES : is_exact ? MOST_EXACT_LINES : MOST_LINES;
     most = smaller(most, budget / 4 / lr_listmode_line_bytes(compute));
-    most = compute->keeps_lines ? smaller(most, MOST_BESIDE_KEPT) : most;
+    most = compute->caches_lines ? smaller(most, MOST_NEXT_TO_CACHE) : most;
     most = most > LEAST_LINES ? most : LEAST_LINES;
     most = smaller(most, limits->max_storage_bytes / lr_listmode_line_bytes(compute));
     compute->most_lines = smaller(most, params->events->layout.count);
 
     const int64_t line_bytes = compute->most_lines * lr_listmode_line_bytes(compute);
     compute->watch = gl_stopwatch_create(compute->ctx, "list mode");
-    compute->lines = lr_listmode_buffer(compute, "lines", line_bytes, NULL);
-    compute->slices = lr_listmode_buffer(compute, "an image in slices", frames * voxels * 4, NULL);
-    compute->sums = lr_listmode_buffer(compute, "sums of an image", frames * voxels * 8, NULL);
-    compute->scale = lr_listmode_buffer(compute, "sizes of values", SCALE_WORDS * 4, NULL);
+    compute->lines = lr_data_buffer(compute->ctx, "lines", line_bytes, NULL);
+    compute->slices = lr_data_buffer(compute->ctx, "an image in slices", frames * voxels * 4, NULL);
+    compute->sums = lr_data_buffer(compute->ctx, "sums of an image", frames * voxels * 8, NULL);
+    compute->scale = lr_data_buffer(compute->ctx, "sizes of values", SCALE_WORDS * 4, NULL);
     const bool is_made = compute->watch && compute->lines && compute->slices && compute->sums && compute->scale;
     LR_TRY(is_made ? LR_OK : LR_FAILED);
 
@@ -187,13 +188,13 @@ static lr_status init(struct lr_listmode_compute *compute)
         for (int64_t k = 0; table != NULL && k < count; k++)
             table[k] = (float)tube->table[k < tube->table_count ? k : tube->table_count - 1];
         if (table != NULL)
-            compute->table = lr_listmode_buffer(compute, "the tube's table", count * (int64_t)sizeof(*table), table);
+            compute->table = lr_data_buffer(compute->ctx, "the tube's table", count * (int64_t)sizeof(*table), table);
         free(table);
         LR_TRY(compute->table != NULL ? LR_OK : LR_FAILED);
     }
     LR_TRY(lr_listmode_device_events_init(compute, budget - line_bytes - VOXEL_BYTES * voxels));
-    compute->keeps_lines = compute->keeps_lines && !compute->events.is_streamed;
-    LR_TRY(compute->keeps_lines ? lr_listmode_keep(compute) : LR_OK);
+    compute->caches_lines = compute->caches_lines && !compute->events.is_streamed;
+    LR_TRY(compute->caches_lines ? lr_listmode_cache_init(compute) : LR_OK);
     free(compute->events.keys);
     compute->events.keys = NULL;
     return LR_OK;
@@ -204,15 +205,15 @@ static void destroy(void *self)
 {
     struct lr_listmode_compute *compute = self;
     if (compute->ctx != NULL && gl_context_make_current_to_free(compute->ctx)) {
-        struct lr_listmode_kept *kept = &compute->kept;
-        gl_buffer_destroy(kept->forward.buffer);
-        gl_buffer_destroy(kept->back.buffer);
-        gl_buffer_destroy(kept->lines);
-        gl_buffer_destroy(kept->values);
-        gl_buffer_destroy(kept->others);
-        free(kept->forward.first);
-        free(kept->back.first);
-        free(kept->are_taken);
+        struct lr_listmode_line_cache *cache = &compute->cache;
+        gl_buffer_destroy(cache->forward.buffer);
+        gl_buffer_destroy(cache->back.buffer);
+        gl_buffer_destroy(cache->lines);
+        gl_buffer_destroy(cache->values);
+        gl_buffer_destroy(cache->others);
+        free(cache->forward.first);
+        free(cache->back.first);
+        free(cache->are_taken);
 
         struct lr_listmode_device_events *events = &compute->events;
         for (int k = 0; events->segments != NULL && k < events->num_segments; k++)

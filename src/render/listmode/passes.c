@@ -12,12 +12,12 @@
 
 #define PI 3.14159265358979323846
 
-/* Memory that a group shares, at most, and how much of it is not slices. */
+/* Most shared memory of a group, and the part of it that is not for slices. */
 enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 256 };
 
 static const struct {
     const char *shader, *label;
-    bool slabs, tof, to_grid, usual, kept, bound;
+    bool slabs, tof, to_grid, usual, cached, bound;
 } descriptions[LR_LISTMODE_NUM_PROGRAMS] = {
     [LR_LISTMODE_PREPARE] = {"listmode/prepare.comp", "lines of events", .slabs = false},
     [LR_LISTMODE_EXPONENTS] = {"listmode/exponents.comp", "sizes of values", .slabs = false},
@@ -46,19 +46,19 @@ static const struct {
     [LR_LISTMODE_EXACT_ELEMENTS] = {"listmode/exact_elements.comp", "exact elements of events", .slabs = false},
     [LR_LISTMODE_EXACT_ELEMENTS_TOF] = {"listmode/exact_elements.comp", "exact elements of events with times",
                                         .tof = true},
-    [LR_LISTMODE_KEPT_TO_SLICES] = {"listmode/order.comp", "image to all slices", .kept = true},
-    [LR_LISTMODE_KEPT_TO_GRID] = {"listmode/order.comp", "all sums to the image", .kept = true, .to_grid = true},
-    [LR_LISTMODE_KEPT_VALUES] = {"listmode/values.comp", "values of lines", .slabs = false},
-    [LR_LISTMODE_KEPT_FORWARD] = {"listmode/forward.comp", "lines forward", .kept = true, .slabs = true},
-    [LR_LISTMODE_KEPT_FORWARD_TOF] = {"listmode/forward.comp", "lines with times forward", .kept = true, .slabs = true,
-                                      .tof = true},
-    [LR_LISTMODE_KEPT_BACK] = {"listmode/back.comp", "lines back", .kept = true},
-    [LR_LISTMODE_KEPT_BACK_TOF] = {"listmode/back.comp", "lines with times back", .kept = true, .tof = true},
-    [LR_LISTMODE_KEPT_BOUND] = {"listmode/listed.comp", "terms of lines with large values", .bound = true},
-    [LR_LISTMODE_KEPT_BOUND_TOF] = {"listmode/listed.comp", "terms of lines with times and large values", .tof = true,
-                                    .bound = true},
-    [LR_LISTMODE_KEPT_OTHERS] = {"listmode/listed.comp", "lines with unusual values", .tof = false},
-    [LR_LISTMODE_KEPT_OTHERS_TOF] = {"listmode/listed.comp", "lines with times and unusual values", .tof = true},
+    [LR_LISTMODE_CACHED_TO_SLICES] = {"listmode/order.comp", "image to all slices", .cached = true},
+    [LR_LISTMODE_CACHED_TO_GRID] = {"listmode/order.comp", "all sums to the image", .cached = true, .to_grid = true},
+    [LR_LISTMODE_CACHED_VALUES] = {"listmode/values.comp", "values of lines", .slabs = false},
+    [LR_LISTMODE_CACHED_FORWARD] = {"listmode/forward.comp", "lines forward", .cached = true, .slabs = true},
+    [LR_LISTMODE_CACHED_FORWARD_TOF] = {"listmode/forward.comp", "lines with times forward", .cached = true,
+                                        .slabs = true, .tof = true},
+    [LR_LISTMODE_CACHED_BACK] = {"listmode/back.comp", "lines back", .cached = true},
+    [LR_LISTMODE_CACHED_BACK_TOF] = {"listmode/back.comp", "lines with times back", .cached = true, .tof = true},
+    [LR_LISTMODE_CACHED_BOUND] = {"listmode/listed.comp", "terms of lines with large values", .bound = true},
+    [LR_LISTMODE_CACHED_BOUND_TOF] = {"listmode/listed.comp", "terms of lines with times and large values", .tof = true,
+                                      .bound = true},
+    [LR_LISTMODE_CACHED_OTHERS] = {"listmode/listed.comp", "lines with unusual values", .tof = false},
+    [LR_LISTMODE_CACHED_OTHERS_TOF] = {"listmode/listed.comp", "lines with times and unusual values", .tof = true},
 };
 
 int lr_listmode_cells(const struct lr_listmode_compute *compute)
@@ -87,7 +87,7 @@ struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum
                {"SLABS", descriptions[which].slabs},
                {"TO_GRID", descriptions[which].to_grid},
                {"USUAL", descriptions[which].usual},
-               {"KEPT", descriptions[which].kept},
+               {"KEPT", descriptions[which].cached},
                {"BOUND", descriptions[which].bound},
                {"ADD_ZEROS", lr_listmode_adds_zeros(compute)}};
     snprintf(cells, sizeof(cells), "%d", lr_listmode_cells(compute));
@@ -95,22 +95,15 @@ struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum
         if (all[k].is_defined) defines[next++].name = all[k].name;
 
     /* Groups that take jobs have a number of threads of their own. */
-    const bool is_forward = which == LR_LISTMODE_KEPT_FORWARD || which == LR_LISTMODE_KEPT_FORWARD_TOF;
-    if (is_forward || which == LR_LISTMODE_KEPT_BACK || which == LR_LISTMODE_KEPT_BACK_TOF) {
-        snprintf(threads, sizeof(threads), "%d", lr_listmode_kept_threads(is_forward));
+    const bool is_forward = which == LR_LISTMODE_CACHED_FORWARD || which == LR_LISTMODE_CACHED_FORWARD_TOF;
+    if (is_forward || which == LR_LISTMODE_CACHED_BACK || which == LR_LISTMODE_CACHED_BACK_TOF) {
+        snprintf(threads, sizeof(threads), "%d", lr_listmode_job_threads(is_forward));
         defines[next] = (struct gl_define){"GROUP", threads};
     }
     *program = gl_program_start(compute->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
                                                                           .defines = defines,
                                                                           .label = descriptions[which].label});
     return *program;
-}
-
-struct gl_buffer *lr_listmode_buffer(const struct lr_listmode_compute *compute, const char *label, int64_t bytes,
-                                     const void *data)
-{
-    return gl_buffer_create(compute->ctx,
-                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
 /* --- the block --- */
@@ -199,14 +192,15 @@ int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int ax
 {
     /* Turns of the loops for each piece of a face: of a polygon that is cut four times, each of which gives it
      * one corner more, and of triangles that it is made of. */
-    enum { TURNS_OF_CUTS = 1 + 4 + 4 + 5 + 6 + 7 + 6, TURNS_OF_STRIP = 2 };
+    enum { ROUNDS_OF_CUTS = 1 + 4 + 4 + 5 + 6 + 7 + 6, ROUNDS_OF_STRIP = 2 };
     const struct lr_listmode_exact *exact = &compute->exact;
     const int size = lr_listmode_all_slices(compute, axis);
     if (!gl_context_limits(compute->ctx)->small_batches) return size;
 
-    /* Rounds of exact elements are those over points, rows of points, and the pieces in which a point sees the farther
-     * face. Others go through shares twice, and through rows of them, too; the rest of the rounds is for slabs. */
-    const int64_t of_piece = exact->is_leaning ? TURNS_OF_CUTS : TURNS_OF_STRIP;
+    /* Exact elements take rounds over points, over rows of points, and over the pieces in which a point sees the
+     * farther face. Other elements take two rounds over shares and over rows of shares; the rest of the rounds is for
+     * slabs. */
+    const int64_t of_piece = exact->is_leaning ? ROUNDS_OF_CUTS : ROUNDS_OF_STRIP;
     const int64_t slices = lr_listmode_is_exact(compute)
                                ? LR_MOST_ROUNDS_SOFTWARE / (exact->plane_points * (1 + of_piece * exact->pieces) + 2)
                                : LR_MOST_ROUNDS_SOFTWARE / 2 / (4 * lr_listmode_most_shares(compute) + 4);

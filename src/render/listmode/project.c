@@ -22,7 +22,7 @@ static lr_status reorder(struct lr_listmode_projection *p, const lr_vector *imag
     const struct lr_listmode_values grid = lr_listmode_image(p, image);
     const int64_t all[2] = {0, image->count};
     const int groups = gl_divide_up(image->count, LR_EVENTS_GROUP);
-    struct gl_pass pass = {.groups = {groups < LR_LISTMODE_TURN_GROUPS ? groups : LR_LISTMODE_TURN_GROUPS, 1, 1}};
+    struct gl_pass pass = {.groups = {groups < LR_LISTMODE_MOST_GROUPS ? groups : LR_LISTMODE_MOST_GROUPS, 1, 1}};
     int64_t first;
     pass.buffers[LR_BIND_LIST_GRID] = lr_listmode_align(p, &grid, all, &first);
     uniforms.window[2] = is_added;
@@ -76,7 +76,7 @@ static lr_status run_lines(struct lr_listmode_projection *p, const struct lr_lis
     return lr_listmode_run(compute, program + (chunk->has_tof ? 1 : 0), uniforms, &pass);
 }
 
-/* Takes the events of a range along the axis at hand, without times and with them. */
+/* Takes the events of a range along the current axis, without times of flight, then with them. */
 static lr_status take_range(struct lr_listmode_projection *p, int64_t r)
 {
     struct lr_listmode_compute *compute = p->compute;
@@ -145,8 +145,8 @@ static lr_status project(struct lr_listmode_projection *p, const lr_vector *in, 
     struct lr_listmode_compute *compute = p->compute;
     const lr_vector *image = p->forward ? in : out, *values = p->forward ? out : in;
     if (image->values != NULL && compute->image == NULL) {
-        compute->image = lr_listmode_buffer(
-            compute, "an image", lr_grid_num_voxels(&compute->params.model->grid) * (int64_t)sizeof(float), NULL);
+        compute->image = lr_data_buffer(
+            compute->ctx, "an image", lr_grid_num_voxels(&compute->params.model->grid) * (int64_t)sizeof(float), NULL);
         if (compute->image == NULL) return LR_FAILED;
     }
     if (p->forward && image->values != NULL) LR_TRY(lr_values_put(image, compute->image, 0));
@@ -160,8 +160,8 @@ static lr_status project(struct lr_listmode_projection *p, const lr_vector *in, 
         if (buffer == NULL) return LR_FAILED;
     }
 
-    if (compute->keeps_lines) {
-        LR_TRY(p->forward ? lr_listmode_kept_forward(p, image) : lr_listmode_kept_back(p, values, image));
+    if (compute->caches_lines) {
+        LR_TRY(p->forward ? lr_listmode_cached_forward(p, image) : lr_listmode_cached_back(p, values, image));
     } else if (p->forward) {
         LR_TRY(take_axes(p, image));
     } else {

@@ -19,17 +19,12 @@ enum { SUM_BITS = 62, TERM_BITS = 44 };
 /* The exponent of 1 in a float; the number of values of which one may be larger than usual. */
 enum { EXPONENT_OF_1 = 127, LARGE_SHARE = 32 };
 
-static const struct gl_limits *limits_of(const struct lr_listmode_projection *p)
-{
-    return gl_context_limits(p->compute->ctx);
-}
-
 /* --- images and values --- */
 
 struct gl_range lr_listmode_align(const struct lr_listmode_projection *p, const struct lr_listmode_values *values,
                                   const int64_t floats[2], int64_t *first)
 {
-    const int64_t size = (int64_t)sizeof(float), alignment = limits_of(p)->storage_alignment;
+    const int64_t size = (int64_t)sizeof(float), alignment = gl_context_limits(p->compute->ctx)->storage_alignment;
     const int64_t begin = values->offset + floats[0] * size;
     const int64_t aligned = begin / alignment * alignment;
     *first = (begin - aligned) / size;
@@ -39,7 +34,8 @@ struct gl_range lr_listmode_align(const struct lr_listmode_projection *p, const 
 /* Values that one pass may see. */
 static int64_t most_values(const struct lr_listmode_projection *p)
 {
-    const int64_t bytes = limits_of(p)->max_storage_bytes - limits_of(p)->storage_alignment;
+    const struct gl_limits *limits = gl_context_limits(p->compute->ctx);
+    const int64_t bytes = limits->max_storage_bytes - limits->storage_alignment;
     const int64_t most = bytes / (int64_t)sizeof(float);
     return most < INT32_MAX / 2 ? most : INT32_MAX / 2;
 }
@@ -55,22 +51,24 @@ struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection 
 
 lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr_listmode_range_fn *take)
 {
+    const struct gl_limits *limits = gl_context_limits(p->compute->ctx);
     const int64_t *offsets = p->compute->params.events->offsets;
+
     const int64_t bytes = (offsets[r + 1] - offsets[r]) * (int64_t)sizeof(int32_t);
     gl_buffer_destroy(p->map);
     p->map = NULL;
-    if (p->places.map != NULL && bytes > limits_of(p)->max_storage_bytes) {
+    if (p->places.map != NULL && bytes > limits->max_storage_bytes) {
         return lr_error(p->compute->params.log, LR_FAILED,
                         "range %lld has %lld events, of which %s cannot pick single ones: make "
                         "more ranges, or take backend native",
-                        (long long)r, (long long)(offsets[r + 1] - offsets[r]), limits_of(p)->renderer);
+                        (long long)r, (long long)(offsets[r + 1] - offsets[r]), limits->renderer);
     }
     if (p->places.map != NULL) {
-        p->map = lr_listmode_buffer(p->compute, "places of a part", bytes, p->places.map);
+        p->map = lr_data_buffer(p->compute->ctx, "places of a part", bytes, p->places.map);
         if (p->map == NULL) return LR_FAILED;
     }
     for (int64_t begin = 0; begin < p->places.count; begin += most_values(p)) {
-        /* The window of the values of the range at hand from `begin` on. */
+        /* The window of the current range's values from `begin` on. */
         const int64_t most = most_values(p), left = p->places.count - begin;
         const int64_t end = begin + (left < most ? left : most);
         const int64_t floats[2] = {p->places.position + begin, p->places.position + end};
@@ -128,7 +126,7 @@ lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vect
         const int groups = gl_divide_up(floats[1] - floats[0], LR_EVENTS_GROUP);
         struct lr_listmode_pass sizes = {.size = {0, 0, 0, (int32_t)(floats[1] - floats[0])}};
         struct gl_pass counting = {
-            .groups = {groups < LR_LISTMODE_TURN_GROUPS ? groups : LR_LISTMODE_TURN_GROUPS, 1, 1}};
+            .groups = {groups < LR_LISTMODE_MOST_GROUPS ? groups : LR_LISTMODE_MOST_GROUPS, 1, 1}};
         int64_t first;
         counting.buffers[LR_BIND_LIST_VALUES] = lr_listmode_align(p, &p->values, floats, &first);
         counting.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;

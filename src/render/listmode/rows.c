@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "render/listmode/listmode.h"
+#include "render/values.h"
 
 #include <stdlib.h>
 
@@ -94,7 +95,7 @@ static void visit(const void *self, int64_t k, int axis, const struct lr_listmod
     }
 }
 
-lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const struct lr_rows *wanted,
+lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const struct lr_rows *request,
                                    const lr_row_sink *sink)
 {
     struct lister lister = {.compute = compute};
@@ -119,8 +120,8 @@ lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const st
     lister.elements = lr_alloc(count, sizeof(*lister.elements), "elements of events", compute->params.log);
     if (lister.elements != NULL)
         lister.buffer =
-            lr_listmode_buffer(compute, "elements of events", count * (int64_t)sizeof(*lister.elements), NULL);
-    const lr_status status = lister.buffer != NULL ? lr_listmode_rows(&source, wanted, sink) : LR_FAILED;
+            lr_data_buffer(compute->ctx, "elements of events", count * (int64_t)sizeof(*lister.elements), NULL);
+    const lr_status status = lister.buffer != NULL ? lr_listmode_rows(&source, request, sink) : LR_FAILED;
 
     gl_buffer_destroy(lister.buffer);
     free(lister.elements);

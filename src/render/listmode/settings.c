@@ -6,7 +6,7 @@
 #include "common/bindings.h"
 #include "render/listmode/listmode.h"
 
-int lr_listmode_kept_threads(bool forward)
+int lr_listmode_job_threads(bool forward)
 {
     return forward ? LR_EVENTS_SLAB_GROUP : LR_EVENTS_GROUP;
 }

@@ -29,9 +29,8 @@ void *lr_pairs_create(const struct lr_method_params *params)
     pairs->params = *params->backend;
     pairs->ctx = params->ctx;
     pairs->max_window = params->max_window;
-    pairs->image = gl_buffer_create(pairs->ctx, &(struct gl_buffer_params){.label = "image", .size_bytes = bytes});
-    pairs->state =
-        gl_buffer_create(pairs->ctx, &(struct gl_buffer_params){.label = "state of pairs", .size_bytes = 16});
+    pairs->image = lr_data_buffer(pairs->ctx, "image", bytes, NULL);
+    pairs->state = lr_data_buffer(pairs->ctx, "state of pairs", 16, NULL);
     pairs->timer = gl_timer_create(pairs->ctx, "passes by pairs");
     if (!pairs->image || !pairs->state || !pairs->timer || lr_pairs_upload_scene(pairs) != LR_OK) {
         lr_pairs_destroy(pairs);

@@ -24,10 +24,11 @@ struct lr_pairs {
     struct lr_backend_params params;
     struct gl_context *ctx; /* the backend's */
     bool may_be_near;       /* whether a crystal may be too large for the expansion as a whole */
-    bool meets_horizon;     /* whether part of a module may lie level with a point, or behind it, as
-                               seen from the plane of the module it is projected onto */
-    bool has_masks;         /* whether some pair has LORs out of coincidence */
-    int64_t max_window;     /* values */
+    /* Set if part of a module may lie as low as a point, or lower, over the plane of the module onto which it is
+     * projected. */
+    bool meets_horizon;
+    bool has_masks;     /* whether some pair has LORs out of coincidence */
+    int64_t max_window; /* values */
     struct gl_buffer *modules, *mask_entries, *mask_words;
     struct gl_buffer *image; /* in the grid's order: input or output */
     struct gl_buffer *state;
@@ -37,8 +38,8 @@ struct lr_pairs {
     double device_seconds; /* of the last projection */
 };
 
-/* errors: NULL, logged. The context is current, here and below. Pairs serve in exact mode, where no module
- * hides another and nothing is counted along lines. */
+/* errors: NULL, logged. The context is current, here and below. Pairs serve in exact mode if no module hides another
+ * and nothing is counted along lines. */
 void *lr_pairs_create(const struct lr_method_params *params);
 void lr_pairs_destroy(void *pairs); /* NULL is allowed */
 
@@ -53,7 +54,7 @@ lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_ro
  * errors: NULL, logged. */
 struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which);
 
-/* errors: LR_USAGE, logged, where the device has ended a loop early. */
+/* errors: LR_USAGE, logged, if the device has ended a loop early. */
 lr_status lr_pairs_check_finished(const struct lr_pairs *pairs);
 
 /* --- scene --- */
@@ -71,11 +72,11 @@ _Static_assert(sizeof(struct lr_pairs_pass) == 144, "the shaders' layout");
 /* Uploads what does not depend on the pairs of a window, and finds out what programs need. */
 lr_status lr_pairs_upload_scene(struct lr_pairs *pairs);
 
-/* Module pairs list[begin .. end-1], their values counted from the first one's. */
+/* Module pairs list[begin .. end-1], their values counted from those of the first pair. */
 struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const struct lr_pair_list *list,
                                        const int64_t range[2]);
 
-/* The uniforms of every pass, without what a pass does of it all. */
+/* The uniforms of every pass, without its range and list. */
 struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs);
 
 /* Puts modules and masks into a pass. */

@@ -305,7 +305,7 @@ enum { MOST_PAIRS = 1 << 15 };
 struct listing {
     struct lr_pairs *pairs;
     enum lr_pairs_program which;
-    struct gl_buffer *modules; /* all pairs of them */
+    struct gl_buffer *modules; /* all pairs of modules */
 };
 
 static void place_point(void *user, const double point_mm[3], void *point)

@@ -63,11 +63,6 @@ static const double largest_part = 0.03;
 /* Least height of a module's parts over a point, along the normal of the other module. */
 static const double least_rise_mm = 1e-3;
 
-static struct gl_buffer *upload(const struct lr_pairs *pairs, const char *label, const void *data, int64_t bytes)
-{
-    return gl_buffer_create(pairs->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
-}
-
 /* Lowest and highest n . (x - c) over the grid's box. */
 static void grid_heights(const struct lr_pairs *pairs, int module, double heights[2])
 {
@@ -137,7 +132,7 @@ lr_status lr_pairs_upload_scene(struct lr_pairs *pairs)
         memcpy(modules[m].v, module->v, sizeof(module->v));
         memcpy(modules[m].normal, module->normal, sizeof(module->normal));
     }
-    pairs->modules = upload(pairs, "modules of pairs", modules, count * (int64_t)sizeof(*modules));
+    pairs->modules = lr_data_buffer(pairs->ctx, "modules of pairs", count * (int64_t)sizeof(*modules), modules);
     free(modules);
     if (pairs->modules == NULL) return LR_FAILED;
 
@@ -149,10 +144,11 @@ lr_status lr_pairs_upload_scene(struct lr_pairs *pairs)
         entries[k] = (struct pair_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
         pairs->has_masks = pairs->has_masks || mask->kind != LR_MASK_ALL;
     }
-    pairs->mask_entries = upload(pairs, "coincidence masks", entries, masks->num_pairs * (int64_t)sizeof(*entries));
+    pairs->mask_entries =
+        lr_data_buffer(pairs->ctx, "coincidence masks", masks->num_pairs * (int64_t)sizeof(*entries), entries);
     free(entries);
-    pairs->mask_words =
-        upload(pairs, "coincidence mask words", masks->words, masks->num_words * (int64_t)sizeof(*masks->words));
+    pairs->mask_words = lr_data_buffer(pairs->ctx, "coincidence mask words",
+                                       masks->num_words * (int64_t)sizeof(*masks->words), masks->words);
     return pairs->mask_entries && pairs->mask_words ? LR_OK : LR_FAILED;
 }
 
@@ -173,7 +169,7 @@ struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const struc
                                       .mask = is_masked ? (uint32_t)pair : LR_NONE};
         first += lors->offsets[pair + 1] - lors->offsets[pair];
     }
-    struct gl_buffer *buffer = upload(pairs, "pairs of modules", out, count * (int64_t)sizeof(*out));
+    struct gl_buffer *buffer = lr_data_buffer(pairs->ctx, "pairs of modules", count * (int64_t)sizeof(*out), out);
     free(out);
     return buffer;
 }

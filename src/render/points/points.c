@@ -10,6 +10,7 @@
 #include "render/plan.h"
 #include "render/row_batches.h"
 #include "render/scene.h"
+#include "render/values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +25,6 @@ struct visit_pass {
     int32_t last_rounds, unused[2];
 };
 _Static_assert(sizeof(struct visit_pass) == 64, "the shaders' layout");
-
-static struct gl_buffer *make_buffer(const struct lr_points *points, const char *label, int64_t bytes)
-{
-    return gl_buffer_create(points->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
-}
 
 static lr_status start_collect(struct lr_points *points)
 {
@@ -59,11 +55,6 @@ static lr_status points_start(struct lr_points *points, enum lr_points_pass whic
     return points->programs[which] != NULL ? LR_OK : LR_FAILED;
 }
 
-static lr_status upload_list(struct gl_buffer *buffer, const void *data, int count, size_t size)
-{
-    return gl_buffer_upload(buffer, 0, count * (int64_t)size, data);
-}
-
 lr_status lr_points_upload(struct lr_points *points, const struct lr_batch *batch)
 {
     if (batch->most_draws > LR_MAX_TARGETS) {
@@ -72,9 +63,9 @@ lr_status lr_points_upload(struct lr_points *points, const struct lr_batch *batc
                         "backend can hold: use backend raster or cpu",
                         batch->most_draws, LR_MAX_TARGETS);
     }
-    LR_TRY(upload_list(points->images, batch->images, batch->num_images, sizeof(*batch->images)));
-    LR_TRY(upload_list(points->draws, batch->draws, batch->num_draws, sizeof(*batch->draws)));
-    return upload_list(points->rows, batch->rows, batch->num_rows, sizeof(*batch->rows));
+    LR_TRY(gl_buffer_upload(points->images, 0, batch->num_images * (int64_t)sizeof(*batch->images), batch->images));
+    LR_TRY(gl_buffer_upload(points->draws, 0, batch->num_draws * (int64_t)sizeof(*batch->draws), batch->draws));
+    return gl_buffer_upload(points->rows, 0, batch->num_rows * (int64_t)sizeof(*batch->rows), batch->rows);
 }
 
 lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, const struct lr_batch *batch,
@@ -109,7 +100,7 @@ lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, con
     pass.buffers[LR_BIND_OUTPUT].buffer = output->buffer;
     pass.buffers[LR_BIND_CUT_SHORT].buffer = points->cut_short;
     LR_TRY(gl_pass_run(points->ctx, &pass));
-    /* A renderer that ends loops early says nothing of it. */
+    /* A renderer that ends loops early does not report it. */
     uint32_t cut_short = 0;
     if (points->cut_short == NULL) return LR_OK;
     LR_TRY(gl_buffer_read(points->cut_short, 0, sizeof(cut_short), &cut_short));
@@ -185,7 +176,7 @@ static lr_status points_forward(void *self, const struct lr_pair_list *list, con
     while (lr_pair_window_next(&work.window, points->max_window)) {
         LR_TRY(lr_scene_set_window(&points->scene, &work.window));
         const int64_t count = work.window.num_values, bytes = count * (int64_t)sizeof(float);
-        struct gl_buffer *buffer = make_buffer(points, "LOR values", bytes);
+        struct gl_buffer *buffer = lr_data_buffer(points->ctx, "LOR values", bytes, NULL);
         if (buffer == NULL) return LR_FAILED;
         struct projection at = {.points = points, .output = {.buffer = buffer, .num_lors = count}};
         const struct lr_sweep sweep = {.params = &points->params,
@@ -215,17 +206,15 @@ static lr_status points_back(void *self, const struct lr_pair_list *list, const 
     const struct lr_rows rows = lr_sweep_voxels(&points->params);
     const int64_t image_bytes = lr_grid_num_voxels(points->params.grid) * (int64_t)sizeof(float);
     struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_begin(points->params.lors, NULL, 0)};
-    struct gl_buffer *voxels = make_buffer(points, "voxel sums", image_bytes);
+    struct gl_buffer *voxels = lr_data_buffer(points->ctx, "voxel sums", image_bytes, NULL);
     lr_status status = voxels != NULL ? LR_OK : LR_FAILED;
     (void)list; /* all of them */
     while (status == LR_OK && lr_pair_window_next(&work.window, points->max_window)) {
         const int64_t count = work.window.num_values;
         status = lr_scene_set_window(&points->scene, &work.window);
         if (status != LR_OK) break;
-        struct gl_buffer *lors = gl_buffer_create(
-            points->ctx, &(struct gl_buffer_params){.label = "LOR values",
-                                                    .size_bytes = count * (int64_t)sizeof(float),
-                                                    .data = (const float *)values->values + work.window.first_value});
+        struct gl_buffer *lors = lr_data_buffer(points->ctx, "LOR values", count * (int64_t)sizeof(float),
+                                                (const float *)values->values + work.window.first_value);
         struct projection at = {.points = points, .output = {.buffer = lors, .num_lors = count}, .voxels = voxels};
         const struct lr_sweep sweep = {.params = &points->params,
                                        .plan = points->plan,
@@ -250,11 +239,11 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == 16, "uvec4");
 
-/* The list's head holds its count. ROOM: elements that the list has room for, per crystal on average. A crystal has less
- * than one if the other crystals are far larger, and more than this if they are far smaller. */
+/* The list's head holds its count. ROOM: elements that the list has room for, per crystal on average. A crystal has
+ * less than one if the other crystals are far larger, and more than this if they are far smaller. */
 enum { HEAD_BYTES = 16, ROOM = 12, MOST_ENTRIES = 1 << 24 };
 
-/* With penetration each line has elements of its own: for a few crystals at either end. Lines along a module
+/* Each line has elements of its own with penetration: for a few crystals at either end. Lines along a module
  * have more, and lines without an end in a crystal have none. */
 enum { ROOM_PER_LINE = 12 };
 
@@ -305,12 +294,6 @@ static lr_status read_list(struct listing *listing)
     for (int image = listing->num_images; image > 0; image--) first[image] = first[image - 1];
     first[0] = 0;
     return LR_OK;
-}
-
-static bool next_batch(void *user, const struct lr_rows *rows, struct lr_plan_cursor *cursor, struct lr_batch *batch)
-{
-    const struct listing *listing = user;
-    return lr_row_batches_plan(listing->plan, rows, cursor, batch);
 }
 
 static lr_status fetch_batch(void *user, const struct lr_batch *batch)
@@ -367,8 +350,8 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
         (gl_context_limits(points->ctx)->max_storage_bytes - HEAD_BYTES) / (int64_t)sizeof(struct entry);
     listing.capacity = most < MOST_ENTRIES ? most : MOST_ENTRIES;
     listing.capacity = room * images < listing.capacity ? room * images : listing.capacity;
-    listing.list =
-        make_buffer(points, "matrix elements", HEAD_BYTES + listing.capacity * (int64_t)sizeof(struct entry));
+    listing.list = lr_data_buffer(points->ctx, "matrix elements",
+                                  HEAD_BYTES + listing.capacity * (int64_t)sizeof(struct entry), NULL);
     listing.entries = lr_alloc(listing.capacity, sizeof(*listing.entries), "matrix elements", log);
     listing.sorted = lr_alloc(listing.capacity, sizeof(*listing.sorted), "matrix elements", log);
     listing.image_begin = lr_alloc(plan->max_images + 1, sizeof(*listing.image_begin), "images", log);
@@ -386,7 +369,7 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
         status = listing.plan ? LR_OK : LR_FAILED;
     }
     if (status == LR_OK) {
-        const struct lr_row_batches batches = {.source = {next_batch, fetch_batch, fill_row, &listing},
+        const struct lr_row_batches batches = {.source = {listing.plan, fetch_batch, fill_row, &listing},
                                                .num_lors = points->params.lors->count,
                                                .max_rows = listing.plan->max_images,
                                                .threads = points->params.threads,
@@ -422,15 +405,17 @@ static lr_status init(struct lr_points *points)
     if (plan == NULL) return LR_FAILED;
     LR_TRY(lr_scene_init(&points->scene, points->ctx, params->lors,
                          &(struct lr_scene_absorption){params->mu, params->mu_steps}));
-    points->images =
-        make_buffer(points, "images of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_image));
-    points->draws = make_buffer(points, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw));
-    points->rows = make_buffer(points, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row));
-    points->sums = make_buffer(points, "sums of images", plan->max_images * (int64_t)sizeof(float));
+    points->images = lr_data_buffer(points->ctx, "images of the batch",
+                                    plan->max_images * (int64_t)sizeof(struct lr_plan_image), NULL);
+    points->draws =
+        lr_data_buffer(points->ctx, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw), NULL);
+    points->rows =
+        lr_data_buffer(points->ctx, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row), NULL);
+    points->sums = lr_data_buffer(points->ctx, "sums of images", plan->max_images * (int64_t)sizeof(float), NULL);
     LR_TRY(points->images && points->draws && points->rows && points->sums ? LR_OK : LR_FAILED);
 
     if (plan->hiding && limits->software) {
-        points->cut_short = make_buffer(points, "loops cut short", sizeof(uint32_t));
+        points->cut_short = lr_data_buffer(points->ctx, "loops cut short", sizeof(uint32_t), NULL);
         LR_TRY(points->cut_short ? LR_OK : LR_FAILED);
     }
     if (params->penetration) {

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "common/bindings.h"
 #include "render/raster/raster.h"
+#include "render/values.h"
 #include "vector/place.h"
 
 #include <stdio.h>
@@ -117,11 +118,6 @@ _Static_assert(sizeof(struct correspondence_pass) == 48, "the shaders' layout");
 _Static_assert(sizeof(struct lr_plan_image) == 48, "the shaders' layout");
 _Static_assert(sizeof(struct lr_plan_draw) == 8, "the shaders' layout");
 
-static struct gl_buffer *make_buffer(const struct lr_correspondence *images, const char *label, int64_t bytes)
-{
-    return gl_buffer_create(images->scene->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
-}
-
 lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene, const struct lr_plan *plan,
                                  bool path_length, bool single)
 {
@@ -133,9 +129,10 @@ lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_sce
                                                      .colour_formats = {GL_RG32UI, path_length ? GL_R32F : 0},
                                                      .depth = plan->hiding,
                                                  });
-    images->images =
-        make_buffer(images, "images of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_image));
-    images->draws = make_buffer(images, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw));
+    images->images = lr_data_buffer(scene->ctx, "images of the batch",
+                                    plan->max_images * (int64_t)sizeof(struct lr_plan_image), NULL);
+    images->draws =
+        lr_data_buffer(scene->ctx, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw), NULL);
     if (!images->atlas || !images->images || !images->draws) {
         lr_correspondence_finish(images);
         return LR_FAILED;

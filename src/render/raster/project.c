@@ -4,6 +4,7 @@
 #include "common/bindings.h"
 #include "gl/timer.h"
 #include "render/raster/raster.h"
+#include "render/values.h"
 
 /* The block of shaders/raster/scatter.vert. */
 struct scatter_pass {
@@ -175,9 +176,8 @@ lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const
     }
 
     gather->image = lr_texels_create(scene->ctx, "voxel sums", num_voxels);
-    gather->rows = gl_buffer_create(
-        scene->ctx, &(struct gl_buffer_params){.label = "rows of the batch",
-                                               .size_bytes = plan->max_images * (int64_t)sizeof(struct lr_plan_row)});
+    gather->rows =
+        lr_data_buffer(scene->ctx, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row), NULL);
     if (status != LR_OK || gather->image.target == NULL || gather->rows == NULL) {
         lr_gather_finish(gather);
         return LR_FAILED;

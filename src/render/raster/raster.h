@@ -16,14 +16,13 @@ struct lr_correspondence {
     const struct lr_plan *plan;
     struct gl_program *program; /* NULL before the first batch, or before it is started */
     struct gl_target *atlas;    /* RG32UI: crystal of the secondary + 1 (0: none), bits of the weight;
-                                depth where modules may hide others. With path length also R32F, in
-                                mm */
+                                depth if modules may hide others. With path length also R32F, in mm */
     struct gl_buffer *images, *draws;
     bool path_length;
 };
 
-/* path_length: also keeps the distance between the hits, for pictures. single: the atlas has one tile, for batches of one
- * image. */
+/* path_length: also keeps the distance between the hits, for pictures. single: the atlas has one tile, for batches of
+ * one image. */
 lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene, const struct lr_plan *plan,
                                  bool path_length, bool single);
 void lr_correspondence_finish(struct lr_correspondence *images);
@@ -37,7 +36,7 @@ lr_status lr_correspondence_render(struct lr_correspondence *images, const struc
 /* --- vectors in textures --- */
 
 /* Numbers of a vector, on the host or at the backend's place, in a texture that can be drawn on: the LOR image of
- * the cluster paper, section III, and voxels. Number k stands at (k mod width, k / width). */
+ * the cluster paper, section III, and voxels. Number k is at (k mod width, k / width). */
 
 struct lr_texels {
     struct gl_target *target; /* R32F; NULL = none */
@@ -82,7 +81,7 @@ void lr_scatter_finish(struct lr_scatter *scatter);
 /* Starts a window, whose LOR image holds zeros. */
 void lr_scatter_begin(struct lr_scatter *scatter);
 
-/* Adds a batch's images, as they stand in the atlas, to the LORs of the window. */
+/* Adds a batch's images in the atlas to the LORs of the window. */
 lr_status lr_scatter_run(struct lr_scatter *scatter, const struct lr_correspondence *images,
                          const struct lr_batch *batch, struct lr_texels *lors);
 
@@ -106,7 +105,7 @@ struct lr_gather {
     int num_halvings;
     struct gl_buffer *rows;
     struct lr_texels image;                    /* voxels; the caller clears it */
-    struct gl_stopwatch *gathers, *reductions; /* the caller's; NULL = not measured */
+    struct gl_stopwatch *gathers, *reductions; /* of the caller; NULL = not measured */
 };
 
 /* num_voxels: rows of the requests that will be gathered. On failure *gather holds nothing. */
@@ -114,7 +113,7 @@ lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const
                          int64_t num_voxels);
 void lr_gather_finish(struct lr_gather *gather);
 
-/* Adds a batch's images, as they stand in the atlas, to the voxels' sums. */
+/* Adds a batch's images in the atlas to the voxels' sums. */
 lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence *images, const struct lr_batch *batch,
                         const struct lr_texels *lors);
 

@@ -72,12 +72,6 @@ static lr_status fill_row(void *user, const struct lr_plan_row *row, struct lr_e
     return LR_OK;
 }
 
-static bool next_batch(void *user, const struct lr_rows *rows, struct lr_plan_cursor *cursor, struct lr_batch *batch)
-{
-    const struct reading *reading = user;
-    return lr_row_batches_plan(reading->reader->plan, rows, cursor, batch);
-}
-
 static lr_status fetch_batch(void *user, const struct lr_batch *batch)
 {
     struct reading *reading = user;
@@ -95,7 +89,7 @@ lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows 
     struct reading reading = {.reader = reader, .factor = 1.0 / lr_rows_per_row(rows)};
     reading.atlas = lr_alloc((int64_t)size[0] * size[1], sizeof(struct hit), "correspondence images", reader->log);
     if (reading.atlas == NULL) return LR_FAILED;
-    const struct lr_row_batches batches = {.source = {next_batch, fetch_batch, fill_row, &reading},
+    const struct lr_row_batches batches = {.source = {reader->plan, fetch_batch, fill_row, &reading},
                                            .num_lors = reader->plan->lors->count,
                                            .max_rows = reader->plan->max_images,
                                            .threads = reader->threads,

@@ -55,11 +55,6 @@ static void convert_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-static const struct lr_packed_element *elements_of(const struct lr_deliverer *deliverer)
-{
-    return deliverer->lent != NULL ? deliverer->lent : deliverer->elements;
-}
-
 static lr_status end_carried(struct lr_deliverer *deliverer, const struct lr_row_part *part)
 {
     struct lr_elements *carried = &deliverer->carried;
@@ -88,10 +83,11 @@ static bool goes_in_block(const struct lr_deliverer *deliverer, const struct lr_
 
 lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
 {
+    const struct lr_packed_element *all = deliverer->borrowed != NULL ? deliverer->borrowed : deliverer->elements;
     int64_t end = 0, first = 0, count = 0; /* of the parts; of their elements */
     for (int64_t begin = 0; begin < deliverer->num_parts; begin = end, first += count) {
         const struct lr_row_part *parts = deliverer->parts + begin;
-        const struct lr_packed_element *elements = elements_of(deliverer) + first;
+        const struct lr_packed_element *elements = all + first;
         const bool in_block = goes_in_block(deliverer, parts);
         const int64_t most = in_block ? MOST_OF_BLOCK : MOST_AT_ONCE, left = deliverer->num_parts - begin;
         int64_t num_parts = 1;
@@ -136,7 +132,7 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
         }
     }
     deliverer->num_parts = deliverer->num_elements = 0;
-    deliverer->lent = NULL;
+    deliverer->borrowed = NULL;
     return LR_OK;
 }
 
@@ -153,11 +149,6 @@ void lr_receiver_close(struct lr_receiver *receiver)
     for (int k = 0; k < 2; k++) gl_readback_finish(&receiver->readbacks[k]);
 }
 
-void lr_receiver_turn(struct lr_receiver *receiver)
-{
-    receiver->turn = 1 - receiver->turn;
-}
-
 /* Offset of the elements in a readback; the tally comes first. */
 static int64_t elements_offset(int num_rows)
 {
@@ -167,7 +158,7 @@ static int64_t elements_offset(int num_rows)
 /* Queues the copy of what was merged, with `count` elements. */
 static lr_status send(struct lr_receiver *receiver, const struct lr_merge *merge, int num_rows, int64_t count)
 {
-    struct gl_readback *readback = &receiver->readbacks[receiver->turn];
+    struct gl_readback *readback = &receiver->readbacks[receiver->current];
     const struct gl_range rows = lr_merge_rows(merge);
     const struct gl_buffer_range tally = {.from = merge->tally, .bytes = lr_merge_tally_bytes(num_rows)};
     const struct gl_buffer_range elements = {.from = rows.buffer,
@@ -200,7 +191,7 @@ lr_status lr_receiver_start(struct lr_receiver *receiver, const struct lr_merge 
 
 static lr_status wait_for(struct lr_receiver *receiver, int num_rows, struct lr_received *received)
 {
-    struct gl_readback *readback = &receiver->readbacks[receiver->turn];
+    struct gl_readback *readback = &receiver->readbacks[receiver->current];
     LR_TRY(gl_readback_wait(readback));
     received->tally = (const void *)readback->mapped;
     received->elements = (const void *)(readback->mapped + elements_offset(num_rows));

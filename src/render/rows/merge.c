@@ -18,7 +18,7 @@ enum { SHARE_SLOTS = LR_MERGE_LEAST_SLOTS, COLLECT_GROUPS = 1 << 13 };
 /* Most threads that turn numbers into places; least numbers of each thread. */
 enum { PLACE_THREADS = 1 << 12, LEAST_NUMBERS = 16 };
 
-/* Most values that a thread adds up, so that threads take about the same time, and far fewer turns than those after
+/* Most values that a thread adds up, so that threads take about the same time, after far fewer rounds than those at
  * which renderers in software end loops; least slots that a thread then goes through. */
 enum { MOST_VALUES = 1 << 13, LEAST_GATHERED = 4 };
 
@@ -32,7 +32,7 @@ struct block {
     uint32_t shift, unused[3];
 };
 
-/* define: NULL, or one; repeats: another one where a LOR may be listed more than once. */
+/* define: NULL, or one. repeats: another define if a LOR may be listed more than once. */
 static const struct {
     const char *shader, *label, *define;
     bool repeats;
@@ -118,7 +118,7 @@ static lr_status make_tables(struct lr_merge *merge, int64_t slots, int64_t valu
     return make_buffer(merge, &merge->places, "places of matrix elements", place_bytes(slots));
 }
 
-/* Slots of a row's table with so many points: 2^n. */
+/* Slots of a row's table in a part of `num_points` points: 2^n. */
 static int64_t count_slots(const struct lr_merge *merge, int num_points)
 {
     const int rows = lr_merge_num_rows(merge, num_points);

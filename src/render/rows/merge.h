@@ -44,7 +44,7 @@ struct lr_merge {
     int64_t num_lors;
     int per_row;      /* points of a row */
     int max_points;   /* of a part */
-    int64_t slots;    /* 2^n, of the table of a row where there is room; at first there is */
+    int64_t slots;    /* 2^n, of the table of a row, as long as there is room */
     int64_t capacity; /* of the list, elements */
     int64_t all_slots, all_values;
     struct gl_buffer *list, *keys, *values, *places, *sums, *tally;
@@ -76,10 +76,10 @@ struct lr_merge_part {
 struct lr_merge_tally {
     uint32_t listed;   /* elements */
     uint32_t misfits;  /* those that the tables had no room for */
-    uint32_t starts[]; /* [rows + 1] where each row begins, and where the last one ends */
+    uint32_t starts[]; /* [rows + 1] number of each row's first element, and the end of the last row */
 };
 
-/* Rows of that many points, which are whole or part of one. */
+/* The number of rows of these points, which are whole rows or part of one. */
 int lr_merge_num_rows(const struct lr_merge *merge, int num_points);
 
 int64_t lr_merge_tally_bytes(int num_rows);
@@ -93,9 +93,9 @@ struct gl_range lr_merge_rows(const struct lr_merge *merge);
 
 /* --- by the host --- */
 
-/* Merging by the host: where the device is the processor, its shaders take several times as long. */
+/* Merging by the host: shaders take several times as long if the device is the processor. */
 
-/* An element as it is listed. */
+/* An element in a list. */
 struct lr_listed {
     uint32_t point, lor;
     float weight;
@@ -116,9 +116,8 @@ struct lr_host_merge {
 };
 void lr_host_merge_finish(struct lr_host_merge *merge);
 
-/* Waits for list->list. merge->rows then has its rows, merged, or, where the part is some points of one, what
- * each of them gives to it, in their order. Where more was listed than the list has room for, there are
- * none. errors: LR_FAILED, logged. */
+/* Waits for list->list, and merges it to merge->rows. If the part is some points of a row, its elements are only
+ * sorted by point. There are no rows if more was listed than the list has room for. errors: LR_FAILED, logged. */
 lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *list, const struct lr_merge_part *part,
                             uint32_t *listed);
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "render/rows/deliver.h"
 #include "render/rows/merge.h"
+#include "render/values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +29,8 @@ struct listing {
     const struct lr_rows *rows;
     int per_row;      /* points */
     int max_points;   /* of a batch */
-    int least_points; /* of a batch: the device merges rows whole, or in parts that are always the same */
-    int points_now;   /* of the next one: renderers in software take seconds for all of them */
+    int least_points; /* of a batch: the device merges whole rows, or parts that are always the same */
+    int points_now;   /* of the next batch: renderers in software take seconds for max_points */
     double begun_s;   /* when the last one began; 0 = none has */
     double started_s, waited_s, delivered_s; /* in all: until the device has its commands, for it, and in the sink */
     int64_t num_batches, num_again;          /* in all; and how often points were listed again */
@@ -39,7 +40,7 @@ struct listing {
     int64_t begin, end; /* of the batch */
     int64_t num_points; /* of all rows */
     struct lr_merge merge;
-    struct lr_host_merge host; /* where the device is the processor */
+    struct lr_host_merge host; /* used if the device is the processor */
     struct lr_receiver receiver;
     struct lr_deliverer deliverer; /* of the batch before, while the device is at the next one */
 };
@@ -113,7 +114,7 @@ static lr_status start_merging(struct listing *listing, const int range[2])
 }
 
 /* Takes the rows that points belong to: from the host, which has merged them, to the sink at once; or from the device
- * (rows), where those of a whole batch stay with the receiver until they have been delivered. */
+ * (rows). Rows of a whole batch stay with the receiver until they have been delivered. */
 static lr_status take_rows(struct listing *listing, const int range[2], const struct lr_received *rows)
 {
     struct lr_deliverer *deliverer = &listing->deliverer;
@@ -132,7 +133,7 @@ static lr_status take_rows(struct listing *listing, const int range[2], const st
     }
     if (rows == NULL) return LR_OK;
     if (points[0] == listing->begin && points[1] == listing->end) {
-        deliverer->lent = rows->elements;
+        deliverer->borrowed = rows->elements;
         return LR_OK;
     }
     /* The receiver is about to have other rows. */
@@ -214,7 +215,7 @@ static lr_status start_batch(struct listing *listing)
 
     LR_TRY(gl_buffer_upload(listing->point_buffer, 0, num_points * listing->lister->point_bytes, listing->points));
     LR_TRY(run_points(listing, 0, num_points));
-    lr_receiver_turn(&listing->receiver);
+    listing->receiver.current = 1 - listing->receiver.current;
     LR_TRY(start_merging(listing, (const int[2]){0, num_points}));
     listing->started_s += lr_clock_seconds() - begin_s;
     return LR_OK;
@@ -309,9 +310,8 @@ lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const s
     size_batches(&listing);
     lr_status status = lr_merge_open(&listing.merge);
     if (status == LR_OK) {
-        listing.point_buffer = gl_buffer_create(
-            lister->ctx, &(struct gl_buffer_params){.label = "points of the batch",
-                                                    .size_bytes = listing.max_points * lister->point_bytes});
+        listing.point_buffer =
+            lr_data_buffer(lister->ctx, "points of the batch", listing.max_points * lister->point_bytes, NULL);
         listing.points = lr_alloc(listing.max_points, (size_t)lister->point_bytes, "points", params->log);
         status = listing.point_buffer && listing.points ? read_all(&listing) : LR_FAILED;
     }
