@@ -17,7 +17,7 @@ static const double tolerance = 1e-9; /* of a step: most rounding of an end at a
 
 /* --- ticks --- */
 
-/* The least 1, 2 or 5 times a power of ten that is not below. */
+/* The least 1, 2 or 5 times a power of ten that is not below the value. */
 static double round_step(double value)
 {
     const double power = pow(10.0, floor(log10(value)));

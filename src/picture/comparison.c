@@ -258,7 +258,7 @@ enum {
     bar_width = 18,
     chart_height = 340,
     widest_chart = 1100,
-    widest_line = 1400, /* pixels of title and subtitle that the page is made wide enough for */
+    widest_line = 1400, /* pixels of title and subtitle for which the page is wide enough */
     most_sampled = 64,
     most_pixels = 256 /* a crystal and axis */
 };
@@ -309,7 +309,7 @@ static double largest_of(const lr_row *row)
     return largest;
 }
 
-/* The least number with few digits that is not below; 1 for 0. */
+/* The least number with few digits that is not below the value; 1 for 0. */
 static double round_up(double value)
 {
     static const double steps[] = {1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0};
@@ -364,7 +364,7 @@ static void write_card(const struct page *page, int top, int k)
     write_percent(page, &y, "their weight", error->missed_weight);
 }
 
-/* Draws the subtitle into lines from `top` on, or, without a picture, only counts them. */
+/* Draws the subtitle in lines from `top` on, and returns their number. picture NULL: only counts them. */
 static int break_subtitle(const struct page *page, const lr_picture *picture, int top)
 {
     const char *text = page->params->subtitle;

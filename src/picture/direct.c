@@ -30,7 +30,6 @@ struct panel {
     const char *unit;
 };
 
-/* Adds a tile; its caption is written already. */
 /* Adds a tile with a map of numbers between axes, and its bar; its caption is written already. */
 static bool add_map(struct sheet *sheet, const struct panel *panel)
 {
@@ -86,7 +85,7 @@ static struct lr_axis offset_axis(const lr_direct_tables_info *info, int axis, c
     return (struct lr_axis){-half_mm, half_mm, name, false};
 }
 
-/* Sums of the offsets over the axis that is not shown: ones, or a kernel's values in slice z = 0. */
+/* Adds a map of offsets, summed over the axis that is not shown: of ones, or of a kernel's values in slice z = 0. */
 static bool add_offsets(struct sheet *sheet, int up, const double *kernel)
 {
     const int *half = sheet->info->half;

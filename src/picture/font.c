@@ -18,7 +18,7 @@ static const char family[] = "DejaVu Sans", strokes[] = "@cairo:";
 
 /* --- failures --- */
 
-/* Text is written by functions that have no log. */
+/* Failures are noted here, since functions that write text have no log. */
 static atomic_bool lacks_font, lacks_memory, has_told;
 
 void lr_font_tell(const lr_log *log)
@@ -36,17 +36,13 @@ void lr_font_tell(const lr_log *log)
 
 /* --- fonts --- */
 
-static int size_of(const lr_text_style *style)
-{
-    return style->size_px > 0 ? style->size_px : lr_font_usual;
-}
-
 /* All options that a system's settings could change are set, so that the pixels are the same everywhere: heights and
  * advances are rounded to whole pixels. */
 static cairo_scaled_font_t *open_family(const char *name, const lr_text_style *style)
 {
     cairo_matrix_t scale, same;
-    cairo_matrix_init_scale(&scale, size_of(style), size_of(style));
+    const int size_px = style->size_px > 0 ? style->size_px : lr_font_usual;
+    cairo_matrix_init_scale(&scale, size_px, size_px);
     cairo_matrix_init_identity(&same);
     cairo_font_options_t *options = cairo_font_options_create();
     cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
@@ -118,7 +114,7 @@ static int width_of(cairo_scaled_font_t *font, const char *text)
 
 /* --- texts --- */
 
-/* Copies as much of a text of any bytes as there is room for. */
+/* Copies a text of any bytes, as far as there is room, and cleans it. */
 static void font_clean(const char *text, struct lr_font_text *clean)
 {
     size_t length = strlen(text);
@@ -141,7 +137,7 @@ static size_t fitting_bytes(cairo_scaled_font_t *font, const char *text, int roo
     while (too_long - fits > 1) {
         size_t middle = fits + (too_long - fits) / 2;
         while (middle > fits && ((unsigned char)text[middle] & 0xc0) == 0x80) middle--;
-        if (middle == fits) { /* all between belongs to one character */
+        if (middle == fits) { /* all bytes between belong to one character */
             middle = fits + lr_character_bytes((const unsigned char *)text + fits);
             if (middle >= too_long) break;
         }
@@ -189,7 +185,7 @@ void lr_font_next_line(const char **text, int width_px, const lr_text_style *sty
 
 /* --- drawing --- */
 
-/* Coverage of a line of text by its letters, with a border for those that extend beyond it. */
+/* Coverage of a line of text by its letters, with a border for letters that extend beyond the line. */
 struct mask {
     cairo_surface_t *surface;
     int size[2], border;

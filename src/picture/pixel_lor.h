@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A row has four indices (p, q, r, s); the correspondence image brings them to two, because on a
- * crystal's face the lines of different LORs lie side by side. */
+ * LORs of the pixels of a correspondence image. A row has four indices (p, q, r, s), and the image two, because the
+ * lines of different LORs meet a crystal's face next to each other. */
 #ifndef LR_PICTURE_PIXEL_LOR_H
 #define LR_PICTURE_PIXEL_LOR_H
 

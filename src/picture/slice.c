@@ -131,7 +131,7 @@ static struct layout arrange(const struct view *view, const lr_slice_params *par
         layout.size[1] = lr_larger(layout.size[1], margins.top + layout.bar.size[1] + lr_font_small);
     }
     if (params->scale_bar) {
-        /* Room for the scale bar, whose words may be wider than the slice. */
+        /* The text of the scale bar may be wider than the slice. */
         const lr_text_style style = {.size_px = lr_font_small};
         /* The largest 1, 2 or 5 times a power of ten that is at most two fifths of the slice. */
         const double most_mm = 0.4 * view->map.drawn_size[0] / view->pixels_per_mm;

@@ -28,11 +28,11 @@ struct lr_compute {
 
 static const struct lr_method *const methods[] = {&lr_columns_method, &lr_pairs_method, &lr_points_method};
 
-/* The first that serves; the last one always does. */
+/* The first method that serves; the last method always does. */
 static const struct lr_method *find_method(const struct lr_method_params *params, enum lr_method_work work)
 {
     int k = 0;
-    while (!methods[k]->serves(params, work)) k++;
+    while (methods[k]->serves != NULL && !methods[k]->serves(params, work)) k++;
     return methods[k];
 }
 
@@ -54,7 +54,7 @@ static lr_status project(struct lr_compute *compute, bool is_forward, const lr_s
         LR_TRY(is_forward ? method->forward(compute->projector, &pairs, image->values, out)
                           : method->back(compute->projector, &pairs, values, image->values));
     } else {
-        /* Methods spell a list out on the host, and its values with it. */
+        /* Methods read the list on the host, and its values with it. */
         const bool is_copied = values != NULL && values->values == NULL;
         lr_vector host = {0};
         if (is_copied)
@@ -96,7 +96,7 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 
 static double read_clock(const struct lr_compute *compute, double (*clock)(const void *self))
 {
-    if (gl_context_make_current(compute->ctx) != LR_OK) return 0.0;
+    if (clock == NULL || gl_context_make_current(compute->ctx) != LR_OK) return 0.0;
     const double seconds = clock(compute->projector);
     gl_context_release(compute->ctx);
     return seconds;
@@ -247,7 +247,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
 
     backend->fns = &compute->fns;
     backend->self = compute;
-    /* Sums in fixed point are scaled by what the host sees of the image. */
+    /* Sums in fixed point are scaled by the image, which the host must have. */
     backend->place = compute->fns.has_parts && !compute->params.deterministic ? compute->place : NULL;
     snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);
     backend->is_emulated = limits->software;

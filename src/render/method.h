@@ -9,10 +9,10 @@
 #include "gl/context.h"
 #include "operator/backend.h"
 
-/* Rounds of loops that a thread of a shader may take. */
-
-/* llvmpipe ends all loops of a thread after 65,535 rounds altogether, and says nothing. */
+/* Most rounds of loops of a thread: llvmpipe ends all loops of a thread after 65,535 rounds altogether, and does not
+ * report it. */
 enum { LR_MOST_ROUNDS_SOFTWARE = 60000 };
+
 /* Module pairs [num_pairs] ascending, whose values follow each other; NULL: all of them. A method may leave out LORs
  * of other parts if LORs are interleaved (lr_selection): their values are finite in forward, and 0 in back. */
 struct lr_pair_list {
@@ -38,6 +38,7 @@ enum lr_method_work { LR_METHOD_PROJECTIONS = 0, LR_METHOD_ROWS };
 
 struct lr_method {
     const char *name;
+    /* NULL: always. */
     bool (*serves)(const struct lr_method_params *params, enum lr_method_work work);
     /* errors: NULL, logged. */
     void *(*create)(const struct lr_method_params *params);
@@ -62,7 +63,7 @@ struct lr_method {
     /* Every element of the rows, in order, to the sink. */
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
-    /* Seconds of the last projection; 0: not measured. May wait for the device. */
+    /* Seconds of the last projection; NULL: not measured. May wait for the device. */
     double (*device_seconds)(const void *self);
     /* Seconds of all projections so far; NULL = not known. */
     double (*device_clock)(const void *self);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Modules that only touch, or lie in a plane with the point, hide nothing: relative to lengths. */
+/* Tolerance relative to lengths: modules that only touch, or lie in a plane with the point, hide nothing. */
 static const double touching = 1e-9;
 
 /* A module's rectangle from the point: the pyramid of the rays that meet it. */
@@ -38,11 +38,6 @@ struct lr_plan_hiding {
     uint64_t *candidates;
     double (*corners)[4][3]; /* [num_modules], in the scanner's frame */
 };
-
-static void set_bit(uint64_t *words, int bit)
-{
-    words[bit / 64] |= (uint64_t)1 << bit % 64;
-}
 
 /* True if some corner of `other` is farther than touching along a direction from a corner of
  * `module`'s rectangle. */
@@ -98,7 +93,8 @@ static struct lr_plan_hiding *plan_hiding_create(const lr_scanner *scanner, cons
     }
     for (int k = 0; k < num_modules; k++)
         for (int a = 0; a < num_modules; a++)
-            if (a != k && reaches(hiding, k, a, -1.0)) set_bit(&hiding->candidates[(int64_t)k * hiding->num_words], a);
+            if (a != k && reaches(hiding, k, a, -1.0))
+                hiding->candidates[(int64_t)k * hiding->num_words + a / 64] |= (uint64_t)1 << a % 64;
     return hiding;
 }
 
@@ -179,7 +175,7 @@ static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_m
             if (a != k && (!facing || ((candidates[a / 64] >> a % 64 & 1) != 0)) &&
                 hiding->scanner->modules[k].layer == hiding->scanner->modules[a].layer && share_ray(near, far, 1.0) &&
                 reaches(hiding, a, k, far->height > 0.0 ? 1.0 : -1.0) && reaches(hiding, k, a, facing ? -1.0 : 1.0))
-                set_bit(&hiding->hiders[(int64_t)a * num_words], k);
+                hiding->hiders[(int64_t)a * num_words + k / 64] |= (uint64_t)1 << k % 64;
         }
     }
 }

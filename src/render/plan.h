@@ -19,14 +19,14 @@ enum { LR_MAX_RASTER_RAYS = 64 };
  * layer; `struct Image` of shaders/common/scene.glsl. A point is given as floats and the rests after rounding. */
 struct lr_plan_image {
     float point[3];
-    float scale; /* what forward projection multiplies weights by: emission / points per voxel */
+    float scale; /* factor of weights in forward projection: emission / points per voxel */
     float rest[3];
     uint32_t row; /* counted from the request's first row */
     int32_t primary;
-    int32_t tile_x, tile_y; /* left and lower texel of its tile; 0 without an atlas, unless modules
-                               may hide each other: of the primary's crystals the first and the one
-                               after the last that the image is for */
-    int32_t first_draw;     /* its draws follow each other */
+    /* Left and lower texel of its tile; 0 without an atlas. If modules may hide each other and there is no atlas: the
+     * first crystal of the primary that the image is for, and the one after the last. */
+    int32_t tile_x, tile_y;
+    int32_t first_draw; /* its draws follow each other */
 };
 
 /* Splits a number into a float and the rest after rounding. The float goes through memory,
@@ -73,8 +73,7 @@ struct lr_plan_work {
     const float *emission; /* [end - begin] */
     /* For pictures: if modules may hide each other, all modules that lines meet, also of pairs without LORs. */
     bool whole;
-    const int *primary; /* the image with this one alone, of its own layer; NULL = those with all
-                           primaries */
+    const int *primary; /* only the image with this primary, of its own layer; NULL = images with all primaries */
 };
 
 /* The place at which a batch ended; zero-initialise. */
@@ -112,8 +111,8 @@ struct lr_plan {
     uint64_t *hiders;              /* of an image's secondaries, bits of modules; NULL unless `hiding` */
 };
 
-/* errors: NULL; with an atlas LR_USAGE for more than LR_MAX_RASTER_RAYS, or when the windows of one
- * point do not fit it. */
+/* errors: NULL; with an atlas LR_USAGE for more than LR_MAX_RASTER_RAYS, or if the windows of one point do not fit
+ * it. */
 struct lr_plan *lr_plan_create(const struct lr_plan_params *params);
 void lr_plan_destroy(struct lr_plan *plan);
 

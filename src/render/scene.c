@@ -175,7 +175,7 @@ void lr_rays_define_init(struct lr_rays_define *define, int rays)
 
 /* --- boxes of crystals --- */
 
-/* Gaps of less than this part of the pitch are rounding; taken off before rounding up. */
+/* Gaps that are a smaller part of the pitch than this are due to rounding; subtracted before rounding up. */
 static const double rounding = 1e-9;
 
 static struct lr_penetration_box box_of(const lr_module *module, int rays)

@@ -65,7 +65,7 @@ enum { HEAD_BYTES = 8 };
 /* Bits of 1 on the device. */
 enum { BITS = 61 };
 
-/* Factor by which the largest element may exceed its estimate; overflows are noticed beyond that. */
+/* Factor by which the largest element may exceed its estimate; larger elements are noticed as overflows. */
 static const double guess_margin = 16.0;
 
 /* Sums of one read. */

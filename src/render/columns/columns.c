@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Threads of a group at most; strips that a group holds at most. */
+/* Most threads of a group; most strips that a group has at once. */
 enum {
     MAX_FORWARD_GROUP = 256,
     MAX_EXACT_FORWARD_GROUP = 384,
@@ -71,8 +71,7 @@ static int fitting_group(int64_t work, int most, bool shared)
     return group;
 }
 
-/* Groups as large as what they work on. */
-/* Groups as large as what they work on. */
+/* Finds groups that fit the crystals and points that they work on. */
 static void size_groups(struct lr_columns *columns)
 {
     const lr_scanner *scanner = columns->params.scanner;
@@ -200,7 +199,7 @@ void *lr_columns_create(const struct lr_method_params *params)
     }
     columns->may_be_near = exact && largest_face > near_size * nearest * nearest;
 
-    /* Each thread follows the lines of a module's crystals, about half as often as this says. */
+    /* Each thread follows the lines of a module's crystals, in about half of these rounds. */
     lr_status status = LR_OK;
     if (gl_context_limits(columns->ctx)->software && 4 * rays * (rays + 3) * crystals > 2 * LR_MOST_ROUNDS_SOFTWARE)
         status = lr_error(backend->log, LR_USAGE,

@@ -29,17 +29,17 @@ enum lr_columns_program {
     LR_COLUMNS_PACK,        /* before LR_COLUMNS_FORWARD_EXACT, if there is memory for it */
     LR_COLUMNS_FORWARD_EXACT,
     LR_COLUMNS_BACK, /* in sampled mode */
-    LR_COLUMNS_ONES, /* back in sampled mode, of values that are all 1 */
+    LR_COLUMNS_ONES, /* back in sampled mode, for values of 1 */
     LR_COLUMNS_BACK_EXACT,
     LR_COLUMNS_BACK_HALF_TURN, /* if the image of every pair of stacks is there */
     LR_COLUMNS_TO_STACKS,
     LR_COLUMNS_ONES_TO_STACKS,
     LR_COLUMNS_STACKS_TO_LOR_ORDER,
-    LR_COLUMNS_SUM, /* of back's shares */
+    LR_COLUMNS_SUM, /* adds up the shares of back */
     LR_COLUMNS_TO_LOR_ORDER,
     LR_COLUMNS_FROM_LOR_ORDER,
     LR_COLUMNS_ROWS,       /* elements of the grid's points */
-    LR_COLUMNS_POINT_ROWS, /* and of points anywhere, also near modules */
+    LR_COLUMNS_POINT_ROWS, /* elements of points anywhere, also near modules */
     LR_COLUMNS_LIST_FORWARD,
     LR_COLUMNS_LIST_BACK,
     LR_COLUMNS_TAKE_SUMS,  /* sums in fixed point to the image */
@@ -77,7 +77,7 @@ struct lr_columns {
     int next_ended;                 /* entry that the next key takes */
     struct gl_buffer *state;        /* nonzero once the device has ended a loop early; NULL on devices that do not */
     int64_t most_rounds;            /* of loops that a thread may take; INT64_MAX on devices that end none */
-    int element_rounds;             /* about how many an element takes: the pieces of a strip at one point */
+    int element_rounds;             /* rounds of an element, about: the pieces of a strip at one point */
     struct gl_stopwatch *watch;     /* laps are passes, so that waiting for the host does not count */
 };
 
@@ -93,8 +93,8 @@ bool lr_columns_ends_loops(const struct lr_columns *columns);
 /* errors: LR_USAGE, logged, if the device has ended a loop early. Waits for devices that may do so. */
 lr_status lr_columns_check_loops(const struct lr_columns *columns);
 
-/* The same for a projection over a list of pairs, at its first time alone: rounds of loops follow from scanner, grid
- * and list, whatever the values. */
+/* The same for a projection over a list of pairs, but only for the first one with this list: rounds of loops depend
+ * on scanner, grid and list, not on the values. */
 lr_status lr_columns_check_pairs(struct lr_columns *columns, const struct lr_pair_list *list, bool is_back);
 
 /* The functions of struct lr_method. */
@@ -112,7 +112,7 @@ lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_
 
 /* The scanner and the grid as shaders/columns/scene.glsl declares them. */
 
-/* Uploads what does not depend on the pairs. */
+/* Uploads modules, points and masks, which do not depend on the pairs. */
 lr_status lr_columns_upload_scene(struct lr_columns *columns);
 
 /* Module pairs list[begin .. end-1]. first_values: [list], the number of each pair's first value; NULL: values follow
@@ -167,10 +167,10 @@ lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed
 /* errors: NULL, logged. */
 struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which);
 
-/* Starts the programs of a projection, all at once. has_images: those of pairs whose stacks all have
- * their images after half a turn. */
-lr_status lr_columns_start_forward(struct lr_columns *columns);
-lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity, bool has_images);
+/* Starts the programs of a projection, all at once. has_images: the image of every pair of stacks after half a turn
+ * is in the window. */
+lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forward, bool is_sensitivity,
+                                      bool has_images);
 
 /* --- stacks --- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Column projections of single LORs. Sorted LORs are much alike, and so is the work of neighbouring
- * threads. The same bits in every run. */
+ * Projections of single LORs by columns. LORs are sorted, so that neighbouring threads have similar work. The same
+ * bits in every run. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
@@ -44,7 +44,7 @@ static lr_status upload_window(struct window *window, const float *values, int e
     struct entry *staging = lr_alloc(count, sizeof(*staging), "a list of LORs", columns->params.log);
     window->pairs = lr_alloc(count, sizeof(*window->pairs), "the pairs of modules of a list", columns->params.log);
     if (staging != NULL && window->pairs != NULL) {
-        /* Spells the LORs out; a value is halved `exponent` times. */
+        /* Lists each LOR with its pair, its number and its value, which is halved `exponent` times. */
         const int64_t *offsets = window->columns->params.lors->offsets;
         const float empty = window->which == LR_COLUMNS_LIST_BACK ? 1.0f : 0.0f;
         int64_t pair = 0;
@@ -203,7 +203,7 @@ static void place_point(void *user, const double point_mm[3], void *point)
     memcpy(point, parts, sizeof(parts));
 }
 
-/* Points of a list with pairs begin .. end-1. */
+/* Lists the elements of points with pairs[0] .. pairs[1] - 1. */
 static lr_status run_share(const struct listing *listing, const struct lr_point_list *list, const int pairs[2])
 {
     struct lr_columns *columns = listing->columns;
@@ -228,7 +228,6 @@ static lr_status run_share(const struct listing *listing, const struct lr_point_
     return gl_pass_run(columns->ctx, &pass);
 }
 
-/* Lists the elements of some points with the pairs that are wanted. */
 /* Lists the elements of some points with the pairs of all runs, as many pairs in a pass as it may visit. */
 static lr_status run_points(void *user, const struct lr_point_list *list)
 {

@@ -80,24 +80,17 @@ static lr_status start(struct lr_columns *columns, const enum lr_columns_program
 }
 
 /* The program that takes longest to build is started first. */
-lr_status lr_columns_start_forward(struct lr_columns *columns)
+lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forward, bool is_sensitivity, bool has_images)
 {
-    static const enum lr_columns_program sampled[] = {LR_COLUMNS_FORWARD, LR_COLUMNS_TO_LOR_ORDER},
-                                         exact[] = {LR_COLUMNS_FORWARD_EXACT, LR_COLUMNS_STACKS_TO_LOR_ORDER,
-                                                    LR_COLUMNS_PACK};
-    return columns->params.mode == LR_MODE_EXACT ? start(columns, exact, columns->packed ? 3 : 2)
-                                                 : start(columns, sampled, 2);
-}
-
-lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity, bool has_images)
-{
-    const enum lr_columns_program sampled[] = {is_sensitivity ? LR_COLUMNS_ONES : LR_COLUMNS_BACK,
-                                               LR_COLUMNS_FROM_LOR_ORDER};
-    const enum lr_columns_program exact[] = {has_images ? LR_COLUMNS_BACK_HALF_TURN : LR_COLUMNS_BACK_EXACT,
-                                             is_sensitivity ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS,
-                                             LR_COLUMNS_SUM};
-    return columns->params.mode == LR_MODE_EXACT ? start(columns, exact, columns->shares > 1 ? 3 : 2)
-                                                 : start(columns, sampled, is_sensitivity ? 1 : 2);
+    const enum lr_columns_program lists[4][3] = {
+        {LR_COLUMNS_FORWARD, LR_COLUMNS_TO_LOR_ORDER},
+        {LR_COLUMNS_FORWARD_EXACT, LR_COLUMNS_STACKS_TO_LOR_ORDER, LR_COLUMNS_PACK},
+        {is_sensitivity ? LR_COLUMNS_ONES : LR_COLUMNS_BACK, LR_COLUMNS_FROM_LOR_ORDER},
+        {has_images ? LR_COLUMNS_BACK_HALF_TURN : LR_COLUMNS_BACK_EXACT,
+         is_sensitivity ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS, LR_COLUMNS_SUM}};
+    const int counts[4] = {2, columns->packed != NULL ? 3 : 2, is_sensitivity ? 1 : 2, columns->shares > 1 ? 3 : 2};
+    const int which = (is_forward ? 0 : 2) + (columns->params.mode == LR_MODE_EXACT ? 1 : 0);
+    return start(columns, lists[which], counts[which]);
 }
 
 /* It is not known here which stacks of a small window will have their images in it. */
@@ -107,10 +100,10 @@ lr_status lr_columns_prepare(void *self, bool lists)
     struct lr_columns *columns = self;
     const bool has_images = columns->stacks->has_half_turn;
     if (!has_images || !lr_columns_ends_loops(columns)) {
-        LR_TRY(lr_columns_start_back(columns, true, has_images));
-        LR_TRY(lists ? LR_OK : lr_columns_start_back(columns, false, has_images));
+        LR_TRY(lr_columns_start_projection(columns, false, true, has_images));
+        LR_TRY(lists ? LR_OK : lr_columns_start_projection(columns, false, false, has_images));
     }
-    return lists ? start(columns, list, 3) : lr_columns_start_forward(columns);
+    return lists ? start(columns, list, 3) : lr_columns_start_projection(columns, true, false, false);
 }
 
 bool lr_columns_ends_loops(const struct lr_columns *columns)

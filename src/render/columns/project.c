@@ -162,7 +162,7 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
     window->pairs = lr_columns_upload_pairs(columns, window->list, range[0], range[1],
                                             exact && is_whole(window) ? window->sources : NULL);
 
-    /* Values at the backend's place are worked on in place if drivers can begin there. */
+    /* Values at the backend's place are used in place if drivers can bind them there. */
     const bool follow = data != NULL && find_values(window, data, &values);
     if (follow && values.values == NULL) {
         const struct lr_vector_range found = lr_vector_gl_range(&values);
@@ -289,7 +289,7 @@ static lr_status forward_window(struct lr_window *window, const lr_vector *data)
 {
     struct lr_columns *columns = window->columns;
     const bool exact = columns->params.mode == LR_MODE_EXACT;
-    LR_TRY(lr_columns_start_forward(columns));
+    LR_TRY(lr_columns_start_projection(columns, true, false, false));
     LR_TRY(lr_window_open(window, data, true));
     if (exact && columns->packed != NULL) { /* one read is then enough for a voxel and its images */
         const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
@@ -349,10 +349,10 @@ static lr_status back_window(struct lr_window *window, const lr_vector *data)
     struct lr_columns *columns = window->columns;
     const int *size = columns->params.grid->size, *samples = columns->params.samples;
     const bool exact = columns->params.mode == LR_MODE_EXACT, ones = data == NULL;
-    if (!exact) LR_TRY(lr_columns_start_back(columns, ones, false));
+    if (!exact) LR_TRY(lr_columns_start_projection(columns, false, ones, false));
     LR_TRY(lr_window_open(window, data, false));
     const bool has_images = window->stacks.has_half_turn;
-    if (exact) LR_TRY(lr_columns_start_back(columns, ones, has_images));
+    if (exact) LR_TRY(lr_columns_start_projection(columns, false, ones, has_images));
     if (exact)
         LR_TRY(reorder(window, ones ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS));
     else if (!ones)

@@ -108,7 +108,8 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
         modules[m] = fits ? describe_module(columns, m) : (struct column_module){0};
         if (!stacks->has_half_turn || stacks->stack_of[m] < 0) continue;
 
-        /* A module that is an earlier one after half a turn has its numbers, so that both see the same to the bit. */
+        /* A module that half a turn puts in the place of an earlier one gets the numbers of that module, turned, so
+         * that both have the same bits. */
         int image = 0;
         while (stacks->stack_of[image] != stacks->image[stacks->stack_of[m]] ||
                stacks->place_of[image] != stacks->place_of[m])
@@ -143,7 +144,7 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
     return buffer;
 }
 
-/* Points of a voxel that make no difference worth a smaller dispatch. */
+/* Points of a voxel up to which dispatches need not be smaller. */
 enum { FEW_POINTS = 64 };
 
 int lr_columns_work_of_thread(const struct lr_columns *columns)
@@ -167,7 +168,7 @@ static struct gl_buffer *upload_points(const struct lr_columns *columns)
             lr_split_float(lr_columns_coordinate(columns, axes[a], k), &points[next][0], &points[next][1]);
     float origin[2];
     lr_split_float(lr_columns_middle(columns, columns->axis), &origin[0], &origin[1]);
-    /* The same bits as `difference` of the shaders: passes over single points have no table. */
+    /* Passes over single points have no table, but `difference` of the shaders, which must give the same bits. */
     for (; next < count; next++) {
         const float leading = points[next - num_along][0] - origin[0];
         const float trailing = points[next - num_along][1] - origin[1];
@@ -262,14 +263,6 @@ void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pas
     pass->buffers[LR_BIND_COLUMN_STATE].buffer = columns->state;
 }
 
-void lr_columns_count_crystals(const struct lr_columns *columns, int module, int counts[2])
-{
-    const lr_module *m = &columns->params.scanner->modules[module];
-    const int along = fabs(m->v[columns->axis]) > fabs(m->u[columns->axis]) ? 1 : 0;
-    counts[0] = m->crystals[1 - along];
-    counts[1] = m->crystals[along];
-}
-
 /* --- images --- */
 
 /* Copies between the grid's order and the columns' one. */
@@ -291,12 +284,6 @@ static void reorder_image(const struct lr_columns *columns, float *grid_order, f
     }
 }
 
-static float *make_staging(const struct lr_columns *columns)
-{
-    return lr_alloc(lr_grid_num_voxels(columns->params.grid), sizeof(float), "an image in columns",
-                    columns->params.log);
-}
-
 int64_t lr_columns_image_bytes(const struct lr_columns *columns)
 {
     return lr_grid_num_voxels(columns->params.grid) * (int64_t)sizeof(float);
@@ -304,7 +291,8 @@ int64_t lr_columns_image_bytes(const struct lr_columns *columns)
 
 lr_status lr_columns_upload_image(struct lr_columns *columns, const float *image)
 {
-    float *staging = make_staging(columns);
+    float *staging = lr_alloc(lr_grid_num_voxels(columns->params.grid), sizeof(*staging), "an image in columns",
+                              columns->params.log);
     if (staging == NULL) return LR_FAILED;
     reorder_image(columns, (float *)(uintptr_t)image, staging, true);
     const lr_status status = gl_buffer_upload(columns->image, 0, lr_columns_image_bytes(columns), staging);
@@ -314,7 +302,8 @@ lr_status lr_columns_upload_image(struct lr_columns *columns, const float *image
 
 lr_status lr_columns_read_image(const struct lr_columns *columns, const struct lr_fixed *sums, float *image)
 {
-    float *staging = make_staging(columns);
+    float *staging = lr_alloc(lr_grid_num_voxels(columns->params.grid), sizeof(*staging), "an image in columns",
+                              columns->params.log);
     if (staging == NULL) return LR_FAILED;
     const lr_status status = sums != NULL ? lr_fixed_read(sums, staging)
                                           : gl_buffer_read(columns->image, 0, lr_columns_image_bytes(columns), staging);

@@ -198,15 +198,11 @@ void lr_columns_stacks_finish(struct lr_columns_stacks *stacks)
 
 /* --- places of cells --- */
 
-static int along_axis(const struct lr_columns *columns, const lr_module *module)
-{
-    return fabs(module->v[columns->axis]) > fabs(module->u[columns->axis]) ? 1 : 0;
-}
-
 static int cells_along(const struct lr_columns *columns, int stack)
 {
-    const lr_module *module = &columns->params.scanner->modules[columns->stacks->first[stack]];
-    return columns->stacks->count[stack] * module->crystals[along_axis(columns, module)];
+    int counts[2];
+    lr_columns_count_crystals(columns, columns->stacks->first[stack], counts);
+    return columns->stacks->count[stack] * counts[1];
 }
 
 /* Place of a cell beyond a stack's end, mm: farther than all cells, and exact enough in float. */
@@ -227,8 +223,8 @@ struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
     for (int stack = 0; stack < stacks->num_stacks; stack++) {
         /* Places are counted from the stack's middle, so that mirror images differ in nothing but their sign. */
         const lr_module *module = &columns->params.scanner->modules[stacks->first[stack]];
-        const int axis = along_axis(columns, module), in_module = module->crystals[axis];
-        const int cells = cells_along(columns, stack);
+        const int axis = fabs(module->v[columns->axis]) > fabs(module->u[columns->axis]) ? 1 : 0;
+        const int in_module = module->crystals[axis], cells = cells_along(columns, stack);
         const double last_place = 0.5 * (stacks->count[stack] - 1), last_cell = 0.5 * (in_module - 1);
         const double away = middle_of_stack(columns, stacks, stack) - lr_columns_middle(columns, columns->axis);
         const double start = columns->is_mirrored ? 0.0 : away;
@@ -402,7 +398,7 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struc
             num_values += crystals[0] * crystals[1];
         }
 
-        /* The shader has the same bit. */
+        /* The shader reads the same bit. */
         const int place_a = stacks->place_of[modules[key.swapped ? 1 : 0]];
         const int place_b = stacks->place_of[modules[key.swapped ? 0 : 1]];
         pairs[num_pairs - 1].present |= (uint32_t)1 << ((place_a * stacks->count[key.b] + place_b) & 31);
@@ -440,4 +436,12 @@ double lr_columns_middle(const struct lr_columns *columns, int axis)
 {
     const int last = lr_columns_num_points(columns, axis) - 1;
     return 0.5 * (lr_columns_coordinate(columns, axis, 0) + lr_columns_coordinate(columns, axis, last));
+}
+
+void lr_columns_count_crystals(const struct lr_columns *columns, int module, int counts[2])
+{
+    const lr_module *m = &columns->params.scanner->modules[module];
+    const int along = fabs(m->v[columns->axis]) > fabs(m->u[columns->axis]) ? 1 : 0;
+    counts[0] = m->crystals[1 - along];
+    counts[1] = m->crystals[along];
 }

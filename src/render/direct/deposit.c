@@ -157,7 +157,6 @@ static lr_status read_tallies(struct compute_deposit *deposit)
     return LR_OK;
 }
 
-/* The block, however full. */
 /* Deposits the events of the block, which need not be full. */
 static lr_status send(struct compute_deposit *deposit)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `compute` backend of the family `direct`: its functions and its life. */
+ * The `compute` backend of the family `direct`: its functions, creation and destruction. */
 #include "render/direct/direct.h"
 
 #include "base/log.h"
@@ -128,7 +128,7 @@ static void destroy(void *self)
 
         gl_context_release(compute->ctx);
     }
-    lr_place_silence(compute->place); /* vectors may keep it open, but the backend's log goes */
+    lr_place_silence(compute->place); /* vectors may keep it open longer than the backend's log */
     lr_place_close(compute->place);
     lr_direct_views_finish(&compute->views);
     free(compute);

@@ -23,7 +23,7 @@ struct lr_direct_layout {
     int quads;           /* of slices */
     int margin[3];       /* of zeros on either side: quads, columns along x and along y */
     bool buffers;        /* images with margins are storage buffers, not textures */
-    bool data_buffers;   /* so are those without, which passes cannot read then */
+    bool data_buffers;   /* images without margins are, too; passes cannot read them then */
     lr_traffic *traffic; /* counts uploads and reads; outlives the images */
 };
 
@@ -34,7 +34,7 @@ struct lr_direct_image {
     bool has_margins;
 };
 
-/* A zero image. Those without margins cannot be projected. The context is current, here and below.
+/* An image of zeros. Images without margins cannot be projected. The context is current, here and below.
  * errors: LR_FAILED. */
 lr_status lr_direct_image_init(struct lr_direct_image *image, const struct lr_direct_layout *layout, const char *label,
                                bool has_margins);
@@ -68,7 +68,7 @@ _Static_assert(sizeof(struct lr_direct_step) == 32, "the shader's layout");
 
 /* Look-up tables of one view on the device, built there: LORmap and mSRval. */
 
-/* The block that all views share. */
+/* State that the tables of all views share. */
 struct lr_direct_builder {
     struct gl_context *ctx;
     const struct lr_direct_backend_params *params;
@@ -115,20 +115,19 @@ struct lr_direct_change {
  * current themselves, but not in every update. */
 struct lr_direct_functions {
     const char *name;
-    /* Margins that it reaches: quads, columns along x and y. */
+    /* Margins that the kernels reach: quads, columns along x and y. */
     void (*margins)(const struct lr_direct_shape *shape, int margin[3]);
     /* The context is current. errors: NULL, logged. */
     void *(*create)(struct lr_direct_compute *compute);
     /* lr_direct_run */
     lr_status (*run)(void *self, bool forward, int view, const struct lr_direct_image *source,
                      const struct lr_direct_image *target);
-    /* lr_direct_run_task; images, and tables as far as there is room for them, are made ready before the
-     * clock starts. */
+    /* lr_direct_run_task; images, and tables as far as memory allows, are prepared before the clock starts. */
     lr_status (*time)(void *self, const lr_direct_task *task, const struct lr_direct_image *source,
                       const struct lr_direct_image *target, double *device_seconds);
     /* Forgets the tables of a task's views, and makes them anew; waits. */
     lr_status (*tables)(void *self, const lr_direct_task *task, double *device_seconds);
-    /* histo, an estimate, becomes what the view projects back; what: LR_DIRECT_DO_RAMLA, _EM or
+    /* Turns histo from an estimate to the values that the view projects back; what: LR_DIRECT_DO_RAMLA, _EM or
      * _SENSITIVITY (shaders/direct/discrepancy.comp). */
     lr_status (*discrepancy)(void *self, int what, const struct lr_direct_view_data *data,
                              const struct lr_direct_image *histo);
@@ -140,7 +139,7 @@ struct lr_direct_functions {
     void (*end_lap)(void *self);
     /* lr_direct_device_attributes; NULL = not known */
     lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
-    double (*read_laps)(void *self); /* waits; seconds of the device in all since the last read */
+    double (*read_laps)(void *self); /* waits; all seconds of the device since the last read */
     void (*destroy)(void *self);
 };
 
@@ -148,7 +147,7 @@ struct lr_direct_compute {
     struct lr_backend_fns fns;
     struct lr_direct_views views;
     const struct lr_direct_functions *functions; /* NULL = the passes */
-    void *self;                                  /* what functions work with */
+    void *self;                                  /* the state of the functions */
     struct lr_direct_backend_params params;
     lr_place *place;        /* owned */
     struct gl_context *ctx; /* of the place */
@@ -162,11 +161,11 @@ struct lr_direct_compute {
     struct lr_direct_view_tables borrowed; /* of the current view, if memory does not suffice to keep its tables */
     int borrowed_view;                     /* -1: none */
     int64_t cached_bytes;
-    bool is_unordered; /* projections need not wait for each other: their results are not used */
+    bool is_unordered; /* projections do not wait for each other, since their results are not used */
     struct gl_stopwatch *watch;
     double device_seconds;               /* of the last call of forward or back, without laps */
     bool has_laps;                       /* that are to be read */
-    struct lr_direct_resident *resident; /* what updates and timings work on, or NULL */
+    struct lr_direct_resident *resident; /* data of updates and timings, or NULL */
 };
 
 /* The block of shaders/direct/direct.glsl. */
@@ -186,7 +185,7 @@ void lr_direct_groups(int64_t threads, int groups[3]);
 struct gl_program *lr_direct_program(const struct lr_direct_compute *compute, const char *name,
                                      const char *const *defines);
 
-/* Tables of a view, built when they are not there; they live until another view is asked for. */
+/* Tables of a view, built if necessary; they are valid until the next call for another view. */
 const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compute *compute, int view);
 
 /* Forgets the tables of a view. */
@@ -196,10 +195,10 @@ void lr_direct_drop_tables(struct lr_direct_compute *compute, int view);
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
                                         const struct lr_direct_functions *functions, struct lr_direct_backend *backend);
 
-/* Takes an image back that the functions may have; OpenGL uses it next. */
+/* Takes an image back from the functions, if they have it; OpenGL uses it next. */
 lr_status lr_direct_reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image);
 
-/* values: [nz][ny][nx], to or from an image that the functions may have. */
+/* values: [nz][ny][nx], to or from an image, which is taken back from the functions. */
 lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image, const float *values);
 lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values);
 
@@ -224,14 +223,14 @@ lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_
 
 /* --- vectors --- */
 
-/* Projections of the family `direct` of vectors at the backend's place: images and histo-images go from
- * vectors to those with margins, and back, on the device (shaders/direct/exchange.comp). Vectors are in
- * float32, each on the host or at the place. */
+/* Projections of the family `direct` of vectors at the backend's place: vectors are copied to images with margins,
+ * and back, on the device (shaders/direct/exchange.comp). Vectors are in float32, each on the host or at the place.
+ * */
 
 /* vector: [num_voxels]; the functions may have the image. The context is current.
  * errors: LR_FAILED; LR_NO_DEVICE. */
-lr_status lr_direct_get_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                               lr_vector *vector);
+lr_status lr_direct_copy_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                                const lr_vector *vector, bool to_image);
 
 /* Projects forward or back as struct lr_backend_fns; makes the context current. Values of single voxels pass through
  * the host. in NULL: ones are projected back. */
@@ -240,9 +239,9 @@ lr_status lr_direct_project_vectors(struct lr_direct_compute *compute, bool is_f
 
 /* --- updates --- */
 
-/* Updates of the family `direct` on the device: data, image and what lies between stay there. */
+/* Updates of the family `direct` on the device: data, image and intermediate results stay there. */
 
-/* They make the context current themselves. */
+/* The functions make the context current themselves. */
 extern const struct lr_backend_updates lr_direct_compute_updates;
 
 /* lr_direct_backend.time */

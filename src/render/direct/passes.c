@@ -78,8 +78,6 @@ struct gl_program *lr_direct_program(const struct lr_direct_compute *compute, co
     return gl_program_start(compute->ctx, &(struct gl_program_params){.compute = name, .defines = all, .label = name});
 }
 
-/* Starts before the view's tables are made, since those have programs of their own. */
-
 struct gl_program *lr_direct_open_program(struct lr_direct_compute *compute, bool forward)
 {
     struct gl_program **program = forward ? &compute->forward : &compute->back;

@@ -38,17 +38,12 @@ static const struct column *column_of(const struct columns *columns, int along, 
     return column->low <= column->high ? column : NULL;
 }
 
-static int floor_quad(int slice)
-{
-    return slice >= 0 ? slice / 4 : -((3 - slice) / 4);
-}
-
 /* Counts the steps, and writes them if `steps` is not NULL. */
 static int walk(const struct columns *columns, struct lr_direct_step *steps)
 {
     const lr_direct_tables_info *info = &columns->shape->info;
     const int along_half = info->half[columns->axis], across_half = info->half[1 - columns->axis];
-    const int quads[2] = {floor_quad(-info->half[2]), floor_quad(info->half[2])};
+    const int quads[2] = {-((info->half[2] + 3) / 4), info->half[2] / 4};
     int count = 0;
     for (int across = -across_half; across <= across_half; across++) {
         for (int along = -along_half; along <= along_half + LR_DIRECT_OUTPUTS - 1; along++) {
@@ -138,8 +133,10 @@ static lr_status build_map(struct lr_direct_view_tables *tables, const struct lr
 
 /* --- mSRval --- */
 
-static struct values_pass values_uniforms(const struct lr_direct_shape *shape, int num_rows)
+static lr_status fill_values(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
+                             const struct lr_direct_shape *shape)
 {
+    const int num_rows = tables->num_rows;
     const lr_direct_tables_info *info = &shape->info;
     const lr_resolution *resolution = &shape->resolution;
     const lr_radial_profiles *measured = resolution->measured;
@@ -160,14 +157,7 @@ static struct values_pass values_uniforms(const struct lr_direct_shape *shape, i
         uniforms.first_sample_mm = (float)measured->first_offset_mm;
         uniforms.samples_per_mm = (float)(1 / measured->offset_step_mm);
     }
-    return uniforms;
-}
 
-static lr_status fill_values(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
-                             const struct lr_direct_shape *shape)
-{
-    const struct values_pass uniforms = values_uniforms(shape, tables->num_rows);
-    const int num_rows = tables->num_rows;
     const int64_t num_samples = (int64_t)num_rows * lr_direct_count_samples(shape);
     float(*list)[2] = lr_alloc(num_rows, sizeof(*list), "kernels", builder->params->log);
     for (int k = 0; list != NULL && k < num_rows; k++) {
@@ -248,7 +238,7 @@ static lr_status build_steps(struct lr_direct_view_tables *tables, const struct 
     };
     if (columns.columns == NULL) return LR_FAILED;
 
-    /* Offsets of a column follow each other, and an ellipsoid has no holes. */
+    /* The offsets of a column follow each other without gaps, since an ellipsoid has no holes. */
     for (int64_t k = 0; k < num_columns; k++) columns.columns[k] = (struct column){.low = 1, .high = 0};
     for (int64_t i = 0; i < shape->info.num_offsets; i++) {
         const int32_t *offset = shape->offsets[i];

@@ -14,7 +14,7 @@
 struct block {
     int *views; /* owned [num_views] */
     int num_views;
-    struct lr_direct_image sensitivity; /* of EM, when it is first wanted */
+    struct lr_direct_image sensitivity; /* of EM, made when first needed */
 };
 
 struct lr_direct_resident {
@@ -24,7 +24,7 @@ struct lr_direct_resident {
     bool is_ramla; /* or EM, whose sensitivities are kept */
     struct lr_direct_image image, histo, back;
     struct lr_direct_image sum; /* of blocks of several views */
-    /* Buffers of the passes; other functions replace those. */
+    /* of the passes; NULL with other functions */
     struct gl_program *discrepancy[4]; /* bit 0: additive, bit 1: factors */
     struct gl_program *combine;
     struct gl_stopwatch *watch;
@@ -91,7 +91,7 @@ static lr_status open_updates(void *self, const struct lr_update_plan *plan, boo
     const int64_t reported = gl_context_limits(compute->ctx)->memory_bytes;
     const double room = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
     double bytes[2];
-    /* Bytes of images with margins, and of those without. */
+    /* Bytes of images with margins, and of images without. */
     bytes[0] = bytes[1] = 4 * sizeof(float);
     const int inner[3] = {compute->layout.quads, compute->layout.size[0], compute->layout.size[1]};
     for (int k = 0; k < 3; k++) {
@@ -182,7 +182,7 @@ static lr_status set_image(void *self, const lr_vector *image)
 static lr_status fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, lr_vector *to)
 {
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = lr_direct_get_vector(compute, image, to);
+    const lr_status status = lr_direct_copy_vector(compute, image, to, false);
     gl_context_release(compute->ctx);
     return status;
 }
@@ -209,7 +209,7 @@ static struct gl_pass texel_pass(const struct lr_direct_pass *uniforms, const st
     return pass;
 }
 
-/* histo = what the view projects back. */
+/* Turns histo from an estimate to the values that the view projects back. */
 static lr_status find_discrepancy(struct lr_direct_compute *compute, int view, int what)
 {
     struct lr_direct_resident *resident = compute->resident;
@@ -306,7 +306,7 @@ static lr_status update(struct lr_direct_compute *compute, const struct lr_updat
     return combine(compute, &resident->image, &change);
 }
 
-/* Other functions make the context current themselves, since this takes long enough to count in every update. */
+/* Other functions make the context current themselves, and not in every update, since it takes too long. */
 static lr_status run_update(void *self, const struct lr_update *next)
 {
     struct lr_direct_compute *compute = self;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of vectors, which go to images with margins and back on the device. */
+ * Projections of vectors, by way of images with margins on the device. */
 #include "render/direct/direct.h"
 
 #include "base/log.h"
@@ -13,7 +13,7 @@
 
 enum direction { TO_IMAGE = 0, TO_VECTOR, TO_SUM };
 
-/* A copy between an image and a vector; a sum begins with it, or has it added. */
+/* A copy between an image and a vector. TO_SUM: the sum is set to the image, or has it added. */
 struct copy {
     enum direction direction;
     bool adds;
@@ -52,20 +52,12 @@ static lr_status run(struct lr_direct_compute *compute, const struct copy *copy)
     return gl_pass_run(compute->ctx, &pass);
 }
 
-static lr_status direct_put_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                                   const lr_vector *vector)
+lr_status lr_direct_copy_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                                const lr_vector *vector, bool to_image)
 {
-    return lr_vector_is_on_host(vector)
-               ? lr_direct_put(compute, image, vector->values)
-               : run(compute, &(struct copy){.direction = TO_IMAGE, .image = image, .vector = vector});
-}
-
-lr_status lr_direct_get_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                               lr_vector *vector)
-{
-    return lr_vector_is_on_host(vector)
-               ? lr_direct_fetch(compute, image, vector->values)
-               : run(compute, &(struct copy){.direction = TO_VECTOR, .image = image, .vector = vector});
+    if (!lr_vector_is_on_host(vector))
+        return run(compute, &(struct copy){to_image ? TO_IMAGE : TO_VECTOR, false, image, vector});
+    return to_image ? lr_direct_put(compute, image, vector->values) : lr_direct_fetch(compute, image, vector->values);
 }
 
 static lr_status open_vector(const struct lr_direct_compute *compute, const char *name, lr_precision precision,
@@ -82,24 +74,17 @@ static lr_status open_vector(const struct lr_direct_compute *compute, const char
 
 /* --- projections of whole views --- */
 
-/* The k-th histo-image of some values. */
-static lr_vector histo_at(const struct lr_direct_compute *compute, const lr_vector *values, int k)
-{
-    const int64_t count = compute->views.num_voxels;
-    return lr_vector_part(values, k * count, count);
-}
-
 static lr_status forward(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *image,
                          lr_vector *values)
 {
     const bool is_all = lr_selection_is_all(part);
     const int count = is_all ? compute->params.num_views : (int)part->num_pairs;
-    LR_TRY(direct_put_vector(compute, &compute->in, image));
+    LR_TRY(lr_direct_copy_vector(compute, &compute->in, image, true));
     for (int k = 0; k < count; k++) {
-        lr_vector histo = histo_at(compute, values, k);
+        const lr_vector histo = lr_vector_part(values, k * compute->views.num_voxels, compute->views.num_voxels);
         LR_TRY(lr_progress_report(compute->params.progress, "projecting", k, count));
         LR_TRY(lr_direct_run_view(compute, true, is_all ? k : part->pairs[k]));
-        LR_TRY(lr_direct_get_vector(compute, &compute->out, &histo));
+        LR_TRY(lr_direct_copy_vector(compute, &compute->out, &histo, false));
     }
     return LR_OK;
 }
@@ -114,25 +99,24 @@ static lr_status back(struct lr_direct_compute *compute, const lr_selection *par
     for (int k = 0; k < count; k++) {
         LR_TRY(lr_progress_report(compute->params.progress, "projecting back", k, count));
         if (values != NULL) {
-            const lr_vector histo = histo_at(compute, values, k);
-            LR_TRY(direct_put_vector(compute, &compute->in, &histo));
+            const lr_vector histo = lr_vector_part(values, k * compute->views.num_voxels, compute->views.num_voxels);
+            LR_TRY(lr_direct_copy_vector(compute, &compute->in, &histo, true));
         } else if (k == 0) {
             LR_TRY(open_vector(compute, "a histo-image of ones", LR_FLOAT32, ones));
             LR_TRY(lr_vector_fill(ones, 1.0));
-            LR_TRY(direct_put_vector(compute, &compute->in, ones));
+            LR_TRY(lr_direct_copy_vector(compute, &compute->in, ones, true));
         }
         LR_TRY(lr_direct_run_view(compute, false, is_all ? k : part->pairs[k]));
 
         /* The result of a single view is the image; the results of several views are added up in double. */
-        if (count == 1) return lr_direct_get_vector(compute, &compute->out, image);
+        if (count == 1) return lr_direct_copy_vector(compute, &compute->out, image, false);
         LR_TRY(open_vector(compute, "a sum of back-projections", LR_FLOAT64, sum));
         LR_TRY(run(compute, &(struct copy){TO_SUM, k > 0, &compute->out, sum}));
     }
     return count > 0 ? lr_vector_copy(sum, image) : LR_OK;
 }
 
-/* in may be NULL. */
-/* Projects single voxels, which the host spells out: vectors at the place are copied. in may be NULL. */
+/* Projects single voxels by the host; vectors at the place are copied. in may be NULL. */
 static lr_status project_on_host(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
                                  const lr_vector *in, lr_vector *out)
 {
@@ -169,7 +153,7 @@ lr_status lr_direct_project_vectors(struct lr_direct_compute *compute, bool is_f
     const bool is_listed = part != NULL && part->lors != NULL;
     const bool is_on_host = (in == NULL || lr_vector_is_on_host(in)) && lr_vector_is_on_host(out);
     LR_TRY(gl_context_make_current(compute->ctx));
-    (void)lr_direct_read_laps(compute); /* of projections that nobody asked for */
+    (void)lr_direct_read_laps(compute); /* discards the laps of earlier projections */
     compute->device_seconds = 0;
     const lr_status status = is_listed || is_on_host ? project_on_host(compute, is_forward, part, in, out)
                              : is_forward            ? forward(compute, part, in, out)

@@ -36,8 +36,7 @@ _Static_assert(sizeof(struct prepare_pass) == 176, "the shader's layout");
 
 /* --- events --- */
 
-/* Events begin .. end - 1 to the beginning of a buffer. */
-/* Events begin .. end - 1 to the beginning of a buffer. */
+/* Copies events begin .. end - 1 to the beginning of a buffer. */
 static lr_status upload(const struct lr_listmode_compute *compute, struct gl_buffer *buffer, int64_t begin, int64_t end)
 {
     const struct lr_listmode_events *events = compute->params.events;

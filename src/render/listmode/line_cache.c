@@ -15,7 +15,7 @@
 
 enum {
     PIECE = 256,          /* lines that go to a job together */
-    LEAST_WORK = 1 << 12, /* of a job, in slices that its lines meet: its sums take time, too */
+    LEAST_WORK = 1 << 12, /* of a job, in slices that its lines meet; a job's sums take time, too */
     MOST_JOBS = 2048,     /* of a range and a side, about */
     LINE_WORK = 1         /* of a line in a slab, in slices */
 };
@@ -127,7 +127,7 @@ static lr_status add_back_jobs(struct job_builder *builder, const int64_t *group
     builder->job_work = each > LEAST_WORK ? each : LEAST_WORK;
 
     for (int axis = 0; axis < 3; axis++) {
-        /* Slices that a group may hold, and lines that it may take. */
+        /* Most slices and most lines of a group. */
         struct lr_listmode_pass uniforms = lr_listmode_pass_of(builder->compute, axis);
         lr_listmode_cut_slabs(builder->compute, &uniforms);
         const int lines = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_job_threads(false);
@@ -176,7 +176,6 @@ static lr_status add_line_jobs(struct job_builder *builder, const int64_t *group
     return LR_OK;
 }
 
-/* lines: of a group; 0: of a back-projection. */
 /* Jobs of groups of `lines` lines each, or of back-projections if it is 0. errors: LR_FAILED. */
 static lr_status make_jobs(const struct lr_listmode_compute *compute, int lines, struct lr_listmode_jobs *jobs)
 {
@@ -237,7 +236,7 @@ bool lr_listmode_may_cache(const struct lr_listmode_compute *compute, int64_t by
     const int64_t voxels = lr_grid_num_voxels(&params->model->grid);
     bool may = params->stands_for == NULL && !lr_listmode_is_exact(compute) && !lr_listmode_finds_lines();
     for (int axis = 0; may && axis < AXES; axis++) {
-        /* Slabs have whole slices, and none takes a thread too long. */
+        /* Slabs need whole slices, and a thread must not take too long for a slab. */
         const struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
         may = (int64_t)uniforms.size[1] * uniforms.size[2] <= lr_listmode_cells(compute) &&
               uniforms.size[0] <= LR_LISTMODE_KEY_SLICES &&
@@ -252,23 +251,6 @@ static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, 
 {
     return gl_buffer_create(compute->ctx,
                             &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .is_undefined = true});
-}
-
-/* Called by each projection, since asking if a backend works compiles nothing. */
-static lr_status need_lines(struct lr_listmode_compute *compute)
-{
-    const struct lr_listmode_events *events = compute->params.events;
-    if (compute->cache.are_found) return LR_OK;
-    for (int64_t k = 0; k < events->layout.num_pairs * LR_LISTMODE_GROUPS; k++) {
-        const int group = (int)(k % LR_LISTMODE_GROUPS);
-        const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][group];
-        struct lr_listmode_chunk chunk = {
-            .end = ends[0], .axis = lr_listmode_group_axis(group), .has_tof = lr_listmode_group_has_tof(group)};
-        while (lr_listmode_next_chunk(compute, ends[1], &chunk))
-            LR_TRY(lr_listmode_prepare(compute, &chunk, NULL, true));
-    }
-    compute->cache.are_found = true;
-    return LR_OK;
 }
 
 lr_status lr_listmode_cache_init(struct lr_listmode_compute *compute)
@@ -327,14 +309,6 @@ static struct cached_pass describe(const struct lr_listmode_projection *p, int s
     return uniforms;
 }
 
-static lr_status run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
-                     const struct cached_pass *uniforms, struct gl_pass *pass)
-{
-    pass->uniforms = uniforms;
-    pass->uniform_bytes = sizeof(*uniforms);
-    return lr_listmode_run_program(compute, which, pass);
-}
-
 /* --- passes --- */
 
 static lr_status reorder(struct lr_listmode_projection *p, const lr_vector *image, bool to_grid)
@@ -356,7 +330,8 @@ static lr_status reorder(struct lr_listmode_projection *p, const lr_vector *imag
     } else {
         pass.buffers[LR_BIND_LIST_SLICES].buffer = compute->slices;
     }
-    return run(compute, to_grid ? LR_LISTMODE_CACHED_TO_GRID : LR_LISTMODE_CACHED_TO_SLICES, &uniforms, &pass);
+    return lr_listmode_run_program(compute, to_grid ? LR_LISTMODE_CACHED_TO_GRID : LR_LISTMODE_CACHED_TO_SLICES,
+                                   &uniforms, sizeof(uniforms), &pass);
 }
 
 static void bind_lines(const struct lr_listmode_projection *p, struct gl_pass *pass)
@@ -399,7 +374,7 @@ static lr_status run_jobs(struct lr_listmode_projection *p, enum lr_listmode_pro
         pass.groups[1] = gl_divide_up(count, MOST_GROUPS);
         pass.groups[2] = 1;
         LR_TRY(lr_progress_report(compute->params.progress, p->what, p->done, p->total));
-        LR_TRY(run(compute, which, &uniforms, &pass));
+        LR_TRY(lr_listmode_run_program(compute, which, &uniforms, sizeof(uniforms), &pass));
     }
     return LR_OK;
 }
@@ -420,13 +395,6 @@ static lr_status forward_range(struct lr_listmode_projection *p, int64_t r)
     return LR_OK;
 }
 
-lr_status lr_listmode_cached_forward(struct lr_listmode_projection *p, const lr_vector *image)
-{
-    LR_TRY(need_lines(p->compute));
-    LR_TRY(reorder(p, image, false));
-    return lr_listmode_each_range(p, forward_range);
-}
-
 /* --- back --- */
 
 /* Values of a range in the order of its lines, and a list of unusual ones. */
@@ -445,7 +413,7 @@ static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
     pass.buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->cache.values;
     pass.buffers[LR_BIND_LIST_OTHERS].buffer = compute->cache.others;
     compute->cache.are_taken[r] = true;
-    return run(compute, LR_LISTMODE_CACHED_VALUES, &uniforms, &pass);
+    return lr_listmode_run_program(compute, LR_LISTMODE_CACHED_VALUES, &uniforms, sizeof(uniforms), &pass);
 }
 
 /* Takes lines of unusual values, or bounds their terms if `which` does. */
@@ -459,31 +427,49 @@ static lr_status take_listed(struct lr_listmode_projection *p, enum lr_listmode_
     pass.buffers[LR_BIND_LIST_OTHERS].buffer = p->compute->cache.others;
     for (int side = 0; side < 2; side++) {
         const struct cached_pass uniforms = describe(p, side);
-        LR_TRY(has_side[side] ? run(p->compute, which + side, &uniforms, &pass) : LR_OK);
+        LR_TRY(has_side[side] ? lr_listmode_run_program(p->compute, which + side, &uniforms, sizeof(uniforms), &pass)
+                              : LR_OK);
     }
     return LR_OK;
 }
 
-lr_status lr_listmode_cached_back(struct lr_listmode_projection *p, const lr_vector *values, const lr_vector *image)
+lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values)
 {
-    struct lr_listmode_line_cache *cache = &p->compute->cache;
-    const int64_t ranges = p->compute->params.events->layout.num_pairs;
-    LR_TRY(need_lines(p->compute));
-    if (!cache->are_sums_clear) gl_buffer_clear(p->compute->sums, 0);
+    struct lr_listmode_compute *compute = p->compute;
+    struct lr_listmode_line_cache *cache = &compute->cache;
+    const struct lr_listmode_events *events = compute->params.events;
+    const int64_t ranges = events->layout.num_pairs;
+
+    /* The first projection finds the lines, since asking if a backend works compiles nothing. */
+    for (int64_t k = 0; !cache->are_found && k < ranges * LR_LISTMODE_GROUPS; k++) {
+        const int group = (int)(k % LR_LISTMODE_GROUPS);
+        const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][group];
+        struct lr_listmode_chunk chunk = {
+            .end = ends[0], .axis = lr_listmode_group_axis(group), .has_tof = lr_listmode_group_has_tof(group)};
+        while (lr_listmode_next_chunk(compute, ends[1], &chunk))
+            LR_TRY(lr_listmode_prepare(compute, &chunk, NULL, true));
+    }
+    cache->are_found = true;
+    if (p->forward) {
+        LR_TRY(reorder(p, image, false));
+        return lr_listmode_each_range(p, forward_range);
+    }
+
+    if (!cache->are_sums_clear) gl_buffer_clear(compute->sums, 0);
     memset(cache->are_taken, 0, (size_t)ranges * sizeof(*cache->are_taken));
     LR_TRY(lr_listmode_find_usual(p, values));
     LR_TRY(lr_listmode_each_range(p, bring_values));
     LR_TRY(values != NULL ? take_listed(p, LR_LISTMODE_CACHED_BOUND) : LR_OK);
     cache->are_sums_clear = false;
+
     /* Lines of usual values. Passes add to the same sums and do not wait for each other. */
-    const struct lr_listmode_jobs *jobs = &p->compute->cache.back;
-    const struct lr_listmode_events *events = p->compute->params.events;
+    const struct lr_listmode_jobs *jobs = &cache->back;
     struct gl_pass pass = {.barriers = 0};
     bind_lines(p, &pass);
     bind_sums(p, &pass);
     pass.buffers[LR_BIND_LIST_JOBS].buffer = jobs->buffer;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++)
-        for (int side = 0; side < 2 && p->compute->cache.are_taken[r]; side++)
+    for (int64_t r = 0; r < ranges; r++)
+        for (int side = 0; side < 2 && cache->are_taken[r]; side++)
             LR_TRY(run_jobs(p, LR_LISTMODE_CACHED_BACK + side, &jobs->first[2 * r + side], &pass));
 
     LR_TRY(take_listed(p, LR_LISTMODE_CACHED_OTHERS));

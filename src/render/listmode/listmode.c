@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `compute` backend of events: its functions, limits, memory and life. */
+ * The `compute` backend of events: its functions, limits, memory, creation and destruction. */
 #include "render/listmode/listmode.h"
 
 #include "base/log.h"
@@ -256,7 +256,7 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
     struct lr_listmode_compute *compute = lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
     if (compute == NULL) return LR_FAILED;
     compute->params = *params;
-    /* Programs for bins of time of flight are others: LORs of a sensitivity have none. */
+    /* Programs differ for bins of time of flight, which LORs of a sensitivity do not have. */
     const struct lr_listmode_compute *other = params->stands_for != NULL ? params->stands_for->self : NULL;
     compute->programs = other != NULL && lr_listmode_has_bins(other) == lr_listmode_has_bins(compute)
                             ? other->programs

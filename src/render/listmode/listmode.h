@@ -52,8 +52,7 @@ enum lr_listmode_program {
     LR_LISTMODE_NUM_PROGRAMS
 };
 
-/* Bytes of an event, and of a line, on the device, without bins of time of flight and with them; the latter of the
- * exact kernel. */
+/* Bytes on the device of an event; of a line without bins of time of flight, with them, and of the exact kernel. */
 enum {
     LR_LISTMODE_EVENT_BYTES = 16,
     LR_LISTMODE_LINE_BYTES = 64,
@@ -66,9 +65,9 @@ struct lr_listmode_device_events {
     struct gl_buffer **segments; /* owned [num_segments]; a single one for the current events if not all fit */
     int num_segments;
     int64_t segment_events;
-    /* Owned [count], or NULL: places in the arrays, as the device has them; else they are as in these. */
+    /* Owned [count]: the number in the arrays of each event on the device; NULL: the same order as in the arrays. */
     uint32_t *order;
-    uint32_t *keys; /* owned [count], or NULL: that they are ordered by, while jobs are dealt out */
+    uint32_t *keys; /* owned [count]: the keys of this order, until jobs are made; else NULL */
     bool is_streamed;
     int64_t streamed_begin, streamed_end; /* those that are in it */
     struct gl_buffer *crystals, *sigmas, *kinds;
@@ -79,14 +78,14 @@ struct lr_listmode_device_events {
 struct lr_listmode_exact {
     bool is_leaning;      /* modules share no axial direction */
     int exponent;         /* 2 to this is above every element */
-    int point_bits;       /* by which a point's share of a voxel's element is smaller */
-    int64_t plane_points; /* that a line may have in a plane of sample points, at most */
-    int64_t pieces;       /* in which a face is seen, at most */
+    int point_bits;       /* by which the share of a sample point is smaller than a voxel's element */
+    int64_t plane_points; /* most points of a line in a plane of sample points */
+    int64_t pieces;       /* most pieces of a face */
 };
 
 /* A group's work, as shaders/listmode/job.glsl has it. */
 struct lr_listmode_job {
-    int32_t lines[4];  /* the first one, how many, their axis */
+    int32_t lines[4];  /* the first one, their number, their axis */
     int32_t slices[4]; /* the first one, and the end */
 };
 
@@ -105,15 +104,15 @@ struct lr_listmode_line_cache {
     int64_t num_untimed; /* events without time of flight */
     bool *are_taken;     /* owned [ranges] in the current back-projection */
     bool are_found;      /* the lines */
-    bool are_sums_clear; /* else a call failed */
+    bool are_sums_clear; /* false after a call that failed */
 };
 
 struct lr_listmode_compute {
     struct lr_listmode_backend_params params;
     lr_place *place;                                           /* kept */
-    bool owns_place;                                           /* it was opened for this */
+    bool owns_place;                                           /* the place was opened for this backend */
     struct gl_context *ctx;                                    /* of the place */
-    struct gl_program *own_programs[LR_LISTMODE_NUM_PROGRAMS]; /* each made when first wanted */
+    struct gl_program *own_programs[LR_LISTMODE_NUM_PROGRAMS]; /* each made when first needed */
     struct gl_program **programs; /* own_programs, or the programs of the backend whose sensitivity this one makes */
     struct gl_stopwatch *watch;
     struct lr_listmode_device_events events;
@@ -123,8 +122,8 @@ struct lr_listmode_compute {
     struct gl_buffer *slices, *sums, *scale, *table; /* slices, sums: across all axes if lines are cached */
     bool caches_lines;
     struct lr_listmode_line_cache cache;
-    struct gl_buffer *image; /* in the grid's order, of vectors on the host; made when first wanted */
-    double largest_elements[LR_LISTMODE_GROUPS]; /* of those that have events; not of exact ones */
+    struct gl_buffer *image; /* in the grid's order, of vectors on the host; made when first needed */
+    double largest_elements[LR_LISTMODE_GROUPS]; /* of groups that have events; 0 with the exact kernel */
     int bits;                                    /* of the sums of a projection: a term of 1 is 2^bits */
     double device_seconds;
 };
@@ -146,9 +145,9 @@ _Static_assert(sizeof(struct lr_listmode_pass) == 112, "the shaders' layout");
 
 struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *compute, int axis);
 
-/* Adds the program to what a pass is, and runs it. errors: LR_FAILED, LR_NO_DEVICE. */
+/* Adds program and uniforms to a pass, and runs it. errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, enum lr_listmode_program which,
-                                  struct gl_pass *pass);
+                                  const void *uniforms, int64_t bytes, struct gl_pass *pass);
 
 /* The same with the block above, and the barriers that most passes need. */
 lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
@@ -168,7 +167,7 @@ static inline bool lr_listmode_has_bins(const struct lr_listmode_compute *comput
     return compute->params.events->bin_mm != NULL;
 }
 
-/* Bytes of its lines. */
+/* Bytes of a line. */
 static inline int64_t lr_listmode_line_bytes(const struct lr_listmode_compute *compute)
 {
     return lr_listmode_is_exact(compute)   ? LR_LISTMODE_EXACT_LINE_BYTES
@@ -176,7 +175,7 @@ static inline int64_t lr_listmode_line_bytes(const struct lr_listmode_compute *c
                                            : LR_LISTMODE_LINE_BYTES;
 }
 
-/* Words that a group may share. */
+/* Words of the memory that a group shares. */
 int lr_listmode_cells(const struct lr_listmode_compute *compute);
 
 /* Most shares of a slice, for lines of any direction, which are rounds of a shader's loops; with the exact kernel
@@ -189,7 +188,7 @@ int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute);
  * below. errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes);
 
-/* Finds events->order, that suits the device, group by group, and the keys. There are fewer than 2^32.
+/* Finds events->order, group by group, and the keys. There must be fewer than 2^32 events.
  * errors: LR_FAILED if memory runs out. */
 lr_status lr_listmode_order(struct lr_listmode_compute *compute);
 
@@ -227,7 +226,7 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct 
 int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis);
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis);
 
-/* Cuts a group's share of the image: uniforms->slab, slices at once, or bands of one. */
+/* Finds the slab of a group, in uniforms->slab: several slices, or bands of rows of one slice. */
 void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute, struct lr_listmode_pass *uniforms);
 
 /* --- cached lines --- */
@@ -242,7 +241,7 @@ lr_status lr_listmode_cache_init(struct lr_listmode_compute *compute);
 /* True if each projection finds its lines anew. */
 bool lr_listmode_finds_lines(void);
 
-/* Threads of a group that goes forward, or back, and jobs of a back-projection: by default `most`. */
+/* Threads of a group, forward or back; most jobs of a back-projection, by default `most`. */
 int lr_listmode_job_threads(bool forward);
 int lr_listmode_most_jobs(int most);
 
@@ -251,7 +250,7 @@ bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute);
 
 /* --- exact elements --- */
 
-/* Finds compute->exact. */
+/* Fills compute->exact. */
 void lr_listmode_exact_init(struct lr_listmode_compute *compute);
 
 /* --- projections, and rows --- */
@@ -301,7 +300,7 @@ struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection 
 /* Bits and exponent of the sums of a projection, in uniforms->unit. */
 void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms);
 
-/* Finds a bound of most values: fills compute->scale, except for the terms of the others. NULL: all are 1. */
+/* Finds a bound of most values: fills compute->scale, except for the terms of larger values. values NULL: all are 1. */
 lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vector *values);
 
 /* Calls take for each range that has selected events, once for every stretch of its values that fits into one
@@ -312,8 +311,7 @@ lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_r
 /* The same for one range, whose places are found. */
 lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr_listmode_range_fn *take);
 
-/* The same for cached lines. */
-lr_status lr_listmode_cached_forward(struct lr_listmode_projection *p, const lr_vector *image);
-lr_status lr_listmode_cached_back(struct lr_listmode_projection *p, const lr_vector *values, const lr_vector *image);
+/* Projects with cached lines. values NULL: ones. */
+lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Programs and passes of the events, and the slices and slabs into which they cut an image. */
+ * Programs and passes of the events, and the slices and slabs of an image. */
 #include "render/listmode/listmode.h"
 
 #include "common/bindings.h"
@@ -145,21 +145,21 @@ struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *co
 }
 
 lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, enum lr_listmode_program which,
-                                  struct gl_pass *pass)
+                                  const void *uniforms, int64_t bytes, struct gl_pass *pass)
 {
     pass->program = lr_listmode_program(compute, which);
     if (pass->program == NULL) return LR_FAILED;
     pass->label = gl_program_label(pass->program);
+    pass->uniforms = uniforms;
+    pass->uniform_bytes = bytes;
     return gl_pass_run(compute->ctx, pass);
 }
 
 lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
                           const struct lr_listmode_pass *uniforms, struct gl_pass *pass)
 {
-    pass->uniforms = uniforms;
-    pass->uniform_bytes = sizeof(*uniforms);
     pass->barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT;
-    return lr_listmode_run_program(compute, which, pass);
+    return lr_listmode_run_program(compute, which, uniforms, sizeof(*uniforms), pass);
 }
 
 /* --- how much a thread may do --- */
@@ -190,8 +190,8 @@ int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis)
 
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis)
 {
-    /* Turns of the loops for each piece of a face: of a polygon that is cut four times, each of which gives it
-     * one corner more, and of triangles that it is made of. */
+    /* Rounds of the loops for each piece of a face: over a polygon that is cut four times, with one corner more after
+     * each cut, and over the triangles of a strip. */
     enum { ROUNDS_OF_CUTS = 1 + 4 + 4 + 5 + 6 + 7 + 6, ROUNDS_OF_STRIP = 2 };
     const struct lr_listmode_exact *exact = &compute->exact;
     const int size = lr_listmode_all_slices(compute, axis);

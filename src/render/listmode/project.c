@@ -110,8 +110,7 @@ static lr_status take_range(struct lr_listmode_projection *p, int64_t r)
     return LR_OK;
 }
 
-/* image NULL: only what scales it is looked for. */
-/* Projects axis by axis, with lines as they are found. image NULL: only its scale is looked for. */
+/* Projects axis by axis, with lines as they are found. image NULL: finds the terms of large values only. */
 static lr_status take_axes(struct lr_listmode_projection *p, const lr_vector *image)
 {
     const struct lr_listmode_backend_params *params = &p->compute->params;
@@ -161,7 +160,7 @@ static lr_status project(struct lr_listmode_projection *p, const lr_vector *in, 
     }
 
     if (compute->caches_lines) {
-        LR_TRY(p->forward ? lr_listmode_cached_forward(p, image) : lr_listmode_cached_back(p, values, image));
+        LR_TRY(lr_listmode_cached_project(p, image, values));
     } else if (p->forward) {
         LR_TRY(take_axes(p, image));
     } else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * How large groups and dispatches are. A file of its own, so that test programs can link other answers in its place
+ * Sizes of groups and dispatches. The file is separate, so that test programs can link other values in its place
  * (tests/listmode/settings.h). */
 #include "common/bindings.h"
 #include "render/listmode/listmode.h"

@@ -69,7 +69,7 @@ struct lr_pairs_pass {
 };
 _Static_assert(sizeof(struct lr_pairs_pass) == 144, "the shaders' layout");
 
-/* Uploads what does not depend on the pairs of a window, and finds out what programs need. */
+/* Uploads modules and masks, which do not depend on the window, and finds the defines that programs need. */
 lr_status lr_pairs_upload_scene(struct lr_pairs *pairs);
 
 /* Module pairs list[begin .. end-1], their values counted from those of the first pair. */

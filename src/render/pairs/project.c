@@ -107,7 +107,7 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
 lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 {
     uint32_t unfinished = 0;
-    /* Others end none, and need not be waited for. */
+    /* Other devices end no loop, and need not be waited for. */
     if (!gl_context_limits(pairs->ctx)->software) return LR_OK;
     LR_TRY(gl_buffer_read(pairs->state, 0, sizeof(unfinished), &unfinished));
     if (unfinished != 0) {
@@ -206,91 +206,56 @@ lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_ve
 
 /* --- single LORs --- */
 
-/* The module pairs that LORs of a list belong to, and the values of all their LORs. */
-struct listed {
-    const lr_lors *lors;
-    const struct lr_lor_list *list;
-    int32_t *pairs; /* [num_pairs], ascending */
-    int64_t num_pairs, num_values;
-    float *values; /* [num_values] */
-};
-
-static void close_listed(struct listed *listed)
-{
-    free(listed->pairs);
-    free(listed->values);
-}
-
-static lr_status open_listed(struct listed *listed, const struct lr_pairs *pairs, const struct lr_lor_list *list)
+/* Projects the module pairs to which LORs of a list belong. values: of the list; NULL in back: 1 each. */
+static lr_status project_lors(struct lr_pairs *pairs, const struct lr_lor_list *list, float *image, const float *in,
+                              float *out)
 {
     const lr_lors *lors = pairs->params.lors;
-    const int64_t most = list->count < lors->num_pairs ? list->count : lors->num_pairs;
+    const int64_t *offsets = lors->offsets, most = list->count < lors->num_pairs ? list->count : lors->num_pairs;
     const lr_log *log = pairs->params.log;
-    *listed = (struct listed){.lors = lors, .list = list};
-    listed->pairs = lr_alloc(most, sizeof(*listed->pairs), "module pairs of a list", log);
-    if (listed->pairs == NULL) return LR_FAILED;
-    const int64_t *offsets = listed->lors->offsets;
-    int64_t pair = 0;
-    for (int64_t k = 0; k < listed->list->count; k++) {
-        while (offsets[pair + 1] <= listed->list->lors[k]) pair++;
-        if (listed->num_pairs == 0 || listed->pairs[listed->num_pairs - 1] != pair) {
-            listed->pairs[listed->num_pairs++] = (int32_t)pair;
-            listed->num_values += offsets[pair + 1] - offsets[pair];
+    int32_t *numbers = lr_alloc(most, sizeof(*numbers), "module pairs of a list", log);
+    if (numbers == NULL) return LR_FAILED;
+    int64_t num_pairs = 0, num_values = 0, pair = 0;
+    for (int64_t k = 0; k < list->count; k++) {
+        while (offsets[pair + 1] <= list->lors[k]) pair++;
+        if (num_pairs == 0 || numbers[num_pairs - 1] != pair) {
+            numbers[num_pairs++] = (int32_t)pair;
+            num_values += offsets[pair + 1] - offsets[pair];
         }
     }
+    float *values = lr_alloc(num_values, sizeof(*values), "LOR values", log);
+    lr_status status = values != NULL ? LR_OK : LR_FAILED;
+    const struct lr_pair_list all = {.pairs = numbers, .num_pairs = num_pairs};
+    lr_vector data = lr_vector_of_floats(values, num_values);
+    if (status == LR_OK && out != NULL) status = lr_pairs_forward(pairs, &all, image, &data);
 
-    listed->values = lr_alloc(listed->num_values, sizeof(*listed->values), "LOR values", log);
-    if (listed->values == NULL) {
-        close_listed(listed);
-        return LR_FAILED;
+    /* Values of the list are copied from the values of the pairs, or to them. */
+    int64_t k = 0, begin = 0;
+    for (int64_t n = 0; status == LR_OK && n < num_pairs; n++) {
+        const int64_t first = offsets[numbers[n]], end = offsets[numbers[n] + 1];
+        for (; k < list->count && list->lors[k] < end; k++) {
+            float *value = &values[begin + list->lors[k] - first];
+            if (out != NULL)
+                out[k] = *value;
+            else
+                *value = in != NULL ? in[k] : 1.0f;
+        }
+        begin += end - first;
     }
-    return LR_OK;
+    if (status == LR_OK && out == NULL) status = lr_pairs_back(pairs, &all, &data, image);
+    free(numbers);
+    free(values);
+    return status;
 }
 
 lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values)
 {
-    struct lr_pairs *pairs = self;
-    struct listed listed;
-    LR_TRY(open_listed(&listed, pairs, list));
-    const struct lr_pair_list all = {.pairs = listed.pairs, .num_pairs = listed.num_pairs};
-    lr_vector data = lr_vector_of_floats(listed.values, listed.num_values);
-    const lr_status status = lr_pairs_forward(pairs, &all, image, &data);
-    if (status == LR_OK) {
-        /* Takes values of the list from those of its pairs. */
-        const int64_t *offsets = listed.lors->offsets;
-        int64_t k = 0, begin = 0;
-        for (int64_t n = 0; n < listed.num_pairs; n++) {
-            const int64_t first = offsets[listed.pairs[n]], end = offsets[listed.pairs[n] + 1];
-            for (; k < listed.list->count && listed.list->lors[k] < end; k++)
-                values[k] = listed.values[begin + listed.list->lors[k] - first];
-            begin += end - first;
-        }
-    }
-
-    close_listed(&listed);
-    return status;
+    return project_lors(self, list, (float *)(uintptr_t)image, NULL, values);
 }
 
 lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image)
 {
-    struct lr_pairs *pairs = self;
-    struct listed listed;
-    LR_TRY(open_listed(&listed, pairs, list));
-    const struct lr_pair_list all = {.pairs = listed.pairs, .num_pairs = listed.num_pairs};
-    const lr_vector data = lr_vector_of_floats(listed.values, listed.num_values);
-    /* Puts values of the list among those of its pairs, NULL for 1 each. */
-    const int64_t *offsets = listed.lors->offsets;
-    int64_t k = 0, begin = 0;
-    for (int64_t n = 0; n < listed.num_pairs; n++) {
-        const int64_t first = offsets[listed.pairs[n]], end = offsets[listed.pairs[n] + 1];
-        for (; k < listed.list->count && listed.list->lors[k] < end; k++)
-            listed.values[begin + listed.list->lors[k] - first] = values != NULL ? values[k] : 1.0f;
-        begin += end - first;
-    }
-
-    const lr_status status = lr_pairs_back(pairs, &all, &data, image);
-    close_listed(&listed);
-    return status;
+    return project_lors(self, list, image, values, NULL);
 }
 
 /* --- matrix rows --- */

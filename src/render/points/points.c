@@ -35,7 +35,7 @@ static lr_status start_collect(struct lr_points *points)
     return points->collect != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Starts building what a pass runs, unless it was before. */
+/* Starts building the program of a pass, unless it is there. */
 static lr_status points_start(struct lr_points *points, enum lr_points_pass which)
 {
     static const char *const names[] = {"points/forward.comp", "points/back.comp", "points/rows.comp"};
@@ -135,14 +135,16 @@ lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *bat
 struct projection {
     struct lr_points *points;
     struct lr_points_output output; /* LOR values, of either direction */
-    const struct gl_buffer *voxels; /* back only */
+    const struct gl_buffer *voxels; /* NULL in forward */
 };
 
-static lr_status forward_batch(void *user, const struct lr_batch *batch)
+static lr_status project_batch(void *user, const struct lr_batch *batch)
 {
     const struct projection *at = user;
+    const bool is_back = at->voxels != NULL;
     LR_TRY(lr_points_upload(at->points, batch));
-    return lr_points_run(at->points, LR_POINTS_FORWARD, batch, &at->output);
+    LR_TRY(lr_points_run(at->points, is_back ? LR_POINTS_BACK : LR_POINTS_FORWARD, batch, &at->output));
+    return is_back ? lr_points_collect(at->points, batch, at->voxels) : LR_OK;
 }
 
 /* --- forward in the same order each time: rows, added on the host in the order of the voxels --- */
@@ -182,7 +184,7 @@ static lr_status points_forward(void *self, const struct lr_pair_list *list, con
         const struct lr_sweep sweep = {.params = &points->params,
                                        .plan = points->plan,
                                        .what = "projecting forward",
-                                       .batch = forward_batch,
+                                       .batch = project_batch,
                                        .user = &at};
         lr_status status = lr_sweep_run(&sweep, &work);
         if (status == LR_OK) status = gl_buffer_read(buffer, 0, bytes, data + work.window.first_value);
@@ -190,14 +192,6 @@ static lr_status points_forward(void *self, const struct lr_pair_list *list, con
         LR_TRY(status);
     }
     return LR_OK;
-}
-
-static lr_status back_batch(void *user, const struct lr_batch *batch)
-{
-    const struct projection *at = user;
-    LR_TRY(lr_points_upload(at->points, batch));
-    LR_TRY(lr_points_run(at->points, LR_POINTS_BACK, batch, &at->output));
-    return lr_points_collect(at->points, batch, at->voxels);
 }
 
 static lr_status points_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image)
@@ -219,7 +213,7 @@ static lr_status points_back(void *self, const struct lr_pair_list *list, const 
         const struct lr_sweep sweep = {.params = &points->params,
                                        .plan = points->plan,
                                        .what = "projecting back",
-                                       .batch = back_batch,
+                                       .batch = project_batch,
                                        .user = &at};
         status = lors != NULL ? lr_sweep_run(&sweep, &work) : LR_FAILED;
         gl_buffer_destroy(lors);
@@ -320,7 +314,6 @@ static lr_status fill_row(void *user, const struct lr_plan_row *row, struct lr_e
 }
 
 /* Elements that an image has room for. */
-/* Elements that an image has room for. */
 static int64_t image_room(const struct lr_points *points)
 {
     const struct lr_backend_params *params = &points->params;
@@ -342,7 +335,7 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
     const lr_log *log = points->params.log;
     const struct lr_plan *plan = points->plan;
 
-    /* Images of one batch at most: what the rows can need, and what a batch holds. */
+    /* Most images of one batch: those that the rows can need, but not more than a batch has. */
     const int64_t modules = points->params.scanner->num_modules, room = image_room(points);
     const int64_t asked = (rows->end - rows->begin) * lr_rows_per_row(rows);
     const int64_t images = asked < plan->max_images / modules ? (asked > 0 ? asked : 1) * modules : plan->max_images;
@@ -458,13 +451,6 @@ void lr_points_destroy(void *self)
 
 /* --- the method --- */
 
-static bool serves(const struct lr_method_params *params, enum lr_method_work work)
-{
-    (void)params;
-    (void)work;
-    return true;
-}
-
 /* Deterministic forward projections go by rows. */
 static lr_status prepare(void *self, bool lists)
 {
@@ -474,20 +460,14 @@ static lr_status prepare(void *self, bool lists)
     return points->params.deterministic ? LR_OK : points_start(self, LR_POINTS_FORWARD);
 }
 
-static double device_seconds(const void *self)
-{
-    (void)self;
-    return 0.0;
-}
-
 const struct lr_method lr_points_method = {
     .name = "points",
-    .serves = serves,
+
     .create = lr_points_create,
     .destroy = lr_points_destroy,
     .prepare = prepare,
     .forward = points_forward,
     .back = points_back,
     .rows = lr_points_read_rows,
-    .device_seconds = device_seconds,
+
 };

@@ -25,7 +25,7 @@ struct lr_points {
     int64_t max_window;          /* LORs */
 };
 
-/* errors: NULL, logged. The context is current, here and below. Points serve whatever is asked for. */
+/* errors: NULL, logged. The context is current, here and below. Points serve for every scanner and grid. */
 void *lr_points_create(const struct lr_method_params *params);
 void lr_points_destroy(void *points); /* NULL is allowed */
 

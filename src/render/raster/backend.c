@@ -39,50 +39,39 @@ struct raster {
     struct lr_gather gather;
     struct lr_texels lors;                   /* the window's LOR image */
     int64_t max_window;                      /* LORs */
+    bool is_forward;                         /* the current projection */
     struct gl_stopwatch *watches[NUM_KINDS]; /* of a projection's batches, kind by kind */
 };
 
-static lr_status open_scatter(struct raster *raster)
+/* Starts programs and makes buffers of a projection, unless they are there. */
+static lr_status open_projection(struct raster *raster, bool is_forward)
 {
     const int *samples = raster->params.samples;
-    if (raster->scatter.scatter != NULL) return LR_OK;
-    LR_TRY(lr_scatter_init(&raster->scatter, &raster->scene, raster->plan, lr_grid_num_voxels(raster->params.grid)));
-    raster->scatter.factor = (float)(1.0 / ((double)samples[0] * samples[1] * samples[2]));
+    const int64_t num_voxels = lr_grid_num_voxels(raster->params.grid);
+    LR_TRY(lr_correspondence_start(&raster->images));
+    if (is_forward && raster->scatter.scatter == NULL) {
+        LR_TRY(lr_scatter_init(&raster->scatter, &raster->scene, raster->plan, num_voxels));
+        raster->scatter.factor = (float)(1.0 / ((double)samples[0] * samples[1] * samples[2]));
+    } else if (!is_forward && raster->gather.gather == NULL) {
+        LR_TRY(lr_gather_init(&raster->gather, &raster->scene, raster->plan, num_voxels));
+        raster->gather.gathers = raster->watches[GATHER];
+        raster->gather.reductions = raster->watches[REDUCTION];
+    }
     return LR_OK;
 }
 
-static lr_status open_gather(struct raster *raster)
-{
-    if (raster->gather.gather != NULL) return LR_OK;
-    LR_TRY(lr_gather_init(&raster->gather, &raster->scene, raster->plan, lr_grid_num_voxels(raster->params.grid)));
-    raster->gather.gathers = raster->watches[GATHER];
-    raster->gather.reductions = raster->watches[REDUCTION];
-    return LR_OK;
-}
-
-static lr_status draw_images(struct raster *raster, const struct lr_batch *batch)
-{
-    gl_stopwatch_begin(raster->watches[IMAGES]);
-    const lr_status status = lr_correspondence_render(&raster->images, batch);
-    gl_stopwatch_end(raster->watches[IMAGES]);
-    return status;
-}
-
-static lr_status forward_batch(void *user, const struct lr_batch *batch)
+static lr_status project_batch(void *user, const struct lr_batch *batch)
 {
     struct raster *raster = user;
-    LR_TRY(draw_images(raster, batch));
+    gl_stopwatch_begin(raster->watches[IMAGES]);
+    lr_status status = lr_correspondence_render(&raster->images, batch);
+    gl_stopwatch_end(raster->watches[IMAGES]);
+    LR_TRY(status);
+    if (!raster->is_forward) return lr_gather_run(&raster->gather, &raster->images, batch, &raster->lors);
     gl_stopwatch_begin(raster->watches[SCATTER]);
-    const lr_status status = lr_scatter_run(&raster->scatter, &raster->images, batch, &raster->lors);
+    status = lr_scatter_run(&raster->scatter, &raster->images, batch, &raster->lors);
     gl_stopwatch_end(raster->watches[SCATTER]);
     return status;
-}
-
-static lr_status back_batch(void *user, const struct lr_batch *batch)
-{
-    struct raster *raster = user;
-    LR_TRY(draw_images(raster, batch));
-    return lr_gather_run(&raster->gather, &raster->images, batch, &raster->lors);
 }
 
 /* in NULL: LOR values of 1 are projected back. */
@@ -99,12 +88,13 @@ static lr_status project(struct raster *raster, const lr_selection *part, bool f
     const struct lr_sweep sweep = {.params = &raster->params,
                                    .plan = raster->plan,
                                    .what = forward ? "projecting forward" : "projecting back",
-                                   .batch = forward ? forward_batch : back_batch,
+                                   .batch = project_batch,
                                    .user = raster};
     for (int k = 0; k < NUM_KINDS; k++) gl_stopwatch_reset(raster->watches[k]);
     lr_values_count_traffic(raster->place, in, out);
-    LR_TRY(lr_correspondence_start(&raster->images));
-    LR_TRY(forward ? open_scatter(raster) : open_gather(raster));
+    raster->is_forward = forward;
+    LR_TRY(open_projection(raster, forward));
+
     if (forward)
         LR_TRY(lr_texels_put(&raster->scatter.voxels, in));
     else
@@ -202,9 +192,9 @@ static lr_status raster_prepare(void *self, bool lists)
     (void)lists;
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
-    lr_status status = lr_correspondence_start(&raster->images);
-    status = status == LR_OK ? open_scatter(raster) : status;
-    status = status == LR_OK ? open_gather(raster) : status;
+    lr_status status = open_projection(raster, true);
+    if (status == LR_OK) status = open_projection(raster, false);
+
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
 }
@@ -245,7 +235,7 @@ static void raster_destroy(void *self)
         gl_context_release(raster->ctx);
     }
     lr_plan_destroy(raster->plan);
-    if (raster->place != NULL) { /* vectors may keep it open, but the backend's log goes */
+    if (raster->place != NULL) { /* vectors may keep it open longer than the backend's log */
         lr_place_silence(raster->place);
         lr_place_close(raster->place);
     }

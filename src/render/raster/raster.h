@@ -27,7 +27,7 @@ lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_sce
                                  bool path_length, bool single);
 void lr_correspondence_finish(struct lr_correspondence *images);
 
-/* Starts building the program, unless it was before: with others, side by side. */
+/* Starts building the program, unless it is there, and does not wait. */
 lr_status lr_correspondence_start(struct lr_correspondence *images);
 
 /* Renders a batch into the atlas. */
@@ -45,7 +45,7 @@ struct lr_texels {
 
 /* Zeros; target NULL on error, logged. */
 struct lr_texels lr_texels_create(struct gl_context *ctx, const char *label, int64_t count);
-/* Makes *texels hold `count` zeros, in the texture that is there if it is large enough. */
+/* Makes *texels `count` zeros, in the same texture if it has this size. */
 lr_status lr_texels_renew(struct lr_texels *texels, struct gl_context *ctx, const char *label, int64_t count);
 void lr_texels_destroy(struct lr_texels *texels);
 
@@ -68,9 +68,10 @@ struct lr_scatter {
     struct gl_program *scatter, *add; /* add: built when it is first run */
     float factor;                     /* 1 / N, sample points of a voxel: the caller sets it */
     struct lr_texels voxels;          /* that emit: the caller puts them in */
-    struct lr_texels total; /* after many terms for each LOR the image is added to this one and begins anew, as a
-                               float loses more and more of what is added to it; no target before that */
-    int64_t rays;           /* that the LOR image has terms of, at most */
+    /* Gets the LOR image added after many terms for each LOR; the image then begins anew, since a float loses more and
+     * more of further terms. No target before that. */
+    struct lr_texels total;
+    int64_t rays; /* most rays that have terms in the LOR image */
 };
 
 /* num_voxels: rows of the requests. On failure *scatter holds nothing. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Merged rows to the sink, in order; rows that came in parts are put together. */
+ * Delivery of merged rows to the sink, in order; parts of a row are put together. */
 #ifndef LR_RENDER_ROWS_DELIVER_H
 #define LR_RENDER_ROWS_DELIVER_H
 
@@ -36,7 +36,7 @@ struct lr_deliverer {
 /* Set num_lors, threads, log, blocks and delivery's sink and log, zero the rest. */
 void lr_deliverer_finish(struct lr_deliverer *deliverer);
 
-/* Room for more elements, which the caller fills: they follow those that are there. errors, here and
+/* Makes room for more elements, which the caller appends. errors, here and
  * below: LR_FAILED, out of memory, logged. */
 lr_status lr_deliverer_reserve(struct lr_deliverer *deliverer, int64_t num_elements);
 lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_part *part);
@@ -50,14 +50,14 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer);
 
 /* --- receiving --- */
 
-/* Merged rows from the device to the host's memory, while the host does something else. */
+/* Copies of merged rows from the device to the host's memory, while the host works on other rows. */
 
 /* Set ctx, zero the rest. */
 struct lr_receiver {
     struct gl_context *ctx;
     struct gl_readback readbacks[2];
-    int current;              /* the readback in use; who changes it keeps the part before in the other one */
-    int64_t num_sent;         /* elements whose copy is queued */
+    int current;      /* the readback in use; the part before stays in the other readback if the caller changes this */
+    int64_t num_sent; /* elements whose copy is queued */
     double elements_of_point; /* after merging, of the last part; 0 = not known */
 };
 void lr_receiver_close(struct lr_receiver *receiver);
@@ -73,8 +73,8 @@ struct lr_received {
     const struct lr_packed_element *elements;
 };
 
-/* Waits for the rows of the part that was started last. Where the tally says that some lack elements,
- * what else there is means nothing. */
+/* Waits for the rows of the part that was started last. They are invalid if elements are missing according to the
+ * tally. */
 lr_status lr_receiver_finish(struct lr_receiver *receiver, const struct lr_merge *merge,
                              const struct lr_merge_part *part, struct lr_received *received);
 

@@ -74,7 +74,7 @@ static int64_t value_bytes(const struct lr_merge *merge)
     return merge->repeats ? 8 : 4;
 }
 
-/* Bytes of half a list, which then has room for what is merged of the whole. */
+/* Bytes of half a list, which has room for the merged elements of a whole list. */
 static int64_t half_list_bytes(const struct lr_merge *merge)
 {
     const int64_t bytes = (LR_LIST_HEAD_BYTES + merge->capacity * LR_LIST_ELEMENT_BYTES) / 2;
@@ -203,7 +203,7 @@ static lr_status run(const struct lr_merge *merge, enum lr_merge_program which, 
     return gl_pass_run(merge->ctx, &pass);
 }
 
-/* Makes places of the first numbers of merge->places. */
+/* Turns the first `count` numbers of merge->places into places: sums of all numbers before each. */
 static lr_status make_places(const struct lr_merge *merge, int64_t count)
 {
     const int64_t share = gl_divide_up(count, PLACE_THREADS);
@@ -213,7 +213,7 @@ static lr_status make_places(const struct lr_merge *merge, int64_t count)
     return run(merge, LR_MERGE_PLACE, &block, 0);
 }
 
-/* Passes of the sort: each goes by a digit. */
+/* The number of passes of the sort, one for each digit. */
 static int num_digits(const struct lr_merge *merge)
 {
     int digits = 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Lists of elements to rows, on the device: each row has a table of LORs with a value for each of its
- * points; what the tables hold is added up over the points, in their order, and sorted by LOR. The same
- * bits in every run. */
+ * Merging of lists of elements to rows, on the device. Each row has a table of LORs with a value for each of its
+ * points. Values are added up over the points, in their order, and sorted by LOR. The same bits in every run. */
 #ifndef LR_RENDER_ROWS_MERGE_H
 #define LR_RENDER_ROWS_MERGE_H
 
@@ -38,7 +37,7 @@ enum { LR_MERGE_LEAST_SLOTS = 1024 };
 struct lr_merge {
     struct gl_context *ctx;
     const lr_log *log;
-    struct lr_merge_programs *programs; /* not owned; of merges that repeat alike */
+    struct lr_merge_programs *programs; /* not owned; shared by merges with the same `repeats` */
     bool list_only;                     /* the host merges */
     bool repeats;                       /* a LOR of a point may be listed more than once; its sum is below 4 */
     int64_t num_lors;
@@ -58,21 +57,21 @@ void lr_merge_finish(struct lr_merge *merge);
 /* Bytes of the device for each point. repeats, per_row and slots are set. */
 int64_t lr_merge_point_bytes(const struct lr_merge *merge, int64_t elements_of_point);
 
-/* Room for more elements; what is listed is lost. */
+/* Makes the list larger; its elements are lost. */
 lr_status lr_merge_grow_list(struct lr_merge *merge, int64_t capacity);
 
-/* Makes the tables of rows larger. Where *fits is false, this needs fewer points. A row alone fits as long as
- * the device's buffers hold its table: whether it is merged in parts, which shows in the last bits, does not
- * depend on the order in which its elements happen to come. */
+/* Makes the tables of rows larger. *fits is false if the part must have fewer points. A single row fits as long as
+ * the device's buffers have room for its table, so that merging in parts, which changes the last bits, does not
+ * depend on the order of its elements. */
 lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fits);
 
 /* The contents of a list: points of whole rows, or some of one. */
 struct lr_merge_part {
     int num_points;
-    int first_point; /* how points are numbered from */
+    int first_point; /* number of the first point */
 };
 
-/* The outcome. Where listed is above the list's capacity, or misfits above 0, rows lack elements. */
+/* The outcome. Rows lack elements if listed is above the list's capacity, or misfits above 0. */
 struct lr_merge_tally {
     uint32_t listed;   /* elements */
     uint32_t misfits;  /* those that the tables had no room for */
@@ -84,7 +83,7 @@ int lr_merge_num_rows(const struct lr_merge *merge, int num_points);
 
 int64_t lr_merge_tally_bytes(int num_rows);
 
-/* Queues the passes over what the list has by then. merge->tally is a struct lr_merge_tally afterwards. */
+/* Queues the passes over the list. merge->tally is a struct lr_merge_tally afterwards. */
 lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part *part);
 
 /* The elements of the rows, each the mean over the points of its row, one row after
@@ -103,11 +102,11 @@ struct lr_listed {
 };
 _Static_assert(sizeof(struct lr_listed) == LR_LIST_ELEMENT_BYTES, "uvec4");
 
-/* Set what comes first, zero the rest. */
+/* Set threads and log, zero the rest. */
 struct lr_host_merge {
     int threads;
     const lr_log *log;
-    struct lr_listed *listed, *sorted; /* owned: as they came, and by point */
+    struct lr_listed *listed, *sorted; /* owned: in the order of the list, and sorted by point */
     int64_t max_listed, max_sorted;
     int64_t *begin; /* owned [points + 1] */
     int64_t max_points;

@@ -32,10 +32,11 @@ struct listing {
     int least_points; /* of a batch: the device merges whole rows, or parts that are always the same */
     int points_now;   /* of the next batch: renderers in software take seconds for max_points */
     double begun_s;   /* when the last one began; 0 = none has */
-    double started_s, waited_s, delivered_s; /* in all: until the device has its commands, for it, and in the sink */
-    int64_t num_batches, num_again;          /* in all; and how often points were listed again */
-    int64_t num_elements;                    /* in all */
-    char *points;                            /* [max_points] */
+    double started_s, waited_s,
+        delivered_s;                /* in all: of starting batches, of waiting for the device, and of delivering */
+    int64_t num_batches, num_again; /* in all; and how often points were listed again */
+    int64_t num_elements;           /* in all */
+    char *points;                   /* [max_points] */
     struct gl_buffer *point_buffer;
     int64_t begin, end; /* of the batch */
     int64_t num_points; /* of all rows */
@@ -44,11 +45,6 @@ struct listing {
     struct lr_receiver receiver;
     struct lr_deliverer deliverer; /* of the batch before, while the device is at the next one */
 };
-
-static const lr_log *log_of(const struct listing *listing)
-{
-    return listing->lister->params->log;
-}
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -90,28 +86,23 @@ static int64_t most_capacity(const struct listing *listing)
     return (limits->max_storage_bytes - LR_LIST_HEAD_BYTES) / LR_LIST_ELEMENT_BYTES;
 }
 
-/* Lists the elements of some points of the batch. */
-static lr_status run_points(const struct listing *listing, int first_point, int end_point)
+/* Lists the elements of some points of the batch, and queues the merging of the list. */
+static lr_status run_points(struct listing *listing, const int range[2])
 {
     static const uint32_t zero[LR_LIST_HEAD_BYTES / 4] = {0};
+    const struct lr_merge_part part = {range[1] - range[0], range[0]};
     struct gl_buffer *list = listing->merge.list;
     const struct lr_point_list points = {.points = listing->point_buffer,
                                          .list = list,
                                          .capacity = listing->merge.capacity,
-                                         .first_point = first_point,
-                                         .end_point = end_point};
+                                         .first_point = range[0],
+                                         .end_point = range[1]};
     LR_TRY(gl_buffer_upload(list, 0, sizeof(zero), zero));
-    return listing->lister->run(listing->lister->user, &points);
+    LR_TRY(listing->lister->run(listing->lister->user, &points));
+    return listing->merge.list_only ? LR_OK : lr_receiver_start(&listing->receiver, &listing->merge, &part);
 }
 
 /* --- the rows of a list --- */
-
-/* Queues the merging of what was listed. */
-static lr_status start_merging(struct listing *listing, const int range[2])
-{
-    const struct lr_merge_part part = {range[1] - range[0], range[0]};
-    return listing->merge.list_only ? LR_OK : lr_receiver_start(&listing->receiver, &listing->merge, &part);
-}
 
 /* Takes the rows that points belong to: from the host, which has merged them, to the sink at once; or from the device
  * (rows). Rows of a whole batch stay with the receiver until they have been delivered. */
@@ -147,7 +138,6 @@ static lr_status take_rows(struct listing *listing, const int range[2], const st
 
 static lr_status list_points(struct listing *listing, const int range[2]);
 
-/* Points that are listed. */
 /* Takes the rows of points that are listed. If there was no room for their elements, the points are listed again, with
  * more room or in halves. */
 static lr_status read_points(struct listing *listing, const int range[2])
@@ -166,7 +156,7 @@ static lr_status read_points(struct listing *listing, const int range[2])
     }
     if (listed > listing->merge.capacity) {
         if (fits && listed > most_capacity(listing))
-            return lr_error(log_of(listing), LR_FAILED,
+            return lr_error(listing->lister->params->log, LR_FAILED,
                             "%u matrix elements of one point are more than the device's buffers hold "
                             "(%lld): use backend cpu",
                             listed, (long long)most_capacity(listing));
@@ -192,8 +182,8 @@ static lr_status read_points(struct listing *listing, const int range[2])
 static lr_status list_points(struct listing *listing, const int range[2])
 {
     listing->num_again++;
-    LR_TRY(run_points(listing, range[0], range[1]));
-    LR_TRY(start_merging(listing, range));
+    LR_TRY(run_points(listing, range));
+
     return read_points(listing, range);
 }
 
@@ -214,9 +204,9 @@ static lr_status start_batch(struct listing *listing)
     }
 
     LR_TRY(gl_buffer_upload(listing->point_buffer, 0, num_points * listing->lister->point_bytes, listing->points));
-    LR_TRY(run_points(listing, 0, num_points));
     listing->receiver.current = 1 - listing->receiver.current;
-    LR_TRY(start_merging(listing, (const int[2]){0, num_points}));
+    LR_TRY(run_points(listing, (const int[2]){0, num_points}));
+
     listing->started_s += lr_clock_seconds() - begin_s;
     return LR_OK;
 }
@@ -242,10 +232,10 @@ static lr_status read_all(struct listing *listing)
         listing->waited_s += lr_clock_seconds() - waiting_s;
     }
     LR_TRY(deliver_batch(listing, listing->end));
-    /* The one of the two that the others wait for. */
+    /* The times show whether the device or the sink takes longer. */
     const double seconds = lr_clock_seconds() - begin_s;
     if (seconds > BATCH_SECONDS) {
-        lr_debug(log_of(listing),
+        lr_debug(listing->lister->params->log,
                  "%lld matrix rows of %lld elements in %.3g s: %.3g s of starting %lld batches, %.3g "
                  "s of waiting for the device (%lld lists made again), %.3g s of handing them over",
                  (long long)(listing->num_points / listing->per_row), (long long)listing->num_elements, seconds,
@@ -256,12 +246,12 @@ static lr_status read_all(struct listing *listing)
     return LR_OK;
 }
 
-/* Points of a batch, and the list that they need by estimate. */
+/* Finds the points of a batch, and estimates the list that they need. */
 static void size_batches(struct listing *listing)
 {
     const int64_t largest = gl_context_limits(listing->lister->ctx)->max_storage_bytes;
     const int64_t budget = smaller(listing->lister->max_window * (int64_t)sizeof(float), MOST_BYTES);
-    /* Elements that a point has room for, and slots of its row's table. */
+    /* Elements of a point, and slots of its row's table. */
     const lr_scanner *scanner = listing->lister->params->scanner;
     const int64_t crystals = scanner->first_crystal[scanner->num_modules];
     int64_t elements = ROOM * crystals;
