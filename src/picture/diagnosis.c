@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
-  * A page of the geometry doctor: two views of the modules' boxes, and the findings. */
+ * A page of the geometry doctor: two views of the modules' boxes, and the findings. */
 #include "base/mem.h"
 #include "base/vec.h"
 #include "picture/axes.h"

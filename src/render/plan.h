@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
-  * Batches of correspondence images in one atlas: their points, modules and tiles, in order. No OpenGL here. */
+ * Batches of correspondence images in one atlas: their points, modules and tiles, in order. No OpenGL here. */
 #ifndef LR_RENDER_PLAN_H
 #define LR_RENDER_PLAN_H
 
+#include "model/lors/elements.h"
 #include "model/lors/pair_window.h"
 #include "model/lors/rows.h"
 #include "operator/backend.h"
@@ -142,5 +143,26 @@ struct lr_rows lr_sweep_voxels(const struct lr_backend_params *params);
 
 /* Hands every batch of the work on and reports progress, all windows together being 1. */
 lr_status lr_sweep_run(const struct lr_sweep *sweep, const struct lr_plan_work *work);
+
+/* --- rows --- */
+
+/* Matrix rows in order from batches of images, for all methods that compute images. */
+struct lr_row_batches {
+    struct lr_plan *plan;
+    /* Computes a batch and copies it to the host; called for one batch after the other. */
+    lr_status (*fetch)(void *user, const struct lr_batch *batch);
+    /* Appends the elements of one row of that batch, in any order, repeats allowed. Called from
+     * several threads at once. */
+    lr_status (*fill)(void *user, const struct lr_plan_row *row, struct lr_elements *list);
+    void *user;
+    int threads;
+    const lr_log *log;
+    const lr_progress *progress;
+};
+
+/* Hands every row to the sink in order, empty ones too, each sorted and without repeats; rows whose
+ * points are in several batches are put together. */
+lr_status lr_row_batches_deliver(const struct lr_row_batches *batches, const struct lr_rows *rows,
+                                 const lr_row_sink *sink);
 
 #endif

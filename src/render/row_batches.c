@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "render/row_batches.h"
+#include "render/plan.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -23,13 +23,14 @@ struct reading {
 static void read_share(void *user, int64_t begin, int64_t end, int worker)
 {
     struct reading *reading = user;
-    const struct lr_row_source *source = &reading->batches->source;
+    const struct lr_row_batches *batches = reading->batches;
+
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
         struct lr_elements *list = &reading->lists[k];
         list->count = 0;
-        if (source->fill(source->user, &reading->batch.rows[k], list) != LR_OK ||
-            lr_elements_merge(list, reading->batches->num_lors, reading->batches->log) != LR_OK)
+        if (batches->fill(batches->user, &reading->batch.rows[k], list) != LR_OK ||
+            lr_elements_merge(list, reading->batches->plan->lors->count, reading->batches->log) != LR_OK)
             list->count = -1; /* its message is in the log */
     }
 }
@@ -52,7 +53,7 @@ static lr_status deliver_carried(struct reading *reading)
     const int64_t row = reading->carried_row;
     if (row < 0) return LR_OK;
     reading->carried_row = -1;
-    LR_TRY(lr_elements_merge(&reading->carried, reading->batches->num_lors, reading->batches->log));
+    LR_TRY(lr_elements_merge(&reading->carried, reading->batches->plan->lors->count, reading->batches->log));
     LR_TRY(deliver_empty_until(reading, row));
     LR_TRY(deliver(reading, row, &reading->carried));
     reading->carried.count = 0;
@@ -62,17 +63,17 @@ static lr_status deliver_carried(struct reading *reading)
 static lr_status read_all(struct reading *reading)
 {
     const struct lr_row_batches *batches = reading->batches;
-    const struct lr_row_source *source = &batches->source;
+
     const int64_t num_rows = reading->rows->end - reading->rows->begin;
     const struct lr_rows *rows = reading->rows;
     struct lr_plan_cursor cursor = {0};
-    struct lr_plan_work work = {.rows = rows, .window = lr_pair_window_all(source->plan->lors)};
+    struct lr_plan_work work = {.rows = rows, .window = lr_pair_window_all(batches->plan->lors)};
     if (rows->pairs != NULL) { /* images without these pairs are left out */
-        work.window = lr_pair_window_begin(source->plan->lors, rows->pairs, rows->num_pairs);
+        work.window = lr_pair_window_begin(batches->plan->lors, rows->pairs, rows->num_pairs);
         work.window.end = rows->num_pairs;
     }
-    while (lr_plan_next(source->plan, &work, &cursor, &reading->batch)) {
-        LR_TRY(source->fetch(source->user, &reading->batch));
+    while (lr_plan_next(batches->plan, &work, &cursor, &reading->batch)) {
+        LR_TRY(batches->fetch(batches->user, &reading->batch));
         lr_parallel_for(batches->threads, reading->batch.num_rows, 1, read_share, reading);
         for (int k = 0; k < reading->batch.num_rows; k++) {
             const int64_t row = reading->batch.rows[k].row;
@@ -99,7 +100,7 @@ static lr_status read_all(struct reading *reading)
 lr_status lr_row_batches_deliver(const struct lr_row_batches *batches, const struct lr_rows *rows,
                                  const lr_row_sink *sink)
 {
-    const int max_rows = batches->max_rows;
+    const int max_rows = batches->plan->max_images;
     struct reading reading = {
         .batches = batches, .rows = rows, .delivery = {.sink = sink, .log = batches->log}, .carried_row = -1};
     reading.lists = lr_alloc(max_rows, sizeof(*reading.lists), "rows", batches->log);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
-  * Buffers of passes, and LOR values of a projection, on the host or at the backend's place, to and from them.
+ * Buffers of passes, and LOR values of a projection, on the host or at the backend's place, to and from them.
  * Vectors are in float32; the context is current. */
 #ifndef LR_RENDER_VALUES_H
 #define LR_RENDER_VALUES_H
@@ -31,7 +31,7 @@ lr_status lr_values_get(const struct gl_buffer *buffer, int64_t offset, lr_vecto
 struct lr_fixed {
     struct gl_buffer *buffer;
     int64_t count;
-    int exponent; /* the largest sums are about 2^exponent */
+    int exponent; /* of the value of the integer 2^61 on the device */
     double unit;  /* the value of the integer 1 on the device */
     bool overflowed;
 };

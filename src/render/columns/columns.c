@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
-  * The method by columns: its use, the sizes of its groups, and its buffers. */
+ * The method by columns: its use, the sizes of its groups, and its buffers. */
 #include "render/columns/columns.h"
 
 #include "base/log.h"

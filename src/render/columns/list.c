@@ -84,6 +84,7 @@ static lr_status run_window(const struct window *window)
                            .program = program,
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
+                           .groups = {1, 1, 1},
                            .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     lr_columns_bind_scene(columns, &pass);
     pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pair_buffer;
@@ -97,7 +98,7 @@ static lr_status run_window(const struct window *window)
         uniforms.first[0] = (int32_t)begin;
         uniforms.count[0] = (int32_t)end;
         pass.groups[0] = gl_divide_up(end - begin, in_group);
-        pass.groups[1] = pass.groups[2] = 1;
+
         status = gl_pass_run(columns->ctx, &pass);
         if (status == LR_OK)
             status = lr_progress_report(columns->params.progress, forward ? "projecting forward" : "projecting back",

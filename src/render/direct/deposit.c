@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
-  * Depositions on the device: events go there in blocks, and sums stay there until the end. They are integers of 64
+ * Depositions on the device: events go there in blocks, and sums stay there until the end. They are integers of 64
  * bits (shaders/common/fixed.glsl), so that they are the same in every run. Views are divided among several buffers if
  * one cannot hold all. */
 #include "base/log.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
-  * Bounds of the elements of the exact kernel, and of their number. */
+ * Bounds of the elements of the exact kernel, and of their number. */
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/vec.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
-  * Projections over lines that the device keeps, by jobs of its groups. Jobs have about the same work, and the longest
+ * Projections over lines that the device keeps, by jobs of its groups. Jobs have about the same work, and the longest
  * come first, so that no group works alone at the end. */
 #include "base/grow.h"
 #include "base/log.h"

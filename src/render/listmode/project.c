@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
-  * Projections of list mode: axis by axis, range by range, chunk by chunk of events. Values are not moved: shaders find
+ * Projections of list mode: axis by axis, range by range, chunk by chunk of events. Values are not moved: shaders find
  * them by the places of a part. */
 #include "render/listmode/listmode.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
-  * Rows of the matrix: elements of events, which the device lists chunk by chunk. */
+ * Rows of the matrix: elements of events, which the device lists chunk by chunk. */
 #include "listmode/rows.h"
 
 #include "base/log.h"

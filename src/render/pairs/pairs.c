@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
-  * The method by pairs: its use, and its buffers. */
+ * The method by pairs: its use, and its buffers. */
 #include "render/pairs/pairs.h"
 
 #include "base/log.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
-  * Projections of modules in any orientation to each other, pair by pair, in exact mode:
+ * Projections of modules in any orientation to each other, pair by pair, in exact mode:
  * docs/method/correspondence.md, "Tilted pairs". Back gathers in each voxel and has the same bits
  * in every run; forward adds to LORs in any order, or in fixed point if `deterministic` asks for it. */
 #ifndef LR_RENDER_PAIRS_PAIRS_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
-  * The method point by point: its passes, projections and rows. */
+ * The method point by point: its passes, projections and rows. */
 #include "render/points/points.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "render/plan.h"
-#include "render/row_batches.h"
+
 #include "render/scene.h"
 #include "render/values.h"
 
@@ -362,9 +362,10 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
         status = listing.plan ? LR_OK : LR_FAILED;
     }
     if (status == LR_OK) {
-        const struct lr_row_batches batches = {.source = {listing.plan, fetch_batch, fill_row, &listing},
-                                               .num_lors = points->params.lors->count,
-                                               .max_rows = listing.plan->max_images,
+        const struct lr_row_batches batches = {.plan = listing.plan,
+                                               .fetch = fetch_batch,
+                                               .fill = fill_row,
+                                               .user = &listing,
                                                .threads = points->params.threads,
                                                .log = points->params.log,
                                                .progress = points->params.progress};

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The `raster` backend: Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU
-  * Cluster, sections II to IV, on OpenGL: no step needs the processor. */
+ * Cluster, sections II to IV, on OpenGL: no step needs the processor. */
 #include "operator/backend.h"
 
 #include "base/log.h"

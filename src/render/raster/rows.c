@@ -2,8 +2,8 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
+#include "render/plan.h"
 #include "render/raster/raster.h"
-#include "render/row_batches.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,9 +89,10 @@ lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows 
     struct reading reading = {.reader = reader, .factor = 1.0 / lr_rows_per_row(rows)};
     reading.atlas = lr_alloc((int64_t)size[0] * size[1], sizeof(struct hit), "correspondence images", reader->log);
     if (reading.atlas == NULL) return LR_FAILED;
-    const struct lr_row_batches batches = {.source = {reader->plan, fetch_batch, fill_row, &reading},
-                                           .num_lors = reader->plan->lors->count,
-                                           .max_rows = reader->plan->max_images,
+    const struct lr_row_batches batches = {.plan = reader->plan,
+                                           .fetch = fetch_batch,
+                                           .fill = fill_row,
+                                           .user = &reading,
                                            .threads = reader->threads,
                                            .log = reader->log,
                                            .progress = reader->progress};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
-  * Merging by hashing (shaders/rows/collect.comp) and a radix sort from the least significant digit on. */
+ * Merging by hashing (shaders/rows/collect.comp) and a radix sort from the least significant digit on. */
 #include "render/rows/merge.h"
 
 #include "base/grow.h"
