@@ -72,7 +72,7 @@ struct lr_plan_work {
     const struct lr_rows *rows;
     struct lr_pair_window window;
     const float *emission; /* [end - begin] */
-    /* For pictures: if modules may hide each other, all modules that lines meet, also of pairs without LORs. */
+    /* Pictures show all modules that lines meet if modules may hide each other, also of pairs without LORs. */
     bool whole;
     const int *primary; /* only the image with this primary, of its own layer; NULL = images with all primaries */
 };
