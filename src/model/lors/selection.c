@@ -183,13 +183,15 @@ static void blank_pair(const lr_lors *lors, const lr_selection *selection, int32
     const int *size_i = lors->scanner->modules[i].crystals;
     const int *size_j = lors->scanner->modules[j].crystals;
     const struct lr_module_places *places = lors->angles->modules;
-    for (int a = 0; a < size_i[0] * size_i[1]; a++) {
+    for (int a = 0; a < size_i[0] * size_i[1]; a++, values += size_j[0] * size_j[1]) {
+        /* All crystals of the second module that share a place are left out together. */
         const int32_t at = lr_place_of_crystal(&places[i], a % size_i[0], a / size_i[0]);
-        for (int s = 0; s < size_j[1]; s++) {
-            for (int r = 0; r < size_j[0]; r++, values++) {
-                const int32_t sum = at + lr_place_of_crystal(&places[j], r, s);
-                *values = lr_angle_is_in(lors, selection, sum) ? *values : 0.0f;
-            }
+        const bool is_v = places[j].is_v;
+        for (int k = 0; k < size_j[is_v]; k++) {
+            if (lr_angle_is_in(lors, selection, at + lr_place_of_crystal(&places[j], k, k))) continue;
+            float *first = values + (is_v ? k * size_j[0] : k);
+            const int stride = is_v ? 1 : size_j[0];
+            for (int n = 0; n < size_j[!is_v]; n++) first[n * stride] = 0.0f;
         }
     }
 }
