@@ -81,26 +81,12 @@ static const char *value_of(const struct lr_keyed_text *text, const char *key)
     return line != NULL ? line->value : "";
 }
 
-static lr_status number(const struct lr_keyed_text *text, const char *key, double *value)
-{
-    const struct lr_keyed_number any = {.key = key, .least = -1e300, .most = 1e300};
-    return lr_keyed_text_number(text, &any, 0, value);
-}
-
 static lr_status whole(const struct lr_keyed_text *text, struct lr_keyed_number number, int64_t *value)
 {
     double read = (double)*value;
     number.whole = true;
     LR_TRY(lr_keyed_text_number(text, &number, 0, &read));
     *value = (int64_t)read;
-    return LR_OK;
-}
-
-static lr_status flag(const struct lr_keyed_text *text, const char *key, bool *value)
-{
-    int64_t read = 0;
-    LR_TRY(whole(text, (struct lr_keyed_number){.key = key, .most = 1}, &read));
-    *value = read != 0;
     return LR_OK;
 }
 
@@ -122,7 +108,8 @@ static lr_status read_header(const struct lr_keyed_text *text, struct castor_hea
     snprintf(header->scanner, sizeof(header->scanner), "%.63s", value_of(text, "scanner name"));
     lr_clean_text(header->scanner);
     LR_TRY(whole(text, events, &header->num_events));
-    LR_TRY(number(text, "duration (s)", &header->duration_s));
+    struct lr_keyed_number any = {.key = "duration (s)", .least = -1e300, .most = 1e300};
+    LR_TRY(lr_keyed_text_number(text, &any, 0, &header->duration_s));
     static const char *const lists[] = {"list-mode", "listmode", "list", "0", NULL};
     static const char *const histograms[] = {"histogram", "histo", "1", NULL};
     const struct lr_keyed_line *line = lr_keyed_text_find(text, "data mode");
@@ -134,19 +121,34 @@ static lr_status read_header(const struct lr_keyed_text *text, struct castor_hea
     }
     header->mode = is_list ? MODE_LIST : MODE_HISTOGRAM;
 
-    LR_TRY(flag(text, "attenuation correction flag", &header->has_attenuation));
-    LR_TRY(flag(text, "normalization correction flag", &header->has_normalization));
-    LR_TRY(flag(text, "scatter correction flag", &header->has_scatter));
-    LR_TRY(flag(text, "random correction flag", &header->has_randoms));
-    LR_TRY(flag(text, "tof information flag", &header->has_tof));
-    LR_TRY(flag(text, "coincidence kind flag", &header->has_kind));
+    const struct {
+        const char *key;
+        bool *value;
+    } flags[] = {{"attenuation correction flag", &header->has_attenuation},
+                 {"normalization correction flag", &header->has_normalization},
+                 {"scatter correction flag", &header->has_scatter},
+                 {"random correction flag", &header->has_randoms},
+                 {"tof information flag", &header->has_tof},
+                 {"coincidence kind flag", &header->has_kind}};
+    for (size_t k = 0; k < sizeof(flags) / sizeof(flags[0]); k++) {
+        int64_t read = 0;
+        LR_TRY(whole(text, (struct lr_keyed_number){.key = flags[k].key, .most = 1}, &read));
+        *flags[k].value = read != 0;
+    }
 
+    const struct {
+        const char *key;
+        double *value;
+    } numbers[] = {{"tof resolution (ps)", &header->tof_resolution_ps},
+                   {"list tof measurement range (ps)", &header->tof_range_ps},
+                   {"list tof quantization bin size (ps)", &header->tof_quantisation_ps},
+                   {"histo tof bin size (ps)", &header->tof_bin_ps}};
+    for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++) {
+        any.key = numbers[k].key;
+        LR_TRY(lr_keyed_text_number(text, &any, 0, numbers[k].value));
+    }
     const struct lr_keyed_number range = {.key = "histo tof number of bins", .least = 1, .most = MAX_TOF_BINS};
     int64_t bins = 1;
-    LR_TRY(number(text, "tof resolution (ps)", &header->tof_resolution_ps));
-    LR_TRY(number(text, "list tof measurement range (ps)", &header->tof_range_ps));
-    LR_TRY(number(text, "list tof quantization bin size (ps)", &header->tof_quantisation_ps));
-    LR_TRY(number(text, "histo tof bin size (ps)", &header->tof_bin_ps));
     LR_TRY(whole(text, range, &bins));
     header->num_tof_bins = (int)bins;
     if (header->mode == MODE_HISTOGRAM && bins > 1 && !(header->tof_bin_ps > 0)) {

@@ -258,76 +258,60 @@ static int64_t count_joined(const struct joining *joining, const lr_event *event
 /* Events that a thread handles in one go. */
 enum { AT_ONCE = 1 << 13 };
 
+/* One of three results for each event of a span: the weight, the LOR, or only whether there is a LOR. */
 struct work {
-    const lr_lors *lors;
     const lr_event *events;
-    int64_t *numbers;
-    atomic_llong *joined; /* events that have a LOR */
-    float *weights;
+    float *weights;         /* receives the weights, if not NULL; */
+    int64_t *numbers;       /* else this receives the LORs, if not NULL; else events with a LOR are only counted */
+    struct joining joining; /* with tables if LORs are only counted */
+    atomic_llong joined;    /* events that have a LOR */
 };
 
-static void number_share(void *user, int64_t begin, int64_t end, int worker)
+static void work_on_share(void *user, int64_t begin, int64_t end, int worker)
 {
-    const struct work *work = user;
+    struct work *work = user;
     int64_t joined = 0;
     (void)worker;
-    for (int64_t k = begin; k < end; k++) {
-        work->numbers[k] = lr_place_joined(work->lors, work->events[k].crystals);
-        joined += work->numbers[k] >= 0;
+    if (work->weights != NULL) {
+        for (int64_t k = begin; k < end; k++) work->weights[k] = work->events[k].weight;
+    } else if (work->numbers != NULL) {
+        for (int64_t k = begin; k < end; k++) {
+            work->numbers[k] = lr_place_joined(work->joining.lors, work->events[k].crystals);
+            joined += work->numbers[k] >= 0;
+        }
+    } else {
+        joined = count_joined(&work->joining, work->events + begin, end - begin);
     }
-    atomic_fetch_add(work->joined, joined);
+    atomic_fetch_add(&work->joined, joined);
 }
 
-struct counting {
-    struct joining joining;
-    const lr_event *events;
-    atomic_llong joined;
-};
-
-static void count_share(void *user, int64_t begin, int64_t end, int worker)
-{
-    struct counting *counting = user;
-    (void)worker;
-    atomic_fetch_add(&counting->joined, count_joined(&counting->joining, counting->events + begin, end - begin));
-}
-
-int64_t lr_events_count_joined(const lr_lors *lors, const lr_event_span *span)
-{
-    struct counting counting = {.events = span->events};
-    const int threads = span->threads > 0 ? span->threads : lr_num_processors();
-    atomic_init(&counting.joined, 0);
-    open_joining(&counting.joining, lors);
-    lr_parallel_for(threads, span->count, AT_ONCE, count_share, &counting);
-    finish_joining(&counting.joining);
-    return atomic_load(&counting.joined);
-}
-
-static void weigh_share(void *user, int64_t begin, int64_t end, int worker)
-{
-    const struct work *work = user;
-    (void)worker;
-    for (int64_t k = begin; k < end; k++) work->weights[k] = work->events[k].weight;
-}
-
-static void run_span(const lr_event_span *span, lr_parallel_body *body, struct work *work)
+static int64_t run_span(const lr_event_span *span, struct work *work)
 {
     const bool is_long = span->count > AT_ONCE;
     const int threads = !is_long ? 1 : span->threads > 0 ? span->threads : lr_num_processors();
     work->events = span->events;
-    lr_parallel_for(threads, span->count, AT_ONCE, body, work);
+    atomic_init(&work->joined, 0);
+    lr_parallel_for(threads, span->count, AT_ONCE, work_on_share, work);
+    return atomic_load(&work->joined);
+}
+
+int64_t lr_events_count_joined(const lr_lors *lors, const lr_event_span *span)
+{
+    struct work work = {.weights = NULL};
+    open_joining(&work.joining, lors);
+    const int64_t joined = run_span(span, &work);
+    finish_joining(&work.joining);
+    return joined;
 }
 
 int64_t lr_events_lors(const lr_lors *lors, const lr_event_span *span, int64_t *numbers)
 {
-    atomic_llong joined;
-    atomic_init(&joined, 0);
-    run_span(span, number_share, &(struct work){.lors = lors, .numbers = numbers, .joined = &joined});
-    return atomic_load(&joined);
+    return run_span(span, &(struct work){.numbers = numbers, .joining = {.lors = lors}});
 }
 
 void lr_events_weights(const lr_event_span *span, float *weights)
 {
-    run_span(span, weigh_share, &(struct work){.weights = weights});
+    (void)run_span(span, &(struct work){.weights = weights});
 }
 
 /* --- lists --- */
