@@ -55,10 +55,11 @@ struct walk {
 
 /* --- life --- */
 
-static void finish(struct cpu *cpu)
+static void destroy(void *self)
 {
+    struct cpu *cpu = self;
     for (int k = 0; k < cpu->num_workers; k++) {
-        lr_cpu_tally_finish(&cpu->workers[k].tally);
+        free(cpu->workers[k].tally.entries);
         lr_cpu_exact_finish(&cpu->workers[k].exact);
         lr_cpu_penetration_finish(&cpu->workers[k].penetration);
         lr_elements_finish(&cpu->workers[k].collected);
@@ -68,38 +69,7 @@ static void finish(struct cpu *cpu)
     free(cpu->workers);
     free(cpu->block);
     lr_cpu_scene_finish(&cpu->scene);
-    *cpu = (struct cpu){0};
-}
-
-static lr_status init(struct cpu *cpu, const struct lr_backend_params *params)
-{
-    /* Every worker has a row, and a block's elements stay within memory. */
-    const int threads = params->threads;
-    const int rows = ROWS_PER_WORKER * threads < MAX_BLOCK_ROWS ? ROWS_PER_WORKER * threads : MAX_BLOCK_ROWS;
-    *cpu = (struct cpu){.block_rows = rows > threads ? rows : threads};
-    LR_TRY(lr_cpu_scene_init(&cpu->scene, params));
-    cpu->workers = lr_alloc(threads, sizeof(*cpu->workers), "threads", params->log);
-    cpu->block = lr_alloc(cpu->block_rows, sizeof(*cpu->block), "matrix rows", params->log);
-    lr_status status = cpu->workers != NULL && cpu->block != NULL ? LR_OK : LR_FAILED;
-    for (int k = 0; k < threads && status == LR_OK; k++) {
-        cpu->num_workers = k + 1;
-        struct worker *worker = &cpu->workers[k];
-        status = lr_cpu_view_init(&worker->view, &cpu->scene);
-        if (status != LR_OK) break;
-        status = params->penetration             ? lr_cpu_penetration_init(&worker->penetration, &cpu->scene)
-                 : params->mode == LR_MODE_EXACT ? lr_cpu_exact_init(&worker->exact, &cpu->scene)
-                                                 : lr_cpu_tally_init(&worker->tally, &cpu->scene);
-    }
-    if (status != LR_OK) finish(cpu);
-    return status;
-}
-
-static void destroy(void *self)
-{
-    if (self != NULL) {
-        finish(self);
-        free(self);
-    }
+    free(cpu);
 }
 
 /* --- rows --- */
@@ -121,7 +91,7 @@ static lr_status compute_row(struct worker *worker, const struct lr_rows *rows, 
     for (int k = 0; k < num_samples; k++) {
         double point[3];
         lr_rows_point(rows, row, k, point);
-        lr_cpu_view_place(&worker->view, point);
+        lr_cpu_view_place(&worker->view, point, NULL);
         if (scene->params.penetration)
             LR_TRY(lr_cpu_penetration_elements(&worker->view, &worker->penetration, collected));
         else if (scene->params.mode == LR_MODE_EXACT)
@@ -200,23 +170,10 @@ struct work {
     const lr_selection *part; /* NULL: all LORs */
     const double *from;       /* back: NULL = all 1 */
     double *to;
+    bool is_forward;
     int64_t first;
     int num_rows;
 };
-
-static struct lr_selection_finder finder_of(const struct work *work)
-{
-    return (struct lr_selection_finder){.lors = work->cpu->scene.params.lors, .selection = work->part};
-}
-
-static lr_status take(struct work *work, int64_t first, int num_rows, lr_parallel_body *body, int64_t count)
-{
-    const int workers = work->cpu->num_workers;
-    work->first = first;
-    work->num_rows = num_rows;
-    lr_parallel_for(workers, count, count / workers + 1, body, work);
-    return LR_OK;
-}
 
 /* Values begin <= position < end belong to one worker, which adds all rows in order. */
 static void add_rows(void *user, int64_t begin, int64_t end, int worker)
@@ -229,18 +186,12 @@ static void add_rows(void *user, int64_t begin, int64_t end, int worker)
     for (int k = 0; k < work->num_rows; k++) {
         const struct lr_elements *row = &work->cpu->block[k];
         const double value = work->from[work->first + k];
-        struct lr_selection_finder finder = finder_of(work);
+        struct lr_selection_finder finder = {.lors = lors, .selection = work->part};
         for (int64_t n = lr_elements_find(row, first); n < row->count && row->list[n].lor <= last; n++) {
             const int64_t at = lr_selection_find(&finder, row->list[n].lor);
             if (at >= 0) work->to[at] += row->list[n].value * value;
         }
     }
-}
-
-static lr_status take_forward(void *user, struct cpu *cpu, int64_t first, int num_rows)
-{
-    struct work *work = user;
-    return take(work, first, num_rows, add_rows, lr_selection_count(cpu->scene.params.lors, work->part));
 }
 
 static void sum_rows(void *user, int64_t begin, int64_t end, int worker)
@@ -249,7 +200,7 @@ static void sum_rows(void *user, int64_t begin, int64_t end, int worker)
     const struct work *work = user;
     for (int64_t k = begin; k < end; k++) {
         const struct lr_elements *row = &work->cpu->block[k];
-        struct lr_selection_finder finder = finder_of(work);
+        struct lr_selection_finder finder = {.lors = work->cpu->scene.params.lors, .selection = work->part};
         double sum = 0;
         for (int64_t n = 0; n < row->count; n++) {
             const int64_t at = lr_selection_find(&finder, row->list[n].lor);
@@ -259,18 +210,23 @@ static void sum_rows(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-static lr_status take_back(void *user, struct cpu *cpu, int64_t first, int num_rows)
+static lr_status project_block(void *user, struct cpu *cpu, int64_t first, int num_rows)
 {
-    (void)cpu;
-    return take(user, first, num_rows, sum_rows, num_rows);
+    struct work *work = user;
+    const int64_t count = work->is_forward ? lr_selection_count(cpu->scene.params.lors, work->part) : num_rows;
+    work->first = first;
+    work->num_rows = num_rows;
+    lr_parallel_for(cpu->num_workers, count, count / cpu->num_workers + 1, work->is_forward ? add_rows : sum_rows,
+                    work);
+    return LR_OK;
 }
 
 /* Each LOR adds its voxels in ascending order. */
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     struct cpu *cpu = self;
-    struct work work = {.cpu = cpu, .part = part, .from = image->values, .to = values->values};
-    const struct walk walk = {"projecting", image->values, take_forward, &work};
+    struct work work = {.cpu = cpu, .part = part, .from = image->values, .to = values->values, .is_forward = true};
+    const struct walk walk = {"projecting", image->values, project_block, &work};
     memset(work.to, 0, (size_t)lr_selection_count(cpu->scene.params.lors, part) * sizeof(*work.to));
     return each_grid_block(cpu, &walk);
 }
@@ -279,7 +235,7 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     struct work work = {.cpu = self, .part = part, .from = values != NULL ? values->values : NULL, .to = image->values};
-    const struct walk walk = {.what = "back-projecting", .take = take_back, .user = &work};
+    const struct walk walk = {.what = "back-projecting", .take = project_block, .user = &work};
     return each_grid_block(self, &walk);
 }
 
@@ -299,7 +255,7 @@ static lr_status picture(void *self, const double point_mm[3], int module, lr_pi
                         "sampled mode");
     }
     struct lr_cpu_view *view = &cpu->workers[0].view;
-    lr_cpu_view_place(view, point_mm);
+    lr_cpu_view_place(view, point_mm, NULL);
     lr_cpu_trace_picture(view, module, pixels);
     return LR_OK;
 }
@@ -320,9 +276,34 @@ lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct l
     };
     struct cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);
     if (cpu == NULL) return LR_FAILED;
-    const lr_status status = init(cpu, params);
+
+    /* Every worker has a row, and a block's elements stay within memory. */
+    const int threads = params->threads;
+    const int rows_per_block = ROWS_PER_WORKER * threads < MAX_BLOCK_ROWS ? ROWS_PER_WORKER * threads : MAX_BLOCK_ROWS;
+    cpu->block_rows = rows_per_block > threads ? rows_per_block : threads;
+    lr_status status = lr_cpu_scene_init(&cpu->scene, params);
+    if (status == LR_OK) {
+        cpu->workers = lr_alloc(threads, sizeof(*cpu->workers), "threads", params->log);
+        cpu->block = lr_alloc(cpu->block_rows, sizeof(*cpu->block), "matrix rows", params->log);
+        status = cpu->workers != NULL && cpu->block != NULL ? LR_OK : LR_FAILED;
+    }
+    for (int k = 0; k < threads && status == LR_OK; k++) {
+        cpu->num_workers = k + 1;
+        struct worker *worker = &cpu->workers[k];
+        status = lr_cpu_view_init(&worker->view, &cpu->scene);
+        if (status != LR_OK) break;
+        if (params->penetration) {
+            status = lr_cpu_penetration_init(&worker->penetration, &cpu->scene);
+        } else if (params->mode == LR_MODE_EXACT) {
+            status = lr_cpu_exact_init(&worker->exact, &cpu->scene);
+        } else {
+            const int64_t most = (int64_t)params->rays * params->rays * cpu->scene.num_layers;
+            worker->tally.entries = lr_alloc(most, sizeof(*worker->tally.entries), "a crystal's lines", params->log);
+            status = worker->tally.entries != NULL ? LR_OK : LR_FAILED;
+        }
+    }
     if (status != LR_OK) {
-        free(cpu);
+        destroy(cpu);
         return status;
     }
     backend->fns = &fns;

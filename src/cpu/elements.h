@@ -23,9 +23,6 @@ struct lr_cpu_tally {
     int count;
 };
 
-lr_status lr_cpu_tally_init(struct lr_cpu_tally *tally, const struct lr_cpu_scene *scene);
-void lr_cpu_tally_finish(struct lr_cpu_tally *tally);
-
 /* Adds what the placed view's point gives to each LOR in coincidence; a LOR may occur twice. */
 lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, struct lr_elements *elements);
 

@@ -8,17 +8,6 @@
  * polygon on the way as jagged as can be, 6, 9, 13 and 19. */
 #define MAX_PROJECTED 20
 
-/* Signed distance of a projected point from side 0 .. 3 of a rectangle, times w. */
-static double inside_side(const struct lr_cpu_projected *point, const struct lr_cpu_rectangle *rectangle, int side)
-{
-    switch (side) {
-    case 0: return point->x - rectangle->low[0] * point->w;
-    case 1: return rectangle->high[0] * point->w - point->x;
-    case 2: return point->y - rectangle->low[1] * point->w;
-    default: return rectangle->high[1] * point->w - point->y;
-    }
-}
-
 /* One half space. `distances` are the corners' distances, not all of one sign. */
 static int cut_projected(const struct lr_cpu_projected *in, int count, const double *distances,
                          struct lr_cpu_projected *out)
@@ -49,7 +38,10 @@ void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int n
         double distances[MAX_PROJECTED];
         int num_inside = 0, num_outside = 0;
         for (int k = 0; k < count; k++) {
-            distances[k] = inside_side(&points[k], rectangle, side);
+            /* Signed distance from the rectangle's side, times w. */
+            const int axis = side / 2;
+            const double at = axis == 0 ? points[k].x : points[k].y, w = points[k].w;
+            distances[k] = side % 2 == 0 ? at - rectangle->low[axis] * w : rectangle->high[axis] * w - at;
             num_inside += distances[k] > 0;
             num_outside += distances[k] < 0;
         }

@@ -80,11 +80,8 @@ int64_t lr_cpu_scene_lor(const struct lr_cpu_scene *scene, const struct lr_cpu_c
 lr_status lr_cpu_view_init(struct lr_cpu_view *view, const struct lr_cpu_scene *scene);
 void lr_cpu_view_finish(struct lr_cpu_view *view);
 
-/* Puts the eye at a point. */
-void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3]);
-
-/* The same for two modules alone: the view has no others. */
-void lr_cpu_view_place_two(struct lr_cpu_view *view, const double point[3], const int modules[2]);
+/* Puts the eye at a point. The view then has the modules of a pair alone, or all if `pair` is NULL. */
+void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3], const int pair[2]);
 
 /* True if `primary` takes that role in its pair with `other`. */
 bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other);
