@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/vec.h"
+#include "model/lors/pair_window.h"
 #include "model/lors/selection.h"
 #include "model/scanner/coincidence.h"
 
@@ -318,31 +319,23 @@ int64_t lr_lors_pair(const lr_lors *lors, int module_a, int module_b)
     return lors->pairs[low][1] == j ? low : -1;
 }
 
-/* The LOR of two crystals of this pair of modules. */
-static int64_t number_in_pair(const lr_lors *lors, int64_t pair, int low, int high)
+/* The LOR of two crystals and the pair of their modules; -1 = there is none. */
+static int64_t number_of(const lr_lors *lors, int crystal_a, int crystal_b, int64_t *pair)
 {
     const lr_scanner *scanner = lors->scanner;
-    const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
-    return lors->offsets[pair] + (low - scanner->first_crystal[i]) * crystals_of(scanner, j) +
+    const int low = crystal_a < crystal_b ? crystal_a : crystal_b, high = crystal_a < crystal_b ? crystal_b : crystal_a;
+    if (scanner == NULL || low < 0 || high >= scanner->num_crystals) return -1;
+    *pair = lr_lors_pair(lors, lr_scanner_module_of(scanner, low), lr_scanner_module_of(scanner, high));
+    if (*pair < 0) return -1;
+    const int i = lors->pairs[*pair][0], j = lors->pairs[*pair][1];
+    return lors->offsets[*pair] + (low - scanner->first_crystal[i]) * crystals_of(scanner, j) +
            (high - scanner->first_crystal[j]);
-}
-
-/* The pair that two crystals belong to, and their order; -1 = there is none. */
-static int64_t pair_of_crystals(const lr_lors *lors, const int32_t crystals[2], int ordered[2])
-{
-    const lr_scanner *scanner = lors->scanner;
-    const bool ascend = crystals[0] < crystals[1];
-    ordered[0] = crystals[ascend ? 0 : 1];
-    ordered[1] = crystals[ascend ? 1 : 0];
-    if (scanner == NULL || ordered[0] < 0 || ordered[1] >= scanner->num_crystals) return -1;
-    return lr_lors_pair(lors, lr_scanner_module_of(scanner, ordered[0]), lr_scanner_module_of(scanner, ordered[1]));
 }
 
 int64_t lr_lors_number(const lr_lors *lors, int crystal_a, int crystal_b)
 {
-    int ordered[2];
-    const int64_t pair = pair_of_crystals(lors, (const int32_t[2]){crystal_a, crystal_b}, ordered);
-    return pair < 0 ? -1 : number_in_pair(lors, pair, ordered[0], ordered[1]);
+    int64_t pair;
+    return number_of(lors, crystal_a, crystal_b, &pair);
 }
 
 static lr_lor describe(const lr_lors *lors, int64_t pair, int64_t lor)
@@ -373,11 +366,9 @@ void lr_lors_crystals(const lr_lors *lors, int64_t lor, int32_t crystals[2])
 
 int64_t lr_place_joined(const lr_lors *lors, const int32_t crystals[2])
 {
-    int ordered[2];
-    const int64_t pair = pair_of_crystals(lors, crystals, ordered);
-    if (pair < 0) return -1;
-    const int64_t lor = number_in_pair(lors, pair, ordered[0], ordered[1]);
-    if (lors->masks->pairs[pair].kind == LR_MASK_ALL) return lor;
+    int64_t pair;
+    const int64_t lor = number_of(lors, crystals[0], crystals[1], &pair);
+    if (lor < 0 || lors->masks->pairs[pair].kind == LR_MASK_ALL) return lor;
     const lr_lor spelled = describe(lors, pair, lor);
     return lr_coincidence_allows(lors, pair, spelled.p, spelled.q, spelled.r, spelled.s) ? lor : -1;
 }
@@ -412,27 +403,14 @@ static struct lr_coincidence_masks *copy_masks(const struct lr_coincidence_masks
     return masks;
 }
 
-static void fill(const lr_lors *all, const lr_selection *part, int32_t (*pairs)[2], int64_t *offsets)
-{
-    offsets[0] = 0;
-    for (int64_t k = 0; k < part->num_pairs; k++) {
-        const int32_t pair = part->pairs[k];
-        memcpy(pairs[k], all->pairs[pair], sizeof(pairs[k]));
-        offsets[k + 1] = offsets[k] + all->offsets[pair + 1] - all->offsets[pair];
-    }
-}
-
-static lr_status check(const lr_lors *all, const lr_selection *part, const lr_log *log)
-{
-    if (all->scanner == NULL || part->pairs == NULL || part->num_pairs < 1)
-        return lr_error(log, LR_USAGE, "a part of a layout needs pairs of a scanner's modules");
-    return lr_selection_check(all, part, log);
-}
-
 lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const lr_log *log)
 {
     static const char *const what = "the list of LORs";
-    if (check(all, part, log) != LR_OK) return NULL;
+    if (all->scanner == NULL || part->pairs == NULL || part->num_pairs < 1) {
+        lr_log_write(log, LR_LOG_ERROR, LR_USAGE, "a part of a layout needs pairs of a scanner's modules");
+        return NULL;
+    }
+    if (lr_selection_check(all, part, log) != LR_OK) return NULL;
     lr_lors *lors = lr_alloc(1, sizeof(*lors), what, log);
     if (lors == NULL) return NULL;
     int32_t(*pairs)[2] = lr_alloc(part->num_pairs, sizeof(*pairs), what, log);
@@ -449,12 +427,17 @@ lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const
         lr_lors_destroy(lors);
         return NULL;
     }
-    fill(all, part, pairs, offsets);
+    offsets[0] = 0;
+    for (int64_t k = 0; k < part->num_pairs; k++) {
+        const int32_t pair = part->pairs[k];
+        memcpy(pairs[k], all->pairs[pair], sizeof(pairs[k]));
+        offsets[k + 1] = offsets[k] + lr_pair_size(all, pair);
+    }
     lors->count = offsets[part->num_pairs];
-    int64_t pair = 0;
+    int64_t next = 0;
     for (int i = 0; i <= lors->scanner->num_modules; i++) {
-        while (pair < lors->num_pairs && lors->pairs[pair][0] < i) pair++;
-        first[i] = (int32_t)pair;
+        while (next < lors->num_pairs && lors->pairs[next][0] < i) next++;
+        first[i] = (int32_t)next;
     }
 
     return lors;
