@@ -36,11 +36,6 @@ struct stand {
     int ring;
 };
 
-static bool is_upright(const lr_module *module)
-{
-    return hypot(module->v[0], module->v[1]) < tilt && fabs(module->normal[2]) < tilt;
-}
-
 static double outward_deg(const lr_module *module)
 {
     return atan2(-module->normal[1], -module->normal[0]) / degree;
@@ -86,40 +81,6 @@ static int by_list(const void *a, const void *b)
     return compare(left->first_listed, right->first_listed);
 }
 
-/* Numbers the places; 0 where they do not stand at equal angles with as many blocks each. */
-static int number_positions(struct stand *stands, int count)
-{
-    qsort(stands, (size_t)count, sizeof(*stands), by_angle);
-    int positions = 1;
-    for (int k = 1; k < count; k++) {
-        positions += stands[k].angle_deg - stands[k - 1].angle_deg > same_angle_deg;
-        stands[k].position = positions - 1;
-    }
-    if (positions < LEAST_PLACES || count % positions != 0) return 0;
-    const double step = 360.0 / positions;
-    for (int k = 0; k < count; k++)
-        if (stands[k].position != k / (count / positions) ||
-            fabs(stands[k].angle_deg - stands[k].position * step) > uneven * step)
-            return 0;
-    return positions;
-}
-
-/* True if every place has the blocks of the first one, in rows of equal height. */
-static bool is_regular(const struct stand *stands, int count, int per_position, double tolerance_mm)
-{
-    for (int k = 0; k < count; k++) {
-        const struct stand *like = &stands[k % per_position], *stand = &stands[k];
-        const lr_module *a = &like->block->module, *b = &stand->block->module;
-        const bool alike =
-            like->row == stand->row && a->crystals[0] == b->crystals[0] && a->crystals[1] == b->crystals[1] &&
-            fabs(like->radius_mm - stand->radius_mm) <= tolerance_mm &&
-            fabs(like->across_mm - stand->across_mm) <= tolerance_mm && fabs(like->z_mm - stand->z_mm) <= tolerance_mm;
-        const bool begins_row = k % per_position == 0 || stands[k - 1].row != stand->row;
-        if (!alike || (!begins_row && stands[k - 1].block->module.crystals[1] != b->crystals[1])) return false;
-    }
-    return true;
-}
-
 /* Rings of the first place's rows, and its crystal rings; the others have the same. */
 static void number_rings(struct stand *stands, int count, int per_position, struct lr_crystal_block *blocks)
 {
@@ -149,8 +110,10 @@ static int arrange(struct lr_crystal_blocks *blocks, struct stand *stands, doubl
 {
     double first_deg = 0;
     for (int b = 0; b < blocks->count; b++) {
-        if (!is_upright(&blocks->items[b].module)) return 0;
-        if (blocks->items[b].first_listed == 0) first_deg = outward_deg(&blocks->items[b].module);
+        const lr_module *module = &blocks->items[b].module;
+        const bool is_upright = hypot(module->v[0], module->v[1]) < tilt && fabs(module->normal[2]) < tilt;
+        if (!is_upright) return 0;
+        if (blocks->items[b].first_listed == 0) first_deg = outward_deg(module);
     }
     for (int b = 0; b < blocks->count; b++) {
         const struct lr_crystal_block *block = &blocks->items[b];
@@ -165,10 +128,23 @@ static int arrange(struct lr_crystal_blocks *blocks, struct stand *stands, doubl
         stands[b] = stand;
     }
 
-    const int positions = number_positions(stands, blocks->count);
-    if (positions == 0) return 0;
-    /* Numbers the rows of blocks of each place. */
+    /* Places stand at equal angles with as many blocks each. */
     const int count = blocks->count;
+    qsort(stands, (size_t)count, sizeof(*stands), by_angle);
+    int positions = 1;
+    for (int k = 1; k < count; k++) {
+        positions += stands[k].angle_deg - stands[k - 1].angle_deg > same_angle_deg;
+        stands[k].position = positions - 1;
+    }
+    if (positions < LEAST_PLACES || count % positions != 0) return 0;
+    const int per_position = count / positions;
+    const double step = 360.0 / positions;
+    for (int k = 0; k < count; k++)
+        if (stands[k].position != k / per_position ||
+            fabs(stands[k].angle_deg - stands[k].position * step) > uneven * step)
+            return 0;
+
+    /* Every place has the blocks of the first one, in rows of equal height. */
     qsort(stands, (size_t)count, sizeof(*stands), by_height);
     for (int k = 1; k < count; k++) {
         const bool same = stands[k].position == stands[k - 1].position;
@@ -177,9 +153,19 @@ static int arrange(struct lr_crystal_blocks *blocks, struct stand *stands, doubl
     }
     qsort(stands, (size_t)count, sizeof(*stands), by_row);
 
-    if (!is_regular(stands, blocks->count, blocks->count / positions, tolerance_mm)) return 0;
-    number_rings(stands, blocks->count, blocks->count / positions, blocks->items);
-    qsort(stands, (size_t)blocks->count, sizeof(*stands), by_ring);
+    for (int k = 0; k < count; k++) {
+        const struct stand *like = &stands[k % per_position], *stand = &stands[k];
+        const lr_module *a = &like->block->module, *b = &stand->block->module;
+        const bool is_alike =
+            like->row == stand->row && a->crystals[0] == b->crystals[0] && a->crystals[1] == b->crystals[1] &&
+            fabs(like->radius_mm - stand->radius_mm) <= tolerance_mm &&
+            fabs(like->across_mm - stand->across_mm) <= tolerance_mm && fabs(like->z_mm - stand->z_mm) <= tolerance_mm;
+        const bool begins_row = k % per_position == 0 || stands[k - 1].row != stand->row;
+        if (!is_alike || (!begins_row && stands[k - 1].block->module.crystals[1] != b->crystals[1])) return 0;
+    }
+
+    number_rings(stands, count, per_position, blocks->items);
+    qsort(stands, (size_t)count, sizeof(*stands), by_ring);
     return positions;
 }
 
@@ -233,20 +219,6 @@ struct ideal {
     lr_module *modules; /* [count] */
 };
 
-static void fill_slots(struct ideal *ideal)
-{
-    for (int b = 0; b < ideal->blocks->count; b++) {
-        const lr_module *module = &ideal->blocks->items[b].module;
-        struct slot *slot = &ideal->slots[ideal->slot_of[b]];
-        slot->radius_mm -= vec_dot(module->normal, module->centre_mm) / ideal->positions;
-        slot->across_mm += vec_dot(module->u, module->centre_mm) / ideal->positions;
-        slot->z_mm += module->centre_mm[2] / ideal->positions;
-        slot->pitch_mm[0] += module->pitch_mm[0] / ideal->positions;
-        slot->pitch_mm[1] += module->pitch_mm[1] / ideal->positions;
-        slot->count++;
-    }
-}
-
 /* Slots that differ by no more than the list's noise share radius and pitches. */
 static void unite(struct ideal *ideal, size_t offset, double off)
 {
@@ -296,7 +268,16 @@ static void shape(struct ideal *ideal)
     mean -= 360 * floor(mean / 360 + 1e-9);
     ideal->first_deg = lr_shortest_decimal(mean, ideal->snap_mm / farthest / degree);
 
-    fill_slots(ideal);
+    for (int b = 0; b < ideal->blocks->count; b++) {
+        const lr_module *module = &items[b].module;
+        struct slot *slot = &ideal->slots[ideal->slot_of[b]];
+        slot->radius_mm -= vec_dot(module->normal, module->centre_mm) / ideal->positions;
+        slot->across_mm += vec_dot(module->u, module->centre_mm) / ideal->positions;
+        slot->z_mm += module->centre_mm[2] / ideal->positions;
+        slot->pitch_mm[0] += module->pitch_mm[0] / ideal->positions;
+        slot->pitch_mm[1] += module->pitch_mm[1] / ideal->positions;
+        slot->count++;
+    }
     unite(ideal, offsetof(struct slot, radius_mm), ideal->snap_mm);
     unite(ideal, offsetof(struct slot, pitch_mm), 2 * ideal->snap_mm / most);
     unite(ideal, offsetof(struct slot, pitch_mm) + sizeof(double), 2 * ideal->snap_mm / most);
@@ -321,13 +302,6 @@ static void shape(struct ideal *ideal)
             module->face_mm[k] = fmin(module->face_mm[k], module->pitch_mm[k]);
         }
     }
-}
-
-static double room_of(const struct lr_crystal_blocks *blocks, const struct lr_crystal_bounds *bounds)
-{
-    double more = line_more;
-    for (int b = 0; b < blocks->count; b++) more = blocks->items[b].module.crystals[0] > 1 ? mm_more : more;
-    return fmin(share_more * bounds->off_mm + more, bounds->tolerance_mm);
 }
 
 lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
@@ -356,7 +330,9 @@ lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_p
             off = fmax(off, vec_length(centre));
         }
 
-        if (off <= room_of(blocks, bounds)) {
+        double more = line_more;
+        for (int b = 0; b < blocks->count; b++) more = blocks->items[b].module.crystals[0] > 1 ? mm_more : more;
+        if (off <= fmin(share_more * bounds->off_mm + more, bounds->tolerance_mm)) {
             for (int b = 0; b < blocks->count; b++) blocks->items[b].module = ideal.modules[b];
 
             bounds->off_mm = off;

@@ -132,34 +132,10 @@ static void nearest(void *user, int crystal, double distance2)
     }
 }
 
-static void step_on(struct front *front, const struct visit *from, int axis, int sign)
-{
-    struct lr_crystal_growth *growth = front->growth;
-    const lr_crystal *crystals = growth->list->crystals;
-    const double *step = from->steps[axis];
-    const double *at = crystals[from->crystal].centre_mm;
-    double target[3];
-    vec_add_scaled(at, sign, step, target);
-    struct search search = {growth, from->crystal, NULL, -1, INFINITY};
-    const struct lr_point_visit visit = {nearest, &search};
-    const double reach = fmin(front->share * vec_length(step), front->reach_mm);
-    growth->seen += lr_point_hash_visit(&growth->hash, target, reach, &visit);
-    if (search.found < 0) return;
-    struct visit *to = &front->queue[front->tail++];
-    *to = *from;
-    to->crystal = search.found;
-    for (int k = 0; k < 3; k++) {
-        const double taken = sign * (crystals[search.found].centre_mm[k] - at[k]);
-        to->steps[axis][k] = 0.5 * (step[k] + taken);
-    }
-    growth->panel[search.found] = growth->num_panels;
-    growth->places[search.found][0] = growth->places[from->crystal][0] + (axis == 0 ? sign : 0);
-    growth->places[search.found][1] = growth->places[from->crystal][1] + (axis == 1 ? sign : 0);
-}
-
 static void grow_panel(struct front *front, int seed)
 {
     struct lr_crystal_growth *growth = front->growth;
+    const lr_crystal *crystals = growth->list->crystals;
     struct visit first = {.crystal = seed};
     find_step(growth, seed, NULL, first.steps[0]);
     if (is_known(first.steps[0])) find_step(growth, seed, first.steps[0], first.steps[1]);
@@ -170,11 +146,28 @@ static void grow_panel(struct front *front, int seed)
     front->queue[0] = first;
     while (front->head < front->tail && !is_lost(growth)) {
         const struct visit from = front->queue[front->head++];
-        for (int axis = 0; axis < 2; axis++) {
-            if (is_known(from.steps[axis])) {
-                step_on(front, &from, axis, 1);
-                step_on(front, &from, axis, -1);
+        for (int direction = 0; direction < 4; direction++) {
+            const int axis = direction / 2, sign = direction % 2 == 0 ? 1 : -1;
+            const double *step = from.steps[axis], *at = crystals[from.crystal].centre_mm;
+            if (!is_known(step)) continue;
+            double target[3];
+            vec_add_scaled(at, sign, step, target);
+            struct search search = {growth, from.crystal, NULL, -1, INFINITY};
+            const struct lr_point_visit visit = {nearest, &search};
+            const double reach = fmin(front->share * vec_length(step), front->reach_mm);
+            growth->seen += lr_point_hash_visit(&growth->hash, target, reach, &visit);
+            if (search.found < 0) continue;
+
+            struct visit *to = &front->queue[front->tail++];
+            *to = from;
+            to->crystal = search.found;
+            for (int k = 0; k < 3; k++) {
+                const double taken = sign * (crystals[search.found].centre_mm[k] - at[k]);
+                to->steps[axis][k] = 0.5 * (step[k] + taken);
             }
+            growth->panel[search.found] = growth->num_panels;
+            growth->places[search.found][0] = growth->places[from.crystal][0] + (axis == 0 ? sign : 0);
+            growth->places[search.found][1] = growth->places[from.crystal][1] + (axis == 1 ? sign : 0);
         }
     }
     growth->num_panels++;
@@ -252,38 +245,6 @@ static void find_twin(void *user, int crystal, double distance2)
     if (crystal != twin->crystal) twin->found = crystal;
 }
 
-static lr_status prepare(struct lr_crystal_growth *growth)
-{
-    const lr_crystal_list *list = growth->list;
-    const double cell_mm = LR_CELLS_PER_SPACING * lr_crystals_spacing_mm(list);
-    const struct lr_points points = {list->crystals->centre_mm, sizeof(*list->crystals), list->num_crystals};
-    LR_TRY(lr_point_hash_init(&growth->hash, &points, cell_mm, list->log));
-    LR_TRY(lr_point_hash_init(&growth->far, &points, LR_FAR_CELLS * growth->hash.cell_mm, list->log));
-    for (int c = 0; c < list->num_crystals; c++) {
-        struct twin twin = {c, -1};
-        const struct lr_point_visit visit = {find_twin, &twin};
-        growth->seen += lr_point_hash_visit(&growth->hash, list->crystals[c].centre_mm, 1e-6, &visit);
-        if (is_lost(growth)) return refuse_heap(growth);
-        if (twin.found >= 0) {
-            return lr_error(list->log, LR_BAD_INPUT,
-                            "%s: crystals %d and %d have the same centre (%.6g, %.6g, %.6g) mm: "
-                            "list each crystal once",
-                            list->name ? list->name : "crystal list", c < twin.found ? c : twin.found,
-                            c < twin.found ? twin.found : c, list->crystals[c].centre_mm[0],
-                            list->crystals[c].centre_mm[1], list->crystals[c].centre_mm[2]);
-        }
-    }
-
-    growth->panel = lr_alloc(list->num_crystals, sizeof(*growth->panel), "crystals", list->log);
-    growth->places = lr_alloc(list->num_crystals, sizeof(*growth->places), "crystals", list->log);
-    growth->block = lr_alloc(list->num_crystals, sizeof(*growth->block), "crystals", list->log);
-    if (growth->panel == NULL || growth->places == NULL || growth->block == NULL) return LR_FAILED;
-    for (int c = 0; c < list->num_crystals; c++) growth->panel[c] = -1;
-    return LR_OK;
-}
-
-/* errors: LR_BAD_INPUT for centres that are not finite or beyond 1 km, for two crystals at one
- *         place. *growth holds nothing then. */
 static void crystal_growth_finish(struct lr_crystal_growth *growth)
 {
     lr_point_hash_finish(&growth->hash);
@@ -295,6 +256,8 @@ static void crystal_growth_finish(struct lr_crystal_growth *growth)
     growth->places = NULL;
 }
 
+/* errors: LR_BAD_INPUT for centres that are not finite or beyond 1 km, for two crystals at one
+ *         place. *growth must be finished then, too. */
 static lr_status crystal_growth_init(struct lr_crystal_growth *growth, const lr_crystal_list *list)
 {
     *growth = (struct lr_crystal_growth){.list = list};
@@ -313,9 +276,30 @@ static lr_status crystal_growth_init(struct lr_crystal_growth *growth, const lr_
         }
     }
 
-    const lr_status status = prepare(growth);
-    if (status != LR_OK) crystal_growth_finish(growth);
-    return status;
+    const double cell_mm = LR_CELLS_PER_SPACING * lr_crystals_spacing_mm(list);
+    const struct lr_points points = {list->crystals->centre_mm, sizeof(*list->crystals), list->num_crystals};
+    LR_TRY(lr_point_hash_init(&growth->hash, &points, cell_mm, list->log));
+    LR_TRY(lr_point_hash_init(&growth->far, &points, LR_FAR_CELLS * growth->hash.cell_mm, list->log));
+    for (int c = 0; c < list->num_crystals; c++) {
+        const double *at = list->crystals[c].centre_mm;
+        struct twin twin = {c, -1};
+        const struct lr_point_visit visit = {find_twin, &twin};
+        growth->seen += lr_point_hash_visit(&growth->hash, at, 1e-6, &visit);
+        if (is_lost(growth)) return refuse_heap(growth);
+        if (twin.found >= 0) {
+            return lr_error(list->log, LR_BAD_INPUT,
+                            "%s: crystals %d and %d have the same centre (%.6g, %.6g, %.6g) mm: "
+                            "list each crystal once",
+                            title, c < twin.found ? c : twin.found, c < twin.found ? twin.found : c, at[0], at[1],
+                            at[2]);
+        }
+    }
+    growth->panel = lr_alloc(list->num_crystals, sizeof(*growth->panel), "crystals", list->log);
+    growth->places = lr_alloc(list->num_crystals, sizeof(*growth->places), "crystals", list->log);
+    growth->block = lr_alloc(list->num_crystals, sizeof(*growth->block), "crystals", list->log);
+    if (growth->panel == NULL || growth->places == NULL || growth->block == NULL) return LR_FAILED;
+    for (int c = 0; c < list->num_crystals; c++) growth->panel[c] = -1;
+    return LR_OK;
 }
 
 /* --- crystals longer than the room between panels --- */
@@ -383,25 +367,10 @@ static int by_low(const void *a, const void *b)
     return left->low < right->low ? -1 : left->low > right->low;
 }
 
-/* Adds a pair that no longer overlaps once its modules are shorter by `most`; *helps becomes false
- * for another one that overlaps by more than rounding. */
-static lr_status judge_pair(const struct lr_crystal_room *room, double most, struct pair pair, struct found *found)
-{
-    const double overlap = overlap_of_shortened(room, pair, 0);
-    if (overlap > 0 && overlap_of_shortened(room, pair, most) <= 0) {
-        const struct lr_items items = {sizeof(*found->pairs.items), "modules", room->log};
-        LR_TRY(lr_grow(&found->pairs.items, &found->pairs.room, found->pairs.count + 1, &items));
-        found->pairs.items[found->pairs.count++] = pair;
-        return LR_OK;
-    }
-
-    found->helps = overlap <= room->tolerance_mm;
-    return LR_OK;
-}
-
+/* Finds the pairs that no longer overlap once their modules are shorter by `most`; found->helps becomes false if
+ * others overlap by more than rounding. */
 static lr_status find_pairs(const struct lr_crystal_room *room, double most, struct found *found)
 {
-    /* Sorted; to be freed. */
     double widest = -1;
     int axis = 0;
     for (int k = 0; k < 3; k++) {
@@ -423,10 +392,20 @@ static lr_status find_pairs(const struct lr_crystal_room *room, double most, str
 
     lr_status status = spans != NULL ? LR_OK : LR_FAILED;
     found->helps = most > 0;
-    for (int i = 0; i < room->num_modules && found->helps && status == LR_OK; i++)
+    const struct lr_items items = {sizeof(*found->pairs.items), "modules", room->log};
+    for (int i = 0; i < room->num_modules && found->helps && status == LR_OK; i++) {
         for (int j = i + 1; j < room->num_modules && spans[j].low <= spans[i].high && found->helps && status == LR_OK;
-             j++)
-            status = judge_pair(room, most, (struct pair){{spans[i].module, spans[j].module}}, found);
+             j++) {
+            const struct pair pair = {{spans[i].module, spans[j].module}};
+            const double overlap = overlap_of_shortened(room, pair, 0);
+            if (overlap > 0 && overlap_of_shortened(room, pair, most) <= 0) {
+                status = lr_grow(&found->pairs.items, &found->pairs.room, found->pairs.count + 1, &items);
+                if (status == LR_OK) found->pairs.items[found->pairs.count++] = pair;
+            } else {
+                found->helps = overlap <= room->tolerance_mm;
+            }
+        }
+    }
     free(spans);
     return status;
 }
@@ -554,21 +533,6 @@ static lr_status refuse(struct draft *draft, const struct lr_crystal_misfit *mis
                     misfit->off_mm[1], misfit->off_mm[2], misfit->grid[0], misfit->grid[1], draft->tolerance_mm);
 }
 
-/* Gathers the crystals of panels that do not fit again, in straight pieces. */
-static lr_status fit_pieces(struct draft *draft, const struct lr_crystal_misfit *whole, int first)
-{
-    const int before = draft->growth.num_panels;
-    LR_TRY(crystals_grow(&draft->growth, step_share, straight_share * draft->tolerance_mm));
-    LR_TRY(sort_members(draft));
-    for (int p = before; p < draft->growth.num_panels; p++) {
-        struct lr_crystal_misfit misfit;
-        LR_TRY(fit_panel(draft, p, &misfit));
-        if (!misfit.fits || misfit.grid[0] < LEAST_LINES || misfit.grid[1] < LEAST_LINES)
-            return refuse(draft, whole, first);
-    }
-    return LR_OK;
-}
-
 static lr_status fit_panels(struct draft *draft)
 {
     struct lr_crystal_misfit whole = {0};
@@ -585,40 +549,26 @@ static lr_status fit_panels(struct draft *draft)
         }
         for (int m = draft->begins[p]; m < draft->begins[p + 1]; m++) draft->growth.panel[draft->members[m]] = -1;
     }
-    return first < 0 ? LR_OK : fit_pieces(draft, &whole, first);
+    if (first < 0) return LR_OK;
+
+    /* The crystals of panels that do not fit are gathered again, in straight pieces. */
+    const int before = draft->growth.num_panels;
+    LR_TRY(crystals_grow(&draft->growth, step_share, straight_share * draft->tolerance_mm));
+    LR_TRY(sort_members(draft));
+    for (int p = before; p < draft->growth.num_panels; p++) {
+        struct lr_crystal_misfit misfit;
+        LR_TRY(fit_panel(draft, p, &misfit));
+        if (!misfit.fits || misfit.grid[0] < LEAST_LINES || misfit.grid[1] < LEAST_LINES)
+            return refuse(draft, &whole, first);
+    }
+    return LR_OK;
 }
 
 /* --- modules --- */
 
-/* Makes a module smaller by a length in each direction; crystals move by half of it at most. */
-static void shrink(lr_module *module, double length_mm)
-{
-    for (int k = 0; k < 2; k++) {
-        module->pitch_mm[k] -= length_mm / module->crystals[k];
-        module->face_mm[k] = fmin(module->face_mm[k], module->pitch_mm[k]);
-    }
-    module->depth_mm -= length_mm;
-}
-
-static bool is_left(const lr_module *module)
-{
-    return module->pitch_mm[0] > 0 && module->pitch_mm[1] > 0 && module->depth_mm > 0;
-}
-
-/* Removes a small overlap of two modules by shrinking both. False: the overlap is too large, or nothing is left of
- * one of them, and the scanner will be refused. */
-static bool separate_pair(const struct draft *draft, lr_module *a, lr_module *b, double *most)
-{
-    const double overlap = lr_module_overlap_mm(a, b);
-    if (!(overlap > 0.5 * LR_OVERLAP_TOLERANCE_MM)) return true;
-    if (overlap > draft->tolerance_mm) return false;
-    shrink(a, 1.01 * overlap);
-    shrink(b, 1.01 * overlap);
-    *most = fmax(*most, overlap);
-    return is_left(a) && is_left(b);
-}
-
-/* Removes the overlaps of modules that touch, which come from rounding. */
+/* Removes small overlaps of modules that touch, which come from rounding: each of two gets smaller by as much in each
+ * direction, and crystals move by half of it at most. An overlap that is too large, or leaves nothing of a module, stays:
+ * the scanner will be refused. */
 static lr_status separate(struct draft *draft, int count)
 {
     double most = 0;
@@ -627,55 +577,26 @@ static lr_status separate(struct draft *draft, int count)
     LR_TRY(lr_module_index_init(&index, draft->modules, count, draft->list->log));
     for (int i = 0; i < count && goes_on; i++) {
         const int num_met = lr_module_index_meet(&index, i);
-        for (int k = 0; k < num_met && goes_on; k++)
-            goes_on = separate_pair(draft, &draft->modules[i], &draft->modules[index.met[k]], &most);
+        for (int k = 0; k < num_met && goes_on; k++) {
+            lr_module *modules[2] = {&draft->modules[i], &draft->modules[index.met[k]]};
+            const double overlap = lr_module_overlap_mm(modules[0], modules[1]);
+            if (!(overlap > 0.5 * LR_OVERLAP_TOLERANCE_MM)) continue;
+            goes_on = overlap <= draft->tolerance_mm;
+            if (!goes_on) break;
+            most = fmax(most, overlap);
+            for (int n = 0; n < 2; n++) {
+                lr_module *module = modules[n];
+                for (int axis = 0; axis < 2; axis++) {
+                    module->pitch_mm[axis] -= 1.01 * overlap / module->crystals[axis];
+                    module->face_mm[axis] = fmin(module->face_mm[axis], module->pitch_mm[axis]);
+                }
+                module->depth_mm -= 1.01 * overlap;
+                goes_on = goes_on && module->pitch_mm[0] > 0 && module->pitch_mm[1] > 0 && module->depth_mm > 0;
+            }
+        }
     }
     lr_module_index_finish(&index);
     draft->off_mm += 0.5 * most;
-    return LR_OK;
-}
-
-static lr_scanner *create(struct draft *draft)
-{
-    const lr_crystal_list *list = draft->list;
-    const int count = draft->blocks.count;
-    draft->modules = lr_alloc(count, sizeof(*draft->modules), "modules", list->log);
-    if (draft->modules == NULL) return NULL;
-    for (int m = 0; m < count; m++) draft->modules[m] = draft->blocks.items[m].module;
-    double detection_depth_mm = list->detection_depth_mm;
-    struct lr_crystal_room room = {draft->title,        draft->modules,      count,
-                                   &detection_depth_mm, draft->tolerance_mm, list->log};
-    if (list->infers_sizes && crystal_room_shorten(&room) != LR_OK) return NULL;
-    if (separate(draft, count) != LR_OK) return NULL;
-    const lr_scanner_params params = {
-        .name = list->name,
-        .modules = draft->modules,
-        .num_modules = count,
-        .num_positions = draft->num_positions,
-        .coincidence = list->coincidence,
-        .detection_depth_mm = detection_depth_mm,
-        .tof_resolution_ps = list->tof_resolution_ps,
-        .crystal_mu_per_mm = list->crystal_mu_per_mm,
-        .source = list->source,
-        .log = list->log,
-    };
-    return lr_scanner_create(&params);
-}
-
-/* Numbers the list's crystals in the scanner. */
-static lr_status number_crystals(const struct draft *draft, const lr_scanner *scanner, int *crystal_of)
-{
-    int *module_of = lr_alloc(draft->blocks.count, sizeof(*module_of), "modules", draft->list->log);
-    if (module_of == NULL) return LR_FAILED;
-    for (int m = 0; m < draft->blocks.count; m++) module_of[draft->blocks.items[m].appended] = m;
-    for (int c = 0; c < draft->list->num_crystals; c++) {
-        const int m = module_of[draft->growth.block[c]];
-        const struct lr_crystal_block *block = &draft->blocks.items[m];
-        const int p = draft->growth.places[c][0] - block->first[0];
-        const int q = draft->growth.places[c][1] - block->first[1];
-        crystal_of[c] = scanner->first_crystal[m] + q * block->module.crystals[0] + p;
-    }
-    free(module_of);
     return LR_OK;
 }
 
@@ -690,11 +611,42 @@ static lr_scanner *build(struct draft *draft, int *crystal_of)
             return NULL;
         draft->off_mm = bounds.off_mm;
     }
-    lr_scanner *scanner = create(draft);
-    if (scanner != NULL && crystal_of != NULL && number_crystals(draft, scanner, crystal_of) != LR_OK) {
-        lr_scanner_destroy(scanner);
-        return NULL;
+
+    const lr_crystal_list *list = draft->list;
+    const int count = draft->blocks.count;
+    int *module_of = lr_alloc(count, sizeof(*module_of), "modules", list->log);
+    draft->modules = lr_alloc(count, sizeof(*draft->modules), "modules", list->log);
+    double detection_depth_mm = list->detection_depth_mm;
+    struct lr_crystal_room room = {draft->title,        draft->modules,      count,
+                                   &detection_depth_mm, draft->tolerance_mm, list->log};
+    lr_scanner *scanner = NULL;
+    if (module_of == NULL || draft->modules == NULL) goto done;
+    for (int m = 0; m < count; m++) {
+        module_of[draft->blocks.items[m].appended] = m;
+        draft->modules[m] = draft->blocks.items[m].module;
     }
+    if ((list->infers_sizes && crystal_room_shorten(&room) != LR_OK) || separate(draft, count) != LR_OK) goto done;
+    scanner = lr_scanner_create(&(lr_scanner_params){
+        .name = list->name,
+        .modules = draft->modules,
+        .num_modules = count,
+        .num_positions = draft->num_positions,
+        .coincidence = list->coincidence,
+        .detection_depth_mm = detection_depth_mm,
+        .tof_resolution_ps = list->tof_resolution_ps,
+        .crystal_mu_per_mm = list->crystal_mu_per_mm,
+        .source = list->source,
+        .log = list->log,
+    });
+    for (int c = 0; scanner != NULL && crystal_of != NULL && c < list->num_crystals; c++) {
+        const int m = module_of[draft->growth.block[c]];
+        const struct lr_crystal_block *block = &draft->blocks.items[m];
+        const int p = draft->growth.places[c][0] - block->first[0];
+        const int q = draft->growth.places[c][1] - block->first[1];
+        crystal_of[c] = scanner->first_crystal[m] + q * block->module.crystals[0] + p;
+    }
+done:
+    free(module_of);
     return scanner;
 }
 

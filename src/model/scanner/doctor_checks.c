@@ -19,18 +19,6 @@
 
 /* --- findings --- */
 
-static bool append(struct lr_examination *examination, const lr_finding *finding)
-{
-    lr_diagnosis *diagnosis = examination->diagnosis;
-    lr_finding *grown = lr_resize(diagnosis->findings, (int64_t)diagnosis->num_findings + 1, sizeof(*grown), "findings",
-                                  examination->log);
-    if (grown == NULL) return false;
-    diagnosis->findings = grown;
-    grown[diagnosis->num_findings++] = *finding;
-    diagnosis->num_suspects += finding->severity == LR_SUSPECT;
-    return true;
-}
-
 void lr_examination_add(struct lr_examination *examination, const struct lr_finding_head *head, const char *format, ...)
 {
     char sentence[1024];
@@ -43,11 +31,21 @@ void lr_examination_add(struct lr_examination *examination, const struct lr_find
                           {head->modules[0], head->modules[1]},
                           lr_copy_string(sentence, examination->log),
                           lr_copy_string(head->remedy, examination->log)};
-    if (finding.sentence == NULL || finding.remedy == NULL || !append(examination, &finding)) {
+    lr_diagnosis *diagnosis = examination->diagnosis;
+    lr_finding *grown = NULL;
+    if (finding.sentence != NULL && finding.remedy != NULL) {
+        grown = lr_resize(diagnosis->findings, (int64_t)diagnosis->num_findings + 1, sizeof(*grown), "findings",
+                          examination->log);
+    }
+    if (grown == NULL) {
         free(finding.sentence);
         free(finding.remedy);
         examination->failed = true;
+        return;
     }
+    diagnosis->findings = grown;
+    grown[diagnosis->num_findings++] = finding;
+    diagnosis->num_suspects += finding.severity == LR_SUSPECT;
 }
 
 /* "and 12 more like these", where `count` exceeds that. */
@@ -225,7 +223,7 @@ void lr_examine_units(struct lr_examination *examination)
 
 /* --- along the axis --- */
 
-static void name_length(double ratio, char text[128])
+void lr_examine_length(struct lr_examination *examination)
 {
     static const struct {
         double ratio;
@@ -238,13 +236,6 @@ static void name_length(double ratio, char text[128])
         {25.4, "25.4 times as much: one of the two looks like inch"},
         {1 / 25.4, "1/25.4 of it: one of the two looks like inch"},
     };
-    snprintf(text, 128, "%.1f %% %s", 100 * fabs(ratio - 1), ratio > 1 ? "too much" : "too little");
-    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
-        if (fabs(ratio / known[k].ratio - 1) < 0.06) snprintf(text, 128, "%s", known[k].words);
-}
-
-void lr_examine_length(struct lr_examination *examination)
-{
     const double said = examination->draft->axial_length_mm;
     const double found = examination->high_mm - examination->low_mm;
     const struct lr_finding_head head = {LR_SUSPECT,
@@ -253,8 +244,11 @@ void lr_examine_length(struct lr_examination *examination)
                                          "check the crystals along the axis, their pitch, the gaps "
                                          "between blocks and the ring pitch"};
     if (said > 0 && fabs(found / said - 1) > 0.05) {
+        const double ratio = found / said;
         char words[128];
-        name_length(found / said, words);
+        snprintf(words, sizeof(words), "%.1f %% %s", 100 * fabs(ratio - 1), ratio > 1 ? "too much" : "too little");
+        for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+            if (fabs(ratio / known[k].ratio - 1) < 0.06) snprintf(words, sizeof(words), "%s", known[k].words);
         lr_examination_add(examination, &head,
                            "from edge to edge the modules are %.6g mm long, the axial length is "
                            "given as %.6g mm: %s",
@@ -271,25 +265,21 @@ void lr_examine_length(struct lr_examination *examination)
 
 /* --- gaps --- */
 
-/* Transaxial distance from the edges of one module to the nearest edge of the next, mm. */
-static double edge_gap(const lr_module *a, const lr_module *b)
-{
-    double least = INFINITY;
-    for (int k = 0; k < 4; k++) {
-        double from[3], to[3], way[3];
-        vec_add_scaled(a->centre_mm, (k & 1 ? 0.5 : -0.5) * a->crystals[0] * a->pitch_mm[0], a->u, from);
-        vec_add_scaled(b->centre_mm, (k & 2 ? 0.5 : -0.5) * b->crystals[0] * b->pitch_mm[0], b->u, to);
-        vec_sub(to, from, way);
-        least = fmin(least, hypot(way[0], way[1]));
-    }
-    return least;
-}
-
+/* Transaxial distance from the edges of one module of the belt to the nearest edge of the next, mm. */
 static double gap_after(const struct lr_examination *examination, int k)
 {
     const struct lr_belt *belt = &examination->belt;
-    return edge_gap(&examination->modules[belt->modules[k]],
-                    &examination->modules[belt->modules[(k + 1) % belt->count]]);
+    const lr_module *a = &examination->modules[belt->modules[k]];
+    const lr_module *b = &examination->modules[belt->modules[(k + 1) % belt->count]];
+    double least = INFINITY;
+    for (int edges = 0; edges < 4; edges++) {
+        double from[3], to[3], gap[3];
+        vec_add_scaled(a->centre_mm, (edges & 1 ? 0.5 : -0.5) * a->crystals[0] * a->pitch_mm[0], a->u, from);
+        vec_add_scaled(b->centre_mm, (edges & 2 ? 0.5 : -0.5) * b->crystals[0] * b->pitch_mm[0], b->u, to);
+        vec_sub(to, from, gap);
+        least = fmin(least, hypot(gap[0], gap[1]));
+    }
+    return least;
 }
 
 static void name_holes(struct lr_examination *examination, double usual)
@@ -377,42 +367,37 @@ void lr_examine_gaps(struct lr_examination *examination)
 
 /* --- overlaps --- */
 
-static const char overlap_remedy[] = "reduce the pitch or the number of modules, or move them apart";
-
 /* Largest number of overlaps counted: a file may put all its modules in one place. */
 enum { MOST_OVERLAPS = 10000 };
-
-static int examine_module(struct lr_examination *examination, struct lr_module_index *index, int module, int overlaps)
-{
-    struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_OVERLAP, {module, -1}, overlap_remedy};
-    const int count = lr_module_index_meet(index, module);
-    for (int k = 0; k < count && overlaps < MOST_OVERLAPS; k++) {
-        const double overlap =
-            lr_module_overlap_mm(&examination->modules[module], &examination->modules[index->met[k]]);
-        if (overlap > LR_OVERLAP_TOLERANCE_MM && ++overlaps <= LR_FINDINGS_SPELLED) {
-            head.modules[1] = index->met[k];
-            lr_examination_add(examination, &head,
-                               "modules %d and %d overlap by %.3g mm: their crystals would fill "
-                               "the same space",
-                               module, index->met[k], overlap);
-        }
-    }
-    return overlaps;
-}
 
 void lr_examine_overlaps(struct lr_examination *examination)
 {
     const int count = examination->draft->params.num_modules;
-    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_OVERLAP, {-1, -1}, overlap_remedy};
+    struct lr_finding_head head = {
+        LR_SUSPECT, LR_FINDING_OVERLAP, {-1, -1}, "reduce the pitch or the number of modules, or move them apart"};
     struct lr_module_index index;
     int overlaps = 0;
     if (lr_module_index_init(&index, examination->modules, count, examination->log) != LR_OK) {
         examination->failed = true;
         return;
     }
-    for (int m = 0; m < count && overlaps < MOST_OVERLAPS; m++)
-        overlaps = examine_module(examination, &index, m, overlaps);
+    for (int m = 0; m < count && overlaps < MOST_OVERLAPS; m++) {
+        const int num_met = lr_module_index_meet(&index, m);
+        for (int k = 0; k < num_met && overlaps < MOST_OVERLAPS; k++) {
+            const int other = index.met[k];
+            const double overlap = lr_module_overlap_mm(&examination->modules[m], &examination->modules[other]);
+            if (overlap > LR_OVERLAP_TOLERANCE_MM && ++overlaps <= LR_FINDINGS_SPELLED) {
+                head.modules[0] = m;
+                head.modules[1] = other;
+                lr_examination_add(examination, &head,
+                                   "modules %d and %d overlap by %.3g mm: their crystals would fill "
+                                   "the same space",
+                                   m, other, overlap);
+            }
+        }
+    }
     lr_module_index_finish(&index);
+    head.modules[0] = head.modules[1] = -1;
     if (overlaps >= MOST_OVERLAPS)
         lr_examination_add(examination, &head, "thousands more like these");
     else
@@ -480,12 +465,6 @@ static void examine_axes(struct lr_examination *examination)
     examination_rest(examination, &head, found);
 }
 
-/* Positive if `way` runs with the azimuth at `from`. */
-static double turn_of(const double from[3], const double way[3])
-{
-    return from[0] * way[1] - from[1] * way[0];
-}
-
 void lr_examine_handedness(struct lr_examination *examination)
 {
     examine_axes(examination);
@@ -494,7 +473,9 @@ void lr_examine_handedness(struct lr_examination *examination)
         double along_u = 0;
         for (int k = 0; k < belt->count; k++) {
             const lr_module *module = &examination->modules[belt->modules[k]];
-            along_u += turn_of(module->centre_mm, module->u) > 0 ? 1 : -1;
+            /* Positive if u runs with the azimuth. */
+            const double sense = module->centre_mm[0] * module->u[1] - module->centre_mm[1] * module->u[0];
+            along_u += sense > 0 ? 1 : -1;
         }
         /* The sense in which places are counted: the sum of steps from each place to the next. */
         const int positions = examination->draft->params.num_positions;
@@ -777,33 +758,6 @@ static bool may_hide(const struct hunt *hunt, int hider, int hidden)
     return vec_length(foot) <= radius_of(&modules[hider]) + width + depth;
 }
 
-/* Chooses the finest sampling that the number of candidates allows. */
-static void choose_sampling(struct hunt *hunt)
-{
-    static const struct sampling choices[] = {{{5, 5, 3}, 16}, {{5, 5, 3}, 6}, {{3, 3, 1}, 4}, {{1, 1, 1}, 1}};
-    const int last = (int)(sizeof(choices) / sizeof(choices[0])) - 1;
-    double candidates = 0;
-    for (int hidden = 0; hidden < hunt->scanner->num_modules; hidden++)
-        for (int hider = 0; hider < hunt->scanner->num_modules; hider++) candidates += may_hide(hunt, hider, hidden);
-    for (int k = 0; k <= last; k++) {
-        const struct sampling *choice = &choices[k];
-        const double lines =
-            (double)choice->points[0] * choice->points[1] * choice->points[2] * choice->faces * choice->faces;
-        hunt->sampling = *choice;
-        if (lines * candidates <= most_meetings) return;
-    }
-}
-
-static void field_point(const struct hunt *hunt, int number, double point_mm[3])
-{
-    for (int k = 0; k < 3; k++) {
-        const int count = hunt->sampling.points[k];
-        const double part = (number % count + 0.5) / count;
-        point_mm[k] = hunt->middle_mm[k] + (2 * part - 1) * hunt->half_mm[k];
-        number /= count;
-    }
-}
-
 /* A module's rectangle on its detection plane. */
 struct plate {
     const lr_module *module;
@@ -817,47 +771,35 @@ static struct plate plate_of(const lr_scanner *scanner, int m)
     return plate;
 }
 
-static void face_point(const struct plate *plate, const struct sampling *sampling, int number, double place_mm[3])
-{
-    const lr_module *module = plate->module;
-    const int at[2] = {number % sampling->faces, number / sampling->faces};
-    vec_add_scaled(plate->centre_mm, 0, module->u, place_mm);
-    for (int k = 0; k < 2; k++) {
-        const double extent = module->crystals[k] * module->pitch_mm[k];
-        vec_add_scaled(place_mm, extent * ((at[k] + 0.5) / sampling->faces - 0.5), k == 0 ? module->u : module->v,
-                       place_mm);
-    }
-}
-
-/* True if the line from a point to a place crosses the plate. */
-static bool stops(const struct plate *plate, const double point_mm[3], const double place_mm[3])
-{
-    const lr_module *module = plate->module;
-    double ray[3], offset[3], hit[3];
-    vec_sub(place_mm, point_mm, ray);
-    vec_sub(point_mm, plate->centre_mm, offset);
-    const double part = -vec_dot(module->normal, offset) / vec_dot(module->normal, ray);
-    if (!(part > 0 && part < 1 - 1e-9)) return false;
-    vec_add_scaled(offset, part, ray, hit);
-    return fabs(vec_dot(hit, module->u)) < 0.5 * module->crystals[0] * module->pitch_mm[0] &&
-           fabs(vec_dot(hit, module->v)) < 0.5 * module->crystals[1] * module->pitch_mm[1];
-}
-
 /* Share of a face that is hidden from a point; negative where it does not look at the point. */
 static double hidden_share(const struct hunt *hunt, const struct plate *hider, const struct plate *hidden,
                            const double point_mm[3])
 {
-    const int count = hunt->sampling.faces * hunt->sampling.faces;
-    double offset[3];
-    int stopped = 0;
-    vec_sub(point_mm, hidden->centre_mm, offset);
-    if (!(vec_dot(hidden->module->normal, offset) > 0)) return -1;
-    for (int k = 0; k < count; k++) {
-        double place_mm[3];
-        face_point(hidden, &hunt->sampling, k, place_mm);
-        stopped += stops(hider, point_mm, place_mm);
+    const lr_module *front = hider->module, *back = hidden->module;
+    const int faces = hunt->sampling.faces;
+    double to_hidden[3], to_hider[3];
+    int num_stopped = 0;
+    vec_sub(point_mm, hidden->centre_mm, to_hidden);
+    vec_sub(point_mm, hider->centre_mm, to_hider);
+    if (!(vec_dot(back->normal, to_hidden) > 0)) return -1;
+    for (int n = 0; n < faces * faces; n++) {
+        const int at[2] = {n % faces, n / faces};
+        double place_mm[3], ray[3], hit[3];
+        vec_add_scaled(hidden->centre_mm, 0, back->u, place_mm);
+        for (int k = 0; k < 2; k++) {
+            const double extent = back->crystals[k] * back->pitch_mm[k];
+            vec_add_scaled(place_mm, extent * ((at[k] + 0.5) / faces - 0.5), k == 0 ? back->u : back->v, place_mm);
+        }
+
+        /* The line from the point to this place may cross the hider's plate. */
+        vec_sub(place_mm, point_mm, ray);
+        const double part = -vec_dot(front->normal, to_hider) / vec_dot(front->normal, ray);
+        if (!(part > 0 && part < 1 - 1e-9)) continue;
+        vec_add_scaled(to_hider, part, ray, hit);
+        num_stopped += fabs(vec_dot(hit, front->u)) < 0.5 * front->crystals[0] * front->pitch_mm[0] &&
+                       fabs(vec_dot(hit, front->v)) < 0.5 * front->crystals[1] * front->pitch_mm[1];
     }
-    return (double)stopped / count;
+    return (double)num_stopped / (faces * faces);
 }
 
 static struct hidden_pair look_at(const struct hunt *hunt, int hider, int hidden)
@@ -869,7 +811,11 @@ static struct hidden_pair look_at(const struct hunt *hunt, int hider, int hidden
     int num_facing = 0;
     for (int k = 0; k < points[0] * points[1] * points[2]; k++) {
         double point_mm[3];
-        field_point(hunt, k, point_mm);
+        for (int axis = 0, number = k; axis < 3; axis++) {
+            const double part = (number % points[axis] + 0.5) / points[axis];
+            point_mm[axis] = hunt->middle_mm[axis] + (2 * part - 1) * hunt->half_mm[axis];
+            number /= points[axis];
+        }
         const double share = hidden_share(hunt, &before, &behind, point_mm);
         if (share >= 0) {
             pair.share += share;
@@ -880,19 +826,6 @@ static struct hidden_pair look_at(const struct hunt *hunt, int hider, int hidden
     }
     pair.share /= num_facing > 0 ? num_facing : 1;
     return pair;
-}
-
-/* Keeps the largest ones in order. */
-static void keep(struct hunt *hunt, struct hidden_pair pair)
-{
-    for (int k = 0; k < LR_FINDINGS_SPELLED; k++) {
-        if (k >= hunt->num_found || pair.share > hunt->found[k].share) {
-            const struct hidden_pair smaller = hunt->found[k];
-            hunt->found[k] = pair;
-            pair = smaller;
-        }
-    }
-    hunt->num_found++;
 }
 
 void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *scanner)
@@ -915,14 +848,31 @@ void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *sca
             }
         }
 
-        choose_sampling(&hunt);
-        for (int hidden = 0; hidden < hunt.scanner->num_modules; hidden++) {
+        /* The finest sampling that the number of candidates allows. */
+        static const struct sampling choices[] = {{{5, 5, 3}, 16}, {{5, 5, 3}, 6}, {{3, 3, 1}, 4}, {{1, 1, 1}, 1}};
+        double candidates = 0;
+        for (int hidden = 0; hidden < scanner->num_modules; hidden++)
+            for (int hider = 0; hider < scanner->num_modules; hider++) candidates += may_hide(&hunt, hider, hidden);
+        for (size_t k = 0; k < sizeof(choices) / sizeof(choices[0]); k++) {
+            const int *points = choices[k].points, faces = choices[k].faces;
+            hunt.sampling = choices[k];
+            if ((double)points[0] * points[1] * points[2] * faces * faces * candidates <= most_meetings) break;
+        }
+
+        for (int hidden = 0; hidden < scanner->num_modules; hidden++) {
             const int found_before = hunt.num_found;
-            for (int hider = 0; hider < hunt.scanner->num_modules; hider++) {
-                if (may_hide(&hunt, hider, hidden)) {
-                    const struct hidden_pair pair = look_at(&hunt, hider, hidden);
-                    if (pair.share >= least_share) keep(&hunt, pair);
+            for (int hider = 0; hider < scanner->num_modules; hider++) {
+                if (!may_hide(&hunt, hider, hidden)) continue;
+                struct hidden_pair pair = look_at(&hunt, hider, hidden);
+                if (!(pair.share >= least_share)) continue;
+                for (int k = 0; k < LR_FINDINGS_SPELLED; k++) {
+                    if (k >= hunt.num_found || pair.share > hunt.found[k].share) {
+                        const struct hidden_pair smaller = hunt.found[k];
+                        hunt.found[k] = pair;
+                        pair = smaller;
+                    }
                 }
+                hunt.num_found++;
             }
             hunt.num_hidden += hunt.num_found > found_before;
         }
@@ -946,7 +896,7 @@ void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *sca
         if (hunt.num_found > LR_FINDINGS_SPELLED) {
             head.modules[0] = head.modules[1] = -1;
             lr_examination_add(examination, &head, "%d more like these: of %d modules %d are hidden in part, or wholly",
-                               hunt.num_found - LR_FINDINGS_SPELLED, hunt.scanner->num_modules, hunt.num_hidden);
+                               hunt.num_found - LR_FINDINGS_SPELLED, scanner->num_modules, hunt.num_hidden);
         }
     }
 }
