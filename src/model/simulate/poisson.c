@@ -137,30 +137,20 @@ lr_status lr_poisson_part(float *values, int64_t count, const lr_poisson_stream 
 
 /* --- bootstrap replicates --- */
 
-/* Draws how often each event occurs. */
-static lr_status draw(const lr_event_list *list, uint64_t seed, float *times, const lr_log *log)
+lr_status lr_event_list_bootstrap(lr_event_list *list, uint64_t seed, const lr_log *log)
 {
-    for (int64_t k = 0; k < list->count; k++) times[k] = list->events[k].weight;
     const lr_poisson_stream stream = {.seed = seed, .purpose = LR_RANDOM_REPLICATE};
-    return lr_poisson_part(times, list->count, &stream, log);
-}
-
-static void take(const lr_event_list *list, const float *times, lr_event *events)
-{
-    for (int64_t k = 0; k < list->count; k++) {
-        lr_event event = list->events[k];
-        const int64_t num = (int64_t)times[k];
-        event.weight = event.is_delayed ? 1.0f : times[k];
-        const int64_t copies = event.is_delayed ? num : num > 0;
-        for (int64_t n = 0; n < copies; n++) *events++ = event;
+    float *times = lr_alloc(list->count > 0 ? list->count : 1, sizeof(*times), "a replicate", log);
+    if (times == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < list->count; k++) times[k] = list->events[k].weight;
+    const lr_status status = lr_poisson_part(times, list->count, &stream, log);
+    if (status != LR_OK) {
+        free(times);
+        return status;
     }
-}
 
-/* The events that were drawn take the place of the list's. */
-static lr_status replace(lr_event_list *list, const float *times, const lr_log *log)
-{
+    /* Prompts that occur more than once become one event with a weight, delayeds several events. */
     lr_event_counts counts = list->info.counts;
-    /* Counts the events that are left. */
     int64_t left = 0;
     counts.prompts = counts.delayeds = 0;
     for (int64_t k = 0; k < list->count; k++) {
@@ -170,25 +160,25 @@ static lr_status replace(lr_event_list *list, const float *times, const lr_log *
         counts.prompts += is_delayed ? 0 : num;
         counts.delayeds += is_delayed ? num : 0;
     }
-
     lr_event *events = lr_alloc(left > 0 ? left : 1, sizeof(*events), "events", log);
-    if (events == NULL) return LR_FAILED;
-    take(list, times, events);
+    if (events == NULL) {
+        free(times);
+        return LR_FAILED;
+    }
+    int64_t next = 0;
+    for (int64_t k = 0; k < list->count; k++) {
+        lr_event event = list->events[k];
+        const int64_t num = (int64_t)times[k], copies = event.is_delayed ? num : num > 0;
+        event.weight = event.is_delayed ? 1.0f : times[k];
+        for (int64_t n = 0; n < copies; n++) events[next++] = event;
+    }
+    free(times);
     free(list->events);
     list->events = events;
     list->count = left;
     list->info.counts = counts;
     list->info.weight = (double)(counts.prompts + counts.delayeds);
     return LR_OK;
-}
-
-lr_status lr_event_list_bootstrap(lr_event_list *list, uint64_t seed, const lr_log *log)
-{
-    float *times = lr_alloc(list->count > 0 ? list->count : 1, sizeof(*times), "a replicate", log);
-    lr_status status = times != NULL ? draw(list, seed, times, log) : LR_FAILED;
-    status = status == LR_OK ? replace(list, times, log) : status;
-    free(times);
-    return status;
 }
 
 /* --- events from counts --- */
@@ -207,38 +197,6 @@ static double uniform(uint64_t seed, int64_t event, enum purpose purpose)
     const struct lr_random at = {seed, (uint64_t)event, (uint32_t)purpose, LR_RANDOM_EVENTS};
     lr_random_pair(&at, numbers);
     return numbers[0];
-}
-
-static lr_status count_events(const lr_list_params *params, int64_t *count)
-{
-    const lr_lor_data *data = params->data;
-    *count = 0;
-    for (int64_t k = 0; k < data->count; k++) {
-        const double value = data->values[k];
-        if (!(value >= 0 && value <= 0x1.0p24) || value != floor(value)) {
-            return lr_error(params->log, LR_BAD_INPUT,
-                            "LOR %lld has %g counts: events are made of whole ones, at least 0",
-                            (long long)(data->index != NULL ? data->index[k] : k), value);
-        }
-        *count += (int64_t)value;
-    }
-    return LR_OK;
-}
-
-static void list_lors(const lr_lor_data *data, int64_t *lors)
-{
-    for (int64_t k = 0; k < data->count; k++)
-        for (int64_t n = (int64_t)data->values[k]; n > 0; n--) *lors++ = data->index != NULL ? data->index[k] : k;
-}
-
-static void shuffle(int64_t *lors, int64_t count, uint64_t seed)
-{
-    for (int64_t k = count - 1; k > 0; k--) {
-        const int64_t other = (int64_t)(uniform(seed, k, ORDER) * (double)(k + 1));
-        const int64_t kept = lors[k];
-        lors[k] = lors[other];
-        lors[other] = kept;
-    }
 }
 
 static double gap(uint64_t seed, int64_t event)
@@ -269,12 +227,30 @@ static lr_status hand_out(const lr_list_params *params, const int64_t *lors, int
 
 lr_status lr_events_from_counts(const lr_list_params *params, const lr_event_sink *sink)
 {
-    int64_t count;
-    LR_TRY(count_events(params, &count));
+    const lr_lor_data *data = params->data;
+    int64_t count = 0;
+    for (int64_t k = 0; k < data->count; k++) {
+        const double value = data->values[k];
+        if (!(value >= 0 && value <= 0x1.0p24) || value != floor(value)) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "LOR %lld has %g counts: events are made of whole ones, at least 0",
+                            (long long)(data->index != NULL ? data->index[k] : k), value);
+        }
+        count += (int64_t)value;
+    }
     int64_t *lors = lr_alloc(count, sizeof(*lors), "events", params->log);
     if (lors == NULL) return LR_FAILED;
-    list_lors(params->data, lors);
-    shuffle(lors, count, params->seed);
+    int64_t next = 0;
+    for (int64_t k = 0; k < data->count; k++)
+        for (int64_t n = (int64_t)data->values[k]; n > 0; n--) lors[next++] = data->index != NULL ? data->index[k] : k;
+
+    /* Fisher and Yates' shuffle. */
+    for (int64_t k = count - 1; k > 0; k--) {
+        const int64_t other = (int64_t)(uniform(params->seed, k, ORDER) * (double)(k + 1));
+        const int64_t swapped = lors[k];
+        lors[k] = lors[other];
+        lors[other] = swapped;
+    }
     const lr_status status = hand_out(params, lors, count, sink);
     free(lors);
     return status;

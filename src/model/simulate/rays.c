@@ -78,16 +78,6 @@ static int fill_sector(struct lr_sight *sight, const struct arc *arcs, int secto
     return count;
 }
 
-static lr_status fill_sectors(struct lr_sight *sight, const struct arc *arcs, const lr_log *log)
-{
-    for (int s = 0; s < LR_SIGHT_SECTORS; s++)
-        sight->first[s + 1] = sight->first[s] + fill_sector(sight, arcs, s, NULL);
-    sight->modules = lr_alloc(sight->first[LR_SIGHT_SECTORS], sizeof(*sight->modules), "sectors", log);
-    if (sight->modules == NULL) return LR_FAILED;
-    for (int s = 0; s < LR_SIGHT_SECTORS; s++) (void)fill_sector(sight, arcs, s, sight->modules + sight->first[s]);
-    return LR_OK;
-}
-
 lr_status lr_sight_init(struct lr_sight *sight, const lr_scanner *scanner, const lr_log *log)
 {
     *sight = (struct lr_sight){
@@ -117,9 +107,13 @@ lr_status lr_sight_init(struct lr_sight *sight, const lr_scanner *scanner, const
         arcs[m] = find_arc(corners);
         sight->is_open = sight->is_open && !arcs[m].is_around;
     }
-    const lr_status status = fill_sectors(sight, arcs, log);
+    for (int s = 0; s < LR_SIGHT_SECTORS; s++)
+        sight->first[s + 1] = sight->first[s] + fill_sector(sight, arcs, s, NULL);
+    sight->modules = lr_alloc(sight->first[LR_SIGHT_SECTORS], sizeof(*sight->modules), "sectors", log);
+    for (int s = 0; sight->modules != NULL && s < LR_SIGHT_SECTORS; s++)
+        (void)fill_sector(sight, arcs, s, sight->modules + sight->first[s]);
     free(arcs);
-    return status;
+    return sight->modules != NULL ? LR_OK : LR_FAILED;
 }
 
 void lr_sight_finish(struct lr_sight *sight)
@@ -204,30 +198,23 @@ static double at(const struct linear *function, double i, double k)
     return function->base + function->step[0] * i + function->step[1] * k;
 }
 
-/* Distances count from the point nearest to the axis: seen along it, the foot of the perpendicular. */
-static struct linear distance_of(const struct lr_bundle_lines *lines, const lr_module *module,
-                                 const double centre_mm[3])
-{
-    const double *along = lines->along;
-    const double cosine = vec_dot(module->normal, along);
-    const double across = along[0] * along[0] + along[1] * along[1];
-    double axis[3];
-    for (int k = 0; k < 3; k++) {
-        axis[k] = -module->normal[k] / cosine;
-        axis[k] += k < 2 && across > 0 ? along[k] / across : 0;
-    }
-    return linear_of(lines, axis, vec_dot(module->normal, centre_mm) / cosine);
-}
-
 /* false: it is seen edge-on, or from beside the lattice. */
 static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *lines, int m, struct view_of_module *seen)
 {
     const lr_module *module = &bundle->scanner->modules[m];
     const double *centre_mm = bundle->detection_mm[m];
-    const double cosine = vec_dot(module->normal, lines->along);
+    const double *along = lines->along, cosine = vec_dot(module->normal, along);
     if (fabs(cosine) < least_cosine) return false;
+
+    /* Distances count from the point nearest to the axis: seen along it, the foot of the perpendicular. */
+    const double across = along[0] * along[0] + along[1] * along[1];
+    double from_axis[3];
+    for (int k = 0; k < 3; k++) {
+        from_axis[k] = -module->normal[k] / cosine;
+        from_axis[k] += k < 2 && across > 0 ? along[k] / across : 0;
+    }
     *seen = (struct view_of_module){
-        .distance_mm = distance_of(lines, module, centre_mm),
+        .distance_mm = linear_of(lines, from_axis, vec_dot(module->normal, centre_mm) / cosine),
         .first_crystal = bundle->scanner->first_crystal[m],
         .front_side = cosine < 0 ? 1 : 0,
         .layer = module->layer,
@@ -264,14 +251,6 @@ static void narrow(const struct linear *cell, int count, int k, double range[2])
     range[1] = fmin(range[1], ceil(fmax(a, b)) + 1);
 }
 
-/* The crystal whose face holds the place; -1: a gap. */
-static int crystal_at(const struct view_of_module *seen, double u, double v)
-{
-    const int p = (int)u, q = (int)v;
-    const bool is_face = fabs(u - p - 0.5) <= seen->half_face[0] && fabs(v - q - 0.5) <= seen->half_face[1];
-    return is_face ? seen->first_crystal + q * seen->count[0] + p : -1;
-}
-
 static void draw_row(struct lr_bundle *bundle, const struct lr_bundle_lines *lines, const struct view_of_module *seen,
                      int k)
 {
@@ -287,8 +266,11 @@ static void draw_row(struct lr_bundle *bundle, const struct lr_bundle_lines *lin
         const int side = distance_mm > 0 ? 1 : 0;
         const int64_t line = row + side * bundle->num_lines + i;
         if ((float)fabs(distance_mm) < bundle->distance_mm[line]) {
+            const int p = (int)u, q = (int)v;
+            const bool is_face = fabs(u - p - 0.5) <= seen->half_face[0] && fabs(v - q - 0.5) <= seen->half_face[1];
             bundle->distance_mm[line] = (float)fabs(distance_mm);
-            bundle->crystals[line] = side == seen->front_side ? crystal_at(seen, u, v) : -1;
+            bundle->crystals[line] =
+                is_face && side == seen->front_side ? seen->first_crystal + q * seen->count[0] + p : -1;
         }
     }
 }
