@@ -81,37 +81,33 @@ struct job {
     int64_t first;
 };
 
-static lr_status compute_row(struct worker *worker, const struct lr_rows *rows, int64_t row, struct lr_elements *out)
-{
-    const struct lr_cpu_scene *scene = worker->view.scene;
-    const lr_log *log = scene->params.log;
-    const int num_samples = lr_rows_per_row(rows);
-    struct lr_elements *collected = &worker->collected;
-    collected->count = 0;
-    for (int k = 0; k < num_samples; k++) {
-        double point[3];
-        lr_rows_point(rows, row, k, point);
-        lr_cpu_view_place(&worker->view, point, NULL);
-        if (scene->params.penetration)
-            LR_TRY(lr_cpu_penetration_elements(&worker->view, &worker->penetration, collected));
-        else if (scene->params.mode == LR_MODE_EXACT)
-            LR_TRY(lr_cpu_exact_elements(&worker->view, &worker->exact, collected));
-        else
-            LR_TRY(lr_cpu_trace(&worker->view, &worker->tally, collected));
-    }
-    LR_TRY(lr_elements_merge(collected, scene->params.lors->count, log));
-    return lr_elements_assign(out, collected, 1.0 / num_samples, log);
-}
-
 static void compute_share(void *user, int64_t begin, int64_t end, int index)
 {
     const struct job *job = user;
     struct worker *worker = &job->cpu->workers[index];
+    const struct lr_backend_params *params = &job->cpu->scene.params;
+    const int num_samples = lr_rows_per_row(job->rows);
+    struct lr_elements *collected = &worker->collected;
     for (int64_t k = begin; k < end && worker->status == LR_OK; k++) {
         struct lr_elements *out = &job->cpu->block[k];
         const int64_t row = job->first + k;
-        out->count = 0;
-        if (job->image == NULL || job->image[row] != 0) worker->status = compute_row(worker, job->rows, row, out);
+        out->count = collected->count = 0;
+        if (job->image != NULL && job->image[row] == 0) continue;
+        lr_status status = LR_OK;
+        for (int sample = 0; sample < num_samples && status == LR_OK; sample++) {
+            double point[3];
+            lr_rows_point(job->rows, row, sample, point);
+            lr_cpu_view_place(&worker->view, point, NULL);
+            if (params->penetration)
+                status = lr_cpu_penetration_elements(&worker->view, &worker->penetration, collected);
+            else if (params->mode == LR_MODE_EXACT)
+                status = lr_cpu_exact_elements(&worker->view, &worker->exact, collected);
+            else
+                status = lr_cpu_trace(&worker->view, &worker->tally, collected);
+        }
+        if (status == LR_OK) status = lr_elements_merge(collected, params->lors->count, params->log);
+        if (status == LR_OK) status = lr_elements_assign(out, collected, 1.0 / num_samples, params->log);
+        worker->status = status;
     }
 }
 

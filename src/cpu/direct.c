@@ -27,38 +27,35 @@ struct gather {
     double *target;
 };
 
-/* The sum over the voxels around one. Forward, each source has the weights of its own place, mirrored. */
-static double gather_voxel(const struct gather *gather, const int at[3])
-{
-    const int *size = gather->params->grid.size;
-    const int64_t count = lr_direct_tables_get_info(gather->tables)->num_offsets, slice = (int64_t)size[0] * size[1];
-    const int32_t(*offsets)[3] = lr_direct_tables_offsets(gather->tables);
-    const int32_t *map = lr_direct_tables_map(gather->tables);
-    const double *values = lr_direct_tables_values(gather->tables, map[at[0] + (int64_t)size[0] * at[1]]);
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        bool is_inside = true;
-        int64_t row = 0;
-        for (int k = 2; k >= 0 && is_inside; k--) {
-            const int index = at[k] + offsets[i][k];
-            is_inside = index >= 0 && index < size[k];
-            row = row * size[k] + index;
-        }
-        if (!is_inside) continue;
-        if (gather->is_forward) values = lr_direct_tables_values(gather->tables, map[row % slice]);
-        sum += values[gather->is_forward ? count - 1 - i : i] * gather->source[row];
-    }
-    return sum;
-}
-
+/* Sums over the voxels around each of the lines' voxels. Forward, each source has the weights of its own place,
+ * mirrored. */
 static void gather_lines(void *user, int64_t begin, int64_t end, int worker)
 {
     (void)worker;
     const struct gather *gather = user;
+    const lr_direct_tables *tables = gather->tables;
+    const bool is_forward = gather->is_forward;
     const int *size = gather->params->grid.size;
-    for (int64_t line = begin; line < end; line++) {
-        int at[3] = {0, (int)(line % size[1]), (int)(line / size[1])};
-        for (at[0] = 0; at[0] < size[0]; at[0]++) gather->target[line * size[0] + at[0]] = gather_voxel(gather, at);
+    const int64_t count = lr_direct_tables_get_info(tables)->num_offsets, slice = (int64_t)size[0] * size[1];
+    const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
+    const int32_t *map = lr_direct_tables_map(tables);
+    for (int64_t voxel = begin * size[0]; voxel < end * size[0]; voxel++) {
+        const int at[3] = {(int)(voxel % size[0]), (int)(voxel / size[0] % size[1]), (int)(voxel / slice)};
+        const double *values = lr_direct_tables_values(tables, map[voxel % slice]);
+        double sum = 0;
+        for (int64_t i = 0; i < count; i++) {
+            bool is_inside = true;
+            int64_t row = 0;
+            for (int k = 2; k >= 0 && is_inside; k--) {
+                const int index = at[k] + offsets[i][k];
+                is_inside = index >= 0 && index < size[k];
+                row = row * size[k] + index;
+            }
+            if (!is_inside) continue;
+            if (is_forward) values = lr_direct_tables_values(tables, map[row % slice]);
+            sum += values[is_forward ? count - 1 - i : i] * gather->source[row];
+        }
+        gather->target[voxel] = sum;
     }
 }
 

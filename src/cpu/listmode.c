@@ -214,29 +214,6 @@ static double tube_share(const struct slice *slice, const int at[2])
     return fall > 0 ? fmin(fall, 1.0) * lr_listmode_tube_value(tube, sqrt(fmax(square, 0.0))) : 0.0;
 }
 
-static void share_by_tube(const struct slice *slice, const struct lr_listmode_visitor *visitor)
-{
-    struct {
-        int low[2], high[2];
-    } box; /* voxels of the rectangle around the tube's ellipse */
-    double halves[2];
-    lr_listmode_tube_halves(slice->model, slice->line, slice->walk, halves);
-    for (int k = 0; k < 2; k++) {
-        box.low[k] = (int)ceil(slice->at[k] - halves[k]);
-        box.high[k] = (int)floor(slice->at[k] + halves[k]);
-    }
-    double sum = slice->model->tube.as_paper ? 1.0 : 0.0;
-    for (int v = box.low[1]; !slice->model->tube.as_paper && v <= box.high[1]; v++)
-        for (int u = box.low[0]; u <= box.high[0]; u++) sum += tube_share(slice, (const int[2]){u, v});
-    for (int v = box.low[1]; v <= box.high[1]; v++) {
-        for (int u = box.low[0]; u <= box.high[0]; u++) {
-            const int at[2] = {u, v};
-            const double share = tube_share(slice, at);
-            take_voxel(slice, at, share > 0 ? slice->factor * share / sum : 0.0, visitor);
-        }
-    }
-}
-
 static void visit_slices(const struct listmode_cpu *cpu, int64_t k, int axis, const struct lr_listmode_visitor *visitor)
 {
     const struct lr_listmode_model *model = cpu->params.model;
@@ -254,17 +231,34 @@ static void visit_slices(const struct listmode_cpu *cpu, int64_t k, int axis, co
                                     .at = {walk.position[0] + s * walk.step[0], walk.position[1] + s * walk.step[1]},
                                     .factor = slice_factor(model, &line, &walk, s)};
         if (!(slice.factor > 0)) continue;
-        if (model->kernel != LR_LISTMODE_LINE) {
-            share_by_tube(&slice, visitor);
+        if (model->kernel == LR_LISTMODE_LINE) {
+            /* The line's kernel is bilinear between the four voxels around the crossing. */
+            const double low[2] = {floor(slice.at[0]), floor(slice.at[1])};
+            for (int corner = 0; corner < 4; corner++) {
+                const int at[2] = {(int)low[0] + corner % 2, (int)low[1] + corner / 2};
+                const double share = (1.0 - fabs(slice.at[0] - at[0])) * (1.0 - fabs(slice.at[1] - at[1]));
+                take_voxel(&slice, at, slice.factor * share, visitor);
+            }
             continue;
         }
 
-        /* The line's kernel is bilinear between the four voxels around the crossing. */
-        const double low[2] = {floor(slice.at[0]), floor(slice.at[1])};
-        for (int corner = 0; corner < 4; corner++) {
-            const int at[2] = {(int)low[0] + corner % 2, (int)low[1] + corner / 2};
-            const double share = (1.0 - fabs(slice.at[0] - at[0])) * (1.0 - fabs(slice.at[1] - at[1]));
-            take_voxel(&slice, at, slice.factor * share, visitor);
+        /* Voxels of the rectangle around the tube's ellipse. */
+        int low[2], high[2];
+        double halves[2];
+        lr_listmode_tube_halves(model, &line, &walk, halves);
+        for (int n = 0; n < 2; n++) {
+            low[n] = (int)ceil(slice.at[n] - halves[n]);
+            high[n] = (int)floor(slice.at[n] + halves[n]);
+        }
+        double sum = model->tube.as_paper ? 1.0 : 0.0;
+        for (int v = low[1]; !model->tube.as_paper && v <= high[1]; v++)
+            for (int u = low[0]; u <= high[0]; u++) sum += tube_share(&slice, (const int[2]){u, v});
+        for (int v = low[1]; v <= high[1]; v++) {
+            for (int u = low[0]; u <= high[0]; u++) {
+                const int at[2] = {u, v};
+                const double share = tube_share(&slice, at);
+                take_voxel(&slice, at, share > 0 ? slice.factor * share / sum : 0.0, visitor);
+            }
         }
     }
 }

@@ -8,25 +8,6 @@
  * polygon on the way as jagged as can be, 6, 9, 13 and 19. */
 #define MAX_PROJECTED 20
 
-/* One half space. `distances` are the corners' distances, not all of one sign. */
-static int cut_projected(const struct lr_cpu_projected *in, int count, const double *distances,
-                         struct lr_cpu_projected *out)
-{
-    int num_out = 0;
-    for (int k = 0; k < count; k++) {
-        const int next = k + 1 < count ? k + 1 : 0;
-        const double here = distances[k], there = distances[next];
-        if (here >= 0) out[num_out++] = in[k];
-        if ((here > 0 && there < 0) || (here < 0 && there > 0)) {
-            const double t = here / (here - there);
-            out[num_out++] =
-                (struct lr_cpu_projected){in[k].x + t * (in[next].x - in[k].x), in[k].y + t * (in[next].y - in[k].y),
-                                          in[k].w + t * (in[next].w - in[k].w)};
-        }
-    }
-    return num_out;
-}
-
 void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int num_corners,
                                    const struct lr_cpu_rectangle *rectangle, struct lr_cpu_polygon *out)
 {
@@ -46,11 +27,21 @@ void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int n
             num_outside += distances[k] < 0;
         }
         if (num_inside == 0) return;
-        if (num_outside > 0) {
-            struct lr_cpu_projected *cut = points == buffers[0] ? buffers[1] : buffers[0];
-            count = cut_projected(points, count, distances, cut);
-            points = cut;
+        if (num_outside == 0) continue;
+        struct lr_cpu_projected *cut = points == buffers[0] ? buffers[1] : buffers[0];
+        int num_cut = 0;
+        for (int k = 0; k < count; k++) {
+            const struct lr_cpu_projected p = points[k], q = points[k + 1 < count ? k + 1 : 0];
+            const double here = distances[k], there = distances[k + 1 < count ? k + 1 : 0];
+            if (here >= 0) cut[num_cut++] = p;
+            if ((here > 0 && there < 0) || (here < 0 && there > 0)) {
+                const double t = here / (here - there);
+                cut[num_cut++] =
+                    (struct lr_cpu_projected){p.x + t * (q.x - p.x), p.y + t * (q.y - p.y), p.w + t * (q.w - p.w)};
+            }
         }
+        points = cut;
+        count = num_cut;
     }
     for (int k = 0; k < count; k++) {
         out->at[k][0] = points[k].x / points[k].w;

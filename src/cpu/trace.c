@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #define PI 3.14159265358979323846
 
@@ -84,25 +84,22 @@ static bool is_stopped(const struct lr_cpu_view *view, int primary, const struct
     return false;
 }
 
-/* Index of the face that holds a coordinate inside the rectangle, or -1 in a gap. */
-static int find_face(const struct lr_cpu_module *module, int axis, double at)
-{
-    const int size = module->crystals[axis];
-    /* Not negative except for rounding, so cutting off the fraction is floor(). */
-    const int cell = (int)(at / module->pitch[axis] + 0.5 * size);
-    const int index = cell < size ? cell : size - 1;
-    const double from_centre = at - lr_cpu_face_centre(module, axis, index);
-    return fabs(from_centre) <= 0.5 * module->face[axis] ? index : -1;
-}
-
 /* Crystal of the module that was hit; false in a gap. */
 static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit, struct lr_cpu_crystal *crystal)
 {
     const struct lr_cpu_module *module = &view->scene->modules[hit->met->module];
+    bool is_face = true;
     crystal->module = hit->met->module;
-    crystal->at[0] = find_face(module, 0, hit->plane[0]);
-    crystal->at[1] = find_face(module, 1, hit->plane[1]);
-    return crystal->at[0] >= 0 && crystal->at[1] >= 0;
+    for (int axis = 0; axis < 2; axis++) {
+        const int size = module->crystals[axis];
+        /* Not negative except for rounding, so cutting off the fraction is floor(). */
+        const int cell = (int)(hit->plane[axis] / module->pitch[axis] + 0.5 * size);
+        const int index = cell < size ? cell : size - 1;
+        const double from_centre = hit->plane[axis] - lr_cpu_face_centre(module, axis, index);
+        is_face = is_face && index >= 0 && fabs(from_centre) <= 0.5 * module->face[axis];
+        crystal->at[axis] = index;
+    }
+    return is_face;
 }
 
 /* P_abs times the solid angle of the line, over 2 pi. */
@@ -123,48 +120,41 @@ static double weigh(const struct lr_cpu_view *view, int primary, const struct li
     return weight;
 }
 
-/* Gathers the crystals that the lines of one primary crystal hit, one for each layer of the other modules. */
-static void trace_crystal(const struct lr_cpu_view *view, const struct lr_cpu_crystal *from, struct lr_cpu_tally *tally)
-{
-    const int rays = view->scene->params.rays, num_layers = view->scene->num_layers;
-    tally->count = 0;
-    for (int k = 0; k < rays * rays * num_layers; k++) {
-        const int layer = k % num_layers, sample = k / num_layers;
-        struct line line;
-        struct hit hit;
-        struct lr_cpu_crystal struck;
-        make_line(view, from, sample % rays, sample / rays, &line);
-        follow(view, layer, &line, &hit);
-        if (hit.met == NULL || !hit.met->detects || !find_crystal(view, &hit, &struck) ||
-            (view->num_before > 0 && is_stopped(view, from->module, &line)))
-            continue;
-
-        const double weight = weigh(view, from->module, &line, &hit);
-        int n = tally->count - 1;
-        while (n >= 0 &&
-               (tally->entries[n].crystal.module != struck.module || tally->entries[n].crystal.at[0] != struck.at[0] ||
-                tally->entries[n].crystal.at[1] != struck.at[1]))
-            n--;
-        if (n >= 0)
-            tally->entries[n].weight += weight;
-        else
-            tally->entries[tally->count++] = (struct lr_cpu_tally_entry){struck, weight};
-    }
-}
-
 lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, struct lr_elements *elements)
 {
-    for (int primary = 0; primary < view->scene->num_modules; primary++) {
-        const int *size = view->scene->modules[primary].crystals;
+    const struct lr_cpu_scene *scene = view->scene;
+    const int rays = scene->params.rays, num_layers = scene->num_layers;
+    for (int primary = 0; primary < scene->num_modules; primary++) {
+        const int *size = scene->modules[primary].crystals;
         lr_cpu_view_look(view, primary);
         if (view->num_opposite == 0) continue;
         for (int number = 0; number < size[0] * size[1]; number++) {
+            /* The crystals that the lines of a primary crystal hit, one for each layer of the other modules. */
             const struct lr_cpu_crystal from = {primary, {number % size[0], number / size[0]}};
-            trace_crystal(view, &from, tally);
+            tally->count = 0;
+            for (int k = 0; k < rays * rays * num_layers; k++) {
+                const int layer = k % num_layers, sample = k / num_layers;
+                struct line line;
+                struct hit hit;
+                struct lr_cpu_crystal struck;
+                make_line(view, &from, sample % rays, sample / rays, &line);
+                follow(view, layer, &line, &hit);
+                if (hit.met == NULL || !hit.met->detects || !find_crystal(view, &hit, &struck) ||
+                    (view->num_before > 0 && is_stopped(view, primary, &line)))
+                    continue;
+                const double weight = weigh(view, primary, &line, &hit);
+                int n = tally->count - 1;
+                while (n >= 0 && memcmp(&tally->entries[n].crystal, &struck, sizeof(struck)) != 0) n--;
+                if (n >= 0)
+                    tally->entries[n].weight += weight;
+                else
+                    tally->entries[tally->count++] = (struct lr_cpu_tally_entry){struck, weight};
+            }
+
             for (int k = 0; k < tally->count; k++) {
                 const struct lr_cpu_tally_entry *entry = &tally->entries[k];
-                const int64_t lor = lr_cpu_scene_lor(view->scene, &from, &entry->crystal);
-                if (lor >= 0) LR_TRY(lr_elements_add(elements, lor, entry->weight, view->scene->params.log));
+                const int64_t lor = lr_cpu_scene_lor(scene, &from, &entry->crystal);
+                if (lor >= 0) LR_TRY(lr_elements_add(elements, lor, entry->weight, scene->params.log));
             }
         }
     }

@@ -78,11 +78,6 @@ static int by_angle(const void *a, const void *b)
     return order != 0 ? order : one->module - other->module;
 }
 
-static int num_around(const lr_scanner *scanner, const struct lr_angles *angles, int module)
-{
-    return scanner->modules[module].crystals[angles->modules[module].is_v];
-}
-
 static void angles_destroy(struct lr_angles *angles)
 {
     if (angles != NULL) {
@@ -119,12 +114,12 @@ static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *
     for (int begin = 0, end; begin < scanner->num_modules; begin = end) {
         int most = 0;
         for (end = begin; end < scanner->num_modules && sorted[end].angle == sorted[begin].angle; end++) {
-            const int num = num_around(scanner, angles, sorted[end].module);
+            const int m = sorted[end].module, num = scanner->modules[m].crystals[angles->modules[m].is_v];
             most = num > most ? num : most;
         }
         for (int k = begin; k < end; k++) {
-            const int num = num_around(scanner, angles, sorted[k].module);
-            struct lr_module_places *places = &angles->modules[sorted[k].module];
+            const int m = sorted[k].module, num = scanner->modules[m].crystals[angles->modules[m].is_v];
+            struct lr_module_places *places = &angles->modules[m];
             places->first = angles->count + (places->step < 0 ? num - 1 : 0);
         }
         angles->count += most;
@@ -383,26 +378,6 @@ bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor)
 
 /* --- the layout --- */
 
-/* The same bits; which pair has which is all that differs. */
-static struct lr_coincidence_masks *copy_masks(const struct lr_coincidence_masks *all, const lr_selection *part,
-                                               const lr_log *log)
-{
-    static const char *const what = "the coincidence masks";
-    struct lr_coincidence_masks *masks = lr_alloc(1, sizeof(*masks), what, log);
-    if (masks == NULL) return NULL;
-    masks->pairs = lr_alloc(part->num_pairs, sizeof(*masks->pairs), what, log);
-    masks->words = lr_alloc(all->num_words + 1, sizeof(*masks->words), what, log);
-    if (masks->pairs == NULL || masks->words == NULL) {
-        lr_coincidence_masks_destroy(masks);
-        return NULL;
-    }
-    masks->num_pairs = part->num_pairs;
-    masks->num_words = all->num_words;
-    memcpy(masks->words, all->words, (size_t)all->num_words * sizeof(*masks->words));
-    for (int64_t k = 0; k < part->num_pairs; k++) masks->pairs[k] = all->pairs[part->pairs[k]];
-    return masks;
-}
-
 lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const lr_log *log)
 {
     static const char *const what = "the list of LORs";
@@ -416,17 +391,29 @@ lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const
     int32_t(*pairs)[2] = lr_alloc(part->num_pairs, sizeof(*pairs), what, log);
     int64_t *offsets = lr_alloc(part->num_pairs + 1, sizeof(*offsets), what, log);
     int32_t *first = lr_alloc((int64_t)all->scanner->num_modules + 1, sizeof(*first), what, log);
+    struct lr_coincidence_masks *masks = lr_alloc(1, sizeof(*masks), what, log);
+    if (masks != NULL) {
+        masks->pairs = lr_alloc(part->num_pairs, sizeof(*masks->pairs), what, log);
+        masks->words = lr_alloc(all->masks->num_words + 1, sizeof(*masks->words), what, log);
+    }
     *lors = (lr_lors){.scanner = all->scanner,
                       .num_pairs = part->num_pairs,
                       .pairs = (const int32_t(*)[2])pairs,
                       .offsets = offsets,
                       .first_pair = first,
-                      .masks = copy_masks(all->masks, part, log),
+                      .masks = masks,
                       .angles = angles_create(all->scanner, log)};
-    if (pairs == NULL || offsets == NULL || first == NULL || lors->masks == NULL || lors->angles == NULL) {
+    if (pairs == NULL || offsets == NULL || first == NULL || masks == NULL || masks->pairs == NULL ||
+        masks->words == NULL || lors->angles == NULL) {
         lr_lors_destroy(lors);
         return NULL;
     }
+
+    /* Masks have the same bits as those of all pairs, which other pairs refer to. */
+    masks->num_pairs = part->num_pairs;
+    masks->num_words = all->masks->num_words;
+    memcpy(masks->words, all->masks->words, (size_t)masks->num_words * sizeof(*masks->words));
+    for (int64_t k = 0; k < part->num_pairs; k++) masks->pairs[k] = all->masks->pairs[part->pairs[k]];
     offsets[0] = 0;
     for (int64_t k = 0; k < part->num_pairs; k++) {
         const int32_t pair = part->pairs[k];

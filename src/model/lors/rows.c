@@ -69,33 +69,25 @@ lr_status lr_elements_add(struct lr_elements *elements, int64_t lor, double valu
     return LR_OK;
 }
 
-/* One stable pass of a radix sort from list to spare, which then change places. */
-static void sort_by_digit(struct lr_elements *elements, int shift)
-{
-    int64_t places[NUM_DIGITS] = {0};
-    for (int64_t k = 0; k < elements->count; k++) places[(elements->list[k].lor >> shift) & (NUM_DIGITS - 1)]++;
-    int64_t sum = 0;
-    for (int digit = 0; digit < NUM_DIGITS; digit++) {
-        const int64_t count = places[digit];
-        places[digit] = sum;
-        sum += count;
-    }
-    for (int64_t k = 0; k < elements->count; k++) {
-        const int64_t digit = (elements->list[k].lor >> shift) & (NUM_DIGITS - 1);
-        elements->spare[places[digit]++] = elements->list[k];
-    }
-    struct lr_element *sorted = elements->spare;
-    elements->spare = elements->list;
-    elements->list = sorted;
-    const int64_t capacity = elements->spare_capacity;
-    elements->spare_capacity = elements->capacity;
-    elements->capacity = capacity;
-}
-
 lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, const lr_log *log)
 {
     LR_TRY(reserve(&elements->spare, &elements->spare_capacity, elements->count, log));
-    for (int shift = 0; shift < 63 && (num_lors - 1) >> shift > 0; shift += DIGIT_BITS) sort_by_digit(elements, shift);
+    for (int shift = 0; shift < 63 && (num_lors - 1) >> shift > 0; shift += DIGIT_BITS) {
+        /* One stable pass of a radix sort from list to spare, which then change places. */
+        int64_t places[NUM_DIGITS] = {0};
+        const struct lr_elements from = *elements;
+        for (int64_t k = 0; k < from.count; k++) places[(from.list[k].lor >> shift) & (NUM_DIGITS - 1)]++;
+        for (int64_t digit = 0, sum = 0; digit < NUM_DIGITS; digit++) {
+            const int64_t count = places[digit];
+            places[digit] = sum;
+            sum += count;
+        }
+        for (int64_t k = 0; k < from.count; k++) {
+            const int64_t digit = (from.list[k].lor >> shift) & (NUM_DIGITS - 1);
+            from.spare[places[digit]++] = from.list[k];
+        }
+        *elements = (struct lr_elements){from.spare, from.list, from.count, from.spare_capacity, from.capacity};
+    }
     struct lr_element *list = elements->list;
     int64_t num_out = 0;
     for (int64_t k = 0; k < elements->count;) {

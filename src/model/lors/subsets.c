@@ -45,7 +45,21 @@ struct pair_line {
     int64_t rank;     /* within its class, which decides its subset */
     int64_t num_lors; /* in coincidence */
     int32_t pair;
+    int64_t keys[4]; /* by which lines are sorted; the last is the pair */
 };
+
+/* Order of lines by the first keys. */
+static int compare_keys(const struct pair_line *a, const struct pair_line *b, int num_keys)
+{
+    int k = 0;
+    while (k < num_keys - 1 && a->keys[k] == b->keys[k]) k++;
+    return (a->keys[k] > b->keys[k]) - (a->keys[k] < b->keys[k]);
+}
+
+static int by_keys(const void *a, const void *b)
+{
+    return compare_keys(a, b, 4);
+}
 
 static int64_t rounded(double value, double unit)
 {
@@ -92,65 +106,27 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
     }
 }
 
-static int compare(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-static int compare_classes(const struct pair_line *a, const struct pair_line *b)
-{
-    const int64_t keys[3][2] = {{a->from_axis, b->from_axis}, {a->low, b->low}, {a->high, b->high}};
-    for (int k = 0; k < 3; k++) {
-        const int order = compare(keys[k][0], keys[k][1]);
-        if (order != 0) return order;
-    }
-    return 0;
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const struct pair_line *line_a = a, *line_b = b;
-    const int order = compare_classes(line_a, line_b);
-    return order != 0 ? order : compare(line_a->pair, line_b->pair);
-}
-
-static int by_class_and_angle(const void *a, const void *b)
-{
-    const struct pair_line *line_a = a, *line_b = b;
-    int order = compare(line_a->class_number, line_b->class_number);
-    order = order != 0 ? order : compare(line_a->angle, line_b->angle);
-    return order != 0 ? order : compare(line_a->pair, line_b->pair);
-}
-
-/* Lines along the axis look like points from there, and are distinguished by their place. */
-static int compare_directions(const struct pair_line *a, const struct pair_line *b)
-{
-    const int order = compare(a->from_axis, b->from_axis);
-    return order != 0 ? order : compare(a->direction, b->direction);
-}
-
-static int by_direction(const void *a, const void *b)
-{
-    const struct pair_line *line_a = a, *line_b = b;
-    const int order = compare_directions(line_a, line_b);
-    return order != 0 ? order : compare(line_a->pair, line_b->pair);
-}
-
 /* Lines of several pairs, in classes of the same distance from the axis; with_images: those after half
  * a turn count as the same line. Returns false where there are too few lines, or few in a class. */
 static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets, bool with_images)
 {
-    for (int64_t k = 0; !with_images && k < num_pairs; k++)
-        lines[k].direction = lines[k].has_side ? lines[k].angle : lines[k].direction;
-    qsort(lines, (size_t)num_pairs, sizeof(*lines), by_direction);
-    int64_t num_lines = 0;
-    for (int64_t k = 0; k < num_pairs; k++) num_lines += k == 0 || compare_directions(&lines[k - 1], &lines[k]) != 0;
-
-    int64_t num_classes = 0, rank = 0;
+    /* Lines along the axis look like points from there, and are distinguished by their place. */
+    for (int64_t k = 0; k < num_pairs; k++) {
+        struct pair_line *line = &lines[k];
+        if (!with_images && line->has_side) line->direction = line->angle;
+        line->keys[0] = line->from_axis;
+        line->keys[1] = line->direction;
+        line->keys[2] = 0;
+        line->keys[3] = line->pair;
+    }
+    qsort(lines, (size_t)num_pairs, sizeof(*lines), by_keys);
+    int64_t num_classes = 0, num_lines = 0, rank = 0;
     for (int64_t k = 0; k < num_pairs; k++) {
         const bool is_new = k == 0 || lines[k - 1].from_axis != lines[k].from_axis;
+        const bool is_other = k == 0 || compare_keys(&lines[k - 1], &lines[k], 2) != 0;
         num_classes += is_new;
-        rank = is_new ? 0 : rank + (compare_directions(&lines[k - 1], &lines[k]) != 0);
+        num_lines += is_other;
+        rank = is_new ? 0 : rank + is_other;
         lines[k].class_number = num_classes;
         lines[k].rank = rank;
     }
@@ -257,15 +233,22 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
             /* Scanners without a symmetry to speak of have classes of a pair or two. They get classes of like
              * distance from the axis instead, of four pairs for each subset. */
             const int64_t num_pairs = lors->num_pairs;
-            qsort(lines, (size_t)num_pairs, sizeof(*lines), by_place);
+            for (int64_t k = 0; k < num_pairs; k++) {
+                const int64_t keys[4] = {lines[k].from_axis, lines[k].low, lines[k].high, lines[k].pair};
+                memcpy(lines[k].keys, keys, sizeof(keys));
+            }
+            qsort(lines, (size_t)num_pairs, sizeof(*lines), by_keys);
             int64_t num_classes = 0;
             for (int64_t k = 0; k < num_pairs; k++) {
-                num_classes += k == 0 || compare_classes(&lines[k - 1], &lines[k]) != 0;
+                num_classes += k == 0 || compare_keys(&lines[k - 1], &lines[k], 3) != 0;
                 lines[k].class_number = num_classes;
             }
-            for (int64_t k = 0; num_classes * 4 > num_pairs && k < num_pairs; k++)
-                lines[k].class_number = k / (4 * (int64_t)subsets);
-            qsort(lines, (size_t)num_pairs, sizeof(*lines), by_class_and_angle);
+            for (int64_t k = 0; k < num_pairs; k++) {
+                if (num_classes * 4 > num_pairs) lines[k].class_number = k / (4 * (int64_t)subsets);
+                const int64_t keys[4] = {lines[k].class_number, lines[k].angle, 0, lines[k].pair};
+                memcpy(lines[k].keys, keys, sizeof(keys));
+            }
+            qsort(lines, (size_t)num_pairs, sizeof(*lines), by_keys);
             for (int64_t k = 0; k < num_pairs; k++) {
                 const bool is_new = k == 0 || lines[k - 1].class_number != lines[k].class_number;
                 lines[k].rank = is_new ? 0 : lines[k - 1].rank + 1;

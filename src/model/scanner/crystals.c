@@ -37,7 +37,8 @@ struct visit {
 struct search {
     const struct lr_crystal_growth *growth;
     int from;
-    const double *across; /* the way must be orthogonal to this one; NULL = any */
+    bool is_first;        /* a step in the panel's plane is looked for, not one from a known place */
+    const double *across; /* that must be orthogonal to this one; NULL = any */
     int found;
     double distance2;
 };
@@ -60,11 +61,6 @@ static bool may_share_module(const lr_crystal *a, const lr_crystal *b)
     return true;
 }
 
-static bool is_across(const double way[3], const double other[3])
-{
-    return fabs(vec_dot(way, other)) <= skew * vec_length(way) * vec_length(other);
-}
-
 static void consider(void *user, int crystal, double distance2)
 {
     struct search *search = user;
@@ -72,11 +68,12 @@ static void consider(void *user, int crystal, double distance2)
     if (crystal == search->from || growth->panel[crystal] >= 0 || distance2 >= search->distance2) return;
     const lr_crystal *from = &growth->list->crystals[search->from];
     const lr_crystal *to = &growth->list->crystals[crystal];
-    double way[3];
-    vec_sub(to->centre_mm, from->centre_mm, way);
-    if (!may_share_module(from, to) || !is_across(way, from->axes[2]) ||
-        (search->across != NULL && !is_across(way, search->across)))
-        return;
+    if (!may_share_module(from, to)) return;
+    const double *others[2] = {from->axes[2], search->across};
+    double step[3];
+    vec_sub(to->centre_mm, from->centre_mm, step);
+    for (int k = 0; search->is_first && k < 2 && others[k] != NULL; k++)
+        if (fabs(vec_dot(step, others[k])) > skew * vec_length(step) * vec_length(others[k])) return;
     search->found = crystal;
     search->distance2 = distance2;
 }
@@ -84,7 +81,7 @@ static void consider(void *user, int crystal, double distance2)
 /* The way to the nearest free crystal of the same module; zero when there is none near. */
 static void find_step(struct lr_crystal_growth *growth, int from, const double *across, double step[3])
 {
-    struct search search = {growth, from, across, -1, INFINITY};
+    struct search search = {growth, from, true, across, -1, INFINITY};
     const struct lr_point_visit visit = {consider, &search};
     const double *at = growth->list->crystals[from].centre_mm;
     for (double reach = growth->hash.cell_mm; reach <= 8.5 * growth->hash.cell_mm; reach *= 2) {
@@ -122,16 +119,6 @@ struct front {
     double share, reach_mm;
 };
 
-static void nearest(void *user, int crystal, double distance2)
-{
-    struct search *search = user;
-    if (search->growth->panel[crystal] < 0 && distance2 < search->distance2 &&
-        may_share_module(&search->growth->list->crystals[search->from], &search->growth->list->crystals[crystal])) {
-        search->found = crystal;
-        search->distance2 = distance2;
-    }
-}
-
 static void grow_panel(struct front *front, int seed)
 {
     struct lr_crystal_growth *growth = front->growth;
@@ -152,8 +139,8 @@ static void grow_panel(struct front *front, int seed)
             if (!is_known(step)) continue;
             double target[3];
             vec_add_scaled(at, sign, step, target);
-            struct search search = {growth, from.crystal, NULL, -1, INFINITY};
-            const struct lr_point_visit visit = {nearest, &search};
+            struct search search = {growth, from.crystal, false, NULL, -1, INFINITY};
+            const struct lr_point_visit visit = {consider, &search};
             const double reach = fmin(front->share * vec_length(step), front->reach_mm);
             growth->seen += lr_point_hash_visit(&growth->hash, target, reach, &visit);
             if (search.found < 0) continue;
@@ -243,17 +230,6 @@ static void find_twin(void *user, int crystal, double distance2)
     struct twin *twin = user;
     (void)distance2;
     if (crystal != twin->crystal) twin->found = crystal;
-}
-
-static void crystal_growth_finish(struct lr_crystal_growth *growth)
-{
-    lr_point_hash_finish(&growth->hash);
-    lr_point_hash_finish(&growth->far);
-    free(growth->panel);
-    free(growth->places);
-    free(growth->block);
-    growth->panel = growth->block = NULL;
-    growth->places = NULL;
 }
 
 /* errors: LR_BAD_INPUT for centres that are not finite or beyond 1 km, for two crystals at one
@@ -658,7 +634,11 @@ lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_
     lr_scanner *scanner = NULL;
     if (crystal_growth_init(&draft.growth, list) == LR_OK) scanner = build(&draft, crystal_of);
     if (residual_mm != NULL) *residual_mm = draft.off_mm;
-    crystal_growth_finish(&draft.growth);
+    lr_point_hash_finish(&draft.growth.hash);
+    lr_point_hash_finish(&draft.growth.far);
+    free(draft.growth.panel);
+    free(draft.growth.places);
+    free(draft.growth.block);
     free(draft.blocks.items);
     free(draft.members);
     free(draft.begins);

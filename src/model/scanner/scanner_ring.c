@@ -203,26 +203,6 @@ lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modul
     return modules;
 }
 
-/* Rings of crystals are counted layer by layer, and differences need the same count in all. */
-static lr_status check_ring_rule(const lr_scanner_params *params, const lr_ring *ring)
-{
-    if (!params->coincidence.limits_ring_difference) return LR_OK;
-    const int blocks = ring->blocks[1] > 0 ? ring->blocks[1] : 1;
-    for (int k = 0; k < ring->num_layers; k++) {
-        const int *own = ring->layers[k].block_crystals[1];
-        for (int b = 0; own != NULL && b < blocks; b++) {
-            if (own[b] != ring->block_crystals[1][b]) {
-                return lr_error(params->log, LR_BAD_INPUT,
-                                "%s: layer %d has %d crystals along v where the module has %d, so "
-                                "that layers have no crystal rings in common: leave "
-                                "max_ring_difference out",
-                                lr_scanner_title(params), k, own[b], ring->block_crystals[1][b]);
-            }
-        }
-    }
-    return LR_OK;
-}
-
 lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_ring *ring)
 {
     lr_scanner_params expanded = *params;
@@ -230,7 +210,22 @@ lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_rin
     if (modules == NULL) return NULL;
     expanded.modules = modules;
     expanded.num_positions = ring->modules;
-    lr_scanner *scanner = check_ring_rule(params, ring) == LR_OK ? lr_scanner_create(&expanded) : NULL;
+
+    /* Rings of crystals are counted layer by layer, and differences need the same count in all. */
+    const int blocks = ring->blocks[1] > 0 ? ring->blocks[1] : 1, *whole = ring->block_crystals[1];
+    lr_status status = LR_OK;
+    for (int k = 0; k < ring->num_layers && params->coincidence.limits_ring_difference; k++) {
+        const int *own = ring->layers[k].block_crystals[1];
+        for (int b = 0; own != NULL && b < blocks && status == LR_OK; b++) {
+            if (own[b] == whole[b]) continue;
+            status = lr_error(params->log, LR_BAD_INPUT,
+                              "%s: layer %d has %d crystals along v where the module has %d, so "
+                              "that layers have no crystal rings in common: leave "
+                              "max_ring_difference out",
+                              lr_scanner_title(params), k, own[b], whole[b]);
+        }
+    }
+    lr_scanner *scanner = status == LR_OK ? lr_scanner_create(&expanded) : NULL;
     free(modules);
     return scanner;
 }
@@ -336,24 +331,6 @@ static bool is_same(const lr_module *a, const lr_module *b, double same_mm)
            a->block == b->block;
 }
 
-/* Short numbers that give the scanner to the last bits; else any that give it to 1e-6 mm. */
-static bool try_numbers(const struct candidate *candidate, struct lr_ring_form *form)
-{
-    static const double shares[] = {1e-13, 4e-15, 1e-15, 0};
-    for (int k = 0; k < 4; k++) {
-        read_numbers(candidate, form, shares[k]);
-        const double same_mm = k < 3 ? 1e-13 : 1e-6;
-        int count = 0;
-        lr_module *modules = lr_ring_expand("", &form->ring, &count, NULL);
-        bool same = modules != NULL && count == candidate->scanner->num_modules;
-        for (int m = 0; m < count && same; m++) same = is_same(&modules[m], &candidate->scanner->modules[m], same_mm);
-        free(modules);
-
-        if (same) return true;
-    }
-    return false;
-}
-
 /* Counts crystals of the layers' blocks in the first panel. */
 static lr_status count_layers(const struct candidate *candidate, struct lr_ring_form *form, const lr_log *log)
 {
@@ -415,7 +392,18 @@ static lr_status find_form(struct candidate *candidate, struct lr_ring_form *for
     }
 
     LR_TRY(count_layers(candidate, form, log));
-    *found = try_numbers(candidate, form);
+
+    /* Short numbers that give the scanner to the last bits; else any that give it to 1e-6 mm. */
+    static const double shares[] = {1e-13, 4e-15, 1e-15, 0};
+    for (int k = 0; k < 4 && !*found; k++) {
+        read_numbers(candidate, form, shares[k]);
+        const double same_mm = k < 3 ? 1e-13 : 1e-6;
+        int count = 0;
+        lr_module *modules = lr_ring_expand("", ring, &count, NULL);
+        *found = modules != NULL && count == scanner->num_modules;
+        for (int m = 0; m < count && *found; m++) *found = is_same(&modules[m], &scanner->modules[m], same_mm);
+        free(modules);
+    }
     return LR_OK;
 }
 

@@ -251,35 +251,6 @@ const char *const *lr_phantom_names(void)
     return names;
 }
 
-/* Fills in defaults and checks that the phantom fits the grid. */
-static lr_status prepare(struct canvas *canvas, const lr_phantom_params *params, const lr_grid *grid)
-{
-    LR_TRY(lr_grid_check(grid, params->log));
-    for (int k = 0; k < 3; k++)
-        canvas->centre_mm[k] = grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
-    const double extent = fmin(grid->size[0] * grid->voxel_mm[0], grid->size[1] * grid->voxel_mm[1]);
-    canvas->log = params->log;
-    canvas->progress = params->progress;
-    canvas->contrast = params->contrast;
-    canvas->subsamples = params->subsamples != 0 ? params->subsamples : DEFAULT_SUBSAMPLES;
-    canvas->radius_mm = params->radius_mm != 0.0 ? params->radius_mm : DEFAULT_RADIUS_SHARE * extent;
-    if (canvas->subsamples < 1 || canvas->subsamples > MAX_SUBSAMPLES) {
-        return lr_error(params->log, LR_USAGE, "the phantom's subsamples are %d: they must lie between 1 and %d",
-                        canvas->subsamples, MAX_SUBSAMPLES);
-    }
-    if (canvas->contrast != 0.0 && !(canvas->contrast > 1.0 && isfinite(canvas->contrast))) {
-        return lr_error(params->log, LR_USAGE, "a contrast of %g: spheres are hotter than the cylinder, above 1",
-                        canvas->contrast);
-    }
-    if (!(canvas->radius_mm > 0.0) || canvas->radius_mm > 0.5 * extent * (1.0 + 1e-9)) {
-        return lr_error(params->log, LR_USAGE,
-                        "a phantom with a radius of %.4g mm does not fit the grid: it must be "
-                        "positive and at most %.4g mm",
-                        canvas->radius_mm, 0.5 * extent);
-    }
-    return LR_OK;
-}
-
 lr_image *lr_phantom_create(const lr_phantom_params *params, const lr_grid *grid)
 {
     const char *name = params->name != NULL ? params->name : "";
@@ -291,8 +262,36 @@ lr_image *lr_phantom_create(const lr_phantom_params *params, const lr_grid *grid
         lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE, "there is no phantom \"%s\": use one of %s", name, known);
         return NULL;
     }
-    struct canvas canvas = {0};
-    if (prepare(&canvas, params, grid) != LR_OK) return NULL;
+    if (lr_grid_check(grid, params->log) != LR_OK) return NULL;
+    const double extent = fmin(grid->size[0] * grid->voxel_mm[0], grid->size[1] * grid->voxel_mm[1]);
+    struct canvas canvas = {
+        .radius_mm = params->radius_mm != 0.0 ? params->radius_mm : DEFAULT_RADIUS_SHARE * extent,
+        .contrast = params->contrast,
+        .subsamples = params->subsamples != 0 ? params->subsamples : DEFAULT_SUBSAMPLES,
+        .log = params->log,
+        .progress = params->progress,
+    };
+    for (int k = 0; k < 3; k++)
+        canvas.centre_mm[k] = grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
+    if (canvas.subsamples < 1 || canvas.subsamples > MAX_SUBSAMPLES) {
+        lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE,
+                     "the phantom's subsamples are %d: they must lie between 1 and %d", canvas.subsamples,
+                     MAX_SUBSAMPLES);
+        return NULL;
+    }
+    if (canvas.contrast != 0.0 && !(canvas.contrast > 1.0 && isfinite(canvas.contrast))) {
+        lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE,
+                     "a contrast of %g: spheres are hotter than the cylinder, above 1", canvas.contrast);
+        return NULL;
+    }
+    if (!(canvas.radius_mm > 0.0) || canvas.radius_mm > 0.5 * extent * (1.0 + 1e-9)) {
+        lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE,
+                     "a phantom with a radius of %.4g mm does not fit the grid: it must be "
+                     "positive and at most %.4g mm",
+                     canvas.radius_mm, 0.5 * extent);
+        return NULL;
+    }
+
     canvas.image = lr_image_create(grid, params->log);
     if (canvas.image == NULL) return NULL;
     const lr_status status = kind == DERENZO       ? draw_derenzo(&canvas)

@@ -204,27 +204,6 @@ static double gap(uint64_t seed, int64_t event)
     return -log(uniform(seed, event, GAPS));
 }
 
-static lr_status hand_out(const lr_list_params *params, const int64_t *lors, int64_t count, const lr_event_sink *sink)
-{
-    const double duration_s = params->duration_s > 0 ? params->duration_s : usual_duration_s;
-    lr_event events[AT_ONCE];
-    double whole = gap(params->seed, count), until = 0;
-    for (int64_t k = 0; k < count; k++) whole += gap(params->seed, k);
-    for (int64_t first = 0; first < count; first += AT_ONCE) {
-        const int num = count - first < AT_ONCE ? (int)(count - first) : AT_ONCE;
-        for (int k = 0; k < num; k++) {
-            until += gap(params->seed, first + k);
-            events[k] = (lr_event){
-                .weight = 1,
-                .time_ms = (uint32_t)fmin(1e3 * duration_s * (until / whole), UINT32_MAX),
-            };
-            lr_lors_crystals(params->lors, lors[first + k], events[k].crystals);
-        }
-        LR_TRY(sink->take(sink->user, events, num));
-    }
-    return LR_OK;
-}
-
 lr_status lr_events_from_counts(const lr_list_params *params, const lr_event_sink *sink)
 {
     const lr_lor_data *data = params->data;
@@ -251,7 +230,23 @@ lr_status lr_events_from_counts(const lr_list_params *params, const lr_event_sin
         lors[k] = lors[other];
         lors[other] = swapped;
     }
-    const lr_status status = hand_out(params, lors, count, sink);
+
+    /* Times are sums of exponential gaps, scaled to the duration. */
+    const double duration_s = params->duration_s > 0 ? params->duration_s : usual_duration_s;
+    lr_event events[AT_ONCE];
+    double whole = gap(params->seed, count), until = 0;
+    lr_status status = LR_OK;
+    for (int64_t k = 0; k < count; k++) whole += gap(params->seed, k);
+    for (int64_t first = 0; first < count && status == LR_OK; first += AT_ONCE) {
+        const int num = count - first < AT_ONCE ? (int)(count - first) : AT_ONCE;
+        for (int k = 0; k < num; k++) {
+            until += gap(params->seed, first + k);
+            const double time_ms = 1e3 * duration_s * (until / whole);
+            events[k] = (lr_event){.weight = 1, .time_ms = (uint32_t)fmin(time_ms, UINT32_MAX)};
+            lr_lors_crystals(params->lors, lors[first + k], events[k].crystals);
+        }
+        status = sink->take(sink->user, events, num);
+    }
     free(lors);
     return status;
 }
