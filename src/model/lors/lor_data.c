@@ -49,19 +49,19 @@ lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, const lr
     int64_t *sorted = lr_alloc(num_events, sizeof(*sorted), "sorted events", log);
     if (sorted == NULL) return NULL;
     /* Copies the events that are LORs, in order; returns how many there are. */
-    int64_t kept = 0;
+    int64_t num_lors_hit = 0;
     for (int64_t k = 0; k < num_events; k++)
-        if (events[k] >= 0) sorted[kept++] = events[k];
-    qsort(sorted, (size_t)kept, sizeof(*sorted), compare_lors);
+        if (events[k] >= 0) sorted[num_lors_hit++] = events[k];
+    qsort(sorted, (size_t)num_lors_hit, sizeof(*sorted), compare_lors);
 
     int64_t num_lors = 0;
-    for (int64_t k = 0; k < kept; k++) num_lors += k == 0 || sorted[k] != sorted[k - 1];
+    for (int64_t k = 0; k < num_lors_hit; k++) num_lors += k == 0 || sorted[k] != sorted[k - 1];
     lr_lor_data *data = create(num_lors, true, log);
     if (data != NULL) {
         /* Counts are summed as integers: a float stops counting at 2^24. */
         int64_t out = 0;
-        for (int64_t begin = 0, end; begin < kept; begin = end) {
-            for (end = begin + 1; end < kept && sorted[end] == sorted[begin]; end++) {
+        for (int64_t begin = 0, end; begin < num_lors_hit; begin = end) {
+            for (end = begin + 1; end < num_lors_hit && sorted[end] == sorted[begin]; end++) {
             }
             data->index[out] = sorted[begin];
             data->values[out++] = (float)(end - begin);

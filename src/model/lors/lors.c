@@ -97,11 +97,11 @@ static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *
         angles_destroy(angles);
         return NULL;
     }
-    const int64_t turn = llround(TWO_PI / SAME_AZIMUTH);
+    const int64_t full_circle = llround(TWO_PI / SAME_AZIMUTH);
     for (int m = 0; m < scanner->num_modules; m++) {
         const double *centre = scanner->modules[m].centre_mm;
         const double azimuth = fmod(atan2(centre[1], centre[0]) + TWO_PI, TWO_PI);
-        sorted[m] = (struct azimuth){llround(azimuth / SAME_AZIMUTH) % turn, m};
+        sorted[m] = (struct azimuth){llround(azimuth / SAME_AZIMUTH) % full_circle, m};
         /* The direction in which crystal numbers run around the axis: along u or v, up or down. */
         const lr_module *module = &scanner->modules[m];
         const double around[3] = {module->normal[1], -module->normal[0], 0.0};
@@ -257,7 +257,7 @@ lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *pr
 {
     struct pair_list list = {.scanner = scanner, .progress = progress, .log = log};
     lr_lors *lors = lr_alloc(1, sizeof(*lors), "the list of LORs", log);
-    struct lr_mask_builder *builder = lors ? lr_mask_builder_create(scanner, LR_MASKS_KEPT, log) : NULL;
+    struct lr_mask_builder *builder = lors ? lr_mask_builder_create(scanner, LR_MASKS_STORED, log) : NULL;
     list.first_pair = lr_alloc((int64_t)scanner->num_modules + 1, sizeof(*list.first_pair), "module pairs",
                                builder != NULL ? log : NULL);
     if (builder == NULL || list.first_pair == NULL) goto fail;

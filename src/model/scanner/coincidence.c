@@ -26,7 +26,7 @@ struct stored_set {
 struct lr_mask_builder {
     const lr_scanner *scanner;
     const lr_log *log;
-    bool keeps;           /* masks; otherwise it is only asked whether there are any */
+    bool stores;          /* masks; otherwise it is only asked whether there are any */
     double reach_mm;      /* half the field of view with its slack; < 0 = rule off */
     double (*centres)[2]; /* [num_crystals] x, y of the crystals' volume centres */
     bool *upright;        /* [num_modules] whether v is parallel to z */
@@ -45,7 +45,7 @@ struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum l
     const double field = scanner->coincidence.field_of_view_mm;
     builder->scanner = scanner;
     builder->log = log;
-    builder->keeps = masks == LR_MASKS_KEPT;
+    builder->stores = masks == LR_MASKS_STORED;
     builder->reach_mm = field > 0.0 ? 0.5 * field + FIELD_OF_VIEW_TOLERANCE_MM : -1.0;
     builder->max_sets = 64;
     const int64_t quarter = lr_physical_memory() / 4 / (int64_t)sizeof(*builder->masks->words);
@@ -92,7 +92,7 @@ static bool rings_allow(const lr_scanner *scanner, const lr_module *i, const lr_
     return !scanner->coincidence.limits_ring_difference || llabs(difference) <= largest;
 }
 
-/* Room for a set of zero bits behind the words kept so far, or NULL. It is kept by keep_set. */
+/* Room for a set of zero bits behind the words kept so far, or NULL. It is kept by store_set. */
 static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
 {
     struct lr_coincidence_masks *masks = builder->masks;
@@ -125,9 +125,9 @@ static struct stored_set *find_slot(const struct lr_mask_builder *builder, uint6
 }
 
 /* Keeps the set that new_set gave, unless an equal one is there already. */
-static lr_status keep_set(struct lr_mask_builder *builder, int64_t num_bits, uint32_t *offset)
+static lr_status store_set(struct lr_mask_builder *builder, int64_t num_bits, uint32_t *offset)
 {
-    if (!builder->keeps) return LR_OK;
+    if (!builder->stores) return LR_OK;
     if (2 * (builder->num_sets + 1) > builder->max_sets) {
         struct stored_set *old = builder->sets;
         const int64_t old_max = builder->max_sets;
@@ -161,7 +161,7 @@ static lr_status keep_set(struct lr_mask_builder *builder, int64_t num_bits, uin
 static lr_status append_pair(struct lr_mask_builder *builder, struct lr_pair_mask mask)
 {
     struct lr_coincidence_masks *masks = builder->masks;
-    if (!builder->keeps) return LR_OK;
+    if (!builder->stores) return LR_OK;
     const struct lr_items items = {sizeof(*masks->pairs), "the coincidence masks", builder->log};
     LR_TRY(lr_grow(&masks->pairs, &builder->max_pairs, masks->num_pairs + 1, &items));
     masks->pairs[masks->num_pairs++] = mask;
@@ -198,7 +198,7 @@ static lr_status add_separable_mask(struct lr_mask_builder *builder, int i, int 
         }
     }
     if (num_columns == 0) return LR_OK;
-    LR_TRY(keep_set(builder, columns, &mask.offset_a));
+    LR_TRY(store_set(builder, columns, &mask.offset_a));
 
     /* Bits q * nv_j + s of crystal rings near enough to each other. */
     set = new_set(builder, rings);
@@ -216,7 +216,7 @@ static lr_status add_separable_mask(struct lr_mask_builder *builder, int i, int 
     if (num_rings == 0) return LR_OK;
     if (num_columns == columns && num_rings == rings)
         return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
-    LR_TRY(keep_set(builder, rings, &mask.offset_b));
+    LR_TRY(store_set(builder, rings, &mask.offset_b));
     return append_pair(builder, mask);
 }
 
@@ -246,7 +246,7 @@ static lr_status add_full_mask(struct lr_mask_builder *builder, int i, int j, bo
     *any = ones > 0;
     if (ones == 0) return LR_OK;
     if (ones == bits) return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
-    LR_TRY(keep_set(builder, bits, &mask.offset_a));
+    LR_TRY(store_set(builder, bits, &mask.offset_a));
     return append_pair(builder, mask);
 }
 

@@ -57,7 +57,7 @@ static inline bool lr_coincidence_allows(const lr_lors *lors, int64_t pair, int 
 /* Collects masks pair by pair, in any order that the caller remembers. */
 struct lr_mask_builder;
 
-enum lr_masks { LR_MASKS_KEPT, LR_MASKS_COUNTED }; /* counted: nothing is kept of any pair */
+enum lr_masks { LR_MASKS_STORED, LR_MASKS_COUNTED }; /* counted: nothing is kept of any pair */
 struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum lr_masks masks, const lr_log *log);
 
 /* Evaluates the rules for modules i < j. *any = whether a crystal pair is in coincidence; only then

@@ -51,11 +51,11 @@ static void take_neighbour(void *user, int crystal, double distance2)
 {
     struct neighbour *next = user;
     const int *panel = next->fit->panel->growth->panel;
-    double way[3], along[3];
+    double offset[3], along[3];
     (void)distance2;
     if (panel[crystal] == panel[next->from]) return;
-    vec_sub(next->fit->crystals[crystal].centre_mm, next->fit->crystals[next->from].centre_mm, way);
-    for (int k = 0; k < 3; k++) along[k] = fabs(vec_dot(way, next->fit->axes[k]));
+    vec_sub(next->fit->crystals[crystal].centre_mm, next->fit->crystals[next->from].centre_mm, offset);
+    for (int k = 0; k < 3; k++) along[k] = fabs(vec_dot(offset, next->fit->axes[k]));
     const double distance = hypot(along[next->axis], along[2]);
     if (along[next->axis] > along[2] && along[next->axis] > along[1 - next->axis] && distance < next->distance_mm)
         next->distance_mm = distance;
@@ -105,9 +105,9 @@ static void regress(const struct panel_fit *fit, int axis, double slope[3])
     slope[0] = slope[1] = slope[2] = 0;
     for (int m = 0; m < fit->panel->count; m++) {
         const int c = fit->panel->members[m];
-        double way[3];
-        vec_sub(fit->crystals[c].centre_mm, fit->mean, way);
-        vec_add_scaled(slope, fit->places[c][axis] - 0.5 * (fit->n[axis] - 1), way, slope);
+        double offset[3];
+        vec_sub(fit->crystals[c].centre_mm, fit->mean, offset);
+        vec_add_scaled(slope, fit->places[c][axis] - 0.5 * (fit->n[axis] - 1), offset, slope);
     }
     normalise(slope);
 }
@@ -271,9 +271,9 @@ static const double most_snap_mm = 2e-5;
 
 static void coordinates(const struct panel_fit *fit, int crystal, double at[3])
 {
-    double way[3];
-    vec_sub(fit->crystals[crystal].centre_mm, fit->mean, way);
-    for (int k = 0; k < 3; k++) at[k] = vec_dot(way, fit->axes[k]);
+    double offset[3];
+    vec_sub(fit->crystals[crystal].centre_mm, fit->mean, offset);
+    for (int k = 0; k < 3; k++) at[k] = vec_dot(offset, fit->axes[k]);
 }
 
 /* Distance of a crystal from the crossing of its two lines, mm. */

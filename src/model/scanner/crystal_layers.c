@@ -35,16 +35,17 @@ static void look_behind(struct order *order, int front, int back)
 {
     const lr_module *a = &order->scanner->modules[front], *b = &order->scanner->modules[back];
     const double *axes[2] = {a->u, a->v};
-    double way[3];
-    vec_sub(b->centre_mm, a->centre_mm, way);
-    const double gap = -vec_dot(way, a->normal) - a->depth_mm; /* from the back of the one to the front of the other */
+    double offset[3];
+    vec_sub(b->centre_mm, a->centre_mm, offset);
+    const double gap =
+        -vec_dot(offset, a->normal) - a->depth_mm; /* from the back of the one to the front of the other */
     const bool is_near = gap > -rounding_mm && gap <= fmax(a->depth_mm, b->depth_mm);
     if (!is_near || !(vec_dot(a->normal, b->normal) > 1 - parallel) || !(gap < order->gap_mm[back])) return;
 
     /* The middle of one must be within the other, seen along their normal. */
     bool in_a = true, in_b = true;
     for (int k = 0; k < 2; k++) {
-        const double off = fabs(vec_dot(way, axes[k]));
+        const double off = fabs(vec_dot(offset, axes[k]));
         in_a = in_a && off < half_extent(a, axes[k]);
         in_b = in_b && off < half_extent(b, axes[k]);
     }

@@ -26,7 +26,7 @@ static const double tilt = 0.02;
 enum { LEAST_PLACES = 3 };
 
 /* The place of a block. */
-struct stand {
+struct site {
     const struct lr_crystal_block *block;
     double angle_deg; /* of the outward normal, from that of the list's first crystal */
     double radius_mm; /* of its front plane */
@@ -48,20 +48,20 @@ static int compare(double a, double b)
 
 static int by_angle(const void *a, const void *b)
 {
-    const struct stand *left = a, *right = b;
+    const struct site *left = a, *right = b;
     return compare(left->angle_deg, right->angle_deg);
 }
 
 static int by_height(const void *a, const void *b)
 {
-    const struct stand *left = a, *right = b;
+    const struct site *left = a, *right = b;
     return left->position != right->position ? compare(left->position, right->position)
                                              : compare(left->z_mm, right->z_mm);
 }
 
 static int by_row(const void *a, const void *b)
 {
-    const struct stand *left = a, *right = b;
+    const struct site *left = a, *right = b;
     return left->position != right->position ? compare(left->position, right->position)
            : left->row != right->row         ? compare(left->row, right->row)
            : fabs(left->across_mm - right->across_mm) > 0.5
@@ -71,7 +71,7 @@ static int by_row(const void *a, const void *b)
 
 static int by_ring(const void *a, const void *b)
 {
-    const struct stand *left = a, *right = b;
+    const struct site *left = a, *right = b;
     return left->ring != right->ring ? compare(left->ring, right->ring) : by_row(a, b);
 }
 
@@ -82,31 +82,31 @@ static int by_list(const void *a, const void *b)
 }
 
 /* Rings of the first place's rows, and its crystal rings; the others have the same. */
-static void number_rings(struct stand *stands, int count, int per_position, struct lr_crystal_block *blocks)
+static void number_rings(struct site *sites, int count, int per_position, struct lr_crystal_block *blocks)
 {
     int ring = 0, crystal_ring = 0;
     for (int k = 0; k < per_position; k++) {
-        const lr_module *module = &stands[k].block->module;
-        if (k > 0 && stands[k].row != stands[k - 1].row) {
-            const lr_module *below = &stands[k - 1].block->module;
+        const lr_module *module = &sites[k].block->module;
+        if (k > 0 && sites[k].row != sites[k - 1].row) {
+            const lr_module *below = &sites[k - 1].block->module;
             const double gap =
-                stands[k].z_mm - stands[k - 1].z_mm -
+                sites[k].z_mm - sites[k - 1].z_mm -
                 0.5 * (module->crystals[1] * module->pitch_mm[1] + below->crystals[1] * below->pitch_mm[1]);
             crystal_ring += below->crystals[1];
             ring += gap > module->pitch_mm[1] * (1 - 1e-3);
         }
         for (int other = k; other < count; other += per_position) {
-            lr_module *numbered = &blocks[stands[other].block - blocks].module;
-            stands[other].ring = ring;
-            numbered->position = stands[other].position;
+            lr_module *numbered = &blocks[sites[other].block - blocks].module;
+            sites[other].ring = ring;
+            numbered->position = sites[other].position;
             numbered->ring = ring;
             numbered->first_crystal_ring = crystal_ring;
         }
     }
 }
 
-/* Numbers the blocks as rings and sorts `stands`; 0 where they are none. */
-static int arrange(struct lr_crystal_blocks *blocks, struct stand *stands, double tolerance_mm)
+/* Numbers the blocks as rings and sorts `sites`; 0 where they are none. */
+static int arrange(struct lr_crystal_blocks *blocks, struct site *sites, double tolerance_mm)
 {
     double first_deg = 0;
     for (int b = 0; b < blocks->count; b++) {
@@ -118,71 +118,71 @@ static int arrange(struct lr_crystal_blocks *blocks, struct stand *stands, doubl
     for (int b = 0; b < blocks->count; b++) {
         const struct lr_crystal_block *block = &blocks->items[b];
         const lr_module *module = &block->module;
-        struct stand stand = {.block = block, .z_mm = module->centre_mm[2]};
+        struct site site = {.block = block, .z_mm = module->centre_mm[2]};
         /* Half a step of tolerance is added so that the first place does not fall apart at 0. */
         double angle = outward_deg(module) - first_deg + 2 * same_angle_deg;
         angle -= 360 * floor(angle / 360);
-        stand.angle_deg = angle - 2 * same_angle_deg;
-        stand.radius_mm = -vec_dot(module->normal, module->centre_mm);
-        stand.across_mm = vec_dot(module->u, module->centre_mm);
-        stands[b] = stand;
+        site.angle_deg = angle - 2 * same_angle_deg;
+        site.radius_mm = -vec_dot(module->normal, module->centre_mm);
+        site.across_mm = vec_dot(module->u, module->centre_mm);
+        sites[b] = site;
     }
 
     /* Places stand at equal angles with as many blocks each. */
     const int count = blocks->count;
-    qsort(stands, (size_t)count, sizeof(*stands), by_angle);
+    qsort(sites, (size_t)count, sizeof(*sites), by_angle);
     int positions = 1;
     for (int k = 1; k < count; k++) {
-        positions += stands[k].angle_deg - stands[k - 1].angle_deg > same_angle_deg;
-        stands[k].position = positions - 1;
+        positions += sites[k].angle_deg - sites[k - 1].angle_deg > same_angle_deg;
+        sites[k].position = positions - 1;
     }
     if (positions < LEAST_PLACES || count % positions != 0) return 0;
     const int per_position = count / positions;
     const double step = 360.0 / positions;
     for (int k = 0; k < count; k++)
-        if (stands[k].position != k / per_position ||
-            fabs(stands[k].angle_deg - stands[k].position * step) > uneven * step)
+        if (sites[k].position != k / per_position ||
+            fabs(sites[k].angle_deg - sites[k].position * step) > uneven * step)
             return 0;
 
     /* Every place has the blocks of the first one, in rows of equal height. */
-    qsort(stands, (size_t)count, sizeof(*stands), by_height);
+    qsort(sites, (size_t)count, sizeof(*sites), by_height);
     for (int k = 1; k < count; k++) {
-        const bool same = stands[k].position == stands[k - 1].position;
-        const bool higher = stands[k].z_mm - stands[k - 1].z_mm > tolerance_mm;
-        stands[k].row = same ? stands[k - 1].row + higher : 0;
+        const bool same = sites[k].position == sites[k - 1].position;
+        const bool higher = sites[k].z_mm - sites[k - 1].z_mm > tolerance_mm;
+        sites[k].row = same ? sites[k - 1].row + higher : 0;
     }
-    qsort(stands, (size_t)count, sizeof(*stands), by_row);
+    qsort(sites, (size_t)count, sizeof(*sites), by_row);
 
     for (int k = 0; k < count; k++) {
-        const struct stand *like = &stands[k % per_position], *stand = &stands[k];
-        const lr_module *a = &like->block->module, *b = &stand->block->module;
+        const struct site *like = &sites[k % per_position], *site = &sites[k];
+        const lr_module *a = &like->block->module, *b = &site->block->module;
         const bool is_alike =
-            like->row == stand->row && a->crystals[0] == b->crystals[0] && a->crystals[1] == b->crystals[1] &&
-            fabs(like->radius_mm - stand->radius_mm) <= tolerance_mm &&
-            fabs(like->across_mm - stand->across_mm) <= tolerance_mm && fabs(like->z_mm - stand->z_mm) <= tolerance_mm;
-        const bool begins_row = k % per_position == 0 || stands[k - 1].row != stand->row;
-        if (!is_alike || (!begins_row && stands[k - 1].block->module.crystals[1] != b->crystals[1])) return 0;
+            like->row == site->row && a->crystals[0] == b->crystals[0] && a->crystals[1] == b->crystals[1] &&
+            fabs(like->radius_mm - site->radius_mm) <= tolerance_mm &&
+            fabs(like->across_mm - site->across_mm) <= tolerance_mm && fabs(like->z_mm - site->z_mm) <= tolerance_mm;
+        const bool begins_row = k % per_position == 0 || sites[k - 1].row != site->row;
+        if (!is_alike || (!begins_row && sites[k - 1].block->module.crystals[1] != b->crystals[1])) return 0;
     }
 
-    number_rings(stands, count, per_position, blocks->items);
-    qsort(stands, (size_t)count, sizeof(*stands), by_ring);
+    number_rings(sites, count, per_position, blocks->items);
+    qsort(sites, (size_t)count, sizeof(*sites), by_ring);
     return positions;
 }
 
 lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm, int *num_positions,
                                     const lr_log *log)
 {
-    struct stand *stands = lr_alloc(blocks->count, sizeof(*stands), "modules", log);
+    struct site *sites = lr_alloc(blocks->count, sizeof(*sites), "modules", log);
     struct lr_crystal_block *sorted = lr_alloc(blocks->count, sizeof(*sorted), "modules", log);
-    if (stands == NULL || sorted == NULL) {
-        free(stands);
+    if (sites == NULL || sorted == NULL) {
+        free(sites);
         free(sorted);
         return LR_FAILED;
     }
     /* Twice the tolerance: two blocks may each be off by it; and room for rounding. */
-    *num_positions = arrange(blocks, stands, 2 * tolerance_mm);
+    *num_positions = arrange(blocks, sites, 2 * tolerance_mm);
     if (*num_positions > 0) {
-        for (int b = 0; b < blocks->count; b++) sorted[b] = *stands[b].block;
+        for (int b = 0; b < blocks->count; b++) sorted[b] = *sites[b].block;
         free(blocks->items);
         blocks->items = sorted;
         blocks->room = blocks->count;
@@ -190,7 +190,7 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
         free(sorted);
         qsort(blocks->items, (size_t)blocks->count, sizeof(*blocks->items), by_list);
     }
-    free(stands);
+    free(sites);
     return LR_OK;
 }
 

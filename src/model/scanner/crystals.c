@@ -78,7 +78,7 @@ static void consider(void *user, int crystal, double distance2)
     search->distance2 = distance2;
 }
 
-/* The way to the nearest free crystal of the same module; zero when there is none near. */
+/* The offset to the nearest free crystal of the same module; zero when there is none near. */
 static void find_step(struct lr_crystal_growth *growth, int from, const double *across, double step[3])
 {
     struct search search = {growth, from, true, across, -1, INFINITY};
@@ -97,12 +97,12 @@ static void find_step(struct lr_crystal_growth *growth, int from, const double *
 
 /* True if too many crystals lie in one place: crystals of panels have up to about a hundred others in reach, single
  * ones (no more than modules) a thousand, and those of a heap all of them. */
-static bool is_lost(const struct lr_crystal_growth *growth)
+static bool is_crowded(const struct lr_crystal_growth *growth)
 {
     return growth->seen > 70000000 + (int64_t)150 * growth->list->num_crystals;
 }
 
-static lr_status refuse_heap(const struct lr_crystal_growth *growth)
+static lr_status refuse_crowded(const struct lr_crystal_growth *growth)
 {
     return lr_error(growth->list->log, LR_BAD_INPUT,
                     "%s: the crystals do not stand in regular panels: too many of them lie in one "
@@ -131,7 +131,7 @@ static void grow_panel(struct front *front, int seed)
     front->head = 0;
     front->tail = 1;
     front->queue[0] = first;
-    while (front->head < front->tail && !is_lost(growth)) {
+    while (front->head < front->tail && !is_crowded(growth)) {
         const struct visit from = front->queue[front->head++];
         for (int direction = 0; direction < 4; direction++) {
             const int axis = direction / 2, sign = direction % 2 == 0 ? 1 : -1;
@@ -173,7 +173,7 @@ static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, d
     int64_t shares[2] = {0, 0};
     bool too_many = false;
     for (int c = 0; c < list->num_crystals; c++) shares[1] += growth->panel[c] < 0;
-    for (int c = 0; c < list->num_crystals && !too_many && !is_lost(growth); c++) {
+    for (int c = 0; c < list->num_crystals && !too_many && !is_crowded(growth); c++) {
         if (growth->panel[c] < 0) {
             grow_panel(&front, c);
             shares[0] += front.tail;
@@ -187,7 +187,7 @@ static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, d
         }
     }
     free(front.queue);
-    if (is_lost(growth)) return refuse_heap(growth);
+    if (is_crowded(growth)) return refuse_crowded(growth);
     if (too_many) {
         return lr_error(list->log, LR_BAD_INPUT,
                         "%s: the crystals do not stand in regular panels: they would make more "
@@ -211,9 +211,9 @@ double lr_crystals_spacing_mm(const lr_crystal_list *list)
     }
     for (int c = 0; c < list->num_crystals; c++) {
         for (int k = 0; k < count; k++) {
-            double way[3];
-            vec_sub(list->crystals[c].centre_mm, samples_mm[k], way);
-            const double distance2 = vec_dot(way, way);
+            double offset[3];
+            vec_sub(list->crystals[c].centre_mm, samples_mm[k], offset);
+            const double distance2 = vec_dot(offset, offset);
             if (distance2 < nearest2[k] && distance2 > 0) nearest2[k] = distance2;
         }
     }
@@ -261,7 +261,7 @@ static lr_status crystal_growth_init(struct lr_crystal_growth *growth, const lr_
         struct twin twin = {c, -1};
         const struct lr_point_visit visit = {find_twin, &twin};
         growth->seen += lr_point_hash_visit(&growth->hash, at, 1e-6, &visit);
-        if (is_lost(growth)) return refuse_heap(growth);
+        if (is_crowded(growth)) return refuse_crowded(growth);
         if (twin.found >= 0) {
             return lr_error(list->log, LR_BAD_INPUT,
                             "%s: crystals %d and %d have the same centre (%.6g, %.6g, %.6g) mm: "
@@ -326,9 +326,9 @@ static double overlap_of_shortened(const struct lr_crystal_room *room, struct pa
     const lr_module a = shortened(&room->modules[pair.modules[0]], by_mm);
     const lr_module b = shortened(&room->modules[pair.modules[1]], by_mm);
     /* Negative where they are far from each other. */
-    double way[3];
-    vec_sub(a.centre_mm, b.centre_mm, way);
-    return vec_length(way) > reach_of(&a) + reach_of(&b) ? -1 : lr_module_overlap_mm(&a, &b);
+    double offset[3];
+    vec_sub(a.centre_mm, b.centre_mm, offset);
+    return vec_length(offset) > reach_of(&a) + reach_of(&b) ? -1 : lr_module_overlap_mm(&a, &b);
 }
 
 /* The extent of a module along the axis along which modules lie farthest apart. */

@@ -108,12 +108,12 @@ static bool find_belt(struct lr_examination *examination)
     }
     if (good) {
         /* Drops layers of crystals behind others, which fill no more of the circumference. */
-        int kept = 0;
+        int num_fronts = 0;
         for (int a = 0; a < belt->count; a++) {
             const lr_module *module = &examination->modules[directions[a].module];
             bool behind = false;
             for (int b = 0; b < belt->count && !behind; b++) {
-                if (b >= kept && b < a) continue; /* Modules left out before are behind one that stays. */
+                if (b >= num_fronts && b < a) continue; /* Modules left out before are behind one that stays. */
                 const lr_module *front = &examination->modules[directions[b].module];
                 double away[3];
                 vec_sub(module->centre_mm, front->centre_mm, away);
@@ -121,9 +121,9 @@ static bool find_belt(struct lr_examination *examination)
                          plane_distance(module) > plane_distance(front) + 0.5 * front->depth_mm &&
                          fabs(vec_dot(away, front->u)) < 0.5 * front->crystals[0] * front->pitch_mm[0];
             }
-            if (!behind) directions[kept++] = directions[a];
+            if (!behind) directions[num_fronts++] = directions[a];
         }
-        belt->count = kept;
+        belt->count = num_fronts;
 
         /* Sorts the belt's modules by angle; `scratch` has room for one number each. */
         double sum[2] = {0, 0};

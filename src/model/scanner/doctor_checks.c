@@ -715,7 +715,7 @@ struct sampling {
     int faces;     /* along each axis of the face */
 };
 
-/* Largest product of lines and modules that may stand in their way. */
+/* Largest product of lines and modules that may stand between. */
 static const double most_meetings = 3e8;
 
 /* Least share that is reported. */
@@ -727,7 +727,7 @@ struct hidden_pair {
     double least, most;
 };
 
-struct hunt {
+struct search {
     const lr_scanner *scanner;
     double middle_mm[3], half_mm[3]; /* of the field of view */
     struct sampling sampling;
@@ -743,17 +743,17 @@ static double radius_of(const lr_module *module)
 
 /* True if a module comes near any line between the field of view and another one: all lines stay within the hull of
  * the spheres around both. */
-static bool may_hide(const struct hunt *hunt, int hider, int hidden)
+static bool may_hide(const struct search *search, int hider, int hidden)
 {
-    const lr_module *modules = hunt->scanner->modules;
-    double to[3], way[3], foot[3];
+    const lr_module *modules = search->scanner->modules;
+    double to[3], offset[3], foot[3];
     if (hider == hidden || modules[hider].layer != modules[hidden].layer) return false;
-    vec_sub(modules[hidden].centre_mm, hunt->middle_mm, way);
-    vec_sub(modules[hider].centre_mm, hunt->middle_mm, to);
-    const double length2 = vec_dot(way, way);
-    const double part = length2 > 0 ? fmin(fmax(vec_dot(to, way) / length2, 0), 1) : 0;
-    vec_add_scaled(to, -part, way, foot);
-    const double width = fmax(vec_length(hunt->half_mm), radius_of(&modules[hidden]));
+    vec_sub(modules[hidden].centre_mm, search->middle_mm, offset);
+    vec_sub(modules[hider].centre_mm, search->middle_mm, to);
+    const double length2 = vec_dot(offset, offset);
+    const double part = length2 > 0 ? fmin(fmax(vec_dot(to, offset) / length2, 0), 1) : 0;
+    vec_add_scaled(to, -part, offset, foot);
+    const double width = fmax(vec_length(search->half_mm), radius_of(&modules[hidden]));
     const double depth = modules[hider].depth_mm + modules[hidden].depth_mm; /* of the planes */
     return vec_length(foot) <= radius_of(&modules[hider]) + width + depth;
 }
@@ -772,11 +772,11 @@ static struct plate plate_of(const lr_scanner *scanner, int m)
 }
 
 /* Share of a face that is hidden from a point; negative where it does not look at the point. */
-static double hidden_share(const struct hunt *hunt, const struct plate *hider, const struct plate *hidden,
+static double hidden_share(const struct search *search, const struct plate *hider, const struct plate *hidden,
                            const double point_mm[3])
 {
     const lr_module *front = hider->module, *back = hidden->module;
-    const int faces = hunt->sampling.faces;
+    const int faces = search->sampling.faces;
     double to_hidden[3], to_hider[3];
     int num_stopped = 0;
     vec_sub(point_mm, hidden->centre_mm, to_hidden);
@@ -802,21 +802,21 @@ static double hidden_share(const struct hunt *hunt, const struct plate *hider, c
     return (double)num_stopped / (faces * faces);
 }
 
-static struct hidden_pair look_at(const struct hunt *hunt, int hider, int hidden)
+static struct hidden_pair look_at(const struct search *search, int hider, int hidden)
 {
-    const struct plate before = plate_of(hunt->scanner, hider);
-    const struct plate behind = plate_of(hunt->scanner, hidden);
-    const int *points = hunt->sampling.points;
+    const struct plate before = plate_of(search->scanner, hider);
+    const struct plate behind = plate_of(search->scanner, hidden);
+    const int *points = search->sampling.points;
     struct hidden_pair pair = {.hider = hider, .hidden = hidden, .least = 1};
     int num_facing = 0;
     for (int k = 0; k < points[0] * points[1] * points[2]; k++) {
         double point_mm[3];
         for (int axis = 0, number = k; axis < 3; axis++) {
             const double part = (number % points[axis] + 0.5) / points[axis];
-            point_mm[axis] = hunt->middle_mm[axis] + (2 * part - 1) * hunt->half_mm[axis];
+            point_mm[axis] = search->middle_mm[axis] + (2 * part - 1) * search->half_mm[axis];
             number /= points[axis];
         }
-        const double share = hidden_share(hunt, &before, &behind, point_mm);
+        const double share = hidden_share(search, &before, &behind, point_mm);
         if (share >= 0) {
             pair.share += share;
             pair.least = fmin(pair.least, share);
@@ -830,7 +830,7 @@ static struct hidden_pair look_at(const struct hunt *hunt, int hider, int hidden
 
 void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *scanner)
 {
-    struct hunt hunt = {.scanner = scanner};
+    struct search search = {.scanner = scanner};
     if (lr_modules_may_hide(scanner)) {
         /* Finds the field of view: the grid; else what the rules leave of the bore, or its inner half, and half of
          * its length. */
@@ -840,11 +840,11 @@ void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *sca
         /* The square in the circle. */
         const double across = rule > 0 && rule < 2 * bore ? 0.5 * rule * sqrt(0.5) : 0.5 * bore * sqrt(0.5);
         for (int k = 0; k < 3; k++) {
-            hunt.middle_mm[k] = k == 2 ? 0.5 * (examination->low_mm + examination->high_mm) : 0;
-            hunt.half_mm[k] = k == 2 ? 0.25 * (examination->high_mm - examination->low_mm) : across;
+            search.middle_mm[k] = k == 2 ? 0.5 * (examination->low_mm + examination->high_mm) : 0;
+            search.half_mm[k] = k == 2 ? 0.25 * (examination->high_mm - examination->low_mm) : across;
             if (grid != NULL) {
-                hunt.half_mm[k] = 0.5 * grid->size[k] * grid->voxel_mm[k];
-                hunt.middle_mm[k] = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + hunt.half_mm[k];
+                search.half_mm[k] = 0.5 * grid->size[k] * grid->voxel_mm[k];
+                search.middle_mm[k] = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + search.half_mm[k];
             }
         }
 
@@ -852,29 +852,29 @@ void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *sca
         static const struct sampling choices[] = {{{5, 5, 3}, 16}, {{5, 5, 3}, 6}, {{3, 3, 1}, 4}, {{1, 1, 1}, 1}};
         double candidates = 0;
         for (int hidden = 0; hidden < scanner->num_modules; hidden++)
-            for (int hider = 0; hider < scanner->num_modules; hider++) candidates += may_hide(&hunt, hider, hidden);
+            for (int hider = 0; hider < scanner->num_modules; hider++) candidates += may_hide(&search, hider, hidden);
         for (size_t k = 0; k < sizeof(choices) / sizeof(choices[0]); k++) {
             const int *points = choices[k].points, faces = choices[k].faces;
-            hunt.sampling = choices[k];
+            search.sampling = choices[k];
             if ((double)points[0] * points[1] * points[2] * faces * faces * candidates <= most_meetings) break;
         }
 
         for (int hidden = 0; hidden < scanner->num_modules; hidden++) {
-            const int found_before = hunt.num_found;
+            const int found_before = search.num_found;
             for (int hider = 0; hider < scanner->num_modules; hider++) {
-                if (!may_hide(&hunt, hider, hidden)) continue;
-                struct hidden_pair pair = look_at(&hunt, hider, hidden);
+                if (!may_hide(&search, hider, hidden)) continue;
+                struct hidden_pair pair = look_at(&search, hider, hidden);
                 if (!(pair.share >= least_share)) continue;
                 for (int k = 0; k < LR_FINDINGS_SPELLED; k++) {
-                    if (k >= hunt.num_found || pair.share > hunt.found[k].share) {
-                        const struct hidden_pair smaller = hunt.found[k];
-                        hunt.found[k] = pair;
+                    if (k >= search.num_found || pair.share > search.found[k].share) {
+                        const struct hidden_pair smaller = search.found[k];
+                        search.found[k] = pair;
                         pair = smaller;
                     }
                 }
-                hunt.num_found++;
+                search.num_found++;
             }
-            hunt.num_hidden += hunt.num_found > found_before;
+            search.num_hidden += search.num_found > found_before;
         }
 
         struct lr_finding_head head = {
@@ -884,8 +884,8 @@ void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *sca
             "good where they are meant to stand so, as inserts do (layers of one block are given as "
             "layers): lines that the first "
             "stops are not counted for the second; else check their places"};
-        for (int k = 0; k < hunt.num_found && k < LR_FINDINGS_SPELLED; k++) {
-            const struct hidden_pair *pair = &hunt.found[k];
+        for (int k = 0; k < search.num_found && k < LR_FINDINGS_SPELLED; k++) {
+            const struct hidden_pair *pair = &search.found[k];
             head.modules[0] = pair->hider;
             head.modules[1] = pair->hidden;
             lr_examination_add(examination, &head,
@@ -893,10 +893,10 @@ void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *sca
                                "the field of view (%.3g to %.3g %%, by the point)",
                                pair->hider, pair->hidden, 100 * pair->share, 100 * pair->least, 100 * pair->most);
         }
-        if (hunt.num_found > LR_FINDINGS_SPELLED) {
+        if (search.num_found > LR_FINDINGS_SPELLED) {
             head.modules[0] = head.modules[1] = -1;
             lr_examination_add(examination, &head, "%d more like these: of %d modules %d are hidden in part, or wholly",
-                               hunt.num_found - LR_FINDINGS_SPELLED, scanner->num_modules, hunt.num_hidden);
+                               search.num_found - LR_FINDINGS_SPELLED, scanner->num_modules, search.num_hidden);
         }
     }
 }

@@ -70,9 +70,9 @@ static int64_t visit_cell(const struct lr_point_hash *hash, const int64_t cell[3
     const int begin = hash->begins[head], end = hash->begins[head + 1];
     for (int k = begin; k < end; k++) {
         const double *at = hash->sorted[k].at_mm;
-        double way[3];
-        vec_sub(at, point_mm, way);
-        const double distance2 = vec_dot(way, way);
+        double offset[3];
+        vec_sub(at, point_mm, offset);
+        const double distance2 = vec_dot(offset, offset);
         if (distance2 <= reach_mm * reach_mm && cell_of(hash, at[0]) == cell[0] && cell_of(hash, at[1]) == cell[1] &&
             cell_of(hash, at[2]) == cell[2])
             visit->take(visit->user, hash->sorted[k].point, distance2);

@@ -49,16 +49,16 @@ static struct arc find_arc(double corners[4][3])
 {
     const double x = corners[0][0] + corners[2][0], y = corners[0][1] + corners[2][1];
     struct arc arc = {.middle = atan2(y, x)};
-    double turns = 0;
+    double winding = 0;
     for (int k = 0; k < 4; k++) {
         const double *next = corners[(k + 1) % 4];
         const double at = atan2(corners[k][1], corners[k][0]);
         const double from_middle = wrap(at - arc.middle);
         arc.low = fmin(arc.low, from_middle);
         arc.high = fmax(arc.high, from_middle);
-        turns += wrap(atan2(next[1], next[0]) - at);
+        winding += wrap(atan2(next[1], next[0]) - at);
     }
-    arc.is_around = fabs(turns) > pi || arc.high - arc.low > pi;
+    arc.is_around = fabs(winding) > pi || arc.high - arc.low > pi;
     return arc;
 }
 
