@@ -7,7 +7,8 @@
 #ifndef LR_VECTOR_LATER_H
 #define LR_VECTOR_LATER_H
 
-#include <lr/vector.h>
+#include "common/bindings.h"
+#include "vector/vector.h"
 
 enum { LR_LATER_TURNS = 2, LR_LATER_SLOTS = 3, LR_NUM_LATER = LR_LATER_TURNS * LR_LATER_SLOTS };
 
@@ -37,5 +38,25 @@ lr_status lr_later_sums_finish(struct lr_later_sums *later);
  * waits for no more. Without it finishing waits for all. Nothing is done on the host, and where place is
  * NULL. */
 lr_status lr_later_send(lr_place *place, int turn);
+
+/* --- sums of a device by their names --- */
+
+static inline lr_vector_sums lr_vector_name_sums(const double sums[LR_VECTOR_NUM_SUMS])
+{
+    return (lr_vector_sums){.sum = sums[0],
+                            .product = sums[1],
+                            .difference = sums[2],
+                            .largest = sums[LR_VECTOR_LARGEST],
+                            .not_finite = (int64_t)sums[4]};
+}
+
+static inline lr_poisson_fit lr_vector_name_fit(const double sums[LR_VECTOR_NUM_SUMS])
+{
+    return (lr_poisson_fit){.log_likelihood = sums[0],
+                            .measured_counts = sums[1],
+                            .estimated_counts = sums[2],
+                            .left_out_lors = (int64_t)sums[3],
+                            .left_out_counts = sums[4]};
+}
 
 #endif

@@ -9,7 +9,6 @@
 #include "base/parallel.h"
 #include "plugin/plugin.h"
 #include "vector/kinds.h"
-#include "vector/later.h"
 
 #include <stdio.h>
 #include <stdlib.h>

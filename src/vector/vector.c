@@ -3,7 +3,6 @@
  *
  * The facade of vectors: checks, then calls the place. */
 #include "vector/vector.h"
-#include "vector/sums.h"
 
 #include "base/log.h"
 #include "base/mem.h"
