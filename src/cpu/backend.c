@@ -3,10 +3,10 @@
  *
  * The cpu backend: the reference in double, written from the paper (docs/method/correspondence.md).
  *
- * Rows of the matrix are computed block by block: the rows of a block in parallel, each by one worker from start to
- * end, then taken in ascending order. So nothing depends on the number of threads. Both projections use these rows
- * ("Forward and back-projection"), so they are adjoint to rounding. A projection of some LORs computes every row whole
- * and takes the time of one of all LORs, but holds nothing for LORs that are not selected. */
+ * Rows of the matrix are computed block by block. One worker computes a row from start to end, several of a block in
+ * parallel, and then the rows are taken in ascending order, so that nothing depends on the number of threads. Both
+ * projections use these rows ("Forward and back-projection"), so they are adjoint to rounding. A projection of some
+ * LORs computes whole rows and takes as long as a projection of all LORs; it needs memory for the selected LORs only. */
 #include "operator/backend.h"
 
 #include "base/log.h"
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Enough rows a block that starting threads and uneven rows cost little. */
+/* A block has enough rows that starting threads and uneven rows cost little. */
 #define ROWS_PER_WORKER 16
 #define MAX_BLOCK_ROWS 256
 
@@ -111,8 +111,8 @@ static void compute_share(void *user, int64_t begin, int64_t end, int index)
     }
 }
 
-/* Computes the rows block by block and has each block taken, reporting progress.
- * errors: LR_FAILED, out of memory, logged; LR_CANCELLED; what take returned. */
+/* Computes the rows block by block, hands each block to walk->take, and reports progress. errors: LR_FAILED, out of
+ * memory, logged; LR_CANCELLED; the status of walk->take. */
 static lr_status each_block(struct cpu *cpu, const struct lr_rows *rows, const struct walk *walk)
 {
     const lr_progress *progress = cpu->scene.params.progress;
@@ -160,7 +160,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 
 /* --- projections --- */
 
-/* A projection: between an image and the values of the LORs of a part, in its order. */
+/* A projection between an image and the values of a part's LORs, in the part's order. */
 struct work {
     struct cpu *cpu;
     const lr_selection *part; /* NULL: all LORs */

@@ -16,7 +16,7 @@ struct cpu_deposit {
     lr_deposit_counts counts;
 };
 
-/* Row of a voxel, or of the nearest one of the grid. */
+/* Row of a voxel; an index beyond the grid counts as the nearest one within it. */
 static int64_t row_of(const lr_grid *grid, const int index[3])
 {
     int64_t row = 0;

@@ -27,8 +27,8 @@ struct gather {
     double *target;
 };
 
-/* Sums over the voxels around each of the lines' voxels. Forward, each source has the weights of its own place,
- * mirrored. */
+/* Sums over the voxels around each voxel of the lines. In a forward projection each source has the weights of its
+ * own place, mirrored. */
 static void gather_lines(void *user, int64_t begin, int64_t end, int worker)
 {
     (void)worker;

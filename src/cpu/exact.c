@@ -16,8 +16,8 @@
 /* Slack in cells when looking for the candidates of a face. */
 #define SLACK 1e-9
 
-/* Values shared by all elements of a pair of modules. Plane coordinates of the primary are relative to the foot of the
- * eye here: those of lr_cpu_module less `foot`. */
+/* Values shared by all elements of a pair of modules. Plane coordinates of the primary are relative to the foot of
+ * the eye: the coordinates of lr_cpu_module minus `foot`. */
 struct pair {
     const struct lr_cpu_view *view;
     const struct lr_cpu_exact *exact;
@@ -71,7 +71,8 @@ static struct lr_cpu_projected project(const struct pair *pair, int module, doub
                                      -pair->height * vec_dot(pair->far->v, ray), vec_dot(pair->far->normal, ray)};
 }
 
-/* Plane coefficients of n . ray on the primary's plane, ray going from the eye to its point. */
+/* Coefficients of n . ray as a linear function on the primary's plane. The ray goes from the eye to a point of that
+ * plane; n is the module's normal. */
 static void approach_plane(const struct pair *pair, int module, double plane[3])
 {
     const double *normal = pair->view->scene->modules[module].normal;
@@ -80,9 +81,9 @@ static void approach_plane(const struct pair *pair, int module, double plane[3])
     plane[2] = -pair->height * vec_dot(normal, pair->far->normal);
 }
 
-/* Outline of what a module hides of the primary or else of the secondary, counter-clockwise: the part of the primary
- * seen through the module's rectangle, or behind it, where that is nearer than the plane of the module it hides. False
- * when the pair loses nothing. */
+/* Outline of what a module hides of the primary, or else of the secondary, counter-clockwise: the part of the
+ * primary seen through the module's rectangle, or behind it, in which the module is nearer than the plane of the
+ * hidden module. False if the pair loses nothing. */
 static bool find_blocker(const struct pair *pair, int module, bool hides_primary, struct lr_cpu_blocker *blocker)
 {
     const struct lr_cpu_toward *toward = pair->view->toward;
@@ -100,8 +101,8 @@ static bool find_blocker(const struct pair *pair, int module, bool hides_primary
     double nearer[3]; /* the half plane in which rays meet the blocker first */
     approach_plane(pair, module, nearer);
     if (hides_primary) {
-        /* On the point's own side of the eye the projection is in front where it is behind on the other. Rays meet the
-         * blocker at eye + s ray, 0 < s = -height / (normal . ray) < 1. */
+        /* A module on the primary's side is projected with the opposite sign. Rays meet the blocker at eye + s ray,
+         * 0 < s = -height / (normal . ray) < 1. */
         for (int k = 0; k < 4; k++) {
             const struct lr_cpu_projected at = corners[0][k];
             corners[0][k] = (struct lr_cpu_projected){-at.x, -at.y, -at.w};
@@ -153,9 +154,9 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
     }
 }
 
-/* Adds what blockers from `next` on leave visible of a piece that lies left of the first `edge`
- * edges of blocker `next`. Outside a convex blocker lies, edge by edge, what is right of this edge
- * and left of all before. */
+/* Adds the part of a piece that blockers from place[0] on leave visible. The piece lies to the left of the first
+ * place[1] edges of that blocker. The outside of a convex blocker has one part per edge: to the right of this edge,
+ * and to the left of all edges before it. */
 static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *piece, const int place[2],
                         struct overlap *sum)
 {
@@ -227,7 +228,7 @@ static double element(const struct pair *pair, const struct lr_cpu_rectangle *fa
     return lr_cpu_absorption(params->mu, params->mu_steps, y1, y2) * sum.solid_angle / (2 * PI);
 }
 
-/* Faces from range[0] to range[1] - 1 of an axis that a coordinate interval can touch. */
+/* Range of faces along an axis that a coordinate interval can touch: range[0] .. range[1] - 1. */
 static void find_faces(const struct lr_cpu_module *module, int axis, const double interval[2], int range[2])
 {
     const int size = module->crystals[axis];
@@ -237,8 +238,8 @@ static void find_faces(const struct lr_cpu_module *module, int axis, const doubl
     range[1] = high < size - 1 ? (int)fmax(high + 1, 0) : size;
 }
 
-/* Box of the secondary's plane seen through a primary face: empty (low > high) when the face lies
- * behind, the whole plane when only a part of it does. */
+/* Box of the secondary's plane seen through a primary face: empty (low > high) if the face lies behind, the whole
+ * plane if only a part of the face does. */
 static void look_back(const struct pair *pair, const struct lr_cpu_rectangle *face, double x[2], double y[2])
 {
     const struct lr_cpu_toward *toward = &pair->view->toward[pair->secondary];

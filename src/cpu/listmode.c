@@ -73,22 +73,22 @@ struct listmode_cpu {
     struct worker *workers;    /* [params.threads], for the exact kernel */
 };
 
-/* The event at place k of the arrays, in a group of this axis; the thread that asks, 0 .. threads - 1; and
- * the range of planes across z in which it needs elements. */
+/* An event to visit: its place in the arranged arrays, the axis of its group, the worker 0 .. threads - 1 that
+ * visits it, and the range of planes along z whose elements are needed. */
 struct event {
     int64_t k;
     int axis, worker, planes[2];
 };
 
-/* One event and the thread that has it. */
+/* The hull and the crystals of an event, and the memory of the worker that visits it. */
 struct exact_visit {
     struct lr_listmode_hull hull;
     struct worker *worker;
     struct lr_cpu_crystal crystals[2];
 };
 
-/* T over the voxel's extent, per mm of it (1 without time of flight), times the mean over the voxel's sample points, as
- * in the family correspondence. */
+/* Element of a voxel: T over the voxel's extent, per mm of it (1 without time of flight), times the mean over its
+ * sample points, as in the family correspondence. */
 static double voxel_element(struct exact_visit *visit, const int voxel[3])
 {
     const struct lr_listmode_model *model = visit->hull.model;
@@ -152,7 +152,7 @@ static void visit_samples(const struct listmode_cpu *cpu, const struct event *ev
 
 /* --- lines and tubes --- */
 
-/* A slice, and the shares among whose voxels it divides its factor. */
+/* A slice, whose factor is divided among its voxels. */
 struct slice {
     const struct lr_listmode_model *model;
     const struct lr_listmode_line *line;
@@ -162,7 +162,7 @@ struct slice {
     double factor;
 };
 
-/* T of lr/listmode.h, or the paper's in the model that follows it to the letter. */
+/* T of lr/listmode.h. A model `as_paper` follows the paper's equation instead. */
 static double slice_factor(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
                            const struct lr_listmode_walk *walk, int index)
 {
@@ -285,12 +285,13 @@ struct projection {
     int64_t begin, end;
 };
 
-/* Elements of an event, summed forward, or spread back over the voxels that are the worker's, begin .. end - 1. */
+/* The sum of an event's elements times the image. */
 struct event_sum {
     const double *image;
     double value;
 };
 
+/* An event's value, and the image to which its elements add it; the worker's voxels are begin .. end - 1. */
 struct event_share {
     double *image;
     double value;

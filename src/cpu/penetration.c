@@ -18,7 +18,7 @@
 /* Slack of the culling tests. */
 #define SLACK 1e-9
 
-/* Repeats are merged when a row has this many elements, and each time it has doubled since. */
+/* Repeats are merged when a row has this many elements, and whenever it has doubled since. */
 #define MANY_ELEMENTS (1 << 20)
 
 /* Coordinates of a box: along u, along v, and depth behind the front face; its origin is the centre
@@ -153,7 +153,7 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
     double range[2] = {0, end};
     if (!clip_box(box, &local, range)) return LR_OK;
 
-    /* The first cell. On a boundary either neighbour will do: the other's part is nothing. */
+    /* The first cell. On a boundary either neighbour will do: the part in the other is empty. */
     int cell[2];
     for (int axis = 0; axis < 2; axis++) {
         const double at = local.at[axis] + range[0] * local.step[axis];
@@ -164,7 +164,8 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
 
     bool is_inside = true;
     while (is_inside) {
-        double part[2] = {range[0], range[1]}, leave[2]; /* t in the cell's crystal; where the cell ends */
+        double part[2] = {range[0], range[1]},
+               leave[2]; /* t within the cell's crystal; t at which the line leaves the cell along each axis */
         for (int axis = 0; axis < 2; axis++) {
             const double centre = lr_cpu_face_centre(cells, axis, cell[axis]), half = 0.5 * cells->face[axis];
             const double step = local.step[axis];
@@ -189,7 +190,7 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
 
 /* --- one line --- */
 
-/* Probabilities that each crystal stops the photon, of which `left` reach the first. */
+/* Sets the probability that each crystal stops the photon, which reaches the first with probability `left`. */
 static void stop_photon(struct lr_cpu_crossings *crossings, double left)
 {
     for (int k = 0; k < crossings->count; k++) {
@@ -267,10 +268,10 @@ struct stratum {
     double at, width;
 };
 
-/* Place of a line in its stratum, in 2^-32 of the stratum's width along both edges: the fractional
- * parts of sums of multiples of irrational numbers, which fill the unit square evenly (Roberts, The
- * unreasonable effectiveness of quasirandom sequences, 2018), other ones for each module. In the
- * middle of each stratum lines would keep the same distance to gaps. */
+/* Place of a line in its stratum, as a share of the stratum's width along both edges. Places are fractional parts of
+ * sums of multiples of irrational numbers, which fill the unit square evenly (Roberts, The unreasonable
+ * effectiveness of quasirandom sequences, 2018). Each module has a sequence of its own. Lines in the middle of every
+ * stratum would keep the same distance to gaps. */
 static void place_in_stratum(int module, const int64_t index[2], double place[2])
 {
     static const uint32_t golden = 2654435769, plastic[2] = {3242174889, 2447445414},
@@ -282,8 +283,8 @@ static void place_in_stratum(int module, const int64_t index[2], double place[2]
     }
 }
 
-/* Number of strata along an axis of a box: R in each face, as many in each gap as keep about their
- * width, and along the depth. */
+/* Number of strata along an axis of a box: `rays` in each face, and as many in each gap as keep about their width;
+ * depth_strata along the depth. */
 static int count_strata(const struct lr_cpu_view *view, const struct lr_cpu_box *box, int axis)
 {
     if (axis == 2) return box->depth_strata;
@@ -315,7 +316,7 @@ static int64_t next_merge(const struct lr_elements *elements)
     return 2 * elements->count > MANY_ELEMENTS ? 2 * elements->count : MANY_ELEMENTS;
 }
 
-/* Lines through one face of a primary's box; nothing when the point does not see it from outside. */
+/* Traces lines through one face of a primary's box, if the point sees it from outside. */
 static lr_status trace_face(const struct lr_cpu_view *view, struct lr_cpu_penetration *work, int primary,
                             const int face[2], struct lr_elements *elements)
 {

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* Room for a quadrilateral clipped by four half spaces: 8 corners, and were rounding to make every
- * polygon on the way as jagged as can be, 6, 9, 13 and 19. */
+/* Room for a quadrilateral clipped by four half spaces. It has 8 corners; if rounding made every polygon as jagged
+ * as possible, there would be 6, 9, 13 and 19. */
 #define MAX_PROJECTED 20
 
 void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int num_corners,

@@ -121,8 +121,8 @@ bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int oth
     return a > b;
 }
 
-/* The side of the point on which a module is looked for: opposite to the primary, with its rectangle mirrored in the
- * point, or the primary's own side. */
+/* The side of the point on which a module is looked for: the side opposite to the primary, with the module's
+ * rectangle mirrored in the point, or the primary's own side. */
 static const double opposite_side = 1, same_side = -1;
 
 /* Lists a module on one side of the point if a line through the point and the primary may meet it. */
@@ -182,7 +182,7 @@ void lr_cpu_view_look(struct lr_cpu_view *view, int primary)
         const double height = view->toward[m].height;
         const struct lr_cpu_sighting sighting = {.module = m,
                                                  .detects = height > 0 && lr_cpu_view_is_primary(view, primary, m)};
-        /* A line meets the plane that the point lies in nowhere else. */
+        /* No line through the point meets a module whose plane contains the point. */
         if (m == primary || !(may_hide ? height != 0 : sighting.detects)) continue;
         add_if_seen(view, primary, opposite_side, sighting);
         if (may_hide && view->scene->modules[m].layer == view->scene->modules[primary].layer)

@@ -10,7 +10,7 @@
 
 #define PI 3.14159265358979323846
 
-/* Hits whose distances differ by less, relatively, count as equally far. */
+/* Hits count as equally far if their distances differ by less than this share. */
 #define SAME_DISTANCE 1e-12
 
 /* One line from a point of the primary through the eye. */
@@ -44,8 +44,8 @@ static bool is_in_box(const struct lr_cpu_sighting *sighting, const struct line 
     return x >= sighting->low[0] && x <= sighting->high[0] && y >= sighting->low[1] && y <= sighting->high[1];
 }
 
-/* The first module of a layer on the side opposite to the primary, in ascending order: on a tie the
- * lower index stays. */
+/* Finds the first module of a layer that the line hits on the side opposite to the primary. Modules are visited in
+ * ascending order, so that the lower index wins a tie. */
 static void follow(const struct lr_cpu_view *view, int layer, const struct line *line, struct hit *hit)
 {
     hit->met = NULL;
@@ -92,7 +92,7 @@ static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit, 
     crystal->module = hit->met->module;
     for (int axis = 0; axis < 2; axis++) {
         const int size = module->crystals[axis];
-        /* Not negative except for rounding, so cutting off the fraction is floor(). */
+        /* Coordinates are not negative except for rounding, so that cutting off the fraction is floor(). */
         const int cell = (int)(hit->plane[axis] / module->pitch[axis] + 0.5 * size);
         const int index = cell < size ? cell : size - 1;
         const double from_centre = hit->plane[axis] - lr_cpu_face_centre(module, axis, index);

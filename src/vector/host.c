@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers that are worked on at once, in double; blocks that a thread takes at a time. */
+/* Numbers of a block, which are worked on in double; blocks that a thread takes together. */
 enum { BLOCK = 512, GRAIN = 128, SHARE = BLOCK * GRAIN };
 
 /* Shares whose sums are held at once. */
@@ -247,7 +247,7 @@ static void add_shares(void *user, int64_t first, int64_t last, int worker)
 static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
 {
     const int64_t shares = (x->count + SHARE - 1) / SHARE;
-    struct summing at; /* large, and not to be cleared as a whole */
+    struct summing at; /* it is large: clearing it all would take time */
     at.x = x;
     at.y = y;
     for (at.first = 0; at.first < shares; at.first += MOST_SHARES) {
@@ -268,7 +268,7 @@ static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *
 /* --- counts --- */
 
 struct dividing {
-    const float *measured, *additive; /* additive: or NULL */
+    const float *measured, *additive; /* additive may be NULL */
     float *values;
     int64_t count;
     int64_t first; /* share of shares[0] */
@@ -347,10 +347,10 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
 
 /* --- relative differences of neighbours: equations in lr/vector.h --- */
 
-/* Numbers of a row that are worked on at once; rows that a thread takes at a time. */
+/* Numbers of a row that are worked on together; rows that a thread takes together. */
 enum { PIECE = 256, ROWS = 16 };
 
-/* A piece of a row, with the number before and the one behind it; beyond the ends kappa is 0. */
+/* A piece of a row, with the number before it and the number after it; kappa is 0 beyond the row's ends. */
 struct row_piece {
     double x[PIECE + 2], kappa[PIECE + 2];
 };
@@ -375,18 +375,18 @@ static void load_piece(const lr_relative_differences *differences, int64_t row, 
     }
 }
 
-/* A number and a neighbour, without weight and kappa. */
+/* The term of a number and a neighbour, without weight and kappa. */
 static inline double find_term(const lr_relative_differences *differences, double x, double other)
 {
     const double gamma = differences->gamma, epsilon = differences->epsilon;
     const double d = x - other, size = fabs(d), n = x + other + gamma * size + epsilon;
     if (differences->what == LR_DIFFERENCES_WEIGHTS) return 1.0;
-    if (!(n > 0.0)) return n == 0.0 ? 0.0 : n; /* what is not a number is noticed later */
+    if (!(n > 0.0)) return n == 0.0 ? 0.0 : n; /* NaN is noticed later */
     return differences->what == LR_DIFFERENCES_VALUE ? 0.5 * d * d / n
                                                      : d * (gamma * size + x + 3.0 * other + 2.0 * epsilon) / (n * n);
 }
 
-/* Adds what a neighbouring row gives; `which` has its differences along y and z (lr/vector.h). */
+/* Adds the terms of a neighbouring row; `which` encodes its differences along y and z (lr/vector.h). */
 static void add_row(const lr_relative_differences *differences, const struct row_piece pieces[2],
                     const int range_which[2], double *sums)
 {
@@ -475,7 +475,7 @@ static void convolve_rows(void *user, int64_t begin, int64_t end, int worker)
                     }
                 }
             } else {
-                /* The same where the neighbours are in other rows. */
+                /* The same for neighbours in other rows. */
                 const int *size = convolution->size;
                 const int64_t step = convolution->axis == 1 ? 1 : size[1];
                 const int place = (int)(convolution->axis == 1 ? row % size[1] : row / size[1]);

@@ -13,11 +13,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Numbers that are converted or copied between two devices at a time. */
+/* Numbers converted or copied between two devices in one piece. */
 enum { CHUNK = 1 << 18 };
 
-/* Numbers whose precision is changed at a time between OpenGL and CUDA; each such piece is lent, which
- * takes longer than to copy a few. */
+/* Numbers whose precision is changed in one piece between OpenGL and CUDA. Each piece is lent, which takes longer
+ * than to copy a few numbers. */
 enum { LENT_CHUNK = 1 << 24 };
 
 static lr_place_kind kind_of(const lr_vector *vector)
@@ -87,7 +87,7 @@ static lr_status check_counts(const lr_vector *x, const lr_vector *y)
                     (long long)y->count);
 }
 
-/* On the host the number of threads may differ. */
+/* Places on the host may differ in their number of threads. */
 static bool is_same_place(const lr_vector *x, const lr_vector *y)
 {
     return x->place == y->place || (!is_at_device(x) && !is_at_device(y));

@@ -2,10 +2,12 @@
  * Copyright The LORaster authors
  *
  * Attenuation: maps brought to 1/mm and checked, integrals along lines through their voxels, and factors per LOR
- * (docs/method/common.md, "As a factor per LOR"). A line is cut at the voxel faces across its steepest axis. Between
- * two of them it crosses at most one face of each other axis, so that every slab stands for itself: three pieces, no
- * search and no sum of steps (the chords are those of Siddon, Fast calculation of the exact radiological path, Med.
- * Phys. 12 (1985)). */
+ * (docs/method/common.md, "As a factor per LOR").
+ *
+ * A line is cut at the voxel faces across its steepest axis. Between two of them it crosses at most one face of each
+ * other axis, so that each slab is independent of the others: it has three pieces, and needs neither a search nor a
+ * sum of steps (the chords are those of Siddon, Fast calculation of the exact radiological path, Med. Phys. 12
+ * (1985)). */
 #include "model/lors/attenuation.h"
 
 #include "base/log.h"
@@ -35,7 +37,7 @@ static inline int clamp(int value, int low, int high)
 
 /* The line along one of the two flatter axes. */
 struct flat_axis {
-    double from, along, inverse; /* inverse of along, 0 where along is */
+    double from, along, inverse; /* 1 / along, or 0 if along is 0 */
     int64_t stride;
 };
 
@@ -54,9 +56,8 @@ static inline double crossing(const struct flat_axis *axis, int from, int to, co
     return from == to ? t[1] : within;
 }
 
-/* Sum of mu dt over t[0] .. t[1] inside the box, along an axis that rises and is the steepest.
- * Cells count from 1 in the box, 0 and size + 1 being its border, so that rounding at the box's
- * faces finds zeros. */
+/* Integral of mu dt over a range of t inside the box, for a line that rises along its steepest axis. Cells count
+ * from 1; 0 and size + 1 are the border, so that rounding at the box's faces finds zeros. */
 static double sum_slabs(const struct lr_mu_lines *self, const struct line *line, int steepest, const double range[2])
 {
     const struct flat_axis y = flat_axis(self, line, (steepest + 1) % 3);
@@ -77,7 +78,7 @@ static double sum_slabs(const struct lr_mu_lines *self, const struct line *line,
             t[0] = t[1];
             continue;
         }
-        /* One face at most: two are crossed at both ends of the slab by rounding only. */
+        /* One face at most is crossed: two, at both ends of the slab, come from rounding only. */
         const int y1 = clamp(y_end, y0 - 1, y0 + 1), z1 = clamp(z_end, z0 - 1, z0 + 1);
         const double ty = crossing(&y, y0, y1, t), tz = crossing(&z, z0, z1, t);
         const bool y_first = ty < tz;
@@ -92,7 +93,7 @@ static double sum_slabs(const struct lr_mu_lines *self, const struct line *line,
     return sum;
 }
 
-/* Sum of mu dt along a line that lies in no face. */
+/* Integral of mu dt along a line that lies in no face. */
 static double sum_clear(const struct lr_mu_lines *self, const struct line *line)
 {
     /* The part of 0 <= t <= 1 inside the box. */
@@ -222,7 +223,7 @@ void lr_mu_lines_place(const struct lr_mu_lines *self, const double point_mm[3],
 
 /* --- factors per LOR --- */
 
-/* LORs that a worker takes at a time. */
+/* LORs that a worker takes together. */
 enum { SHARE = 2048 };
 
 struct lr_attenuation {
@@ -319,9 +320,9 @@ void lr_attenuation_destroy(lr_attenuation *attenuation)
 
 /* --- units and places of maps --- */
 
-/* Attenuation in 1/mm that nothing scanned reaches (titanium has 0.04) and that water in 1/cm exceeds. */
+/* Attenuation in 1/mm that no scanned object reaches (titanium has 0.04) and water in 1/cm exceeds (0.096). */
 static const double usual_per_mm = 0.05;
-/* Attenuation above that of any material at 511 keV: lead has 0.18/mm, tungsten 0.25/mm. */
+/* Attenuation above any material's at 511 keV: lead has 0.18/mm, tungsten 0.25/mm. */
 static const double most_per_mm = 0.3;
 /* Half of water's attenuation: no person or phantom stays below it everywhere. */
 static const double least_per_mm = 0.0048;
@@ -357,7 +358,8 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
     }
 
     const lr_grid *grid = &mu->grid;
-    double sum = 0, inside = 0, middle[3] = {0}; /* of the map; the part of it between the modules; mm */
+    double sum = 0, inside = 0,
+           middle[3] = {0}; /* of the map; of its part between the modules; centre of the map in mm */
     const int64_t count = lr_grid_num_voxels(grid);
     for (int64_t row = 0; row < count; row++) {
         const double value = (double)mu->values[row];

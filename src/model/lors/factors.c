@@ -17,8 +17,8 @@
 #include <stdlib.h>
 
 enum {
-    SHARE = 1 << 15, /* LORs that a worker takes at a time */
-    CHUNK = 1 << 20, /* LORs that a product of sources holds at a time */
+    SHARE = 1 << 15, /* LORs that a worker takes together */
+    CHUNK = 1 << 20, /* LORs that a product of sources holds in one piece */
     MAX_SOURCES = 8
 };
 
@@ -111,7 +111,7 @@ lr_lor_source lr_source_product_source(lr_source_product *product)
 
 /* --- expected randoms --- */
 
-/* Ends of delayeds that a mean group of crystals must have: its value is then good to 14 %. */
+/* Ends of delayeds that groups of crystals must have on average: their values are then good to 14 %. */
 #define MIN_ENDS 50.0
 /* Relative tolerance of fan sums, and the largest number of rounds. */
 #define FAN_TOLERANCE 1e-7
@@ -135,7 +135,7 @@ struct estimate {
 
 /* --- fan sums --- */
 
-/* Counts the crystals' ends of delayeds, or takes the ends that were counted elsewhere; each delayed has two. */
+/* Counts the crystals' ends of delayeds, or takes over ends that were counted elsewhere. Each delayed has two ends. */
 static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delayeds, const double *ends)
 {
     double sum = 0.0;
@@ -199,9 +199,9 @@ static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
     if (keys == NULL) return LR_FAILED;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
-        /* Blocks side by side in a panel, layer by layer, have columns: a module's place among those of its ring
-         * position that begin with the same crystal ring. The modules of a panel follow each other. In an explicit
-         * list, whose modules have no positions, the layer alone is the column. */
+        /* A module's column is its place among the modules of its ring position that begin with the same crystal
+         * ring: blocks next to each other in a panel. The modules of a panel follow each other. In an explicit list,
+         * whose modules have no positions, the layer alone counts. */
         int column = 0;
         for (int other = m - 1; other >= 0 && scanner->num_positions > 0; other--) {
             const lr_module *before = &scanner->modules[other];

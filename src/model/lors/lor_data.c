@@ -48,7 +48,7 @@ lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, const lr
 {
     int64_t *sorted = lr_alloc(num_events, sizeof(*sorted), "sorted events", log);
     if (sorted == NULL) return NULL;
-    /* Copies the events that are LORs, in order; returns how many there are. */
+    /* Events outside all LORs are left out. */
     int64_t num_lors_hit = 0;
     for (int64_t k = 0; k < num_events; k++)
         if (events[k] >= 0) sorted[num_lors_hit++] = events[k];
@@ -184,8 +184,8 @@ lr_status lr_lor_report_value(const lr_lors *lors, int64_t lor, double value, co
                     lr_lor_name(lors, lor, text), value);
 }
 
-/* Values that a thread takes at a time, whose answers are looked at together, of which compilers make vectors; and
- * how many are worth threads. */
+/* Values that a thread takes and checks together, so that compilers make vectors of them; number of values that is
+ * worth several threads. */
 enum { VALUES_AT_ONCE = 1 << 14, MANY_VALUES = 1 << 20 };
 
 static bool is_bad(float value)
@@ -195,7 +195,7 @@ static bool is_bad(float value)
 
 struct finding {
     const float *values;
-    atomic_llong bad; /* the first that is no count, or one behind the last */
+    atomic_llong bad; /* index of the first value that is no count, or the number of values */
 };
 
 static void find_share(void *user, int64_t begin, int64_t end, int worker)
@@ -239,7 +239,7 @@ lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const 
         }
     }
 
-    /* The first value that is no count; -1 = there is none. */
+    /* Index of the first value that is no count; -1 = there is none. */
     struct finding finding = {.values = data->values};
     const int threads = data->count > MANY_VALUES ? lr_num_processors() : 1;
     atomic_init(&finding.bad, data->count);

@@ -156,7 +156,7 @@ struct pair_list {
     const lr_scanner *scanner;
     const lr_progress *progress;
     const lr_log *log;
-    int32_t (*pairs)[2]; /* NULL while pairs are only counted, as the next two */
+    int32_t (*pairs)[2]; /* NULL while pairs are only counted, like the next two */
     int64_t *offsets;
     int32_t *first_pair;
     int64_t num_pairs, num_lors, max_pairs;
@@ -457,7 +457,7 @@ int64_t lr_pair_num_coincidences(const lr_lors *lors, int64_t pair)
            count_bits(lors->masks->words + mask->offset_b, (int64_t)i[1] * j[1]);
 }
 
-/* One module pair seen from one of its modules, `near`, whose fans get sums over the other one, `far`. */
+/* A module pair seen from module `near`, whose fans get sums over the crystals of module `far`. */
 struct side {
     const struct lr_pair_mask *mask;
     const uint32_t *words;
@@ -468,7 +468,7 @@ struct side {
     double *sums;          /* [far u][near v] */
 };
 
-/* True if a set, which is made for (lower, higher), allows entry `near` along an axis with entry `far`. */
+/* True if a set of bits, which is made for (lower, higher), allows entry at[0] of `near` with entry at[1] of `far`. */
 static bool allowed(const struct side *side, uint32_t offset, const int64_t at[2], const int64_t size[2])
 {
     const int64_t n = side->near_is_lower ? at[0] * size[1] + at[1] : at[1] * size[0] + at[0];

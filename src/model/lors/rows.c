@@ -56,7 +56,7 @@ void lr_elements_finish(struct lr_elements *elements)
     *elements = (struct lr_elements){0};
 }
 
-/* Room for `needed` elements, what is there kept. */
+/* Makes room for `needed` elements and keeps the present ones. */
 static lr_status reserve(struct lr_element **list, int64_t *capacity, int64_t needed, const lr_log *log)
 {
     return lr_grow(list, capacity, needed, &(struct lr_items){sizeof(**list), "matrix elements", log});
@@ -221,5 +221,5 @@ int lr_lors_primary(const lr_lors *lors, int64_t lor, const double point_mm[3])
     const lr_lor pair = lr_lors_describe(lors, lor);
     const double i = distance2(lors->scanner, pair.module_i, point_mm);
     const double j = distance2(lors->scanner, pair.module_j, point_mm);
-    return j - i > 1e-9 * j ? pair.module_j : pair.module_i; /* on a tie the lower, i */
+    return j - i > 1e-9 * j ? pair.module_j : pair.module_i; /* the lower module, i, wins a tie */
 }

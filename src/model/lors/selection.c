@@ -71,7 +71,7 @@ int64_t lr_selection_lor(const lr_lors *lors, const lr_selection *selection, int
     return lors->offsets[selection->pairs[entry]] + position;
 }
 
-/* First entry at or behind `entry` whose LOR is at least `lor`; looks near `entry` first. */
+/* The first entry from `entry` on whose LOR is at least `lor`, looked for near `entry` first. */
 static int64_t seek(const lr_selection *selection, int64_t entry, int64_t lor)
 {
     int64_t step = 1, low = entry, high = entry;
@@ -98,7 +98,7 @@ static int64_t shorter(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The next span of LORs first .. first + count - 1, whose first value stands at walk->entry_begin. */
+/* Sets the next span of LORs first .. first + count - 1, whose first value is at position walk->entry_begin. */
 static bool next_in_range(struct lr_selection_walk *walk, int64_t first, int64_t count)
 {
     const int64_t end = walk->end > 0 ? walk->end : walk->lors->count;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows of a matrix in parts that take about the same work. What a row costs is guessed by lines:
- * through points of the grid, how many LORs of the scanner they meet; between modules, how long they
- * run through the grid. */
+ * Rows of a matrix in parts that take about the same work. Lines give the cost of a row: lines through points of the
+ * grid count the scanner's LORs there, and lines between modules have a length within the grid. */
 #include <lr/forecast.h>
 
 #include "base/log.h"
@@ -206,8 +205,9 @@ struct costs {
     int64_t num;
 };
 
-/* Cuts the numbers where the sum of the costs before comes nearest to each part's share of all; a part has at least
- * one number. Finds the range of the part that is asked for. */
+/* Cuts the numbers into parts with about equal sums of costs, each of at least one number. A cut is at the number
+ * for which the sum of the costs before it comes nearest to the parts' share. Finds the range of the part that is
+ * asked for. */
 static void find_range(const struct costs *costs, const int64_t asked[2], int64_t range[2])
 {
     const int64_t number = asked[0], parts = asked[1], num = costs->num;

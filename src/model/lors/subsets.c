@@ -26,8 +26,8 @@
 #define PI 3.14159265358979323846
 /* Relative difference below which sums of squares count as equal. */
 #define SAME_SUM 1e-9
-/* Weight of LORs against each wave of directions. Lines are fewer than pairs, and equal distances
- * between those of a class make waves that only those of other classes cancel. */
+/* Weight of the number of LORs against each Fourier component of directions. Lines are fewer than pairs, and equal
+ * distances between the lines of a class give them components that only other classes cancel. */
 #define LORS_FIRST 32.0
 #define LORS_FIRST_OF_LINES 4.0
 /* Least number of lines of several pairs for each subset; with fewer, pairs are distributed one by one. */
@@ -48,7 +48,7 @@ struct pair_line {
     int64_t keys[4]; /* by which lines are sorted; the last is the pair */
 };
 
-/* Order of lines by the first keys. */
+/* Compares lines by their first keys. */
 static int compare_keys(const struct pair_line *a, const struct pair_line *b, int num_keys)
 {
     int k = 0;
@@ -81,8 +81,8 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
     line->pair = pair;
     line->num_lors = lr_pair_num_coincidences(lors, pair);
     if (hypot(b[0] - a[0], b[1] - a[1]) > SAME_PLACE_MM) {
-        /* Any other line is followed so that the axis lies on its left, or upwards where it meets the axis, or
-         * without direction where it then does not rise either. */
+        /* Any other line is followed in the direction that has the axis on its left. If it meets the axis, it is
+         * followed upwards; if it does not rise either, it has no direction. */
         const double dx = b[0] - a[0], dy = b[1] - a[1];
         const double left = (a[0] * dy - a[1] * dx) / hypot(dx, dy);
         const int64_t z_a = rounded(a[2], SAME_PLACE_MM), z_b = rounded(b[2], SAME_PLACE_MM);
@@ -106,8 +106,9 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
     }
 }
 
-/* Lines of several pairs, in classes of the same distance from the axis; with_images: those after half
- * a turn count as the same line. Returns false where there are too few lines, or few in a class. */
+/* Numbers the classes and ranks of lines of several pairs; the lines of a class have the same distance from the
+ * axis. with_images: lines that differ by half a turn count as the same line. Returns false if there are too few
+ * lines, or few in a class. */
 static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets, bool with_images)
 {
     /* Lines along the axis look like points from there, and are distinguished by their place. */
@@ -191,7 +192,7 @@ static void assign_class(const struct pair_line *lines, int64_t count, bool is_a
     const int before = to->subset_of[lines[0].pair];
     for (int n = 0; is_assigned && n < subsets; n++) add_load(&to->loads[(before + n) % subsets], -1.0, &to->shares[n]);
 
-    /* The first of several subsets that differ by rounding is taken. */
+    /* If several starts differ by rounding only, the first is taken. */
     double least = INFINITY;
     int best = 0;
     const int tries = subsets < MAX_TRIES ? subsets : MAX_TRIES;
@@ -218,7 +219,7 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
         return lr_error(log, LR_USAGE, "%d subsets of %lld pairs of modules: take 1 to %lld", subsets,
                         (long long)lors->num_pairs, (long long)lors->num_pairs);
     }
-    if (lors->scanner == NULL) { /* views: their numbers go around */
+    if (lors->scanner == NULL) { /* views, whose numbers go around the axis */
         for (int64_t view = 0; view < lors->num_pairs; view++) subset_of[view] = (int32_t)(view % subsets);
         return LR_OK;
     }
@@ -230,8 +231,8 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
         const bool by_lines =
             number_lines(lines, lors->num_pairs, subsets, true) || number_lines(lines, lors->num_pairs, subsets, false);
         if (!by_lines) {
-            /* Scanners without a symmetry to speak of have classes of a pair or two. They get classes of like
-             * distance from the axis instead, of four pairs for each subset. */
+            /* Scanners with hardly any symmetry have classes of one or two pairs. They get classes of similar
+             * distance from the axis instead, with four pairs for each subset. */
             const int64_t num_pairs = lors->num_pairs;
             for (int64_t k = 0; k < num_pairs; k++) {
                 const int64_t keys[4] = {lines[k].from_axis, lines[k].low, lines[k].high, lines[k].pair};
@@ -272,18 +273,19 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
 
 /* --- how evenly subsets see the object --- */
 
-/* Subsets that are less even are interleaved more. A disc after 40 updates deviates less than 1.5 times as
- * much as with one subset where this is at most 0.1, and 2 to 60 times where whole pairs reach 0.2 to 1. */
+/* Subsets that are less even are interleaved more. After 40 updates a disc deviates less than 1.5 times as much as
+ * with one subset if the unevenness is at most 0.1, and 2 to 60 times as much if it reaches 0.2 to 1 with whole
+ * pairs. */
 #define EVEN_ENOUGH 0.1
 
-/* Points, and waves of directions that are compared, the share of lines among them. */
+/* Points, and Fourier components of directions that are compared; component 0 is the share of lines. */
 enum { POINTS = 48, WAVES = 4 };
 
 /* Steps of these shares, modulo one, spread evenly: over LORs, and along them. */
 #define LOR_STEP 0.6180339887498949
 #define ALONG_STEP 0.7548776662466927
 
-/* A choice of subsets: k has LORs of group k / interleave at the angles k mod interleave. */
+/* A choice of subsets: subset k has the LORs of group k / interleave at the angles k mod interleave. */
 struct partition {
     const lr_lors *lors;
     int subsets, interleave;
@@ -291,10 +293,10 @@ struct partition {
     double (*sums)[WAVES][2];          /* [subsets] at the current point */
     double *lines;                     /* [subsets] of all points */
     double squares[WAVES], num_points; /* what subsets differ by, relatively */
-    int *level, num_level;             /* [num_modules] those about as high as the current point */
+    int *level, num_level;             /* [num_modules] modules at about the height of the current point */
 };
 
-/* The crystal of another module than `from` that a line out of a crystal of that one meets first; -1: none. */
+/* The first crystal of another module that a line out of a crystal of module `from` meets; -1: none. */
 static int meet(const struct partition *partition, int from, const double origin[3], const double along[3])
 {
     const lr_scanner *scanner = partition->lors->scanner;
@@ -320,7 +322,7 @@ static int meet(const struct partition *partition, int from, const double origin
     return met;
 }
 
-/* Lines through a point, out of each crystal around that stands at its height. */
+/* Adds the lines through a point, one out of each crystal at the height of the point. */
 static void look_from(struct partition *partition, const double point[3])
 {
     const lr_lors *lors = partition->lors;
@@ -340,7 +342,7 @@ static void look_from(struct partition *partition, const double point[3])
     for (int k = 0; k < partition->num_level; k++) {
         const int m = partition->level[k];
         const lr_module *module = &scanner->modules[m];
-        const bool is_v = lors->angles->modules[m].is_v; /* whose axis along the scanner's is u then */
+        const bool is_v = lors->angles->modules[m].is_v; /* u then runs along the scanner's axis */
         const double *along = is_v ? module->u : module->v, half = 0.5 * module->crystals[!is_v];
         const double level = (point[2] - module->centre_mm[2]) / (along[2] * module->pitch_mm[!is_v]);
         if (!(fabs(level) < half)) continue;
@@ -368,7 +370,8 @@ static void look_from(struct partition *partition, const double point[3])
     }
 }
 
-/* Looks from points within the middle half of LORs that are spread over all. INFINITY: some subset has no LOR. */
+/* Measures unevenness from points within the middle half of LORs that are spread over all. INFINITY: some subset has
+ * no LOR. */
 static double measure(struct partition *partition)
 {
     const lr_lors *lors = partition->lors;
@@ -423,7 +426,8 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
         partition.group_of != NULL && partition.sums != NULL && partition.lines != NULL && partition.level != NULL;
     lr_status status = has_memory ? LR_OK : LR_FAILED;
 
-    /* The first divisor that is even enough, or else the most even one; 0: with each some subset has no LOR. */
+    /* The first divisor that is even enough is taken, or else the most even one; 0: with each some subset has no
+     * LOR. */
     const int angles = lr_lors_num_angles(lors);
     double whole = INFINITY, least = INFINITY;
     int best = 0;

@@ -26,7 +26,7 @@ struct stored_set {
 struct lr_mask_builder {
     const lr_scanner *scanner;
     const lr_log *log;
-    bool stores;          /* masks; otherwise it is only asked whether there are any */
+    bool stores;          /* masks are stored; else pairs are only counted */
     double reach_mm;      /* half the field of view with its slack; < 0 = rule off */
     double (*centres)[2]; /* [num_crystals] x, y of the crystals' volume centres */
     bool *upright;        /* [num_modules] whether v is parallel to z */
@@ -92,7 +92,7 @@ static bool rings_allow(const lr_scanner *scanner, const lr_module *i, const lr_
     return !scanner->coincidence.limits_ring_difference || llabs(difference) <= largest;
 }
 
-/* Room for a set of zero bits behind the words kept so far, or NULL. It is kept by store_set. */
+/* Makes room for a set of zero bits after the stored words; NULL if memory is short. store_set stores it. */
 static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
 {
     struct lr_coincidence_masks *masks = builder->masks;
@@ -111,7 +111,7 @@ static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
     return set;
 }
 
-/* Slot of an equal set, or the free slot where it belongs. */
+/* Slot of an equal set, or the free slot for it. */
 static struct stored_set *find_slot(const struct lr_mask_builder *builder, uint64_t hash, const uint32_t *words,
                                     uint32_t num_words)
 {
@@ -124,7 +124,7 @@ static struct stored_set *find_slot(const struct lr_mask_builder *builder, uint6
     }
 }
 
-/* Keeps the set that new_set gave, unless an equal one is there already. */
+/* Stores the set that new_set gave, unless an equal one is stored already. */
 static lr_status store_set(struct lr_mask_builder *builder, int64_t num_bits, uint32_t *offset)
 {
     if (!builder->stores) return LR_OK;

@@ -61,8 +61,8 @@ static void take_neighbour(void *user, int crystal, double distance2)
         next->distance_mm = distance;
 }
 
-/* Width that crystals of a panel of one line may have along an axis so that the next panel's crystals, which look
- * at the scanner's axis too, have as much; the list's spacing where there are none near. */
+/* Width along an axis for the crystals of a panel of one line. The next panel's crystals, which look at the
+ * scanner's axis too, then have as much room. The width is the list's spacing if no panel is near. */
 static double room_for_line(const struct panel_fit *fit, int axis)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
@@ -91,7 +91,7 @@ static bool normalise(double a[3])
     return length > 0;
 }
 
-/* Takes the part along the unit vector b out of a. */
+/* Removes from a its part along the unit vector b, and normalises it; false if little is left. */
 static bool straighten(double a[3], const double b[3])
 {
     vec_add_scaled(a, -vec_dot(a, b), b, a);
@@ -129,7 +129,7 @@ static bool find_directions(const struct panel_fit *fit, double a[3], double b[3
     regress(fit, 0, a);
     regress(fit, 1, b);
     if (fit->n[0] > 1 && fit->n[1] > 1) {
-        /* Half of what is off a right angle goes to each. */
+        /* Each takes half of the deviation from a right angle. */
         const double off = vec_dot(a, b);
         double kept[3];
         memcpy(kept, a, sizeof(kept));
@@ -147,7 +147,7 @@ static bool find_directions(const struct panel_fit *fit, double a[3], double b[3
     }
 
     if (fit->n[0] == 1 && fit->n[1] == 1) {
-        /* An axis of a single crystal: as it says, else along z, else along y. */
+        /* A single crystal has its own axis, else z, else y. */
         static const double z[3] = {0, 0, 1}, y[3] = {0, 1, 0};
         const double *const choices[] = {first->axes[1], z, y};
         for (int k = 0; k < 3; k++) {
@@ -176,8 +176,8 @@ static void flip_places(struct panel_fit *fit, int axis)
     }
 }
 
-/* Moves the places to begin at 0 and counts them into n; false where the crystals do not fill the
- * grid, one each. */
+/* Moves the places to begin at 0 and counts them into n. False if the crystals do not fill the grid, one in each
+ * place. */
 static bool fill_places(struct panel_fit *fit)
 {
     const struct lr_crystal_panel *panel = fit->panel;
@@ -249,19 +249,19 @@ static bool find_axes(struct panel_fit *fit)
     return true;
 }
 
-/* Known axes may be off the grid's by this (a degree): they then say nothing new. */
+/* Known axes may differ from the grid's by this sine (a degree): they then say nothing new. */
 static const double axis_sine = 0.02;
 
 /* Sizes of a panel's crystals may differ by this, mm. */
 static const double size_tolerance_mm = 0.01;
 
-/* A gap between crystals counts as wider from here on, mm; and from this many times the scatter of
- * a line's mean. */
+/* A gap between crystals counts as wider from this length on, mm, and from this multiple of the scatter of a line's
+ * mean. */
 static const double least_gap_mm = 2e-3;
 static const double gap_scatter = 6;
 
-/* Steps that are shorter than others, and this many times as rare, are those between blocks that
- * stand closer than the crystals within them. */
+/* Steps that are shorter than others and this many times as rare are steps between blocks, which are closer to each
+ * other than the crystals within them. */
 enum { RARE = 4 };
 
 /* Numbers are rounded as long as crystals move by less than this, mm. */
@@ -307,7 +307,7 @@ static double step_at(const struct panel_fit *fit, int axis, int line)
     return fit->lines[axis][line + 1] - fit->lines[axis][line];
 }
 
-/* Number of sorted steps, from steps[0] on, that are as long as it to within `off`. */
+/* Number of sorted steps that are as long as steps[0] to within `off`. */
 static int count_alike(const double *steps, int count, double off)
 {
     int alike = 0;
@@ -478,8 +478,7 @@ static lr_status fill_module(const struct panel_fit *fit, lr_module *module)
         module->normal[k] = -fit->axes[2][k];
     }
     for (int k = 0; k < 2; k++) {
-        /* The face of the crystals along one of the panel's axes: as known, else as wide as the closest of them
-         * leave it. */
+        /* The face along an axis is as known, else as wide as the closest crystals leave it. */
         double *face_mm = &module->face_mm[k];
         const double size = fit->size_mm[k] > 0 ? fit->size_mm[k] : list->face_mm[k];
         const double least = fit->least_pitch_mm[k];
@@ -608,7 +607,7 @@ static lr_status fit_grid(struct panel_fit *fit, struct lr_crystal_blocks *block
     LR_TRY(find_sizes(fit));
     LR_TRY(find_pitch(fit, 0));
     LR_TRY(find_pitch(fit, 1));
-    /* Distances of the crystals from their places; false where one is beyond the tolerance. */
+    /* Distances of the crystals from their places; the panel does not fit if one is beyond the tolerance. */
     misfit->fits = true;
     for (int m = 0; m < fit->panel->count; m++) {
         const int c = fit->panel->members[m];

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Normals of modules of one block may differ by so much, and boxes overlap by rounding (mm). */
+/* Modules of one block have normals whose cosine differs from 1 by less than this, and boxes that overlap by less
+ * than this rounding (mm). */
 static const double parallel = 1e-4, rounding_mm = 0.05;
 
 /* --- which modules stand behind which --- */
@@ -23,14 +24,14 @@ static double half_extent(const lr_module *module, const double axis[3])
                   module->crystals[1] * module->pitch_mm[1] * fabs(vec_dot(module->v, axis)));
 }
 
-/* The module that each stands directly behind; -1 = none. */
+/* The module directly in front of each module; -1 = none. */
 struct order {
     const lr_scanner *scanner;
     int *front;     /* [num_modules] */
     double *gap_mm; /* [num_modules] */
 };
 
-/* Notes `front` as the module that `back` stands directly behind if it is the nearest so far. */
+/* Notes `front` as the module directly in front of `back` if it is the nearest so far. */
 static void look_behind(struct order *order, int front, int back)
 {
     const lr_module *a = &order->scanner->modules[front], *b = &order->scanner->modules[back];
@@ -159,9 +160,9 @@ static lr_status build_parts(struct parts *parts)
 struct whole {
     const struct parts *parts;
     int count;
-    lr_module *modules; /* [count] layer by layer, then in the order of blocks */
-    int *sorted;        /* [count] which of the former each of the latter is */
-    lr_scanner rough;   /* of the former: not checked */
+    lr_module *modules; /* [count] in the order of blocks */
+    int *sorted;        /* [count] the index of each in `rough` */
+    lr_scanner rough;   /* the modules layer by layer: not checked */
     int num_positions;
 };
 
@@ -205,8 +206,8 @@ static lr_status arrange(struct whole *whole)
         return LR_FAILED;
     }
 
-    /* Blocks are numbered from their fronts on, and layers get the places of these. Places are none where something
-     * stands behind nothing, or layers have other rings. */
+    /* Blocks are numbered from their fronts on, and deeper layers get the places of their fronts. There are no
+     * places if a module of a deeper layer has no module in front of it, or if layers have different rings. */
     int blocks = 0;
     whole->num_positions = parts->items[0].scanner->num_positions;
     for (int k = 1; k < parts->count; k++) {
@@ -326,7 +327,7 @@ static lr_scanner *look_for_layers(lr_scanner *flat, const lr_crystal_list *list
                           list->name ? list->name : "crystal list", most + 1, LR_MAX_LAYERS);
     }
     if (status == LR_OK && most == 0) {
-        /* Rules may count places that there are only now that layers have been looked for. */
+        /* Rules may count places, which are known only now that layers have been looked for. */
         flat->coincidence = list->coincidence;
         status = lr_scanner_check_params(&(lr_scanner_params){.name = flat->name,
                                                               .modules = flat->modules,

@@ -17,7 +17,7 @@ static const double degree = 3.14159265358979323846 / 180;
 /* Panels whose normals differ by less (degrees) stand at one place around the ring. */
 static const double same_angle_deg = 0.1;
 
-/* Steps from place to place may differ by this share of them. */
+/* Steps from place to place may differ by this share. */
 static const double uneven = 0.05;
 
 /* Modules count as upright up to this sine: measured positions tilt them a little. */
@@ -81,7 +81,7 @@ static int by_list(const void *a, const void *b)
     return compare(left->first_listed, right->first_listed);
 }
 
-/* Rings of the first place's rows, and its crystal rings; the others have the same. */
+/* Numbers the rings and crystal rings of the first place's rows; other places have the same ones. */
 static void number_rings(struct site *sites, int count, int per_position, struct lr_crystal_block *blocks)
 {
     int ring = 0, crystal_ring = 0;
@@ -105,7 +105,7 @@ static void number_rings(struct site *sites, int count, int per_position, struct
     }
 }
 
-/* Numbers the blocks as rings and sorts `sites`; 0 where they are none. */
+/* Numbers the blocks as rings and sorts `sites`; 0 if they are none. */
 static int arrange(struct lr_crystal_blocks *blocks, struct site *sites, double tolerance_mm)
 {
     double first_deg = 0;
@@ -196,8 +196,8 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
 
 /* --- ideal rings --- */
 
-/* The ideal ring may be off by this much more than each block for itself; where panels are single
- * lines, within which the list's rounding does not show, by that of 3 decimals. */
+/* The ideal ring may be off by this much more than each block on its own. Panels of single lines, within which the
+ * list's rounding does not show, may be off by the rounding of 3 decimals. */
 static const double share_more = 1.5, mm_more = 5e-5, line_more = 1e-3;
 
 /* Numbers are rounded as long as crystals move by less than this, mm. */
@@ -219,7 +219,7 @@ struct ideal {
     lr_module *modules; /* [count] */
 };
 
-/* Slots that differ by no more than the list's noise share radius and pitches. */
+/* Gives slots that differ by no more than the list's noise a common radius or pitch. */
 static void unite(struct ideal *ideal, size_t offset, double off)
 {
     double sum = 0, low = INFINITY, high = -INFINITY;
@@ -248,7 +248,7 @@ static void shape(struct ideal *ideal)
         most = module->crystals[1] > most ? module->crystals[1] : most;
         ideal->modules[b] = *module;
     }
-    /* Blocks are sorted by ring, then place: finds the one at the first place like each block. */
+    /* Blocks are sorted by ring, then place: the slot of a block is the block like it at the first place. */
     const struct lr_crystal_block *items = ideal->blocks->items;
     for (int begin = 0, end = 0; begin < ideal->blocks->count; begin = end) {
         while (end < ideal->blocks->count && items[end].module.ring == items[begin].module.ring) end++;

@@ -78,7 +78,7 @@ static void consider(void *user, int crystal, double distance2)
     search->distance2 = distance2;
 }
 
-/* The offset to the nearest free crystal of the same module; zero when there is none near. */
+/* Step to the nearest free crystal of the same module; zero when there is none near. */
 static void find_step(struct lr_crystal_growth *growth, int from, const double *across, double step[3])
 {
     struct search search = {growth, from, true, across, -1, INFINITY};
@@ -95,8 +95,8 @@ static void find_step(struct lr_crystal_growth *growth, int from, const double *
     step[0] = step[1] = step[2] = 0;
 }
 
-/* True if too many crystals lie in one place: crystals of panels have up to about a hundred others in reach, single
- * ones (no more than modules) a thousand, and those of a heap all of them. */
+/* True if too many crystals lie in one place. Crystals of panels have up to about a hundred others in reach, and
+ * single crystals (no more than modules) a thousand; crowded ones have all others in reach. */
 static bool is_crowded(const struct lr_crystal_growth *growth)
 {
     return growth->seen > 70000000 + (int64_t)150 * growth->list->num_crystals;
@@ -160,9 +160,8 @@ static void grow_panel(struct front *front, int seed)
     growth->num_panels++;
 }
 
-/* Gathers the crystals of panel -1 into new panels. From a crystal a panel goes on where a step
- * like the last one leads to another crystal within `share` of the step's length and within
- * `reach_mm`. */
+/* Gathers the crystals of panel -1 into new panels. A panel goes on from a crystal if a step like the last one leads
+ * to another crystal, within `share` of the step's length and within `reach_mm`. */
 static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, double reach_mm)
 {
     const lr_crystal_list *list = growth->list;
@@ -178,8 +177,8 @@ static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, d
             grow_panel(&front, c);
             shares[0] += front.tail;
             shares[1] -= front.tail;
-            /* More panels than there may be modules, or on the way there: by far more, if crystals go on as they
-             * begin. shares: crystals that have been taken by so many new panels, and those that are left. */
+            /* New panels are too many if they are more than modules may be, or will be by far if crystals go on as
+             * they begin. shares: crystals in the new panels, and crystals that are left. */
             const int new_panels = growth->num_panels - before;
             const double expected = new_panels * (1 + (double)shares[1] / (double)shares[0]);
             too_many = growth->num_panels > LR_MAX_CRYSTAL_MODULES ||
@@ -325,7 +324,7 @@ static double overlap_of_shortened(const struct lr_crystal_room *room, struct pa
 {
     const lr_module a = shortened(&room->modules[pair.modules[0]], by_mm);
     const lr_module b = shortened(&room->modules[pair.modules[1]], by_mm);
-    /* Negative where they are far from each other. */
+    /* Modules far from each other have a negative overlap. */
     double offset[3];
     vec_sub(a.centre_mm, b.centre_mm, offset);
     return vec_length(offset) > reach_of(&a) + reach_of(&b) ? -1 : lr_module_overlap_mm(&a, &b);
@@ -436,9 +435,9 @@ static lr_status crystal_room_shorten(struct lr_crystal_room *room)
 
 static const double default_tolerance_mm = 0.05;
 
-/* A panel goes on where the next crystal is within this share of a step of the place that the last
- * step points to: farther than curved panels and noise deviate, nearer than the gaps that the
- * crystals' depth leaves between flat panels around a ring. */
+/* A panel goes on if the next crystal is within this share of a step from the place to which the last step points:
+ * farther than curved panels and noise deviate, nearer than the gaps that the crystals' depth leaves between flat
+ * panels around a ring. */
 static const double step_share = 0.2;
 
 /* Crystals that make up no flat panel are gathered again in pieces this straight (share of the

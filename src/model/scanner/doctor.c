@@ -113,7 +113,7 @@ static bool find_belt(struct lr_examination *examination)
             const lr_module *module = &examination->modules[directions[a].module];
             bool behind = false;
             for (int b = 0; b < belt->count && !behind; b++) {
-                if (b >= num_fronts && b < a) continue; /* Modules left out before are behind one that stays. */
+                if (b >= num_fronts && b < a) continue; /* modules left out before are behind one that stays */
                 const lr_module *front = &examination->modules[directions[b].module];
                 double away[3];
                 vec_sub(module->centre_mm, front->centre_mm, away);
@@ -156,7 +156,7 @@ static bool prepare(struct lr_examination *examination)
     for (int m = 0; m < params->num_modules; m++) {
         lr_module *module = &examination->modules[m];
         *module = params->modules[m];
-        /* The front face's normal towards the axis, or, where it contains the axis' direction, towards the centre. */
+        /* The front face's normal towards the axis, or, if it contains the axis' direction, towards the centre. */
         const double *f = module->centre_mm;
         double n[3];
         vec_cross(module->u, module->v, n);
@@ -196,7 +196,7 @@ lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *g
     if (!examination.failed) {
         for (size_t k = 0; k < sizeof(checks) / sizeof(checks[0]); k++) checks[k](&examination);
 
-        /* What lr_scanner_create would say. */
+        /* The message with which lr_scanner_create would refuse the draft is a finding, too. */
         char sentence[1024] = "";
         const lr_log own = {keep_sentence, sentence};
         lr_scanner_params params = draft->params;

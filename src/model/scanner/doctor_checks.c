@@ -48,7 +48,7 @@ void lr_examination_add(struct lr_examination *examination, const struct lr_find
     diagnosis->num_suspects += finding.severity == LR_SUSPECT;
 }
 
-/* "and 12 more like these", where `count` exceeds that. */
+/* Adds "12 more like these" if there are more findings than are spelled out. */
 static void examination_rest(struct lr_examination *examination, const struct lr_finding_head *head, int count)
 {
     if (count > LR_FINDINGS_SPELLED) {
@@ -63,8 +63,8 @@ static const double pi = 3.14159265358979323846;
  * fits cannot (a suspicion). */
 static const double wide_gaps = 0.84, too_full = 1.15;
 
-/* A ring that passes is filled to more than half of too_full, so that its double does not. A radius
- * that is too small by some factor fills it to that factor times (least_full, too_full]. */
+/* A ring that passes is filled to more than half of too_full, so that its double does not pass. A radius that is too
+ * small by some factor fills the ring to that factor times (least_full, too_full]. */
 static const double least_full = 0.575;
 
 /* Ratio below which too many modules are as likely as half of the radius. */
@@ -83,7 +83,7 @@ enum { NUM_UNITS = sizeof(units) / sizeof(units[0]) };
 
 /* --- around --- */
 
-/* True if a ring that would pass looks like this with a radius too small by a factor. */
+/* True if a ring that would pass is filled like this when its radius is too small by a factor. */
 static bool is_filled_by(double ratio, double factor)
 {
     return ratio > least_full * factor && ratio <= too_full * factor;
@@ -295,7 +295,7 @@ static void name_holes(struct lr_examination *examination, double usual)
             count++;
         }
     }
-    if (count == 0 || 4 * count > belt->count) return; /* a scanner of that build */
+    if (count == 0 || 4 * count > belt->count) return; /* the scanner is built like this */
     const int from = belt->modules[first], to = belt->modules[(first + 1) % belt->count];
     const struct lr_finding_head head = {LR_SUSPECT,
                                          LR_FINDING_GAP,
@@ -343,8 +343,8 @@ void lr_examine_gaps(struct lr_examination *examination)
     if (belt->closed) {
         name_holes(examination, gaps[belt->count / 2]);
         name_displaced(examination);
-        /* Panels that all stand beside the point of their plane that is nearest to the axis, to the same side: a
-         * file with another idea of where a panel's middle is. */
+        /* Panels may all be displaced to the same side from the point of their plane that is nearest to the axis:
+         * the file has another idea of a panel's middle. */
         double beside_mm = 0, pitch_mm = 0;
         for (int k = 0; k < belt->count; k++) {
             const lr_module *module = &examination->modules[belt->modules[k]];
@@ -506,7 +506,7 @@ void lr_examine_handedness(struct lr_examination *examination)
 
 /* --- rules --- */
 
-/* The widest cylinder that lines between modules that far apart pass through: those between
+/* Diameter of the widest cylinder through which lines between modules of this difference pass: lines between
  * neighbouring edges. */
 static double field_of_difference(const struct lr_examination *examination, int difference)
 {
@@ -524,7 +524,7 @@ static void examine_difference(struct lr_examination *examination)
                                          "reduce min_module_difference: it counts places around "
                                          "the ring, not crystals"};
     if (params->num_positions < 3 || difference < 1 || difference > params->num_positions / 2)
-        return; /* lr_scanner_create has a sentence for too large ones */
+        return; /* lr_scanner_create reports too large ones */
     const double wide = field_of_difference(examination, difference);
     const double field = params->coincidence.field_of_view_mm;
     if (field > 0 && wide < 0.9 * field) {
@@ -754,7 +754,7 @@ static bool may_hide(const struct search *search, int hider, int hidden)
     const double part = length2 > 0 ? fmin(fmax(vec_dot(to, offset) / length2, 0), 1) : 0;
     vec_add_scaled(to, -part, offset, foot);
     const double width = fmax(vec_length(search->half_mm), radius_of(&modules[hidden]));
-    const double depth = modules[hider].depth_mm + modules[hidden].depth_mm; /* of the planes */
+    const double depth = modules[hider].depth_mm + modules[hidden].depth_mm; /* of the detection planes */
     return vec_length(foot) <= radius_of(&modules[hider]) + width + depth;
 }
 
@@ -771,7 +771,7 @@ static struct plate plate_of(const lr_scanner *scanner, int m)
     return plate;
 }
 
-/* Share of a face that is hidden from a point; negative where it does not look at the point. */
+/* Share of a face that is hidden from a point; negative if it does not look at the point. */
 static double hidden_share(const struct search *search, const struct plate *hider, const struct plate *hidden,
                            const double point_mm[3])
 {

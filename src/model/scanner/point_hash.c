@@ -61,7 +61,7 @@ void lr_point_hash_finish(struct lr_point_hash *hash)
     *hash = (struct lr_point_hash){0};
 }
 
-/* A bucket may hold points of other cells: only the cell's own count, so that none comes
+/* Visits the points of a cell. A bucket may hold points of other cells, which are left out, so that none comes
  * twice. */
 static int64_t visit_cell(const struct lr_point_hash *hash, const int64_t cell[3], const double point_mm[3],
                           double reach_mm, const struct lr_point_visit *visit)

@@ -248,7 +248,7 @@ static double shorten(double value, double share)
 /* A scanner that may be a ring. */
 struct candidate {
     const lr_scanner *scanner;
-    lr_scanner fronts; /* its modules of layer 0 alone; the scanner itself where there are no more */
+    lr_scanner fronts; /* its modules of layer 0 alone; the scanner itself if there is one layer */
     int layers;
     int panel; /* modules of a panel, of layer 0 */
 };

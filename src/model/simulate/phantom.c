@@ -33,7 +33,7 @@ static int fill_sector(int sector, double radius_mm, struct lr_rod *rods)
 
     for (int row = 0; row < rows; row++) {
         for (int place = 0; place <= row; place++) {
-            /* In the wedge's own frame x runs along its middle. */
+            /* The wedge's own frame has x along its middle. */
             const double along = diameter * (FIRST_ROW + SPACING * sqrt(0.75) * row);
             const double across = diameter * SPACING * (place - 0.5 * row);
             const struct lr_rod rod = {
@@ -73,7 +73,7 @@ struct canvas {
     double radius_mm;    /* of the phantom */
     double contrast;     /* 0 = the phantom's own */
     int subsamples;
-    int shape, num_shapes; /* the one that is drawn, and of how many */
+    int shape, num_shapes; /* index of the shape that is drawn, and number of shapes */
     const lr_log *log;
     const lr_progress *progress;
 };

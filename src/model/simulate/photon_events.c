@@ -16,13 +16,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Pairs that one worker follows in a row, and such runs between two deliveries of events. */
+/* Pairs of a run, which one worker follows; runs between two deliveries of events. */
 enum { RUN_PAIRS = 1024, RUNS = 512 };
 
-/* Pairs between asking for memory and needing it. */
+/* Pairs between the prefetch of a voxel and its use. */
 enum { AHEAD = 8 };
 
-/* Equal shares of the activity, of each of which it is known where its first voxel is; at most. */
+/* Largest number of equal shares of the activity. The first voxel of each share is known. */
 enum { MOST_SHARES = 1 << 20 };
 
 /* No number from the normal distribution of a pair is larger, since 2^-54 is the smallest of the
@@ -68,7 +68,7 @@ static void bound_directions(struct simulation *simulation)
 {
     const struct lr_sight *sight = &simulation->sight;
     const lr_photon_blur *blur = &simulation->params->blur;
-    /* Half of the transaxial way between two modules that a line may hit at least, squared: the line passes the
+    /* Half of the least transaxial distance between two modules that a line may hit, squared. The line passes the
      * axis no farther out than its point and the blur allow. */
     const lr_photon_params *params = simulation->params;
     const lr_grid *grid = &params->activity->grid;
@@ -124,7 +124,7 @@ static int draw_run(const struct simulation *simulation, int64_t first, struct d
         uniform_pair(seed, drawn[k].number, 0, u);
         drawn[k].share = u[0];
         drawn[k].place = u[1];
-        /* The first voxel of the share of the activity that u[0] lies in, and that of the next share. */
+        /* The voxels in which this share of the activity and the next one begin. */
         drawn[k].voxels = &simulation->share_begin[(int)(u[0] * simulation->num_shares)];
         __builtin_prefetch(drawn[k].voxels);
     }
@@ -158,8 +158,8 @@ static struct pair complete_pair(const struct simulation *simulation, const stru
     return pair;
 }
 
-/* Shifts the pair's line across itself. Radial and axial are those of a view in its direction
- * (lr/direct.h); a line along the axis has any. */
+/* Shifts the pair's line across itself. Radial and axial are the directions of a view along the line (lr/direct.h);
+ * a line along the axis may have any. */
 static void blur_pair(const struct simulation *simulation, struct pair *pair)
 {
     const lr_photon_blur *blur = &simulation->params->blur;
@@ -234,7 +234,7 @@ static int first_crystal(const struct simulation *simulation, const struct pair 
     return first;
 }
 
-/* The pair as an event; false where it is not detected. */
+/* The pair as an event; false if it is not detected. */
 static bool detect(const struct simulation *simulation, const struct pair *pair, lr_event *event)
 {
     const lr_lors *lors = simulation->params->lors;

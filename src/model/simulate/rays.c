@@ -161,7 +161,7 @@ struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double
 
 /* --- parallel lines --- */
 
-/* Modules seen closer to edge-on than this, by the cosine between normal and line, are not hit. */
+/* Modules are not hit if the cosine between normal and line is below this: they are seen edge-on. */
 static const double least_cosine = 1e-12;
 
 /* A linear function of a line's place: base + step[0] i + step[1] k. */
@@ -177,7 +177,7 @@ struct view_of_module {
     int count[2];
     int first_crystal;
     int front_side; /* side on which it is hit from the front */
-    int rows[2];    /* k that may hit it: from the first up to the second, without it */
+    int rows[2];    /* range of k that may hit it: rows[0] .. rows[1] - 1 */
     int layer;
 };
 
@@ -198,7 +198,7 @@ static double at(const struct linear *function, double i, double k)
     return function->base + function->step[0] * i + function->step[1] * k;
 }
 
-/* false: it is seen edge-on, or from beside the lattice. */
+/* Describes a module as the lines see it; false if it is seen edge-on, or no line of the lattice passes it. */
 static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *lines, int m, struct view_of_module *seen)
 {
     const lr_module *module = &bundle->scanner->modules[m];
