@@ -89,79 +89,68 @@ static bool is_filled_by(double ratio, double factor)
     return ratio > least_full * factor && ratio <= too_full * factor;
 }
 
-static bool suspect_radius(struct lr_examination *examination, double ratio)
+void lr_examine_arc(struct lr_examination *examination)
 {
-    const double radius = examination->belt.radius_mm;
-    const struct lr_finding_head head = {LR_SUSPECT,
-                                         LR_FINDING_RADIUS,
-                                         {-1, -1},
-                                         "check whether the radius is given from the axis to the "
-                                         "front faces"};
+    const struct lr_belt *belt = &examination->belt;
+    const double width = belt->width_mm, radius = belt->radius_mm, filled_mm = width / (2 * pi);
+    if (!belt->closed) return;
+    const double ratio = width / (2 * pi * radius);
+    if (ratio >= wide_gaps && ratio <= too_full) return;
+
+    const struct lr_finding_head radius_head = {LR_SUSPECT,
+                                                LR_FINDING_RADIUS,
+                                                {-1, -1},
+                                                "check whether the radius is given from the axis to the "
+                                                "front faces"};
     if (is_filled_by(ratio, 0.5)) {
-        lr_examination_add(examination, &head,
+        lr_examination_add(examination, &radius_head,
                            "the crystals around come to %.6g mm, %.0f %% of the circumference at a "
                            "radius of %.6g mm, about half of what is usual: the radius looks like "
                            "the diameter; a ring of radius %.4g mm would just be filled, and half "
                            "of the radius is %.4g mm",
-                           examination->belt.width_mm, 100 * ratio, radius, examination->belt.width_mm / (2 * pi),
-                           0.5 * radius);
-        return true;
+                           width, 100 * ratio, radius, filled_mm, 0.5 * radius);
+        return;
     }
     if (ratio > surely_half && is_filled_by(ratio, 2)) {
-        lr_examination_add(examination, &head,
+        lr_examination_add(examination, &radius_head,
                            "the crystals around come to %.6g mm, %.2f times the circumference at a "
                            "radius of %.6g mm: the radius looks like half of itself, or the "
                            "crystals are counted twice; a ring of radius %.4g mm would be filled",
-                           examination->belt.width_mm, ratio, radius, examination->belt.width_mm / (2 * pi));
-        return true;
+                           width, ratio, radius, filled_mm);
+        return;
     }
-    return false;
-}
 
-static bool suspect_unit(struct lr_examination *examination, double ratio)
-{
-    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
+    const struct lr_finding_head unit_head = {
+        LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
     for (int k = 0; k < NUM_UNITS; k++) {
         if (is_filled_by(ratio, units[k].factor)) {
-            lr_examination_add(examination, &head,
+            lr_examination_add(examination, &unit_head,
                                "the crystals around come to %.6g mm, %.3g times the circumference "
                                "at a radius of %.6g mm: the radius looks like %s (%.6g mm)",
-                               examination->belt.width_mm, ratio, examination->belt.radius_mm, units[k].name,
-                               examination->belt.radius_mm * units[k].factor);
-            return true;
+                               width, ratio, radius, units[k].name, radius * units[k].factor);
+            return;
         }
         if (is_filled_by(ratio, 1 / units[k].factor)) {
-            lr_examination_add(examination, &head,
+            lr_examination_add(examination, &unit_head,
                                "the crystals around come to %.6g mm, 1/%.3g of the circumference "
                                "at a radius of %.6g mm: the crystal pitch around looks like %s",
-                               examination->belt.width_mm, 1 / ratio, examination->belt.radius_mm, units[k].name);
-            return true;
+                               width, 1 / ratio, radius, units[k].name);
+            return;
         }
     }
-    return false;
-}
 
-void lr_examine_arc(struct lr_examination *examination)
-{
-    const struct lr_belt *belt = &examination->belt;
-    if (!belt->closed) return;
-    const double ratio = belt->width_mm / (2 * pi * belt->radius_mm);
-    if ((ratio >= wide_gaps && ratio <= too_full) || suspect_radius(examination, ratio) ||
-        suspect_unit(examination, ratio))
-        return;
-    const bool suspected = ratio > too_full;
-    const struct lr_finding_head head = {
-        suspected ? LR_SUSPECT : LR_NOTE,
+    const struct lr_finding_head arc_head = {
+        ratio > too_full ? LR_SUSPECT : LR_NOTE,
         LR_FINDING_ARC,
         {-1, -1},
         "check the radius, the number of modules, the crystals in each and their pitch"};
-    lr_examination_add(examination, &head,
+    lr_examination_add(examination, &arc_head,
                        "the crystals around (%d modules) come to %.6g mm, %.1f %% of the "
                        "circumference at a radius of %.6g mm, %s; a ring of radius %.4g mm would just "
                        "be filled",
-                       belt->count, belt->width_mm, 100 * ratio, belt->radius_mm,
+                       belt->count, width, 100 * ratio, radius,
                        ratio > 1 ? "more than there is room for" : "while rings are usually filled to 85 % or more",
-                       belt->width_mm / (2 * pi));
+                       filled_mm);
 }
 
 /* --- units of single lengths --- */
@@ -282,87 +271,70 @@ static double gap_after(const struct lr_examination *examination, int k)
     return least;
 }
 
-static void name_holes(struct lr_examination *examination, double usual)
-{
-    const struct lr_belt *belt = &examination->belt;
-    int count = 0, first = -1;
-    for (int k = 0; k < belt->count; k++) {
-        const double gap = gap_after(examination, k);
-        const lr_module *module = &examination->modules[belt->modules[k]];
-
-        if (gap > 0.6 * module->crystals[0] * module->pitch_mm[0] && gap > 2.5 * usual) {
-            first = first < 0 ? k : first;
-            count++;
-        }
-    }
-    if (count == 0 || 4 * count > belt->count) return; /* the scanner is built like this */
-    const int from = belt->modules[first], to = belt->modules[(first + 1) % belt->count];
-    const struct lr_finding_head head = {LR_SUSPECT,
-                                         LR_FINDING_GAP,
-                                         {from, to},
-                                         "add the missing module, or check where the neighbours "
-                                         "stand"};
-    lr_examination_add(examination, &head,
-                       "between modules %d and %d there is a gap of %.4g mm around, while the usual "
-                       "one is %.3g mm: a module seems to be missing or to stand elsewhere%s",
-                       from, to, gap_after(examination, first), usual, count > 1 ? "; there are more such gaps" : "");
-}
-
-static void name_displaced(struct lr_examination *examination)
-{
-    const struct lr_belt *belt = &examination->belt;
-    int count = 0, first = -1;
-    double distance = 0;
-    for (int k = 0; k < belt->count; k++) {
-        const lr_module *module = &examination->modules[belt->modules[k]];
-        const double at = fabs(vec_dot(module->normal, module->centre_mm));
-        if (fabs(at / belt->radius_mm - 1) > 0.05) {
-            distance = first < 0 ? at : distance;
-            first = first < 0 ? belt->modules[k] : first;
-            count++;
-        }
-    }
-    if (count == 0 || 4 * count > belt->count) return;
-    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_GAP, {first, -1}, "check its centre and axes"};
-    lr_examination_add(examination, &head,
-                       "the front plane of module %d passes the axis at %.6g mm, those of the "
-                       "others at %.6g mm: it seems to be misplaced or turned%s",
-                       first, distance, belt->radius_mm, count > 1 ? "; there are more such" : "");
-}
-
 void lr_examine_gaps(struct lr_examination *examination)
 {
     const struct lr_belt *belt = &examination->belt;
-    double *gaps = lr_alloc(belt->count, sizeof(*gaps), "an examination", examination->log);
+    const int *modules = belt->modules, count = belt->count;
+    double *gaps = lr_alloc(count, sizeof(*gaps), "an examination", examination->log);
     if (gaps == NULL) {
         examination->failed = true;
         return;
     }
-    for (int k = 0; k < belt->count; k++) gaps[k] = gap_after(examination, k);
-    qsort(gaps, (size_t)belt->count, sizeof(*gaps), lr_compare_doubles);
-    if (belt->closed) {
-        name_holes(examination, gaps[belt->count / 2]);
-        name_displaced(examination);
-        /* Panels may all be displaced to the same side from the point of their plane that is nearest to the axis:
-         * the file has another idea of a panel's middle. */
-        double beside_mm = 0, pitch_mm = 0;
-        for (int k = 0; k < belt->count; k++) {
-            const lr_module *module = &examination->modules[belt->modules[k]];
-            const double *n = module->normal, *c = module->centre_mm;
-            beside_mm += (n[1] * c[0] - n[0] * c[1]) / hypot(n[0], n[1]) / belt->count;
-            pitch_mm += module->pitch_mm[0] / belt->count;
-        }
-        if (fabs(beside_mm) > 0.25 * pitch_mm) {
-            const struct lr_finding_head head = {
-                LR_SUSPECT, LR_FINDING_GAP, {-1, -1}, "check where the first crystal of a module stands"};
-            lr_examination_add(examination, &head,
-                               "the modules stand like a pinwheel: their middles lie %.3g mm %s (seen "
-                               "from +z) of where "
-                               "their planes come nearest to the axis",
-                               fabs(beside_mm), beside_mm < 0 ? "clockwise" : "counterclockwise");
-        }
-    }
+    for (int k = 0; k < count; k++) gaps[k] = gap_after(examination, k);
+    qsort(gaps, (size_t)count, sizeof(*gaps), lr_compare_doubles);
+    const double usual = count > 0 ? gaps[count / 2] : 0;
     free(gaps);
+    if (!belt->closed) return;
+
+    /* Holes, displaced modules, and modules displaced to one side. What many modules have is how the scanner is built. */
+    int num_holes = 0, hole = -1, num_displaced = 0, displaced = -1;
+    double distance = 0, beside_mm = 0, pitch_mm = 0;
+    for (int k = 0; k < count; k++) {
+        const lr_module *module = &examination->modules[modules[k]];
+        const double gap = gap_after(examination, k), *n = module->normal, *c = module->centre_mm;
+        if (gap > 0.6 * module->crystals[0] * module->pitch_mm[0] && gap > 2.5 * usual) {
+            hole = hole < 0 ? k : hole;
+            num_holes++;
+        }
+        const double plane_mm = fabs(vec_dot(n, c));
+        if (fabs(plane_mm / belt->radius_mm - 1) > 0.05) {
+            distance = displaced < 0 ? plane_mm : distance;
+            displaced = displaced < 0 ? modules[k] : displaced;
+            num_displaced++;
+        }
+        beside_mm += (n[1] * c[0] - n[0] * c[1]) / hypot(n[0], n[1]) / count;
+        pitch_mm += module->pitch_mm[0] / count;
+    }
+    if (num_holes > 0 && 4 * num_holes <= count) {
+        const int from = modules[hole], to = modules[(hole + 1) % count];
+        const struct lr_finding_head head = {LR_SUSPECT,
+                                             LR_FINDING_GAP,
+                                             {from, to},
+                                             "add the missing module, or check where the neighbours "
+                                             "stand"};
+        lr_examination_add(examination, &head,
+                           "between modules %d and %d there is a gap of %.4g mm around, while the usual "
+                           "one is %.3g mm: a module seems to be missing or to stand elsewhere%s",
+                           from, to, gap_after(examination, hole), usual,
+                           num_holes > 1 ? "; there are more such gaps" : "");
+    }
+    if (num_displaced > 0 && 4 * num_displaced <= count) {
+        const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_GAP, {displaced, -1}, "check its centre and axes"};
+        lr_examination_add(examination, &head,
+                           "the front plane of module %d passes the axis at %.6g mm, those of the "
+                           "others at %.6g mm: it seems to be misplaced or turned%s",
+                           displaced, distance, belt->radius_mm, num_displaced > 1 ? "; there are more such" : "");
+    }
+    if (fabs(beside_mm) > 0.25 * pitch_mm) {
+        /* The file has another idea of a panel's middle than the point of its plane nearest to the axis. */
+        const struct lr_finding_head head = {
+            LR_SUSPECT, LR_FINDING_GAP, {-1, -1}, "check where the first crystal of a module stands"};
+        lr_examination_add(examination, &head,
+                           "the modules stand like a pinwheel: their middles lie %.3g mm %s (seen "
+                           "from +z) of where "
+                           "their planes come nearest to the axis",
+                           fabs(beside_mm), beside_mm < 0 ? "clockwise" : "counterclockwise");
+    }
 }
 
 /* --- overlaps --- */
@@ -438,36 +410,31 @@ static bool is_mirrored(const lr_module *module)
     return vec_dot(product, module->normal) > 0;
 }
 
-static void examine_axes(struct lr_examination *examination)
+void lr_examine_handedness(struct lr_examination *examination)
 {
+    /* Single modules whose axes differ in handedness from most others. */
     const int count = examination->draft->params.num_modules;
-    struct lr_finding_head head = {LR_SUSPECT,
-                                   LR_FINDING_HANDEDNESS,
-                                   {-1, -1},
-                                   "reverse its axis u or v, or check whether its crystals are "
-                                   "really numbered the other way round"};
-    int mirrored = 0;
-    for (int m = 0; m < count; m++) mirrored += is_mirrored(&examination->modules[m]);
-    const bool odd_ones = count >= 3 && mirrored > 0 && 4 * mirrored <= count;
-    const bool odd_rest = count >= 3 && mirrored < count && 4 * (count - mirrored) <= count;
-    if (!odd_ones && !odd_rest) return;
-    int found = 0;
-    for (int m = 0; m < count; m++) {
-        if (is_mirrored(&examination->modules[m]) == odd_ones && ++found <= LR_FINDINGS_SPELLED) {
-            head.modules[0] = m;
-            lr_examination_add(examination, &head,
+    struct lr_finding_head axes_head = {LR_SUSPECT,
+                                        LR_FINDING_HANDEDNESS,
+                                        {-1, -1},
+                                        "reverse its axis u or v, or check whether its crystals are "
+                                        "really numbered the other way round"};
+    int num_mirrored = 0, num_odd = 0;
+    for (int m = 0; m < count; m++) num_mirrored += is_mirrored(&examination->modules[m]);
+    const bool odd_ones = count >= 3 && num_mirrored > 0 && 4 * num_mirrored <= count;
+    const bool odd_rest = count >= 3 && num_mirrored < count && 4 * (count - num_mirrored) <= count;
+    for (int m = 0; m < count && (odd_ones || odd_rest); m++) {
+        if (is_mirrored(&examination->modules[m]) == odd_ones && ++num_odd <= LR_FINDINGS_SPELLED) {
+            axes_head.modules[0] = m;
+            lr_examination_add(examination, &axes_head,
                                "u x v of module %d points %s, of %s: its crystals are counted in "
                                "mirrored order",
                                m, odd_ones ? "inwards" : "outwards",
                                odd_ones ? "most others outwards" : "most others inwards");
         }
     }
-    examination_rest(examination, &head, found);
-}
+    examination_rest(examination, &axes_head, num_odd);
 
-void lr_examine_handedness(struct lr_examination *examination)
-{
-    examine_axes(examination);
     if (examination->belt.closed && examination->draft->params.num_positions >= 3) {
         const struct lr_belt *belt = &examination->belt;
         double along_u = 0;
@@ -758,71 +725,50 @@ static bool may_hide(const struct search *search, int hider, int hidden)
     return vec_length(foot) <= radius_of(&modules[hider]) + width + depth;
 }
 
-/* A module's rectangle on its detection plane. */
-struct plate {
-    const lr_module *module;
-    double centre_mm[3];
-};
-
-static struct plate plate_of(const lr_scanner *scanner, int m)
-{
-    struct plate plate = {.module = &scanner->modules[m]};
-    lr_scanner_detection_centre(scanner, m, plate.centre_mm);
-    return plate;
-}
-
-/* Share of a face that is hidden from a point; negative if it does not look at the point. */
-static double hidden_share(const struct search *search, const struct plate *hider, const struct plate *hidden,
-                           const double point_mm[3])
-{
-    const lr_module *front = hider->module, *back = hidden->module;
-    const int faces = search->sampling.faces;
-    double to_hidden[3], to_hider[3];
-    int num_stopped = 0;
-    vec_sub(point_mm, hidden->centre_mm, to_hidden);
-    vec_sub(point_mm, hider->centre_mm, to_hider);
-    if (!(vec_dot(back->normal, to_hidden) > 0)) return -1;
-    for (int n = 0; n < faces * faces; n++) {
-        const int at[2] = {n % faces, n / faces};
-        double place_mm[3], ray[3], hit[3];
-        vec_add_scaled(hidden->centre_mm, 0, back->u, place_mm);
-        for (int k = 0; k < 2; k++) {
-            const double extent = back->crystals[k] * back->pitch_mm[k];
-            vec_add_scaled(place_mm, extent * ((at[k] + 0.5) / faces - 0.5), k == 0 ? back->u : back->v, place_mm);
-        }
-
-        /* The line from the point to this place may cross the hider's plate. */
-        vec_sub(place_mm, point_mm, ray);
-        const double part = -vec_dot(front->normal, to_hider) / vec_dot(front->normal, ray);
-        if (!(part > 0 && part < 1 - 1e-9)) continue;
-        vec_add_scaled(to_hider, part, ray, hit);
-        num_stopped += fabs(vec_dot(hit, front->u)) < 0.5 * front->crystals[0] * front->pitch_mm[0] &&
-                       fabs(vec_dot(hit, front->v)) < 0.5 * front->crystals[1] * front->pitch_mm[1];
-    }
-    return (double)num_stopped / (faces * faces);
-}
-
+/* Shares of a module's face that a hider hides from points of the field of view that the face looks at. */
 static struct hidden_pair look_at(const struct search *search, int hider, int hidden)
 {
-    const struct plate before = plate_of(search->scanner, hider);
-    const struct plate behind = plate_of(search->scanner, hidden);
-    const int *points = search->sampling.points;
+    const lr_module *front = &search->scanner->modules[hider], *back = &search->scanner->modules[hidden];
+    const int *points = search->sampling.points, faces = search->sampling.faces;
     struct hidden_pair pair = {.hider = hider, .hidden = hidden, .least = 1};
+    double front_mm[3], back_mm[3]; /* centres of the detection planes */
     int num_facing = 0;
+    lr_scanner_detection_centre(search->scanner, hider, front_mm);
+    lr_scanner_detection_centre(search->scanner, hidden, back_mm);
     for (int k = 0; k < points[0] * points[1] * points[2]; k++) {
-        double point_mm[3];
+        double point_mm[3], to_hidden[3], to_hider[3];
         for (int axis = 0, number = k; axis < 3; axis++) {
             const double part = (number % points[axis] + 0.5) / points[axis];
             point_mm[axis] = search->middle_mm[axis] + (2 * part - 1) * search->half_mm[axis];
             number /= points[axis];
         }
-        const double share = hidden_share(search, &before, &behind, point_mm);
-        if (share >= 0) {
-            pair.share += share;
-            pair.least = fmin(pair.least, share);
-            pair.most = fmax(pair.most, share);
-            num_facing++;
+        vec_sub(point_mm, back_mm, to_hidden);
+        vec_sub(point_mm, front_mm, to_hider);
+        if (!(vec_dot(back->normal, to_hidden) > 0)) continue;
+
+        int num_stopped = 0;
+        for (int n = 0; n < faces * faces; n++) {
+            const int at[2] = {n % faces, n / faces};
+            double place_mm[3], ray[3], hit[3];
+            vec_add_scaled(back_mm, 0, back->u, place_mm);
+            for (int axis = 0; axis < 2; axis++) {
+                const double extent = back->crystals[axis] * back->pitch_mm[axis];
+                vec_add_scaled(place_mm, extent * ((at[axis] + 0.5) / faces - 0.5), axis == 0 ? back->u : back->v,
+                               place_mm);
+            }
+            /* The line from the point to this place may cross the hider's rectangle. */
+            vec_sub(place_mm, point_mm, ray);
+            const double part = -vec_dot(front->normal, to_hider) / vec_dot(front->normal, ray);
+            if (!(part > 0 && part < 1 - 1e-9)) continue;
+            vec_add_scaled(to_hider, part, ray, hit);
+            num_stopped += fabs(vec_dot(hit, front->u)) < 0.5 * front->crystals[0] * front->pitch_mm[0] &&
+                           fabs(vec_dot(hit, front->v)) < 0.5 * front->crystals[1] * front->pitch_mm[1];
         }
+        const double share = (double)num_stopped / (faces * faces);
+        pair.share += share;
+        pair.least = fmin(pair.least, share);
+        pair.most = fmax(pair.most, share);
+        num_facing++;
     }
     pair.share /= num_facing > 0 ? num_facing : 1;
     return pair;

@@ -58,20 +58,22 @@ static bool is_positive(double value)
     return isfinite(value) && value > 0.0;
 }
 
-static lr_status check_axes(const char *title, int index, const lr_module *module, const lr_log *log)
+static lr_status check_module(const lr_scanner_params *params, int index)
 {
+    const lr_module *module = &params->modules[index];
+    const char *const title = lr_scanner_title(params);
+    const lr_log *log = params->log;
     if (!is_finite(module->centre_mm, 3) || !is_finite(module->u, 3) || !is_finite(module->v, 3)) {
         return lr_error(log, LR_BAD_INPUT,
                         "%s: module %d has a number in its centre or axes that is not finite: "
                         "give three finite numbers each",
                         title, index);
     }
-    const double length_u = vec_length(module->u);
-    const double length_v = vec_length(module->v);
-    if (fabs(length_u - 1.0) > AXIS_TOLERANCE || fabs(length_v - 1.0) > AXIS_TOLERANCE) {
-        const bool is_u = fabs(length_u - 1.0) > AXIS_TOLERANCE;
+    const double length_u = vec_length(module->u), length_v = vec_length(module->v);
+    const bool is_u_unit = fabs(length_u - 1.0) <= AXIS_TOLERANCE, is_v_unit = fabs(length_v - 1.0) <= AXIS_TOLERANCE;
+    if (!is_u_unit || !is_v_unit) {
         return lr_error(log, LR_BAD_INPUT, "%s: axis %s of module %d has the length %.9g: it must be 1 to within 1e-6",
-                        title, is_u ? "u" : "v", index, is_u ? length_u : length_v);
+                        title, is_u_unit ? "v" : "u", index, is_u_unit ? length_v : length_u);
     }
     const double cosine = vec_dot(module->u, module->v);
     if (fabs(cosine) > AXIS_TOLERANCE) {
@@ -80,15 +82,6 @@ static lr_status check_axes(const char *title, int index, const lr_module *modul
                         "orthogonal to within 1e-6",
                         title, index, cosine);
     }
-    return LR_OK;
-}
-
-static lr_status check_module(const lr_scanner_params *params, int index)
-{
-    const lr_module *module = &params->modules[index];
-    const char *const title = lr_scanner_title(params);
-    const lr_log *log = params->log;
-    LR_TRY(check_axes(title, index, module, log));
     for (int axis = 0; axis < 2; axis++) {
         const char *const name = axis == 0 ? "u" : "v";
         const double pitch = module->pitch_mm[axis], face = module->face_mm[axis];
@@ -373,31 +366,6 @@ double lr_module_overlap_mm(const lr_module *module_a, const lr_module *module_b
     return least;
 }
 
-/* LR_BAD_INPUT when the boxes that two modules' crystals fill (pitch rectangle x depth, behind the
- * front face) overlap by more than LR_OVERLAP_TOLERANCE_MM. The modules' normals are set. */
-static lr_status scanner_check_overlaps(const char *title, const lr_module *modules, int num_modules, const lr_log *log)
-{
-    struct lr_module_index index;
-    lr_status status = lr_module_index_init(&index, modules, num_modules, log);
-    for (int m = 0; m < num_modules && status == LR_OK; m++) {
-        const int num_met = lr_module_index_meet(&index, m);
-        for (int k = 0; k < num_met && status == LR_OK; k++) {
-            const double overlap = lr_module_overlap_mm(&modules[m], &modules[index.met[k]]);
-            if (!(overlap > LR_OVERLAP_TOLERANCE_MM)) continue;
-            const bool is_much = overlap > 0.5 * modules[m].depth_mm;
-            status = lr_error(log, LR_BAD_INPUT,
-                              "%s: modules %d and %d overlap by %.3g mm: reduce the pitch or the "
-                              "number of modules, or move them apart%s",
-                              title, m, index.met[k], overlap,
-                              is_much ? "; a radius in cm does this, and a radius that is half of "
-                                        "what it should be"
-                                      : "");
-        }
-    }
-    lr_module_index_finish(&index);
-    return status;
-}
-
 /* --- scanners --- */
 
 /* Below this share of a module's distance from the origin, its normal's product with that distance
@@ -460,7 +428,27 @@ lr_scanner *lr_scanner_create(const lr_scanner_params *params)
     }
     scanner->first_crystal[scanner->num_modules] = scanner->num_crystals;
 
-    if (scanner_check_overlaps(scanner->name, scanner->modules, scanner->num_modules, params->log) != LR_OK) {
+    /* The boxes that two modules' crystals fill (pitch rectangle x depth, behind the front face) may not overlap. */
+    struct lr_module_index index;
+    lr_status status = lr_module_index_init(&index, scanner->modules, scanner->num_modules, params->log);
+    for (int m = 0; m < scanner->num_modules && status == LR_OK; m++) {
+        const int num_met = lr_module_index_meet(&index, m);
+        for (int k = 0; k < num_met && status == LR_OK; k++) {
+            const lr_module *module = &scanner->modules[m], *other = &scanner->modules[index.met[k]];
+            const double overlap = lr_module_overlap_mm(module, other);
+            if (!(overlap > LR_OVERLAP_TOLERANCE_MM)) continue;
+            status =
+                lr_error(params->log, LR_BAD_INPUT,
+                         "%s: modules %d and %d overlap by %.3g mm: reduce the pitch or the "
+                         "number of modules, or move them apart%s",
+                         scanner->name, m, index.met[k], overlap,
+                         overlap > 0.5 * module->depth_mm ? "; a radius in cm does this, and a radius that is half of "
+                                                            "what it should be"
+                                                          : "");
+        }
+    }
+    lr_module_index_finish(&index);
+    if (status != LR_OK) {
         lr_scanner_destroy(scanner);
         return NULL;
     }

@@ -56,31 +56,6 @@ static lr_status count_crystals(const char *title, const lr_ring *ring, int axis
     return LR_OK;
 }
 
-static lr_status check_layers(const char *title, const lr_ring *ring, const lr_log *log)
-{
-    if (ring->num_layers < 0 || ring->num_layers > LR_MAX_LAYERS) {
-        return lr_error(log, LR_BAD_INPUT, "%s: %d layers of crystals: at most %d are supported", title,
-                        ring->num_layers, LR_MAX_LAYERS);
-    }
-    for (int k = 0; k < ring->num_layers; k++) {
-        const lr_layer *layer = &ring->layers[k];
-        if (!(isfinite(layer->depth_mm) && layer->depth_mm > 0) || !isfinite(layer->front_mm)) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "%s: layer %d begins at %.6g mm and is %.6g mm deep: give positive "
-                            "lengths",
-                            title, k, layer->front_mm, layer->depth_mm);
-        }
-    }
-    const struct lr_layer_fault fault = lr_layers_find_fault(ring->layers, ring->num_layers, ring->depth_mm);
-    if (fault.layer < 0) return LR_OK;
-    return lr_error(log, LR_BAD_INPUT,
-                    fault.leaves ? "%s: layer %d of the crystals ends %.3g mm behind the module of "
-                                   "that depth: make the layers thinner or the module deeper"
-                                 : "%s: layer %d of the crystals begins %.3g mm before the end of "
-                                   "the layer before: make that thinner or move this one back",
-                    title, fault.layer, fault.excess_mm);
-}
-
 static lr_status check_ring(const char *title, const lr_ring *ring, struct layout *layout, const lr_log *log)
 {
     if (!isfinite(ring->radius_mm) || ring->radius_mm <= 0.0) {
@@ -121,7 +96,28 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
     layout->rings = ring->rings > 0 ? ring->rings : 1;
     LR_TRY(count_crystals(title, ring, 0, layout, log));
     LR_TRY(count_crystals(title, ring, 1, layout, log));
-    LR_TRY(check_layers(title, ring, log));
+    if (ring->num_layers < 0 || ring->num_layers > LR_MAX_LAYERS) {
+        return lr_error(log, LR_BAD_INPUT, "%s: %d layers of crystals: at most %d are supported", title,
+                        ring->num_layers, LR_MAX_LAYERS);
+    }
+    for (int k = 0; k < ring->num_layers; k++) {
+        const lr_layer *layer = &ring->layers[k];
+        if (!(isfinite(layer->depth_mm) && layer->depth_mm > 0) || !isfinite(layer->front_mm)) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s: layer %d begins at %.6g mm and is %.6g mm deep: give positive "
+                            "lengths",
+                            title, k, layer->front_mm, layer->depth_mm);
+        }
+    }
+    const struct lr_layer_fault fault = lr_layers_find_fault(ring->layers, ring->num_layers, ring->depth_mm);
+    if (fault.layer >= 0) {
+        return lr_error(log, LR_BAD_INPUT,
+                        fault.leaves ? "%s: layer %d of the crystals ends %.3g mm behind the module of "
+                                       "that depth: make the layers thinner or the module deeper"
+                                     : "%s: layer %d of the crystals begins %.3g mm before the end of "
+                                       "the layer before: make that thinner or move this one back",
+                        title, fault.layer, fault.excess_mm);
+    }
     layout->layers = ring->num_layers > 0 ? ring->num_layers : 1;
     const double count = (double)layout->rings * ring->modules * layout->blocks[0] * layout->blocks[1] * layout->layers;
     if (count > MAX_MODULES) {
