@@ -468,10 +468,13 @@ static lr_status find_sizes(struct panel_fit *fit)
 
 /* --- blocks --- */
 
-/* Fills in what the modules of a panel share. */
-static lr_status fill_module(const struct panel_fit *fit, lr_module *module)
+static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_blocks *blocks)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
+    const char *title = list->name ? list->name : "crystal list";
+    struct lr_crystal_block block = {.first_listed = -1};
+    const int before = blocks->count;
+    lr_module *module = &block.module;
     for (int k = 0; k < 3; k++) {
         module->u[k] = fit->axes[0][k];
         module->v[k] = fit->axes[1][k];
@@ -479,35 +482,23 @@ static lr_status fill_module(const struct panel_fit *fit, lr_module *module)
     }
     for (int k = 0; k < 2; k++) {
         /* The face along an axis is as known, else as wide as the closest crystals leave it. */
-        double *face_mm = &module->face_mm[k];
         const double size = fit->size_mm[k] > 0 ? fit->size_mm[k] : list->face_mm[k];
         const double least = fit->least_pitch_mm[k];
         if (size > least + fit->panel->tolerance_mm) {
             return lr_error(list->log, LR_BAD_INPUT,
                             "%s: crystals of %.6g mm stand every %.6g mm along %s (crystal %d): they "
                             "would overlap; check the sizes",
-                            list->name ? list->name : "crystal list", size, least, k == 0 ? "u" : "v",
-                            fit->panel->members[0]);
+                            title, size, least, k == 0 ? "u" : "v", fit->panel->members[0]);
         }
-        *face_mm = size > 0 ? fmin(size, least) : least;
+        module->face_mm[k] = size > 0 ? fmin(size, least) : least;
     }
-
     module->depth_mm = fit->size_mm[2] > 0 ? fit->size_mm[2] : list->depth_mm;
     if (!(module->depth_mm > 0)) {
         return lr_error(list->log, LR_BAD_INPUT,
                         "%s: the list gives the centres of crystals, and not how long they are: "
                         "give their depth",
-                        list->name ? list->name : "crystal list");
+                        title);
     }
-    return LR_OK;
-}
-
-static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_blocks *blocks)
-{
-    struct lr_crystal_block block = {.first_listed = -1};
-    const int before = blocks->count;
-    LR_TRY(fill_module(fit, &block.module));
-    const lr_module panel = block.module;
     for (int s = 0; s < fit->num_segments[1]; s++) {
         for (int r = 0; r < fit->num_segments[0]; r++) {
             const int segment[2] = {r, s};
@@ -520,15 +511,15 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
                 vec_add_scaled(block.module.centre_mm, fit->middles_mm[k][segment[k]], fit->axes[k],
                                block.module.centre_mm);
             }
-            vec_add_scaled(block.module.centre_mm, 0.5 * panel.depth_mm, panel.normal, block.module.centre_mm);
+            vec_add_scaled(module->centre_mm, 0.5 * module->depth_mm, module->normal, module->centre_mm);
             block.appended = blocks->count;
             if (blocks->count >= LR_MAX_CRYSTAL_MODULES) {
-                return lr_error(fit->panel->growth->list->log, LR_BAD_INPUT,
+                return lr_error(list->log, LR_BAD_INPUT,
                                 "the crystals do not stand in regular panels: they would make more than "
                                 "%d modules",
                                 LR_MAX_CRYSTAL_MODULES);
             }
-            const struct lr_items items = {sizeof(*blocks->items), "modules", fit->panel->growth->list->log};
+            const struct lr_items items = {sizeof(*blocks->items), "modules", list->log};
             LR_TRY(lr_grow(&blocks->items, &blocks->room, blocks->count + 1, &items));
             blocks->items[blocks->count++] = block;
         }

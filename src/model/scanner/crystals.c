@@ -488,26 +488,6 @@ static lr_status fit_panel(struct draft *draft, int panel, struct lr_crystal_mis
     return LR_OK;
 }
 
-static lr_status refuse(struct draft *draft, const struct lr_crystal_misfit *misfit, int first)
-{
-    const lr_log *log = draft->list->log;
-    if (!misfit->filled) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: the crystals around crystal %d do not fill a grid (%d x %d places): "
-                        "crystals are missing, or the panel is curved; panels must be flat, with "
-                        "crystals in rows and columns",
-                        draft->title, first, misfit->grid[0], misfit->grid[1]);
-    }
-    draft->off_mm = misfit->off_mm[0];
-    return lr_error(log, LR_BAD_INPUT,
-                    "%s: crystals %d, %d and %d lie %.3g, %.3g and %.3g mm off the flat panel that "
-                    "fits best (%d x %d crystals; tolerance %.3g mm): a curved or irregular panel "
-                    "cannot be described by flat modules; say which crystals belong together "
-                    "(groups, or their orientations), or raise the tolerance",
-                    draft->title, misfit->crystals[0], misfit->crystals[1], misfit->crystals[2], misfit->off_mm[0],
-                    misfit->off_mm[1], misfit->off_mm[2], misfit->grid[0], misfit->grid[1], draft->tolerance_mm);
-}
-
 static lr_status fit_panels(struct draft *draft)
 {
     struct lr_crystal_misfit whole = {0};
@@ -533,8 +513,22 @@ static lr_status fit_panels(struct draft *draft)
     for (int p = before; p < draft->growth.num_panels; p++) {
         struct lr_crystal_misfit misfit;
         LR_TRY(fit_panel(draft, p, &misfit));
-        if (!misfit.fits || misfit.grid[0] < LEAST_LINES || misfit.grid[1] < LEAST_LINES)
-            return refuse(draft, &whole, first);
+        if (misfit.fits && misfit.grid[0] >= LEAST_LINES && misfit.grid[1] >= LEAST_LINES) continue;
+        if (!whole.filled) {
+            return lr_error(draft->list->log, LR_BAD_INPUT,
+                            "%s: the crystals around crystal %d do not fill a grid (%d x %d places): "
+                            "crystals are missing, or the panel is curved; panels must be flat, with "
+                            "crystals in rows and columns",
+                            draft->title, first, whole.grid[0], whole.grid[1]);
+        }
+        draft->off_mm = whole.off_mm[0];
+        return lr_error(draft->list->log, LR_BAD_INPUT,
+                        "%s: crystals %d, %d and %d lie %.3g, %.3g and %.3g mm off the flat panel that "
+                        "fits best (%d x %d crystals; tolerance %.3g mm): a curved or irregular panel "
+                        "cannot be described by flat modules; say which crystals belong together "
+                        "(groups, or their orientations), or raise the tolerance",
+                        draft->title, whole.crystals[0], whole.crystals[1], whole.crystals[2], whole.off_mm[0],
+                        whole.off_mm[1], whole.off_mm[2], whole.grid[0], whole.grid[1], draft->tolerance_mm);
     }
     return LR_OK;
 }

@@ -481,33 +481,6 @@ static double field_of_difference(const struct lr_examination *examination, int 
     return 2 * examination->belt.radius_mm * cos(pi * (difference - 1) / places);
 }
 
-static void examine_difference(struct lr_examination *examination)
-{
-    const lr_scanner_params *params = &examination->draft->params;
-    const int difference = params->coincidence.min_module_difference;
-    const struct lr_finding_head head = {LR_SUSPECT,
-                                         LR_FINDING_COINCIDENCE,
-                                         {-1, -1},
-                                         "reduce min_module_difference: it counts places around "
-                                         "the ring, not crystals"};
-    if (params->num_positions < 3 || difference < 1 || difference > params->num_positions / 2)
-        return; /* lr_scanner_create reports too large ones */
-    const double wide = field_of_difference(examination, difference);
-    const double field = params->coincidence.field_of_view_mm;
-    if (field > 0 && wide < 0.9 * field) {
-        lr_examination_add(examination, &head,
-                           "lines between modules at least %d of %d places apart stay within "
-                           "%.4g mm of diameter, while field_of_view_mm says %.6g: the rules "
-                           "contradict each other",
-                           difference, params->num_positions, wide, field);
-    } else if (wide < 0.2 * 2 * examination->belt.radius_mm) {
-        lr_examination_add(examination, &head,
-                           "modules at least %d of %d places apart are nearly opposite: only "
-                           "%.4g mm of the bore of %.4g mm are seen",
-                           difference, params->num_positions, wide, 2 * examination->belt.radius_mm);
-    }
-}
-
 void lr_examine_rules(struct lr_examination *examination)
 {
     if (examination->belt.closed) {
@@ -526,7 +499,25 @@ void lr_examine_rules(struct lr_examination *examination)
                                field, 100 * field / bore, bore, cm ? ": it looks like cm" : "");
         }
 
-        examine_difference(examination);
+        const int places = examination->draft->params.num_positions;
+        const int difference = examination->draft->params.coincidence.min_module_difference;
+        /* lr_scanner_create reports differences that are too large. */
+        const bool has_rule = places >= 3 && difference >= 1 && difference <= places / 2;
+        const double wide = has_rule ? field_of_difference(examination, difference) : 0;
+        head.remedy = "reduce min_module_difference: it counts places around "
+                      "the ring, not crystals";
+        if (has_rule && field > 0 && wide < 0.9 * field) {
+            lr_examination_add(examination, &head,
+                               "lines between modules at least %d of %d places apart stay within "
+                               "%.4g mm of diameter, while field_of_view_mm says %.6g: the rules "
+                               "contradict each other",
+                               difference, places, wide, field);
+        } else if (has_rule && wide < 0.2 * 2 * examination->belt.radius_mm) {
+            lr_examination_add(examination, &head,
+                               "modules at least %d of %d places apart are nearly opposite: only "
+                               "%.4g mm of the bore of %.4g mm are seen",
+                               difference, places, wide, bore);
+        }
     }
     const lr_scanner_params *params = &examination->draft->params;
     int rings = 0;

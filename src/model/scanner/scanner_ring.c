@@ -145,55 +145,47 @@ static double block_offset_mm(const struct layout *layout, int axis, int block)
     return before + 0.5 * ring->block_crystals[axis][block] * pitch - 0.5 * length;
 }
 
-/* Fills in one block of the panel at position k of a module ring: its layers, from modules[index] on. */
-static void fill_block(const struct layout *layout, const int ring_and_k[2], const int block[2], lr_module *modules,
-                       int index)
-{
-    const lr_ring *ring = layout->ring;
-    const int ring_index = ring_and_k[0], k = ring_and_k[1];
-    const double angle = (ring->first_angle_deg + k * 360.0 / ring->modules) * pi / 180.0;
-    const double along_u = block_offset_mm(layout, 0, block[0]);
-    const double along_v = block_offset_mm(layout, 1, block[1]);
-    lr_module whole = {
-        .u = {-sin(angle), cos(angle), 0.0},
-        .v = {0.0, 0.0, 1.0},
-        .depth_mm = ring->depth_mm,
-        .position = k,
-        .ring = ring_index,
-        .first_crystal_ring = ring_index * layout->crystals[1] + sum_before(ring->block_crystals[1], block[1]),
-        .block = layout->layers > 1 ? index / layout->layers + 1 : 0,
-    };
-    whole.centre_mm[0] = ring->radius_mm * cos(angle) + along_u * whole.u[0];
-    whole.centre_mm[1] = ring->radius_mm * sin(angle) + along_u * whole.u[1];
-    whole.centre_mm[2] = (ring_index - 0.5 * (layout->rings - 1)) * ring->ring_pitch_mm + along_v;
-    for (int axis = 0; axis < 2; axis++) {
-        whole.crystals[axis] = ring->block_crystals[axis][block[axis]];
-        whole.pitch_mm[axis] = ring->pitch_mm[axis];
-        whole.face_mm[axis] = ring->face_mm[axis];
-    }
-    modules[index] = whole;
-    for (int layer = 0; layer < ring->num_layers; layer++) {
-        const int *own = ring->layers[layer].block_crystals[1];
-        lr_module *module = &modules[index + layer];
-        *module = lr_layer_module(&whole, ring->layers, layer, block);
-        if (own != NULL)
-            module->first_crystal_ring = ring_index * sum_before(own, layout->blocks[1]) + sum_before(own, block[1]);
-    }
-}
-
 lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modules, const lr_log *log)
 {
     struct layout layout;
     if (check_ring(title, ring, &layout, log) != LR_OK) return NULL;
-    *num_modules = layout.rings * ring->modules * layout.blocks[0] * layout.blocks[1] * layout.layers;
+    const int *blocks = layout.blocks, num_layers = layout.layers;
+    const int num_blocks = layout.rings * ring->modules * blocks[0] * blocks[1];
+    *num_modules = num_blocks * num_layers;
     lr_module *modules = lr_alloc(*num_modules, sizeof(*modules), "the modules", log);
-    if (modules == NULL) return NULL;
-    int index = 0;
-    for (int r = 0; r < layout.rings; r++) {
-        for (int k = 0; k < ring->modules; k++) {
-            for (int v = 0; v < layout.blocks[1]; v++)
-                for (int u = 0; u < layout.blocks[0]; u++, index += layout.layers)
-                    fill_block(&layout, (const int[2]){r, k}, (const int[2]){u, v}, modules, index);
+    for (int n = 0; modules != NULL && n < num_blocks; n++) {
+        /* A block of the panel at position k of a module ring. */
+        const int block[2] = {n % blocks[0], n / blocks[0] % blocks[1]};
+        const int k = n / (blocks[0] * blocks[1]) % ring->modules;
+        const int ring_index = n / (blocks[0] * blocks[1] * ring->modules);
+        const double angle = (ring->first_angle_deg + k * 360.0 / ring->modules) * pi / 180.0;
+        const double along_u = block_offset_mm(&layout, 0, block[0]);
+        const double along_v = block_offset_mm(&layout, 1, block[1]);
+        lr_module whole = {
+            .u = {-sin(angle), cos(angle), 0.0},
+            .v = {0.0, 0.0, 1.0},
+            .depth_mm = ring->depth_mm,
+            .position = k,
+            .ring = ring_index,
+            .first_crystal_ring = ring_index * layout.crystals[1] + sum_before(ring->block_crystals[1], block[1]),
+            .block = num_layers > 1 ? n + 1 : 0,
+        };
+        whole.centre_mm[0] = ring->radius_mm * cos(angle) + along_u * whole.u[0];
+        whole.centre_mm[1] = ring->radius_mm * sin(angle) + along_u * whole.u[1];
+        whole.centre_mm[2] = (ring_index - 0.5 * (layout.rings - 1)) * ring->ring_pitch_mm + along_v;
+        for (int axis = 0; axis < 2; axis++) {
+            whole.crystals[axis] = ring->block_crystals[axis][block[axis]];
+            whole.pitch_mm[axis] = ring->pitch_mm[axis];
+            whole.face_mm[axis] = ring->face_mm[axis];
+        }
+
+        lr_module *module = &modules[n * num_layers];
+        *module = whole;
+        for (int layer = 0; layer < ring->num_layers; layer++, module++) {
+            const int *own = ring->layers[layer].block_crystals[1];
+            *module = lr_layer_module(&whole, ring->layers, layer, block);
+            if (own != NULL)
+                module->first_crystal_ring = ring_index * sum_before(own, blocks[1]) + sum_before(own, block[1]);
         }
     }
     return modules;
@@ -327,29 +319,6 @@ static bool is_same(const lr_module *a, const lr_module *b, double same_mm)
            a->block == b->block;
 }
 
-/* Counts crystals of the layers' blocks in the first panel. */
-static lr_status count_layers(const struct candidate *candidate, struct lr_ring_form *form, const lr_log *log)
-{
-    lr_ring *ring = &form->ring;
-    const int blocks = ring->blocks[0] + ring->blocks[1], layers = candidate->layers;
-    if (layers < 2) return LR_OK;
-    form->layers = lr_alloc(layers, sizeof(*form->layers), "layers", log);
-    form->layer_crystals = lr_alloc((int64_t)layers * blocks, sizeof(int), "layers", log);
-    if (form->layers == NULL || form->layer_crystals == NULL) return LR_FAILED;
-    ring->layers = form->layers;
-    for (int layer = 0; layer < layers; layer++) {
-        for (int b = 0; b < blocks; b++) {
-            const int axis = b < ring->blocks[0] ? 0 : 1;
-            const int block = axis == 0 ? b : (b - ring->blocks[0]) * ring->blocks[0];
-            form->layer_crystals[layer * blocks + b] =
-                candidate->scanner->modules[block * layers + layer].crystals[axis];
-        }
-        form->layers[layer].block_crystals[0] = &form->layer_crystals[layer * blocks];
-        form->layers[layer].block_crystals[1] = &form->layer_crystals[layer * blocks + ring->blocks[0]];
-    }
-    return LR_OK;
-}
-
 static lr_status find_form(struct candidate *candidate, struct lr_ring_form *form, bool *found, const lr_log *log)
 {
     const lr_scanner *scanner = candidate->scanner;
@@ -387,7 +356,23 @@ static lr_status find_form(struct candidate *candidate, struct lr_ring_form *for
         ring->block_crystals[k] = form->block_crystals[k];
     }
 
-    LR_TRY(count_layers(candidate, form, log));
+    if (layers > 1) {
+        const int blocks = ring->blocks[0] + ring->blocks[1];
+        form->layers = lr_alloc(layers, sizeof(*form->layers), "layers", log);
+        form->layer_crystals = lr_alloc((int64_t)layers * blocks, sizeof(int), "layers", log);
+        if (form->layers == NULL || form->layer_crystals == NULL) return LR_FAILED;
+        ring->layers = form->layers;
+        for (int layer = 0; layer < layers; layer++) {
+            int *crystals = &form->layer_crystals[layer * blocks];
+            for (int b = 0; b < blocks; b++) {
+                const int axis = b < ring->blocks[0] ? 0 : 1;
+                const int block = axis == 0 ? b : (b - ring->blocks[0]) * ring->blocks[0];
+                crystals[b] = scanner->modules[block * layers + layer].crystals[axis];
+            }
+            form->layers[layer].block_crystals[0] = crystals;
+            form->layers[layer].block_crystals[1] = crystals + ring->blocks[0];
+        }
+    }
 
     /* Short numbers that give the scanner to the last bits; else any that give it to 1e-6 mm. */
     static const double shares[] = {1e-13, 4e-15, 1e-15, 0};

@@ -241,40 +241,6 @@ static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *li
     return seen->rows[0] < seen->rows[1];
 }
 
-/* Narrows begin <= i < end to those whose cell along an axis may lie in the module. */
-static void narrow(const struct linear *cell, int count, int k, double range[2])
-{
-    const double step = cell->step[0];
-    if (fabs(step) < least_cosine) return; /* the row is parallel to the module's edge: each line is checked */
-    const double a = -at(cell, 0, k) / step, b = (count - at(cell, 0, k)) / step;
-    range[0] = fmax(range[0], floor(fmin(a, b)));
-    range[1] = fmin(range[1], ceil(fmax(a, b)) + 1);
-}
-
-static void draw_row(struct lr_bundle *bundle, const struct lr_bundle_lines *lines, const struct view_of_module *seen,
-                     int k)
-{
-    double range[2] = {0, lines->size[0]};
-    narrow(&seen->cell[0], seen->count[0], k, range);
-    narrow(&seen->cell[1], seen->count[1], k, range);
-    if (!(range[0] < range[1])) return;
-    const int64_t row = 2 * seen->layer * bundle->num_lines + (int64_t)k * lines->size[0];
-    for (int i = (int)range[0]; i < range[1]; i++) {
-        const double u = at(&seen->cell[0], i, k), v = at(&seen->cell[1], i, k);
-        if (!(u >= 0 && u < seen->count[0] && v >= 0 && v < seen->count[1])) continue;
-        const double distance_mm = at(&seen->distance_mm, i, k);
-        const int side = distance_mm > 0 ? 1 : 0;
-        const int64_t line = row + side * bundle->num_lines + i;
-        if ((float)fabs(distance_mm) < bundle->distance_mm[line]) {
-            const int p = (int)u, q = (int)v;
-            const bool is_face = fabs(u - p - 0.5) <= seen->half_face[0] && fabs(v - q - 0.5) <= seen->half_face[1];
-            bundle->distance_mm[line] = (float)fabs(distance_mm);
-            bundle->crystals[line] =
-                is_face && side == seen->front_side ? seen->first_crystal + q * seen->count[0] + p : -1;
-        }
-    }
-}
-
 void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *lines)
 {
     bundle->num_lines = (int64_t)lines->size[0] * lines->size[1];
@@ -284,8 +250,33 @@ void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *li
     }
     for (int m = 0; m < bundle->scanner->num_modules; m++) {
         struct view_of_module seen;
-        if (see(bundle, lines, m, &seen))
-            for (int k = seen.rows[0]; k < seen.rows[1]; k++) draw_row(bundle, lines, &seen, k);
+        if (!see(bundle, lines, m, &seen)) continue;
+        for (int k = seen.rows[0]; k < seen.rows[1]; k++) {
+            /* The range of i whose cells may lie in the module. A row parallel to an edge has each line checked. */
+            double begin = 0, end = lines->size[0];
+            for (int n = 0; n < 2; n++) {
+                const double step = seen.cell[n].step[0], first = at(&seen.cell[n], 0, k);
+                if (fabs(step) < least_cosine) continue;
+                const double a = -first / step, b = (seen.count[n] - first) / step;
+                begin = fmax(begin, floor(fmin(a, b)));
+                end = fmin(end, ceil(fmax(a, b)) + 1);
+            }
+            const int64_t row = 2 * seen.layer * bundle->num_lines + (int64_t)k * lines->size[0];
+            for (int i = (int)begin; begin < end && i < end; i++) {
+                const double u = at(&seen.cell[0], i, k), v = at(&seen.cell[1], i, k);
+                if (!(u >= 0 && u < seen.count[0] && v >= 0 && v < seen.count[1])) continue;
+                const double distance_mm = at(&seen.distance_mm, i, k);
+                const int side = distance_mm > 0 ? 1 : 0;
+                const int64_t line = row + side * bundle->num_lines + i;
+                if (!((float)fabs(distance_mm) < bundle->distance_mm[line])) continue;
+                /* The crystal whose face holds the place; a gap stops the photon as well. */
+                const int p = (int)u, q = (int)v;
+                const bool is_face = fabs(u - p - 0.5) <= seen.half_face[0] && fabs(v - q - 0.5) <= seen.half_face[1];
+                bundle->distance_mm[line] = (float)fabs(distance_mm);
+                bundle->crystals[line] =
+                    is_face && side == seen.front_side ? seen.first_crystal + q * seen.count[0] + p : -1;
+            }
+        }
     }
 }
 
