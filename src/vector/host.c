@@ -91,20 +91,7 @@ static int length_at(int64_t begin, int64_t count)
 
 /* --- element by element --- */
 
-/* NaN stays NaN, and is noticed when the image is added up. */
-static inline double ramla_factor(double lambda, double correction, double sensitivity)
-{
-    const double factor = 1.0 + lambda * (correction - sensitivity);
-    return factor < 0.0 ? 0.0 : factor;
-}
-
-/* NaN stays NaN here, too. */
-static inline double update_bsrem(const struct lr_vector_task *task, double x, double step)
-{
-    const double next = x + task->scalar * (x > task->floor ? x : task->floor) * step;
-    return next < 0.0 ? 0.0 : next;
-}
-
+/* NaN stays NaN in all operations, and is noticed when the image is added up. */
 static void work_out(const struct lr_vector_task *task, int count, double *y, double in[LR_VECTOR_INPUTS][BLOCK])
 {
     const double *x = in[0], scalar = task->scalar;
@@ -115,12 +102,16 @@ static void work_out(const struct lr_vector_task *task, int count, double *y, do
         case LR_VECTOR_DIVIDE: y[k] = x[k] > 0.0 ? y[k] / x[k] : scalar; break;
         case LR_VECTOR_ADD_SCALED: y[k] += scalar * x[k]; break;
         case LR_VECTOR_UPDATE_EM: y[k] = in[2][k] > 0.0 ? x[k] / in[2][k] * in[1][k] : x[k]; break;
-        case LR_VECTOR_UPDATE_RAMLA:
-            y[k] = in[2][k] > 0.0 ? x[k] * ramla_factor(scalar, in[1][k], in[2][k]) : x[k];
+        case LR_VECTOR_UPDATE_RAMLA: {
+            const double factor = 1.0 + scalar * (in[1][k] - in[2][k]);
+            y[k] = in[2][k] > 0.0 ? x[k] * (factor < 0.0 ? 0.0 : factor) : x[k];
             break;
-        case LR_VECTOR_UPDATE_BSREM:
-            y[k] = in[2][k] > 0.0 ? update_bsrem(task, x[k], in[1][k] * in[2][k]) : x[k];
+        }
+        case LR_VECTOR_UPDATE_BSREM: {
+            const double next = x[k] + scalar * (x[k] > task->floor ? x[k] : task->floor) * (in[1][k] * in[2][k]);
+            y[k] = in[2][k] > 0.0 ? (next < 0.0 ? 0.0 : next) : x[k];
             break;
+        }
         default: break;
         }
     }

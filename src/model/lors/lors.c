@@ -167,48 +167,6 @@ static int64_t crystals_of(const lr_scanner *scanner, int module)
     return scanner->first_crystal[module + 1] - scanner->first_crystal[module];
 }
 
-static lr_status append(struct pair_list *list, int i, int j)
-{
-    if (list->num_pairs == INT32_MAX) {
-        return lr_error(list->log, LR_BAD_INPUT,
-                        "%s: more than %d pairs of modules are in coincidence: describe it by "
-                        "fewer modules of more crystals, or narrow its field of view",
-                        list->scanner->name, INT32_MAX);
-    }
-    const int64_t k = list->num_pairs;
-    const int64_t end = list->num_lors + crystals_of(list->scanner, i) * crystals_of(list->scanner, j);
-    if (list->first_pair != NULL) {
-        if (k == list->max_pairs) {
-            const int64_t most = lr_physical_memory() / 4 / LR_PAIR_BYTES;
-            int64_t room = 2 * list->max_pairs + 64;
-            if (room > most) room = most;
-            if (room <= list->max_pairs) {
-                return lr_error(list->log, LR_FAILED,
-                                "%s: the tables of its pairs of modules take more than %.1f GiB, a quarter of "
-                                "this machine's memory: describe it by fewer modules of more crystals, or "
-                                "narrow its field of view",
-                                list->scanner->name, 0x1p-32 * (double)lr_physical_memory());
-            }
-
-            void *pairs = lr_resize(list->pairs, room, sizeof(*list->pairs), "module pairs", list->log);
-            if (pairs == NULL) return LR_FAILED;
-            list->pairs = pairs;
-            void *offsets = lr_resize(list->offsets, room + 1, sizeof(*list->offsets), "module pairs", list->log);
-            if (offsets == NULL) return LR_FAILED;
-            list->offsets = offsets;
-            list->max_pairs = room;
-        }
-
-        list->pairs[k][0] = i;
-        list->pairs[k][1] = j;
-        list->offsets[k] = list->num_lors;
-        list->offsets[k + 1] = end;
-    }
-    list->num_pairs++;
-    list->num_lors = end;
-    return LR_OK;
-}
-
 /* Visits all pairs of modules; a list that only counts has no tables. */
 static lr_status list_pairs(struct pair_list *list, struct lr_mask_builder *builder)
 {
@@ -224,7 +182,41 @@ static lr_status list_pairs(struct pair_list *list, struct lr_mask_builder *buil
                 work = 0;
             }
             LR_TRY(lr_mask_builder_add(builder, i, j, &any));
-            if (any) LR_TRY(append(list, i, j));
+            if (!any) continue;
+            const int64_t k = list->num_pairs;
+            if (k == INT32_MAX) {
+                return lr_error(list->log, LR_BAD_INPUT,
+                                "%s: more than %d pairs of modules are in coincidence: describe it by "
+                                "fewer modules of more crystals, or narrow its field of view",
+                                list->scanner->name, INT32_MAX);
+            }
+            if (list->first_pair != NULL && k == list->max_pairs) {
+                const int64_t most = lr_physical_memory() / 4 / LR_PAIR_BYTES;
+                const int64_t twice = 2 * list->max_pairs + 64, room = twice < most ? twice : most;
+                if (room <= list->max_pairs) {
+                    return lr_error(list->log, LR_FAILED,
+                                    "%s: the tables of its pairs of modules take more than %.1f GiB, a quarter of "
+                                    "this machine's memory: describe it by fewer modules of more crystals, or "
+                                    "narrow its field of view",
+                                    list->scanner->name, 0x1p-32 * (double)lr_physical_memory());
+                }
+                void *pairs = lr_resize(list->pairs, room, sizeof(*list->pairs), "module pairs", list->log);
+                if (pairs == NULL) return LR_FAILED;
+                list->pairs = pairs;
+                void *offsets = lr_resize(list->offsets, room + 1, sizeof(*list->offsets), "module pairs", list->log);
+                if (offsets == NULL) return LR_FAILED;
+                list->offsets = offsets;
+                list->max_pairs = room;
+            }
+            const int64_t end = list->num_lors + crystals_of(list->scanner, i) * crystals_of(list->scanner, j);
+            if (list->first_pair != NULL) {
+                list->pairs[k][0] = i;
+                list->pairs[k][1] = j;
+                list->offsets[k] = list->num_lors;
+                list->offsets[k + 1] = end;
+            }
+            list->num_pairs++;
+            list->num_lors = end;
         }
     }
     if (list->first_pair != NULL) list->first_pair[num_modules] = (int32_t)list->num_pairs;

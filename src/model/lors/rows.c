@@ -208,18 +208,15 @@ lr_row_error lr_row_compare(const lr_row *row, const lr_row *reference)
     return error;
 }
 
-static double distance2(const lr_scanner *scanner, int module, const double point_mm[3])
-{
-    double centre_mm[3], sum = 0.0;
-    lr_scanner_detection_centre(scanner, module, centre_mm);
-    for (int k = 0; k < 3; k++) sum += (centre_mm[k] - point_mm[k]) * (centre_mm[k] - point_mm[k]);
-    return sum;
-}
-
 int lr_lors_primary(const lr_lors *lors, int64_t lor, const double point_mm[3])
 {
     const lr_lor pair = lr_lors_describe(lors, lor);
-    const double i = distance2(lors->scanner, pair.module_i, point_mm);
-    const double j = distance2(lors->scanner, pair.module_j, point_mm);
-    return j - i > 1e-9 * j ? pair.module_j : pair.module_i; /* the lower module, i, wins a tie */
+    double distance2[2] = {0.0, 0.0};
+    for (int n = 0; n < 2; n++) {
+        double centre_mm[3];
+        lr_scanner_detection_centre(lors->scanner, n == 0 ? pair.module_i : pair.module_j, centre_mm);
+        for (int k = 0; k < 3; k++) distance2[n] += (centre_mm[k] - point_mm[k]) * (centre_mm[k] - point_mm[k]);
+    }
+    /* The lower module, i, wins a tie. */
+    return distance2[1] - distance2[0] > 1e-9 * distance2[1] ? pair.module_j : pair.module_i;
 }

@@ -98,20 +98,6 @@ static bool straighten(double a[3], const double b[3])
     return vec_length(a) > 1e-3 && normalise(a);
 }
 
-/* Regression of the centres on the places: along a full grid the other direction falls out, and
- * wider gaps do not turn it. */
-static void regress(const struct panel_fit *fit, int axis, double slope[3])
-{
-    slope[0] = slope[1] = slope[2] = 0;
-    for (int m = 0; m < fit->panel->count; m++) {
-        const int c = fit->panel->members[m];
-        double offset[3];
-        vec_sub(fit->crystals[c].centre_mm, fit->mean, offset);
-        vec_add_scaled(slope, fit->places[c][axis] - 0.5 * (fit->n[axis] - 1), offset, slope);
-    }
-    normalise(slope);
-}
-
 static void radial(const struct panel_fit *fit, double direction[3])
 {
     const double *at = fit->mean;
@@ -126,8 +112,20 @@ static void radial(const struct panel_fit *fit, double direction[3])
 static bool find_directions(const struct panel_fit *fit, double a[3], double b[3])
 {
     double normal[3];
-    regress(fit, 0, a);
-    regress(fit, 1, b);
+    /* Regression of the centres on the places: along a full grid the other direction falls out, and wider gaps do not
+     * turn it. */
+    double *slopes[2] = {a, b};
+    for (int axis = 0; axis < 2; axis++) {
+        double *slope = slopes[axis];
+        slope[0] = slope[1] = slope[2] = 0;
+        for (int m = 0; m < fit->panel->count; m++) {
+            const int c = fit->panel->members[m];
+            double offset[3];
+            vec_sub(fit->crystals[c].centre_mm, fit->mean, offset);
+            vec_add_scaled(slope, fit->places[c][axis] - 0.5 * (fit->n[axis] - 1), offset, slope);
+        }
+        normalise(slope);
+    }
     if (fit->n[0] > 1 && fit->n[1] > 1) {
         /* Each takes half of the deviation from a right angle. */
         const double off = vec_dot(a, b);

@@ -541,21 +541,18 @@ void lr_examine_rules(struct lr_examination *examination)
 
 /* --- the grid --- */
 
-/* Half of the grid's extent along an axis, from the scanner's axis or middle. */
-static double reach_along(const lr_grid *grid, int axis)
-{
-    const double first = grid->origin_mm[axis] - 0.5 * grid->voxel_mm[axis];
-    const double last = first + grid->size[axis] * grid->voxel_mm[axis];
-    return fmax(fabs(first), fabs(last));
-}
-
 void lr_examine_grid(struct lr_examination *examination)
 {
     if (examination->grid == NULL) return;
     if (examination->belt.closed) {
         const lr_grid *grid = examination->grid;
         const lr_coincidence *rules = &examination->draft->params.coincidence;
-        const double reach = fmax(reach_along(grid, 0), reach_along(grid, 1));
+        double reach = 0; /* of the grid from the scanner's axis */
+        for (int k = 0; k < 2; k++) {
+            const double first = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+            const double last = first + grid->size[k] * grid->voxel_mm[k];
+            reach = fmax(reach, fmax(fabs(first), fabs(last)));
+        }
         const double radius = examination->belt.radius_mm;
         double field = rules->field_of_view_mm > 0 ? rules->field_of_view_mm : 2 * radius;
         if (rules->min_module_difference > 0 && examination->draft->params.num_positions >= 3)

@@ -46,13 +46,6 @@ const char *lr_scanner_title(const lr_scanner_params *params)
     return params->name ? params->name : "unnamed scanner";
 }
 
-static bool is_finite(const double *values, int count)
-{
-    for (int k = 0; k < count; k++)
-        if (!isfinite(values[k])) return false;
-    return true;
-}
-
 static bool is_positive(double value)
 {
     return isfinite(value) && value > 0.0;
@@ -63,7 +56,10 @@ static lr_status check_module(const lr_scanner_params *params, int index)
     const lr_module *module = &params->modules[index];
     const char *const title = lr_scanner_title(params);
     const lr_log *log = params->log;
-    if (!is_finite(module->centre_mm, 3) || !is_finite(module->u, 3) || !is_finite(module->v, 3)) {
+    bool is_finite = true;
+    for (int k = 0; k < 3; k++)
+        is_finite = is_finite && isfinite(module->centre_mm[k]) && isfinite(module->u[k]) && isfinite(module->v[k]);
+    if (!is_finite) {
         return lr_error(log, LR_BAD_INPUT,
                         "%s: module %d has a number in its centre or axes that is not finite: "
                         "give three finite numbers each",

@@ -135,16 +135,6 @@ static int sum_before(const int *block_crystals, int block)
     return sum;
 }
 
-/* Position of a block's centre along an axis from the panel's centre, mm. */
-static double block_offset_mm(const struct layout *layout, int axis, int block)
-{
-    const lr_ring *ring = layout->ring;
-    const double pitch = ring->pitch_mm[axis], gap = ring->block_gap_mm[axis];
-    const double length = layout->crystals[axis] * pitch + (layout->blocks[axis] - 1) * gap;
-    const double before = sum_before(ring->block_crystals[axis], block) * pitch + block * gap;
-    return before + 0.5 * ring->block_crystals[axis][block] * pitch - 0.5 * length;
-}
-
 lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modules, const lr_log *log)
 {
     struct layout layout;
@@ -159,8 +149,13 @@ lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modul
         const int k = n / (blocks[0] * blocks[1]) % ring->modules;
         const int ring_index = n / (blocks[0] * blocks[1] * ring->modules);
         const double angle = (ring->first_angle_deg + k * 360.0 / ring->modules) * pi / 180.0;
-        const double along_u = block_offset_mm(&layout, 0, block[0]);
-        const double along_v = block_offset_mm(&layout, 1, block[1]);
+        double along[2]; /* from the panel's centre to the block's centre */
+        for (int axis = 0; axis < 2; axis++) {
+            const double pitch = ring->pitch_mm[axis], gap = ring->block_gap_mm[axis];
+            const double length = layout.crystals[axis] * pitch + (blocks[axis] - 1) * gap;
+            const double before = sum_before(ring->block_crystals[axis], block[axis]) * pitch + block[axis] * gap;
+            along[axis] = before + 0.5 * ring->block_crystals[axis][block[axis]] * pitch - 0.5 * length;
+        }
         lr_module whole = {
             .u = {-sin(angle), cos(angle), 0.0},
             .v = {0.0, 0.0, 1.0},
@@ -170,9 +165,9 @@ lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modul
             .first_crystal_ring = ring_index * layout.crystals[1] + sum_before(ring->block_crystals[1], block[1]),
             .block = num_layers > 1 ? n + 1 : 0,
         };
-        whole.centre_mm[0] = ring->radius_mm * cos(angle) + along_u * whole.u[0];
-        whole.centre_mm[1] = ring->radius_mm * sin(angle) + along_u * whole.u[1];
-        whole.centre_mm[2] = (ring_index - 0.5 * (layout.rings - 1)) * ring->ring_pitch_mm + along_v;
+        whole.centre_mm[0] = ring->radius_mm * cos(angle) + along[0] * whole.u[0];
+        whole.centre_mm[1] = ring->radius_mm * sin(angle) + along[0] * whole.u[1];
+        whole.centre_mm[2] = (ring_index - 0.5 * (layout.rings - 1)) * ring->ring_pitch_mm + along[1];
         for (int axis = 0; axis < 2; axis++) {
             whole.crystals[axis] = ring->block_crystals[axis][block[axis]];
             whole.pitch_mm[axis] = ring->pitch_mm[axis];

@@ -132,12 +132,6 @@ static double leave_mm(double radius_mm, const double point_mm[3], const double 
     return (sqrt(along * along + across * (radius_mm * radius_mm - square)) - along) / across;
 }
 
-static int sector_of(double x, double y)
-{
-    const int sector = (int)floor((atan2(y, x) / (2 * pi)) * LR_SIGHT_SECTORS);
-    return (sector + LR_SIGHT_SECTORS) % LR_SIGHT_SECTORS;
-}
-
 struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double point_mm[3], const double direction[3])
 {
     const double inner = sight->radius_mm[0] - margin_mm, outer = sight->radius_mm[1] + margin_mm;
@@ -152,7 +146,12 @@ struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double
     if (fmin(end_mm[0][2], end_mm[1][2]) > sight->axial_mm[1] + slack_mm ||
         fmax(end_mm[0][2], end_mm[1][2]) < sight->axial_mm[0] - slack_mm)
         return nowhere;
-    const int a = sector_of(end_mm[0][0], end_mm[0][1]), b = sector_of(end_mm[1][0], end_mm[1][1]);
+    int sectors[2];
+    for (int k = 0; k < 2; k++) {
+        const int sector = (int)floor((atan2(end_mm[k][1], end_mm[k][0]) / (2 * pi)) * LR_SIGHT_SECTORS);
+        sectors[k] = (sector + LR_SIGHT_SECTORS) % LR_SIGHT_SECTORS;
+    }
+    const int a = sectors[0], b = sectors[1];
     const int up = (b - a + LR_SIGHT_SECTORS) % LR_SIGHT_SECTORS;
     const struct lr_sight_sectors upwards = {a, a + up};
     const struct lr_sight_sectors downwards = {b, b + LR_SIGHT_SECTORS - up};
