@@ -81,6 +81,12 @@ void app_keep_message(void *user, lr_log_level level, lr_status status, const ch
         app->params->log->write(app->params->log->user, level, status, sentence);
 }
 
+void app_keep_error(void *user, lr_log_level level, lr_status status, const char *message)
+{
+    (void)status;
+    if (level == LR_LOG_ERROR) snprintf(user, JOB_SENTENCE, "%s", message);
+}
+
 void app_say(struct app *app, lr_log_level level, const char *format, ...)
 {
     char sentence[1024];

@@ -151,6 +151,9 @@ void app_drop(struct app *app, const char *path);
 void app_keep_message(void *user, lr_log_level level, lr_status status, const char *sentence);
 void app_say(struct app *app, lr_log_level level, const char *format, ...) LR_PRINTF(3, 4);
 
+/* Keeps an error's message for a panel, as lr_log.write. user: the text, [JOB_SENTENCE]. */
+void app_keep_error(void *user, lr_log_level level, lr_status status, const char *message);
+
 /* Says why a job has failed. is_expected: a script goes on. */
 void app_take_failure(struct app *app, const struct job_report *report, bool is_expected);
 

@@ -363,13 +363,6 @@ static void close_live(struct app *app)
     lr_image_destroy(tool->image);
 }
 
-static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    struct live_tool_state *tool = user;
-    (void)status;
-    if (level == LR_LOG_ERROR) snprintf(tool->error, sizeof(tool->error), "%s", sentence);
-}
-
 /* The histo-images that are open, in the family direct; NULL = none. */
 static const lr_histo_images *find_histo(const struct app *app)
 {
@@ -379,7 +372,7 @@ static const lr_histo_images *find_histo(const struct app *app)
 static void start(struct app *app)
 {
     struct live_tool_state *tool = own(app);
-    const lr_log log = {.write = keep_sentence, .user = tool};
+    const lr_log log = {.write = app_keep_error, .user = tool->error};
     tool->error[0] = '\0';
     tool->num_iterations = 0;
     struct live_request *request = &tool->request;

@@ -38,17 +38,10 @@ static void close_lor(struct app *app)
     task_runner_finish(&own(app)->tubes);
 }
 
-static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    struct lor_state *tool = user;
-    (void)status;
-    if (level == LR_LOG_ERROR) snprintf(tool->error, sizeof(tool->error), "%s", sentence);
-}
-
 static void ask(struct app *app)
 {
     struct lor_state *tool = own(app);
-    const lr_log log = {.write = keep_sentence, .user = tool};
+    const lr_log log = {.write = app_keep_error, .user = tool->error};
     tool->error[0] = '\0';
     tool->is_asked = tube_ask(&tool->tubes, &app->open, &tool->request, &log) == LR_OK;
     if (!tool->is_asked) return;
@@ -116,26 +109,55 @@ static bool choose_crystal(struct app *app, int end)
     return changed;
 }
 
-static bool choose_tof(struct app *app)
+static void show_panel(struct app *app)
 {
-    struct tube_request *request = &own(app)->request;
-    const struct tube_result *result = tube_result(&own(app)->tubes);
-    if (!(app->open.scanner->tof_resolution_ps > 0)) {
+    static const char *const kernels[] = {"the LOR", "an event: tube", "an event: thin line", "an event: exact"};
+    struct lor_state *tool = own(app);
+    struct tube_request *request = &tool->request;
+    const struct job_report *report = &tool->tubes.report;
+    const struct tube_result *result = tube_result(&tool->tubes);
+    if (app->open.scanner == NULL) {
+        ui_toned(UI_DIM, "open a scanner first");
+        return;
+    }
+    ui_toned(UI_DIM, "click on two crystals, type them, or press on the voxel's picture");
+    bool changed = choose_crystal(app, 0);
+    changed = choose_crystal(app, 1) || changed;
+    int kernel = (int)request->kernel;
+    changed = ui_choose("elements of", &kernel, kernels, TUBE_NUM_KERNELS) || changed;
+    ui_hint("the LOR's are probabilities; an event's those of list mode, by its kernels, with its "
+            "time of flight");
+    request->kernel = (enum tube_kernel)kernel;
+    const bool can_have_tof = app->open.scanner->tof_resolution_ps > 0;
+    if (kernel != TUBE_LOR && !can_have_tof) {
         request->has_tof = false;
         ui_toned(UI_DIM, "this scanner has no time of flight");
-        return false;
+    } else if (kernel != TUBE_LOR) {
+        changed = ui_check("time of flight", &request->has_tof) || changed;
+        if (request->has_tof && result != NULL) {
+            const double range[2] = {-0.5 * result->length_mm, 0.5 * result->length_mm};
+            changed = ui_slide_real("offset (mm)", &request->tof_mm, range) || changed;
+            ui_hint("where the time of flight puts the event, from the middle towards the second crystal");
+        }
     }
-    const bool changed = ui_check("time of flight", &request->has_tof);
-    if (!request->has_tof || result == NULL) return changed;
-    const double range[2] = {-0.5 * result->length_mm, 0.5 * result->length_mm};
-    const bool moved = ui_slide_real("offset (mm)", &request->tof_mm, range);
-    ui_hint("where the time of flight puts the event, from the middle towards the second crystal");
-    return changed || moved;
-}
-
-static void show_profile(struct app *app, const struct tube_profile *profile)
-{
-    const bool is_lor = own(app)->request.kernel == TUBE_LOR;
+    if (changed) ask(app);
+    if (tool->error[0] != '\0') ui_toned(UI_BAD, "%s", tool->error);
+    if (report->state == JOB_RUNNING) ui_progress(report->share, report->doing);
+    if (result == NULL || tool->error[0] != '\0') return;
+    if (ui_table("tube", 2)) {
+        ui_field("LOR", "%lld", (long long)result->lor);
+        ui_field("length", "%.3f mm", result->length_mm);
+        ui_field("voxels", "%lld", (long long)result->num_voxels);
+        ui_field("sum of elements", "%.7g", result->sum);
+        ui_field("largest", "%.7g", result->largest);
+        if (result->sigma_mm > 0.0)
+            ui_field("time of flight", "sigma %.2f mm", result->sigma_mm);
+        else
+            ui_field("time of flight", "none");
+        ui_table_end();
+    }
+    const bool is_lor = kernel == TUBE_LOR;
+    const struct tube_profile *profile = &result->profile;
     struct ui_curve curve = {
         .values = profile->weight,
         .count = profile->count,
@@ -152,43 +174,6 @@ static void show_profile(struct app *app, const struct tube_profile *profile)
         curve.title = is_lor ? "time-of-flight kernel about the middle (1/mm)" : "time-of-flight kernel (1/mm)";
         app_take_reading(app, ui_curve("##kernel", &curve));
     }
-}
-
-static void show_panel(struct app *app)
-{
-    static const char *const kernels[] = {"the LOR", "an event: tube", "an event: thin line", "an event: exact"};
-    const struct job_report *report = &own(app)->tubes.report;
-    if (app->open.scanner == NULL) {
-        ui_toned(UI_DIM, "open a scanner first");
-        return;
-    }
-    ui_toned(UI_DIM, "click on two crystals, type them, or press on the voxel's picture");
-    bool changed = choose_crystal(app, 0);
-    changed = choose_crystal(app, 1) || changed;
-    int kernel = (int)own(app)->request.kernel;
-    changed = ui_choose("elements of", &kernel, kernels, TUBE_NUM_KERNELS) || changed;
-    ui_hint("the LOR's are probabilities; an event's those of list mode, by its kernels, with its "
-            "time of flight");
-    own(app)->request.kernel = (enum tube_kernel)kernel;
-    if (kernel != TUBE_LOR) changed = choose_tof(app) || changed;
-    if (changed) ask(app);
-    if (own(app)->error[0] != '\0') ui_toned(UI_BAD, "%s", own(app)->error);
-    if (report->state == JOB_RUNNING) ui_progress(report->share, report->doing);
-    const struct tube_result *result = tube_result(&own(app)->tubes);
-    if (result == NULL || own(app)->error[0] != '\0') return;
-    if (ui_table("tube", 2)) {
-        ui_field("LOR", "%lld", (long long)result->lor);
-        ui_field("length", "%.3f mm", result->length_mm);
-        ui_field("voxels", "%lld", (long long)result->num_voxels);
-        ui_field("sum of elements", "%.7g", result->sum);
-        ui_field("largest", "%.7g", result->largest);
-        if (result->sigma_mm > 0.0)
-            ui_field("time of flight", "sigma %.2f mm", result->sigma_mm);
-        else
-            ui_field("time of flight", "none");
-        ui_table_end();
-    }
-    show_profile(app, &result->profile);
     if (ui_button("show it alone", true)) app_show_image(app, DRAW_TUBE);
     ui_beside();
     bool is_laid_over = app->slices.overlay_high > 0.0;
