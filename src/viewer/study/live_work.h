@@ -78,12 +78,4 @@ void live_work_finish(struct live_work *work);
 /* Makes the projector, takes or draws the data, and iterates. errors: LR_CANCELLED; as lr_recon. */
 lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_progress *progress);
 
-/* Takes the image of an iteration: it goes to the handover, or, where that cannot be, to work->image.
- * *is_shown: it went to the handover. *difference: |image - reference| / |reference| over all voxels;
- * NaN without a reference, or one that is zero. */
-lr_status live_work_take_image(struct live_work *work, const lr_vector *image, bool *is_shown, double *difference);
-
-/* Bytes that have passed between device and host since the last call. */
-lr_traffic live_work_traffic(struct live_work *work);
-
 #endif
