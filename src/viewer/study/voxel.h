@@ -145,13 +145,13 @@ struct row_copy {
     double sum;
 };
 
-/* A sink that takes one row into `copy`; log may be NULL. */
+/* For lr_row_sink: takes one row into `copy`; log may be NULL. */
 struct row_copier {
     struct row_copy *copy;
     const lr_log *log;
     bool has_order;
 };
-lr_row_sink row_copier_sink(struct row_copier *copier);
+lr_status row_copier_take(void *copier, const lr_row *row);
 
 void row_copy_finish(struct row_copy *copy); /* zero is allowed */
 
