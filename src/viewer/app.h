@@ -173,4 +173,23 @@ void app_show_image(struct app *app, enum draw_image which);
 /* Writes the picture as it was last drawn to a PNG file. */
 lr_status app_write_picture(struct app *app, const char *path);
 
+/* The nearest module or slice under the mouse, without values. */
+struct probe scene_probe(const struct app *app);
+
+/* Once a frame, before it is drawn: app->probe. */
+void scene_update_probe(struct app *app);
+
+/* "image 0.25, voxel (12, 30, 4), (1.20, 3.40, 5.00) mm, transaxial slice"; "" where there is
+ * nothing. */
+void scene_describe_probe(const struct app *app, char *text, size_t size);
+
+/* "reconstruction", "emissions per voxel" */
+const char *scene_image_name(enum draw_image which);
+
+/* A bar of the map's colours over that range, as wide as bars are in panels. */
+struct ui_bar scene_bar(lr_colour_map colours, const double range[2], const char *title);
+
+/* Over the scene: names of its axes, and in its lower left corner bars of what it shows in colours. */
+void scene_show_labels(struct app *app);
+
 #endif

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "viewer/frame/camera.h"
 #include "viewer/frame/job.h"
-#include "viewer/scene.h"
 #include "viewer/tools/tools.h"
 
 #include <math.h>

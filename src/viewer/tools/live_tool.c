@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/resource.h"
-#include "viewer/scene.h"
 #include "viewer/study/live.h"
 #include "viewer/tools/tools.h"
 

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
-#include "viewer/scene.h"
 #include "viewer/study/maps.h"
 #include "viewer/tools/tools.h"
 

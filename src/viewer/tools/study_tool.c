@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "base/log.h"
-#include "viewer/scene.h"
 #include "viewer/tools/tools.h"
 
 #include <ctype.h>

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
-#include "viewer/scene.h"
 #include "viewer/study/sheet.h"
 #include "viewer/tools/tools.h"
 
