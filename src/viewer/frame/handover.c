@@ -95,7 +95,7 @@ bool handover_take(struct handover *handover)
     const GLenum state = handover->written != NULL ? glClientWaitSync(handover->written, 0, 0) : GL_TIMEOUT_EXPIRED;
     const bool is_there = state == GL_ALREADY_SIGNALED || state == GL_CONDITION_SATISFIED;
     if (is_there) {
-        /* Shows the other texture; the mutex is taken. */
+        /* The other texture is shown from now on. */
         glDeleteSync(handover->written);
         handover->written = NULL;
         if (handover->has_shown) {

@@ -97,8 +97,7 @@ bool ui_slide(const char *label, int *value, const int range[2]);
 bool ui_slide_real(const char *label, double *value, const double range[2]);
 bool ui_choose(const char *label, int *value, const char *const *names, int count);
 bool ui_radio(const char *label, int *value, int mine);
-bool ui_item(const char *label, bool is_chosen); /* a line of a list */
-bool ui_row(const char *label, bool is_chosen);  /* a row of a table, in its first cell */
+bool ui_item(const char *label, bool is_chosen); /* a line of a list, or a row of a table in its first cell */
 bool ui_is_double_click(void);                   /* in this frame, on the last widget */
 
 /* Widgets between the two are in a part of the panel that scrolls by itself. */
@@ -189,6 +188,34 @@ double ui_bar_height(const struct ui_bar *bar);               /* a long title ta
 /* A square with colours between those of its corners: lower left, lower right, upper left, upper
  * right. */
 void ui_square(const uint32_t colours[4], double size);
+
+/* --- places and numbers, without Dear ImGui: ui_layout.c --- */
+
+/* Pixels from the screen's upper left. */
+struct place_box {
+    double from[2], to[2];
+};
+
+/* Puts a box of that size beside `part`, to its right, left, below it or above it, with a gap
+ * between, and sets `at` to its upper left corner. Returns whether all of the box is on the screen;
+ * where it is not, the box stands on the side with the most room and the screen's edge cuts it. It
+ * never covers any of `part`. */
+bool place_beside(const struct place_box *part, const double size[2], const double screen[2], double at[2]);
+
+enum { TICKS_MOST = 12, TICKS_TEXT = 32 };
+
+struct ticks {
+    int count; /* 0 where low .. high is no range of finite numbers */
+    double values[TICKS_MOST];
+    int digits; /* significant digits that distinguish neighbours */
+};
+
+/* Multiples of 1, 2 or 5 times a power of ten from low to high, both included, at most `most` of
+ * them (3 .. TICKS_MOST), at least one. are_whole: steps of at least 1. */
+struct ticks ticks_make(const double range[2], int most, bool are_whole);
+
+/* "0.25", "2e-05", "-2447340" */
+void ticks_write(const struct ticks *ticks, int k, char text[TICKS_TEXT]);
 
 #ifdef __cplusplus
 }

@@ -262,7 +262,7 @@ static void show_start(struct app *app)
             for (int k = 0; k < own(app)->start.count; k++) {
                 const struct start_row *row = &own(app)->start.rows[k];
                 ui_cell();
-                if (ui_row(row->preset, false)) study_open(app->study, &(struct study_wish){.scanner = row->preset});
+                if (ui_item(row->preset, false)) study_open(app->study, &(struct study_wish){.scanner = row->preset});
                 ui_hint("%s: %d modules", row->name, row->num_modules);
                 ui_cell();
                 ui_text("%d", row->num_crystals);
