@@ -89,7 +89,6 @@ void gl_context_drop_errors(struct gl_context *ctx);
 
 /* Sends the driver's messages to the log from now on (errors.c). */
 void gl_debug_install(struct gl_context *ctx);
-void gl_debug_remove(struct gl_context *ctx);
 
 /* Brings the current context to the baseline of pass.h, whatever its state (pass.c). */
 void gl_pass_baseline(struct gl_context *ctx);
