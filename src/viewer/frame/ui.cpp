@@ -498,14 +498,13 @@ struct ui_touch ui_image(const char *label, const struct ui_image *image)
     return touch;
 }
 
-void ui_mark_line(const double from[2], const double to[2], uint32_t colour)
+void ui_mark(const double from[2], const double to[2], bool is_box, uint32_t colour)
 {
-    ImGui::GetWindowDrawList()->AddLine(on_image(from), on_image(to), ui_packed(colour));
-}
-
-void ui_mark_box(const double from[2], const double to[2], uint32_t colour)
-{
-    ImGui::GetWindowDrawList()->AddRect(on_image(from), on_image(to), ui_packed(colour));
+    ImDrawList *list = ImGui::GetWindowDrawList();
+    if (is_box)
+        list->AddRect(on_image(from), on_image(to), ui_packed(colour));
+    else
+        list->AddLine(on_image(from), on_image(to), ui_packed(colour));
 }
 
 void ui_label(const double at[2], uint32_t colour, const char *text)

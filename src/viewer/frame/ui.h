@@ -167,10 +167,10 @@ struct ui_part {
 };
 void ui_tooltip(const struct ui_part *part, const char *format, ...) LR_PRINTF(2, 3);
 
-/* Marks over the picture last shown, in the coordinates of ui_touch.at; and over everything, in
- * units of ui_place. colour: 0xRRGGBBAA. */
-void ui_mark_line(const double from[2], const double to[2], uint32_t colour);
-void ui_mark_box(const double from[2], const double to[2], uint32_t colour);
+/* A line or a box over the picture last shown, in the coordinates of ui_touch.at. colour: 0xRRGGBBAA. */
+void ui_mark(const double from[2], const double to[2], bool is_box, uint32_t colour);
+
+/* A text over everything, in units of ui_place. */
 void ui_label(const double at[2], uint32_t colour, const char *text);
 
 /* A colour bar: a title, the colours from low to high, numbers below. */

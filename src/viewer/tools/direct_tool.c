@@ -308,8 +308,8 @@ static void show_tables(struct app *app, const struct direct_result *result)
     if (result->is_inside) {
         const double at[2] = {(result->voxel[0] + 0.5) / grid->size[0], 1.0 - (result->voxel[1] + 0.5) / grid->size[1]};
         const double half[2] = {0.5 / grid->size[0], 0.5 / grid->size[1]};
-        ui_mark_box((const double[2]){at[0] - half[0], at[1] - half[1]},
-                    (const double[2]){at[0] + half[0], at[1] + half[1]}, 0xffffffff);
+        ui_mark((const double[2]){at[0] - half[0], at[1] - half[1]},
+                (const double[2]){at[0] + half[0], at[1] + half[1]}, true, 0xffffffff);
     }
     ui_bar(&bar);
 

@@ -235,21 +235,19 @@ static lr_status act_lor(struct app *app, const struct command_words *words)
     return LR_OK;
 }
 
-static lr_status set_kernel(struct app *app, const struct command_words *words)
+static lr_status set(struct app *app, const struct command_words *words)
 {
     struct tube_request *request = &own(app)->request;
-    int value = 0;
-    LR_TRY(command_choice(&app->log, words, 2, kernel_names, &value));
-    request->kernel = (enum tube_kernel)value;
-    request->has_tof = request->has_tof && value != TUBE_LOR;
-    ask(app);
-    return LR_OK;
-}
+    int kernel = 0;
+    if (strcmp(words->words[1], "kernel") == 0) {
+        LR_TRY(command_choice(&app->log, words, 2, kernel_names, &kernel));
+        request->kernel = (enum tube_kernel)kernel;
+        request->has_tof = request->has_tof && kernel != TUBE_LOR;
+        ask(app);
+        return LR_OK;
+    }
 
-/* Places an event's time of flight; "off": it has none. */
-static lr_status set_tof(struct app *app, const struct command_words *words)
-{
-    struct tube_request *request = &own(app)->request;
+    /* The place of an event's time of flight; "off": it has none. */
     const lr_scanner *scanner = app->open.scanner;
     const bool has_tof = strcmp(words->words[2], "off") != 0;
     double tof_mm = 0.0;
@@ -287,7 +285,7 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
 }
 
 static const struct command commands[] = {{"lor", "MODULE P Q MODULE R S", 6, 6, .act = act_lor}, {0}};
-static const struct command_setting settings[] = {{"kernel", set_kernel}, {"tof", set_tof}, {0}};
+static const struct command_setting settings[] = {{"kernel", set}, {"tof", set}, {0}};
 
 const struct viewer_tool lor_tool = {.name = "LOR",
                                      .word = "lor",

@@ -201,15 +201,12 @@ static void show_panel(struct app *app)
 
 /* --- scripts --- */
 
-static lr_status act_sensitivity(struct app *app, const struct command_words *words)
+static lr_status act(struct app *app, const struct command_words *words)
 {
-    (void)words;
-    ask(app);
-    return LR_OK;
-}
-
-static lr_status act_pair(struct app *app, const struct command_words *words)
-{
+    if (strcmp(words->words[0], "sensitivity") == 0) {
+        ask(app);
+        return LR_OK;
+    }
     LR_TRY(command_integer(&app->log, words, 1, &own(app)->modules[0]));
     LR_TRY(command_integer(&app->log, words, 2, &own(app)->modules[1]));
     take_pair(app);
@@ -224,8 +221,8 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
 }
 
 static const struct command commands[] = {
-    {"sensitivity", "", 0, 0, .act = act_sensitivity},
-    {"pair", "MODULE MODULE", 2, 2, .act = act_pair},
+    {"sensitivity", "", 0, 0, .act = act},
+    {"pair", "MODULE MODULE", 2, 2, .act = act},
     {0},
 };
 

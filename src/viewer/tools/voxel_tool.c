@@ -260,7 +260,7 @@ static void show_sheet(struct app *app, int k)
             from[axis] = to[axis] = n;
             sheet_corners(sheet, 0, from, a);
             sheet_corners(sheet, 0, to, b);
-            ui_mark_line(a, b, 0xffffff50);
+            ui_mark(a, b, false, 0xffffff50);
         }
     }
 
@@ -534,18 +534,16 @@ static void read_session(struct app *app, const struct lr_view_session *session)
 
 /* --- scripts --- */
 
-static lr_status act_point(struct app *app, const struct command_words *words)
-{
-    double point_mm[3];
-    LR_TRY(command_reals(&app->log, words, point_mm));
-    voxel_tool_set_point(app, point_mm);
-    return LR_OK;
-}
-
-static lr_status act_picture(struct app *app, const struct command_words *words)
+static lr_status act(struct app *app, const struct command_words *words)
 {
     static const char *const names[] = {"crystals", "weight", "sampled", "exact", "difference", "all", NULL};
+    double point_mm[3];
     int kind = 0;
+    if (strcmp(words->words[0], "point") == 0) {
+        LR_TRY(command_reals(&app->log, words, point_mm));
+        voxel_tool_set_point(app, point_mm);
+        return LR_OK;
+    }
     LR_TRY(command_choice(&app->log, words, 1, names, &kind));
     own(app)->is_side_by_side = kind == SHEET_NUM_KINDS;
     own(app)->kind = kind < SHEET_NUM_KINDS ? (enum sheet_kind)kind : own(app)->kind;
@@ -625,8 +623,8 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
 }
 
 static const struct command commands[] = {
-    {"point", "X Y Z", 3, 3, .act = act_point},
-    {"picture", "crystals|weight|sampled|exact|difference|all", 1, 1, .act = act_picture},
+    {"point", "X Y Z", 3, 3, .act = act},
+    {"picture", "crystals|weight|sampled|exact|difference|all", 1, 1, .act = act},
     {0},
 };
 
