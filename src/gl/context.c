@@ -282,7 +282,7 @@ int gl_device_list(lr_device *devices, int capacity, const lr_log *log)
         gl_context_destroy(ctx);
         num_usable += devices[k].usable;
     }
-    /* If no device is usable, the caller's sentence names each of them. */
+    /* If no device is usable, the caller's message names each of them. */
     const struct egl_way *first = &ways[0];
     if (first->kind == EGL_WAY_UNLISTED && num_usable > 0)
         lr_warn(log, "devices may be there that OpenGL is not tried on: %s", first->reason);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Errors of OpenGL, the sentences about them, and the limits of a context. */
+ * Errors of OpenGL, the messages about them, and the limits of a context. */
 #include "gl/context.h"
 
 #include "base/log.h"

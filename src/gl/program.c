@@ -17,13 +17,13 @@
 
 enum { MAX_STAGES = 2 };
 
-/* A compilation that takes longer is told of. */
+/* A message says that a compilation takes longer. */
 #define LONG_SECONDS 0.5
 
 /* A program that the driver may still be compiling. */
 struct build {
     GLuint shaders[MAX_STAGES];
-    struct gl_shader_source sources[MAX_STAGES]; /* where its messages are about */
+    struct gl_shader_source sources[MAX_STAGES]; /* that its messages are about */
     bool is_compute;
     double start_s;
 };
@@ -33,7 +33,7 @@ struct gl_program {
     GLuint name;
     int group_size[3];
     char label[64];
-    struct build *build; /* NULL once the driver has said what came of it */
+    struct build *build; /* NULL once the driver has reported the outcome */
     bool has_failed;
 };
 
@@ -181,7 +181,7 @@ lr_status gl_program_wait(struct gl_program *program)
 {
     struct gl_context *ctx = program->ctx;
     if (program->build == NULL && !program->has_failed) return LR_OK;
-    if (program->build == NULL) { /* each call that ends for this tells why */
+    if (program->build == NULL) { /* each call that fails for this reason says so */
         LR_TRY(gl_context_check(ctx, program->label));
         return lr_error(ctx->log, LR_FAILED, "program %s could not be built before", program->label);
     }

@@ -68,8 +68,8 @@ void gl_pool_empty(struct gl_pool *pool)
 /* Drivers take sizes of transfers as int. */
 static const int64_t max_read_bytes = (int64_t)1 << 30;
 
-/* An error that is pending before an object is made is that of work in progress, whose result would
- * be wrong, and not the object's. */
+/* An error that is pending before an object is made belongs to work in progress, whose result would
+ * be wrong, and not to the object. */
 static lr_status check_before(struct gl_context *ctx, const char *label)
 {
     char what[128];
@@ -209,7 +209,7 @@ int64_t gl_texture_bytes(const struct gl_texture *texture)
 
 /* ---- textures: contents ---- */
 
-/* The box with NULL and a depth of 0 made explicit. */
+/* The box that is meant: NULL is the whole texture, a depth of 0 is 1. */
 static lr_status resolve(const struct gl_texture *texture, const struct gl_box *asked, struct gl_box *box)
 {
     const int *size = texture->size;
@@ -226,8 +226,8 @@ static lr_status resolve(const struct gl_texture *texture, const struct gl_box *
     return LR_OK;
 }
 
-/* Names what transfers of texels read from, GL_PIXEL_UNPACK_BUFFER, or write to, GL_PIXEL_PACK_BUFFER. Without
- * it they would take offsets for addresses. */
+/* Binds the buffer that transfers of texels read from, GL_PIXEL_UNPACK_BUFFER, or write to, GL_PIXEL_PACK_BUFFER.
+ * If none were bound, they would take offsets for addresses. */
 static lr_status bind_texels(struct gl_context *ctx, GLenum target, GLuint buffer)
 {
     GLint bound = 0;
@@ -257,8 +257,8 @@ static lr_status take_texels(const struct gl_texture *texture, const struct gl_b
     return LR_OK;
 }
 
-/* Cuts a box into pieces that one call can move, each contiguous in memory, and gives the next:
- * all of it, or some rows of one slice. `done` counts rows over all slices. */
+/* The next piece of a box that one call can move, contiguous in memory: all of the box, or some rows of one slice.
+ * `done` counts rows over all slices. */
 static struct gl_box piece_at(const struct gl_box *box, int64_t done, int64_t row_bytes, int64_t most_bytes)
 {
     if (row_bytes * box->height * box->depth <= most_bytes) return *box;
@@ -366,7 +366,7 @@ lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset, const
 
 /* ---- buffers ---- */
 
-/* Moved at a time through the staging buffer, and cleared at a time. */
+/* The most bytes that one step reads through the staging buffer, and that one call clears. */
 enum { STAGING_BYTES = 1 << 24, CLEAR_BYTES = 1 << 29 };
 
 /* Storage is whole words, so that gl_buffer_clear reaches every byte. */

@@ -86,7 +86,7 @@ void gl_stopwatch_destroy(struct gl_stopwatch *watch)
     free(watch);
 }
 
-/* Laps that are in progress are not waited for: they are told apart when they are read. */
+/* Laps that are in progress are not waited for: whether they began before the reset is seen when they are read. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch)
 {
     if (watch != NULL) {

@@ -41,8 +41,8 @@ _Static_assert(sizeof(struct differences_pass) == 128, "the shader's layout");
 
 enum { NUM_DIFFERENCES = LR_DIFFERENCES_WEIGHTS + 1 };
 
-/* Sums that may be in progress at once: those that are waited for at once are a turn by themselves, behind
- * those of later.h. A slot begins where a range may begin with any driver. */
+/* Sums that may be in progress at once: those that are waited for at once have a turn of their own, after
+ * the turns of later.h. A slot begins where a range may begin with any driver. */
 enum { SLOT_NOW = LR_NUM_LATER, NUM_SLOTS, NUM_TURNS = LR_LATER_TURNS + 1 };
 enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
 
@@ -56,7 +56,7 @@ struct lr_vector_programs {
     struct gl_program *join;
     struct gl_buffer *parts;               /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
     struct gl_buffer *joined;              /* of each slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
-    struct gl_readback arrived[NUM_TURNS]; /* those of a turn, on the host */
+    struct gl_readback arrived[NUM_TURNS]; /* the sums of a turn, on the host */
     bool is_under_way[NUM_SLOTS];          /* copied there, and not waited for */
 };
 
@@ -115,7 +115,7 @@ static int64_t longest_piece(const struct walk *walk)
 }
 
 /* Binds `count` elements of an operand from `at` on: the range begins at a multiple of the driver's
- * alignment, and the operand `*first` elements behind that. */
+ * alignment, and the operand `*first` elements later. */
 static void bind_operand(const struct walk *walk, int which, int64_t at, struct gl_pass *pass, uint32_t *first)
 {
     const lr_vector *vector = walk->operands[which];
@@ -184,7 +184,7 @@ static lr_status apply_pieces(const struct lr_vector_task *task)
     return LR_OK;
 }
 
-/* --- sums: groups are put together on the device, and the sums of all cross --- */
+/* --- sums: the device adds up its groups, and sends the result to the host --- */
 
 static int64_t offset_in_turn(int slot)
 {
@@ -361,7 +361,7 @@ static lr_status finish_later(lr_place *place, int slot, double *sums)
 
 /* --- relative differences, in layers that storage blocks may hold --- */
 
-/* Layers that one pass works on; `beside` more on each side are read. */
+/* The layers that one pass works on; `beside` more on each side are read. */
 static lr_status fit_layers(const struct walk *walk, const int size[3], int beside, int *longest)
 {
     const int64_t fit = longest_piece(walk) / ((int64_t)size[0] * size[1]) - 2 * (int64_t)beside;

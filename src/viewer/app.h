@@ -45,8 +45,8 @@ struct viewer_tool {
 
     bool (*click)(struct app *app, const struct probe *probe);          /* in the scene; true: it was the tool's */
     bool (*describe)(const struct app *app, char *text, size_t length); /* numbers under the mouse; false: none */
-    bool (*is_busy)(const struct app *app);                             /* beside its task runners */
-    void (*cancel)(struct app *app);                                    /* beside its task runners */
+    bool (*is_busy)(const struct app *app);                             /* apart from its task runners */
+    void (*cancel)(struct app *app);                                    /* apart from its task runners */
 
     void (*write_session)(const struct app *app, struct lr_view_session *session);
     void (*read_session)(struct app *app, const struct lr_view_session *session);
@@ -85,7 +85,7 @@ struct app {
     lr_status failure;                         /* of a job, and no step of a script has waited for it yet */
     double wait_start_s;                       /* of a step of a script */
     bool waits;                                /* a step of a script, for work */
-    bool is_pictured;                          /* a step of a script wants this frame drawn, though nobody sees it */
+    bool is_pictured;                          /* a step of a script needs this frame drawn, though nobody sees it */
     bool saves_view;                           /* somebody wants a picture of this frame */
     char watched[COMMAND_WORDS][COMMAND_TEXT]; /* values, as the step `stay` last printed them */
     int64_t asked_frame;                       /* whose values a script has asked for */
@@ -93,7 +93,7 @@ struct app {
 
     /* what is shown */
     double scene_at[2], scene_size[2]; /* pixels, from the upper left: what panels leave free */
-    bool has_room;                     /* panels stand beside each other, where the scene has painted their ground */
+    bool has_room;                     /* panels stand side by side, on ground that the scene has painted */
     struct camera camera;
     struct camera_view seen;
     const lr_scanner *drawn; /* modules in the scene: of a refused file, else of the open scanner; NULL = none */
@@ -147,7 +147,7 @@ void app_drop(struct app *app, const char *path);
 
 /* --- messages --- */
 
-/* Keeps a sentence for the person, and passes it on: app->log. user: the app. */
+/* Keeps a message for the person, and passes it on: app->log. user: the app. */
 void app_keep_message(void *user, lr_log_level level, lr_status status, const char *sentence);
 void app_say(struct app *app, lr_log_level level, const char *format, ...) LR_PRINTF(3, 4);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Panels and what is in them, drawn anew in every frame: Dear ImGui behind an interface in C. One
- * at a time in a process; everything on the thread of its context.
+ * Panels and what is in them, drawn anew in every frame: an interface in C to Dear ImGui. A process
+ * has one `ui` at most, and uses it on the thread of its context.
  *
  * A widget's label is what it shows and its name within the panel; what follows ## is not shown.
  * Widgets that return bool say whether a person changed or pressed them in this frame. */
@@ -75,10 +75,10 @@ enum ui_tone { UI_PLAIN = 0, UI_DIM, UI_GOOD, UI_WARNING, UI_BAD };
 
 void ui_text(const char *format, ...) LR_PRINTF(1, 2);
 void ui_toned(enum ui_tone tone, const char *format, ...) LR_PRINTF(2, 3); /* wraps */
-/* Shown while the mouse rests on the last widget, beside it. */
+/* A text next to the last widget, shown while the mouse rests on it. */
 void ui_hint(const char *format, ...) LR_PRINTF(1, 2);
 void ui_line(void);
-void ui_beside(void); /* the next widget stands beside the last one */
+void ui_beside(void); /* the next widget stands to the right of the last one */
 void ui_space(double height);
 
 /* A table of `columns`; each cell is begun by ui_cell, row after row. */
@@ -129,7 +129,7 @@ struct ui_curve {
     const char *title, *x_label;
 };
 
-/* The value nearest to the mouse, which a tooltip beside the curve shows. index: -1 where the mouse is elsewhere. */
+/* The value nearest to the mouse, which a tooltip next to the curve shows. index: -1 if the mouse is elsewhere. */
 struct ui_reading {
     int index;
     double x, value;
@@ -160,8 +160,8 @@ struct ui_image {
 };
 struct ui_touch ui_image(const char *label, const struct ui_image *image);
 
-/* A text beside the mouse, in this frame: never over that part of the picture last shown, and beside
- * all of the picture where the window has room. Coordinates are those of ui_touch.at. */
+/* A text next to the mouse, in this frame: never over that part of the picture last shown, and outside
+ * the whole picture if the window has room. Coordinates are those of ui_touch.at. */
 struct ui_part {
     double from[2], to[2]; /* two opposite corners */
 };
@@ -196,7 +196,7 @@ struct place_box {
     double from[2], to[2];
 };
 
-/* Puts a box of that size beside `part`, to its right, left, below it or above it, with a gap
+/* Puts a box of that size next to `part`, to its right, left, below it or above it, with a gap
  * between, and sets `at` to its upper left corner. Returns whether all of the box is on the screen;
  * where it is not, the box stands on the side with the most room and the screen's edge cuts it. It
  * never covers any of `part`. */

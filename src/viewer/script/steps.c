@@ -180,7 +180,7 @@ static int key_of(const char *name)
     return name[1] == '\0' && letter >= 32 ? letter : 0;
 }
 
-/* Steps of the mouse and of a key: their events one at a time, with a frame between. */
+/* Steps of the mouse and of a key: each of their events has a frame of its own. */
 static lr_status run_input(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
     const char *name = words->words[0];
@@ -235,7 +235,7 @@ static lr_status run_screenshot(struct app *app, const struct command_words *wor
 
 /* --- asking for values --- */
 
-/* errors: LR_BAD_INPUT, with a sentence, where no tool has it. */
+/* errors: LR_BAD_INPUT, logged, if no tool has it. */
 static lr_status find_value(struct app *app, const char *name, struct command_value *value)
 {
     for (int k = 0; app->tools[k] != NULL; k++)

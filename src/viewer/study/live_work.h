@@ -21,7 +21,7 @@ struct live_direct {
 /* Takes views and counts. errors: LR_USAGE for a set of views that cannot be; LR_FAILED. */
 lr_status live_direct_take(struct live_direct *direct, const struct live_request *request, const lr_log *log);
 
-/* --- family listmode: the events, and what is expected of each beside the image --- */
+/* --- family listmode: the events, and the randoms expected of each --- */
 
 /* Zero is valid. */
 struct live_listmode {

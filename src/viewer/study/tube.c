@@ -249,7 +249,7 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
     const double fine_mm = fmin(grid->voxel_mm[0], fmin(grid->voxel_mm[1], grid->voxel_mm[2]));
     profile->step_mm = fmax(fine_mm, 2 * half_mm / (MOST_BINS - 1));
     const int half = (int)ceil(half_mm / profile->step_mm);
-    profile->count = 2 * half + 1; /* the line's middle is that of a bin */
+    profile->count = 2 * half + 1; /* the line's middle is the middle of a bin */
     profile->first_mm = -half * profile->step_mm;
     profile->weight = task->weight = lr_alloc(profile->count, sizeof(*task->weight), "a profile", log);
     if (task->weight == NULL) return LR_FAILED;

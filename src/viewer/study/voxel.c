@@ -252,7 +252,7 @@ static lr_status use_operator(void *user, lr_operator *op)
     return is_point ? lr_operator_point_rows(op, point, 1, &sink) : lr_operator_rows_part(op, &choice, &sink);
 }
 
-/* The grid is the study's, so that one operator serves all its voxels; a point beside it has a voxel
+/* The grid is the study's, so that one operator serves all its voxels; a point outside it has a voxel
  * of its own. Backends are tried in order; native is the fastest on a processor. */
 static lr_status run_step(struct step step)
 {

@@ -245,7 +245,7 @@ static void show_slices(struct app *app)
         .texture = tool->texture, .size = {tiles.all[0] / scale, tiles.all[1] / scale}, .is_top_down = true};
     const struct ui_touch touch = ui_image("##guesses", &image);
 
-    /* The tooltip tells of the voxel under the mouse. */
+    /* A tooltip describes the voxel under the mouse. */
     for (int k = 0; k < tiles.count && touch.is_over; k++) {
         const double *at = touch.at;
         int corner[2], voxel[3] = {0, 0, tool->painted.slice};
@@ -402,7 +402,7 @@ static void start(struct app *app)
     }
 }
 
-/* Sets the relaxation for the next start. errors: LR_BAD_INPUT, with a sentence: the first must be above 0, the
+/* Sets the relaxation for the next start. errors: LR_BAD_INPUT, logged: the first must be above 0, the
  * second 0 or more. */
 static lr_status relax(struct app *app, double relaxation, double fall)
 {
@@ -418,7 +418,7 @@ static lr_status relax(struct app *app, double relaxation, double fall)
 }
 
 /* Views of counts that are drawn, for the next start of family direct. errors: LR_BAD_INPUT for numbers below 1,
- * LR_USAGE for too many; with a sentence. */
+ * LR_USAGE for too many; logged. */
 static lr_status choose_views(struct app *app, int azimuths, int tilts)
 {
     const lr_view_set wished = {azimuths, tilts, own(app)->request.views.acceptance_deg};

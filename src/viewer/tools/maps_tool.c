@@ -62,7 +62,7 @@ static void take_pair(struct app *app)
     lr_status status = LR_USAGE;
     tool->error[0] = '\0';
 
-    /* Of the voxel, only the LORs of some pairs may be there. Numbers that make no pair are refused below. */
+    /* The voxel may have only the LORs of some pairs. Numbers that make no pair are refused below. */
     bool is_there = true;
     if (result != NULL && result->is_part) {
         const lr_lors *lors = voxel_tool_study(app)->lors;

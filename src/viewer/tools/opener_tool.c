@@ -18,7 +18,7 @@ struct opener_entry {
     bool is_folder;
 };
 
-/* The dialog: one folder at a time, and what is chosen in it. */
+/* The dialog: a folder, and what is chosen in it. */
 struct opener {
     char folder[OPENER_PATH];     /* that is listed; "" before the first time */
     char path[OPENER_PATH];       /* typed, or of the entry that was pressed */

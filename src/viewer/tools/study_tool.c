@@ -21,10 +21,10 @@ enum { FRAMES_PATH = 4096, FRAMES_MOST = 10000, MOST_PRESETS = 64 };
  * volumes of its file, whose path then is NAME.nii:1, NAME.nii:2 and so on. */
 struct frames {
     char path[FRAMES_PATH]; /* of the image that was looked at last */
-    int before, after;      /* lengths of its path before the number and behind it */
+    int before, after;      /* lengths of its path before the number and to its end */
     int number;             /* of the frame that is open, from 1; 0 = the image is no frame */
     int wanted;             /* that was asked for last */
-    int count;              /* frames that lie beside it, one number after the other; 0 = it is none */
+    int count;              /* frames in its folder, one number after the other; 0 = it is none */
 };
 
 struct study_state {
@@ -39,7 +39,7 @@ static struct study_state *own(const struct app *app)
 
 /* --- frames --- */
 
-/* "folder/NAME-12.nii.gz": what stands before and behind the number, and the number; 0 = there is none. */
+/* "folder/NAME-12.nii.gz": the number, and the lengths of the path before it and with it; 0 = there is none. */
 static int parse(const char *path, int *before, int *after)
 {
     const char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
@@ -63,7 +63,7 @@ static bool name_frame(const struct frames *frames, int number, char path[FRAMES
            FRAMES_PATH;
 }
 
-/* Looks what has been opened; true: it is another frame of the same ones, shown as the last one was. */
+/* Looks at what has been opened. true: it is another frame of the same image, shown as the last one was. */
 static bool take_frame(struct app *app)
 {
     struct frames *frames = &own(app)->frames;
@@ -92,7 +92,7 @@ static bool take_frame(struct app *app)
     return is_wanted;
 }
 
-/* Begins to open a frame. errors: LR_USAGE, with a sentence, where there is none of that number. */
+/* Begins to open a frame. errors: LR_USAGE, logged, if there is none of that number. */
 static lr_status open_frame(struct app *app, int number)
 {
     struct frames *frames = &own(app)->frames;

@@ -12,7 +12,7 @@
 
 struct voxel_state {
     struct voxel *voxel;
-    struct voxel_request request; /* what a person wants; ask after changes */
+    struct voxel_request request; /* what a person has set; ask after changes */
     bool is_asked;                /* with the scanner that is open */
     struct job_report report;     /* as of this frame; polling elsewhere would replace the result */
     bool seeks_primary;           /* of a new scanner, until a person or a session chooses one */
