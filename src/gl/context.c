@@ -22,7 +22,7 @@
 static pthread_mutex_t table_guard = PTHREAD_MUTEX_INITIALIZER;
 
 /* Loads the entry points, reads the limits and installs the debug callback in the context that is
- * current. On failure `reason` says why (no full stop, not logged). */
+ * current. If it fails, `reason` says why: without a full stop, and not logged. */
 static lr_status context_start(struct gl_context *ctx, char *reason, size_t capacity)
 {
     /* GLEW asks for a GLX display after everything else is loaded; there is none here. Its table serves
@@ -85,7 +85,7 @@ struct gl_context *gl_context_adopt(const struct gl_context_params *params)
 
 /* ---- use ---- */
 
-/* Its own; the context is current. */
+/* Deletes the objects that the context itself has made. It is current. */
 static void delete_objects(struct gl_context *ctx)
 {
     glDeleteVertexArrays(1, &ctx->vertex_array);

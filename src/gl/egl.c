@@ -72,7 +72,7 @@ int egl_ways_find(struct egl_way ways[EGL_WAY_MAX])
         count++;
     }
 
-    /* Asked once, so that each device is in one of the two rounds. */
+    /* Each device is asked once, so that it is in one of the two rounds. */
     for (int k = 0; k < num_devices; k++) {
         const PFNEGLQUERYDEVICESTRINGEXTPROC query =
             (PFNEGLQUERYDEVICESTRINGEXTPROC)eglGetProcAddress("eglQueryDeviceStringEXT");
@@ -126,8 +126,8 @@ static bool make_context(struct egl_context *egl, EGLContext share, bool wants_p
         }
     }
 
-    /* A driver that cannot tell of resets refuses the attribute; it is asked again without. So it is
-     * beside a context that was made without. */
+    /* A driver that cannot report resets refuses the attribute, and is asked again without it. The same
+     * happens if the context to share with was made without it. */
     for (int tells_resets = 1; tells_resets >= 0 && egl->context == EGL_NO_CONTEXT; tells_resets--) {
         const EGLint wanted[] = {EGL_CONTEXT_MAJOR_VERSION_KHR,
                                  4,
@@ -257,7 +257,7 @@ bool egl_context_restore(const struct egl_context *egl, const struct egl_current
     bool done = false;
     if (before->context != EGL_NO_CONTEXT) {
         if (before->context_api != EGL_OPENGL_API) {
-            /* The two interfaces have a current context each. */
+            /* Each of the two interfaces has a current context. */
             eglMakeCurrent(egl->display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
         }
         eglBindAPI(before->context_api);

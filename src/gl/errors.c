@@ -48,7 +48,7 @@ const char *gl_error_name(GLenum error)
 void gl_context_drop_errors(struct gl_context *ctx)
 {
     (void)ctx;
-    /* A lost context reports its loss for ever. */
+    /* A lost context reports its loss at every call, so that this must end. */
     for (int k = 0; k < 16 && glGetError() != GL_NO_ERROR; k++) {
     }
 }
@@ -97,7 +97,7 @@ lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *wha
     return state == GL_WAIT_FAILED ? gl_context_check(ctx, what) : LR_OK;
 }
 
-/* Nobody but a developer can act on performance hints, whatever severity drivers give them. */
+/* Performance hints are for developers alone, whatever severity drivers give them. */
 static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum severity, GLsizei length,
                                const GLchar *text, const void *user)
 {
@@ -125,7 +125,7 @@ static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum sev
 void gl_debug_install(struct gl_context *ctx)
 {
     glEnable(GL_DEBUG_OUTPUT);
-    /* The log may be called by the thread that works only. */
+    /* Only the thread that works may call the log. */
     glEnable(GL_DEBUG_OUTPUT_SYNCHRONOUS);
     glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_TRUE);
     glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DEBUG_SEVERITY_NOTIFICATION, 0, NULL, GL_FALSE);

@@ -52,7 +52,7 @@ static lr_status set_source(GLuint shader, const struct gl_shader_source *source
     }
     char *text = gl_shader_source_unmarked(source, log);
 
-    /* The defines, and a mark that gives the lines after them their numbers back. */
+    /* The defines are followed by a mark that keeps the numbers of the lines after them. */
     struct lr_text defined = {.what = "a shader's defines", .log = log};
     for (const struct gl_define *d = defines; d != NULL && d->name != NULL; d++)
         (void)lr_text_print(&defined, "#define %s %s\n", d->name, d->value ? d->value : "1");
@@ -70,8 +70,8 @@ static lr_status set_source(GLuint shader, const struct gl_shader_source *source
 
 /* --- the compiler's messages --- */
 
-/* Number of the line that a message is about, and in *words what follows the place; 0 where the
- * message names none. The number of the source string, always 0 here, is skipped. */
+/* The number of the line that a message is about, and in *words the text after the place; 0 if the
+ * message names no place. The number of the source string, always 0 here, is skipped. */
 static int parse(const char *text, const char **words)
 {
     const char *number = strncmp(text, "ERROR: ", 7) == 0 ? text + 7 : text;
@@ -186,7 +186,7 @@ lr_status gl_program_wait(struct gl_program *program)
         return lr_error(ctx->log, LR_FAILED, "program %s could not be built before", program->label);
     }
 
-    /* A compilation may take its time, as some drivers say. */
+    /* Some drivers say whether they still compile. */
     const struct timespec pause = {.tv_nsec = 2000000};
     const double start_s = lr_clock_seconds();
     GLint done = GL_TRUE;

@@ -44,7 +44,7 @@ const struct gl_format *gl_format_find(GLenum internal)
 
 /* --- storage of buffers that are gone --- */
 
-/* A projection makes a handful of small tables anew, too. */
+/* Smaller buffers are not kept. Small tables are: a projection makes a handful of them each time. */
 enum { LEAST_BYTES = 1 << 6 };
 
 static void leave_out(struct gl_pool *pool, int which)
@@ -79,7 +79,7 @@ static lr_status check_before(struct gl_context *ctx, const char *label)
 
 /* ---- textures: creating ---- */
 
-/* Memory of the device, or of the machine, whose limits lie in a dozen of files: they are read once. */
+/* Memory of the device; if it is not reported, of the machine, which takes a dozen files to find out and is read once. */
 static int64_t memory_of(struct gl_context *ctx)
 {
     const int64_t reported = gl_context_limits(ctx)->memory_bytes;
@@ -240,7 +240,7 @@ static lr_status bind_texels(struct gl_context *ctx, GLenum target, GLuint buffe
     return lr_error(ctx->log, LR_FAILED, "the driver refuses the buffer of a transfer of texels");
 }
 
-/* Texels of a buffer, from an offset on. */
+/* Copies texels from a buffer, from an offset on, into a texture. */
 static lr_status take_texels(const struct gl_texture *texture, const struct gl_box *box, GLuint buffer, int64_t offset)
 {
     const struct gl_format *format = gl_format_find(texture->format);
@@ -294,7 +294,7 @@ lr_status gl_texture_upload(struct gl_texture *texture, const void *texels)
     return gl_texture_upload_rect(texture, NULL, texels);
 }
 
-/* Reads to memory, or to an offset in the buffer that is bound for it. */
+/* Reads texels to memory, or, if a buffer is bound, to an offset in it. */
 static void read_pieces(const struct gl_texture *texture, const struct gl_box *box, char *texels)
 {
     const struct gl_format *format = gl_format_find(texture->format);
@@ -327,7 +327,7 @@ void gl_texture_clear(struct gl_texture *texture, const void *texel)
     glClearTexImage(texture->name, 0, format->pixel, format->type, texel);
 }
 
-/* The box within the texture, and its texels within the buffer. */
+/* Checks that the box is inside the texture, and its texels inside the buffer. */
 static lr_status resolve_copy(const struct gl_texture *texture, const struct gl_box *asked,
                               const struct gl_buffer *buffer, int64_t offset, struct gl_box *box)
 {
@@ -369,7 +369,7 @@ lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset, const
 /* The most bytes that one step reads through the staging buffer, and that one call clears. */
 enum { STAGING_BYTES = 1 << 24, CLEAR_BYTES = 1 << 29 };
 
-/* Storage is whole words, so that gl_buffer_clear reaches every byte. */
+/* Storage has whole words, so that gl_buffer_clear reaches every byte. */
 static int64_t storage_bytes(int64_t size_bytes)
 {
     return (size_bytes + 3) / 4 * 4;
@@ -505,8 +505,8 @@ lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t byt
     return buffer->ctx->debug ? gl_context_check(buffer->ctx, buffer->label) : LR_OK;
 }
 
-/* A buffer that is read directly is moved out of the device's memory by some drivers, and then
- * stays there. */
+/* Buffers are read through a staging buffer: some drivers move one that is read directly out of the
+ * device's memory, and leave it there. */
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data)
 {
     LR_TRY(gl_loan_check(buffer->ctx, buffer->loan, buffer->label));
@@ -584,7 +584,7 @@ static int64_t fill_by_shader(const struct gl_buffer_range *range, const uint32_
     return bytes;
 }
 
-/* Larger pieces are cleared by the processor in some drivers. */
+/* Pieces are cleared one after the other: some drivers leave larger ones to the processor. */
 static void repeat_words(const struct gl_buffer_range *range, const uint32_t *words, int count)
 {
     const int64_t filled = fill_by_shader(range, words, count);

@@ -86,7 +86,7 @@ void gl_stopwatch_destroy(struct gl_stopwatch *watch)
     free(watch);
 }
 
-/* Laps that are in progress are not waited for: whether they began before the reset is seen when they are read. */
+/* Laps in progress are not waited for; their numbers say later whether they began before the reset. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch)
 {
     if (watch != NULL) {

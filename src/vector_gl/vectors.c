@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Groups of a pass. */
+/* The most work groups of a pass, and the operands of a pass. */
 enum { MOST_GROUPS = 1024, NUM_OPERANDS = 1 + LR_VECTOR_INPUTS };
 
 /* The block of shaders/vector/vector.glsl. */

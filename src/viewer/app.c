@@ -301,7 +301,7 @@ void scene_show_labels(struct app *app)
 
     struct ui_bar bars[4];
     const double width = app->scene_size[0] / scale - 2.0 * margin;
-    /* Slices have a map that a person chooses, volumes and what is laid over slices one of their own. */
+    /* The bars. A person chooses the colour map of slices; volumes and overlays have a map of their own. */
     const struct draw_slices *slices = &app->slices;
     const bool has_image = draw_get_image(app->draw, slices->image) != NULL;
     const bool has_slices = has_image && (slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]);

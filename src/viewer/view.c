@@ -24,8 +24,8 @@ const struct viewer_tool *const viewer_tools[] = {&study_tool,   &voxel_tool,  &
                                                   &session_tool, &window_tool, NULL};
 _Static_assert(sizeof(viewer_tools) / sizeof(viewer_tools[0]) <= APP_TOOLS, "each tool has a state");
 
-/* Pause between frames while nothing goes on, and while something is computed: longer where drawing takes processors
- * from the work. */
+/* The pause between frames while nothing happens, and while something is computed: that one is longer if drawing takes
+ * processors from the work. */
 static const double idle_seconds = 0.25, busy_seconds = 0.02, busy_software_seconds = 0.1;
 
 /* Length of a frame that nobody sees, however long it takes: two clicks of a script are a double click on every
@@ -95,7 +95,7 @@ static void save_session(struct app *app)
 
 /* --- keys --- */
 
-/* Keys, as the list under "?" has them. */
+/* The keys, in the list that "?" shows. */
 static const struct {
     const char *name, *what;
 } key_list[] = {
@@ -156,7 +156,7 @@ static void press_key(struct app *app, int key)
     case 'P': app->saves_view = true; break;
     case 'S': save_session(app); break;
     case 'K': {
-        /* Numbers of what is under the mouse in a tool's panel, else in the scene, go to the clipboard. */
+        /* The numbers under the mouse, in a tool's panel or else in the scene, go to the clipboard. */
         const struct pick_hit *hit = &app->probe.hit;
         char text[512] = "";
         bool is_described = false;
@@ -225,7 +225,7 @@ static void take_event(struct app *app, const struct input_event *event)
 
 static const double left_width = 290.0, right_width = 400.0, bar_height = 30.0, bar_margin = 16.0;
 
-/* Both panels stand one above the other at the right where there is no room for them side by side. */
+/* True if both panels stand one above the other at the right, since there is no room for them side by side. */
 static bool is_narrow(double width)
 {
     return width < left_width + right_width;
@@ -344,7 +344,7 @@ static lr_status draw_frame(struct app *app)
         .has_volume = app->has_volume,
         .volume_high = app->slices.high,
     };
-    /* Somebody is to see it: the window itself, or a picture of it; or a script asks for frames. The first one is
+    /* A frame is drawn if it will be seen, in the window or in a picture, or if a script asks for it. The first one is
      * drawn in any case, so that there is a picture. */
     const bool is_seen = window_is_seen(app->window) || app->params->bench_frames > 0 || app->num_frames < 2 ||
                          app->is_pictured || app->saves_view;
@@ -372,7 +372,7 @@ static lr_status run_frame(struct app *app)
     app->num_frames++;
 
     if (app->script != NULL) LR_TRY(script_run(app->script, app));
-    /* Sets what panels leave of the window for the scene: at least one pixel. */
+    /* The scene has what the panels leave of the window: at least one pixel. */
     const double scale = window_scale(app->window);
     int window[2];
     window_size(app->window, window);
@@ -382,7 +382,7 @@ static lr_status run_frame(struct app *app)
     app->scene_size[1] = fmax(window[1] - floor(bar_height * scale), 1.0);
     app->has_room = window[0] >= (left_width + right_width) * scale && window[1] >= bar_height * scale;
 
-    /* Takes events up to and with the next press or release of a button or key: panels see one of them in a frame. */
+    /* Events are taken up to the next press or release of a button or key, which is taken, too: panels see one in a frame. */
     struct input_event event;
     while (window_next(app->window, &event)) {
         ui_take(app->ui, &event);
@@ -423,7 +423,7 @@ static lr_status run_frame(struct app *app)
 
 /* --- running --- */
 
-/* Draws frames as fast as they go, once all is there. */
+/* Draws frames as fast as possible, when everything is open. */
 static lr_status bench(struct app *app)
 {
     const struct view_params *params = app->params;

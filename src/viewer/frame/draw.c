@@ -34,7 +34,7 @@ struct draw {
     int num_lines[DRAW_NUM_LINES];
 };
 
-/* Uploaded in a frame: 32 MiB. */
+/* The most voxels that are uploaded in a frame: 32 MiB. */
 enum { PIECE_VOXELS = 1 << 23 };
 
 static const uint32_t plain_colour = 0x6f8fafff;
@@ -228,7 +228,7 @@ lr_status draw_set_image(struct draw *draw, enum draw_image which, const lr_imag
 
 /* --- large images --- */
 
-/* Whole slices, at least one. */
+/* Uploads the next slices of an image: at least one. */
 static lr_status upload_piece(struct draw *draw, enum draw_image which)
 {
     struct draw_coming *coming = &draw->coming[which];
@@ -393,8 +393,8 @@ struct view_uniforms {
     float steps[4];
 };
 
-/* Steps along a ray, in voxels; and attenuation over the image's size at its largest value, for an image that looks
- * solid and for a density field that looks like haze. */
+/* The length of a step along a ray, in voxels, and the attenuation of the largest value over the size of the image:
+ * an image looks solid, a density field like haze. */
 static const double voxels_per_step = 0.75, solid = 30.0, haze = 3.0;
 
 /* --- passes --- */

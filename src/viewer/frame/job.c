@@ -48,7 +48,7 @@ static void *run_job(void *user)
     const lr_progress progress = {note_progress, job};
     const lr_status status = job->params.run(job->params.user, &log, &progress);
     pthread_mutex_lock(&job->mutex);
-    /* constructors give NULL, and say why in the log only */
+    /* Constructors return NULL, and give the reason only to the log. */
     job->report.status = status == LR_FAILED && job->reason != LR_OK ? job->reason : status;
     /* Work that was asked to stop may have ended before it noticed: then it is done. */
     job->report.state = status == LR_OK ? JOB_DONE : status == LR_CANCELLED ? JOB_CANCELLED : JOB_FAILED;

@@ -5,7 +5,7 @@
 //
 // The backend imgui_impl_opengl3 of Dear ImGui draws, with a window and without.
 // imgui_impl_glfw is not used: it takes mouse and clock from GLFW in each frame, so it needs a window
-// that is seen, and drops what scripts do. ui_take and set_keys serve people and scripts.
+// that is seen, and drops what scripts do. ui_take serves people and scripts.
 #include "viewer/frame/ui.h"
 
 extern "C" {
@@ -37,7 +37,7 @@ static inline ImU32 ui_packed(uint32_t rgba)
 }
 
 // A box of text at the mouse that leaves free one of two parts of the screen, in pixels: the larger
-// one where there is room beside it, else the smaller one.
+// one if there is room next to it, else the smaller one.
 struct ui_tip {
     ImVec2 large[2], small[2]; // upper left and lower right corner
 };
@@ -191,7 +191,7 @@ lr_status ui_end(struct ui *ui, struct gl_target *target)
 {
     ImGui::Render();
     if (target == nullptr) return gl_context_check(window_context(ui->window), "panels");
-    // It puts back what it changes, as gl/pass.h wants it, and says nothing of what fails: the driver
+    // The backend restores the state that gl/pass.h requires, and does not report errors: the driver
     // is asked.
     glBindFramebuffer(GL_FRAMEBUFFER, target->name);
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
@@ -555,7 +555,7 @@ ImU32 dim_colour(void)
     return ImGui::GetColorU32(ui_tone_colour(UI_DIM));
 }
 
-// Numbers under a horizontal axis as far as they have room between `left` and `right`.
+// Writes the numbers under a horizontal axis that have room between room[0] and room[1].
 void write_numbers(ImDrawList *list, const struct axis *axis, float top, const float room[2])
 {
     char text[TICKS_TEXT];

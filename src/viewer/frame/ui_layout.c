@@ -38,7 +38,7 @@ bool place_beside(const struct place_box *part, const double size[2], const doub
 
 /* --- ticks --- */
 
-/* The least of 1, 2, 5 times a power of ten that is at least so large. */
+/* The smallest of 1, 2 and 5 times a power of ten that is not below `step`. */
 static double round_up(double step)
 {
     const double ten = pow(10.0, floor(log10(step)));

@@ -138,8 +138,8 @@ static void *watch_screen(void *user)
     while (poll(ends, 2, -1) < 0 && errno == EINTR) {
     }
     if (ends[1].revents == 0 && (ends[0].revents & (POLLHUP | POLLERR)) != 0) {
-        /* No flush and no cleaning up: other threads hold whatever locks they hold. Outputs have their names only when
-         * they are whole. */
+        /* Nothing is flushed or cleaned up, since other threads may hold locks. Output files have their names only when
+         * they are complete. */
         static const char sentence[] = "loraster: error: the screen that the window was on has gone "
                                        "away: start the viewer again\n";
         (void)!write(STDERR_FILENO, sentence, sizeof(sentence) - 1);
@@ -304,8 +304,8 @@ static int find_connection(void)
     return connection;
 }
 
-/* The context is made by EGL like everything here, else as the system likes best; with reports of resets by the
- * driver, else without. */
+/* The context is made by EGL, as all others, or if that fails by the system's own interface; in both cases first with
+ * reports of resets by the driver, then without. */
 struct window *window_open(const struct window_params *params)
 {
     static const int apis[] = {GLFW_EGL_CONTEXT_API, GLFW_NATIVE_CONTEXT_API};

@@ -108,7 +108,7 @@ struct script {
 
 /* --- reading --- */
 
-/* Cuts the next word off; the text is changed. NULL: the line has no more. */
+/* Cuts off the next word of a line, which is changed. NULL: the line has no more words. */
 static char *cut_word(char **rest)
 {
     char *at = *rest + strspn(*rest, " \t\r");

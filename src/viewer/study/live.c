@@ -65,7 +65,7 @@ void live_destroy(struct live *live)
 
 /* --- on the job's thread --- */
 
-/* A guess that has been brought to the host. The mutex is taken. */
+/* Stores the values of a guess for the window. The mutex is taken. */
 static void put_guess(struct live *live, int guess, const float *values)
 {
     const int64_t count = lr_grid_num_voxels(&live->grid);
@@ -73,7 +73,7 @@ static void put_guess(struct live *live, int guess, const float *values)
     live->guess_serials[guess]++;
 }
 
-/* A guess after an iteration by itself. */
+/* Stores a guess after an iteration of its own. */
 static lr_status after_guess(void *user, int guess, const lr_iteration *done)
 {
     struct live *live = user;
@@ -86,7 +86,7 @@ static lr_status after_guess(void *user, int guess, const lr_iteration *done)
     return stops ? LR_CANCELLED : LR_OK;
 }
 
-/* The image of an iteration goes to the handover, or, where that cannot be, to the host: work->image. *difference:
+/* Hands the image of an iteration to the window, or, if that cannot be, copies it to the host: work->image. *difference:
  * |image - reference| / |reference| over all voxels, summed where the image is; NaN without a reference, or with one
  * that is zero. */
 static lr_status take_image(struct live_work *work, const lr_vector *image, bool *is_shown, double *difference)
@@ -352,7 +352,7 @@ void live_resume(struct live *live)
     pthread_mutex_unlock(&live->mutex);
 }
 
-/* One iteration more after a pause; otherwise the one that runs is the step. */
+/* A paused reconstruction does one iteration more; one that runs ends its iteration. */
 void live_step(struct live *live)
 {
     pthread_mutex_lock(&live->mutex);

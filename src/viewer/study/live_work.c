@@ -204,8 +204,8 @@ static lr_status create_of_family(struct live_work *work, lr_operator_params par
 
 /* --- data --- */
 
-/* Draws the data from the study's image. That image, brought to the counts, is what the reconstruction is compared
- * with where there is no other reference. */
+/* Draws the data from the study's image. The reconstruction is compared with that image, scaled to the counts, if
+ * there is no other reference. */
 static lr_status simulate(struct live_work *work, const lr_recon_params *params)
 {
     const struct live_request *request = &work->request;
@@ -239,7 +239,7 @@ static lr_status simulate(struct live_work *work, const lr_recon_params *params)
     return status;
 }
 
-/* Expected randoms, where there are delayed coincidences to estimate them from. */
+/* Estimates the expected randoms if there are delayed coincidences. */
 static lr_status estimate_randoms(struct live_work *work, lr_recon_params *params, const lr_log *log)
 {
     const lr_lor_data *delayeds = work->study.delayeds;
@@ -332,8 +332,8 @@ static lr_status after_guess(void *user, const lr_iteration *done)
     return guess->work->guessed(guess->work->user, guess->number, done);
 }
 
-/* Takes the guess's share of the LORs and their data, and makes a projector of it; the first guess's backend is that
- * of all. guess_of: [num_pairs] */
+/* Takes the guess's share of the LORs and their data, and makes a projector of it; all guesses have the backend
+ * of the first. guess_of: [num_pairs] */
 static lr_status open_guess(struct live_work *work, lr_operator_params params, const int32_t *guess_of, int k)
 {
     struct live_guess *guess = &work->guesses[k];
@@ -370,7 +370,7 @@ static lr_status open_guess(struct live_work *work, lr_operator_params params, c
     return LR_OK;
 }
 
-/* Deals the pairs of modules as the cluster does (lr_osem_subsets), and composes. */
+/* Divides the pairs of modules among guesses as the cluster does (lr_osem_subsets), and composes the guesses. */
 static lr_status compose(struct live_work *work, const lr_operator_params *params)
 {
     const struct live_request *request = &work->request;
@@ -431,7 +431,7 @@ lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_prog
         status = compose(work, &params);
         finish_guesses(work);
     } else {
-        /* The operator is made on the device, where the projector has its place there; else on the host. */
+        /* The operator is made on the device if the projector has a place there, else on the host. */
         const bool is_direct = request->family == LIVE_DIRECT;
         const char *obstacle = NULL;
         if (request->family == LIVE_LISTMODE)

@@ -101,7 +101,8 @@ void pair_image_finish(struct pair_image *image)
     *image = (struct pair_image){0};
 }
 
-/* lors: LORs of the values, ascending; NULL = all, in order. Values are of one of the two types. */
+/* Makes the image of a pair. lors: LORs of the values, ascending; NULL = all, in order. Values are in `single` or in
+ * `real`; the other is NULL. */
 static lr_status make_image(const struct study_view *study, const int modules[2], const int64_t *lors, int64_t count,
                             const float *single, const double *real, struct pair_image *image, const lr_log *log)
 {

@@ -19,7 +19,7 @@
 
 enum { ACROSS = 64, MOST_SLICES = 256 };
 
-/* Share of the room between faces: an element has no bounds on a face. */
+/* The share of the room between faces that the grid fills: elements are unbounded on a face. */
 static const double within = 0.98;
 
 lr_grid study_default_grid(const lr_scanner *scanner)
@@ -73,7 +73,7 @@ lr_grid study_default_grid(const lr_scanner *scanner)
 
 /* --- what has been read --- */
 
-/* Contents of one file, a part of the study; it never changes, and goes with its last holder. */
+/* The contents of one file, a part of the study. They never change, and their last holder frees them. */
 struct opened {
     atomic_int holders;
     char *path;
@@ -88,7 +88,7 @@ struct opened {
     bool are_events; /* the file is list mode */
 };
 
-/* A NIfTI file has no more frames; room for their numbers in its name, with colon and end. */
+/* The most frames of a NIfTI file, and the room that their number takes in a path, with colon and end. */
 enum { MOST_FRAMES = 32767, FRAME_DIGITS = 16 };
 
 /* An empty part with one holder. path: NULL = of no file. errors: NULL when memory is short. */
@@ -203,7 +203,7 @@ static lr_status read_scanner(struct opening *opening, const char *path, const l
         return LR_OK;
     }
 
-    /* The file describes a scanner that cannot be: the doctor's findings are worth more than the first error. */
+    /* The file describes an impossible scanner: the doctor's findings say more than the first error. */
     if (opened->draft != NULL) {
         opening->refused = opened->draft;
         opening->why = lr_scanner_examine(opened->draft, opening->grid.size[0] > 0 ? &opening->grid : NULL, NULL);
@@ -213,7 +213,7 @@ static lr_status read_scanner(struct opening *opening, const char *path, const l
     return reason.status;
 }
 
-/* Extremes of the voxels and 0. */
+/* Finds the smallest and the largest of the voxels and 0. */
 static void find_extremes(const lr_image *image, float *lowest, float *largest)
 {
     *lowest = *largest = 0;
@@ -317,7 +317,7 @@ static lr_status run_opening(void *user, const lr_log *log, const lr_progress *p
                                         "reading the data"};
     struct study_content *content = &opening->content;
 
-    /* Data may name a scanner, which is read where there is no other. */
+    /* A data file may describe its scanner, which is read if there is no other. */
     const char *data = opening->paths[PATH_DATA], *scanner_path = opening->paths[PATH_SCANNER];
     if (scanner_path == NULL && data != NULL && content->parts[PART_SCANNER] == NULL) {
         const enum lr_file_kind kind = lr_file_kind_of(data);
@@ -399,7 +399,7 @@ void study_destroy(struct study *study)
 
 /* --- opening --- */
 
-/* Why nothing was begun. */
+/* Reports why nothing was begun. */
 static lr_status fail(struct study *study, lr_status status, const char *sentence)
 {
     study->report = (struct job_report){.state = JOB_FAILED, .status = status};
@@ -520,7 +520,7 @@ void study_cancel(struct study *study)
     job_cancel(&study->job);
 }
 
-/* Puts paths in place that an opening changes, where it succeeds. */
+/* Replaces the paths that an opening will change if it succeeds. */
 static void await(const struct opening *opening, const char *paths[NUM_PATHS])
 {
     if (opening->paths[PATH_SCANNER] != NULL) paths[PATH_DATA] = NULL; /* counted by the old scanner */

@@ -18,10 +18,10 @@
 
 #define PI 3.14159265358979323846
 
-/* Points of a voxel and axis that are sorted into the profile's planes. */
+/* Points of a voxel along each axis that are sorted into the planes of the profile. */
 enum { PARTS = 4 };
 
-/* The profile has no more planes than that. */
+/* The most planes of the profile. */
 enum { MOST_BINS = 4096 };
 
 struct tube_task {
@@ -50,7 +50,7 @@ void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2],
     }
 }
 
-/* Number over the whole scanner. */
+/* The number of a crystal in the whole scanner. */
 static int number_of(const lr_scanner *scanner, const struct tube_crystal *crystal)
 {
     return scanner->first_crystal[crystal->module] + crystal->q * scanner->modules[crystal->module].crystals[0] +
@@ -102,7 +102,7 @@ static void destroy(void *object)
     free(task);
 }
 
-/* One voxel's row, of which there is one LOR at most. */
+/* Takes the row of a voxel, which has one LOR at most. */
 static lr_status take_row(void *user, const lr_row *row)
 {
     struct tube_task *task = user;

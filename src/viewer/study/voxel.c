@@ -15,7 +15,7 @@
 
 /* --- matrix rows that stay --- */
 
-/* One element on its way through qsort, which takes no pointer of ours. */
+/* An element while qsort sorts it. */
 struct entry {
     double probability;
     int64_t place;
@@ -80,7 +80,7 @@ struct voxel_task {
 
 const char *const voxel_backends[] = {"raster", "compute", "cpu", NULL};
 
-/* Limit of pixels of all windows together, some 3 GB. */
+/* The most pixels of all windows together, some 3 GB. */
 static const double most_pixels = 64e6;
 
 /* --- the request --- */
@@ -327,7 +327,7 @@ static lr_status run_windows(void *object, const lr_log *log, const lr_progress 
 
 /* --- which LORs of the voxel --- */
 
-/* Elements of a voxel's row that take seconds to compute. */
+/* The most elements of a voxel's row that are computed unasked: they take seconds. */
 static const double most_elements = 4e6;
 
 static lr_status run_means(void *object, const lr_log *log, const lr_progress *progress)
@@ -342,8 +342,8 @@ static lr_status run_means(void *object, const lr_log *log, const lr_progress *p
     return LR_OK;
 }
 
-/* Windows with the point's rows; and the voxel's rows, which take as many times as long as it has
- * points. */
+/* Two kinds of tasks: windows with the rows of the point; and the rows of the voxel, which take longer by its number
+ * of points. */
 static const struct task_kind windows_kind = {"drawing correspondence images", run_windows, destroy};
 static const struct task_kind means_kind = {"averaging over the voxel", run_means, destroy};
 
@@ -411,7 +411,7 @@ static void ask_for_means(struct voxel *voxel, enum job_state windows_state)
     task->id = windows->id;
     task->cached = voxel->cached;
 
-    /* Mostly, the points of a voxel see different LORs. */
+    /* The points of a voxel mostly see different LORs, which gives the number of elements. */
     const struct voxel_result *shown = &windows->result;
     const struct voxel_row *row =
         shown->has_exact && shown->point_exact.count > 0 ? &shown->point_exact : &shown->point_sampled;
@@ -519,7 +519,7 @@ static double line_solid_angle(const struct voxel_task *task, const struct voxel
     return area * fabs(vec_dot(to_face, module->normal)) / (distance * distance * distance);
 }
 
-/* NaN without the task that has the row, or for a row it was not asked for. */
+/* An element of a row. NaN: the task has no such row, or there is no task. */
 static double element(const struct voxel_task *task, enum voxel_row_kind kind, int64_t lor)
 {
     const bool exact = kind == ROW_POINT_EXACT || kind == ROW_VOXEL_EXACT;

@@ -252,7 +252,7 @@ static lr_status update(struct app *app)
         if (tool->map != NULL && texels != NULL) (void)gl_texture_upload(tool->map, texels);
         free(texels);
 
-        /* The chosen voxel, without the lines that another tool drew. */
+        /* The scene shows the chosen voxel, without the lines of other tools. */
         if (app->tool == &direct_tool) {
             (void)draw_set_lines(app->draw, DRAW_LORS, NULL, 0);
             (void)draw_set_lines(app->draw, DRAW_LOR, NULL, 0);

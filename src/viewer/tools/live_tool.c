@@ -14,12 +14,12 @@
 
 enum { LIVE_HISTORY = 512, GUESSES_HISTORY = 256 };
 
-/* Names for scripts, in the order of their enums. */
+/* The names in scripts, in the order of their enums. */
 static const char *const algorithm_names[] = {"osem", "ramla", NULL};
 static const char *const family_names[] = {"correspondence", "direct", "listmode", NULL};
 static const char *const element_names[] = {"tube", "line", "exact", NULL};
 
-/* State of a picture of slices, which is painted again when that changes. */
+/* Everything that a picture of slices depends on: it is painted again when something here changes. */
 struct guesses_look {
     int64_t serials; /* of all guesses together, */
     int64_t image;   /* and of the composed image */
@@ -81,7 +81,7 @@ static void forget_guesses(struct guesses *tool)
     *tool = (struct guesses){.texture = texture};
 }
 
-/* Pixels of a slice on the screen, and of what stands above it. */
+/* Sizes of a slice on the screen and of its title, in pixels. */
 struct tiles {
     int size[2], title, gap;
     int count, columns;
@@ -113,7 +113,7 @@ static void find_corner(const struct tiles *tiles, int k, int corner[2])
     corner[1] = k / tiles->columns * (tiles->size[1] + tiles->title + tiles->gap);
 }
 
-/* The last one is the composed image. */
+/* The values of a tile. The last tile is the composed image. */
 static const float *tile_values(const struct app *app, int k)
 {
     const struct guesses *tool = &own(app)->guesses;
@@ -435,7 +435,7 @@ static lr_status update(struct app *app)
     tool->state = live_poll(tool->live, &report);
     if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
         snprintf(tool->error, sizeof(tool->error), "%s", report.error);
-    /* The units of list mode's elements, except for exact ones, are not emissions. */
+    /* The elements of list mode have units of their own, unless they are exact: images are not in emissions. */
     const struct live_request *request = &tool->request;
     const bool has_own_scale = request->family == LIVE_LISTMODE && request->elements != LR_LISTMODE_EXACT;
     app->units[DRAW_LIVE] = has_own_scale ? "of its own scale" : NULL;
@@ -450,7 +450,7 @@ static lr_status update(struct app *app)
         tool->num_iterations++;
     }
 
-    /* The image, lent to the scene where it is on the device. */
+    /* An image on the device is lent to the scene, one on the host is copied. */
     live_backend(tool->live, tool->backend);
     tool->is_on_device = live_is_on_device(tool->live, tool->why);
     lr_grid grid = live_grid(tool->live);
@@ -523,8 +523,8 @@ static void show_curves(struct app *app)
     const int count = tool->num_iterations < LIVE_HISTORY ? tool->num_iterations : LIVE_HISTORY;
     if (count == 0) return;
     const struct live_iteration *last = &tool->last;
-    /* The curve begins with the second iteration where the first image, which is uniform, is so unlikely that it would
-     * hide the rest. */
+    /* The curve begins with the second iteration if the first image, which is uniform, is so unlikely that it would hide
+     * the rest. */
     const float *likelihood = tool->likelihood;
     enum { FEW = 5 };
     static const double most = 20.0;

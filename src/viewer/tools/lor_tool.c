@@ -23,7 +23,7 @@ static struct lor_state *own(const struct app *app)
 
 static const uint32_t lor_colour = 0xffd24dff;
 
-/* Names for scripts, in the order of enum tube_kernel. */
+/* The names in scripts, in the order of enum tube_kernel. */
 static const char *const kernel_names[] = {"lor", "tube", "line", "exact", NULL};
 
 static lr_status open_lor(struct app *app)
@@ -46,7 +46,7 @@ static void ask(struct app *app)
     tool->is_asked = tube_ask(&tool->tubes, &app->open, &tool->request, &log) == LR_OK;
     if (!tool->is_asked) return;
 
-    /* The line between the crystals is there before the tube, and nothing of other tools. */
+    /* The scene shows the line between the crystals before the tube comes, and nothing of other tools. */
     struct draw_line line = {.colour = lor_colour};
     double ends[2][3];
     tube_ends(app->open.scanner, tool->request.crystals, ends);
@@ -81,7 +81,7 @@ static lr_status update(struct app *app)
     if (!task_runner_take(&tool->tubes)) return LR_OK;
     const struct tube_result *result = tube_result(&tool->tubes);
     app_put_image(app, DRAW_TUBE, result->image);
-    /* Elements of an event: solid angles, chords, or their shares of the Gaussian of time of flight. */
+    /* The units: elements of an event are solid angles or chords, or shares of the Gaussian of time of flight. */
     const enum tube_kernel kernel = result->request.kernel;
     const bool has_tof = result->request.has_tof;
     app->units[DRAW_TUBE] = kernel == TUBE_LOR     ? NULL

@@ -79,7 +79,7 @@ static int compare_entries(const void *one, const void *other)
     return a->is_folder != b->is_folder ? (int)b->is_folder - (int)a->is_folder : strcmp(a->name, b->name);
 }
 
-/* Lists a folder with "..". Where it cannot be read, `error` says so and the old list stays. */
+/* Lists a folder with "..". If it cannot be read, `error` says so and the old list stays. */
 static void list_folder(struct opener *opener, const char *folder)
 {
     char(*names)[LR_FILE_NAME] = malloc((size_t)OPENER_MOST * LR_FILE_NAME);

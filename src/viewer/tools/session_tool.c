@@ -30,7 +30,7 @@ enum { NUM_NAMES = sizeof(image_names) / sizeof(image_names[0]) };
 lr_status session_tool_write(struct app *app, const char *path)
 {
     const struct study_wish files = study_awaited(app->study);
-    /* The texts are the study's: this session is not finished. */
+    /* The texts belong to the study, so that this session is not finished. */
     struct lr_view_session session = {.scanner = (char *)files.scanner,
                                       .image = (char *)files.image,
                                       .mu = (char *)files.mu,

@@ -56,7 +56,7 @@ static int parse(const char *path, int *before, int *after)
     return 0;
 }
 
-/* false: it is too long. */
+/* The path of a frame. false: it is too long. */
 static bool name_frame(const struct frames *frames, int number, char path[FRAMES_PATH])
 {
     return snprintf(path, FRAMES_PATH, "%.*s%d%s", frames->before, frames->path, number, frames->path + frames->after) <
@@ -107,7 +107,7 @@ static lr_status open_frame(struct app *app, int number)
 
 /* --- what has been opened --- */
 
-/* Begins to show an image, in pieces, one a frame; the study holds it meanwhile. */
+/* Begins to show an image: a piece of it is uploaded in each frame. The study holds it meanwhile. */
 static void begin_image(struct app *app, enum draw_image which, const lr_image *image, double largest)
 {
     app->ranges[which][1] = image != NULL ? fmax(largest, 1e-30) : 0.0;

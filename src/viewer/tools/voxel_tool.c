@@ -124,7 +124,7 @@ static lr_status mark_row(struct app *app, const struct voxel_row *row)
     const lr_lors *lors = voxel_study(own(app)->voxel)->lors;
     const lr_scanner *scanner = lors->scanner;
 
-    /* Every n-th of the LORs, strongest first, so that all parts of the row are there. */
+    /* Every n-th LOR is drawn, the strongest first, so that all parts of the row are seen. */
     const int64_t most = own(app)->num_lines < row->count ? own(app)->num_lines : row->count;
     struct draw_line *lines = lr_alloc(most > 0 ? most : 1, sizeof(*lines), "lines of a row", &app->log);
     if (lines == NULL) return LR_FAILED;
@@ -178,8 +178,8 @@ static lr_status draw_sheets(struct app *app, const struct voxel_result *result)
     return LR_OK;
 }
 
-/* "drawn by backend raster on llvmpipe; elements sampled by raster, exact by native", and why where
- * cpu stands in. */
+/* "drawn by backend raster on llvmpipe; elements sampled by raster, exact by native", and why
+ * cpu stands in, if it does. */
 static void describe_backends(const struct voxel_result *result, char *text, size_t size)
 {
     const bool has_exact = result->exact_by != NULL;
@@ -211,7 +211,7 @@ static lr_status update(struct app *app)
         }
         snprintf(tool->said, sizeof(tool->said), "%s", result->why_not);
 
-        /* The first module may be primary for none of the point's LORs: the strongest one's is shown then. */
+        /* The first module may be primary for no LOR of the point: the primary of the strongest LOR is shown then. */
         bool is_empty = is_one && row->count > 0 && lors == app->open.lors;
         for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1] && is_empty; k++)
             is_empty = window->lors[k] < 0;
@@ -253,7 +253,7 @@ static void show_sheet(struct app *app, int k)
     snprintf(label, sizeof(label), "##sheet %d", k);
     const struct ui_touch touch = ui_image(label, &image);
 
-    /* Lines between the crystals of a single window, where they do not hide it. */
+    /* The crystals of a single window are separated by lines, unless these would hide it. */
     for (int axis = 0; axis < 2 && sheet->num_windows == 1 && rays * scale >= 5.0; axis++) {
         for (int n = 0; n <= sheet->tile[axis]; n += rays) {
             double from[2] = {0.0, 0.0}, to[2] = {sheet->tile[0], sheet->tile[1]}, a[2], b[2];
