@@ -85,26 +85,20 @@ struct gl_context *gl_context_adopt(const struct gl_context_params *params)
 
 /* ---- use ---- */
 
-/* Deletes the objects that the context itself has made. It is current. */
-static void delete_objects(struct gl_context *ctx)
-{
-    glDeleteVertexArrays(1, &ctx->vertex_array);
-    gl_program_destroy(ctx->fill);
-    ctx->fill = NULL;
-    gl_stream_finish(ctx);
-    glDeleteBuffers(1, &ctx->staging_buffer);
-    gl_pool_empty(&ctx->pool);
-}
-
 void gl_context_destroy(struct gl_context *ctx)
 {
     if (ctx == NULL) return;
+    const bool has_objects = ctx->adopted || ctx->is_shared || ctx->fill != NULL;
+    if (has_objects && (ctx->adopted || gl_context_make_current_to_free(ctx))) {
+        glDeleteVertexArrays(1, &ctx->vertex_array);
+        gl_program_destroy(ctx->fill);
+        gl_stream_finish(ctx);
+        glDeleteBuffers(1, &ctx->staging_buffer);
+        gl_pool_empty(&ctx->pool);
+    }
     if (ctx->adopted) {
-        delete_objects(ctx);
         if (ctx->debug) glDebugMessageCallback(NULL, NULL);
     } else {
-        const bool has_objects = ctx->is_shared || ctx->fill != NULL;
-        if (has_objects && gl_context_make_current_to_free(ctx)) delete_objects(ctx);
         if (ctx->times_current > 0) {
             ctx->times_current = 1;
             gl_context_release(ctx);

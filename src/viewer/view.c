@@ -78,19 +78,14 @@ static lr_status open_parts(struct app *app)
 
 /* --- files --- */
 
-/* "loraster-view-1.png", or the first number that is free. */
-static void choose_path(struct app *app, const char *ending)
+/* Chooses "loraster-view-1.png", or the first number that is free, and returns it. */
+static const char *choose_path(struct app *app, const char *ending)
 {
     int number = 0;
     do {
         snprintf(app->saved_path, sizeof(app->saved_path), "loraster-view-%d%s", ++number, ending);
     } while (number < 9999 && access(app->saved_path, F_OK) == 0);
-}
-
-static void save_session(struct app *app)
-{
-    choose_path(app, ".yaml");
-    session_tool_write(app, app->saved_path);
+    return app->saved_path;
 }
 
 /* --- keys --- */
@@ -154,7 +149,7 @@ static void press_key(struct app *app, int key)
         }
     } break;
     case 'P': app->saves_view = true; break;
-    case 'S': save_session(app); break;
+    case 'S': session_tool_write(app, choose_path(app, ".yaml")); break;
     case 'K': {
         /* The numbers under the mouse, in a tool's panel or else in the scene, go to the clipboard. */
         const struct pick_hit *hit = &app->probe.hit;
@@ -354,8 +349,7 @@ static lr_status draw_frame(struct app *app)
     LR_TRY(ui_end(app->ui, is_seen ? app->target : NULL));
     if (is_seen && app->saves_view) {
         app->saves_view = false;
-        choose_path(app, ".png");
-        if (app_write_picture(app, app->saved_path) == LR_OK)
+        if (app_write_picture(app, choose_path(app, ".png")) == LR_OK)
             app_say(app, LR_LOG_INFO, "what is seen is in %s", app->saved_path);
     }
     return LR_OK;
@@ -481,7 +475,7 @@ lr_status view_run(const struct view_params *params)
         status = run(app);
         const bool is_ended_bench = params->bench_frames > 0 && (status == LR_CANCELLED || status == app->failure);
         if (status != LR_OK && app->script == NULL && !is_ended_bench)
-            save_session(app); /* the context is lost, not what was looked at */
+            session_tool_write(app, choose_path(app, ".yaml")); /* the context is lost, not what was looked at */
         if (status == LR_OK && app->script != NULL) status = app->failure;
     }
 

@@ -33,40 +33,35 @@ static lr_status run_wait(struct app *app, const struct command_words *words, in
     return *is_waiting ? LR_OK : app->failure;
 }
 
+/* Frames that are drawn though nobody sees them; the last of them may be written to a file. */
 static lr_status run_frames(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
-    int count = 0;
-    LR_TRY(command_integer(&app->log, words, 1, &count));
+    const bool is_screenshot = strcmp(words->words[0], "screenshot") == 0;
+    int count = 2;
+    if (!is_screenshot) LR_TRY(command_integer(&app->log, words, 1, &count));
     *is_waiting = app->is_pictured = call < count;
-    return LR_OK;
+    return is_screenshot && !*is_waiting ? app_write_picture(app, words->words[1]) : LR_OK;
 }
 
 /* --- what is seen --- */
 
-static lr_status refuse_word(const struct app *app, const char *word, const char *example)
-{
-    return lr_error(&app->log, LR_BAD_INPUT, "%s is none of what can stand here, such as %s", word, example);
-}
-
+/* Chooses a tool, or sets what a tool has a setting for. */
 static lr_status act_tool(struct app *app, const struct command_words *words)
 {
+    const char *name = words->words[1];
+    const bool sets = strcmp(words->words[0], "set") == 0;
     for (int k = 0; app->tools[k] != NULL; k++) {
-        if (app->tools[k]->word != NULL && strcmp(app->tools[k]->word, words->words[1]) == 0) {
-            app_choose(app, app->tools[k]);
+        const struct viewer_tool *tool = app->tools[k];
+        const struct command_setting *setting = tool->settings;
+        for (; sets && setting != NULL && setting->name != NULL; setting++)
+            if (strcmp(setting->name, name) == 0) return setting->set(app, words);
+        if (!sets && tool->word != NULL && strcmp(tool->word, name) == 0) {
+            app_choose(app, tool);
             return LR_OK;
         }
     }
-    return refuse_word(app, words->words[1], "voxel");
-}
-
-static lr_status act_set(struct app *app, const struct command_words *words)
-{
-    for (int k = 0; app->tools[k] != NULL; k++) {
-        const struct command_setting *setting = app->tools[k]->settings;
-        for (; setting != NULL && setting->name != NULL; setting++)
-            if (strcmp(setting->name, words->words[1]) == 0) return setting->set(app, words);
-    }
-    return refuse_word(app, words->words[1], "module");
+    return lr_error(&app->log, LR_BAD_INPUT, "%s is none of what can stand here, such as %s", name,
+                    sets ? "module" : "voxel");
 }
 
 static lr_status act_show(struct app *app, const struct command_words *words)
@@ -227,12 +222,6 @@ static lr_status run_type(struct app *app, const struct command_words *words, in
     return LR_OK;
 }
 
-static lr_status run_screenshot(struct app *app, const struct command_words *words, int call, bool *is_waiting)
-{
-    *is_waiting = app->is_pictured = call < 2;
-    return call < 2 ? LR_OK : app_write_picture(app, words->words[1]);
-}
-
 /* --- asking for values --- */
 
 /* errors: LR_BAD_INPUT, logged, if no tool has it. */
@@ -374,7 +363,7 @@ static const struct command commands[] = {
      "module|rays|samples|steps|exact|absorption|relaxation|fall|azimuths|tilts|counts|tof|frame|"
      "whole|guesses|local NUMBER, "
      "or backend|algorithm|family|elements|kernel NAME",
-     2, 2, .act = act_set},
+     2, 2, .act = act_tool},
     {"image", "image|mu|tube|sensitivity|live|kernel|histo", 1, 1, .act = act_image},
     {"size", "WIDTH HEIGHT", 2, 2, .run = run_size},
     {"click", "X Y", 2, 2, .run = run_input},
@@ -383,7 +372,7 @@ static const struct command commands[] = {
     {"scroll", "LINES", 1, 1, .run = run_input},
     {"key", "NAME", 1, 1, .run = run_input},
     {"type", "TEXT", 1, 1, .run = run_type},
-    {"screenshot", "FILE.png", 1, 1, .run = run_screenshot},
+    {"screenshot", "FILE.png", 1, 1, .run = run_frames},
     {"print", "VALUE", 1, 1, .run = run_value},
     {"expect", "VALUE NUMBER|TEXT [TOLERANCE]", 2, 3, .run = run_value},
     {"stay", "[VALUE...]", 0, COMMAND_WORDS - 1, .run = run_stay},

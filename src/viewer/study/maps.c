@@ -101,11 +101,11 @@ void pair_image_finish(struct pair_image *image)
     *image = (struct pair_image){0};
 }
 
-/* Makes the image of a pair. lors: LORs of the values, ascending; NULL = all, in order. Values are in `single` or in
- * `real`; the other is NULL. */
-static lr_status make_image(const struct study_view *study, const int modules[2], const int64_t *lors, int64_t count,
-                            const float *single, const double *real, struct pair_image *image, const lr_log *log)
+lr_status pair_image_make(const struct study_view *study, const int modules[2], const lr_lor_data *data,
+                          const lr_row *row, struct pair_image *image, const lr_log *log)
 {
+    const int64_t *lors = row != NULL ? row->lor : data->index; /* ascending; NULL = all, in order */
+    const int64_t count = row != NULL ? row->count : data->count;
     const lr_scanner *scanner = study->scanner;
     *image = (struct pair_image){0};
     if (scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
@@ -135,24 +135,12 @@ static lr_status make_image(const struct study_view *study, const int modules[2]
             high = middle;
     }
     for (int64_t k = low; k < count && (lors != NULL ? lors[k] : k) < end; k++) {
-        const double value = real != NULL ? real[k] : (double)single[k];
+        const double value = row != NULL ? row->probability[k] : (double)data->values[k];
         image->values[(lors != NULL ? lors[k] : k) - first] = (float)value;
         image->sum += value;
         image->largest = fmax(image->largest, value);
     }
     return LR_OK;
-}
-
-lr_status pair_image_of_data(const struct study_view *study, const int modules[2], const lr_lor_data *data,
-                             struct pair_image *image, const lr_log *log)
-{
-    return make_image(study, modules, data->index, data->count, data->values, NULL, image, log);
-}
-
-lr_status pair_image_of_row(const struct study_view *study, const int modules[2], const lr_row *row,
-                            struct pair_image *image, const lr_log *log)
-{
-    return make_image(study, modules, row->lor, row->count, NULL, row->probability, image, log);
 }
 
 int64_t pair_image_lor(const struct study_view *study, const struct pair_image *image, int column, int row)

@@ -74,7 +74,7 @@ static void take_pair(struct app *app)
         for (int64_t k = 0; k < result->num_pairs; k++) is_there = is_there || result->pairs[k] == number;
     }
     if (app->open.data != NULL) {
-        status = pair_image_of_data(&app->open, modules, app->open.data, pair, &log);
+        status = pair_image_make(&app->open, modules, app->open.data, NULL, pair, &log);
     } else if (!is_there) {
         snprintf(tool->error, sizeof(tool->error),
                  "of the voxel, only the LORs that its windows show are computed, and none of "
@@ -84,7 +84,7 @@ static void take_pair(struct app *app)
     } else if (result != NULL) {
         const struct voxel_row *from = result->has_exact ? &result->voxel_exact : &result->voxel_sampled;
         const lr_row row = {.count = from->count, .lor = from->lor, .probability = from->probability};
-        status = pair_image_of_row(&app->open, modules, &row, pair, &log);
+        status = pair_image_make(&app->open, modules, NULL, &row, pair, &log);
     } else {
         snprintf(tool->error, sizeof(tool->error), "there are no data, and no voxel is chosen");
     }

@@ -164,20 +164,6 @@ static const struct voxel_row *best_row(const struct voxel_result *result)
 
 /* --- pictures --- */
 
-static lr_status draw_sheets(struct app *app, const struct voxel_result *result)
-{
-    static const enum sheet_kind three[3] = {SHEET_SAMPLED, SHEET_EXACT, SHEET_DIFFERENCE};
-    struct voxel_state *tool = own(app);
-    tool->num_sheets = tool->is_side_by_side ? 3 : 1;
-    for (int k = 0; k < tool->num_sheets; k++) {
-        tool->sheet_kinds[k] = tool->is_side_by_side ? three[k] : tool->kind;
-        LR_TRY(sheet_draw(&tool->sheets[k], app->ctx, result, voxel_study(tool->voxel)->scanner, tool->sheet_kinds[k]));
-    }
-    tool->shown_kind = tool->kind;
-    tool->shown_side_by_side = tool->is_side_by_side;
-    return LR_OK;
-}
-
 /* "drawn by backend raster on llvmpipe; elements sampled by raster, exact by native", and why
  * cpu stands in, if it does. */
 static void describe_backends(const struct voxel_result *result, char *text, size_t size)
@@ -190,6 +176,7 @@ static void describe_backends(const struct voxel_result *result, char *text, siz
 
 static lr_status update(struct app *app)
 {
+    static const enum sheet_kind three[3] = {SHEET_SAMPLED, SHEET_EXACT, SHEET_DIFFERENCE};
     struct voxel_state *tool = own(app);
     int64_t serial;
     if (voxel_poll(tool->voxel, &tool->report) == JOB_FAILED && tool->is_asked) {
@@ -198,7 +185,8 @@ static lr_status update(struct app *app)
     }
     const struct voxel_result *result = voxel_result(tool->voxel, &serial);
     if (result == NULL) return LR_OK;
-    if (serial != tool->serial) {
+    const bool is_new = serial != tool->serial;
+    if (is_new) {
         const lr_lors *lors = voxel_study(tool->voxel)->lors;
         const struct voxel_row *row = best_row(result);
         const struct voxel_window *window = &result->windows[0];
@@ -225,14 +213,19 @@ static lr_status update(struct app *app)
         if (lors->scanner == app->open.scanner && app->tool == &voxel_tool) {
             LR_TRY(draw_set_lines(app->draw, DRAW_LOR, NULL, 0));
             LR_TRY(mark_row(app, row));
-
             LR_TRY(draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm));
         }
-        return draw_sheets(app, result);
     }
-    return tool->kind != tool->shown_kind || tool->is_side_by_side != tool->shown_side_by_side
-               ? draw_sheets(app, result)
-               : LR_OK;
+    if (!is_new && tool->kind == tool->shown_kind && tool->is_side_by_side == tool->shown_side_by_side) return LR_OK;
+
+    tool->num_sheets = tool->is_side_by_side ? 3 : 1;
+    for (int k = 0; k < tool->num_sheets; k++) {
+        tool->sheet_kinds[k] = tool->is_side_by_side ? three[k] : tool->kind;
+        LR_TRY(sheet_draw(&tool->sheets[k], app->ctx, result, voxel_study(tool->voxel)->scanner, tool->sheet_kinds[k]));
+    }
+    tool->shown_kind = tool->kind;
+    tool->shown_side_by_side = tool->is_side_by_side;
+    return LR_OK;
 }
 
 static const double picture_width = 376.0, most_height = 300.0;
