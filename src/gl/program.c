@@ -37,37 +37,6 @@ struct gl_program {
     bool has_failed;
 };
 
-/* --- source text --- */
-
-static lr_status set_source(GLuint shader, const struct gl_shader_source *source, const struct gl_define *defines,
-                            const lr_log *log)
-{
-    int next_line = 1;
-    const size_t head = gl_shader_source_after_version(source, &next_line);
-    if (head == 0) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s/%s has no #version line before its first #include: start it with "
-                        "#version 450 core",
-                        source->folder, source->files[0]);
-    }
-    char *text = gl_shader_source_unmarked(source, log);
-
-    /* The defines are followed by a mark that keeps the numbers of the lines after them. */
-    struct lr_text defined = {.what = "a shader's defines", .log = log};
-    for (const struct gl_define *d = defines; d != NULL && d->name != NULL; d++)
-        (void)lr_text_print(&defined, "#define %s %s\n", d->name, d->value ? d->value : "1");
-    (void)lr_text_print(&defined, "#line %d 0\n", next_line);
-    const bool written = text != NULL && !defined.failed;
-    if (written) {
-        const GLchar *const pieces[3] = {text, defined.chars, text + head};
-        const GLint lengths[3] = {(GLint)head, -1, -1};
-        glShaderSource(shader, 3, pieces, lengths);
-    }
-    free(defined.chars);
-    free(text);
-    return written ? LR_OK : LR_FAILED;
-}
-
 /* --- the compiler's messages --- */
 
 /* The number of the line that a message is about, and in *words the text after the place; 0 if the
@@ -218,11 +187,12 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
     const char *names[MAX_STAGES] = {compute ? params->compute : params->vertex, compute ? NULL : params->fragment};
     program->build = lr_alloc(1, sizeof(*program->build), params->label, program->ctx->log);
     if (program->build == NULL) return LR_FAILED;
-    program->build->is_compute = compute;
-    program->build->start_s = lr_clock_seconds();
+    struct build *build = program->build;
+    const lr_log *log = program->ctx->log;
+    build->is_compute = compute;
+    build->start_s = lr_clock_seconds();
     for (int k = 0; k < MAX_STAGES && names[k] != NULL; k++) {
-        struct build *build = program->build;
-        const lr_log *log = program->ctx->log;
+        const struct gl_shader_source *source = &build->sources[k];
         const GLenum kind = build->is_compute ? GL_COMPUTE_SHADER : k == 0 ? GL_VERTEX_SHADER : GL_FRAGMENT_SHADER;
         LR_TRY(gl_shader_source_init(&build->sources[k], names[k], log));
         const GLuint shader = build->shaders[k] = glCreateShader(kind);
@@ -233,10 +203,33 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
         }
         glAttachShader(program->name, shader);
         glObjectLabel(GL_SHADER, shader, -1, names[k]);
-        LR_TRY(set_source(shader, &build->sources[k], params->defines, log));
-        glCompileShader(shader);
-    }
 
+        /* The source in three pieces: up to its #version, the defines with a mark that keeps the numbers of the lines
+         * after them, and the rest. */
+        int next_line = 1;
+        const size_t head = gl_shader_source_after_version(source, &next_line);
+        if (head == 0) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s/%s has no #version line before its first #include: start it with "
+                            "#version 450 core",
+                            source->folder, source->files[0]);
+        }
+        char *text = gl_shader_source_unmarked(source, log);
+        struct lr_text defined = {.what = "a shader's defines", .log = log};
+        for (const struct gl_define *d = params->defines; d != NULL && d->name != NULL; d++)
+            (void)lr_text_print(&defined, "#define %s %s\n", d->name, d->value ? d->value : "1");
+        (void)lr_text_print(&defined, "#line %d 0\n", next_line);
+        const bool is_written = text != NULL && !defined.failed;
+        if (is_written) {
+            const GLchar *const pieces[3] = {text, defined.chars, text + head};
+            const GLint lengths[3] = {(GLint)head, -1, -1};
+            glShaderSource(shader, 3, pieces, lengths);
+            glCompileShader(shader);
+        }
+        free(defined.chars);
+        free(text);
+        if (!is_written) return LR_FAILED;
+    }
     glLinkProgram(program->name);
     return gl_context_check(program->ctx, program->label);
 }

@@ -119,24 +119,6 @@ static lr_status add_file(struct flattening *flat, const char *text)
     return LR_OK;
 }
 
-static lr_status flatten(struct gl_shader_source *source, const char *name, const lr_log *log)
-{
-    char *text = is_inside(name) ? read_file(source->folder, name, log) : NULL;
-    if (text == NULL) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "the shader %s/%s cannot be read: LORASTER_SHADER_DIR names a folder with "
-                        "all shaders, or is not set",
-                        source->folder, name);
-    }
-    struct flattening flat = {.source = source, .log = log, .text = {.what = what, .log = log}, .num_files = 1};
-    source->files[0] = lr_copy_string(name, log);
-    lr_status status = source->files[0] ? lr_text_add(&flat.text, "", 0) : LR_FAILED;
-    if (status == LR_OK) status = add_file(&flat, text);
-    source->text = flat.text.chars;
-    free(text);
-    return status;
-}
-
 /* Takes the shader from a folder, or else from the table that is built in. */
 lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name, const lr_log *log)
 {
@@ -146,7 +128,20 @@ lr_status gl_shader_source_init(struct gl_shader_source *source, const char *nam
     source->folder = lr_copy_string(from_folder ? folder : "shaders", log);
     lr_status status = source->folder != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK && from_folder) {
-        status = flatten(source, name, log);
+        struct flattening flat = {.source = source, .log = log, .text = {.what = what, .log = log}, .num_files = 1};
+        char *text = is_inside(name) ? read_file(folder, name, log) : NULL;
+        if (text == NULL) {
+            status = lr_error(log, LR_BAD_INPUT,
+                              "the shader %s/%s cannot be read: LORASTER_SHADER_DIR names a folder with "
+                              "all shaders, or is not set",
+                              folder, name);
+        } else {
+            source->files[0] = lr_copy_string(name, log);
+            status = source->files[0] ? lr_text_add(&flat.text, "", 0) : LR_FAILED;
+        }
+        if (status == LR_OK) status = add_file(&flat, text);
+        source->text = flat.text.chars;
+        free(text);
     } else if (status == LR_OK) {
         const struct gl_embedded_shader *shader = gl_embedded_shaders;
         while (shader->name != NULL && strcmp(shader->name, name) != 0) shader++;

@@ -145,52 +145,6 @@ static void follow_path(struct app *app)
 
 static const double dialog_size[2] = {520.0, 430.0}, list_height = 270.0;
 
-static void show_opener(struct app *app)
-{
-    struct opener *opener = &own(app)->opener;
-    char path[OPENER_PATH];
-    double screen[2];
-    ui_screen(screen);
-    const struct ui_place place = {
-        .at = {0.5 * (screen[0] - dialog_size[0]), 0.5 * (screen[1] - dialog_size[1]) - 40.0},
-        .size = {dialog_size[0], dialog_size[1]}};
-    if (opener->folder[0] == '\0') list_folder(opener, ".");
-    if (ui_panel("Open a file", &place, &app->shows_opener)) {
-        bool goes = false;
-        int pressed = -1;
-        ui_toned(UI_DIM, "%s", opener->folder);
-        ui_list("##files", list_height);
-        for (int k = 0; k < opener->count; k++) {
-            const struct opener_entry *entry = &opener->entries[k];
-            char label[OPENER_NAME + 32];
-            snprintf(label, sizeof(label), "%s%s##%d", entry->name, entry->is_folder ? "/" : "", k);
-            /* The entry whose path is typed or chosen is marked. */
-            const bool is_marked = join(opener->folder, entry->name, path) && strcmp(path, opener->path) == 0;
-            if (ui_item(label, is_marked)) pressed = k;
-            goes = goes || (is_marked && ui_is_double_click());
-        }
-        ui_list_end();
-
-        /* A folder is listed, a file's path is taken. */
-        if (pressed >= 0 && join(opener->folder, opener->entries[pressed].name, path)) {
-            if (opener->entries[pressed].is_folder) {
-                list_folder(opener, path);
-            } else {
-                memcpy(opener->path, path, sizeof(path));
-                opener->error[0] = '\0';
-            }
-        }
-        goes = ui_write("path", opener->path, sizeof(opener->path)) || goes;
-        ui_choose("opened as", &app->opener_kind, kind_names, OPENER_NUM_KINDS);
-        goes = ui_button("open##file", opener->path[0] != '\0') || goes;
-        ui_beside();
-        if (ui_button("cancel##file", true)) app->shows_opener = false;
-        if (goes && opener->path[0] != '\0') follow_path(app);
-        if (opener->error[0] != '\0') ui_toned(UI_BAD, "%s", opener->error);
-    }
-    ui_panel_end();
-}
-
 /* --- the start screen --- */
 
 /* Reads the presets, some milliseconds for all of them. Those that cannot be read are left out. */
@@ -292,7 +246,49 @@ static void show_start(struct app *app)
 void opener_tool_panels(struct app *app)
 {
     if (shows_start(app)) show_start(app);
-    if (app->shows_opener) show_opener(app);
+    if (!app->shows_opener) return;
+    struct opener *opener = &own(app)->opener;
+    char path[OPENER_PATH];
+    double screen[2];
+    ui_screen(screen);
+    const struct ui_place place = {
+        .at = {0.5 * (screen[0] - dialog_size[0]), 0.5 * (screen[1] - dialog_size[1]) - 40.0},
+        .size = {dialog_size[0], dialog_size[1]}};
+    if (opener->folder[0] == '\0') list_folder(opener, ".");
+    if (ui_panel("Open a file", &place, &app->shows_opener)) {
+        bool goes = false;
+        int pressed = -1;
+        ui_toned(UI_DIM, "%s", opener->folder);
+        ui_list("##files", list_height);
+        for (int k = 0; k < opener->count; k++) {
+            const struct opener_entry *entry = &opener->entries[k];
+            char label[OPENER_NAME + 32];
+            snprintf(label, sizeof(label), "%s%s##%d", entry->name, entry->is_folder ? "/" : "", k);
+            /* The entry whose path is typed or chosen is marked. */
+            const bool is_marked = join(opener->folder, entry->name, path) && strcmp(path, opener->path) == 0;
+            if (ui_item(label, is_marked)) pressed = k;
+            goes = goes || (is_marked && ui_is_double_click());
+        }
+        ui_list_end();
+
+        /* A folder is listed, a file's path is taken. */
+        if (pressed >= 0 && join(opener->folder, opener->entries[pressed].name, path)) {
+            if (opener->entries[pressed].is_folder) {
+                list_folder(opener, path);
+            } else {
+                memcpy(opener->path, path, sizeof(path));
+                opener->error[0] = '\0';
+            }
+        }
+        goes = ui_write("path", opener->path, sizeof(opener->path)) || goes;
+        ui_choose("opened as", &app->opener_kind, kind_names, OPENER_NUM_KINDS);
+        goes = ui_button("open##file", opener->path[0] != '\0') || goes;
+        ui_beside();
+        if (ui_button("cancel##file", true)) app->shows_opener = false;
+        if (goes && opener->path[0] != '\0') follow_path(app);
+        if (opener->error[0] != '\0') ui_toned(UI_BAD, "%s", opener->error);
+    }
+    ui_panel_end();
 }
 
 static void close_opener(struct app *app)
