@@ -117,7 +117,7 @@ static lr_status make_current(struct gl_context *ctx, const lr_log *log)
                             ctx->limits.renderer, reason);
         }
         gl_pass_baseline(ctx);
-        ctx->told_loss = false;
+        ctx->has_logged_loss = false;
     }
     ctx->times_current++;
     return LR_OK;

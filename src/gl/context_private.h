@@ -48,8 +48,8 @@ struct gl_context {
     bool adopted;
     bool is_shared; /* its objects outlive it */
     bool saw_error, is_lost;
-    bool told_loss;    /* since it was made current: one call logs it once */
-    int times_current; /* nested gl_context_make_current */
+    bool has_logged_loss; /* since it was made current: one call logs it once */
+    int times_current;    /* nested gl_context_make_current */
     uint64_t last_number;
     struct egl_context egl;
     struct egl_current before; /* what was current on this thread */

@@ -128,7 +128,7 @@ static bool make_context(struct egl_context *egl, EGLContext share, bool wants_p
 
     /* A driver that cannot report resets refuses the attribute, and is asked again without it. The same
      * happens if the context to share with was made without it. */
-    for (int tells_resets = 1; tells_resets >= 0 && egl->context == EGL_NO_CONTEXT; tells_resets--) {
+    for (int reports_resets = 1; reports_resets >= 0 && egl->context == EGL_NO_CONTEXT; reports_resets--) {
         const EGLint wanted[] = {EGL_CONTEXT_MAJOR_VERSION_KHR,
                                  4,
                                  EGL_CONTEXT_MINOR_VERSION_KHR,
@@ -137,7 +137,7 @@ static bool make_context(struct egl_context *egl, EGLContext share, bool wants_p
                                  EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT_KHR,
                                  EGL_CONTEXT_FLAGS_KHR,
                                  debug ? EGL_CONTEXT_OPENGL_DEBUG_BIT_KHR : 0,
-                                 tells_resets ? EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY_KHR : EGL_NONE,
+                                 reports_resets ? EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY_KHR : EGL_NONE,
                                  EGL_LOSE_CONTEXT_ON_RESET_KHR,
                                  EGL_NONE};
         egl->context = eglCreateContext(egl->display, config, share, wanted);

@@ -56,8 +56,8 @@ void gl_context_drop_errors(struct gl_context *ctx)
 static lr_status report_loss(struct gl_context *ctx, const char *what)
 {
     ctx->saw_error = ctx->is_lost = true;
-    if (ctx->told_loss) return LR_NO_DEVICE;
-    ctx->told_loss = true;
+    if (ctx->has_logged_loss) return LR_NO_DEVICE;
+    ctx->has_logged_loss = true;
     return lr_error(ctx->log, LR_NO_DEVICE,
                     "%s: %s was reset by its driver and its contents are lost: run again, with "
                     "less work per step if it happens each time",

@@ -17,7 +17,7 @@ struct draw {
     struct gl_context *ctx;
     struct gl_program *programs[DRAW_NUM_PROGRAMS];
     struct gl_texture *maps[DRAW_NUM_MAPS]; /* by lr_colour_map, 256 x 1 */
-    struct gl_texture *nothing;             /* 1 x 1 x 1, in place of an image */
+    struct gl_texture *empty;               /* 1 x 1 x 1, in place of an image */
     int num_modules, num_crystals;
     double crystals_largest;
     struct gl_buffer *modules, *colours, *values;
@@ -46,7 +46,7 @@ struct draw *draw_create(struct gl_context *ctx)
     struct draw *draw = lr_alloc(1, sizeof(*draw), "a scene", gl_context_log(ctx));
     if (draw == NULL) return NULL;
     draw->ctx = ctx;
-    draw->nothing = gl_texture_create(
+    draw->empty = gl_texture_create(
         ctx, &(struct gl_texture_params){
                  .label = "no image", .target = GL_TEXTURE_3D, .format = GL_R32F, .width = 1, .height = 1, .depth = 1});
     static const struct gl_program_params programs[DRAW_NUM_PROGRAMS] = {
@@ -58,7 +58,7 @@ struct draw *draw_create(struct gl_context *ctx)
         [DRAW_SLICE] = {.vertex = "viewer/view_slice.vert", .fragment = "viewer/view_slice.frag", .label = "slice"},
         [DRAW_VOLUME] = {.vertex = "viewer/view_volume.vert", .fragment = "viewer/view_volume.frag", .label = "volume"},
     };
-    bool good = draw->nothing != NULL;
+    bool good = draw->empty != NULL;
     for (int k = 0; k < DRAW_NUM_PROGRAMS && good; k++) {
         draw->programs[k] = gl_program_start(ctx, &programs[k]);
         good = draw->programs[k] != NULL;
@@ -109,7 +109,7 @@ void draw_destroy(struct draw *draw)
     for (int k = 0; k < DRAW_NUM_MAPS; k++) gl_texture_destroy(draw->maps[k]);
     for (int k = 0; k < DRAW_NUM_IMAGES; k++) forget_image(draw, (enum draw_image)k);
     for (int k = 0; k < DRAW_NUM_LINES; k++) gl_buffer_destroy(draw->lines[k]);
-    gl_texture_destroy(draw->nothing);
+    gl_texture_destroy(draw->empty);
     free(draw);
 }
 
@@ -429,9 +429,9 @@ static lr_status draw_group(struct draw *draw, const struct frame *frame, enum d
     return run_pass(draw, frame, &pass);
 }
 
-static const struct gl_texture *or_nothing(const struct draw *draw, enum draw_image which)
+static const struct gl_texture *image_or_empty(const struct draw *draw, enum draw_image which)
 {
-    return draw->images[which] != NULL ? draw->images[which] : draw->nothing;
+    return draw->images[which] != NULL ? draw->images[which] : draw->empty;
 }
 
 static lr_status draw_volume(struct draw *draw, struct frame *frame, const struct draw_params *params)
@@ -452,7 +452,8 @@ static lr_status draw_volume(struct draw *draw, struct frame *frame, const struc
     struct gl_pass pass = {
         .label = "volume",
         .program = draw->programs[DRAW_VOLUME],
-        .textures = {draw->maps[LR_COLOURS_PERCEPTUAL], or_nothing(draw, slices->image), or_nothing(draw, DRAW_MU)},
+        .textures = {draw->maps[LR_COLOURS_PERCEPTUAL], image_or_empty(draw, slices->image),
+                     image_or_empty(draw, DRAW_MU)},
         .blending = GL_BLENDING_OVER,
         .primitive = GL_TRIANGLES,
         .vertices = 36,
@@ -511,8 +512,8 @@ lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct d
         struct gl_pass pass = {
             .label = "slice",
             .program = draw->programs[DRAW_SLICE],
-            .textures = {draw->maps[slices->colours], or_nothing(draw, slices->image), or_nothing(draw, DRAW_TUBE),
-                         draw->maps[LR_COLOURS_PERCEPTUAL]},
+            .textures = {draw->maps[slices->colours], image_or_empty(draw, slices->image),
+                         image_or_empty(draw, DRAW_TUBE), draw->maps[LR_COLOURS_PERCEPTUAL]},
             .depth_test = true,
             .primitive = GL_TRIANGLE_STRIP,
             .vertices = 4,

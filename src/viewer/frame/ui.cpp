@@ -711,7 +711,7 @@ void draw_values(ImDrawList *list, const struct plot *plot, const float *values,
     }
 }
 
-void tell_touched(ImDrawList *list, const struct plot *plot, int k)
+void show_touched(ImDrawList *list, const struct plot *plot, int k)
 {
     const struct ui_curve *curve = plot->curve;
     const ImVec2 at = point_of(plot, curve->values, k);
@@ -775,7 +775,7 @@ struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
         const int last = curve->count - 1, nearest = (int)floorf(share * (float)last + 0.5f);
         const int k = nearest < 0 ? 0 : nearest > last ? last : nearest;
         reading = {k, place_of(curve, k), (double)curve->values[k]};
-        tell_touched(list, &plot, k);
+        show_touched(list, &plot, k);
     }
     list->PopClipRect();
     return reading;

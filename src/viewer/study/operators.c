@@ -25,7 +25,7 @@ const char *backend_name(const char *wished, const char *usual)
 
 /* --- cached operators --- */
 
-static void pass_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
+static void pass_message(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const struct cached_operator *cached = user;
     const bool is_loss = level == LR_LOG_ERROR && status == LR_NO_DEVICE;
@@ -41,7 +41,7 @@ static bool pass_progress(void *user, const char *what, double done, double tota
 
 void cached_operator_init(struct cached_operator *cached)
 {
-    *cached = (struct cached_operator){.log = {pass_sentence, cached}, .progress = {pass_progress, cached}};
+    *cached = (struct cached_operator){.log = {pass_message, cached}, .progress = {pass_progress, cached}};
     pthread_mutex_init(&cached->mutex, NULL);
     atomic_init(&cached->num_made, 0);
 }

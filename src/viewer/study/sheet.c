@@ -13,14 +13,14 @@ enum { GAP = 1 };
 
 const char *const sheet_names[SHEET_NUM_KINDS] = {"crystals", "weight", "sampled", "exact", "sampled - exact"};
 
-static const lr_colour nothing = {38, 40, 46};
+static const lr_colour no_value = {38, 40, 46};
 
 static lr_colour pixel_colour(const struct sheet *sheet, const lr_scanner *scanner, enum sheet_kind kind,
                               const struct voxel_window *window, int64_t k)
 {
     if (kind == SHEET_CRYSTALS) {
         const lr_pixel *pixel = &window->pixels[k];
-        if (pixel->module < 0.0f) return nothing;
+        if (pixel->module < 0.0f) return no_value;
         const lr_module *module = &scanner->modules[(int)pixel->module];
         return (lr_colour){(uint8_t)(255.0f * (pixel->r + 1.0f) / (float)module->crystals[0]),
                            (uint8_t)(255.0f * (pixel->s + 1.0f) / (float)module->crystals[1]), 0};
@@ -29,7 +29,7 @@ static lr_colour pixel_colour(const struct sheet *sheet, const lr_scanner *scann
                                 : kind == SHEET_SAMPLED ? window->sampled
                                 : kind == SHEET_EXACT   ? window->exact
                                                         : window->difference;
-    if (values == NULL || isnan(values[k]) || (kind == SHEET_WEIGHTS && window->lors[k] < 0)) return nothing;
+    if (values == NULL || isnan(values[k]) || (kind == SHEET_WEIGHTS && window->lors[k] < 0)) return no_value;
     const double share = (double)values[k] / sheet->high;
     return kind == SHEET_DIFFERENCE ? lr_colour_of(LR_COLOURS_DIVERGING, 0.5 + 0.5 * share)
                                     : lr_colour_of(LR_COLOURS_PERCEPTUAL, share);

@@ -28,7 +28,7 @@ struct voxel_state {
     int num_lines;        /* LORs drawn in the scene: the strongest */
     bool has_touch;       /* the pixel under the mouse, in the last frame */
     struct voxel_pixel touched;
-    char said[1024]; /* why cpu draws: it is said once */
+    char reported[1024]; /* why cpu draws, as last logged */
 };
 
 static struct voxel_state *own(const struct app *app)
@@ -193,11 +193,11 @@ static lr_status update(struct app *app)
         const bool is_one = !result->request.all_primaries;
         char text[1400];
         tool->serial = serial;
-        if (result->why_not[0] != '\0' && strcmp(tool->said, result->why_not) != 0) {
+        if (result->why_not[0] != '\0' && strcmp(tool->reported, result->why_not) != 0) {
             describe_backends(result, text, sizeof(text));
             app_say(app, LR_LOG_WARNING, "correspondence images are %s", text);
         }
-        snprintf(tool->said, sizeof(tool->said), "%s", result->why_not);
+        snprintf(tool->reported, sizeof(tool->reported), "%s", result->why_not);
 
         /* The first module may be primary for no LOR of the point: the primary of the strongest LOR is shown then. */
         bool is_empty = is_one && row->count > 0 && lors == app->open.lors;
