@@ -51,7 +51,7 @@ struct live *live_create(const lr_log *log)
 void live_destroy(struct live *live)
 {
     if (live == NULL) return;
-    live_stop(live);
+    live_control(live, LIVE_STOP);
     job_finish(&live->job);
     live_work_finish(&live->work);
     pthread_cond_destroy(&live->changed);
@@ -335,41 +335,26 @@ lr_status live_start(struct live *live, const struct study_view *study, const st
 
 /* --- wishes --- */
 
-void live_pause(struct live *live)
+void live_control(struct live *live, enum live_wish wish)
 {
+    if (wish == LIVE_STOP) job_cancel(&live->job);
     pthread_mutex_lock(&live->mutex);
-    live->wants_pause = true;
-    live->steps = 0;
-    pthread_mutex_unlock(&live->mutex);
-}
-
-void live_resume(struct live *live)
-{
-    pthread_mutex_lock(&live->mutex);
-    live->wants_pause = live->is_waiting = false;
-    live->steps = 0;
-    pthread_cond_broadcast(&live->changed);
-    pthread_mutex_unlock(&live->mutex);
-}
-
-/* A paused reconstruction does one iteration more; one that runs ends its iteration. */
-void live_step(struct live *live)
-{
-    pthread_mutex_lock(&live->mutex);
-    live->steps += live->wants_pause;
-    live->wants_pause = true;
-    live->is_waiting = false; /* from here on it is seen to run */
-    pthread_cond_broadcast(&live->changed);
-    pthread_mutex_unlock(&live->mutex);
-}
-
-void live_stop(struct live *live)
-{
-    job_cancel(&live->job);
-    pthread_mutex_lock(&live->mutex);
-    live->wants_stop = true;
-    live->is_waiting = false;
-    pthread_cond_broadcast(&live->changed);
+    switch (wish) {
+    case LIVE_PAUSE:
+    case LIVE_RESUME:
+        live->wants_pause = wish == LIVE_PAUSE;
+        live->steps = 0;
+        break;
+    case LIVE_STEP: /* one iteration more if it is paused; else the one that runs is the step */
+        live->steps += live->wants_pause;
+        live->wants_pause = true;
+        break;
+    case LIVE_STOP: live->wants_stop = true; break;
+    }
+    if (wish != LIVE_PAUSE) {
+        live->is_waiting = false; /* from here on it is seen to run */
+        pthread_cond_broadcast(&live->changed);
+    }
     pthread_mutex_unlock(&live->mutex);
 }
 

@@ -102,12 +102,10 @@ lr_grid live_grid_for(const struct study_view *study, const struct live_request 
 lr_status live_start(struct live *live, const struct study_view *study, const struct live_request *request,
                      const lr_log *log);
 
-/* None of these waits. Pausing takes effect after the iteration that runs; a step is one iteration and
+/* Does not wait. Pausing takes effect after the iteration that runs; a step is one iteration and
  * then a pause, from any state that runs. */
-void live_pause(struct live *live);
-void live_resume(struct live *live);
-void live_step(struct live *live);
-void live_stop(struct live *live);
+enum live_wish { LIVE_PAUSE, LIVE_RESUME, LIVE_STEP, LIVE_STOP };
+void live_control(struct live *live, enum live_wish wish);
 
 /* The state, once a frame. report: of the job; may be NULL. */
 enum live_state live_poll(struct live *live, struct job_report *report);

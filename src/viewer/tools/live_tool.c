@@ -623,14 +623,14 @@ static void show_panel(struct app *app)
     if (ui_button("start", !runs && !is_paused && has_scanner)) start(app);
     ui_beside();
     if (is_paused) {
-        if (ui_button("go on", true)) live_resume(tool->live);
+        if (ui_button("go on", true)) live_control(tool->live, LIVE_RESUME);
     } else if (ui_button("pause", runs)) {
-        live_pause(tool->live);
+        live_control(tool->live, LIVE_PAUSE);
     }
     ui_beside();
-    if (ui_button("step", runs || is_paused)) live_step(tool->live);
+    if (ui_button("step", runs || is_paused)) live_control(tool->live, LIVE_STEP);
     ui_beside();
-    if (ui_button("stop##live", runs || is_paused)) live_stop(tool->live);
+    if (ui_button("stop##live", runs || is_paused)) live_control(tool->live, LIVE_STOP);
 
     live_poll(tool->live, &report);
     if (tool->state == LIVE_PREPARING || tool->state == LIVE_RUNNING)
@@ -703,10 +703,10 @@ static lr_status act_recon(struct app *app, const struct command_words *words)
     }
     switch (what) {
     case 0: start(app); break;
-    case 1: live_pause(tool->live); break;
-    case 2: live_resume(tool->live); break;
-    case 3: live_step(tool->live); break;
-    case 4: live_stop(tool->live); break;
+    case 1: live_control(tool->live, LIVE_PAUSE); break;
+    case 2: live_control(tool->live, LIVE_RESUME); break;
+    case 3: live_control(tool->live, LIVE_STEP); break;
+    case 4: live_control(tool->live, LIVE_STOP); break;
     default: tool->on_device = what == 5; break;
     }
     return LR_OK;
@@ -832,7 +832,7 @@ static bool is_busy(const struct app *app)
 
 static void cancel(struct app *app)
 {
-    live_stop(own(app)->live);
+    live_control(own(app)->live, LIVE_STOP);
 }
 
 const struct viewer_tool live_tool = {.name = "Recon",
