@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(LR_CUDA_EXACT_THREADS, 1)
                                             0.0f};
     const int lane = (int)(threadIdx.x % 32), count = block.chunk.count;
     for (int event = next_events() + lane; event - lane < count; event = next_events() + lane) {
-        const bool has_event = event < count && value_of(pass, block, event) != 0.0f;
+        const bool has_event = event < count && value_at(pass, block.chunk.begin + event) != 0.0f;
         const lane_group lanes = whole_warp().where(has_event);
         if (has_event) exact_back_slab<Leaning, Times>(pass, block, block.chunk.begin + event, lanes, sums);
     }

@@ -759,7 +759,7 @@ struct exact_sizes {
         const float way = 0.5f * length_mm - pass.exact.radius_mm;
         const float density = has_tof ? fminf(0.4f * per_sigma, pass.exact.per_edge) : 1.0f;
         const float most = pass.exact.face / (way * way) * density;
-        return way > 0.0f ? fabsf(value_of(pass, block, event)) * most : 0.0f;
+        return way > 0.0f ? fabsf(value_at(pass, k)) * most : 0.0f;
     }
 
     /* per_sigma: infinite where there is no time of flight. */
