@@ -104,7 +104,7 @@ template <class Sizes> __device__ double mean_log2_of(const lr_cuda_list_pass &p
     const int samples = min((int)blockDim.x, block.chunk.count);
     float size = 0;
     if ((int)threadIdx.x < samples)
-        size = Sizes::of(pass, block, (int)((int64_t)threadIdx.x * block.chunk.count / samples));
+        size = Sizes::of(pass, block, (int)((int64_t)(int)threadIdx.x * block.chunk.count / samples));
     const bool is_any = size > 0.0f && size < INFINITY;
     const double logs = sum_of_block(is_any ? (double)log2f(size) : 0.0);
     const double count = sum_of_block(is_any ? 1.0 : 0.0);
