@@ -61,16 +61,16 @@ static lr_status plan_view(struct lr_cuda_view_plan *plan, const struct lr_cuda_
 
 /* --- several --- */
 
-/* The reason why a view failed, to be logged later: a log takes one sentence at a time, from one thread. */
+/* The reason why a view failed, to be logged later: a log takes one message at a time, from one thread. */
 struct reason {
     lr_status status;
-    char sentence[512];
+    char message[512];
 };
 
-static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
+static void note_reason(void *user, lr_log_level level, lr_status status, const char *message)
 {
     struct reason *reason = user;
-    if (level == LR_LOG_ERROR && status != LR_OK) snprintf(reason->sentence, sizeof(reason->sentence), "%s", sentence);
+    if (level == LR_LOG_ERROR && status != LR_OK) snprintf(reason->message, sizeof(reason->message), "%s", message);
 }
 
 struct planning {
@@ -86,7 +86,7 @@ static void plan_views(void *user, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
         struct reason *reason = &planning->reasons[k];
-        const lr_log log = {hear, reason};
+        const lr_log log = {note_reason, reason};
         reason->status = plan_view(&planning->plans[k], planning->params, planning->views[k], &log);
     }
 }
@@ -117,8 +117,7 @@ lr_status lr_cuda_view_plans_init(struct lr_cuda_view_plan *plans, const struct 
     int failed = 0; /* the first view that did */
     while (failed < num_views && planning.reasons[failed].status == LR_OK) failed++;
     const struct reason *reason = &planning.reasons[failed];
-    const lr_status status =
-        failed < num_views ? lr_error(backend->log, reason->status, "%s", reason->sentence) : LR_OK;
+    const lr_status status = failed < num_views ? lr_error(backend->log, reason->status, "%s", reason->message) : LR_OK;
     if (status != LR_OK) lr_cuda_view_plans_finish(plans, num_views);
     free(planning.reasons);
     return status;
