@@ -197,11 +197,32 @@ __host__ __device__ inline float normal_sum_around(float centre, float half_widt
     return beyond + to * normal_from_0(to) - from * normal_from_0(from) + (float)list_density * fall;
 }
 
+/* The integral over places within half_width of a middle, and the mean over a bin of half_bin to either side, both below
+ * 0.35: the Gaussian's series around the middle, by moments of the sum of two uniform distributions. Good to 3e-7 of
+ * itself, which a difference of integrals is not far from the event's middle. */
+__host__ __device__ inline float normal_around_bin(float middle, float half_width, float half_bin)
+{
+    const float y = middle * middle, q = half_width * half_width, p = half_bin * half_bin, both = q * p;
+    const float squares = q * q + p * p;
+    const float moment_4 = squares * (1.0f / 5.0f) + both * (2.0f / 3.0f);
+    const float moment_6 = (q + p) * ((squares - both) * (1.0f / 7.0f) + both);
+    const float moment_8 =
+        (squares * squares - 2.0f * both * both) * (1.0f / 9.0f) + both * (squares * (4.0f / 3.0f) + both * 2.8f);
+    const float of_8 = (((y - 28.0f) * y + 210.0f) * y - 420.0f) * y + 105.0f;
+    const float of_6 = ((y - 15.0f) * y + 45.0f) * y - 15.0f;
+    const float of_4 = (y - 6.0f) * y + 3.0f;
+    const float high = of_6 * moment_6 * (1.0f / 720.0f) + of_8 * moment_8 * (1.0f / 40320.0f);
+    const float sum = 1.0f + ((q + p) * (y - 1.0f) * (1.0f / 6.0f) + (of_4 * moment_4 * (1.0f / 24.0f) + high));
+    return 2.0f * (float)list_density * half_width * power_of_two(y * -0.72134752f) * sum;
+}
+
 /* Time of flight over places within half_width of a middle, of an event whose bin reaches half_bin to either
  * side of 0; in standard deviations. Lengths may be exchanged: the longer one becomes the difference. */
 __host__ __device__ inline float held_of_bin(float middle, float half_width, float half_bin)
 {
     const float longer = fmaxf(half_width, half_bin), shorter = fminf(half_width, half_bin);
+    if (longer < 0.35f && fabsf(middle) + longer + shorter <= 3.0f)
+        return normal_around_bin(middle, half_width, half_bin) * (float)(1.0 / list_held);
     return (float)(0.5 / list_held) / half_bin *
            (normal_sum_around(middle + longer, shorter) - normal_sum_around(middle - longer, shorter));
 }
