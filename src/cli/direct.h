@@ -61,12 +61,6 @@ struct direct_work {
 /* Makes setup->op on setup->grid.grid, and says on what. Factors must be of its grid and views. */
 lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const struct direct_work *work);
 
-/* Says, where a reconstruction has no factors, that its projections know of no scanner. */
-void direct_tell_of_factors(struct report *report, const lr_histo_images *factors);
-
-/* Histo-images as data of an operator: the same array. */
-lr_lor_data direct_data(const lr_histo_images *histo);
-
 void direct_finish(struct direct_setup *setup);
 
 #endif

@@ -181,7 +181,10 @@ static lr_status open_with(struct measurement *measured, struct cli_args *args, 
                                               .factors = measured->direct_factors,
                                               .progress = measured->progress,
                                               .cluster = &measured->cluster}));
-    direct_tell_of_factors(args->report, measured->direct_factors);
+    if (measured->direct_factors == NULL) {
+        report_info(args->report, "without --factors all lines count as measured alike: loraster direct "
+                                  "factors computes what a scanner measures of them");
+    }
     measured->setup.op = direct->op;
     direct->op = NULL;
 
