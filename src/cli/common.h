@@ -93,12 +93,9 @@ struct setup {
 };
 
 /* Reads --scanner and all options of the operator group, opens the scanner and numbers its LORs.
- * `store` is what --store defaults to. The values of args read before are checked too. */
-lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store);
-
-/* The same, with a scanner that stands in for --scanner where that is not given; it is the setup's
- * from here on. NULL = --scanner must be given. */
-lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback);
+ * `store` is what --store defaults to. fallback: a scanner that stands in for --scanner if that is not given, and
+ * which is the setup's from here on; NULL = --scanner must be given. The values of args read before are checked too. */
+lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback);
 
 /* Reads the grid from --grid, --like, or else takes `image`'s (may be NULL); when both are there
  * they must agree. */

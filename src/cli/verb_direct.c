@@ -469,7 +469,7 @@ static lr_status factors_run(struct cli_args *args)
     const int num_directions = (int)args_int(args, "--directions", 32, directions);
     const bool names_grid = args_has(args, "--grid") || args_has(args, "--like");
     lr_status status = direct_read_views(&setup, args);
-    if (status == LR_OK) status = setup_scanner(&setup.grid, args, LR_STORE_NO);
+    if (status == LR_OK) status = setup_scanner(&setup.grid, args, LR_STORE_NO, NULL);
     if (status == LR_OK)
         status = setup_grid(&setup.grid, args, setup.grid.mu != NULL && !names_grid ? &setup.grid.mu->grid : NULL);
     if (status == LR_OK && efficiencies != NULL) status = lor_factors_efficiencies(&setup.grid, efficiencies);

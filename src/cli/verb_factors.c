@@ -141,7 +141,7 @@ static lr_status run(struct cli_args *args)
     check_request(args);
     const char *efficiencies = args_text(args, "--efficiencies");
     const bool adds = args_has(args, "--events") || args_has(args, "--delayeds");
-    lr_status status = args->status == LR_OK ? setup_scanner(&setup, args, LR_STORE_NO) : args->status;
+    lr_status status = args->status == LR_OK ? setup_scanner(&setup, args, LR_STORE_NO, NULL) : args->status;
     if (status == LR_OK && adds) {
         status = estimate_randoms(&setup, args, &randoms);
         if (status == LR_OK) source = lr_crystal_product_source(&randoms->product);

@@ -509,7 +509,7 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
                             request->output);
     }
 
-    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
+    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO, NULL));
     CLI_TRY(matrix_choice_open(&request->whole.choice, setup, args));
     if (request->whole.num_points > 0 && !has_grid) {
         setup_point_grid(setup);

@@ -332,7 +332,7 @@ static lr_status open_model(struct verify *verify, struct cli_args *args)
         scanner = lr_scanner_read_hdf5(verify->path, &args->report->log);
         if (scanner == NULL) return report_reason(args->report);
     }
-    CLI_TRY(setup_scanner_or(setup, args, LR_STORE_NO, scanner));
+    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO, scanner));
     if (given->is_described) {
         CLI_TRY(lr_matrix_file_check_scanner(verify->file, setup->lors));
         if (given->points_mm != NULL) {

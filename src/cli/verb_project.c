@@ -47,7 +47,7 @@ static lr_status run_project(struct cli_args *args)
     const char *path = args_required(args, "--image");
     const char *output = args_required(args, "-o");
     const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
-    lr_status status = setup_scanner(&setup, args, LR_STORE_NO);
+    lr_status status = setup_scanner(&setup, args, LR_STORE_NO, NULL);
     if (status == LR_OK) status = lor_factors_give(&setup, way);
     if (status != LR_OK) goto finish;
     image = setup_read_image(&setup, args, path);
@@ -94,7 +94,7 @@ static lr_status make_image(struct cli_args *args, bool has_data)
     const char *path = has_data ? args_required(args, "--data") : NULL;
     const char *output = args_required(args, "-o");
     const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
-    lr_status status = setup_scanner(&setup, args, LR_STORE_NO);
+    lr_status status = setup_scanner(&setup, args, LR_STORE_NO, NULL);
     if (status == LR_OK) status = lor_factors_give(&setup, way);
     if (status == LR_OK) status = setup_grid(&setup, args, NULL);
     if (status != LR_OK) goto finish;

@@ -332,7 +332,7 @@ static lr_status compute(struct cli_args *args, struct compare *compare, const d
                          const double voxel_mm[3])
 {
     struct setup *setup = &compare->setup;
-    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
+    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO, NULL));
     if (compare->module >= setup->scanner->num_modules) {
         return report_error(args->report, LR_USAGE, "--module %d: %s has modules 0 to %d", compare->module,
                             setup->scanner->name, setup->scanner->num_modules - 1);
@@ -472,7 +472,7 @@ static lr_status write_files(struct work *work)
 static lr_status take_bitmaps(struct cli_args *args, struct work *work)
 {
     struct setup *setup = &work->setup;
-    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
+    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO, NULL));
     const int num_modules = setup->scanner->num_modules;
     if (setup->params.mode == LR_MODE_EXACT)
         return report_error(args->report, LR_USAGE, "correspondence images show lines: exact mode has none");

@@ -291,7 +291,7 @@ static lr_status simulate_run(struct cli_args *args)
     const struct request request = read_request(args);
     double counts = request.counts;
     lr_status status = args->status;
-    if (status == LR_OK) status = setup_scanner(&setup, args, LR_STORE_NO);
+    if (status == LR_OK) status = setup_scanner(&setup, args, LR_STORE_NO, NULL);
     if (status == LR_OK) status = lor_factors_give(&setup, request.mu_as);
     if (status == LR_OK) status = make_activity(args, &setup, &request, &activity);
     if (status == LR_OK && request.tof_ps > 0) {

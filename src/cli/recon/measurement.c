@@ -252,7 +252,7 @@ lr_status measurement_open_scanner(struct measurement *measured, struct cli_args
         listed = lr_scanner_read(described, &args->report->log);
         if (listed == NULL) return report_reason(args->report);
     }
-    CLI_TRY(setup_scanner_or(&measured->setup, args, LR_STORE_AUTO, listed));
+    CLI_TRY(setup_scanner(&measured->setup, args, LR_STORE_AUTO, listed));
     CLI_TRY(setup_grid(&measured->setup, args, NULL));
     cluster_choose(&measured->cluster, args, &measured->setup.params);
     return LR_OK;
