@@ -136,32 +136,6 @@ lr_status measurement_compare_contents(const struct measurement *measured, const
     return lr_comm_same(measured->cluster.comm, what, text);
 }
 
-static lr_status compare_factors(const struct measurement *measured)
-{
-    const struct setup *setup = &measured->setup;
-    const float *efficiencies = setup->factors.efficiencies;
-    const int64_t bytes = setup->scanner->num_crystals * (int64_t)sizeof(*efficiencies);
-    if (measured->cluster.comm == NULL) return LR_OK;
-    CLI_TRY(measurement_compare_contents(measured, "scanner", recon_digest_scanner(setup->scanner)));
-    CLI_TRY(measurement_compare_contents(measured, "grid", digest_grid(&setup->grid)));
-    CLI_TRY(measurement_compare_contents(measured, "list of efficiencies",
-                                         efficiencies != NULL ? recon_digest(0, efficiencies, bytes) : 0));
-    return measurement_compare_contents(measured, "map of attenuation",
-                                        setup->mu != NULL ? recon_digest_image(setup->mu) : 0);
-}
-
-/* Results that all share come from like models. */
-lr_status measurement_compare_operators(const struct measurement *measured)
-{
-    char text[160];
-    const lr_operator_info *info = lr_operator_get_info(measured->setup.op);
-    if (measured->cluster.comm == NULL) return LR_OK;
-    snprintf(text, sizeof(text), "%s, %s, %d rays, %d x %d x %d samples, %lld voxels", info->backend,
-             info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays, info->samples[0], info->samples[1],
-             info->samples[2], (long long)info->num_voxels);
-    return lr_comm_same(measured->cluster.comm, "backend or model", text);
-}
-
 static void hear_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const lr_log *log = user;
@@ -268,7 +242,16 @@ lr_status measurement_read_factors(struct measurement *measured)
         report_info(setup->report, "%s: efficiencies of %d crystals, %g on average", path, count,
                     common_sum(setup->factors.efficiencies, count) / count);
     }
-    CLI_TRY(compare_factors(measured));
+    if (measured->cluster.comm != NULL) {
+        const float *efficiencies = setup->factors.efficiencies;
+        const int64_t bytes = count * (int64_t)sizeof(*efficiencies);
+        CLI_TRY(measurement_compare_contents(measured, "scanner", recon_digest_scanner(setup->scanner)));
+        CLI_TRY(measurement_compare_contents(measured, "grid", digest_grid(&setup->grid)));
+        CLI_TRY(measurement_compare_contents(measured, "list of efficiencies",
+                                             efficiencies != NULL ? recon_digest(0, efficiencies, bytes) : 0));
+        CLI_TRY(measurement_compare_contents(measured, "map of attenuation",
+                                             setup->mu != NULL ? recon_digest_image(setup->mu) : 0));
+    }
     return lor_factors_give(setup, measured->request->mu_as);
 }
 
