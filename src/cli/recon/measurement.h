@@ -10,8 +10,38 @@
 #include "cli/cluster.h"
 #include "cli/direct.h"
 #include "cli/recon/early_sensitivity.h"
-#include "cli/recon/event_share.h"
 #include "cli/recon/request.h"
+
+/* Events of a frame, or of the whole list. */
+struct event_share_frame {
+    int64_t prompts;  /* in the file, also those out of coincidence */
+    int64_t kept;     /* of them in coincidence, of all ranks */
+    int64_t left_out; /* the others */
+    int64_t first;    /* of this rank's, in its list */
+    int64_t *ranges;  /* owned [subsets + 1] of this rank's, from the frame's first; NULL = not asked for */
+    int64_t *begins;  /* owned [subsets + 1] of the ranges of all ranks */
+    int64_t *from;    /* owned [subsets] where this rank's slice of each begins among them */
+    uint64_t digest;  /* of those that are kept */
+    double *ends;     /* owned [num_crystals] of delayeds in coincidence; NULL = there are none */
+    int64_t seen;     /* while the file is read: those kept so far */
+    int subset;       /* and the range that the next one belongs to */
+};
+
+/* Events that were handed on together, of a list without frames. */
+struct event_share_batch {
+    int64_t handed, kept;
+};
+
+/* The events that a file holds, as all ranks see it. Zero: there is one process, which has them all. */
+struct event_share {
+    struct event_share_frame *frames; /* owned [num_frames]; of a list without frames one */
+    int num_frames;
+    int64_t handed;                    /* events of the file */
+    struct event_share_batch *batches; /* owned [num_batches] how they were handed on */
+    int64_t num_batches, room_for_batches;
+    double times_s[2]; /* of the first and the last event */
+    double duration_s; /* as the file tells */
+};
 
 struct measurement;
 
@@ -137,13 +167,28 @@ void recon_digest_event(uint64_t *digest, const lr_event *event);
 uint64_t recon_digest_scanner(const lr_scanner *scanner);
 uint64_t recon_digest_image(const lr_image *image);
 
-/* --- several ranks: errors where they differ --- */
+/* --- several ranks: errors if they differ --- */
 
-/* Options, contents of one kind (0 = there are none), a file's numbers, and operators. */
+/* Options, contents of one kind (0 = there are none), and a file's numbers. */
 lr_status measurement_compare_options(const struct measurement *measured, const struct cli_args *args);
 lr_status measurement_compare_contents(const struct measurement *measured, const char *what, uint64_t digest);
 lr_status measurement_compare_numbers(const struct measurement *measured, const char *what, uint64_t digest,
                                       int64_t count);
-lr_status measurement_compare_operators(const struct measurement *measured);
+
+/* --- several ranks: this rank's part of a list of events (event_share.c) --- */
+
+/* Files are read twice, in pieces. The first pass counts and digests the events of each frame, by which they are dealt.
+ * errors: also if the ranks' files differ. */
+lr_status event_share_survey(struct measurement *measured);
+
+/* The second pass keeps what is this rank's own: measured->list, and what corrections say of its events, become the
+ * slice of each subset, of each frame that is asked for. Batches without an event of this rank are passed over. */
+lr_status event_share_take(struct measurement *measured);
+
+/* Makes measured describe the current frame, or the list: counts and delayeds of all ranks, ranges of subsets in this
+ * rank's list. */
+lr_status event_share_open(struct measurement *measured);
+
+void event_share_finish(struct event_share *own);
 
 #endif

@@ -29,7 +29,7 @@ static inline bool recon_interval_has(const struct recon_interval *interval, con
     return time_s >= interval->begin_s && time_s < interval->end_s;
 }
 
-/* recon_request_finish frees it. Strings are the command line's. */
+/* The caller frees the intervals. Strings are the command line's. */
 struct recon_request {
     enum recon_family family;
 
@@ -92,7 +92,6 @@ extern const struct cli_option recon_input_options[], recon_algorithm_options[],
  * once the names of outputs are known to be good. */
 void recon_request_read(struct recon_request *request, struct cli_args *args);
 lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args);
-void recon_request_finish(struct recon_request *request);
 
 /* True if updates of the algorithm have a step length; that of the first iteration. */
 bool recon_has_steps(enum recon_algorithm algorithm);
