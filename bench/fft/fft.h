@@ -31,6 +31,17 @@ struct fft_timing {
  * version and what it runs on. errors: LR_NO_DEVICE; LR_FAILED. */
 typedef lr_status fft_convolve(const struct fft_job *job, float *out, struct fft_timing *timing, char name[160]);
 
+fft_convolve fft_fftw_convolve;  /* FFTW 3, single precision, with threads */
+fft_convolve fft_cufft_convolve; /* single precision, on the current CUDA device */
+bool fft_cufft_has_device(void);
+
+/* Convolves all volumes once. taken: of all of them. */
+typedef lr_status fft_run(void *user, struct fft_timing *taken);
+
+/* Medians of runs. timing: the first run's, which counts only if there is no time for others; becomes medians, of
+ * one volume. */
+lr_status fft_measure(const struct fft_job *job, fft_run *run, void *user, struct fft_timing *timing);
+
 struct fft_library {
     const char *name;
     fft_convolve *convolve;   /* NULL: not built in, */
