@@ -9,8 +9,8 @@
 
 #include <lr/picture.h>
 
-/* Zero is an empty album. It owns its pictures. */
-struct album {
+/* Zero is an empty sheet. It owns its pictures. */
+struct sheet {
     struct report *report;
     lr_tile *tiles;   /* owned [num_tiles], with pictures and captions */
     const char *note; /* a line on every PNG of it, such as what made them; NULL = none */
@@ -20,17 +20,17 @@ struct album {
 
 /* Takes over the picture; NULL is passed through as the failure of who made it. The caption is
  * formatted. */
-lr_status album_add(struct album *album, lr_picture *picture, const char *format, ...) LR_PRINTF(3, 4);
+lr_status sheet_add(struct sheet *sheet, lr_picture *picture, const char *format, ...) LR_PRINTF(3, 4);
 
 /* Writes the last picture added as a PNG of its own, with its caption and the note. */
-lr_status album_write_last(const struct album *album, const char *path);
+lr_status sheet_write_last(const struct sheet *sheet, const char *path);
 
 /* Writes all of them as one PNG. title may be NULL. */
-lr_status album_write(const struct album *album, const char *path, int columns, const char *title);
-void album_finish(struct album *album);
+lr_status sheet_write(const struct sheet *sheet, const char *path, int columns, const char *title);
+void sheet_finish(struct sheet *sheet);
 
 /* One picture as PNG. */
-lr_status album_write_picture(struct report *report, const char *path, const lr_picture *picture);
+lr_status picture_write(struct report *report, const char *path, const lr_picture *picture);
 
 /* Backends that draw with --backend auto: the projector's own shaders, or the reference where those
  * cannot run. */

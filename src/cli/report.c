@@ -54,7 +54,7 @@ static void write_sentence(void *user, lr_log_level level, lr_status status, con
     const bool is_dropped = (level == LR_LOG_DEBUG && !report->verbose) || (level == LR_LOG_INFO && report->quiet);
     if (is_error) report->status = status;
     if (is_error && ranks->size > 1) {
-        if (ranks->held[0] == '\0') snprintf(ranks->held, sizeof(ranks->held), "%s", sentence);
+        if (ranks->first_error[0] == '\0') snprintf(ranks->first_error, sizeof(ranks->first_error), "%s", sentence);
     } else if (!is_dropped && (ranks->size <= 1 || ranks->rank == 0)) { /* of several ranks, rank 0 says how it goes */
         report_clear(report);
         if (report->verbose) fprintf(stderr, "%8.3f s ", report_seconds() - report->start_s);
@@ -150,24 +150,24 @@ void report_name_rank(struct report *report, int rank, int size, const char *mac
 }
 
 /* One of several processes says why. */
-static void tell_for_ranks(struct report *report, lr_status status)
+static void print_first_error(struct report *report, lr_status status)
 {
     struct report_ranks *ranks = &report->ranks;
-    const bool is_stopped = status == LR_CANCELLED && ranks->rank == 0 && !ranks->has_told;
-    if (ranks->rank == ranks->speaker && ranks->held[0] != '\0' && status != LR_CANCELLED)
-        fprintf(stderr, "loraster: error: %s%s\n", ranks->name, ranks->held);
+    const bool is_stopped = status == LR_CANCELLED && ranks->rank == 0 && !ranks->has_printed;
+    if (ranks->rank == ranks->speaker && ranks->first_error[0] != '\0' && status != LR_CANCELLED)
+        fprintf(stderr, "loraster: error: %s%s\n", ranks->name, ranks->first_error);
     else if (is_stopped)
         fputs("loraster: stopped\n", stderr);
     fflush(stderr);
-    ranks->held[0] = '\0';
-    ranks->has_told = true;
+    ranks->first_error[0] = '\0';
+    ranks->has_printed = true;
 }
 
 void report_speak(struct report *report, int speaker, lr_status status)
 {
     report->ranks.speaker = speaker;
     report_clear(report);
-    tell_for_ranks(report, status);
+    print_first_error(report, status);
 }
 
 int report_exit_code(struct report *report, lr_status status)
@@ -186,7 +186,7 @@ int report_exit_code(struct report *report, lr_status status)
     if (lacks_memory || lost_device)
         status = report->status; /* the sentence knows more than whoever gave up because of it */
     if (report->ranks.size > 1) {
-        tell_for_ranks(report, status);
+        print_first_error(report, status);
         /* The speaker must not be ended by mpirun because of another rank that was quicker, which happens before they
          * have met. */
         const struct timespec moment = {.tv_nsec = 300 * 1000 * 1000};

@@ -35,7 +35,7 @@ static lr_status run_lut(struct cli_args *args)
     tables = lr_direct_tables_create(&(lr_direct_tables_params){
         .grid = &setup.grid.grid, .view = view, .kernel = setup.kernel, .log = &args->report->log});
     if (tables != NULL) picture = lr_picture_direct_tables(tables, &args->report->log);
-    status = picture != NULL ? album_write_picture(args->report, output, picture) : report_reason(args->report);
+    status = picture != NULL ? picture_write(args->report, output, picture) : report_reason(args->report);
     if (status != LR_OK) goto finish;
 
     const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);

@@ -427,8 +427,8 @@ static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t m
     const lr_vector needed = {.count = most * comm->facts.size, .precision = vector->precision};
     lr_vector *pieces = on_device ? &route->pieces : &comm->pieces;
     const bool has_pieces = most == 0 || is_room_for(pieces, &needed);
-    /* Before messages of a vector on the host nothing is left to do, and to fail. All ranks have made the same moves
-     * before, so that they find the same. */
+    /* A vector on the host needs no preparation that could fail. All ranks have made the same moves before, so that
+     * they find the same. */
     const bool is_sure = move->way == LR_WAY_PLAIN && has_pieces;
 
     lr_status status = LR_OK;

@@ -257,7 +257,7 @@ static lr_status keep(struct walk *walk, struct event_share_frame *frame, const 
 
         /* Events of a list that is not in the order of time go to the ranges in turn. */
         int64_t place = frame->seen++;
-        if (measurement_deals_events(measured)) {
+        if (measurement_interleaves_events(measured)) {
             frame->subset = (int)(place % num_ranges);
             place = frame->begins[frame->subset] + place / num_ranges;
         } else {
@@ -284,8 +284,8 @@ static bool pass_over(void *user)
     const struct event_share *own = &measured->share;
     struct event_share_frame *frame = &own->frames[0];
     const int64_t k = walk->num_batches++;
-    if (measured->request->num_intervals > 0 || measured->request->bootstraps || measurement_deals_events(measured) ||
-        own->batches == NULL || k >= own->num_batches)
+    if (measured->request->num_intervals > 0 || measured->request->bootstraps ||
+        measurement_interleaves_events(measured) || own->batches == NULL || k >= own->num_batches)
         return false;
     for (int r = 0; r < measured->subsets; r++) {
         const int64_t begin = frame->from[r];

@@ -127,7 +127,7 @@ static lr_status sort_events(struct measurement *measured)
                             "%lld; give 1 to that many, and far fewer for an image",
                             measured->subsets, (long long)list->count);
     }
-    if (!measurement_deals_events(measured)) return LR_OK;
+    if (!measurement_interleaves_events(measured)) return LR_OK;
 
     /* Event k becomes one of subset k mod subsets, and so do the corrections of it. */
     lr_event_corrections *corrections = measured->corrections;

@@ -284,7 +284,7 @@ static lr_status count_events(void *user, const lr_event *events, int64_t count)
 
 /* Chooses who has which pairs of modules, by what each costs, and the group of subsets that each belongs to. Guesses
  * need LORs of all directions: ranks have what else are ordered subsets of whole pairs. */
-static lr_status deal_pairs(struct measurement *measured, const double *costs, int32_t *rank_of)
+static lr_status assign_pairs(struct measurement *measured, const double *costs, int32_t *rank_of)
 {
     const lr_lors *lors = measured->setup.lors;
     const lr_log *log = &measured->setup.report->log;
@@ -343,7 +343,7 @@ static lr_lors *choose_pairs(struct measurement *measured, const double *costs, 
     lr_lors *part = NULL;
     if (pairs == NULL || rank_of == NULL)
         refuse_memory(measured);
-    else if (deal_pairs(measured, costs, rank_of) == LR_OK) {
+    else if (assign_pairs(measured, costs, rank_of) == LR_OK) {
         for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
             places[pair] = -1;
             if (rank_of[pair] == measured->cluster.rank) {

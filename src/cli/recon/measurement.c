@@ -187,7 +187,7 @@ lr_events_source measurement_events_source(const struct measurement *measured)
     };
 }
 
-bool measurement_deals_events(const struct measurement *measured)
+bool measurement_interleaves_events(const struct measurement *measured)
 {
     return measured->subsets > 1 && measured->events_format == LR_EVENTS_GE;
 }

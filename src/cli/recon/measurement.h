@@ -149,7 +149,7 @@ lr_status measurement_read_images(struct measurement *measured);
 lr_events_source measurement_events_source(const struct measurement *measured);
 
 /* True if events of subsets are dealt in turn, because the file does not have them in the order of time. */
-bool measurement_deals_events(const struct measurement *measured);
+bool measurement_interleaves_events(const struct measurement *measured);
 
 /* Reports what events the file held. */
 void measurement_say_events(const struct measurement *measured);

@@ -51,7 +51,7 @@ struct view_share {
 
 /* Makes room for this rank's views, once it is known how many there are. Views go to ranks in turn, subset by
  * subset. */
-static lr_status deal_views(struct view_share *own, const lr_histo_images *all)
+static lr_status assign_views(struct view_share *own, const lr_histo_images *all)
 {
     struct measurement *measured = own->measured;
     const struct report *report = measured->setup.report;
@@ -78,9 +78,9 @@ static lr_status deal_views(struct view_share *own, const lr_histo_images *all)
     if (measured->request->combine == RECON_EXACT)
         status = find_subsets(measured, all->views, count, measured->subset_of);
     if (status != LR_OK) goto done;
-    for (int s = 0, dealt = 0; s < measured->subsets; s++)
+    for (int s = 0, given = 0; s < measured->subsets; s++)
         for (int k = 0; k < count; k++)
-            if (measured->subset_of[k] == s) own->views[k] = dealt++ % ranks == measured->cluster.rank;
+            if (measured->subset_of[k] == s) own->views[k] = given++ % ranks == measured->cluster.rank;
     for (int k = 0; k < count; k++) {
         if (own->views[k]) {
             measured->subset_of[own->count] = measured->subset_of[k];
@@ -103,7 +103,7 @@ static lr_status take_view(void *user, const lr_histo_images *all, int view, con
     const size_t bytes = (size_t)num_voxels * sizeof(*values);
     const lr_poisson_stream stream = {
         .seed = measured->request->bootstrap_seed, .purpose = LR_RANDOM_REPLICATE, .first = view * num_voxels};
-    CLI_TRY(own->histo == NULL ? deal_views(own, all) : LR_OK);
+    CLI_TRY(own->histo == NULL ? assign_views(own, all) : LR_OK);
     own->values += num_voxels;
     own->sums[0] += common_sum(values, num_voxels);
     own->digest = recon_digest(own->digest, values, (int64_t)bytes);
