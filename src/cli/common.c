@@ -231,24 +231,10 @@ const char *common_image_ending(const char *path)
     return common_ends_with(path, deflated) ? path + strlen(path) - strlen(deflated) : strrchr(path, '.');
 }
 
-/* The name of an image amid a reconstruction, written beside the output: OUT.nii.gz and 5 give
- * OUT.iter5.nii.gz. */
-static void iteration_path(char path[PATH_MAX], const char *output, int number)
+void common_iteration_path(char path[PATH_MAX], const char *output, int number)
 {
     const char *ending = common_image_ending(output);
     snprintf(path, PATH_MAX, "%.*s.iter%d%s", (int)(ending - output), output, number, ending);
-}
-
-lr_status common_write_iteration(struct report *report, const struct common_iteration *iteration)
-{
-    char path[PATH_MAX];
-    iteration_path(path, iteration->output, iteration->number);
-    lr_image *copy = lr_image_create(iteration->grid, &report->log);
-    if (copy == NULL) return report_reason(report);
-    memcpy(copy->values, iteration->values, (size_t)lr_grid_num_voxels(iteration->grid) * sizeof(*copy->values));
-    const lr_status status = lr_image_write(path, copy, &report->log);
-    lr_image_destroy(copy);
-    return status;
 }
 
 float *common_floats(struct report *report, int64_t count, const char *what)
@@ -329,8 +315,8 @@ double common_random(uint64_t seed, int64_t index)
 
 enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual)
 {
-    static const char *const ways[] = {[MU_LINES] = "lines", [MU_FACTORS] = "factors", NULL};
-    const enum mu_way way = (enum mu_way)args_word(args, "--mu-as", ways, (int)usual);
+    static const char *const names[] = {[MU_LINES] = "lines", [MU_FACTORS] = "factors", NULL};
+    const enum mu_way way = (enum mu_way)args_word(args, "--mu-as", names, (int)usual);
     if (args_has(args, "--mu-as") && !args_has(args, "--mu")) args_complain(args, "--mu-as needs --mu IMAGE");
     if (args_has(args, "--mu-steps") && way != MU_LINES) args_complain(args, "--mu-steps belongs to --mu-as lines");
     return way;
@@ -730,7 +716,7 @@ lr_status outputs_check_iterations(const struct cli_args *args, const char *outp
 {
     char path[PATH_MAX];
     for (int k = every > 0 ? range[0] / every + 1 : 1; every > 0 && (int64_t)k * every <= range[1]; k++) {
-        iteration_path(path, output, k * every);
+        common_iteration_path(path, output, k * every);
         CLI_TRY(outputs_check_name(args, path));
     }
     return LR_OK;

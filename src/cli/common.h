@@ -159,17 +159,11 @@ extern const char *const common_json_endings[];
 /* True for a device or a pipe. */
 bool common_is_device(const char *path);
 
-/* Begin of the ending of an image's name, that of ".nii.gz" too; the name has one. */
+/* The ending of an image's name, also ".nii.gz"; the name has one. */
 const char *common_image_ending(const char *path);
 
-/* Writes one. */
-struct common_iteration {
-    const char *output;
-    int number;
-    const lr_grid *grid;
-    const float *values;
-};
-lr_status common_write_iteration(struct report *report, const struct common_iteration *iteration);
+/* The name of an image of an iteration, which is written next to the output: OUT.nii.gz and 5 give OUT.iter5.nii.gz. */
+void common_iteration_path(char path[PATH_MAX], const char *output, int number);
 
 /* True if `path` is what standard output is connected to, as /dev/stdout is. */
 bool common_is_standard_output(const char *path);
@@ -191,10 +185,10 @@ struct common_result {
     const char *causes; /* likely ones of a result that is 0 everywhere, with what to do */
 };
 
-/* Refuses results that nobody can want: not finite, beyond 1e30, or 0 everywhere. */
+/* Refuses results that are of no use: not finite, beyond 1e30, or 0 everywhere. */
 lr_status common_check_result(struct report *report, const struct common_result *result);
 
-/* Sum in double, of those that are finite. */
+/* Sum of the finite values, in double. */
 double common_sum(const float *values, int64_t count);
 
 /* "4.0 GiB" */
@@ -224,11 +218,11 @@ double common_random(uint64_t seed, int64_t index);
  * errors: LR_USAGE, LR_FAILED. */
 lr_status outputs_check(const struct cli_args *args);
 
-/* The same for one more name, which follows from those; one that no file has loses nothing. */
+/* The same for one more name, which follows from the outputs' names; one that no file has loses nothing. */
 lr_status outputs_check_name(const struct cli_args *args, const char *path);
 
-/* Images of iterations that are written beside an output, as NAME.iterK: every so many (0 = none)
- * of those after `range[0]`, up to range[1]. */
+/* Images of iterations, as common_iteration_path names them: every `every`-th (0 = none) of those after range[0], up to
+ * range[1]. */
 lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every, const int range[2]);
 
 #endif

@@ -63,6 +63,16 @@ static void write_sentence(void *user, lr_log_level level, lr_status status, con
     funlockfile(stderr);
 }
 
+static void pass_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    if (level == LR_LOG_ERROR) write_sentence(user, level, status, sentence);
+}
+
+lr_log report_errors_alone(struct report *report)
+{
+    return (lr_log){pass_errors, report};
+}
+
 static bool show_progress(void *user, const char *what, double done, double total)
 {
     struct report *report = user;

@@ -42,6 +42,9 @@ struct report {
 
 void report_init(struct report *report);
 
+/* A log that passes on errors alone. */
+lr_log report_errors_alone(struct report *report);
+
 /* Messages, without a newline. report_error returns `status`, and remembers it. */
 void report_info(struct report *report, const char *format, ...) LR_PRINTF(2, 3);
 void report_warn(struct report *report, const char *format, ...) LR_PRINTF(2, 3);

@@ -260,13 +260,6 @@ static void print_findings(const struct check *check, const char *name)
     }
 }
 
-/* The file was read before: its warnings are known. */
-static void pass_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    const lr_log *log = user;
-    if (level == LR_LOG_ERROR) log->write(log->user, level, status, sentence);
-}
-
 static lr_status run_check(struct cli_args *args)
 {
     struct check check = {.setup.report = args->report};
@@ -297,7 +290,7 @@ static lr_status run_check(struct cli_args *args)
     }
 
     /* The scanner itself; if there is none, the error names file and line. */
-    const lr_log errors = {pass_errors, &args->report->log};
+    const lr_log errors = report_errors_alone(args->report); /* warnings have been printed already */
     check.setup.scanner = lr_scanner_read(name, &errors);
     status = check.setup.scanner != NULL ? scanner_summarise(check.setup.scanner, args->report, &check.summary)
                                          : report_reason(args->report);

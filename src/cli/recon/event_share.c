@@ -318,7 +318,7 @@ lr_status event_share_take(struct measurement *measured)
         if (own.factors == NULL || own.additive == NULL) status = refuse_memory(measured);
     }
     if (status == LR_OK) {
-        const lr_log log = measurement_quiet_log(measured);
+        const lr_log log = report_errors_alone(measured->setup.report);
         status = read_file(&walk, &log, &list->info);
         list->info.counts = measured->events;
     }

@@ -409,7 +409,7 @@ static lr_status read_own_pairs(struct measurement *measured)
         measured->delayeds = NULL;
     }
     if (status == LR_OK && !data.is_surveyed) { /* bins the events of this rank's pairs; errors alone are said again */
-        lr_log log = measurement_quiet_log(measured);
+        lr_log log = report_errors_alone(measured->setup.report);
         lr_events_source source = measurement_events_source(measured);
         lr_prompts_delayeds found;
         source.log = &log;

@@ -136,17 +136,6 @@ lr_status measurement_compare_contents(const struct measurement *measured, const
     return lr_comm_same(measured->cluster.comm, what, text);
 }
 
-static void hear_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    const lr_log *log = user;
-    if (level == LR_LOG_ERROR) log->write(log->user, level, status, sentence);
-}
-
-lr_log measurement_quiet_log(struct measurement *measured)
-{
-    return (lr_log){hear_errors, &measured->setup.report->log};
-}
-
 /* --- list mode --- */
 
 void measurement_say_events(const struct measurement *measured)

@@ -158,9 +158,6 @@ void measurement_say_events(const struct measurement *measured);
 lr_status measurement_bootstrap(struct measurement *measured);
 void measurement_say_replicate(const struct measurement *measured, double before, double after);
 
-/* Passes on errors alone. */
-lr_log measurement_quiet_log(struct measurement *measured);
-
 /* FNV-1a of 64 bits. digest: so far, or 0. */
 uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count);
 void recon_digest_event(uint64_t *digest, const lr_event *event);

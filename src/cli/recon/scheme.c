@@ -46,10 +46,9 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
     const int every = measured->request->save_every;
     if (every == 0 || done->number % every != 0 || measured->cluster.rank != 0) return LR_OK;
     CLI_TRY(measurement_take_image(measured, done->image, run->image));
-    return common_write_iteration(measured->setup.report, &(struct common_iteration){.output = run->output,
-                                                                                     .number = done->number,
-                                                                                     .grid = &measured->setup.grid,
-                                                                                     .values = run->image->values});
+    char path[PATH_MAX];
+    common_iteration_path(path, run->output, done->number);
+    return lr_image_write(path, run->image, &measured->setup.report->log);
 }
 
 static lr_status on_composed(void *user, const lr_composition *done)
