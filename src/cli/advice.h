@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the program adds to the library's sentences: the options and verbs that answer them, of which the
- * library knows none. */
+ * Advice that the program adds to the library's messages: its options and verbs, which the library does not
+ * know. */
 #ifndef LR_CLI_ADVICE_H
 #define LR_CLI_ADVICE_H
 
@@ -12,7 +12,7 @@ struct cli_args;
 
 enum { ADVICE_BYTES = 2048 };
 
-/* The sentence with advice, in `text` where there is any. args: the command line; NULL = none is known. */
+/* The message with advice, in `text` if there is any. args: the command line; NULL = not known */
 const char *advice_on(const struct cli_args *args, lr_status status, const char *sentence, char text[ADVICE_BYTES]);
 
 #endif

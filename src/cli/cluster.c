@@ -20,7 +20,7 @@ lr_exchange cluster_read_exchange(struct cli_args *args)
     return (lr_exchange)args_word(args, "--exchange", names, LR_EXCHANGE_AUTO);
 }
 
-/* The others are ended without having heard why. */
+/* The other ranks are ended without knowing the error. */
 static void print_error_now(void *user)
 {
     struct report *report = user;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What most verbs need: a scanner, its LORs, a grid, an operator, and where output goes. */
+ * Parts of most verbs: a scanner, its LORs, a grid, an operator, and output. */
 #ifndef LR_CLI_COMMON_H
 #define LR_CLI_COMMON_H
 
@@ -29,7 +29,7 @@ enum mu_way { MU_LINES, MU_FACTORS };
         "--mu-as", "HOW", "--mu along lines, or as factors (one per LOR); default " usual, false                       \
     }
 
-/* --mu-as, `usual` where it is not given; complains where --mu is not, and of --mu-steps that factors have not. */
+/* --mu-as, by default `usual`; complains if it lacks --mu, or if --mu-steps goes with factors. */
 enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual);
 
 /* Reads one efficiency per crystal. The setup has its scanner. */
@@ -38,7 +38,7 @@ lr_status lor_factors_efficiencies(struct setup *setup, const char *path);
 /* Takes the setup's map as factors per LOR instead of samples along each line. */
 lr_status lor_factors_attenuate(struct setup *setup);
 
-/* Takes the setup's map, where it has one, in this way, and hands what there is to setup->params. */
+/* Takes the setup's map, if it has one, in this way, and hands all factors to setup->params. */
 lr_status lor_factors_give(struct setup *setup, enum mu_way way);
 
 /* Option tables shared by the verbs. */
@@ -80,9 +80,9 @@ extern const struct cli_option common_general_options[];
 /* Everything that setup_finish frees; zero is valid. It must not move: `params` points into it. */
 struct setup {
     struct report *report;
-    const char *verb; /* whose it is */
-    lr_store store;   /* --store, which an operator that only forecasts does not do */
-    bool dry_run;     /* --dry-run: what is asked for is only to be forecast (forecast.h) */
+    const char *verb; /* that the setup is for */
+    lr_store store;   /* --store; an operator that only forecasts stores nothing */
+    bool dry_run;     /* --dry-run: work is only forecast (forecast.h) */
     lr_scanner *scanner;
     lr_lors *lors;
     lr_grid grid;
@@ -125,7 +125,7 @@ void setup_json(const struct setup *setup, struct json *json);
 /* Indexed by lr_listmode_variant, from LR_LISTMODE_SIMPLE on; NULL at the end. */
 extern const char *const common_listmode_variants[];
 
-/* --variant; LR_LISTMODE_FASTEST where it is not given. */
+/* --variant; by default LR_LISTMODE_FASTEST. */
 lr_listmode_variant common_listmode_variant(struct cli_args *args);
 
 /* A text for a file, which is written when it is complete: stream is NULL if memory runs out. */
@@ -150,7 +150,7 @@ void common_folder_of(const char *path, char folder[PATH_MAX]);
 /* Checks before long work that `path` can be created, and that it ends in one of `endings` (of struct
  * cli_output). With --json it must not be standard output, and HDF5 goes to no device or pipe. */
 lr_status common_check_output(struct report *report, const char *path, const char *const *endings);
-extern const char *const common_image_endings[]; /* those that lr_image_write knows */
+extern const char *const common_image_endings[]; /* formats of lr_image_write */
 extern const char *const common_picture_endings[];
 extern const char *const common_hdf5_endings[];
 extern const char *const common_data_endings[]; /* of LOR data */
@@ -201,7 +201,7 @@ int64_t common_peak_memory(void);
 lr_status common_make_folder(struct report *report, const char *path);
 
 /* A folder whose files appear together, or not at all: they are written into a folder in it, `part`, and
- * moved when all are good. It is created unless it is there, and removed again where nothing comes. */
+ * moved when all are good. It is created unless it is there, and removed again if nothing is written. */
 struct common_folder {
     const char *path;
     bool is_new;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The memory and disk that work is going to take, said before it begins, and whether the disk has room.
- * Times are not foretold: progress bars tell them from what the run has measured. */
+ * A forecast of the memory and disk that work takes, before it begins, and a check that the disk has room. Times are
+ * not forecast: progress bars show them by what the run has measured. */
 #ifndef LR_CLI_FORECAST_H
 #define LR_CLI_FORECAST_H
 

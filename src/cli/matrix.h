@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the verbs matrix and matrix verify share: which rows and LORs are meant, and the factors of LORs. */
+ * The choice of rows and LORs and the factors of LORs, which the verbs matrix and matrix verify share. */
 #ifndef LR_CLI_MATRIX_H
 #define LR_CLI_MATRIX_H
 
@@ -25,7 +25,7 @@ struct matrix_choice {
 /* Reads the options; texts are looked at when scanner and grid are known. */
 void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice);
 
-/* The format that the name of a file stands for; text where it stands for none. */
+/* The format that belongs to the ending of a name; text if there is none. */
 lr_matrix_format matrix_format_of(const char *path);
 
 /* --threshold, 0 to 1; 0 = not given. */
@@ -39,10 +39,10 @@ lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setu
 
 void matrix_choice_finish(struct matrix_choice *choice);
 
-/* Factors of LORs, and how a matrix file tells of them. Zero is valid. */
+/* Factors of LORs, as a matrix file describes them. Zero is valid. */
 struct matrix_factors {
-    char words[2 * PATH_MAX + 64]; /* what they are, for the file; "none" */
-    lr_matrix_input inputs[5];     /* the values behind them, as long as the setup lives */
+    char words[2 * PATH_MAX + 64]; /* their description in the file; "none" */
+    lr_matrix_input inputs[5];     /* their values; they live as long as the setup */
     int num_inputs;
 };
 

@@ -145,7 +145,7 @@ static int run(struct report *report, const struct cli_verb *const *verbs, char 
 
 static bool has_ended;
 
-/* HDF5 leaves by exit(-1) where it gets no memory; 255 is none of our codes. */
+/* HDF5 calls exit(-1) if it gets no memory; 255 is none of our codes. */
 static void catch_exit(void)
 {
     if (!has_ended) {

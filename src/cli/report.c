@@ -194,7 +194,7 @@ int report_exit_code(struct report *report, lr_status status)
     const bool lacks_memory = status == LR_BAD_INPUT && report->status == LR_FAILED;
     const bool lost_device = status == LR_FAILED && report->status == LR_NO_DEVICE;
     if (lacks_memory || lost_device)
-        status = report->status; /* the sentence knows more than whoever gave up because of it */
+        status = report->status; /* the error is closer to the cause than what failed because of it */
     if (report->ranks.size > 1) {
         print_first_error(report, status);
         /* The speaker must not be ended by mpirun because of another rank that was quicker, which happens before they
@@ -370,7 +370,7 @@ static bool take_step(void *user, const char *what, double done, double total)
     return !stop_is_asked();
 }
 
-/* A projection begins anew where its share falls. */
+/* If the share falls, another projection has begun. */
 static bool take_share(void *user, const char *what, double done, double total)
 {
     struct run_bar *bar = user;

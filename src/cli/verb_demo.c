@@ -3,7 +3,7 @@
  *
  * From a phantom to a reconstructed image. The pictures are rendered with lines, as in the paper;
  * all else uses exact elements from the fastest backend: counts with eight points a voxel, the
- * reconstruction with one, so that its model is not that of the data. */
+ * reconstruction with one, so that its model differs from the data's. */
 #include "pictures.h"
 #include "report.h"
 #include "verbs.h"
@@ -153,7 +153,7 @@ static lr_status add_picture(const struct demo *demo, struct sheet *sheet, lr_pi
     return sheet_write_last(sheet, demo_path(demo, name, path, sizeof(path)));
 }
 
-/* Draws three voxels: crystals, weights, and weights behind water; all of them on one sheet. */
+/* Draws three voxels: crystals, weights, and weights with absorption by water; all pictures on one sheet. */
 static lr_status draw_voxels(struct demo *demo, struct sheet *sheet, struct setup setups[2], const lr_image *water)
 {
     char path[PATH_MAX], caption[96];
@@ -167,7 +167,7 @@ static lr_status draw_voxels(struct demo *demo, struct sheet *sheet, struct setu
     CLI_TRY(common_make_folder(demo->setup.report, demo->folder)); /* what is asked makes sense */
     for (int which = 0; which < NUM_VOXELS; which++) {
         struct bitmap bitmaps[2] = {{0}, {0}};
-        /* Amid the grid, beside the axis, and near the phantom's rim. */
+        /* In the middle of the grid, next to the axis, and near the phantom's rim. */
         static const double places[NUM_VOXELS][3] = {{0.5, 0.5, 0.5}, {0.75, 0.5, 0.5}, {0.3, 0.85, 0.9}};
         const int *size = demo->setup.grid.size;
         int64_t index[3];

@@ -48,7 +48,7 @@ static struct opened read_command(struct cli_args *args, int positionals)
         opened.source.path = args->positional[0];
         opened.source.log = &args->report->log;
         opened.source.until_damage = args_has(args, COMMON_UNTIL_DAMAGE);
-        /* A crystal map or a header tells the format. */
+        /* A crystal map or a header decides the format. */
         lr_events_source *source = &opened.source;
         source->companion = crystal_map != NULL ? crystal_map : header;
         source->format = header != NULL ? LR_EVENTS_SIEMENS : lr_events_recognise(source->path);

@@ -375,7 +375,7 @@ static lr_status run_rows(const struct setup *setup, const struct request *reque
     return lr_operator_rows_part(setup->op, &rows, &gate.next);
 }
 
-/* The user alone chooses where points lie; grids are judged when the operator is made, and a part
+/* The user alone chooses the points; grids are judged when the operator is made, and a part
  * of their rows may well be empty. */
 static lr_status judge_empty_rows(const struct setup *setup, const struct request *request,
                                   const lr_matrix_written *written)

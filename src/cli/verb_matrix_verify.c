@@ -90,7 +90,7 @@ enum { DEFAULT_SAMPLES = 6, MOST_SAMPLES = 1000 };
 
 /* A voxel or point whose row is compared. */
 struct sample {
-    int64_t place; /* row of the file, or voxel where rows are LORs */
+    int64_t place; /* row of the file; voxel if rows are LORs */
     struct retained_row row;
 };
 
@@ -100,11 +100,11 @@ struct verify {
     const char *path;
     lr_matrix_file *file;
     const lr_matrix_file_info *info;
-    lr_matrix_file_info given; /* info, completed by the command line where the file does not say */
-    double *sums;              /* of each row; where rows are LORs, of each voxel */
+    lr_matrix_file_info given; /* info, completed by the command line */
+    double *sums;              /* of each row; of each voxel if rows are LORs */
     int64_t num_sums;
-    struct matrix_choice choice; /* what the rows of npz are */
-    int64_t entry, entry_begin;  /* of the part's pairs: that of the current row */
+    struct matrix_choice choice; /* of the rows of npz */
+    int64_t entry, entry_begin;  /* of the current row's pair, among the part's pairs */
     struct sample *samples;      /* ascending places */
     int num_samples;
     double sum, worst_sum, worst_row;
@@ -440,7 +440,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     }
 
     verify->num_sums = verify->given.by_lor ? verify->given.num_columns : verify->given.num_rows;
-    /* Random places, as the seed decides; all of them where they are few. */
+    /* Random places, as the seed decides; all of them if they are few. */
     const int64_t count = wanted < verify->num_sums ? wanted : verify->num_sums;
     verify->samples = calloc((size_t)count + 1, sizeof(*verify->samples));
     verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * render: pictures of what one point or voxel sees; with --compare its sampled elements beside the exact ones. */
+ * render: pictures of what one point or voxel sees; with --compare its sampled elements next to the exact ones. */
 #include "pictures.h"
 #include "retained_row.h"
 #include "stop.h"
@@ -33,7 +33,7 @@ struct compare {
     struct retained_row whole, exact; /* of all primaries, of the module */
     struct compare_sampled sampled[COMPARE_MOST_RAYS];
     int num_sampled;
-    lr_pixel *pixels; /* owned [pixel_rays nv][pixel_rays nu]: where the elements lie */
+    lr_pixel *pixels; /* owned [pixel_rays nv][pixel_rays nu]: the pieces of crystals that elements belong to */
     int pixel_rays;
     struct bitmap_note note; /* what drew the pixels */
 };
@@ -276,7 +276,7 @@ static lr_status take_sampled(struct compare *compare, struct compare_sampled *s
 {
     const struct setup *setup = &compare->setup;
     lr_operator_params params = setup->params;
-    /* Sampled elements are what correspondence images show: where none is asked for, the same backends
+    /* Sampled elements are what correspondence images show: by default the same backends
      * compute them. */
     const char *asked = compare->setup.params.backend;
     params.backend = strcmp(asked, "auto") == 0 ? bitmap_backends : asked;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A positive number, 0 where the option is not given. */
+/* A positive number; 0 if the option is not given. */
 static double read_number(struct cli_args *args, const char *name)
 {
     const char *text = args_text(args, name);
@@ -207,7 +207,7 @@ static void scale(float *values, int64_t count, double factor)
     for (int64_t k = 0; k < count; k++) values[k] = (float)(factor * values[k]);
 }
 
-/* Writes list mode: events of the counts in `data`, or photon pairs of the activity where data is NULL. */
+/* Writes list mode: events of the counts in `data`, or photon pairs of the activity if data is NULL. */
 static lr_status write_list(struct setup *setup, const struct request *request, const lr_image *activity,
                             const lr_lor_data *data)
 {

@@ -19,7 +19,7 @@ struct lr_comm_facts {
 };
 
 struct lr_comm_fns {
-    /* Once in a process. The sentence goes to the log. */
+    /* Once in a process. Errors go to the log. */
     lr_status (*open)(const lr_log *log, struct lr_comm_facts *facts);
     /* Fills in the facts known without opening: way, is_cuda_aware. */
     void (*describe)(struct lr_comm_facts *facts);
@@ -30,7 +30,7 @@ struct lr_comm_fns {
     lr_status (*broadcast)(int from, void *bytes, int count);
     void (*abort)(int code);
     void (*close)(bool is_whole); /* whether all ranks come here */
-    const char *mistake;          /* what to say where the above fail */
+    const char *mistake;          /* the error if a function above fails */
 };
 
 /* The place of a rank's vector, and the way by which it would exchange it. Values are sent to other ranks. */
@@ -51,7 +51,7 @@ struct lr_comm_route {
     bool is_broken;       /* a transfer has failed on some rank */
     char device[48];
     char name[96], reason[384];
-    lr_log log;       /* of the link: keeps sentences while ranks are being linked, then hands them on */
+    lr_log log;       /* of the link: keeps messages while ranks are being linked, and passes them on later */
     const lr_log *to; /* NULL = they are kept */
     char last_text[256];
     lr_vector pieces; /* at the place: what others send of one sum */
@@ -61,7 +61,7 @@ struct lr_comm_route {
 struct lr_comm {
     const struct lr_comm_fns *fns; /* NULL: one process */
     const lr_log *log;
-    lr_exchange exchange; /* what the caller wants */
+    lr_exchange exchange; /* that the caller asks for */
     double patience_s;
     void (*stranded)(void *user);
     void *user;
@@ -112,7 +112,7 @@ lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count, 
 /* Ends what was chosen. is_whole: all ranks come here. */
 void lr_comm_close_route(lr_comm *comm, bool is_whole);
 
-/* Turns what a function of the table says into a status, with its sentence. */
+/* Notes and logs a failure of a function of the table; returns the status. */
 lr_status lr_comm_check(lr_comm *comm, lr_status status);
 
 #endif

@@ -492,7 +492,7 @@ static int64_t longest_share(const lr_comm *comm, const int64_t *offsets)
     return longest;
 }
 
-/* Numbers moved at once, at most those of the longest share. */
+/* Numbers moved in one step, at most the longest share. */
 static int64_t numbers_at_once(const lr_comm *comm, const int64_t *offsets)
 {
     const int64_t longest = longest_share(comm, offsets);
@@ -646,7 +646,7 @@ lr_status lr_comm_broadcast(lr_comm *comm, int from, lr_vector *vector)
             comm->sent_bytes += has_it ? (double)count : 0;
             continue;
         }
-        struct lr_messages messages = comm->arrays; /* to each rank by itself */
+        struct lr_messages messages = comm->arrays; /* one for each rank */
         if (!has_it) post(messages.received, &messages.num_received, (struct lr_message){from, first, count});
         for (int r = 0; has_it && r < comm->facts.size; r++)
             if (r != from) post(messages.sent, &messages.num_sent, (struct lr_message){r, first, count});

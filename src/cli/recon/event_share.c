@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Several ranks: which events of a list are this rank's. Each reads the file piece by piece, twice. */
+ * The choice of this rank's events of a list. Each rank reads the file twice, in pieces. */
 #include "cli/recon/measurement.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ struct walk {
     lr_event_corrections *corrections; /* of this rank's events; owned by who reads */
 };
 
-/* A number of count things, cut into parts as even as can be: where part k begins. */
+/* The beginning of part k, if `count` events are cut into parts as evenly as possible. */
 static int64_t cut_evenly(int64_t count, int64_t parts, int64_t k)
 {
     return count / parts * k + (count % parts < k ? count % parts : k);

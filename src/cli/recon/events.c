@@ -156,7 +156,7 @@ static void weigh_events(void *user)
                       measured->data->values);
 }
 
-/* Finds what is expected beside the image, for each event. */
+/* Finds the additive term of each event: randoms and scatter that are expected. */
 static lr_status find_additive(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
@@ -219,8 +219,8 @@ static lr_status find_additive(struct measurement *measured)
     return LR_OK;
 }
 
-/* Checks that all frames have prompts, and chooses those of this run: all, or those of --part, which have about as many
- * prompts as other parts. */
+/* Checks that all frames have prompts, and chooses the frames of this run: all, or a part with about as many prompts as
+ * other parts (--part). */
 static lr_status check_frames(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
@@ -283,8 +283,8 @@ done:
     return status;
 }
 
-/* Frees events once the operator has what matters of them. Giving back much memory takes a while, in which iterations
- * begin. */
+/* Frees events after the operator has copied what it needs. Much memory takes a while to give back: iterations begin
+ * meanwhile. */
 static void drop_events(void *user)
 {
     lr_event_list_drop(((struct measurement *)user)->list);
@@ -309,7 +309,7 @@ static lr_status open_events(struct measurement *measured)
     params->info = measured->has_tof ? &list->info : NULL;
     params->num_ranges = measured->subsets;
     params->ranges = measured->ranges;
-    params->factors = setup->params.factors; /* those of corrections are read with the events */
+    params->factors = setup->params.factors; /* factors of corrections are read with the events */
     params->event_factors = measured->corrections != NULL ? measured->corrections->factors : NULL;
     params->progress = measured->progress;
     lr_status status = LR_OK;
@@ -374,7 +374,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     CLI_TRY(read_corrections(measured));
     CLI_TRY(has_frames ? check_frames(measured) : LR_OK);
     CLI_TRY(is_shared ? event_share_take(measured) : LR_OK);
-    /* The time resolution of the command line goes before that of the file. */
+    /* The time resolution of the command line takes precedence over the file's. */
     lr_events_info *info = &measured->list->info;
     const double asked = measured->request->tof_ps;
     const double least_ps = 10, most_ps = 5000; /* as scanner check has them */
@@ -395,7 +395,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     }
     measured->has_tof = info->has_tof && !measured->request->without_tof;
 
-    /* The kernels are of lines between crystals, whatever stops photons on the way. */
+    /* The kernels are of lines between crystals, and ignore the crystals in between. */
     const lr_scanner *scanner = measured->setup.scanner;
     bool has_layers = false;
     for (int m = 0; scanner != NULL && m < scanner->num_modules; m++)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Estimates randoms by fan sums of the delayeds, or of their ends where these are given. */
+/* Estimates randoms by fan sums of the delayeds, or of their ends if these are given. */
 static lr_status estimate_randoms(struct measurement *measured, const double *ends, double prompts)
 {
     struct report *report = measured->setup.report;
@@ -92,7 +92,7 @@ struct data_share {
     int64_t room;
     int64_t pair;          /* of the last number */
     int64_t kept_room;     /* of `to`, if data are sparse */
-    const int64_t *places; /* [num_pairs] where LORs of the pair begin in this rank's; -1 = another's */
+    const int64_t *places; /* [num_pairs] begin of the pair's LORs among this rank's; -1 = another's */
     lr_lor_data *to;       /* owned: this rank's */
 };
 
@@ -333,7 +333,7 @@ static lr_status survey_events(struct measurement *measured, double *costs)
     return status;
 }
 
-/* The LORs of this rank's pairs. places: [num_pairs] where LORs of each pair begin among them; -1 = another's */
+/* The LORs of this rank's pairs. places: [num_pairs] begin of each pair's LORs among them; -1 = another's */
 static lr_lors *choose_pairs(struct measurement *measured, const double *costs, int64_t *places)
 {
     const lr_lors *lors = measured->setup.lors;

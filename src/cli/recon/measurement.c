@@ -9,7 +9,7 @@
 
 /* --- digests --- */
 
-/* Fowler, Noll and Vo's, of 64 bits. */
+/* The hash of Fowler, Noll and Vo (FNV-1a), of 64 bits. */
 uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count)
 {
     digest = digest != 0 ? digest : UINT64_C(0xcbf29ce484222325);
@@ -17,7 +17,7 @@ uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count)
     return digest;
 }
 
-/* One multiplication waits for that of the event before: lists have very many events. */
+/* Only one multiplication depends on the event before: lists have very many events. */
 void recon_digest_event(uint64_t *digest, const lr_event *event)
 {
     uint64_t ends, rest;
@@ -89,7 +89,7 @@ lr_status measurement_compare_numbers(const struct measurement *measured, const 
     return lr_comm_same(measured->cluster.comm, what, text);
 }
 
-/* Options that a rank may have of its own: where it computes, what it says, what rank 0 alone writes. */
+/* Options that may differ among ranks: devices, messages, and files that rank 0 alone writes. */
 static bool is_own(const char *name)
 {
     static const char *const own[] = {"--device",  "--threads",    "--max-memory", "-o",     "--png",
@@ -99,7 +99,7 @@ static bool is_own(const char *name)
     return own[k] != NULL;
 }
 
-/* One digest first; where it differs, option by option, so that one is named. */
+/* Compares one digest of all options first; if it differs, each option, so that the error names one. */
 lr_status measurement_compare_options(const struct measurement *measured, const struct cli_args *args)
 {
     lr_comm *comm = measured->cluster.comm;

@@ -20,7 +20,7 @@ struct event_share_frame {
     int64_t first;    /* of this rank's, in its list */
     int64_t *ranges;  /* owned [subsets + 1] of this rank's, from the frame's first; NULL = not asked for */
     int64_t *begins;  /* owned [subsets + 1] of the ranges of all ranks */
-    int64_t *from;    /* owned [subsets] where this rank's slice of each begins among them */
+    int64_t *from;    /* owned [subsets] begin of this rank's slice of each among them */
     uint64_t digest;  /* of those that are kept */
     double *ends;     /* owned [num_crystals] of delayeds in coincidence; NULL = there are none */
     int64_t seen;     /* while the file is read: those kept so far */
@@ -40,7 +40,7 @@ struct event_share {
     struct event_share_batch *batches; /* owned [num_batches] how they were handed on */
     int64_t num_batches, room_for_batches;
     double times_s[2]; /* of the first and the last event */
-    double duration_s; /* as the file tells */
+    double duration_s; /* by the file */
 };
 
 struct measurement;
@@ -58,7 +58,7 @@ struct measurement_kind {
     /* Waits until iterations may begin. NULL: they may. */
     lr_status (*wait)(struct measurement *measured);
 
-    /* The kernel's settings for the key of checkpoints, as snprintf. NULL: there are none beside the operator's. */
+    /* The kernel's settings for the key of checkpoints, as snprintf. NULL: the operator has all of them. */
     int (*describe)(const struct measurement *measured, char *text, size_t size);
 
     /* Frees what is the kind's own; the operator is gone. NULL: nothing. */
@@ -75,22 +75,22 @@ struct measurement {
     const lr_progress *progress; /* of projections */
     int subsets;
 
-    lr_lor_data *data, *delayeds, *additive; /* delayeds: NULL where the data have none */
+    lr_lor_data *data, *delayeds, *additive; /* delayeds: NULL if the data have none */
     lr_randoms *randoms;
     double counts;       /* of all ranks, without delayeds */
-    double additive_sum; /* of list mode: over all LORs, where it is known */
+    double additive_sum; /* of list mode: over all LORs, if it is known */
 
     /* This rank's share of the data; NULL and 0: all. */
     int32_t *subset_of; /* owned [pairs, views or ranges] */
-    int interleave;     /* subset_of says groups of so many subsets */
+    int interleave;     /* subsets in each group that subset_of numbers */
 
     lr_image *initial, *kappa, *truth;
     int iterations_before; /* that made the initial image */
 
     uint64_t digest; /* of what was measured, of all ranks; 0 = of nothing */
-    uint64_t beside; /* of what is known of events beside it */
+    uint64_t beside; /* of what else is known of events */
 
-    /* List mode, also where it is counted per LOR. */
+    /* List mode, also if it is counted per LOR. */
     lr_event_counts events;
     lr_events_format events_format;
 
@@ -98,7 +98,7 @@ struct measurement {
     lr_event_list *list; /* prompts alone, of this rank; of the current frame */
     int64_t *ranges;     /* owned [subsets + 1] of this rank's events; NULL: cut evenly */
     lr_listmode_params listmode;
-    lr_blobs blobs; /* that listmode points to where the image is of blobs */
+    lr_blobs blobs; /* that listmode points to if the image is of blobs */
     bool has_tof;
     struct early_sensitivity early;
     struct event_share share;          /* of several ranks */
@@ -142,7 +142,7 @@ lr_status measurement_open_scanner(struct measurement *measured, struct cli_args
 /* Factors per LOR, handed to setup.params. */
 lr_status measurement_read_factors(struct measurement *measured);
 
-/* The image to start from, the prior's weights and the true image, where they are given. */
+/* The image to start from, the prior's weights and the true image, if they are given. */
 lr_status measurement_read_images(struct measurement *measured);
 
 /* The list mode that the command line names. */

@@ -158,7 +158,7 @@ static void refuse_all(struct cli_args *args, const char *const *options, const 
     for (int k = 0; options[k] != NULL; k++) refuse(args, options[k], family);
 }
 
-/* but_for: those that the family has, too; NULL behind. */
+/* but_for: options that the family has, too; NULL at the end */
 static void refuse_group(struct cli_args *args, const struct cli_option *options, const char *const *but_for,
                          const char *family)
 {

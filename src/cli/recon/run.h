@@ -53,7 +53,7 @@ lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const
 /* Ends with one image, and begins with the next. */
 void checkpoint_forget(struct recon_checkpoint *checkpoint);
 
-/* Figures of an image beside those of the iteration that made it. */
+/* More figures of an image than the iteration that made it has. */
 struct recon_step {
     double elapsed_s;   /* since iterations began */
     double image_error; /* from the truth; -1 = not known */
@@ -70,7 +70,7 @@ struct recon_run {
     int iterations, iterations_before; /* to make, and those that made the image to start from */
     lr_image *image;                   /* what it becomes */
     lr_iteration *history;             /* [iterations], without images */
-    struct recon_step *steps;          /* [iterations] beside history; NULL with frames */
+    struct recon_step *steps;          /* [iterations], of the same iterations; NULL with frames */
     int num_done;
     double start_s; /* of the verb */
     double iterating_s, noting_s;
@@ -83,7 +83,7 @@ lr_status recon_iterate(struct recon_run *run);
 /* One line about an iteration. */
 void recon_report_iteration(struct recon_run *run, const lr_iteration *done);
 
-/* Refuses images that nobody can want, and warns of those that are not finished or of another scale. */
+/* Refuses images of no use, and warns of images that are not finished or of another scale. */
 lr_status recon_check_image(const struct recon_run *run);
 
 /* Writes a PNG of three slices through the centre of the image's activity. */

@@ -16,7 +16,7 @@ static lr_status find_subsets(struct measurement *measured, const lr_view *views
     const int per_block = measured->request->views_per_block;
     if (per_block > 0) {
         measured->subsets = (count - 1) / per_block + 1;
-        /* Blocks of views are runs of the geometric order where the views are a set: every tilt has the same azimuths. */
+        /* Blocks of views are runs of the geometric order if every tilt has the same azimuths. */
         const int block = measured->request->views_per_block;
         int azimuths = 1, *order = calloc((size_t)count, sizeof(*order));
         if (order == NULL) return report_error(measured->setup.report, LR_FAILED, "no memory for %d views", count);
@@ -74,7 +74,7 @@ static lr_status assign_views(struct view_share *own, const lr_histo_images *all
         goto done;
     }
 
-    /* Guesses of ranks are no subsets: their views are every so-many-th. */
+    /* Guesses of ranks are no subsets: views go to ranks in turn. */
     if (measured->request->combine == RECON_EXACT)
         status = find_subsets(measured, all->views, count, measured->subset_of);
     if (status != LR_OK) goto done;
