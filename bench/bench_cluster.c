@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * bench cluster: iterations by as many ranks as mpirun has started, by each scheme that makes one image of
- * their work; where their time goes, and how far the image comes. */
+ * their work: times of the parts, and errors of the images. */
 #include "cli/cluster.h"
 #include "cli/direct.h"
 #include "cli/verbs.h"

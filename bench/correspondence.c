@@ -5,7 +5,7 @@
  *
  * A combination that cannot be measured is a line with the reason, and the rest goes on. It ends the program with an
  * exit code other than 0 unless it was only meant by a default: a backend that finds no device, lacks the exact mode,
- * or serves other scanners only, is passed over where it was not asked for by name. */
+ * or serves other scanners only, is passed over unless it was asked for by name. */
 #include "bench.h"
 #include "cli/stop.h"
 #include "cli/verbs.h"

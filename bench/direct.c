@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench direct: projections of the family `direct` in the cases of its papers, beside their figures; and peers: the
+ * bench direct: projections of the family `direct` in the cases of its papers, next to their figures; and peers: the
  * same by Fourier transforms. */
 #include "cli/direct.h"
 #include "cli/verbs.h"
@@ -279,7 +279,7 @@ static const struct direct_case cases[DIRECT_NUM_CASES] = {
     FIGURE4("375 ps, 6.5 mm, 2 mm voxels", 2, 375, 6.5, 6.5),
 };
 
-/* Share of --seconds that a view by backend cpu may take where others are measured, too. */
+/* Share of --seconds that a view by backend cpu may take if others are measured, too. */
 enum { MOST_CPU_TIMES = 5 };
 
 static const char *const workload_names[] = {"clinical", "caches", "large", "figure4", NULL};

@@ -67,7 +67,7 @@ static double iteration_s(const struct direct_outcome *outcome, bool *is_estimat
                         : outcome->ramla_s;
 }
 
-/* The device's clock, where there is one. */
+/* By the device's clock, if there is one. */
 static double peer_s(const struct fft_timing *timing)
 {
     return timing->device_s > 0 ? timing->device_s : timing->wall_s;

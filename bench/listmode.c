@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench listmode: iterations over random lines in the cases of the family's paper, beside its figures.
+ * bench listmode: iterations over random lines in the cases of the family's paper, next to its figures.
  *
  * Tables I to V of the paper: milliseconds for forward and back projection and the update; its figures 3, 5
  * and 6; more lines than it has, and the image of a public data set. */
@@ -83,7 +83,7 @@ const struct listmode_case listmode_cases[] = {
 
 static const double across_mm = 576;
 
-/* A grid of 576 mm across, as the Gemini TF's field of view, where the case has no voxels; cubes are as long. */
+/* A grid of 576 mm across, as the Gemini TF's field of view, unless the case has a voxel size; cubes are as long. */
 static lr_grid listmode_grid(const struct listmode_case *what)
 {
     lr_grid grid = {0};
@@ -167,7 +167,7 @@ static const double row_s = 0.1;
 enum {
     COUNTED_LINES = 1000,     /* whose voxels are counted, at most, */
     COUNTED_LEAST = 30,       /* and at least: each of them is looked at for each 1,024 voxels */
-    COUNTED_VOXELS = 1 << 20, /* in an image of so many; fewer lines in a larger one */
+    COUNTED_VOXELS = 1 << 20, /* of the image; in a larger one fewer lines are counted */
     COUNTED_EXACT_LINES = 50, /* of exact elements, which take longer */
     MOST_IN_A_ROW = 32,       /* runs that one look at the clock is of */
     ENERGY_SECONDS = 2        /* of iterations between two looks at a counter of energy, at least */
@@ -468,7 +468,7 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
     return counted;
 }
 
-/* Fills `outcome` for outcome->way. errors: LR_NO_DEVICE, LR_USAGE where the backend is not there or
+/* Fills `outcome` for outcome->way. errors: LR_NO_DEVICE, LR_USAGE if the backend is not there or
  * lacks the kernel; LR_CANCELLED. */
 static lr_status listmode_measure(const struct listmode_bench *bench, struct listmode_outcome *outcome)
 {
@@ -645,7 +645,7 @@ static lr_status run_chosen(struct listmode_bench *bench)
             for (int n = 0; n < 2 * LISTMODE_NUM_KERNELS; n++) {
                 way.kernel = (lr_listmode_kernel)(n / 2);
                 way.has_tof = n % 2 != 0;
-                /* The paper tells what fast math does with time of flight. */
+                /* The paper has figures of fast math with time of flight. */
                 const bool is_meant = way.has_tof ? bench->with_tof : bench->without_tof && !what->has_fastmath;
                 if (is_meant && has_kernel(bench, n / 2, what)) CLI_TRY(measure_variants(bench, &way));
             }

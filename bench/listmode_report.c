@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench listmode: the figures beside those of the paper and of other projectors, as tables and JSON. The paper's
+ * bench listmode: the figures next to those of the paper and of other projectors, as tables and JSON. The paper's
  * table II and figures 3 and 6 have rows in table I, too. */
 #include "listmode.h"
 
@@ -145,10 +145,10 @@ void listmode_print_peers(const struct listmode_bench *bench)
 }
 
 /* Shares that the visited voxels are of what a device reaches: fills at most 3, and returns how many; 0
- * where that is not known. */
+ * if that is not known. */
 static int listmode_ceilings(const struct listmode_outcome *outcome, struct bench_ceiling ceilings[3])
 {
-    /* Each event's crystals, time and number, and its value, read forward and back, where it is written. */
+    /* Each event's crystals, time and number, and its value, which is read and written. */
     const double bytes = 2 * (16 + 4), lines = (double)outcome->lines;
     const double visits = lines * outcome->visits;
     return bench_visit_ceilings(outcome->device,

@@ -64,7 +64,7 @@ lr_scanner *bench_scanner(const struct bench_workload *workload, const lr_log *l
                              .crystals = {32, 32},
                              .pitch_mm = {2, 2},
                              .face_mm = {2, 2},
-                             .depth_mm = 20}}; /* behind the plane of detection: of no effect */
+                             .depth_mm = 20}}; /* beyond the plane of detection: of no effect */
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -200;
     double *const axes[2] = {modules[1].u, modules[1].v};
@@ -262,7 +262,7 @@ static lr_status compare_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* --- updates of OSEM by the library's own loop, with all vectors where the operator computes --- */
+/* --- updates of OSEM by the library's own loop, with all vectors at the operator's place --- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -337,14 +337,14 @@ enum { LEAST_EDGE = 4 };
 /* A projection is given this long before its end is guessed at. */
 static const double guess_after_s = 1.5;
 
-/* One try at one grid. Its report keeps error sentences for the result. */
+/* One try at one grid. Its report keeps errors for the result. */
 struct attempt {
     struct report report;
     struct report *outer;
     const struct bench_wish *wish;
     struct bench_result *result;
     lr_operator *op;
-    lr_vector image, back; /* [num_voxels], where the operator computes */
+    lr_vector image, back; /* [num_voxels], at the operator's place */
     lr_vector data;        /* [num_lors], there too */
     float *scratch;        /* owned [CHUNK] on the host */
     bool is_limited;       /* a projection that would take too long is stopped */

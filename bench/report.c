@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench correspondence: what a device could do at most, the figures as Markdown tables, and where and when they were
+ * bench correspondence: the most that a device could do, the figures as Markdown tables, and the machine and date of them
  * taken, all of them as JSON (keys: docs/formats/json.md).
  *
  * The least work that a projection is made of, and what a device does of it a second. The counts
@@ -59,7 +59,7 @@ double bench_flop_ceiling(const char *device)
     return known != NULL ? known->flop_per_s : 0;
 }
 
-/* Seconds of a projection that rates are computed from: the device's where it has them. */
+/* Seconds of a projection that rates are computed from: the device's if it has a clock. */
 static double bench_seconds(const struct bench_direction *direction)
 {
     return direction->device_s > 0 ? direction->device_s : direction->wall_s;
@@ -116,7 +116,7 @@ static const char *number(char text[32], double value)
     return text;
 }
 
-/* The same, where 0 means that it was not measured. */
+/* The same; 0 means that it was not measured. */
 static const char *positive(char text[32], double value)
 {
     return number(text, value > 0 ? value : NAN);

@@ -13,12 +13,12 @@
 /* Arguments of a library. Arrays are [z][y][x]. */
 struct fft_job {
     int size[3];         /* of the transforms: x, y, z */
-    int volumes;         /* transformed at a time */
+    int volumes;         /* transformed together */
     const float *kernel; /* offset 0 in the first voxel, negative ones from the other ends */
     const float *image;  /* what every volume holds */
     int threads;
-    int repeat;     /* runs that a median is of: at most so many, */
-    double seconds; /* or as many as this is time for; at least one */
+    int repeat;     /* most runs of a median */
+    double seconds; /* time for them; there is at least one */
     const lr_log *log;
 };
 
@@ -59,8 +59,8 @@ const char *fft_missing(const struct fft_library *library);
 struct fft_case {
     const lr_direct_tables *tables; /* of its view */
     const float *image;             /* [nz][ny][nx] */
-    const float *projected;         /* the projector's result, alike */
-    int volumes;                    /* of a batch: at most so many */
+    const float *projected;         /* [nz][ny][nx] the projector's result */
+    int volumes;                    /* most of a batch */
     int threads, repeat;
     double seconds;
     const lr_log *log;
