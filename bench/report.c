@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench correspondence: the most that a device could do, the figures as Markdown tables, and the machine and date of them
- * taken, all of them as JSON (keys: docs/formats/json.md).
+ * bench correspondence: the most that a device could do, the figures as Markdown tables, their machine and date, and
+ * all of them as JSON (keys: docs/formats/json.md).
  *
  * The least work that a projection is made of, and what a device does of it a second. The counts
  * are of the formulas of docs/method/correspondence.md, "Matrix element", with everything that
