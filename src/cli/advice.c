@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "advice.h"
-
 #include "args.h"
 
 #include <ctype.h>

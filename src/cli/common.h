@@ -225,4 +225,31 @@ lr_status outputs_check_name(const struct cli_args *args, const char *path);
  * range[1]. */
 lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every, const int range[2]);
 
+/* --- forecasts of the memory and disk that work takes (forecast.c) --- */
+
+#define FORECAST_DRY_RUN                                                                                               \
+    {                                                                                                                  \
+        "--dry-run", NULL, "only say what it would take: memory and disk", false                                       \
+    }
+
+/* Projections, and the file that they end in. */
+struct forecast_projections {
+    double projections;  /* of all LORs, forward or back */
+    double array_bytes;  /* of the verb's own images and LOR data */
+    const char *output;  /* NULL = nothing */
+    double output_bytes; /* of the file */
+};
+
+/* Refuses work with LR_FAILED if its file does not fit on the disk. Reports the forecast with --verbose, with --dry-run,
+ * and for a large file. Times are not forecast: progress bars show them. *goes_on: false with --dry-run. */
+lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work, bool *goes_on);
+
+/* The same for matrix rows; a few rows are not forecast, and never refused. *elements: expected; 0 = not known */
+struct forecast_rows {
+    lr_rows_work work;
+    lr_matrix_writer_params file;
+    double bytes_there; /* of the file, by an earlier run */
+};
+lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "forecast.h"
+#include "common.h"
 
 #include <limits.h>
 #include <math.h>

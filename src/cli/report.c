@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "report.h"
 
-#include "advice.h"
 #include "stop.h"
 
 #include <inttypes.h>

@@ -72,6 +72,13 @@ const char *report_duration(char text[32], double seconds);
 /* Seconds on a clock that never goes back. */
 double report_seconds(void);
 
+/* --- advice (advice.c): what the program adds to messages of the library, which does not know its options and verbs --- */
+
+enum { ADVICE_BYTES = 2048 };
+
+/* The message with advice, in `text` if there is any. args: the command line; NULL = not known */
+const char *advice_on(const struct cli_args *args, lr_status status, const char *sentence, char text[ADVICE_BYTES]);
+
 struct json {
     FILE *stream;
     bool wrote; /* something in the innermost open bracket */

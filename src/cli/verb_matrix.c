@@ -2,7 +2,6 @@
  * Copyright The LORaster authors
  *
  * matrix: writes rows of the system matrix. */
-#include "forecast.h"
 #include "matrix.h"
 #include "stop.h"
 #include "verbs.h"

@@ -3,7 +3,6 @@
  *
  * matrix join, matrix verify. */
 #include "matrix.h"
-#include "retained_row.h"
 #include "verbs.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * One product with the matrix or its transpose: project, backproject, sensitivity. */
-#include "forecast.h"
+#include "common.h"
 #include "verbs.h"
 
 #include <stdio.h>

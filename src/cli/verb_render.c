@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * render: pictures of what one point or voxel sees; with --compare its sampled elements next to the exact ones. */
+#include "matrix.h"
 #include "pictures.h"
-#include "retained_row.h"
 #include "stop.h"
 #include "verbs.h"
 

@@ -3,7 +3,6 @@
  *
  * phantom, simulate. */
 #include "common.h"
-#include "forecast.h"
 #include "verbs.h"
 
 #include <inttypes.h>

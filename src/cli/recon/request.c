@@ -6,7 +6,6 @@
 
 #include "cli/cluster.h"
 #include "cli/direct.h"
-#include "cli/forecast.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors
  *
  * The verb recon: one reconstruction, or one for each frame. */
-#include "cli/forecast.h"
 #include "cli/recon/run.h"
 #include "cli/report.h"
 #include "cli/stop.h"
