@@ -355,11 +355,6 @@ struct move {
     double begin_s;
 };
 
-static int64_t size_of(const lr_vector *vector)
-{
-    return lr_vector_size(vector);
-}
-
 static bool is_on_device(const struct move *move)
 {
     return move->way == LR_WAY_MPI || move->way == LR_WAY_NCCL;
@@ -405,7 +400,7 @@ static lr_status find_room(struct move *move)
         /* Memory of the host that CUDA copies from and to directly is several times faster. */
         lr_place *place = vector->place;
         if (place->kind == LR_PLACE_CUDA && place->fns->link != NULL && comm->pinned == NULL &&
-            place->fns->link->pin(place, comm->staging.values, comm->staging.count * size_of(&comm->staging)))
+            place->fns->link->pin(place, comm->staging.values, comm->staging.count * lr_vector_size(&comm->staging)))
             comm->pinned = lr_place_keep(place);
     }
     move->there = lr_vector_part(&comm->staging, 0, vector->count);
@@ -503,9 +498,9 @@ static int64_t numbers_at_once(const lr_comm *comm, const int64_t *offsets)
 
 static char *number_at(const lr_vector *vector, int64_t k)
 {
-    char *first =
-        vector->values != NULL ? vector->values : (char *)vector->storage->block + vector->begin * size_of(vector);
-    return first + k * size_of(vector);
+    char *first = vector->values != NULL ? vector->values
+                                         : (char *)vector->storage->block + vector->begin * lr_vector_size(vector);
+    return first + k * lr_vector_size(vector);
 }
 
 static void post(struct lr_message *list, int *count, struct lr_message message)
@@ -547,7 +542,7 @@ static lr_status sum_step(const struct move *move, const int64_t *offsets, int64
     lr_comm *comm = move->comm;
     struct lr_messages messages = comm->arrays;
     const lr_vector *pieces = is_on_device(move) ? &comm->route.pieces : &comm->pieces;
-    const int64_t size = size_of(move->vector);
+    const int64_t size = lr_vector_size(move->vector);
     const int rank = comm->facts.rank;
     const int64_t own = left_of(offsets, rank, at, most);
     for (int r = 0; r < comm->facts.size; r++) {
@@ -568,7 +563,7 @@ static lr_status gather_step(const struct move *move, const int64_t *offsets, in
 {
     lr_comm *comm = move->comm;
     struct lr_messages messages = comm->arrays;
-    const int64_t size = size_of(move->vector);
+    const int64_t size = lr_vector_size(move->vector);
     const int rank = comm->facts.rank;
     for (int r = 0; r < comm->facts.size; r++) {
         if (r == rank) continue;
@@ -636,7 +631,7 @@ lr_status lr_comm_broadcast(lr_comm *comm, int from, lr_vector *vector)
     const bool has_it = comm->facts.rank == from;
     move.end = has_it ? vector->count : 0;
     LR_TRY(begin_move(&move, LR_COMM_STEP_BROADCAST, 0));
-    const int64_t bytes = vector->count * size_of(vector);
+    const int64_t bytes = vector->count * lr_vector_size(vector);
     if (move.way != LR_WAY_NCCL) LR_TRY(wait_for_device(&move));
     for (int64_t at = 0; at < bytes; at += BROADCAST_BYTES) {
         const int64_t left = bytes - at, count = left < BROADCAST_BYTES ? left : BROADCAST_BYTES;
