@@ -367,7 +367,7 @@ static lr_status measure_ramla(const struct direct_bench *bench, lr_operator *op
     if (data.values == NULL) return LR_FAILED;
     for (int view = 0; view < num_views; view++)
         memcpy(data.values + view * count, image, (size_t)count * sizeof(*image));
-    int32_t *subset_of = calloc((size_t)num_views, sizeof(*subset_of));
+    int32_t *subset_of = num_views > 0 ? calloc((size_t)num_views, sizeof(*subset_of)) : NULL;
     lr_vector result = {0};
     lr_status status = lr_vector_create(&(lr_vector_params){.count = count, .log = &bench->report->log}, &result);
     if (status == LR_OK && subset_of == NULL) status = LR_FAILED;
