@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-lr_status sheet_add(struct sheet *sheet, lr_picture *picture, const char *format, ...)
+lr_status picture_sheet_add(struct picture_sheet *sheet, lr_picture *picture, const char *format, ...)
 {
     char text[128];
     va_list list;
@@ -32,7 +32,7 @@ lr_status picture_write(struct report *report, const char *path, const lr_pictur
     return lr_png_write(path, picture->rgb, picture->size, &report->log);
 }
 
-static lr_status write_panel(const struct sheet *sheet, const char *path, lr_mosaic_params params)
+static lr_status write_panel(const struct picture_sheet *sheet, const char *path, lr_mosaic_params params)
 {
     params.subtitle = sheet->note;
     params.log = &sheet->report->log;
@@ -43,20 +43,20 @@ static lr_status write_panel(const struct sheet *sheet, const char *path, lr_mos
     return status;
 }
 
-lr_status sheet_write(const struct sheet *sheet, const char *path, int columns, const char *title)
+lr_status picture_sheet_write(const struct picture_sheet *sheet, const char *path, int columns, const char *title)
 {
     return write_panel(
         sheet, path,
         (lr_mosaic_params){.tiles = sheet->tiles, .num_tiles = sheet->num_tiles, .columns = columns, .title = title});
 }
 
-lr_status sheet_write_last(const struct sheet *sheet, const char *path)
+lr_status picture_sheet_write_last(const struct picture_sheet *sheet, const char *path)
 {
     const lr_tile *last = &sheet->tiles[sheet->num_tiles - 1];
     return write_panel(sheet, path, (lr_mosaic_params){.tiles = last, .num_tiles = 1});
 }
 
-void sheet_finish(struct sheet *sheet)
+void picture_sheet_finish(struct picture_sheet *sheet)
 {
     for (int k = 0; k < sheet->num_tiles; k++) {
         /* The sheet made both; tiles only lend them out as const. */
@@ -64,7 +64,7 @@ void sheet_finish(struct sheet *sheet)
         free((char *)sheet->tiles[k].caption);
     }
     free(sheet->tiles);
-    *sheet = (struct sheet){0};
+    *sheet = (struct picture_sheet){0};
 }
 
 /* --- bitmaps --- */

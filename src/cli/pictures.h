@@ -10,7 +10,7 @@
 #include <lr/picture.h>
 
 /* Zero is an empty sheet. It owns its pictures. */
-struct sheet {
+struct picture_sheet {
     struct report *report;
     lr_tile *tiles;   /* owned [num_tiles], with pictures and captions */
     const char *note; /* a line on every PNG of it, such as what made them; NULL = none */
@@ -20,14 +20,14 @@ struct sheet {
 
 /* Takes over the picture; NULL is passed through as the error of the function that made it. The caption is
  * formatted. */
-lr_status sheet_add(struct sheet *sheet, lr_picture *picture, const char *format, ...) LR_PRINTF(3, 4);
+lr_status picture_sheet_add(struct picture_sheet *sheet, lr_picture *picture, const char *format, ...) LR_PRINTF(3, 4);
 
 /* Writes the last picture added as a PNG of its own, with its caption and the note. */
-lr_status sheet_write_last(const struct sheet *sheet, const char *path);
+lr_status picture_sheet_write_last(const struct picture_sheet *sheet, const char *path);
 
 /* Writes all of them as one PNG. title may be NULL. */
-lr_status sheet_write(const struct sheet *sheet, const char *path, int columns, const char *title);
-void sheet_finish(struct sheet *sheet);
+lr_status picture_sheet_write(const struct picture_sheet *sheet, const char *path, int columns, const char *title);
+void picture_sheet_finish(struct picture_sheet *sheet);
 
 /* One picture as PNG. */
 lr_status picture_write(struct report *report, const char *path, const lr_picture *picture);

@@ -34,7 +34,7 @@ struct demo {
     lr_image *truth;          /* phantom, as emissions per voxel */
     lr_image *sensitivity, *image;
     lr_lor_data *data;
-    struct sheet panel;
+    struct picture_sheet panel;
     struct run_bar bar;
     lr_iteration last; /* without its image */
     double counts;     /* drawn */
@@ -144,17 +144,18 @@ static lr_status open_setup(struct demo *demo, const lr_image *mu, struct setup 
     return setup->op != NULL ? LR_OK : report_reason(setup->report);
 }
 
-static lr_status add_picture(const struct demo *demo, struct sheet *sheet, lr_picture *picture, int which,
+static lr_status add_picture(const struct demo *demo, struct picture_sheet *sheet, lr_picture *picture, int which,
                              const char *what, const char *caption)
 {
     char path[PATH_MAX], name[64];
-    CLI_TRY(sheet_add(sheet, picture, "%s", caption));
+    CLI_TRY(picture_sheet_add(sheet, picture, "%s", caption));
     snprintf(name, sizeof(name), "voxel_%d_%s.png", which + 1, what);
-    return sheet_write_last(sheet, demo_path(demo, name, path, sizeof(path)));
+    return picture_sheet_write_last(sheet, demo_path(demo, name, path, sizeof(path)));
 }
 
 /* Draws three voxels: crystals, weights, and weights with absorption by water; all pictures on one sheet. */
-static lr_status draw_voxels(struct demo *demo, struct sheet *sheet, struct setup setups[2], const lr_image *water)
+static lr_status draw_voxels(struct demo *demo, struct picture_sheet *sheet, struct setup setups[2],
+                             const lr_image *water)
 {
     char path[PATH_MAX], caption[96];
     CLI_TRY(open_setup(demo, NULL, &setups[0]));
@@ -198,8 +199,8 @@ static lr_status draw_voxels(struct demo *demo, struct sheet *sheet, struct setu
         CLI_TRY(status);
     }
 
-    return sheet_write(sheet, demo_path(demo, "correspondence.png", path, sizeof(path)), 3,
-                       "Correspondence images of three voxels");
+    return picture_sheet_write(sheet, demo_path(demo, "correspondence.png", path, sizeof(path)), 3,
+                               "Correspondence images of three voxels");
 }
 
 /* Adds a slice to the panel: of activity, up to 1.2 times the phantom's largest, or, with a unit,
@@ -221,7 +222,7 @@ static lr_status demo_add_slice(struct demo *demo, const lr_image *image, const 
         .unit = activity ? "emissions per voxel" : unit,
         .log = &demo->setup.report->log,
     };
-    return sheet_add(&demo->panel, lr_picture_slice(&params), "%s", caption);
+    return picture_sheet_add(&demo->panel, lr_picture_slice(&params), "%s", caption);
 }
 
 static void scale_values(float *values, int64_t count, double factor)
@@ -348,12 +349,12 @@ static lr_status run_demo(struct demo *demo)
     /* correspondence.png and the pictures on it: three voxels in false colour, their weights without
      * and with absorption by a cylinder of water as wide as the phantom. */
     struct setup setups[2] = {{0}, {0}};
-    struct sheet sheet = {.report = demo->setup.report, .note = demo->drawn.text};
+    struct picture_sheet sheet = {.report = demo->setup.report, .note = demo->drawn.text};
     lr_image *water = draw_water(demo);
     report_info(demo->setup.report, "drawing correspondence images of three voxels");
     const lr_status status =
         water != NULL ? draw_voxels(demo, &sheet, setups, water) : report_reason(demo->setup.report);
-    sheet_finish(&sheet);
+    picture_sheet_finish(&sheet);
     lr_operator_destroy(setups[0].op);
     lr_operator_destroy(setups[1].op);
     lr_image_destroy(water);
@@ -374,7 +375,7 @@ static lr_status run_demo(struct demo *demo)
     CLI_TRY(lr_image_write(demo_path(demo, "image.nii.gz", path, sizeof(path)), demo->image, log));
     snprintf(title, sizeof(title), "Derenzo phantom in the %s: %.3g million counts", demo->setup.scanner->name,
              1e-6 * demo->counts);
-    CLI_TRY(sheet_write(&demo->panel, demo_path(demo, "panel.png", path, sizeof(path)), 3, title));
+    CLI_TRY(picture_sheet_write(&demo->panel, demo_path(demo, "panel.png", path, sizeof(path)), 3, title));
 
     demo->total_seconds = report_seconds() - start;
     return demo_report(demo);
@@ -411,7 +412,7 @@ static lr_status run(struct cli_args *args)
     lr_status status = args->status;
 
     if (status == LR_OK) status = run_demo(&demo);
-    sheet_finish(&demo.panel);
+    picture_sheet_finish(&demo.panel);
     lr_lor_data_destroy(demo.data);
     lr_image_destroy(demo.image);
     lr_image_destroy(demo.sensitivity);

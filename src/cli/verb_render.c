@@ -390,7 +390,7 @@ struct work {
     const char *folder;
     struct bitmap *bitmaps; /* owned [num_bitmaps]: the modules with an image */
     int num_bitmaps;
-    struct sheet sheet;
+    struct picture_sheet sheet;
     struct bitmap_note note; /* on every picture */
 };
 
@@ -433,10 +433,10 @@ static lr_status write_files(struct work *work)
         free(values);
         CLI_TRY(status);
         for (lr_correspondence_view view = LR_VIEW_CRYSTALS; view <= LR_VIEW_WEIGHTS; view++) {
-            CLI_TRY(sheet_add(&work->sheet, bitmap_draw(&work->setup, bitmap, view, high), "module %d: %s",
-                              bitmap->module, captions[view]));
+            CLI_TRY(picture_sheet_add(&work->sheet, bitmap_draw(&work->setup, bitmap, view, high), "module %d: %s",
+                                      bitmap->module, captions[view]));
             snprintf(path, sizeof(path), "%s/module_%d_%s.png", work->folder, bitmap->module, names[view]);
-            CLI_TRY(sheet_write_last(&work->sheet, path));
+            CLI_TRY(picture_sheet_write_last(&work->sheet, path));
         }
         if (stop_is_asked()) return LR_CANCELLED;
     }
@@ -465,7 +465,7 @@ static lr_status write_files(struct work *work)
     snprintf(path, sizeof(path), "%s/contact_sheet.png", work->folder);
     snprintf(title, sizeof(title), "Correspondence images of the point (%g, %g, %g) mm", work->point_mm[0],
              work->point_mm[1], work->point_mm[2]);
-    return sheet_write(&work->sheet, path, 2 * across, title);
+    return picture_sheet_write(&work->sheet, path, 2 * across, title);
 }
 
 /* Takes the bitmaps of all modules asked for that have an image. */
@@ -494,7 +494,7 @@ static lr_status take_bitmaps(struct cli_args *args, struct work *work)
     const lr_operator_info *info = lr_operator_get_info(setup->op);
     bitmap_note_init(&work->note, info);
     bitmap_note_say(&work->note, info, args->report);
-    work->sheet = (struct sheet){.report = args->report, .note = work->note.text};
+    work->sheet = (struct picture_sheet){.report = args->report, .note = work->note.text};
 
     work->bitmaps = calloc((size_t)num_modules, sizeof(*work->bitmaps));
     if (work->bitmaps == NULL) return report_error(args->report, LR_FAILED, "no memory for %d pictures", num_modules);
@@ -556,7 +556,7 @@ static lr_status run(struct cli_args *args)
     }
 
 finish:
-    sheet_finish(&work.sheet);
+    picture_sheet_finish(&work.sheet);
     for (int k = 0; k < work.num_bitmaps; k++) bitmap_finish(&work.bitmaps[k]);
     free(work.bitmaps);
     setup_finish(&work.setup);

@@ -267,7 +267,7 @@ lr_status recon_draw(const struct recon_run *run)
     const int64_t count = lr_grid_num_voxels(grid);
     const int done = run->iterations_before + run->num_done;
     char note[96];
-    struct sheet sheet = {.report = measured->setup.report, .note = note};
+    struct picture_sheet sheet = {.report = measured->setup.report, .note = note};
     snprintf(note, sizeof(note), "%d iteration%s, %.4g %s", done, done == 1 ? "" : "s", emissions(run),
              unit_of(measured));
 
@@ -300,11 +300,12 @@ lr_status recon_draw(const struct recon_run *run)
             .log = &measured->setup.report->log,
         };
         /* Never -0, which would be printed with its sign. */
-        status = sheet_add(&sheet, lr_picture_slice(&params), "%s = %.1f mm", names[k],
-                           0.1 * round(10.0 * position_mm) + 0.0);
+        status = picture_sheet_add(&sheet, lr_picture_slice(&params), "%s = %.1f mm", names[k],
+                                   0.1 * round(10.0 * position_mm) + 0.0);
     }
     if (status == LR_OK)
-        status = sheet_write(&sheet, measured->request->picture, 3, scanner != NULL ? scanner->name : "Histo-images");
-    sheet_finish(&sheet);
+        status = picture_sheet_write(&sheet, measured->request->picture, 3,
+                                     scanner != NULL ? scanner->name : "Histo-images");
+    picture_sheet_finish(&sheet);
     return status;
 }
