@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * bench cluster: iterations by as many ranks as mpirun has started, by each scheme that makes one image of
- * their work; where their time goes, and how far the image comes. */
+ * their work: times of the parts, and errors of the images. */
 #include "cli/cluster.h"
 #include "cli/direct.h"
 #include "cli/verbs.h"
@@ -14,7 +14,7 @@
 
 enum cluster_scheme { CLUSTER_EXACT, CLUSTER_PAPER, CLUSTER_DISTRIBUTED, CLUSTER_NUM_SCHEMES };
 
-/* An image on the way. */
+/* An image after some iterations. */
 struct cluster_step {
     int number; /* iterations of each rank so far */
     double elapsed_s, log_likelihood, image_error;
@@ -52,26 +52,6 @@ struct cluster_bench {
 };
 
 static const char *const scheme_names[CLUSTER_NUM_SCHEMES + 1] = {"exact", "paper", "distributed", NULL};
-
-/* --- the problem --- */
-
-/* This rank's pairs: every rank sees from all directions. */
-static lr_status list_pairs(struct cluster_bench *bench, int32_t *rank_of)
-{
-    const lr_lors *all = bench->all;
-    lr_selection own = {.pairs = bench->pairs};
-    if (bench->cluster.size > all->num_pairs) {
-        return report_error(bench->report, LR_USAGE, "%d ranks for %lld pairs of modules: start fewer ranks",
-                            bench->cluster.size, (long long)all->num_pairs);
-    }
-    CLI_TRY(lr_osem_subsets(all, bench->cluster.size, rank_of, &bench->report->log));
-    for (int64_t pair = 0; pair < all->num_pairs; pair++)
-        if (rank_of[pair] == bench->cluster.rank) bench->pairs[own.num_pairs++] = (int32_t)pair;
-    bench->lors = lr_lors_create_part(all, &own, &bench->report->log);
-    return bench->lors != NULL ? LR_OK : report_reason(bench->report);
-}
-
-/* --- one scheme --- */
 
 static lr_status keep(struct cluster_bench *bench, struct cluster_step step, const lr_vector *image)
 {
@@ -117,23 +97,6 @@ static lr_status on_composed(void *user, const lr_composition *done)
                 done->image);
 }
 
-static lr_status call(struct cluster_bench *bench, const lr_recon_params *params)
-{
-    lr_vector image = lr_image_vector(bench->image);
-    const struct cluster_outcome *outcome = bench->at_hand;
-    if (outcome->scheme == CLUSTER_PAPER) {
-        lr_compose_params all = {.local = *params,
-                                 .comm = bench->cluster.comm,
-                                 .local_iterations = bench->local_iterations,
-                                 .composed = on_composed,
-                                 .user = bench};
-        all.local.iteration = on_local;
-        return lr_compose(&all, &image);
-    }
-    const lr_distributed_params all = {.recon = *params, .local_iterations = bench->local_iterations};
-    return outcome->scheme == CLUSTER_EXACT ? lr_recon(params, &image) : lr_recon_distributed(&all, &image);
-}
-
 static lr_status measure(struct cluster_bench *bench, enum cluster_scheme scheme)
 {
     struct cluster_outcome *outcome = &bench->outcomes[bench->num_outcomes];
@@ -155,7 +118,21 @@ static lr_status measure(struct cluster_bench *bench, enum cluster_scheme scheme
     CLI_TRY(lr_comm_barrier(bench->cluster.comm));
     bench->begin_s = report_seconds();
     bench->noting_s = 0;
-    CLI_TRY(call(bench, &params));
+    lr_vector image = lr_image_vector(bench->image);
+    if (scheme == CLUSTER_EXACT) {
+        CLI_TRY(lr_recon(&params, &image));
+    } else if (scheme == CLUSTER_DISTRIBUTED) {
+        const lr_distributed_params all = {.recon = params, .local_iterations = bench->local_iterations};
+        CLI_TRY(lr_recon_distributed(&all, &image));
+    } else {
+        lr_compose_params all = {.local = params,
+                                 .comm = bench->cluster.comm,
+                                 .local_iterations = bench->local_iterations,
+                                 .composed = on_composed,
+                                 .user = bench};
+        all.local.iteration = on_local;
+        CLI_TRY(lr_compose(&all, &image));
+    }
     outcome->seconds = report_seconds() - bench->begin_s - bench->noting_s;
     const lr_comm_info after = lr_comm_get_info(bench->cluster.comm);
     outcome->exchange_s = after.moving_s - before.moving_s;
@@ -175,8 +152,6 @@ static lr_status measure(struct cluster_bench *bench, enum cluster_scheme scheme
     return lr_comm_most(bench->cluster.comm, &outcome->seconds, 1);
 }
 
-/* --- what is said --- */
-
 static void print(const struct cluster_bench *bench)
 {
     char bytes[32], memory[32];
@@ -190,32 +165,6 @@ static void print(const struct cluster_bench *bench)
                outcome->waiting_s, outcome->combine_s, common_bytes(bytes, (int64_t)outcome->sent_bytes),
                common_bytes(memory, (int64_t)outcome->memory_bytes), last->image_error);
     }
-}
-
-static void outcome_json(const struct cluster_outcome *outcome, struct json *json)
-{
-    json_open(json, NULL, '{');
-    json_text(json, "scheme", scheme_names[outcome->scheme]);
-    json_number(json, "seconds", outcome->seconds);
-    json_number(json, "project_seconds", outcome->project_s);
-    json_number(json, "most_project_seconds", outcome->most_project_s);
-    json_number(json, "exchange_seconds", outcome->exchange_s);
-    json_number(json, "waiting_seconds", outcome->waiting_s);
-    json_number(json, "compose_seconds", outcome->combine_s);
-    json_number(json, "sent_bytes", outcome->sent_bytes);
-    json_number(json, "peak_memory_bytes", outcome->memory_bytes);
-    json_open(json, "iterations", '[');
-    for (int k = 0; k < outcome->num_steps; k++) {
-        const struct cluster_step *step = &outcome->steps[k];
-        json_open(json, NULL, '{');
-        json_int(json, "number", step->number);
-        json_number(json, "elapsed_seconds", step->elapsed_s);
-        json_number(json, "log_likelihood", step->log_likelihood);
-        json_number(json, "image_error", step->image_error);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-    json_close(json, '}');
 }
 
 static void print_json(const struct cluster_bench *bench)
@@ -235,7 +184,31 @@ static void print_json(const struct cluster_bench *bench)
     cluster_json(&bench->cluster, &json);
     json_number(&json, "setup_seconds", bench->setup_s);
     json_open(&json, "schemes", '[');
-    for (int k = 0; k < bench->num_outcomes; k++) outcome_json(&bench->outcomes[k], &json);
+    for (int n = 0; n < bench->num_outcomes; n++) {
+        const struct cluster_outcome *outcome = &bench->outcomes[n];
+        json_open(&json, NULL, '{');
+        json_text(&json, "scheme", scheme_names[outcome->scheme]);
+        json_number(&json, "seconds", outcome->seconds);
+        json_number(&json, "project_seconds", outcome->project_s);
+        json_number(&json, "most_project_seconds", outcome->most_project_s);
+        json_number(&json, "exchange_seconds", outcome->exchange_s);
+        json_number(&json, "waiting_seconds", outcome->waiting_s);
+        json_number(&json, "compose_seconds", outcome->combine_s);
+        json_number(&json, "sent_bytes", outcome->sent_bytes);
+        json_number(&json, "peak_memory_bytes", outcome->memory_bytes);
+        json_open(&json, "iterations", '[');
+        for (int k = 0; k < outcome->num_steps; k++) {
+            const struct cluster_step *step = &outcome->steps[k];
+            json_open(&json, NULL, '{');
+            json_int(&json, "number", step->number);
+            json_number(&json, "elapsed_seconds", step->elapsed_s);
+            json_number(&json, "log_likelihood", step->log_likelihood);
+            json_number(&json, "image_error", step->image_error);
+            json_close(&json, '}');
+        }
+        json_close(&json, ']');
+        json_close(&json, '}');
+    }
     json_close(&json, ']');
     common_json_end(&json);
 }
@@ -265,52 +238,63 @@ static void read_wish(struct cluster_bench *bench, struct cli_args *args)
     };
 }
 
+/* Opens this rank's part of the problem: every rank sees from all directions. */
 static lr_status open_all(struct cluster_bench *bench, const char *name)
 {
-    bench->scanner = lr_scanner_read(name, &bench->report->log);
-    bench->all = bench->scanner != NULL ? lr_lors_create(bench->scanner, &bench->report->log) : NULL;
-    if (bench->all == NULL) return report_reason(bench->report);
+    const lr_log *log = &bench->report->log;
+    bench->scanner = lr_scanner_read(name, log);
+    lr_lors *all = bench->all = bench->scanner != NULL ? lr_lors_create(bench->scanner, log) : NULL;
+    if (all == NULL) return report_reason(bench->report);
     /* Weak scaling has as many more layers as there are ranks, so that each has the same to do. */
     const int n = bench->voxels, ranks = bench->is_weak ? bench->cluster.size : 1;
     const int size[3] = {n, n, n * ranks};
     const double voxel_mm[3] = {bench->voxel_mm, bench->voxel_mm, bench->voxel_mm / ranks};
     bench->grid = lr_grid_centred(size, voxel_mm);
+    const int64_t num_voxels = lr_grid_num_voxels(&bench->grid);
 
-    const size_t num_pairs = (size_t)bench->all->num_pairs;
-    int32_t *rank_of = calloc(num_pairs, sizeof(*rank_of));
-    bench->pairs = calloc(num_pairs, sizeof(*bench->pairs));
-    const bool has_all = rank_of != NULL && bench->pairs != NULL;
-    const lr_status status = has_all ? list_pairs(bench, rank_of)
-                                     : report_error(bench->report, LR_FAILED, "no memory for the pairs of modules");
+    int32_t *rank_of = calloc((size_t)all->num_pairs, sizeof(*rank_of));
+    bench->pairs = calloc((size_t)all->num_pairs, sizeof(*bench->pairs));
+    lr_selection own = {.pairs = bench->pairs};
+    lr_status status = LR_OK;
+    if (rank_of == NULL || bench->pairs == NULL) {
+        status = report_error(bench->report, LR_FAILED, "no memory for the pairs of modules");
+    } else if (bench->cluster.size > all->num_pairs) {
+        status = report_error(bench->report, LR_USAGE, "%d ranks for %lld pairs of modules: start fewer ranks",
+                              bench->cluster.size, (long long)all->num_pairs);
+    } else {
+        status = lr_osem_subsets(all, bench->cluster.size, rank_of, log);
+    }
+    for (int64_t pair = 0; status == LR_OK && pair < all->num_pairs; pair++)
+        if (rank_of[pair] == bench->cluster.rank) bench->pairs[own.num_pairs++] = (int32_t)pair;
     free(rank_of);
     CLI_TRY(status);
+    bench->lors = lr_lors_create_part(all, &own, log);
+    if (bench->lors == NULL) return report_reason(bench->report);
 
     lr_operator_params params = bench->params;
     params.lors = bench->lors;
     params.grid = &bench->grid;
     params.projections = 2.0 * bench->iterations * CLUSTER_NUM_SCHEMES;
     bench->op = lr_operator_create(&params);
-    CLI_TRY(bench->op != NULL ? LR_OK : report_reason(bench->report));
-
-    const lr_log *log = &bench->report->log;
+    if (bench->op == NULL) return report_reason(bench->report);
     bench->truth = lr_phantom_create(&(lr_phantom_params){.name = "spheres", .log = log}, &bench->grid);
-    bench->data = lr_lor_data_create(bench->lors, log);
+    lr_lor_data *data = bench->data = lr_lor_data_create(bench->lors, log);
     bench->image = lr_image_create(&bench->grid, log);
-    if (bench->truth == NULL || bench->data == NULL || bench->image == NULL) return report_reason(bench->report);
+    if (bench->truth == NULL || data == NULL || bench->image == NULL) return report_reason(bench->report);
     const lr_vector truth = lr_image_vector(bench->truth);
-    lr_vector values = lr_lor_data_vector(bench->data);
+    lr_vector values = lr_lor_data_vector(data);
     CLI_TRY(lr_operator_forward(bench->op, NULL, &truth, &values));
-    /* Draws so many counts in all, over the ranks; those of a pair do not depend on the number of ranks. */
-    double sum = common_sum(bench->data->values, bench->data->count);
+
+    /* Draws the counts of all ranks; those of a pair do not depend on the number of ranks. */
+    double sum = common_sum(data->values, data->count);
     CLI_TRY(lr_comm_sum_numbers(bench->cluster.comm, &sum, 1));
     const double scale = sum > 0 ? bench->counts / sum : 0;
-    for (int64_t k = 0; k < bench->data->count; k++) bench->data->values[k] = (float)(scale * bench->data->values[k]);
-    for (int64_t v = 0; v < lr_grid_num_voxels(&bench->grid); v++)
-        bench->truth->values[v] = (float)(scale * bench->truth->values[v]);
+    for (int64_t k = 0; k < data->count; k++) data->values[k] = (float)(scale * data->values[k]);
+    for (int64_t v = 0; v < num_voxels; v++) bench->truth->values[v] = (float)(scale * bench->truth->values[v]);
     for (int64_t k = 0; k < bench->lors->num_pairs; k++) {
         const int64_t begin = bench->lors->offsets[k];
-        CLI_TRY(lr_poisson(bench->data->values + begin, bench->lors->offsets[k + 1] - begin,
-                           (uint64_t)bench->pairs[k] + 1, &bench->report->log));
+        CLI_TRY(
+            lr_poisson(data->values + begin, bench->lors->offsets[k + 1] - begin, (uint64_t)bench->pairs[k] + 1, log));
     }
     return LR_OK;
 }

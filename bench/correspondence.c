@@ -5,7 +5,7 @@
  *
  * A combination that cannot be measured is a line with the reason, and the rest goes on. It ends the program with an
  * exit code other than 0 unless it was only meant by a default: a backend that finds no device, lacks the exact mode,
- * or serves other scanners only, is passed over where it was not asked for by name. */
+ * or serves other scanners only, is passed over unless it was asked for by name. */
 #include "bench.h"
 #include "cli/stop.h"
 #include "cli/verbs.h"
@@ -16,8 +16,6 @@
 #include <string.h>
 
 static const lr_mode mode_values[BENCH_NUM_MODES] = {LR_MODE_SAMPLED, LR_MODE_EXACT};
-
-/* --- command line --- */
 
 /* Marks each word of "A,B" in `chosen`. */
 static void read_words(struct cli_args *args, const char *name, const char *const *words, bool *chosen)
@@ -101,18 +99,6 @@ struct bench {
     bool prints; /* a table on standard output */
 };
 
-static lr_status open_subject(struct bench *bench, const struct bench_workload *workload, struct bench_subject *subject)
-{
-    const lr_log *log = &bench->report->log;
-    const lr_grid grid = lr_grid_centred(workload->size, workload->voxel_mm);
-    subject->workload = workload;
-    subject->scanner = bench_scanner(workload, log);
-    subject->lors = subject->scanner ? lr_lors_create_watched(subject->scanner, &bench->report->progress, log) : NULL;
-    if (subject->lors == NULL) return report_reason(bench->report);
-    const struct bench_draw draw = {subject->lors, workload->error_voxels, bench->wish.seed, bench->wish.threads};
-    return bench_sample_take(&subject->whole, &draw, &grid, bench->report);
-}
-
 static lr_status measure_subject(struct bench *bench, struct bench_subject *subject)
 {
     struct bench_heading *heading = &bench->found.headings[bench->found.num_headings++];
@@ -147,19 +133,12 @@ static lr_status measure_subject(struct bench *bench, struct bench_subject *subj
     return LR_OK;
 }
 
-/* --- saying it --- */
-
-static lr_status write_file(const struct bench *bench, const char *path)
+static void write_json(const struct bench *bench, FILE *stream)
 {
-    struct common_text text;
-    common_text_begin(&text);
-    struct json json = {text.stream, false};
-    if (json.stream != NULL) {
-        common_json_open(&json, "bench correspondence");
-        bench_json(&bench->found, &json);
-        common_json_end(&json);
-    }
-    return common_text_write(&text, bench->report, path);
+    struct json json = {stream, false};
+    common_json_open(&json, "bench correspondence");
+    bench_json(&bench->found, &json);
+    common_json_end(&json);
 }
 
 /* Failures of what was asked for by name decide the exit code; one reason alone keeps its own. */
@@ -186,43 +165,46 @@ static lr_status conclude(const struct bench *bench)
                         last->reason);
 }
 
-static lr_status run_all(struct bench *bench, struct cli_args *args)
-{
-    const char *path = args_text(args, "-o");
-    bench->report = args->report;
-    bench->prints = !args->report->json;
-    bench->wish = read_wish(args);
-    CLI_TRY(args->status);
-    bench_report_init(&bench->found, args, &bench->wish);
-    if (bench->prints) bench_table_begin(&bench->found);
-    for (int k = 0; k < BENCH_NUM_WORKLOADS; k++)
-        if (bench->wish.workloads[k]) {
-            const struct bench_workload *workload = &bench_workloads[k];
-            struct bench_subject subject = {0};
-            lr_status status = open_subject(bench, workload, &subject);
-            if (status == LR_OK) status = measure_subject(bench, &subject);
-            bench_sample_finish(&subject.whole);
-            bench_sample_finish(&subject.part);
-            lr_lors_destroy(subject.lors);
-            lr_scanner_destroy(subject.scanner);
-            CLI_TRY(status);
-        }
-
-    if (bench->report->json) {
-        struct json json = common_json_begin("bench correspondence");
-        bench_json(&bench->found, &json);
-        common_json_end(&json);
-    }
-    CLI_TRY(path != NULL ? write_file(bench, path) : LR_OK);
-
-    return conclude(bench);
-}
-
 static lr_status run(struct cli_args *args)
 {
     struct bench *bench = calloc(1, sizeof(*bench));
     if (bench == NULL) return report_error(args->report, LR_FAILED, "no memory for the figures");
-    const lr_status status = run_all(bench, args);
+    const char *path = args_text(args, "-o");
+    const lr_log *log = &args->report->log;
+    bench->report = args->report;
+    bench->prints = !args->report->json;
+    bench->wish = read_wish(args);
+    lr_status status = args->status;
+    if (status != LR_OK) goto finish;
+    bench_report_init(&bench->found, args, &bench->wish);
+    if (bench->prints) bench_table_begin(&bench->found);
+    for (int k = 0; status == LR_OK && k < BENCH_NUM_WORKLOADS; k++) {
+        const struct bench_workload *workload = &bench_workloads[k];
+        if (!bench->wish.workloads[k]) continue;
+        const lr_grid grid = lr_grid_centred(workload->size, workload->voxel_mm);
+        struct bench_subject subject = {.workload = workload, .scanner = bench_scanner(workload, log)};
+        if (subject.scanner != NULL)
+            subject.lors = lr_lors_create_watched(subject.scanner, &args->report->progress, log);
+        const struct bench_draw draw = {subject.lors, workload->error_voxels, bench->wish.seed, bench->wish.threads};
+        status = subject.lors != NULL ? bench_sample_take(&subject.whole, &draw, &grid, args->report)
+                                      : report_reason(args->report);
+        if (status == LR_OK) status = measure_subject(bench, &subject);
+        bench_sample_finish(&subject.whole);
+        bench_sample_finish(&subject.part);
+        lr_lors_destroy(subject.lors);
+        lr_scanner_destroy(subject.scanner);
+    }
+
+    struct common_text text;
+    if (status == LR_OK && args->report->json) write_json(bench, stdout);
+    if (status == LR_OK && path != NULL) {
+        common_text_begin(&text);
+        if (text.stream != NULL) write_json(bench, text.stream);
+        status = common_text_write(&text, args->report, path);
+    }
+    if (status == LR_OK) status = conclude(bench);
+
+finish:
     free(bench);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench direct: projections of the family `direct` in the cases of its papers, beside their figures; and peers: the
+ * bench direct: projections of the family `direct` in the cases of its papers, next to their figures; and peers: the
  * same by Fourier transforms. */
 #include "cli/direct.h"
 #include "cli/verbs.h"
@@ -38,38 +38,24 @@ static const char *const storages[] = {"buffers", "textures", "both", NULL};
 
 enum { BOTH = 2 /* of storages */ };
 
-/* The command line. */
-struct wish {
-    const char *backend;
-    int storage; /* in `storages` */
-    lr_direct_variant way;
-};
-
-static bool has_storage(const struct wish *wish, const struct direct_variant *variant)
-{
-    const bool is_cpu = variant->backend != NULL && strcmp(variant->backend, "cpu") == 0;
-    return is_cpu || wish->storage == BOTH || wish->storage == (int)variant->storage;
-}
-
 /* Fills bench->variants with those that --backend, --storage and --variant name. */
-static void direct_choose_variants(struct direct_bench *bench, struct cli_args *args)
+static void choose_variants(struct direct_bench *bench, struct cli_args *args)
 {
     static const char *const backends[] = {"auto", "cpu", "compute", "cuda", "all", NULL};
-    struct wish wish = {.backend = backends[args_word(args, "--backend", backends, 0)],
-                        .way = direct_read_variant(args)};
-    const bool takes_all = strcmp(wish.backend, "all") == 0;
-    wish.storage = args_word(args, "--storage", storages, takes_all ? BOTH : LR_DIRECT_BUFFERS);
-    const bool has_textures_alone = wish.storage == (int)LR_DIRECT_TEXTURES;
-    const bool is_on_buffers = wish.way >= LR_DIRECT_BANDS && wish.way <= LR_DIRECT_COLUMNS; /* and there alone */
-    if (wish.way != LR_DIRECT_FASTEST && !(strcmp(wish.backend, "cuda") == 0 || strcmp(wish.backend, "all") == 0)) {
+    const char *named = backends[args_word(args, "--backend", backends, 0)];
+    const lr_direct_variant way = direct_read_variant(args);
+    const bool takes_all = strcmp(named, "all") == 0;
+    const int storage = args_word(args, "--storage", storages, takes_all ? BOTH : LR_DIRECT_BUFFERS);
+    const bool is_on_buffers = way >= LR_DIRECT_BANDS && way <= LR_DIRECT_COLUMNS; /* and there alone */
+    if (way != LR_DIRECT_FASTEST && !(strcmp(named, "cuda") == 0 || takes_all)) {
         args_complain(args, "--variant is for --backend cuda or all");
-    } else if (is_on_buffers && has_textures_alone) {
+    } else if (is_on_buffers && storage == (int)LR_DIRECT_TEXTURES) {
         args_complain(args,
                       "--variant %s works on buffers, not on textures: take --storage buffers, or "
                       "threads, instructions, shared-memory or texture-cache",
                       args_text(args, "--variant"));
     }
-    if (args_has(args, "--storage") && strcmp(wish.backend, "cpu") == 0) {
+    if (args_has(args, "--storage") && strcmp(named, "cpu") == 0) {
         args_complain(args, "--storage is for --backend auto, compute, cuda or all: cpu keeps images "
                             "in memory of its own");
     }
@@ -77,18 +63,17 @@ static void direct_choose_variants(struct direct_bench *bench, struct cli_args *
     for (int k = 0; k < DIRECT_NUM_VARIANTS; k++) {
         const struct direct_variant *variant = &variants[k];
         const char *backend = variant->backend != NULL ? variant->backend : "auto";
-
-        if ((strcmp(wish.backend, backend) == 0 || (strcmp(wish.backend, "all") == 0 && variant->backend != NULL)) &&
-            has_storage(&wish, variant) &&
-            (wish.way == LR_DIRECT_FASTEST || variant->way == LR_DIRECT_FASTEST || wish.way == variant->way))
-            bench->variants[bench->num_variants++] = variant;
+        const bool has_backend = strcmp(named, backend) == 0 || (takes_all && variant->backend != NULL);
+        const bool has_storage = strcmp(backend, "cpu") == 0 || storage == BOTH || storage == (int)variant->storage;
+        const bool has_way = way == LR_DIRECT_FASTEST || variant->way == LR_DIRECT_FASTEST || way == variant->way;
+        if (has_backend && has_storage && has_way) bench->variants[bench->num_variants++] = variant;
     }
 }
 
-/* An operator of the case's views, or of `view` alone where it is not negative; `resolution` NULL:
- * the case's. NULL, logged. */
-static lr_operator *direct_open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
-                                     const lr_resolution *resolution, int view)
+/* An operator of the case's views, or of `view` alone unless it is negative. resolution: NULL = the case's. NULL,
+ * logged. */
+static lr_operator *open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
+                              const lr_resolution *resolution, int view)
 {
     const struct direct_case *what = outcome->what;
     const double voxel_mm[3] = {what->voxel_mm, what->voxel_mm, what->voxel_mm};
@@ -111,83 +96,51 @@ static lr_operator *direct_open_case(const struct direct_bench *bench, const str
                             .log = &bench->report->log});
 }
 
-/* --- what CUDA kernels take of the device --- */
-
-/* Fills outcome->attributes where the backend knows them. */
-static lr_status direct_measure_attributes(lr_operator *op, const float *image, struct direct_outcome *outcome)
-{
-    static const int first_view = 0;
-    const lr_operator_info *info = lr_operator_get_info(op);
-    const lr_vector x = lr_vector_of_floats(image, info->num_voxels);
-    if (strcmp(info->backend, "cuda") != 0) return LR_OK;
-    for (int back = 0; back < 2; back++) {
-        const lr_direct_task task = {back ? LR_DIRECT_WORK_BACK : LR_DIRECT_WORK_FORWARD, &first_view, 1, &x};
-        lr_direct_timing timing;
-        CLI_TRY(lr_direct_time(op, &task, &timing));
-        CLI_TRY(lr_direct_device_attributes(op, &outcome->attributes[back]));
-    }
-    outcome->has_attributes = true;
-    return LR_OK;
-}
-
-/* Transforms of a batch hold at most so much. */
+/* Most that transforms of a batch hold. */
 #define BATCH_BYTES ((int64_t)128 << 20)
 
-/* --- Fourier transforms --- */
-
-/* The same everywhere, as at the centre. */
-static lr_resolution flatten(const lr_resolution *resolution)
+/* Measures convolutions by Fourier transforms, with the case's kernel at the centre, if that varies, for an oblique
+ * view. */
+static lr_status compare_with_transforms(const struct direct_bench *bench, const float *image,
+                                         struct direct_outcome *outcome)
 {
-    lr_resolution flat = *resolution;
-    flat.radial_mm = lr_resolution_radial_mm(resolution, 0);
+    const struct direct_case *what = outcome->what;
+    const lr_log *log = &bench->report->log;
+    const int num_views = what->azimuths * what->tilts;
+    lr_resolution flat = what->resolution;
+    flat.radial_mm = lr_resolution_radial_mm(&what->resolution, 0);
     flat.model = LR_RADIAL_INVARIANT;
-    return flat;
-}
-
-static lr_status compare_all(const struct direct_bench *bench, const struct fft_case *what,
-                             struct direct_outcome *outcome)
-{
-    for (const struct fft_library *library = fft_libraries; library->name != NULL; library++) {
-        const char *missing = fft_missing(library);
-        for (int padded = 0; missing == NULL && padded < 2; padded++) {
-            CLI_TRY(fft_compare(library, what, padded != 0, &outcome->peers[outcome->num_peers]));
-            outcome->num_peers++;
-        }
-        if (missing != NULL && bench->num_outcomes == 0)
-            report_info(bench->report, "%s is left out: %s", library->name, missing);
-    }
-    return LR_OK;
-}
-
-static lr_status compare_with(const struct direct_bench *bench, lr_operator *op, const float *image,
-                              struct direct_outcome *outcome)
-{
+    lr_operator *op = open_case(bench, outcome, &flat, num_views > 7 ? 7 : 0);
+    if (op == NULL) return report_reason(bench->report);
     const lr_operator_info *info = lr_operator_get_info(op);
     const lr_direct_info *family = lr_direct_get_info(op);
-    const lr_log *log = &bench->report->log;
-    const lr_direct_kernel kernel = {.resolution = flatten(&outcome->what->resolution)};
-    lr_direct_tables *tables = lr_direct_tables_create(
-        &(lr_direct_tables_params){.grid = &family->grid, .view = family->views[0], .kernel = kernel, .log = log});
+    lr_direct_tables *tables = lr_direct_tables_create(&(lr_direct_tables_params){
+        .grid = &family->grid, .view = family->views[0], .kernel = {.resolution = flat}, .log = log});
     float *projected = common_floats(bench->report, info->num_voxels, "a projection");
     const lr_vector x = lr_vector_of_floats(image, info->num_voxels);
     lr_vector y = lr_vector_of_floats(projected, info->num_voxels);
     lr_status status = tables != NULL && projected != NULL ? lr_operator_forward(op, NULL, &x, &y) : LR_FAILED;
-    const int views = outcome->what->azimuths * outcome->what->tilts;
     const int64_t fit = BATCH_BYTES / (info->num_voxels * 2 * (int64_t)sizeof(float));
-    if (status == LR_OK) {
-        status = compare_all(bench,
-                             &(struct fft_case){.tables = tables,
-                                                .image = image,
-                                                .projected = projected,
-                                                .volumes = fit < views ? (int)fit : views,
-                                                .threads = info->threads,
-                                                .repeat = bench->repeat,
-                                                .seconds = 0.25 * bench->seconds,
-                                                .log = log},
-                             outcome);
+    const struct fft_case all = {.tables = tables,
+                                 .image = image,
+                                 .projected = projected,
+                                 .volumes = fit < num_views ? (int)fit : num_views,
+                                 .threads = info->threads,
+                                 .repeat = bench->repeat,
+                                 .seconds = 0.25 * bench->seconds,
+                                 .log = log};
+    for (const struct fft_library *library = fft_libraries; status == LR_OK && library->name != NULL; library++) {
+        const char *missing = fft_missing(library);
+        for (int padded = 0; missing == NULL && status == LR_OK && padded < 2; padded++) {
+            status = fft_compare(library, &all, padded != 0, &outcome->peers[outcome->num_peers]);
+            if (status == LR_OK) outcome->num_peers++;
+        }
+        if (missing != NULL && bench->num_outcomes == 0)
+            report_info(bench->report, "%s is left out: %s", library->name, missing);
     }
     free(projected);
     lr_direct_tables_destroy(tables);
+    lr_operator_destroy(op);
     return status;
 }
 
@@ -219,75 +172,59 @@ static lr_status go(const struct trip *trip, const float *in, float *out, struct
     return LR_OK;
 }
 
-/* histo = n (y / (n histo) - 1), y = 1 and n = 1: what the host takes for it. */
-static double find_discrepancy(float *histo, int64_t count)
-{
-    const double begin = report_seconds();
-    for (int64_t k = 0; k < count; k++) histo[k] = histo[k] > 1e-30f ? 1.0f / histo[k] - 1.0f : 0.0f;
-    return report_seconds() - begin;
-}
-
-static double update(float *image, const float *correction, int64_t count)
-{
-    const double begin = report_seconds();
-    for (int64_t k = 0; k < count; k++) {
-        const float factor = 1.0f + 0.5f * correction[k];
-        image[k] *= factor > 0.0f ? factor : 0.0f;
-    }
-    return report_seconds() - begin;
-}
-
 static lr_status visit(const struct trip *trip, float *image, float *work[2], struct direct_stages *stages)
 {
     const int64_t count = lr_operator_get_info(trip->op)->num_voxels;
     struct trip back = *trip;
+    float *histo = work[0], *correction = work[1];
     back.is_back = true;
-    CLI_TRY(go(trip, image, work[0], stages));
-    stages->discrepancy += find_discrepancy(work[0], count);
-    CLI_TRY(go(&back, work[0], work[1], stages));
-    stages->update += update(image, work[1], count);
-    return LR_OK;
-}
+    CLI_TRY(go(trip, image, histo, stages));
 
-static lr_status visit_views(const struct direct_bench *bench, lr_operator *op, float *image, float *work[2],
-                             struct direct_stages *stages)
-{
-    const int num_views = lr_direct_get_info(op)->num_views;
-    struct trip trip = {.op = op};
-    struct direct_stages warm = {0};
-    /* Reading an image that is done. */
-    double *seconds = &trip.to_host_s;
-    const lr_vector x = lr_vector_of_floats(image, lr_operator_get_info(op)->num_voxels);
-    const lr_direct_task task = {.work = LR_DIRECT_WORK_READING, .image = &x};
-    for (int k = 0; k < 3; k++) {
-        lr_direct_timing timing;
-        CLI_TRY(lr_direct_time(op, &task, &timing));
-        *seconds = k == 0 || timing.wall_s < *seconds ? timing.wall_s : *seconds;
+    /* histo = n (y / (n histo) - 1), y = 1 and n = 1: what the host takes for it. */
+    double begin = report_seconds();
+    for (int64_t k = 0; k < count; k++) histo[k] = histo[k] > 1e-30f ? 1.0f / histo[k] - 1.0f : 0.0f;
+    stages->discrepancy += report_seconds() - begin;
+    CLI_TRY(go(&back, histo, correction, stages));
+    begin = report_seconds();
+    for (int64_t k = 0; k < count; k++) {
+        const float factor = 1.0f + 0.5f * correction[k];
+        image[k] *= factor > 0.0f ? factor : 0.0f;
     }
-
-    CLI_TRY(visit(&trip, image, work, &warm));
-    const double begin = report_seconds();
-    while (stages->views < 20 * num_views && (stages->views == 0 || report_seconds() - begin < bench->seconds)) {
-        trip.view = stages->views % num_views;
-        CLI_TRY(visit(&trip, image, work, stages));
-        stages->views++;
-    }
-    double *const sums[] = {&stages->to_device[0], &stages->to_device[1], &stages->project[0],  &stages->project[1],
-                            &stages->to_host[0],   &stages->to_host[1],   &stages->discrepancy, &stages->update};
-    for (size_t n = 0; n < sizeof(sums) / sizeof(sums[0]); n++) *sums[n] /= stages->views;
-
+    stages->update += report_seconds() - begin;
     return LR_OK;
 }
 
 /* Fills outcome->stages by as many views as there is time for. image: changed. */
-static lr_status direct_measure_stages(const struct direct_bench *bench, lr_operator *op, float *image,
-                                       struct direct_outcome *outcome)
+static lr_status measure_stages(const struct direct_bench *bench, lr_operator *op, float *image,
+                                struct direct_outcome *outcome)
 {
     const int64_t count = lr_operator_get_info(op)->num_voxels;
+    const int num_views = lr_direct_get_info(op)->num_views;
     float *work[2] = {common_floats(bench->report, count, "a projection"),
                       common_floats(bench->report, count, "a projection")};
-    const lr_status status =
-        work[0] != NULL && work[1] != NULL ? visit_views(bench, op, image, work, &outcome->stages) : LR_FAILED;
+    struct direct_stages *stages = &outcome->stages, warm = {0};
+    struct trip trip = {.op = op};
+    lr_status status = work[0] != NULL && work[1] != NULL ? LR_OK : LR_FAILED;
+
+    /* Time to read an image that has been computed. */
+    const lr_vector x = lr_vector_of_floats(image, count);
+    const lr_direct_task task = {.work = LR_DIRECT_WORK_READING, .image = &x};
+    for (int k = 0; status == LR_OK && k < 3; k++) {
+        lr_direct_timing timing;
+        status = lr_direct_time(op, &task, &timing);
+        if (status == LR_OK && (k == 0 || timing.wall_s < trip.to_host_s)) trip.to_host_s = timing.wall_s;
+    }
+    if (status == LR_OK) status = visit(&trip, image, work, &warm);
+    const double begin = report_seconds();
+    while (status == LR_OK && stages->views < 20 * num_views &&
+           (stages->views == 0 || report_seconds() - begin < bench->seconds)) {
+        trip.view = stages->views % num_views;
+        status = visit(&trip, image, work, stages);
+        if (status == LR_OK) stages->views++;
+    }
+    double *const sums[] = {&stages->to_device[0], &stages->to_device[1], &stages->project[0],  &stages->project[1],
+                            &stages->to_host[0],   &stages->to_host[1],   &stages->discrepancy, &stages->update};
+    for (size_t n = 0; status == LR_OK && n < sizeof(sums) / sizeof(sums[0]); n++) *sums[n] /= stages->views;
     free(work[1]);
     free(work[0]);
     return status;
@@ -342,7 +279,7 @@ static const struct direct_case cases[DIRECT_NUM_CASES] = {
     FIGURE4("375 ps, 6.5 mm, 2 mm voxels", 2, 375, 6.5, 6.5),
 };
 
-/* Share of --seconds that a view by backend cpu may take where others are measured, too. */
+/* Share of --seconds that a view by backend cpu may take if others are measured, too. */
 enum { MOST_CPU_TIMES = 5 };
 
 static const char *const workload_names[] = {"clinical", "caches", "large", "figure4", NULL};
@@ -377,16 +314,6 @@ static lr_status measure(const struct direct_bench *bench, lr_operator *op, cons
     return LR_OK;
 }
 
-/* One view; the first run counts where there is no time for others. */
-static lr_status measure_one(const struct direct_bench *bench, lr_operator *op, const lr_direct_task *task,
-                             struct direct_measured *measured)
-{
-    lr_direct_timing first;
-    CLI_TRY(lr_direct_time(op, task, &first));
-    *measured = (struct direct_measured){1, first.wall_s, first.device_s, (double)first.num_offsets};
-    return first.wall_s < bench->seconds ? measure(bench, op, task, measured) : LR_OK;
-}
-
 static lr_status measure_works(const struct direct_bench *bench, lr_operator *op, struct direct_outcome *outcome)
 {
     const int num_views = lr_direct_get_info(op)->num_views;
@@ -395,9 +322,15 @@ static lr_status measure_works(const struct direct_bench *bench, lr_operator *op
     for (int k = 0; status == LR_OK && k < num_views; k++) views[k] = k;
     for (int work = 0; status == LR_OK && work < DIRECT_NUM_WORKS; work++) {
         lr_direct_task task = {.work = (lr_direct_work)work, .views = views, .num_views = 1};
-        status = measure_one(bench, op, &task, &outcome->single[work]);
+        /* One view, of which the first run counts if there is no time for others. */
+        struct direct_measured *single = &outcome->single[work];
+        lr_direct_timing first;
+        status = lr_direct_time(op, &task, &first);
+        if (status != LR_OK) break;
+        *single = (struct direct_measured){1, first.wall_s, first.device_s, (double)first.num_offsets};
+        if (first.wall_s < bench->seconds) status = measure(bench, op, &task, single);
+
         /* Number of views that a batch may have within the time. */
-        const struct direct_measured *single = &outcome->single[work];
         const double fit = bench->seconds / (single->wall_s > 0 ? single->wall_s : 1e-9);
         task.num_views = fit < 1 ? 1 : fit < num_views ? (int)fit : num_views;
 
@@ -421,37 +354,7 @@ static lr_status keep_seconds(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-static lr_status iterate(const struct direct_bench *bench, lr_operator *op, lr_lor_data *data,
-                         struct direct_outcome *outcome)
-{
-    const int num_views = lr_direct_get_info(op)->num_views;
-    int32_t *subset_of = calloc((size_t)num_views, sizeof(*subset_of));
-    lr_vector image = {0};
-    lr_status status =
-        lr_vector_create(&(lr_vector_params){.count = data->count / num_views, .log = &bench->report->log}, &image);
-    for (int view = 0; subset_of != NULL && view < num_views; view++) subset_of[view] = view;
-    outcome->load_s = report_seconds();
-    if (status == LR_OK) {
-        status = subset_of != NULL ? lr_recon(&(lr_recon_params){.op = op,
-                                                                 .data = data,
-                                                                 .iterations = 2,
-                                                                 .subsets = num_views,
-                                                                 .subset_of = subset_of,
-                                                                 .algorithm = LR_ALGORITHM_RAMLA,
-                                                                 .without_fit = true,
-                                                                 .iteration = keep_seconds,
-                                                                 .user = outcome,
-                                                                 .log = &bench->report->log,
-                                                                 .progress = &bench->report->progress},
-                                              &image)
-                                   : LR_FAILED;
-    }
-    lr_vector_destroy(&image);
-    free(subset_of);
-    return status;
-}
-
-/* Two iterations of all views, each with the same counts, where there is time for them. */
+/* Two iterations of all views, each with the same counts, if there is time for them. */
 static lr_status measure_ramla(const struct direct_bench *bench, lr_operator *op, const float *image,
                                struct direct_outcome *outcome)
 {
@@ -464,55 +367,62 @@ static lr_status measure_ramla(const struct direct_bench *bench, lr_operator *op
     if (data.values == NULL) return LR_FAILED;
     for (int view = 0; view < num_views; view++)
         memcpy(data.values + view * count, image, (size_t)count * sizeof(*image));
-    const lr_status status = iterate(bench, op, &data, outcome);
+    int32_t *subset_of = num_views > 0 ? calloc((size_t)num_views, sizeof(*subset_of)) : NULL;
+    lr_vector result = {0};
+    lr_status status = lr_vector_create(&(lr_vector_params){.count = count, .log = &bench->report->log}, &result);
+    if (status == LR_OK && subset_of == NULL) status = LR_FAILED;
+    for (int view = 0; subset_of != NULL && view < num_views; view++) subset_of[view] = view;
+    outcome->load_s = report_seconds();
+    if (status == LR_OK) {
+        status = lr_recon(&(lr_recon_params){.op = op,
+                                             .data = &data,
+                                             .iterations = 2,
+                                             .subsets = num_views,
+                                             .subset_of = subset_of,
+                                             .algorithm = LR_ALGORITHM_RAMLA,
+                                             .without_fit = true,
+                                             .iteration = keep_seconds,
+                                             .user = outcome,
+                                             .log = &bench->report->log,
+                                             .progress = &bench->report->progress},
+                          &result);
+    }
+    lr_vector_destroy(&result);
+    free(subset_of);
     free(data.values);
     return status;
 }
 
-/* Fourier transforms are measured once a case. */
-static bool was_measured(const struct direct_bench *bench, const struct direct_case *what)
-{
-    for (int k = 0; k < bench->num_outcomes; k++)
-        if (bench->outcomes[k].what == what) return true;
-    return false;
-}
-
-/* Measurements beside projections, each where it belongs. */
-static lr_status measure_more(const struct direct_bench *bench, lr_operator *op, float *image,
-                              struct direct_outcome *outcome)
-{
-    if (bench->has_peers && !was_measured(bench, outcome->what)) {
-        /* Convolutions with the case's kernel at the centre, if that varies, for an oblique view. */
-        const lr_resolution flat = flatten(&outcome->what->resolution);
-        lr_operator *flat_op =
-            direct_open_case(bench, outcome, &flat, outcome->what->azimuths * outcome->what->tilts > 7 ? 7 : 0);
-        const lr_status status =
-            flat_op != NULL ? compare_with(bench, flat_op, image, outcome) : report_reason(bench->report);
-        lr_operator_destroy(flat_op);
-        CLI_TRY(status);
-    }
-
-    CLI_TRY(measure_ramla(bench, op, image, outcome));
-    const bool has_stages = outcome->what->paper_ramla_s > 0 && outcome->what->resolution.model <= LR_RADIAL_VARIANT1;
-    return bench->is_paper && has_stages ? direct_measure_stages(bench, op, image, outcome) : LR_OK;
-}
-
 static lr_status measure_open(const struct direct_bench *bench, lr_operator *op, struct direct_outcome *outcome)
 {
+    static const int first_view = 0;
+    const struct direct_case *what = outcome->what;
     const lr_operator_info *info = lr_operator_get_info(op);
     float *image = malloc((size_t)info->num_voxels * sizeof(*image));
     if (image == NULL) return report_error(bench->report, LR_FAILED, "no memory for an image");
     snprintf(outcome->device, sizeof(outcome->device), "%s", info->device);
     for (int64_t k = 0; k < info->num_voxels; k++) image[k] = (float)(0.5 + common_random(1, k));
     /* The image is taken to the device once. */
-    static const int first_view = 0;
-    const lr_vector x = lr_vector_of_floats(image, lr_operator_get_info(op)->num_voxels);
-    lr_status status =
-        lr_direct_time(op, &(lr_direct_task){LR_DIRECT_WORK_READING, &first_view, 1, &x}, &(lr_direct_timing){0});
-
+    const lr_vector x = lr_vector_of_floats(image, info->num_voxels);
+    lr_direct_timing timing;
+    lr_status status = lr_direct_time(op, &(lr_direct_task){LR_DIRECT_WORK_READING, &first_view, 1, &x}, &timing);
     if (status == LR_OK) status = measure_works(bench, op, outcome);
-    if (status == LR_OK) status = measure_more(bench, op, image, outcome);
-    if (status == LR_OK && bench->is_paper) status = direct_measure_attributes(op, image, outcome);
+
+    /* Fourier transforms are measured once a case. */
+    bool has_peers = bench->has_peers;
+    for (int k = 0; k < bench->num_outcomes; k++) has_peers = has_peers && bench->outcomes[k].what != what;
+    if (status == LR_OK && has_peers) status = compare_with_transforms(bench, image, outcome);
+    if (status == LR_OK) status = measure_ramla(bench, op, image, outcome);
+    const bool has_stages = what->paper_ramla_s > 0 && what->resolution.model <= LR_RADIAL_VARIANT1;
+    if (status == LR_OK && bench->is_paper && has_stages) status = measure_stages(bench, op, image, outcome);
+
+    /* What CUDA kernels take of the device. */
+    outcome->has_attributes = status == LR_OK && bench->is_paper && strcmp(info->backend, "cuda") == 0;
+    for (int back = 0; outcome->has_attributes && status == LR_OK && back < 2; back++) {
+        const lr_direct_task task = {back ? LR_DIRECT_WORK_BACK : LR_DIRECT_WORK_FORWARD, &first_view, 1, &x};
+        status = lr_direct_time(op, &task, &timing);
+        if (status == LR_OK) status = lr_direct_device_attributes(op, &outcome->attributes[back]);
+    }
     free(image);
     return status;
 }
@@ -563,50 +473,11 @@ static void json_measured(struct json *json, const char *key, const struct direc
     json_close(json, '}');
 }
 
-static void json_outcome(struct json *json, const struct direct_outcome *outcome)
-{
-    static const char *const names[DIRECT_NUM_WORKS][2] = {
-        {"forward", "forward_batch"}, {"back", "back_batch"}, {"tables", "tables_batch"}};
-    json_open(json, NULL, '{');
-    json_text(json, "workload", outcome->what->workload);
-    json_text(json, "case", direct_case_name(outcome->what));
-    json_text(json, "variant", outcome->variant->name);
-    json_text(json, "device", outcome->device);
-    json_number(json, "offsets", outcome->batch[0].offsets);
-    for (int work = 0; work < DIRECT_NUM_WORKS; work++) {
-        json_measured(json, names[work][0], &outcome->single[work]);
-        json_measured(json, names[work][1], &outcome->batch[work]);
-    }
-    json_number(json, "forward_flop_share", flop_share(outcome, &outcome->batch[0]));
-    json_number(json, "back_flop_share", flop_share(outcome, &outcome->batch[1]));
-    json_number(json, "ramla_s", outcome->ramla_s);
-    json_number(json, "ramla_device_s", outcome->ramla_device_s);
-    json_number(json, "load_s", outcome->load_s);
-    direct_json_peers(outcome, json);
-    for (int back = 0; outcome->has_attributes && back < 2; back++) {
-        const lr_direct_attributes *found = &outcome->attributes[back];
-        json_open(json, back ? "back_attributes" : "forward_attributes", '{');
-        json_int(json, "registers", found->registers);
-        json_int(json, "threads", found->threads);
-        json_int(json, "constant_bytes", found->constant_bytes);
-        json_int(json, "local_bytes", found->local_bytes);
-        json_int(json, "shared_bytes", found->shared_bytes);
-        json_int(json, "blocks", found->blocks);
-        json_number(json, "occupancy", found->occupancy);
-        json_close(json, '}');
-    }
-
-    json_close(json, '}');
-}
-
 /* --- the verb --- */
 
-/* Another backend may have come in the place of the one that was named, and cpu has no textures. */
-static bool is_variant(const lr_operator *op, const struct direct_variant *variant)
+static bool is_cpu(const struct direct_variant *variant)
 {
-    const char *backend = lr_operator_get_info(op)->backend;
-    return variant->backend != NULL ? strcmp(backend, variant->backend) == 0
-                                    : variant->storage == LR_DIRECT_BUFFERS || strcmp(backend, "cpu") != 0;
+    return variant->backend != NULL && strcmp(variant->backend, "cpu") == 0;
 }
 
 static bool is_cuda(const struct direct_variant *variant)
@@ -614,42 +485,30 @@ static bool is_cuda(const struct direct_variant *variant)
     return variant->backend != NULL && strcmp(variant->backend, "cuda") == 0;
 }
 
-static void tell_skipped(const struct direct_bench *bench, const struct direct_variant *variant, lr_status status)
+static void report_skipped(const struct direct_bench *bench, const struct direct_variant *variant, lr_status status)
 {
     const char *lacks = is_cuda(variant) ? "no CUDA device" : "no device";
     report_info(bench->report, "%s is skipped: %s", variant->name,
                 status == LR_NO_DEVICE ? lacks : "not with this kernel");
 }
 
-static double work_of(const struct direct_outcome *outcome)
-{
-    const int *size = outcome->what->size;
-    return outcome->batch[0].offsets * (double)size[0] * size[1] * size[2];
-}
-
-/* Time that a view of a case takes backend cpu, by a case that it has done and another backend's figures of this one;
- * 0 = not known. */
-static double expect_cpu_s(const struct direct_bench *bench, const struct direct_case *what)
-{
-    double second_work = 0, work = 0;
-    for (int k = 0; k < bench->num_outcomes; k++) {
-        const struct direct_outcome *outcome = &bench->outcomes[k];
-        const char *backend = outcome->variant->backend;
-        if (backend != NULL && strcmp(backend, "cpu") == 0)
-            second_work = direct_seconds(&outcome->single[0]) / work_of(outcome);
-        else if (outcome->what == what)
-            work = work_of(outcome);
-    }
-    return second_work * work;
-}
-
 /* Backend cpu does not hold up others for long. */
 static bool is_too_long(const struct direct_bench *bench, const struct direct_case *what,
                         const struct direct_variant *variant)
 {
-    const bool is_cpu = variant->backend != NULL && strcmp(variant->backend, "cpu") == 0;
-    const double expected_s = is_cpu ? expect_cpu_s(bench, what) : 0;
-    const bool is_long = expected_s > MOST_CPU_TIMES * bench->seconds;
+    /* The time of a view is expected by a case that cpu has done and another backend's figures of this one. */
+    double second_work = 0, work = 0;
+    for (int k = 0; k < bench->num_outcomes; k++) {
+        const struct direct_outcome *outcome = &bench->outcomes[k];
+        const int *size = outcome->what->size;
+        const double own = outcome->batch[0].offsets * (double)size[0] * size[1] * size[2];
+        if (is_cpu(outcome->variant))
+            second_work = direct_seconds(&outcome->single[0]) / own;
+        else if (outcome->what == what)
+            work = own;
+    }
+    const double expected_s = second_work * work;
+    const bool is_long = is_cpu(variant) && expected_s > MOST_CPU_TIMES * bench->seconds;
     if (is_long) {
         report_info(bench->report, "%s, cpu is skipped: a view would take about %.0f s (--backend cpu times it)",
                     direct_case_name(what), expected_s);
@@ -662,14 +521,19 @@ static lr_status measure_case(struct direct_bench *bench, const struct direct_ca
 {
     struct direct_outcome *outcome = &bench->outcomes[bench->num_outcomes];
     *outcome = (struct direct_outcome){.what = what, .variant = variant};
-    lr_operator *op = direct_open_case(bench, outcome, NULL, -1);
-    const bool is_other = op != NULL && !is_variant(op, variant);
+    lr_operator *op = open_case(bench, outcome, NULL, -1);
+    /* Another backend may have come in the place of the one that was named, and cpu has no textures. */
+    const char *backend = op != NULL ? lr_operator_get_info(op)->backend : "";
+    const bool is_named = variant->backend != NULL
+                              ? strcmp(backend, variant->backend) == 0
+                              : variant->storage == LR_DIRECT_BUFFERS || strcmp(backend, "cpu") != 0;
+    const bool is_other = op != NULL && !is_named;
     const lr_status status = is_other     ? LR_NO_DEVICE
                              : op != NULL ? measure_open(bench, op, outcome)
                                           : report_reason(bench->report);
     lr_operator_destroy(op);
     if ((status == LR_NO_DEVICE || status == LR_USAGE) && (is_other || bench->num_variants > 1)) {
-        tell_skipped(bench, variant, status);
+        report_skipped(bench, variant, status);
         if (status == LR_NO_DEVICE && is_cuda(variant)) bench->without_cuda = what;
         return LR_OK;
     }
@@ -701,24 +565,50 @@ static bool is_chosen(const struct direct_bench *bench, const struct direct_case
 
 static void write_json(const struct direct_bench *bench, FILE *stream)
 {
-    struct json json = {stream, false};
-    common_json_open(&json, "bench direct");
-    json_text(&json, "commit", bench_commit);
-    json_open(&json, "cases", '[');
-    for (int k = 0; k < bench->num_outcomes; k++) json_outcome(&json, &bench->outcomes[k]);
-    json_close(&json, ']');
-    if (bench->is_paper) direct_json_paper(bench, &json);
-    common_json_end(&json);
+    static const char *const names[DIRECT_NUM_WORKS][2] = {
+        {"forward", "forward_batch"}, {"back", "back_batch"}, {"tables", "tables_batch"}};
+    struct json all = {stream, false}, *json = &all;
+    common_json_open(json, "bench direct");
+    json_text(json, "commit", bench_commit);
+    json_open(json, "cases", '[');
+    for (int k = 0; k < bench->num_outcomes; k++) {
+        const struct direct_outcome *outcome = &bench->outcomes[k];
+        json_open(json, NULL, '{');
+        json_text(json, "workload", outcome->what->workload);
+        json_text(json, "case", direct_case_name(outcome->what));
+        json_text(json, "variant", outcome->variant->name);
+        json_text(json, "device", outcome->device);
+        json_number(json, "offsets", outcome->batch[0].offsets);
+        for (int work = 0; work < DIRECT_NUM_WORKS; work++) {
+            json_measured(json, names[work][0], &outcome->single[work]);
+            json_measured(json, names[work][1], &outcome->batch[work]);
+        }
+        json_number(json, "forward_flop_share", flop_share(outcome, &outcome->batch[0]));
+        json_number(json, "back_flop_share", flop_share(outcome, &outcome->batch[1]));
+        json_number(json, "ramla_s", outcome->ramla_s);
+        json_number(json, "ramla_device_s", outcome->ramla_device_s);
+        json_number(json, "load_s", outcome->load_s);
+        direct_json_peers(outcome, json);
+        for (int back = 0; outcome->has_attributes && back < 2; back++) {
+            const lr_direct_attributes *found = &outcome->attributes[back];
+            json_open(json, back ? "back_attributes" : "forward_attributes", '{');
+            json_int(json, "registers", found->registers);
+            json_int(json, "threads", found->threads);
+            json_int(json, "constant_bytes", found->constant_bytes);
+            json_int(json, "local_bytes", found->local_bytes);
+            json_int(json, "shared_bytes", found->shared_bytes);
+            json_int(json, "blocks", found->blocks);
+            json_number(json, "occupancy", found->occupancy);
+            json_close(json, '}');
+        }
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    if (bench->is_paper) direct_json_paper(bench, json);
+    common_json_end(json);
 }
 
-static lr_status write_file(const struct direct_bench *bench)
-{
-    struct common_text text;
-    common_text_begin(&text);
-    if (text.stream != NULL) write_json(bench, text.stream);
-    return common_text_write(&text, bench->report, bench->path);
-}
-
+/* Measures the variants of all cases that were chosen, and prints the tables or JSON. */
 static lr_status run_bench(struct direct_bench *bench)
 {
     for (int k = 0; k < DIRECT_NUM_CASES; k++) {
@@ -727,9 +617,8 @@ static lr_status run_bench(struct direct_bench *bench)
             /* A device that one variant of CUDA lacks all lack, in all cases. */
             const struct direct_case *what = &cases[k];
             const bool lacks = bench->without_cuda != NULL && is_cuda(variant);
-            if (lacks && bench->without_cuda == what) tell_skipped(bench, variant, LR_NO_DEVICE);
-
-            if (!lacks && !is_too_long(bench, &cases[k], variant)) CLI_TRY(measure_case(bench, &cases[k], variant));
+            if (lacks && bench->without_cuda == what) report_skipped(bench, variant, LR_NO_DEVICE);
+            if (!lacks && !is_too_long(bench, what, variant)) CLI_TRY(measure_case(bench, what, variant));
         }
     }
     if (bench->report->json)
@@ -737,18 +626,24 @@ static lr_status run_bench(struct direct_bench *bench)
     else
         direct_print_peers(bench);
     if (bench->is_paper && !bench->report->json) direct_print_paper(bench);
-    return bench->path != NULL ? write_file(bench) : LR_OK;
+    if (bench->path == NULL) return LR_OK;
+    struct common_text text;
+    common_text_begin(&text);
+    if (text.stream != NULL) write_json(bench, text.stream);
+    return common_text_write(&text, bench->report, bench->path);
 }
 
-static lr_status run_chosen(struct direct_bench *bench, struct cli_args *args)
+static lr_status run(struct cli_args *args)
 {
     static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
     static const int64_t repeats[2] = {1, DIRECT_MOST_REPEATS};
+    struct direct_bench *bench = calloc(1, sizeof(*bench));
+    if (bench == NULL) return report_error(args->report, LR_FAILED, "no memory for the figures");
     bench->report = args->report;
     bench->is_paper = args_has(args, "--paper");
     bench->has_peers = !args_has(args, "--no-fourier");
     bench->path = args_text(args, "-o");
-    direct_choose_variants(bench, args);
+    choose_variants(bench, args);
     /* The cases that --workload and --case name. */
     const int only = args_word(args, "--workload", workload_names, -1);
     bool has_any = false;
@@ -768,15 +663,7 @@ static lr_status run_chosen(struct direct_bench *bench, struct cli_args *args)
     bench->threads = (int)args_int(args, "--threads", 0, at_least_one);
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);
     bench->seconds = args_number(args, "--seconds", 10, true);
-    CLI_TRY(args->status);
-    return run_bench(bench);
-}
-
-static lr_status run(struct cli_args *args)
-{
-    struct direct_bench *bench = calloc(1, sizeof(*bench));
-    if (bench == NULL) return report_error(args->report, LR_FAILED, "no memory for the figures");
-    const lr_status status = run_chosen(bench, args);
+    const lr_status status = args->status == LR_OK ? run_bench(bench) : args->status;
     free(bench);
     return status;
 }

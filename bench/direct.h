@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The parts of `loraster bench direct`: direct.c reads the command line and measures projections, Fourier
- * transforms and the paper's loop over the host; direct_paper.c prints the papers' tables beside our figures. */
+ * transforms and the paper's loop over the host; direct_paper.c prints the papers' tables next to our figures. */
 #ifndef LR_BENCH_DIRECT_H
 #define LR_BENCH_DIRECT_H
 
@@ -77,7 +77,7 @@ struct direct_bench {
     bool has_peers;   /* Fourier transforms too */
     int device, threads, repeat;
     double seconds;
-    const struct direct_case *without_cuda; /* where CUDA turned out to lack: its variants are skipped from then
+    const struct direct_case *without_cuda; /* in which CUDA turned out to lack: its variants are skipped from then
                                                on, and are named with this case; NULL = not yet */
     struct direct_outcome outcomes[DIRECT_NUM_CASES * DIRECT_NUM_VARIANTS];
     int num_outcomes;
@@ -85,7 +85,7 @@ struct direct_bench {
 
 const char *direct_case_name(const struct direct_case *what);
 
-/* The device's clock, where it has one. */
+/* By the device's clock, if it has one. */
 double direct_seconds(const struct direct_measured *measured);
 
 /* Tables of Fourier transforms and of the papers, as Markdown and as keys of the open object. */

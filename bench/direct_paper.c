@@ -67,7 +67,7 @@ static double iteration_s(const struct direct_outcome *outcome, bool *is_estimat
                         : outcome->ramla_s;
 }
 
-/* The device's clock, where there is one. */
+/* By the device's clock, if there is one. */
 static double peer_s(const struct fft_timing *timing)
 {
     return timing->device_s > 0 ? timing->device_s : timing->wall_s;
@@ -99,7 +99,18 @@ static void list_stages(const struct direct_stages *stages, double seconds[NUM_S
     }
 }
 
-/* --- Fourier transforms --- */
+/* A row of table III: an iteration by Fourier transforms, and with each model. 0 = not measured */
+static void find_table3(const struct direct_bench *bench, int variant, double seconds[1 + NUM_MODELS],
+                        bool are_estimates[1 + NUM_MODELS])
+{
+    for (int k = 0; k <= NUM_MODELS; k++) {
+        const struct direct_outcome *outcome = find(bench, variant, "clinical", k == 0 ? 0 : k - 1);
+        seconds[k] = 0;
+        are_estimates[k] = true;
+        if (outcome != NULL && k == 0) seconds[k] = 2 * VIEWS * transform_s(bench, outcome->what);
+        if (outcome != NULL && k > 0) seconds[k] = iteration_s(outcome, &are_estimates[k]);
+    }
+}
 
 void direct_print_peers(const struct direct_bench *bench)
 {
@@ -154,20 +165,6 @@ void direct_json_peers(const struct direct_outcome *outcome, struct json *json)
 
 /* --- the papers' tables --- */
 
-static void print_table3_row(const struct direct_bench *bench, int variant)
-{
-    printf("| %s | ", bench->variants[variant]->name);
-    for (int model = -1; model < NUM_MODELS; model++) {
-        const struct direct_outcome *outcome = find(bench, variant, "clinical", model < 0 ? 0 : model);
-        bool is_estimate = true;
-        double seconds = 0;
-        if (outcome != NULL)
-            seconds = model < 0 ? 2 * VIEWS * transform_s(bench, outcome->what) : iteration_s(outcome, &is_estimate);
-        printf(seconds > 0 ? (is_estimate ? "~%.4g | " : "%.4g | ") : "- | ", seconds);
-    }
-    printf("\n");
-}
-
 static void print_table3(const struct direct_bench *bench)
 {
     printf("\nTable III of paper 1: one RAMLA iteration of 40 x 3 views, 144 x 144 x 48; seconds. "
@@ -178,7 +175,15 @@ static void print_table3(const struct direct_bench *bench)
            "|---|---|---|---|---|---|\n| paper 1 | ");
     for (int k = 0; k <= NUM_MODELS; k++) printf("%.2f | ", table3_s[k]);
     printf("\n");
-    for (int v = 0; v < bench->num_variants; v++) print_table3_row(bench, v);
+    for (int v = 0; v < bench->num_variants; v++) {
+        double seconds[1 + NUM_MODELS];
+        bool are_estimates[1 + NUM_MODELS];
+        find_table3(bench, v, seconds, are_estimates);
+        printf("| %s | ", bench->variants[v]->name);
+        for (int k = 0; k <= NUM_MODELS; k++)
+            printf(seconds[k] > 0 ? (are_estimates[k] ? "~%.4g | " : "%.4g | ") : "- | ", seconds[k]);
+        printf("\n");
+    }
     for (int v = 0; v < bench->num_variants; v++) {
         const struct direct_outcome *outcome = find(bench, v, "clinical", 0);
         if (outcome != NULL && outcome->load_s > 0)
@@ -287,30 +292,6 @@ static const struct {
 
 static const char *const directions[2] = {"forward", "back"};
 
-static void print_attributes(const struct direct_bench *bench)
-{
-    printf("\nTable II of paper 1: what kernels take, by the driver's own query; registers of the "
-           "paper are those of forward and back.\n\n"
-           "| | constant memory, bytes | local memory of a thread, bytes | shared memory of a "
-           "block, bytes | threads of a block | registers of a thread | occupancy, %% |\n"
-           "|---|---|---|---|---|---|---|\n");
-    for (int k = 0; k < 2; k++) {
-        printf("| %s | %d | %d | %d | %d | %d, %d | %d |\n", table2[k].name, table2[k].constant_bytes,
-               table2[k].local_bytes, table2[k].shared_bytes, table2[k].threads, table2[k].registers[0],
-               table2[k].registers[1], table2[k].occupancy_percent);
-    }
-    for (int k = 0; k < bench->num_outcomes; k++) {
-        const struct direct_outcome *outcome = &bench->outcomes[k];
-        const bool is_case = strcmp(outcome->what->workload, "large") == 0;
-        for (int back = 0; is_case && outcome->has_attributes && back < 2; back++) {
-            const lr_direct_attributes *found = &outcome->attributes[back];
-            printf("| %s, %s | %lld | %lld | %lld | %d | %d | %.0f |\n", outcome->variant->name, directions[back],
-                   (long long)found->constant_bytes, (long long)found->local_bytes, (long long)found->shared_bytes,
-                   found->threads, found->registers, 100.0 * found->occupancy);
-        }
-    }
-}
-
 void direct_print_paper(const struct direct_bench *bench)
 {
     if (bench->chosen[2]) {
@@ -328,7 +309,26 @@ void direct_print_paper(const struct direct_bench *bench)
             }
         }
 
-        print_attributes(bench);
+        printf("\nTable II of paper 1: what kernels take, by the driver's own query; registers of the "
+               "paper are those of forward and back.\n\n"
+               "| | constant memory, bytes | local memory of a thread, bytes | shared memory of a "
+               "block, bytes | threads of a block | registers of a thread | occupancy, %% |\n"
+               "|---|---|---|---|---|---|---|\n");
+        for (int k = 0; k < 2; k++) {
+            printf("| %s | %d | %d | %d | %d | %d, %d | %d |\n", table2[k].name, table2[k].constant_bytes,
+                   table2[k].local_bytes, table2[k].shared_bytes, table2[k].threads, table2[k].registers[0],
+                   table2[k].registers[1], table2[k].occupancy_percent);
+        }
+        for (int k = 0; k < bench->num_outcomes; k++) {
+            const struct direct_outcome *outcome = &bench->outcomes[k];
+            const bool is_case = strcmp(outcome->what->workload, "large") == 0;
+            for (int back = 0; is_case && outcome->has_attributes && back < 2; back++) {
+                const lr_direct_attributes *found = &outcome->attributes[back];
+                printf("| %s, %s | %lld | %lld | %lld | %d | %d | %.0f |\n", outcome->variant->name, directions[back],
+                       (long long)found->constant_bytes, (long long)found->local_bytes, (long long)found->shared_bytes,
+                       found->threads, found->registers, 100.0 * found->occupancy);
+            }
+        }
     }
     if (bench->chosen[0]) {
         print_table3(bench);
@@ -346,32 +346,6 @@ static void json_stages(struct json *json, const double seconds[NUM_STAGES + 1])
     json_number(json, "total", seconds[NUM_STAGES]);
 }
 
-static void json_table4(const struct direct_bench *bench, struct json *json)
-{
-    static const char *const models[2] = {"invariant", "variant1"};
-    double seconds[NUM_STAGES + 1];
-    for (int m = 0; m < 2; m++) {
-        json_open(json, models[m], '{');
-        json_open(json, "paper", '{');
-        json_stages(json, table4_s[m]);
-        json_close(json, '}');
-        json_open(json, "here", '[');
-        for (int v = 0; v < bench->num_variants; v++) {
-            const struct direct_outcome *outcome = find(bench, v, "clinical", m);
-            if (outcome != NULL && outcome->stages.views > 0) {
-                json_open(json, NULL, '{');
-                json_text(json, "variant", bench->variants[v]->name);
-                json_int(json, "views", outcome->stages.views);
-                list_stages(&outcome->stages, seconds);
-                json_stages(json, seconds);
-                json_close(json, '}');
-            }
-        }
-        json_close(json, ']');
-        json_close(json, '}');
-    }
-}
-
 static void json_pairs(struct json *json, const char *const names[2], const double seconds[2][2])
 {
     for (int k = 0; k < 2; k++) json_numbers(json, names[k], seconds[k], 2);
@@ -379,6 +353,7 @@ static void json_pairs(struct json *json, const char *const names[2], const doub
 
 void direct_json_paper(const struct direct_bench *bench, struct json *json)
 {
+    static const char *const models[2] = {"invariant", "variant1"};
     json_open(json, "paper", '{');
     json_open(json, "table2", '{');
     json_pairs(json, table2_names, table2_s);
@@ -387,13 +362,9 @@ void direct_json_paper(const struct direct_bench *bench, struct json *json)
     json_numbers(json, "paper", table3_s, 1 + NUM_MODELS);
     json_open(json, "here", '[');
     for (int v = 0; v < bench->num_variants; v++) {
-        double seconds[1 + NUM_MODELS] = {0};
-        for (int k = 0; k <= NUM_MODELS; k++) {
-            const struct direct_outcome *outcome = find(bench, v, "clinical", k == 0 ? 0 : k - 1);
-            bool unused;
-            if (outcome != NULL)
-                seconds[k] = k == 0 ? 2 * VIEWS * transform_s(bench, outcome->what) : iteration_s(outcome, &unused);
-        }
+        double seconds[1 + NUM_MODELS];
+        bool are_estimates[1 + NUM_MODELS];
+        find_table3(bench, v, seconds, are_estimates);
         json_open(json, NULL, '{');
         json_text(json, "variant", bench->variants[v]->name);
         json_numbers(json, "seconds", seconds, 1 + NUM_MODELS);
@@ -403,7 +374,26 @@ void direct_json_paper(const struct direct_bench *bench, struct json *json)
 
     json_close(json, '}');
     json_open(json, "table4", '{');
-    json_table4(bench, json);
+    for (int m = 0; m < 2; m++) {
+        json_open(json, models[m], '{');
+        json_open(json, "paper", '{');
+        json_stages(json, table4_s[m]);
+        json_close(json, '}');
+        json_open(json, "here", '[');
+        for (int v = 0; v < bench->num_variants; v++) {
+            const struct direct_outcome *outcome = find(bench, v, "clinical", m);
+            if (outcome == NULL || outcome->stages.views <= 0) continue;
+            double stages[NUM_STAGES + 1];
+            json_open(json, NULL, '{');
+            json_text(json, "variant", bench->variants[v]->name);
+            json_int(json, "views", outcome->stages.views);
+            list_stages(&outcome->stages, stages);
+            json_stages(json, stages);
+            json_close(json, '}');
+        }
+        json_close(json, ']');
+        json_close(json, '}');
+    }
     json_close(json, '}');
     json_open(json, "caches", '{');
     json_pairs(json, caches_names, caches_s);

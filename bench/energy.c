@@ -12,7 +12,7 @@ enum { MOST_COUNTERS = 16, MOST_CARDS = 64, NAME_BYTES = 96, PATH_BYTES = 512 };
 /* Counters of processors: one for each package, in microjoules. */
 struct counter {
     char path[PATH_BYTES];
-    double last_uj, range_uj; /* it begins anew behind that */
+    double last_uj, range_uj; /* range: after this it begins at 0 again */
 };
 
 /* The functions of NVML that are used, as NVIDIA documents them; 0 is success. */
@@ -53,30 +53,12 @@ static bool is_named(const struct nvml *nvml, unsigned number, const char *devic
            strstr(device, name) != NULL;
 }
 
-/* The card of that number, if it has the name; else the only one that has. */
-static bool find_card(struct energy_meter *meter, const struct energy_params *params)
-{
-    unsigned count = 0, found = 0;
-    void *card = NULL;
-    if (params->device == NULL || meter->nvml.count(&count) != 0) return false;
-    if ((unsigned)params->number < count &&
-        is_named(&meter->nvml, (unsigned)params->number, params->device, &meter->card))
-        return true;
-    for (unsigned k = 0; k < count && k < MOST_CARDS; k++) {
-        if (is_named(&meter->nvml, k, params->device, &card)) {
-            meter->card = card;
-            found++;
-        }
-    }
-    return found == 1;
-}
-
 static bool read_card(const struct energy_meter *meter, double *mj)
 {
-    unsigned long long told = 0;
-    const bool is_told = meter->nvml.energy(meter->card, &told) == 0;
-    *mj = (double)told;
-    return is_told;
+    unsigned long long counted = 0;
+    const bool is_known = meter->nvml.energy(meter->card, &counted) == 0;
+    *mj = (double)counted;
+    return is_known;
 }
 
 static bool open_card(struct energy_meter *meter, const struct energy_params *params)
@@ -92,7 +74,23 @@ static bool open_card(struct energy_meter *meter, const struct energy_params *pa
           find(meter->nvml.library, "nvmlDeviceGetTotalEnergyConsumption", &meter->nvml.energy)) ||
         meter->nvml.init() != 0)
         return false;
-    if (find_card(meter, params) && read_card(meter, &meter->first_mj)) return true;
+
+    /* The card of that number, if it has the name; if not, the only one that has. */
+    unsigned count = 0, found = 0;
+    void *card = NULL;
+    const unsigned number = (unsigned)params->number;
+    if (params->device == NULL || meter->nvml.count(&count) != 0) count = 0;
+    if (number < count && is_named(&meter->nvml, number, params->device, &meter->card)) {
+        found = 1;
+    } else {
+        for (unsigned k = 0; k < count && k < MOST_CARDS; k++) {
+            if (is_named(&meter->nvml, k, params->device, &card)) {
+                meter->card = card;
+                found++;
+            }
+        }
+    }
+    if (found == 1 && read_card(meter, &meter->first_mj)) return true;
     meter->nvml.shutdown();
     return false;
 }
@@ -129,20 +127,6 @@ static bool open_counters(struct energy_meter *meter, const struct energy_params
     return meter->num_counters > 0;
 }
 
-static bool read_counters(struct energy_meter *meter, double *joules)
-{
-    for (int k = 0; k < meter->num_counters; k++) {
-        struct counter *counter = &meter->counters[k];
-        double now_uj;
-        if (!read_number(counter->path, &now_uj)) return false;
-        const double more_uj = now_uj - counter->last_uj;
-        meter->joules += 1e-6 * (more_uj < 0 ? more_uj + counter->range_uj : more_uj);
-        counter->last_uj = now_uj;
-    }
-    *joules = meter->joules;
-    return true;
-}
-
 /* --- both --- */
 
 struct energy_meter *energy_open(const struct energy_params *params)
@@ -167,10 +151,21 @@ void energy_close(struct energy_meter *meter)
 
 bool energy_read(struct energy_meter *meter, double *joules)
 {
-    double mj;
-    if (!meter->is_gpu) return read_counters(meter, joules);
-    if (!read_card(meter, &mj)) return false;
-    *joules = 1e-3 * (mj - meter->first_mj);
+    if (meter->is_gpu) {
+        double mj;
+        if (!read_card(meter, &mj)) return false;
+        *joules = 1e-3 * (mj - meter->first_mj);
+        return true;
+    }
+    for (int k = 0; k < meter->num_counters; k++) {
+        struct counter *counter = &meter->counters[k];
+        double now_uj;
+        if (!read_number(counter->path, &now_uj)) return false;
+        const double more_uj = now_uj - counter->last_uj;
+        meter->joules += 1e-6 * (more_uj < 0 ? more_uj + counter->range_uj : more_uj);
+        counter->last_uj = now_uj;
+    }
+    *joules = meter->joules;
     return true;
 }
 

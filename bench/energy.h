@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * What a device has taken, in joules: of NVIDIA's cards by the driver's library (NVML), which is loaded at run
- * time, of processors by RAPL's counters in /sys. The driver's counter is that of the whole card since it was
+ * time, of processors by RAPL's counters in /sys. The driver's counter is of the whole card since it was
  * loaded and moves on every 20 to 100 ms, so that work is repeated for seconds between two readings. */
 #ifndef LR_BENCH_ENERGY_H
 #define LR_BENCH_ENERGY_H
@@ -19,7 +19,7 @@ struct energy_params {
     const char *folder;  /* of the processors' counters; NULL = /sys/class/powercap */
 };
 
-/* NULL where nobody tells: no such library or card, counters that may not be read, no memory. A meter belongs
+/* NULL if it is not known: no such library or card, counters that may not be read, no memory. A meter belongs
  * to one thread at a time. */
 struct energy_meter *energy_open(const struct energy_params *params);
 void energy_close(struct energy_meter *meter);

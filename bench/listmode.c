@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench listmode: iterations over random lines in the cases of the family's paper, beside its figures.
+ * bench listmode: iterations over random lines in the cases of the family's paper, next to its figures.
  *
  * Tables I to V of the paper: milliseconds for forward and back projection and the update; its figures 3, 5
  * and 6; more lines than it has, and the image of a public data set. */
@@ -83,26 +83,7 @@ const struct listmode_case listmode_cases[] = {
 
 static const double across_mm = 576;
 
-/* Crystals of 6 mm, 28 modules of 16 of them around, 100 of them along the axis. */
-static lr_scanner *make_ring(double tof_ps, const lr_log *log)
-{
-    static const int around[1] = {16}, along[1] = {100};
-    const lr_ring ring = {
-        .radius_mm = 450,
-        .modules = 28,
-        .block_crystals = {around, along},
-        .pitch_mm = {6, 6},
-        .face_mm = {6, 6},
-        .depth_mm = 20,
-    };
-    return lr_scanner_create_ring(&(lr_scanner_params){.name = "ring for random lines",
-                                                       .coincidence = {.min_module_difference = 5},
-                                                       .tof_resolution_ps = tof_ps,
-                                                       .log = log},
-                                  &ring);
-}
-
-/* A grid of 576 mm across, as the Gemini TF's field of view, where the case has no voxels; cubes are as long. */
+/* A grid of 576 mm across, as the Gemini TF's field of view, unless the case has a voxel size; cubes are as long. */
 static lr_grid listmode_grid(const struct listmode_case *what)
 {
     lr_grid grid = {0};
@@ -116,49 +97,34 @@ static lr_grid listmode_grid(const struct listmode_case *what)
 
 /* --- events --- */
 
-/* A line is begin + t (end - begin), 0 <= t <= 1. */
-struct chord {
-    double begin_mm[3], end_mm[3];
-    double from, to; /* t within the image's box; from >= to: it is not met */
-};
-
-static double length_mm(const struct chord *chord)
-{
-    double square = 0;
-    for (int k = 0; k < 3; k++) {
-        const double way_mm = chord->end_mm[k] - chord->begin_mm[k];
-        square += way_mm * way_mm;
-    }
-    return sqrt(square);
-}
-
-/* false: that LOR does not count, or misses the image. */
+/* Draws an event. false: its LOR does not count, or misses the image. */
 static bool draw_event(const struct listmode_bench *bench, const lr_grid *grid, int64_t draw, lr_event *event)
 {
     const int64_t number = (int64_t)(common_random(bench->seed, 2 * draw) * (double)bench->lors->count);
-    struct chord chord;
+    double begin_mm[3], end_mm[3], square = 0;
     *event = (lr_event){.weight = 1};
     lr_lors_crystals(bench->lors, number, event->crystals);
-    lr_scanner_hit_centre(bench->scanner, event->crystals[0], chord.begin_mm);
-    lr_scanner_hit_centre(bench->scanner, event->crystals[1], chord.end_mm);
-    chord.from = 0;
-    chord.to = 1;
+    lr_scanner_hit_centre(bench->scanner, event->crystals[0], begin_mm);
+    lr_scanner_hit_centre(bench->scanner, event->crystals[1], end_mm);
+
+    /* A line is begin + t (end - begin); from <= t <= to lies within the image's box. */
+    double from = 0, to = 1;
     for (int k = 0; k < 3; k++) {
         const double half_mm = 0.5 * grid->voxel_mm[k] * grid->size[k];
-        const double way_mm = chord.end_mm[k] - chord.begin_mm[k];
-        const double one = (-half_mm - chord.begin_mm[k]) / way_mm;
-        const double other = (half_mm - chord.begin_mm[k]) / way_mm;
+        const double way_mm = end_mm[k] - begin_mm[k];
+        const double one = (-half_mm - begin_mm[k]) / way_mm;
+        const double other = (half_mm - begin_mm[k]) / way_mm;
+        square += way_mm * way_mm;
         if (way_mm != 0) {
-            chord.from = fmax(chord.from, fmin(one, other));
-            chord.to = fmin(chord.to, fmax(one, other));
-        } else if (fabs(chord.begin_mm[k]) > half_mm) {
-            chord.to = chord.from;
+            from = fmax(from, fmin(one, other));
+            to = fmin(to, fmax(one, other));
+        } else if (fabs(begin_mm[k]) > half_mm) {
+            to = from;
         }
     }
-
-    const double t = chord.from + common_random(bench->seed, 2 * draw + 1) * (chord.to - chord.from);
-    event->tof_mm = (float)((t - 0.5) * length_mm(&chord));
-    return chord.from < chord.to && lr_lors_in_coincidence(bench->lors, number);
+    const double t = from + common_random(bench->seed, 2 * draw + 1) * (to - from);
+    event->tof_mm = (float)((t - 0.5) * sqrt(square));
+    return from < to && lr_lors_in_coincidence(bench->lors, number);
 }
 
 /* Lines are drawn in parts, each from numbers of its own, so that threads change nothing. */
@@ -201,7 +167,7 @@ static const double row_s = 0.1;
 enum {
     COUNTED_LINES = 1000,     /* whose voxels are counted, at most, */
     COUNTED_LEAST = 30,       /* and at least: each of them is looked at for each 1,024 voxels */
-    COUNTED_VOXELS = 1 << 20, /* in an image of so many; fewer lines in a larger one */
+    COUNTED_VOXELS = 1 << 20, /* of the image; in a larger one fewer lines are counted */
     COUNTED_EXACT_LINES = 50, /* of exact elements, which take longer */
     MOST_IN_A_ROW = 32,       /* runs that one look at the clock is of */
     ENERGY_SECONDS = 2        /* of iterations between two looks at a counter of energy, at least */
@@ -243,8 +209,6 @@ static lr_operator *make_native(const struct listmode_bench *bench, const struct
     native.variant = LR_LISTMODE_FASTEST;
     return make_operator(bench, &native, events, count);
 }
-
-/* --- voxels a line --- */
 
 static lr_status add_elements(void *user, const lr_row *row)
 {
@@ -291,14 +255,6 @@ static lr_status take_line(void *user, const lr_row *row)
     return LR_OK;
 }
 
-static lr_status count_rows(lr_operator *op, struct counting *counting)
-{
-    const lr_row_sink sink = {.take = take_line, .user = counting};
-    CLI_TRY(lr_operator_lor_rows(op, NULL, &sink));
-    end_warp(counting);
-    return LR_OK;
-}
-
 /* Events of the outcome's way, in the order in which lines are drawn: backend native has their rows. */
 static lr_status count_collisions(const struct listmode_bench *bench, const lr_event *events,
                                   struct listmode_outcome *outcome)
@@ -308,11 +264,13 @@ static lr_status count_collisions(const struct listmode_bench *bench, const lr_e
     const int64_t count = outcome->lines < most ? outcome->lines : most;
     struct counting counting = {.lines = calloc((size_t)voxels, sizeof(*counting.lines)),
                                 .voxels = calloc((size_t)voxels, sizeof(*counting.voxels))};
+    const lr_row_sink sink = {.take = take_line, .user = &counting};
     lr_operator *op = make_native(bench, &outcome->way, events, count);
     lr_status status = op != NULL ? LR_OK : report_reason(bench->report);
     if (status == LR_OK && (counting.lines == NULL || counting.voxels == NULL))
         status = report_error(bench->report, LR_FAILED, "no memory for counts of voxels");
-    status = status == LR_OK ? count_rows(op, &counting) : status;
+    if (status == LR_OK) status = lr_operator_lor_rows(op, NULL, &sink);
+    if (status == LR_OK) end_warp(&counting);
     outcome->collisions.share = counting.writes > 0 ? counting.collisions / counting.writes : 0.0;
     outcome->collisions.most = counting.most;
     lr_operator_destroy(op);
@@ -320,8 +278,6 @@ static lr_status count_collisions(const struct listmode_bench *bench, const lr_e
     free(counting.voxels);
     return status;
 }
-
-/* --- the clock --- */
 
 struct running {
     lr_operator *op;
@@ -342,27 +298,24 @@ static lr_status back_project(struct running *running)
     return lr_operator_back(running->op, NULL, &running->ones, &running->correction);
 }
 
-/* An update as lr_recon does it, with the sensitivity of these events alone. */
-static lr_status take_subset(struct running *running, int32_t subset)
-{
-    const lr_lors *layout = lr_operator_get_info(running->op)->lors;
-    const int64_t begin = layout->offsets[subset], count = layout->offsets[subset + 1] - begin;
-    const lr_selection one = {.pairs = &subset, .num_pairs = 1};
-    const lr_selection *part = running->subsets > 1 ? &one : NULL;
-    const lr_vector ones = lr_vector_part(&running->ones, begin, count);
-    lr_vector values = lr_vector_part(&running->values, begin, count);
-    CLI_TRY(lr_operator_forward(running->op, part, &running->image, &values));
-    CLI_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){.measured = &ones, .values = &values}, NULL));
-    CLI_TRY(lr_operator_back(running->op, part, &values, &running->correction));
-    return lr_vector_update_em(&(lr_em_update){.x = &running->image,
-                                               .correction = &running->correction,
-                                               .sensitivity = &running->sensitivity,
-                                               .next = &running->image});
-}
-
+/* Updates as lr_recon does them, with the sensitivity of these events alone. */
 static lr_status iterate(struct running *running)
 {
-    for (int32_t subset = 0; subset < running->subsets; subset++) CLI_TRY(take_subset(running, subset));
+    const lr_lors *layout = lr_operator_get_info(running->op)->lors;
+    for (int32_t subset = 0; subset < running->subsets; subset++) {
+        const int64_t begin = layout->offsets[subset], count = layout->offsets[subset + 1] - begin;
+        const lr_selection one = {.pairs = &subset, .num_pairs = 1};
+        const lr_selection *part = running->subsets > 1 ? &one : NULL;
+        const lr_vector ones = lr_vector_part(&running->ones, begin, count);
+        lr_vector values = lr_vector_part(&running->values, begin, count);
+        CLI_TRY(lr_operator_forward(running->op, part, &running->image, &values));
+        CLI_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){.measured = &ones, .values = &values}, NULL));
+        CLI_TRY(lr_operator_back(running->op, part, &values, &running->correction));
+        CLI_TRY(lr_vector_update_em(&(lr_em_update){.x = &running->image,
+                                                    .correction = &running->correction,
+                                                    .sensitivity = &running->sensitivity,
+                                                    .next = &running->image}));
+    }
     return LR_OK;
 }
 
@@ -394,16 +347,7 @@ static int compare_seconds(const void *a, const void *b)
     return (l > r) - (l < r);
 }
 
-/* Runs until the device is as fast as it gets; last: of the last run. */
-static lr_status warm_up(const struct listmode_bench *bench, struct running *running, work_fn *work,
-                         struct listmode_seconds *last)
-{
-    const double start = report_seconds(), enough_s = fmin(warm_s, warm_share * bench->seconds);
-    while (report_seconds() - start + last->wall < enough_s) CLI_TRY(time_once(running, work, 1, last));
-    return LR_OK;
-}
-
-/* The median of as many looks at the clock as there is time for, after one run that counts only where it
+/* The median of as many readings of the clock as there is time for, after one run that counts only if it
  * took all; the device's clock tells the last run of each. */
 static lr_status time_work(const struct listmode_bench *bench, struct running *running, work_fn *work,
                            struct listmode_seconds *median)
@@ -411,9 +355,11 @@ static lr_status time_work(const struct listmode_bench *bench, struct running *r
     struct listmode_seconds all[LISTMODE_MOST_REPEATS];
     int runs = 0;
     CLI_TRY(time_once(running, work, 1, median)); /* programs are built */
-    CLI_TRY(warm_up(bench, running, work, median));
+    /* Runs until the device is as fast as it gets. */
+    const double warm_start = report_seconds(), enough_s = fmin(warm_s, warm_share * bench->seconds);
+    while (report_seconds() - warm_start + median->wall < enough_s) CLI_TRY(time_once(running, work, 1, median));
     const double each_s = median->wall > 0 ? median->wall : 1e-9, limit_s = bench->seconds;
-    /* Runs of one look at the clock: several short ones, so that the device waits for no command of the host. */
+    /* Runs between two readings: several short ones, so that the device waits for no command of the host. */
     const double fit = fmin(bench->seconds / bench->repeat, row_s) / each_s;
     const int times = fit < 1 ? 1 : fit < MOST_IN_A_ROW ? (int)fit : MOST_IN_A_ROW;
 
@@ -444,20 +390,6 @@ static lr_status read_energy(struct running *running, struct energy_meter *meter
     return LR_OK;
 }
 
-/* --- one line of a table --- */
-
-/* The image of one iteration. */
-static lr_status keep_image(const struct listmode_bench *bench, struct running *running,
-                            struct listmode_outcome *outcome)
-{
-    const int64_t count = running->image.count;
-    outcome->image = malloc((size_t)count * sizeof(*outcome->image));
-    if (outcome->image == NULL) return report_error(bench->report, LR_FAILED, "no memory for an image");
-    lr_vector host = lr_vector_of_floats(outcome->image, count);
-    CLI_TRY(iterate(running));
-    return lr_vector_copy(&running->image, &host);
-}
-
 static lr_status measure_all(const struct listmode_bench *bench, struct running *running,
                              struct listmode_outcome *outcome)
 {
@@ -475,7 +407,14 @@ static lr_status measure_all(const struct listmode_bench *bench, struct running 
     CLI_TRY(back_project(running));
     CLI_TRY(lr_vector_copy(&running->correction, &running->sensitivity));
 
-    CLI_TRY(outcome->way.what->has_fastmath ? keep_image(bench, running, outcome) : LR_OK);
+    if (outcome->way.what->has_fastmath) { /* the image of one iteration */
+        const int64_t count = running->image.count;
+        outcome->image = malloc((size_t)count * sizeof(*outcome->image));
+        if (outcome->image == NULL) return report_error(bench->report, LR_FAILED, "no memory for an image");
+        lr_vector host = lr_vector_of_floats(outcome->image, count);
+        CLI_TRY(iterate(running));
+        CLI_TRY(lr_vector_copy(&running->image, &host));
+    }
     CLI_TRY(time_work(bench, running, project, &outcome->forward));
     CLI_TRY(time_work(bench, running, back_project, &outcome->back));
     CLI_TRY(time_work(bench, running, iterate, &outcome->iteration));
@@ -484,17 +423,6 @@ static lr_status measure_all(const struct listmode_bench *bench, struct running 
         .is_gpu = lr_operator_get_info(running->op)->is_gpu, .device = outcome->device, .number = bench->device});
     const lr_status status = meter != NULL ? read_energy(running, meter, outcome) : LR_OK;
     energy_close(meter);
-    return status;
-}
-
-/* Holds the place of vectors, as a reconstruction does. */
-static lr_status measure_held(const struct listmode_bench *bench, struct running *running,
-                              struct listmode_outcome *outcome)
-{
-    lr_place *place = lr_operator_place(running->op);
-    CLI_TRY(lr_place_hold(place));
-    const lr_status status = measure_all(bench, running, outcome);
-    lr_place_release(place);
     return status;
 }
 
@@ -511,7 +439,12 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
     outcome->sort_s = lr_listmode_get_info(running.op)->sort_seconds;
     snprintf(outcome->backend, sizeof(outcome->backend), "%s", info->backend);
     snprintf(outcome->device, sizeof(outcome->device), "%s", info->device);
-    const lr_status status = measure_held(bench, &running, outcome);
+    lr_place *place = lr_operator_place(running.op); /* of vectors, held as a reconstruction holds it */
+    lr_status status = lr_place_hold(place);
+    if (status == LR_OK) {
+        status = measure_all(bench, &running, outcome);
+        lr_place_release(place);
+    }
     lr_vector_destroy(&running.image);
     lr_vector_destroy(&running.correction);
     lr_vector_destroy(&running.sensitivity);
@@ -535,7 +468,7 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
     return counted;
 }
 
-/* Fills `outcome` for outcome->way. errors: LR_NO_DEVICE, LR_USAGE where the backend is not there or
+/* Fills `outcome` for outcome->way. errors: LR_NO_DEVICE, LR_USAGE if the backend is not there or
  * lacks the kernel; LR_CANCELLED. */
 static lr_status listmode_measure(const struct listmode_bench *bench, struct listmode_outcome *outcome)
 {
@@ -560,32 +493,42 @@ static lr_status listmode_measure(const struct listmode_bench *bench, struct lis
     return status;
 }
 
-/* --- the command line --- */
-
 const char *const listmode_backends[LISTMODE_NUM_BACKENDS + 1] = {"cpu", "native", "compute", "cuda", NULL};
-
-/* The scanner of a case, unless it is the current one. */
-static lr_status open_scanner(struct listmode_bench *bench, const struct listmode_case *what)
-{
-    if (bench->lors != NULL && bench->preset == what->preset) return LR_OK;
-    lr_lors_destroy(bench->lors);
-    lr_scanner_destroy(bench->scanner);
-    bench->lors = NULL;
-    bench->preset = what->preset;
-    /* A ring as long as the largest image, so that lines come from all directions; or a preset. NULL, logged. */
-    bench->scanner = what->preset != NULL ? lr_scanner_read(what->preset, &bench->report->log)
-                                          : make_ring(bench->tof_ps, &bench->report->log);
-    if (bench->scanner == NULL) return report_reason(bench->report);
-    bench->lors = lr_lors_create(bench->scanner, &bench->report->log);
-    return bench->lors != NULL ? LR_OK : report_reason(bench->report);
-}
 
 /* A backend that is not there, or lacks the kernel, is left out of several. */
 static lr_status measure(struct listmode_bench *bench, const struct listmode_way *way)
 {
+    const char *preset = way->what->preset;
+    const lr_log *log = &bench->report->log;
     struct listmode_outcome *outcome = &bench->outcomes[bench->num_outcomes];
     if (bench->num_outcomes == LISTMODE_MOST_OUTCOMES) return LR_OK;
-    CLI_TRY(open_scanner(bench, way->what));
+    if (bench->lors == NULL || bench->preset != preset) {
+        lr_lors_destroy(bench->lors);
+        lr_scanner_destroy(bench->scanner);
+        bench->lors = NULL;
+        bench->preset = preset;
+        if (preset != NULL) {
+            bench->scanner = lr_scanner_read(preset, log);
+        } else {
+            /* A ring as long as the largest image, so that lines come from all directions: crystals of 6 mm, 28
+             * modules of 16 of them around, 100 of them along the axis. */
+            static const int around[1] = {16}, along[1] = {100};
+            const lr_ring ring = {.radius_mm = 450,
+                                  .modules = 28,
+                                  .block_crystals = {around, along},
+                                  .pitch_mm = {6, 6},
+                                  .face_mm = {6, 6},
+                                  .depth_mm = 20};
+            bench->scanner = lr_scanner_create_ring(&(lr_scanner_params){.name = "ring for random lines",
+                                                                         .coincidence = {.min_module_difference = 5},
+                                                                         .tof_resolution_ps = bench->tof_ps,
+                                                                         .log = log},
+                                                    &ring);
+        }
+        if (bench->scanner == NULL) return report_reason(bench->report);
+        bench->lors = lr_lors_create(bench->scanner, log);
+        if (bench->lors == NULL) return report_reason(bench->report);
+    }
     *outcome = (struct listmode_outcome){.way = *way};
     const lr_status status = listmode_measure(bench, outcome);
     if (status != LR_OK) { /* it is not counted among those that are freed at the end */
@@ -604,42 +547,30 @@ static lr_status measure(struct listmode_bench *bench, const struct listmode_way
     return LR_OK;
 }
 
-/* The step before fast math, and that. */
-static lr_status measure_fastmath(struct listmode_bench *bench, struct listmode_way *way)
-{
-    static const lr_listmode_variant steps[2] = {LR_LISTMODE_SORTED, LR_LISTMODE_FASTMATH};
-    for (int k = 0; k < 2; k++) {
-        way->variant = steps[k];
-        CLI_TRY(measure(bench, way));
-    }
-    return LR_OK;
-}
-
-/* Blocks of several sizes, several of them for each multiprocessor. */
-static lr_status measure_blocks(struct listmode_bench *bench, struct listmode_way *way)
-{
-    static const int threads[] = {128, 256, 512, 768}, blocks[] = {1, 2, 4, 8};
-    lr_status status = LR_OK;
-    way->variant = LR_LISTMODE_FASTEST;
-    for (int k = 0; status == LR_OK && k < 16; k++) {
-        way->threads = threads[k / 4];
-        way->blocks = blocks[k % 4];
-        status = measure(bench, way);
-    }
-    way->threads = way->blocks = 0;
-    return status;
-}
-
-/* The paper's steps are ways of cuda. */
+/* Measures the paper's steps, which are variants of cuda: all, or the step before fast math and fast math; or blocks of
+ * several sizes, several of them for each multiprocessor. */
 static lr_status measure_variants(struct listmode_bench *bench, struct listmode_way *way)
 {
-    if (way->what->has_fastmath || way->what->has_blocks)
-        return way->what->has_fastmath ? measure_fastmath(bench, way) : measure_blocks(bench, way);
+    static const int threads[] = {128, 256, 512, 768}, blocks[] = {1, 2, 4, 8};
     const bool is_ladder = way->what->has_ladder && bench->variant == LR_LISTMODE_FASTEST;
-    for (int variant = LR_LISTMODE_SIMPLE; is_ladder && variant <= LR_LISTMODE_FASTMATH; variant++) {
+    const bool has_fastmath = way->what->has_fastmath;
+    if (!has_fastmath && way->what->has_blocks) {
+        lr_status status = LR_OK;
+        way->variant = LR_LISTMODE_FASTEST;
+        for (int k = 0; status == LR_OK && k < 16; k++) {
+            way->threads = threads[k / 4];
+            way->blocks = blocks[k % 4];
+            status = measure(bench, way);
+        }
+        way->threads = way->blocks = 0;
+        return status;
+    }
+    for (int variant = has_fastmath ? LR_LISTMODE_SORTED : LR_LISTMODE_SIMPLE;
+         (is_ladder || has_fastmath) && variant <= LR_LISTMODE_FASTMATH; variant++) {
         way->variant = (lr_listmode_variant)variant;
         CLI_TRY(measure(bench, way));
     }
+    if (has_fastmath) return LR_OK;
     way->variant = bench->variant;
     return measure(bench, way);
 }
@@ -654,21 +585,6 @@ static bool has_kernel(const struct listmode_bench *bench, int kernel, const str
     return bench->kernels[kernel] && is_usual && (kernel == LR_LISTMODE_TUBE || !is_tube_alone);
 }
 
-/* Backend cuda alone. */
-static bool is_of_cuda(const struct listmode_case *what)
-{
-    return what->has_ladder || what->has_fastmath || what->has_blocks;
-}
-
-static bool is_chosen(const struct listmode_bench *bench, const struct listmode_case *what)
-{
-    for (int k = 0; k < LISTMODE_NUM_TABLES; k++)
-        if (bench->tables[k] && strcmp(listmode_tables[k], what->table) == 0) return true;
-    return false;
-}
-
-/* --- what is said --- */
-
 static void write_json(const struct listmode_bench *bench, FILE *stream)
 {
     struct json json = {stream, false};
@@ -677,22 +593,18 @@ static void write_json(const struct listmode_bench *bench, FILE *stream)
     common_json_end(&json);
 }
 
-static lr_status write_file(const struct listmode_bench *bench)
-{
-    struct common_text text;
-    common_text_begin(&text);
-    if (text.stream != NULL) write_json(bench, text.stream);
-    return common_text_write(&text, bench->report, bench->path);
-}
-
 /* --- the verb --- */
 
 static void choose(struct listmode_bench *bench, struct cli_args *args)
 {
     static const char *const backends[] = {"cpu", "native", "compute", "cuda", "all", NULL};
+    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
+    static const int64_t repeats[2] = {1, LISTMODE_MOST_REPEATS};
     const int table = args_word(args, "--table", listmode_tables, -1);
     const int kernel = args_word(args, "--kernel", listmode_kernels, -1);
     const int backend = args_word(args, "--backend", backends, -1);
+    bench->report = args->report;
+    bench->path = args_text(args, "-o");
     for (int k = 0; k < LISTMODE_NUM_TABLES; k++)
         bench->tables[k] = table < 0 ? k >= LISTMODE_FIRST_DEFAULT && k <= LISTMODE_LAST_DEFAULT : k == table;
     for (int k = 0; k < LISTMODE_NUM_KERNELS; k++) bench->kernels[k] = kernel < 0 || k == kernel;
@@ -706,15 +618,6 @@ static void choose(struct listmode_bench *bench, struct cli_args *args)
         args_complain(args, "--variant is for --backend cuda");
     if (!bench->with_tof && !bench->without_tof)
         args_complain(args, "--only-tof and --without-tof contradict each other");
-}
-
-static lr_status run_chosen(struct listmode_bench *bench, struct cli_args *args)
-{
-    bench->report = args->report;
-    bench->path = args_text(args, "-o");
-    choose(bench, args);
-    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
-    static const int64_t repeats[2] = {1, LISTMODE_MOST_REPEATS};
     bench->lines = args_int(args, "--events", 1000000, at_least_one);
     bench->all_lines = args_int(args, "--lines", 0, at_least_one);
     bench->subsets = (int)args_int(args, "--subsets", 0, at_least_one);
@@ -725,23 +628,26 @@ static lr_status run_chosen(struct listmode_bench *bench, struct cli_args *args)
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);
     bench->seconds = args_number(args, "--seconds", 10, true);
     bench->seed = 1;
+}
 
-    CLI_TRY(args->status);
+static lr_status run_chosen(struct listmode_bench *bench)
+{
     for (const struct listmode_case *what = listmode_cases; what->table != NULL; what++) {
+        bool is_chosen = false;
+        for (int k = 0; k < LISTMODE_NUM_TABLES; k++)
+            is_chosen = is_chosen || (bench->tables[k] && strcmp(listmode_tables[k], what->table) == 0);
+        const bool is_of_cuda = what->has_ladder || what->has_fastmath || what->has_blocks; /* backend cuda alone */
         struct listmode_way way = {.what = what, .backend = bench->backend};
-        for (int k = 0; is_chosen(bench, what) && k < (bench->is_all && !is_of_cuda(what) ? LISTMODE_NUM_BACKENDS : 1);
-             k++) {
+        for (int k = 0; is_chosen && k < (bench->is_all && !is_of_cuda ? LISTMODE_NUM_BACKENDS : 1); k++) {
             way.backend = bench->is_all ? listmode_backends[k] : bench->backend;
-            way.backend = is_of_cuda(what) ? "cuda" : way.backend;
-            /* Measures with and without time of flight, by every kernel. */
-            for (int kernel = 0; kernel < LISTMODE_NUM_KERNELS; kernel++) {
-                for (int has_tof = 0; has_tof < 2 && has_kernel(bench, kernel, way.what); has_tof++) {
-                    way.kernel = (lr_listmode_kernel)kernel;
-                    way.has_tof = has_tof != 0;
-                    /* The paper tells what fast math does with time of flight. */
-                    if (way.has_tof ? bench->with_tof : bench->without_tof && !way.what->has_fastmath)
-                        CLI_TRY(measure_variants(bench, &way));
-                }
+            way.backend = is_of_cuda ? "cuda" : way.backend;
+            /* Measures by every kernel, without and with time of flight. */
+            for (int n = 0; n < 2 * LISTMODE_NUM_KERNELS; n++) {
+                way.kernel = (lr_listmode_kernel)(n / 2);
+                way.has_tof = n % 2 != 0;
+                /* The paper has figures of fast math with time of flight. */
+                const bool is_meant = way.has_tof ? bench->with_tof : bench->without_tof && !what->has_fastmath;
+                if (is_meant && has_kernel(bench, n / 2, what)) CLI_TRY(measure_variants(bench, &way));
             }
         }
     }
@@ -753,14 +659,19 @@ static lr_status run_chosen(struct listmode_bench *bench, struct cli_args *args)
         listmode_print_paper(bench);
         listmode_print_peers(bench);
     }
-    return bench->path != NULL ? write_file(bench) : LR_OK;
+    if (bench->path == NULL) return LR_OK;
+    struct common_text text;
+    common_text_begin(&text);
+    if (text.stream != NULL) write_json(bench, text.stream);
+    return common_text_write(&text, bench->report, bench->path);
 }
 
 static lr_status run(struct cli_args *args)
 {
     struct listmode_bench *bench = calloc(1, sizeof(*bench));
     if (bench == NULL) return report_error(args->report, LR_FAILED, "no memory for the figures");
-    const lr_status status = run_chosen(bench, args);
+    choose(bench, args);
+    const lr_status status = args->status == LR_OK ? run_chosen(bench) : args->status;
     for (int k = 0; k < bench->num_outcomes; k++) free(bench->outcomes[k].image);
     lr_lors_destroy(bench->lors);
     lr_scanner_destroy(bench->scanner);

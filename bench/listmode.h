@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The parts of `loraster bench listmode`: listmode.c reads the command line, draws lines and measures;
- * listmode_report.c says what came out, beside the figures of the paper and of others. The paper is that of
+ * listmode_report.c prints the figures next to those of the paper and of others. The paper is that of
  * lr/listmode.h. */
 #ifndef LR_BENCH_LISTMODE_H
 #define LR_BENCH_LISTMODE_H
@@ -15,7 +15,7 @@ enum {
     LISTMODE_NUM_KERNELS = 3,
     LISTMODE_NUM_BACKENDS = 4,
     LISTMODE_NUM_TABLES = 11,
-    LISTMODE_FIRST_DEFAULT = 1, /* of the tables: the paper's are measured where none is named */
+    LISTMODE_FIRST_DEFAULT = 1, /* of the tables: the paper's are the default */
     LISTMODE_LAST_DEFAULT = 4,
     LISTMODE_MOST_OUTCOMES = 512,
     LISTMODE_MOST_REPEATS = 101
@@ -33,7 +33,7 @@ struct listmode_case {
     int subsets;        /* of an iteration; 0 = 1 */
     int iterations;     /* of the reconstruction; 0 = none is meant */
     bool has_ladder;    /* by the paper's steps, too */
-    bool has_fastmath;  /* by the two steps that tell what fast math does */
+    bool has_fastmath;  /* by the steps before and after fast math */
     bool has_blocks;    /* by blocks of several sizes */
     bool has_collisions;
 };
@@ -72,7 +72,7 @@ struct listmode_outcome {
         double share; /* of writes to a voxel that another line of 32 has written */
         int most;     /* lines of 32 in one voxel; 0 = not counted */
     } collisions;
-    float *image; /* owned by the bench: of an iteration, where fast math is meant; else NULL */
+    float *image; /* owned by the bench: of an iteration, in cases of fast math; else NULL */
 };
 
 struct listmode_bench {
@@ -108,12 +108,12 @@ double listmode_best(const struct listmode_seconds *seconds);
 void listmode_print_heading(const struct listmode_bench *bench);
 void listmode_print(const struct listmode_bench *bench, const struct listmode_outcome *outcome);
 
-/* T = a N + b of the table of lines, beside the paper's, where it was measured. */
+/* T = a N + b of the table of lines, next to the paper's, if it was measured. */
 void listmode_print_fits(const struct listmode_bench *bench);
 /* Tables and figures that need several outcomes. */
 void listmode_print_paper(const struct listmode_bench *bench);
 
-/* Other projectors beside the outcomes of their lines and image. */
+/* Other projectors next to the outcomes of their lines and image. */
 void listmode_print_peers(const struct listmode_bench *bench);
 
 void listmode_json(const struct listmode_bench *bench, struct json *json);

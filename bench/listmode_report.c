@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench listmode: the figures beside those of the paper and of other projectors, as tables and JSON. The paper's
+ * bench listmode: the figures next to those of the paper and of other projectors, as tables and JSON. The paper's
  * table II and figures 3 and 6 have rows in table I, too. */
 #include "listmode.h"
 
@@ -23,52 +23,37 @@ double listmode_best(const struct listmode_seconds *seconds)
     return seconds->device > 0 ? seconds->device : seconds->wall;
 }
 
-/* --- table II: fast math --- */
-
-/* Root mean square of the difference over the range of the first one's values. */
-static double listmode_deviation(const float *image, const float *other, int64_t count)
-{
-    double square = 0, least = INFINITY, most = -INFINITY;
-    for (int64_t k = 0; k < count; k++) {
-        const double difference = (double)image[k] - (double)other[k];
-        square += difference * difference;
-        least = fmin(least, image[k]);
-        most = fmax(most, image[k]);
-    }
-    return most > least ? sqrt(square / (double)count) / (most - least) : 0.0;
-}
-
-/* The outcome of the step before fast math, for that of fast math; NULL: there is none. */
-static const struct listmode_outcome *find_plain(const struct listmode_bench *bench, int number)
-{
-    const struct listmode_outcome *fast = &bench->outcomes[number];
-    for (int k = 0; k < number; k++) {
-        const struct listmode_outcome *outcome = &bench->outcomes[k];
-        if (fast->way.variant == LR_LISTMODE_FASTMATH && fast->image != NULL && outcome->image != NULL &&
-            outcome->way.what == fast->way.what && outcome->way.variant == LR_LISTMODE_SORTED)
-            return outcome;
-    }
-    return NULL;
-}
-
+/* Compares an outcome of fast math to the step before it, if both were measured (table II). */
 static void print_fastmath(const struct listmode_bench *bench, int number)
 {
     /* Indexed by the tube's width of 3, 5 and 7 voxels. */
     static const double paper[3][3] = {{27, 30.7, 1.7e-6}, {56, 30.4, 1.3e-6}, {106, 31.9, 0.7e-6}};
-    const struct listmode_outcome *fast = &bench->outcomes[number];
-    const struct listmode_outcome *plain = find_plain(bench, number);
-    if (plain == NULL) return;
+    const struct listmode_outcome *fast = &bench->outcomes[number], *plain = NULL;
     const struct listmode_case *what = fast->way.what;
-    const double *known = paper[(what->width - 3) / 2];
+    for (int k = 0; plain == NULL && k < number; k++) {
+        const struct listmode_outcome *outcome = &bench->outcomes[k];
+        if (fast->way.variant == LR_LISTMODE_FASTMATH && fast->image != NULL && outcome->image != NULL &&
+            outcome->way.what == what && outcome->way.variant == LR_LISTMODE_SORTED)
+            plain = outcome;
+    }
+    if (plain == NULL) return;
+
+    /* Root mean square of the difference over the range of the plain image's values. */
     const int64_t count = (int64_t)what->size[0] * what->size[1] * what->size[2];
+    double square = 0, least = INFINITY, most = -INFINITY;
+    for (int64_t k = 0; k < count; k++) {
+        const double difference = (double)plain->image[k] - (double)fast->image[k];
+        square += difference * difference;
+        least = fmin(least, plain->image[k]);
+        most = fmax(most, plain->image[k]);
+    }
+    const double deviation = most > least ? sqrt(square / (double)count) / (most - least) : 0.0;
+    const double *known = paper[(what->width - 3) / 2];
     const double saved = plain->iteration.wall - fast->iteration.wall;
     printf("\nFast math (table II), tube of %d voxels: %.3g ms of an iteration saved, %.1f %%; images "
            "%.2g apart (the paper: %.0f ms, %.1f %%, %.2g).\n",
-           what->width, 1e3 * saved, 100 * saved / plain->iteration.wall,
-           listmode_deviation(plain->image, fast->image, count), known[0], known[1], known[2]);
+           what->width, 1e3 * saved, 100 * saved / plain->iteration.wall, deviation, known[0], known[1], known[2]);
 }
-
-/* --- figure 6: blocks --- */
 
 static void print_peak(const struct listmode_bench *bench, int has_tof)
 {
@@ -87,8 +72,6 @@ static void print_peak(const struct listmode_bench *bench, int has_tof)
                best->way.blocks, paper[has_tof]);
     }
 }
-
-/* --- figure 3: collisions --- */
 
 void listmode_print_paper(const struct listmode_bench *bench)
 {
@@ -162,10 +145,10 @@ void listmode_print_peers(const struct listmode_bench *bench)
 }
 
 /* Shares that the visited voxels are of what a device reaches: fills at most 3, and returns how many; 0
- * where that is not known. */
+ * if that is not known. */
 static int listmode_ceilings(const struct listmode_outcome *outcome, struct bench_ceiling ceilings[3])
 {
-    /* Each event's crystals, time and number, and its value, read forward and back, where it is written. */
+    /* Each event's crystals, time and number, and its value, which is read and written. */
     const double bytes = 2 * (16 + 4), lines = (double)outcome->lines;
     const double visits = lines * outcome->visits;
     return bench_visit_ceilings(outcome->device,
@@ -243,8 +226,6 @@ void listmode_print(const struct listmode_bench *bench, const struct listmode_ou
     fflush(stdout);
 }
 
-/* --- T = a N + b --- */
-
 static bool is_alike(const struct listmode_outcome *one, const struct listmode_outcome *other)
 {
     const char *table = one->way.what->table;
@@ -254,47 +235,33 @@ static bool is_alike(const struct listmode_outcome *one, const struct listmode_o
            strcmp(one->backend, other->backend) == 0;
 }
 
-/* Fits all outcomes of the first one's kind by least squares: ms a million lines, and ms. false: fewer than two. */
-static bool fit_line(const struct listmode_bench *bench, int first, double *slope, double *constant)
-{
-    double n = 0, x = 0, y = 0, xx = 0, xy = 0;
-    for (int k = first; k < bench->num_outcomes; k++) {
-        const struct listmode_outcome *outcome = &bench->outcomes[k];
-        if (is_alike(&bench->outcomes[first], outcome)) {
-            const double at = 1e-6 * (double)outcome->lines, ms = 1e3 * outcome->iteration.wall;
-            n += 1, x += at, y += ms, xx += at * at, xy += at * ms;
-        }
-    }
-    const double spread = n * xx - x * x;
-    *slope = spread > 0 ? (n * xy - x * y) / spread : 0;
-    *constant = spread > 0 ? (y - *slope * x) / n : 0;
-    return spread > 0;
-}
-
-static bool is_first(const struct listmode_bench *bench, int number)
-{
-    for (int k = 0; k < number; k++)
-        if (is_alike(&bench->outcomes[k], &bench->outcomes[number])) return false;
-    return true;
-}
-
 void listmode_print_fits(const struct listmode_bench *bench)
 {
     /* Figure 5: milliseconds for N million lines on the paper's card. */
     static const double paper[2] = {95, 60};
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct listmode_outcome *outcome = &bench->outcomes[k];
-        double slope, constant;
-        /* A reconstruction's iterations, where one is meant. */
         const struct listmode_case *what = outcome->way.what;
-        if (what->iterations > 0) {
+        if (what->iterations > 0) { /* a reconstruction is meant */
             printf("\n%s%s, %s: %d iterations of %d subsets of %lld events take %.4g s.\n",
                    listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? " with TOF" : "", outcome->backend,
                    what->iterations, listmode_subsets(bench, what), (long long)outcome->lines,
                    what->iterations * outcome->iteration.wall);
         }
 
-        if (is_first(bench, k) && fit_line(bench, k, &slope, &constant)) {
+        /* Least squares over all outcomes of a kind, at the first of them. */
+        bool is_first = true;
+        double n = 0, x = 0, y = 0, xx = 0, xy = 0;
+        for (int l = 0; l < bench->num_outcomes; l++) {
+            const struct listmode_outcome *other = &bench->outcomes[l];
+            if (!is_alike(outcome, other)) continue;
+            const double at = 1e-6 * (double)other->lines, ms = 1e3 * other->iteration.wall;
+            is_first = is_first && l >= k;
+            n += 1, x += at, y += ms, xx += at * at, xy += at * ms;
+        }
+        const double spread = n * xx - x * x;
+        if (is_first && spread > 0) {
+            const double slope = (n * xy - x * y) / spread, constant = (y - slope * x) / n;
             printf("\n%s%s, %s: T = %.4g ms N %c %.3g ms, N million lines (the paper: about %.0f ms "
                    "N).\n",
                    listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? " with TOF" : "", outcome->backend,
@@ -302,8 +269,6 @@ void listmode_print_fits(const struct listmode_bench *bench)
         }
     }
 }
-
-/* --- JSON --- */
 
 static void json_seconds(struct json *json, const char *key, const struct listmode_seconds *seconds)
 {
@@ -313,48 +278,45 @@ static void json_seconds(struct json *json, const char *key, const struct listmo
     json_close(json, '}');
 }
 
-static void json_outcome(const struct listmode_bench *bench, struct json *json, const struct listmode_outcome *outcome)
-{
-    struct bench_ceiling ceilings[3];
-    json_open(json, NULL, '{');
-    json_text(json, "table", outcome->way.what->table);
-    json_ints(json, "size", outcome->way.what->size, 3);
-    json_int(json, "width_voxels", outcome->way.what->width);
-    json_int(json, "lines", outcome->lines);
-    json_text(json, "kernel", listmode_kernels[outcome->way.kernel]);
-    json_bool(json, "tof", outcome->way.has_tof);
-    json_text(json, "backend", outcome->backend);
-    json_text(json, "device", outcome->device);
-    json_text(json, "variant",
-              outcome->way.variant != LR_LISTMODE_FASTEST
-                  ? common_listmode_variants[outcome->way.variant - LR_LISTMODE_SIMPLE]
-                  : NULL);
-    json_int(json, "subsets", listmode_subsets(bench, outcome->way.what));
-    json_number(json, "partition_s", outcome->partition_s);
-    json_number(json, "sort_s", outcome->sort_s);
-    json_number(json, "prepare_s", outcome->prepare_s);
-    json_seconds(json, "forward", &outcome->forward);
-    json_seconds(json, "back", &outcome->back);
-    json_seconds(json, "iteration", &outcome->iteration);
-    json_number(json, "visits_a_line", outcome->visits);
-    json_number(json, "voxels_per_s", 2 * outcome->visits * (double)outcome->lines / outcome->iteration.wall);
-    bench_ceilings_json(json, ceilings, listmode_ceilings(outcome, ceilings));
-    json_number(json, "joules", outcome->joules);
-    json_text(json, "energy_source", outcome->joules > 0 ? outcome->energy_source : NULL);
-    json_int(json, "block_threads", outcome->way.threads);
-    json_int(json, "blocks", outcome->way.blocks);
-    json_number(json, "collisions", outcome->collisions.share);
-    json_int(json, "most_collisions", outcome->collisions.most);
-    json_number(json, "paper_ms", paper_ms(outcome));
-    json_close(json, '}');
-}
-
 void listmode_json(const struct listmode_bench *bench, struct json *json)
 {
     json_text(json, "commit", bench_commit);
     json_number(json, "tof_ps", bench->tof_ps);
     json_open(json, "cases", '[');
-    for (int k = 0; k < bench->num_outcomes; k++) json_outcome(bench, json, &bench->outcomes[k]);
+    for (int k = 0; k < bench->num_outcomes; k++) {
+        const struct listmode_outcome *outcome = &bench->outcomes[k];
+        const struct listmode_way *way = &outcome->way;
+        const bool is_step = way->variant != LR_LISTMODE_FASTEST;
+        struct bench_ceiling ceilings[3];
+        json_open(json, NULL, '{');
+        json_text(json, "table", way->what->table);
+        json_ints(json, "size", way->what->size, 3);
+        json_int(json, "width_voxels", way->what->width);
+        json_int(json, "lines", outcome->lines);
+        json_text(json, "kernel", listmode_kernels[way->kernel]);
+        json_bool(json, "tof", way->has_tof);
+        json_text(json, "backend", outcome->backend);
+        json_text(json, "device", outcome->device);
+        json_text(json, "variant", is_step ? common_listmode_variants[way->variant - LR_LISTMODE_SIMPLE] : NULL);
+        json_int(json, "subsets", listmode_subsets(bench, way->what));
+        json_number(json, "partition_s", outcome->partition_s);
+        json_number(json, "sort_s", outcome->sort_s);
+        json_number(json, "prepare_s", outcome->prepare_s);
+        json_seconds(json, "forward", &outcome->forward);
+        json_seconds(json, "back", &outcome->back);
+        json_seconds(json, "iteration", &outcome->iteration);
+        json_number(json, "visits_a_line", outcome->visits);
+        json_number(json, "voxels_per_s", 2 * outcome->visits * (double)outcome->lines / outcome->iteration.wall);
+        bench_ceilings_json(json, ceilings, listmode_ceilings(outcome, ceilings));
+        json_number(json, "joules", outcome->joules);
+        json_text(json, "energy_source", outcome->joules > 0 ? outcome->energy_source : NULL);
+        json_int(json, "block_threads", way->threads);
+        json_int(json, "blocks", way->blocks);
+        json_number(json, "collisions", outcome->collisions.share);
+        json_int(json, "most_collisions", outcome->collisions.most);
+        json_number(json, "paper_ms", paper_ms(outcome));
+        json_close(json, '}');
+    }
     json_close(json, ']');
 
     json_open(json, "peers", '[');

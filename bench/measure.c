@@ -40,26 +40,22 @@ const struct bench_workload bench_workloads[BENCH_NUM_WORKLOADS + 1] = {
 
 static const double pi = 3.14159265358979323846;
 
-static void cross(const double a[3], const double b[3], double product[3])
-{
-    for (int k = 0; k < 3; k++) {
-        const int l = (k + 1) % 3, m = (k + 2) % 3;
-        product[k] = a[l] * b[m] - a[m] * b[l];
-    }
-}
-
 /* Rodrigues' formula. */
-static void turn(double vector[3], const double axis[3], double angle_deg)
+static void rotate(double vector[3], const double axis[3], double angle_deg)
 {
     const double angle = angle_deg * pi / 180, cosine = cos(angle), sine = sin(angle);
     const double along = axis[0] * vector[0] + axis[1] * vector[1] + axis[2] * vector[2];
     double side[3];
-    cross(axis, vector, side);
+    for (int k = 0; k < 3; k++) {
+        const int l = (k + 1) % 3, m = (k + 2) % 3;
+        side[k] = axis[l] * vector[m] - axis[m] * vector[l];
+    }
     for (int k = 0; k < 3; k++) vector[k] = cosine * vector[k] + sine * side[k] + (1 - cosine) * along * axis[k];
 }
 
-static lr_scanner *make_pair(const struct bench_workload *workload, const lr_log *log)
+lr_scanner *bench_scanner(const struct bench_workload *workload, const lr_log *log)
 {
+    if (workload->preset != NULL) return lr_scanner_read(workload->preset, log);
     static const double axial[3] = {0, 0, 1};
     const double third = 1 / sqrt(3), diagonal[3] = {third, third, third};
     lr_module modules[2] = {{.centre_mm = {0, 200, 0},
@@ -68,36 +64,22 @@ static lr_scanner *make_pair(const struct bench_workload *workload, const lr_log
                              .crystals = {32, 32},
                              .pitch_mm = {2, 2},
                              .face_mm = {2, 2},
-                             .depth_mm = 20}}; /* behind the plane of detection: of no effect */
+                             .depth_mm = 20}}; /* beyond the plane of detection: of no effect */
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -200;
     double *const axes[2] = {modules[1].u, modules[1].v};
     for (int k = 0; k < 2; k++) {
-        turn(axes[k], axial, workload->turn_deg);
-        turn(axes[k], diagonal, workload->tilt_deg);
+        rotate(axes[k], axial, workload->turn_deg);
+        rotate(axes[k], diagonal, workload->tilt_deg);
     }
     return lr_scanner_create(
         &(lr_scanner_params){.name = workload->description, .modules = modules, .num_modules = 2, .log = log});
-}
-
-lr_scanner *bench_scanner(const struct bench_workload *workload, const lr_log *log)
-{
-    return workload->preset != NULL ? lr_scanner_read(workload->preset, log) : make_pair(workload, log);
 }
 
 /* --- exact rows of randomly drawn voxels: every voxel is its centre here (N = 1), so that rows of points are rows of
  * voxels --- */
 
 enum { COUNTED_VOXELS = 240 };
-
-/* --- drawing voxels --- */
-
-static bool is_among(const int64_t *rows, int count, int64_t row)
-{
-    for (int k = 0; k < count; k++)
-        if (rows[k] == row) return true;
-    return false;
-}
 
 static lr_status draw_points(struct bench_sample *sample, const struct bench_draw *draw, struct report *report)
 {
@@ -113,81 +95,53 @@ static lr_status draw_points(struct bench_sample *sample, const struct bench_dra
         return report_error(report, LR_FAILED, "no memory for a sample of %d voxels", num);
     /* Different rows below `total`, in random order: few, or all there are. */
     int64_t drawn = 0;
-    for (int n = 0; n < num; n++) do
-            rows[n] = (int64_t)(common_random(draw->seed, drawn++) * (double)total);
-        while (is_among(rows, n, rows[n]));
-
+    for (int n = 0; n < num;) {
+        rows[n] = (int64_t)(common_random(draw->seed, drawn++) * (double)total);
+        bool is_new = true;
+        for (int k = 0; k < n; k++) is_new = is_new && rows[k] != rows[n];
+        if (is_new) n++;
+    }
     for (int k = 0; k < num; k++) lr_grid_voxel_centre(&sample->grid, rows[k], sample->points_mm[k]);
     return LR_OK;
 }
 
-/* --- lines --- */
-
-/* Modules as a point sees them. */
-struct view {
-    const lr_lors *lors;
-    double *distances; /* [num_modules] squared; -1 = does not face the point */
-};
-
-static bool has_partner(const struct view *view, int i)
+/* Counts crystals whose face is sampled for a point: those of modules that face it and have a nearer module in
+ * coincidence that faces it too. Each shoots R x R lines. */
+static lr_status count_primaries(struct bench_sample *sample, const lr_lors *lors, struct report *report)
 {
-    const int num = view->lors->scanner->num_modules;
-    for (int j = 0; j < num; j++)
-        if (view->distances[j] >= 0 && view->distances[j] <= view->distances[i] && j != i &&
-            lr_lors_pair(view->lors, i, j) >= 0)
-            return true;
-    return false;
-}
-
-/* Crystals whose face is sampled for this point: those of modules that face it and have a nearer
- * module in coincidence that faces it too. Each shoots R x R lines. */
-static double count_primaries(struct view *view, const double point_mm[3])
-{
-    const lr_scanner *scanner = view->lors->scanner;
-    double crystals = 0;
-    const lr_scanner *seen_by = view->lors->scanner;
-    for (int m = 0; m < seen_by->num_modules; m++) {
-        double centre[3], height = 0, squared = 0;
-        lr_scanner_detection_centre(seen_by, m, centre);
-        for (int k = 0; k < 3; k++) {
-            const double offset = point_mm[k] - centre[k];
-            height += offset * seen_by->modules[m].normal[k];
-            squared += offset * offset;
-        }
-        view->distances[m] = height > 0 ? squared : -1;
-    }
-
-    for (int i = 0; i < scanner->num_modules; i++) {
-        const int *num = scanner->modules[i].crystals;
-        if (view->distances[i] >= 0 && has_partner(view, i)) crystals += (double)num[0] * num[1];
-    }
-    return crystals;
-}
-
-static lr_status count_all_primaries(struct bench_sample *sample, const lr_lors *lors, struct report *report)
-{
-    struct view view = {lors, calloc((size_t)lors->scanner->num_modules, sizeof(double))};
-    if (view.distances == NULL) return report_error(report, LR_FAILED, "no memory for the modules' distances");
+    const lr_scanner *scanner = lors->scanner;
+    const int num_modules = scanner->num_modules;
+    double *distances = calloc((size_t)num_modules, sizeof(*distances)); /* squared; -1 = does not face the point */
+    if (distances == NULL) return report_error(report, LR_FAILED, "no memory for the modules' distances");
     double sum = 0;
-    for (int k = 0; k < sample->num_voxels; k++) sum += count_primaries(&view, sample->points_mm[k]);
+    for (int n = 0; n < sample->num_voxels; n++) {
+        for (int m = 0; m < num_modules; m++) {
+            double centre[3], height = 0, squared = 0;
+            lr_scanner_detection_centre(scanner, m, centre);
+            for (int k = 0; k < 3; k++) {
+                const double offset = sample->points_mm[n][k] - centre[k];
+                height += offset * scanner->modules[m].normal[k];
+                squared += offset * offset;
+            }
+            distances[m] = height > 0 ? squared : -1;
+        }
+        double crystals = 0;
+        for (int i = 0; i < num_modules; i++) {
+            bool has_partner = false;
+            for (int j = 0; distances[i] >= 0 && !has_partner && j < num_modules; j++)
+                has_partner =
+                    distances[j] >= 0 && distances[j] <= distances[i] && j != i && lr_lors_pair(lors, i, j) >= 0;
+            const int *num = scanner->modules[i].crystals;
+            if (has_partner) crystals += (double)num[0] * num[1];
+        }
+        sum += crystals;
+    }
     sample->primaries_per_voxel = sum / sample->num_voxels;
-    free(view.distances);
+    free(distances);
     return LR_OK;
 }
 
 /* --- exact rows --- */
-
-static lr_status keep_row(struct bench_row *kept, const lr_row *row)
-{
-    const size_t count = (size_t)row->count;
-    kept->lor = malloc((count + 1) * sizeof(*kept->lor));
-    kept->probability = malloc((count + 1) * sizeof(*kept->probability));
-    if (kept->lor == NULL || kept->probability == NULL) return LR_FAILED;
-    memcpy(kept->lor, row->lor, count * sizeof(*kept->lor));
-    memcpy(kept->probability, row->probability, count * sizeof(*kept->probability));
-    kept->count = row->count;
-    return LR_OK;
-}
 
 struct taking {
     struct bench_sample *sample;
@@ -198,9 +152,17 @@ static lr_status take_exact(void *user, const lr_row *row)
 {
     const struct taking *taking = user;
     struct bench_sample *sample = taking->sample;
+    const size_t count = (size_t)row->count;
     sample->counts[row->row] = (double)row->count;
-    if (row->row < sample->num_rows && keep_row(&sample->rows[row->row], row) != LR_OK)
+    if (row->row >= sample->num_rows) return LR_OK;
+    struct bench_row *kept = &sample->rows[row->row];
+    kept->lor = malloc((count + 1) * sizeof(*kept->lor));
+    kept->probability = malloc((count + 1) * sizeof(*kept->probability));
+    if (kept->lor == NULL || kept->probability == NULL)
         return report_error(taking->report, LR_FAILED, "no memory for a row of %lld elements", (long long)row->count);
+    memcpy(kept->lor, row->lor, count * sizeof(*kept->lor));
+    memcpy(kept->probability, row->probability, count * sizeof(*kept->probability));
+    kept->count = row->count;
     return LR_OK;
 }
 
@@ -232,7 +194,7 @@ lr_status bench_sample_take(struct bench_sample *sample, const struct bench_draw
     bench_sample_finish(sample);
     sample->grid = *grid;
     lr_status status = draw_points(sample, draw, report);
-    if (status == LR_OK) status = count_all_primaries(sample, draw->lors, report);
+    if (status == LR_OK) status = count_primaries(sample, draw->lors, report);
     if (status == LR_OK) status = compute_rows(sample, draw, report);
     if (status != LR_OK) {
         bench_sample_finish(sample);
@@ -300,7 +262,7 @@ static lr_status compare_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* --- updates of OSEM by the library's own loop, with all vectors where the operator computes --- */
+/* --- updates of OSEM by the library's own loop, with all vectors at the operator's place --- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -375,22 +337,20 @@ enum { LEAST_EDGE = 4 };
 /* A projection is given this long before its end is guessed at. */
 static const double guess_after_s = 1.5;
 
-/* One try at one grid. Its report keeps error sentences for the result. */
+/* One try at one grid. Its report keeps errors for the result. */
 struct attempt {
     struct report report;
     struct report *outer;
     const struct bench_wish *wish;
     struct bench_result *result;
     lr_operator *op;
-    lr_vector image, back; /* [num_voxels], where the operator computes */
+    lr_vector image, back; /* [num_voxels], at the operator's place */
     lr_vector data;        /* [num_lors], there too */
     float *scratch;        /* owned [CHUNK] on the host */
     bool is_limited;       /* a projection that would take too long is stopped */
     bool too_slow;
     double start_s;
 };
-
-/* --- sentences and progress --- */
 
 static void catch_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
@@ -403,18 +363,13 @@ static void catch_sentence(void *user, lr_log_level level, lr_status status, con
     }
 }
 
-/* True if one projection will take longer than all of them may. */
-static bool takes_too_long(const struct attempt *attempt, double done, double total)
-{
-    const double elapsed = report_seconds() - attempt->start_s;
-    const double limit = attempt->wish->seconds;
-    return elapsed > limit || (elapsed > guess_after_s && elapsed * total > limit * done);
-}
-
 static bool pass_progress(void *user, const char *what, double done, double total)
 {
     struct attempt *attempt = user;
-    if (attempt->is_limited && takes_too_long(attempt, done, total)) {
+    /* One projection will take longer than all of them may. */
+    const double elapsed = report_seconds() - attempt->start_s, limit = attempt->wish->seconds;
+    const bool is_slow = elapsed > limit || (elapsed > guess_after_s && elapsed * total > limit * done);
+    if (attempt->is_limited && is_slow) {
         attempt->too_slow = true;
         return false;
     }
@@ -441,7 +396,7 @@ static double median(double *values, int count)
     return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
 }
 
-/* Once to compile shaders and fill caches, then as often as wished or as there is time for. */
+/* Runs once to compile shaders and fill caches, then as often as the command line asks and there is time for. */
 static lr_status time_direction(struct attempt *attempt, bool forward)
 {
     double wall[BENCH_MAX_REPEAT], device[BENCH_MAX_REPEAT], seconds[2];
@@ -471,7 +426,7 @@ static lr_status time_direction(struct attempt *attempt, bool forward)
 /* x and y need not be kept apart from what they are projected into. */
 enum { IMAGE_STREAM = 1, DATA_STREAM = 2 };
 
-/* Random numbers are made and compared on the host, so many at a time. */
+/* Random numbers of one step, which are made and compared on the host. */
 enum { CHUNK = 1 << 20 };
 
 static lr_status fill(const struct attempt *attempt, const lr_vector *vector, uint64_t seed)
@@ -533,8 +488,6 @@ static lr_status time_both(struct attempt *attempt)
     return wish.subsets > 0 ? bench_time_updates(&wish, &attempt->data, &attempt->result->updates) : LR_OK;
 }
 
-/* --- one grid --- */
-
 static lr_status create_operator(struct attempt *attempt, const lr_lors *lors)
 {
     const struct bench_wish *wish = attempt->wish;
@@ -563,7 +516,7 @@ static lr_status create_operator(struct attempt *attempt, const lr_lors *lors)
     return LR_OK;
 }
 
-/* Elements are counted in the part that was timed; how right they are is asked of the whole. */
+/* Counts elements in the part that was timed, and compares rows of the whole grid with exact ones. */
 static lr_status judge(struct attempt *attempt, struct bench_subject *subject)
 {
     const struct bench_wish *wish = attempt->wish;
@@ -592,23 +545,7 @@ static lr_status judge(struct attempt *attempt, struct bench_subject *subject)
     return LR_OK;
 }
 
-/* --- all grids --- */
-
-/* Half the edges, about the same centre. Returns whether there was anything to take away. */
-static bool shrink(lr_grid *grid)
-{
-    int size[3];
-    bool smaller = false;
-    for (int k = 0; k < 3; k++) {
-        const int half = (grid->size[k] + 1) / 2;
-        size[k] = half < LEAST_EDGE ? grid->size[k] : half;
-        smaller = smaller || size[k] < grid->size[k];
-    }
-    *grid = lr_grid_centred(size, (const double[3]){grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2]});
-    return smaller;
-}
-
-/* Tries smaller and smaller central parts where the size is left to us. */
+/* Tries smaller and smaller central parts if the command line leaves the size open. */
 static lr_status measure(struct bench_subject *subject, const struct bench_wish *wish, struct report *outer,
                          struct bench_result *result)
 {
@@ -618,7 +555,16 @@ static lr_status measure(struct bench_subject *subject, const struct bench_wish 
         struct attempt attempt = {.outer = outer, .wish = wish, .result = result};
         attempt.report.log = (lr_log){catch_sentence, &attempt};
         attempt.report.progress = (lr_progress){pass_progress, &attempt};
-        attempt.is_limited = shrink(&next) && free_size;
+        /* The next part has half the edges, about the same centre; a projection is limited if there is one. */
+        int size[3];
+        bool is_smaller = false;
+        for (int k = 0; k < 3; k++) {
+            const int half = (next.size[k] + 1) / 2;
+            size[k] = half < LEAST_EDGE ? next.size[k] : half;
+            is_smaller = is_smaller || size[k] < next.size[k];
+        }
+        next = lr_grid_centred(size, result->workload->voxel_mm);
+        attempt.is_limited = is_smaller && free_size;
         lr_status status = create_operator(&attempt, subject->lors);
         if (status == LR_OK) status = time_both(&attempt);
         attempt.is_limited = false;
@@ -634,17 +580,6 @@ static lr_status measure(struct bench_subject *subject, const struct bench_wish 
     }
 }
 
-static enum bench_outcome judge_status(const struct bench_wish *wish, const struct bench_result *result)
-{
-    const bool lacks_mode = result->status == LR_USAGE && result->mode == LR_MODE_EXACT && !wish->names_modes;
-    const bool lacks_device = result->status == LR_NO_DEVICE && !wish->names_backends;
-    /* Backend native is for modules that share an axial direction, and has both modes. */
-    const bool lacks_scanner =
-        (strcmp(result->backend, "native") == 0 && result->status == LR_USAGE) && !wish->names_backends;
-    if (result->status == LR_OK) return BENCH_MEASURED;
-    return lacks_mode || lacks_device || lacks_scanner ? BENCH_SKIPPED : BENCH_FAILED;
-}
-
 lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *wish, struct report *report,
                         struct bench_result *result)
 {
@@ -654,7 +589,14 @@ lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *
 
     result->is_oracle = strcmp(result->backend, "cpu") == 0 && result->mode == LR_MODE_EXACT;
     result->status = measure(subject, wish, report, result);
-    result->outcome = judge_status(wish, result);
+    const bool is_usage = result->status == LR_USAGE;
+    const bool lacks_mode = is_usage && result->mode == LR_MODE_EXACT && !wish->names_modes;
+    const bool lacks_device = result->status == LR_NO_DEVICE && !wish->names_backends;
+    /* Backend native is for modules that share an axial direction, and has both modes. */
+    const bool lacks_scanner = strcmp(result->backend, "native") == 0 && is_usage && !wish->names_backends;
+    result->outcome = result->status == LR_OK                       ? BENCH_MEASURED
+                      : lacks_mode || lacks_device || lacks_scanner ? BENCH_SKIPPED
+                                                                    : BENCH_FAILED;
     for (int k = 0; k < 3; k++) result->is_part = result->is_part || result->grid.size[k] < result->workload->size[k];
     if (result->status != LR_OK && result->reason[0] == '\0')
         snprintf(result->reason, sizeof(result->reason), "%s", lr_status_name(result->status));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench correspondence: what a device could do at most, the figures as Markdown tables, and where and when they were
- * taken, all of them as JSON (keys: docs/formats/json.md).
+ * bench correspondence: the most that a device could do, the figures as Markdown tables, their machine and date, and
+ * all of them as JSON (keys: docs/formats/json.md).
  *
  * The least work that a projection is made of, and what a device does of it a second. The counts
  * are of the formulas of docs/method/correspondence.md, "Matrix element", with everything that
@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
+
 #include <time.h>
 
 /* One line of the sampled mode:
@@ -59,7 +59,7 @@ double bench_flop_ceiling(const char *device)
     return known != NULL ? known->flop_per_s : 0;
 }
 
-/* Seconds of a projection that rates are computed from: the device's where it has them. */
+/* Seconds of a projection that rates are computed from: the device's if it has a clock. */
 static double bench_seconds(const struct bench_direction *direction)
 {
     return direction->device_s > 0 ? direction->device_s : direction->wall_s;
@@ -116,7 +116,7 @@ static const char *number(char text[32], double value)
     return text;
 }
 
-/* The same, where 0 means that it was not measured. */
+/* The same; 0 means that it was not measured. */
 static const char *positive(char text[32], double value)
 {
     return number(text, value > 0 ? value : NAN);
@@ -183,93 +183,56 @@ void bench_table_heading(const struct bench_heading *heading)
     fflush(stdout);
 }
 
-/* "31 % atomics": the ceiling that is nearest. */
-static const char *nearest_ceiling(char text[32], const struct bench_result *result, int direction)
-{
-    struct bench_ceiling ceilings[BENCH_MAX_CEILINGS];
-    const int count = bench_model_ceilings(result, direction, ceilings);
-    int nearest = 0;
-    for (int k = 1; k < count; k++) nearest = ceilings[k].fraction > ceilings[nearest].fraction ? k : nearest;
-    snprintf(text, 32, "-");
-    if (count > 0) snprintf(text, 32, "%.2g %% %s", 100 * ceilings[nearest].fraction, ceilings[nearest].what);
-    return text;
-}
-
-static void print_direction(const struct bench_result *result, int direction)
-{
-    const struct bench_direction *found = &result->directions[direction];
-    const double voxels = (double)result->num_voxels, rate = voxels / bench_seconds(found);
-    char name[64], grid[48], elements[48], text[8][32];
-    printf(row_format, who(name, result), grid_text(grid, &result->grid), direction == 0 ? "forward" : "back",
-           number(text[0], 1e3 * found->wall_s), number(text[1], 1e6 * found->wall_s / voxels),
-           positive(text[2], 1e6 * found->device_s / voxels), positive(text[3], 1e-9 * rate * result->lines),
-           with_error(elements, result->elements, result->elements_error),
-           number(text[4], 1e-9 * rate * result->elements), nearest_ceiling(text[5], result, direction),
-           result->is_oracle ? "oracle" : number(text[6], result->accuracy.error),
-           number(text[7], result->adjoint_error));
-}
-
-static void print_updates(const struct bench_result *result)
-{
-    const struct bench_updates *found = &result->updates;
-    const double voxels = (double)result->num_voxels;
-    char name[64], grid[48], text[3][32];
-    if (found->subsets > 0) {
-        printf(row_format, who(name, result), grid_text(grid, &result->grid), "update",
-               number(text[0], 1e3 * found->wall_s), number(text[1], 1e6 * found->wall_s / voxels),
-               positive(text[2], 1e6 * found->device_s / voxels), "", "", "", "", "", "");
-    }
-}
-
 void bench_table_result(const struct bench_result *result)
 {
-    char name[64];
-    if (result->outcome == BENCH_MEASURED) {
-        for (int direction = 0; direction < 2; direction++) {
-            print_direction(result, direction);
-            /* The kinds of passes of a direction, below it. */
-            const struct bench_direction *found = &result->directions[direction];
-            char text[32];
-            for (int k = 0; k < found->num_passes; k++) {
-                const double us = 1e6 * found->passes[k].seconds / (double)result->num_voxels;
-                printf(row_format, found->passes[k].name, "", direction == 0 ? "forward" : "back", "", "",
-                       number(text, us), "", "", "", "", "", "");
-            }
-        }
-        print_updates(result);
-    } else {
-        printf("| %-22s | %s: %s |\n", who(name, result), result->outcome == BENCH_SKIPPED ? "not here" : "FAILED",
-               result->reason);
+    const double voxels = (double)result->num_voxels;
+    char name[64], grid[48], elements[48], text[8][32];
+    who(name, result);
+    if (result->outcome != BENCH_MEASURED) {
+        printf("| %-22s | %s: %s |\n", name, result->outcome == BENCH_SKIPPED ? "not here" : "FAILED", result->reason);
+        fflush(stdout);
+        return;
+    }
+    grid_text(grid, &result->grid);
+    for (int direction = 0; direction < 2; direction++) {
+        const struct bench_direction *found = &result->directions[direction];
+        const char *way = direction == 0 ? "forward" : "back";
+        const double rate = voxels / bench_seconds(found);
+        /* "31 % atomics": the ceiling that is nearest. */
+        struct bench_ceiling ceilings[BENCH_MAX_CEILINGS];
+        const int count = bench_model_ceilings(result, direction, ceilings);
+        int nearest = 0;
+        for (int k = 1; k < count; k++) nearest = ceilings[k].fraction > ceilings[nearest].fraction ? k : nearest;
+        snprintf(text[5], sizeof(text[5]), "-");
+        if (count > 0)
+            snprintf(text[5], sizeof(text[5]), "%.2g %% %s", 100 * ceilings[nearest].fraction, ceilings[nearest].what);
+        printf(row_format, name, grid, way, number(text[0], 1e3 * found->wall_s),
+               number(text[1], 1e6 * found->wall_s / voxels), positive(text[2], 1e6 * found->device_s / voxels),
+               positive(text[3], 1e-9 * rate * result->lines),
+               with_error(elements, result->elements, result->elements_error),
+               number(text[4], 1e-9 * rate * result->elements), text[5],
+               result->is_oracle ? "oracle" : number(text[6], result->accuracy.error),
+               number(text[7], result->adjoint_error));
+        for (int k = 0; k < found->num_passes; k++) /* the kinds of passes, below it */
+            printf(row_format, found->passes[k].name, "", way, "", "",
+                   number(text[0], 1e6 * found->passes[k].seconds / voxels), "", "", "", "", "", "");
+    }
+    const struct bench_updates *updates = &result->updates;
+    if (updates->subsets > 0) {
+        printf(row_format, name, grid, "update", number(text[0], 1e3 * updates->wall_s),
+               number(text[1], 1e6 * updates->wall_s / voxels), positive(text[2], 1e6 * updates->device_s / voxels), "",
+               "", "", "", "", "");
     }
     fflush(stdout);
 }
 
 enum { MAX_DEVICES = 32 };
 
-/* --- where and when --- */
-
-/* Linux's name for it. */
-static void tell_processor(char *text, size_t size)
-{
-    char line[256];
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    snprintf(text, size, "unknown");
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-        const char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(text, size, "%s", colon + 1 + strspn(colon + 1, " "));
-            break;
-        }
-    }
-    if (file != NULL) fclose(file);
-}
-
 void bench_report_init(struct bench_report *report, const struct cli_args *args, const struct bench_wish *wish)
 {
     report->wish = wish;
     /* The command line again, from what was read of it. */
-    char *text = report->command;
+    char *text = report->command, line[256];
     const size_t size = sizeof(report->command);
     snprintf(text, size, "loraster %s", args->syntax->verb);
     for (int k = 0; k < args->num_given; k++) {
@@ -285,7 +248,19 @@ void bench_report_init(struct bench_report *report, const struct cli_args *args,
     if (gmtime_r(&now, &utc) == NULL || strftime(report->date, room, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
         snprintf(report->date, room, "unknown");
 
-    tell_processor(report->processor, sizeof(report->processor));
+    /* Linux's name for the processor. */
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    snprintf(report->processor, sizeof(report->processor), "unknown");
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
+            line[strcspn(line, "\n")] = '\0';
+            snprintf(report->processor, sizeof(report->processor), "%s", colon + 1 + strspn(colon + 1, " "));
+            break;
+        }
+    }
+    if (file != NULL) fclose(file);
+
     /* The usable device of that number. */
     lr_device *device = &report->device;
     lr_device devices[MAX_DEVICES];
@@ -298,31 +273,9 @@ void bench_report_init(struct bench_report *report, const struct cli_args *args,
     }
 }
 
-static int64_t peak_memory(void)
-{
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
-}
-
-/* --- JSON --- */
-
 static double unless_zero(double value)
 {
     return value > 0 ? value : NAN;
-}
-
-static void device_json(struct json *json, const struct bench_report *report)
-{
-    if (!report->has_device) {
-        json_text(json, "device", NULL);
-        return;
-    }
-    json_open(json, "device", '{');
-    json_text(json, "renderer", report->device.renderer);
-    json_text(json, "vendor", report->device.vendor);
-    json_text(json, "opengl", report->device.version);
-    json_bool(json, "software", report->device.software);
-    json_close(json, '}');
 }
 
 void bench_ceilings_json(struct json *json, const struct bench_ceiling *ceilings, int count)
@@ -375,11 +328,20 @@ void bench_json(const struct bench_report *report, struct json *json)
     json_text(json, "date", report->date);
     json_text(json, "command", report->command);
     json_text(json, "processor", report->processor);
-    device_json(json, report);
+    if (report->has_device) {
+        json_open(json, "device", '{');
+        json_text(json, "renderer", report->device.renderer);
+        json_text(json, "vendor", report->device.vendor);
+        json_text(json, "opengl", report->device.version);
+        json_bool(json, "software", report->device.software);
+        json_close(json, '}');
+    } else {
+        json_text(json, "device", NULL);
+    }
     json_int(json, "seed", (int64_t)report->wish->seed);
     json_number(json, "seconds", report->wish->seconds);
     json_int(json, "repeat", report->wish->repeat);
-    json_int(json, "peak_memory_bytes", peak_memory());
+    json_int(json, "peak_memory_bytes", common_peak_memory());
     json_open(json, "workloads", '[');
     for (int k = 0; k < report->num_headings; k++) {
         const struct bench_heading *heading = &report->headings[k];

@@ -4,8 +4,7 @@
  * From look-up tables to a transform's kernel and back to the grid. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "fft/cufft.h"
-#include "fft/fftw.h"
+#include "fft/fft.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,18 +30,6 @@ const char *fft_missing(const struct fft_library *library)
     return library->has_device != NULL && !library->has_device() ? "no CUDA device" : NULL;
 }
 
-/* The kernel that all voxels have, or -1. */
-static int find_kernel(const lr_direct_tables *tables)
-{
-    const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
-    const double *first = lr_direct_tables_values(tables, 0);
-    for (int k = 1; k < info->num_kernels; k++) {
-        const double *other = lr_direct_tables_values(tables, k);
-        if (memcmp(first, other, (size_t)info->num_offsets * sizeof(*first)) != 0) return -1;
-    }
-    return 0;
-}
-
 /* The next even number that has no prime factor above 7. */
 static int round_up(int count)
 {
@@ -51,14 +38,6 @@ static int round_up(int count)
         for (int prime = 2; prime <= 7; prime++)
             while (rest % prime == 0) rest /= prime;
         if (rest == 1) return count;
-    }
-}
-
-static void find_size(const lr_direct_tables_info *info, struct fft_result *result)
-{
-    for (int k = 0; k < 3; k++) {
-        const int count = info->grid.size[k];
-        result->size[k] = result->is_padded ? round_up(count + info->half[k]) : count;
     }
 }
 
@@ -77,23 +56,12 @@ static void copy_rows(const int grid[3], const int size[3], const float *from, f
     }
 }
 
-static void fill_kernel(const lr_direct_tables *tables, const int size[3], float *kernel)
-{
-    const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
-    const double *values = lr_direct_tables_values(tables, 0);
-    for (int64_t i = 0; i < lr_direct_tables_get_info(tables)->num_offsets; i++) {
-        int64_t place = 0;
-        for (int k = 2; k >= 0; k--) place = place * size[k] + (offsets[i][k] + size[k]) % size[k];
-        kernel[place] += (float)values[i];
-    }
-}
-
 struct arrays {
     float *kernel, *image, *out; /* of a transform */
     float *cut;                  /* of the grid */
 };
 
-static lr_status run(const struct fft_case *what, const struct arrays *arrays, struct fft_result *result)
+static lr_status measure(const struct fft_case *what, const struct arrays *arrays, struct fft_result *result)
 {
     const int *grid = lr_direct_tables_get_info(what->tables)->grid.size;
     struct fft_job job = {
@@ -106,7 +74,14 @@ static lr_status run(const struct fft_case *what, const struct arrays *arrays, s
         .log = what->log,
     };
     memcpy(job.size, result->size, sizeof(job.size));
-    fill_kernel(what->tables, result->size, arrays->kernel);
+    const int32_t(*offsets)[3] = lr_direct_tables_offsets(what->tables);
+    const double *values = lr_direct_tables_values(what->tables, 0);
+    for (int64_t i = 0; i < lr_direct_tables_get_info(what->tables)->num_offsets; i++) {
+        int64_t place = 0;
+        for (int k = 2; k >= 0; k--)
+            place = place * result->size[k] + (offsets[i][k] + result->size[k]) % result->size[k];
+        arrays->kernel[place] += (float)values[i];
+    }
     copy_rows(grid, result->size, what->image, arrays->image, false);
     LR_TRY(result->library->convolve(&job, arrays->out, &result->single, result->name));
     copy_rows(grid, result->size, arrays->out, arrays->cut, true);
@@ -134,12 +109,21 @@ lr_status fft_compare(const struct fft_library *library, const struct fft_case *
         return lr_error(what->log, library->convolve == NULL ? LR_USAGE : LR_NO_DEVICE, "%s: %s", library->name,
                         fft_missing(library));
     }
-    if (find_kernel(what->tables) < 0) {
+    bool is_invariant = true; /* all voxels have one kernel */
+    for (int k = 1; k < info->num_kernels; k++) {
+        is_invariant =
+            is_invariant && memcmp(lr_direct_tables_values(what->tables, 0), lr_direct_tables_values(what->tables, k),
+                                   (size_t)info->num_offsets * sizeof(double)) == 0;
+    }
+    if (!is_invariant) {
         return lr_error(what->log, LR_USAGE,
                         "kernels that differ from place to place are no convolution: Fourier "
                         "transforms cannot do them");
     }
-    find_size(info, result);
+    for (int k = 0; k < 3; k++) {
+        const int own = info->grid.size[k];
+        result->size[k] = is_padded ? round_up(own + info->half[k]) : own;
+    }
     const int64_t count = voxels_of(result->size);
     struct arrays arrays = {
         .kernel = lr_alloc(count, sizeof(float), "a kernel", what->log),
@@ -148,10 +132,42 @@ lr_status fft_compare(const struct fft_library *library, const struct fft_case *
         .cut = lr_alloc(voxels_of(info->grid.size), sizeof(float), "an image", what->log),
     };
     const lr_status status =
-        arrays.kernel && arrays.image && arrays.out && arrays.cut ? run(what, &arrays, result) : LR_FAILED;
+        arrays.kernel && arrays.image && arrays.out && arrays.cut ? measure(what, &arrays, result) : LR_FAILED;
     free(arrays.cut);
     free(arrays.out);
     free(arrays.image);
     free(arrays.kernel);
     return status;
+}
+
+enum { MOST_RUNS = 101 };
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+static double find_median(double *runs, int count)
+{
+    qsort(runs, (size_t)count, sizeof(*runs), compare_numbers);
+    return runs[count / 2];
+}
+
+lr_status fft_measure(const struct fft_job *job, fft_run *run, void *user, struct fft_timing *timing)
+{
+    double wall_s[MOST_RUNS] = {timing->wall_s}, device_s[MOST_RUNS] = {timing->device_s};
+    double spent_s = timing->wall_s;
+    int count = 0;
+    while (count < job->repeat && count < MOST_RUNS && spent_s < job->seconds) {
+        struct fft_timing taken = {0};
+        LR_TRY(run(user, &taken));
+        spent_s += taken.wall_s;
+        wall_s[count] = taken.wall_s;
+        device_s[count++] = taken.device_s;
+    }
+    count = count > 0 ? count : 1;
+    timing->wall_s = find_median(wall_s, count) / job->volumes;
+    timing->device_s = find_median(device_s, count) / job->volumes;
+    return LR_OK;
 }

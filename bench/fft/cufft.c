@@ -2,12 +2,11 @@
  * Copyright The LORaster authors
  *
  * NVIDIA's cuFFT: real transforms of all volumes by one plan each way, everything on the device. */
-#include "fft/cufft.h"
+#include "fft/fft.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "fft/cufft_product.h"
-#include "fft/measure.h"
 
 #include <cuda_runtime_api.h>
 #include <cufft.h>

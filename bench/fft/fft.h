@@ -13,12 +13,12 @@
 /* Arguments of a library. Arrays are [z][y][x]. */
 struct fft_job {
     int size[3];         /* of the transforms: x, y, z */
-    int volumes;         /* transformed at a time */
+    int volumes;         /* transformed together */
     const float *kernel; /* offset 0 in the first voxel, negative ones from the other ends */
     const float *image;  /* what every volume holds */
     int threads;
-    int repeat;     /* runs that a median is of: at most so many, */
-    double seconds; /* or as many as this is time for; at least one */
+    int repeat;     /* most runs of a median */
+    double seconds; /* time for them; there is at least one */
     const lr_log *log;
 };
 
@@ -30,6 +30,17 @@ struct fft_timing {
 /* out: [z][y][x], the last volume's convolution, which is cyclic. name: receives the library's
  * version and what it runs on. errors: LR_NO_DEVICE; LR_FAILED. */
 typedef lr_status fft_convolve(const struct fft_job *job, float *out, struct fft_timing *timing, char name[160]);
+
+fft_convolve fft_fftw_convolve;  /* FFTW 3, single precision, with threads */
+fft_convolve fft_cufft_convolve; /* single precision, on the current CUDA device */
+bool fft_cufft_has_device(void);
+
+/* Convolves all volumes once. taken: of all of them. */
+typedef lr_status fft_run(void *user, struct fft_timing *taken);
+
+/* Medians of runs. timing: the first run's, which counts only if there is no time for others; becomes medians, of
+ * one volume. */
+lr_status fft_measure(const struct fft_job *job, fft_run *run, void *user, struct fft_timing *timing);
 
 struct fft_library {
     const char *name;
@@ -48,8 +59,8 @@ const char *fft_missing(const struct fft_library *library);
 struct fft_case {
     const lr_direct_tables *tables; /* of its view */
     const float *image;             /* [nz][ny][nx] */
-    const float *projected;         /* the projector's result, alike */
-    int volumes;                    /* of a batch: at most so many */
+    const float *projected;         /* [nz][ny][nx] the projector's result */
+    int volumes;                    /* most of a batch */
     int threads, repeat;
     double seconds;
     const lr_log *log;

@@ -3,12 +3,11 @@
  *
  * Frigo and Johnson, The Design and Implementation of FFTW3 (2005): real transforms, planned by
  * trial (FFTW_MEASURE). */
-#include "fft/fftw.h"
+#include "fft/fft.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/parallel.h"
-#include "fft/measure.h"
 
 #include <fftw3.h>
 #include <stdio.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "advice.h"
-
 #include "args.h"
 
 #include <ctype.h>
@@ -12,7 +10,7 @@
 
 /* --- options --- */
 
-/* Words of a sentence of the library, and what follows such a sentence. */
+/* Words of a message of the library, and the advice that is added to such a message. */
 static const struct {
     const char *words, *advice;
 } answers[] = {
@@ -81,7 +79,7 @@ static bool ends_with(const char *path, const char *ending)
     return length >= tail && strcmp(path + length - tail, ending) == 0;
 }
 
-/* True where the sentence has the path as a word of its own. */
+/* True if the message has the path as a word of its own. */
 static bool names_file(const char *sentence, const char *path)
 {
     for (const char *at = strstr(sentence, path); at != NULL; at = strstr(at + 1, path)) {

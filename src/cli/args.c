@@ -26,17 +26,12 @@ void args_complain(struct cli_args *args, const char *format, ...)
 
 /* --- nearest word --- */
 
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 static int lower(char letter)
 {
     return tolower((unsigned char)letter);
 }
 
-/* Levenshtein's distance, one row of the table at a time; capitals are as good as small letters. */
+/* Levenshtein's distance, with one row of the table in memory; capitals are as good as small letters. */
 static int edit_distance(const char *a, const char *b)
 {
     int row[64];
@@ -48,19 +43,12 @@ static int edit_distance(const char *a, const char *b)
         row[0] = i + 1;
         for (int j = 0; j < columns; j++) {
             const int replaced = diagonal + (lower(a[i]) != lower(b[j]));
+            const int changed = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
             diagonal = row[j + 1];
-            row[j + 1] = smaller(replaced, smaller(row[j], row[j + 1]) + 1);
+            row[j + 1] = replaced < changed ? replaced : changed;
         }
     }
     return row[columns];
-}
-
-/* True if one is the beginning of the other, of three letters at least: "iter", "reconstruct". */
-static bool begins_alike(const char *a, const char *b)
-{
-    int same = 0;
-    while (a[same] != '\0' && lower(a[same]) == lower(b[same])) same++;
-    return same >= 3 && (a[same] == '\0' || b[same] == '\0');
 }
 
 /* The letters of an option's name. */
@@ -82,7 +70,10 @@ const char *args_nearest(const char *text, const char *const *words)
             nearest = words[k];
             least = distance;
         }
-        if (begun == NULL && begins_alike(letters, word)) begun = words[k];
+        /* One may be the beginning of the other, with three letters at least: "iter", "reconstruct". */
+        int same = 0;
+        while (letters[same] != '\0' && lower(letters[same]) == lower(word[same])) same++;
+        if (begun == NULL && same >= 3 && (letters[same] == '\0' || word[same] == '\0')) begun = words[k];
     }
     return nearest != NULL && (least <= 1 || begun == NULL) ? nearest : begun;
 }
@@ -155,22 +146,17 @@ static const struct {
     {"verbosity", "--verbose"},
 };
 
-static const char *find_synonym(const struct cli_syntax *syntax, const char *text)
-{
-    for (size_t k = 0; k < sizeof(synonyms) / sizeof(synonyms[0]); k++) {
-        const char *ours = synonyms[k].ours;
-        if (edit_distance(undashed(text), synonyms[k].other) == 0 && find_option(syntax, ours, strlen(ours)) != NULL)
-            return ours;
-    }
-    return NULL;
-}
-
 static void complain_unknown(struct cli_args *args, const char *text, size_t length)
 {
     char name[64];
     snprintf(name, sizeof(name), "%.*s", (int)length, text);
-    const char *verb = args->syntax->verb;
-    const char *meant = find_synonym(args->syntax, name);
+    const char *verb = args->syntax->verb, *meant = NULL;
+    for (size_t k = 0; meant == NULL && k < sizeof(synonyms) / sizeof(synonyms[0]); k++) {
+        const char *ours = synonyms[k].ours;
+        if (edit_distance(undashed(name), synonyms[k].other) == 0 &&
+            find_option(args->syntax, ours, strlen(ours)) != NULL)
+            meant = ours;
+    }
     if (meant == NULL) {
         const char *names[MAX_NAMES] = {0};
         int count = 0;
@@ -241,26 +227,8 @@ static bool is_number(const char *text)
     return end != text && (*end == '\0' || (*end == ',' && end[1] == '\0'));
 }
 
-/* "--at 5 0 2": what follows a value that should have held it, after a comma. */
-static bool complain_blanks(struct cli_args *args, char *const *rest)
-{
-    const struct cli_given *last = args->num_given > 0 ? &args->given[args->num_given - 1] : NULL;
-    if (last == NULL || last->value == NULL || !is_number(rest[0]) || !is_number(last->value) ||
-        strchr(last->option->metavar, ',') == NULL)
-        return false;
-    char list[160];
-    size_t used = (size_t)snprintf(list, sizeof(list), "%.30s", last->value);
-    for (int k = 0; k < 3 && rest[k] != NULL && is_number(rest[k]); k++) {
-        const bool has_comma = list[used - 1] == ',';
-        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%.30s", has_comma ? "" : ",", rest[k]);
-    }
-    args_complain(args, "%s %s is followed by \"%s\": put commas between numbers, and no blanks: %s %s",
-                  last->option->name, last->value, rest[0], last->option->name, list);
-    return true;
-}
-
-/* The option that a file's name without one may belong to. */
-static const char *option_of_file(const struct cli_syntax *syntax, const char *name)
+/* A word that no option takes: numbers of a list with blanks, "--at 5 0 2", or a file without its option. */
+static void complain_stray(struct cli_args *args, char *const *rest)
 {
     static const struct {
         const char *ending, *option;
@@ -268,20 +236,28 @@ static const char *option_of_file(const struct cli_syntax *syntax, const char *n
                  {".petsird", "--events"}, {".Cdh", "--events"},  {".l", "--events"},     {".safir", "--events"},
                  {".BLF", "--events"},     {".nii", "--image"},   {".nii.gz", "--image"}, {".h5", "--data"},
                  {".h5", "--histo"},       {".hs", "--data"}};
-    const size_t length = strlen(name);
-    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
-        const size_t tail = strlen(known[k].ending);
-        if (length > tail && strcmp(name + length - tail, known[k].ending) == 0 &&
-            find_option(syntax, known[k].option, strlen(known[k].option)) != NULL)
-            return known[k].option;
+    const struct cli_given *last = args->num_given > 0 ? &args->given[args->num_given - 1] : NULL;
+    if (last != NULL && last->value != NULL && is_number(rest[0]) && is_number(last->value) &&
+        strchr(last->option->metavar, ',') != NULL) {
+        char list[160];
+        size_t used = (size_t)snprintf(list, sizeof(list), "%.30s", last->value);
+        for (int k = 0; k < 3 && rest[k] != NULL && is_number(rest[k]); k++) {
+            const bool has_comma = list[used - 1] == ',';
+            used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%.30s", has_comma ? "" : ",", rest[k]);
+        }
+        args_complain(args, "%s %s is followed by \"%s\": put commas between numbers, and no blanks: %s %s",
+                      last->option->name, last->value, rest[0], last->option->name, list);
+        return;
     }
-    return NULL;
-}
 
-static void complain_stray(struct cli_args *args, char *const *rest)
-{
-    const char *option = option_of_file(args->syntax, rest[0]);
-    if (complain_blanks(args, rest)) return;
+    const char *option = NULL;
+    const size_t length = strlen(rest[0]);
+    for (size_t k = 0; option == NULL && k < sizeof(known) / sizeof(known[0]); k++) {
+        const size_t tail = strlen(known[k].ending);
+        if (length > tail && strcmp(rest[0] + length - tail, known[k].ending) == 0 &&
+            find_option(args->syntax, known[k].option, strlen(known[k].option)) != NULL)
+            option = known[k].option;
+    }
     if (option != NULL && !args_has(args, option))
         args_complain(args, "what is \"%s\" for? Did you mean %s %s?", rest[0], option, rest[0]);
     else
@@ -380,27 +356,21 @@ const char *args_required(struct cli_args *args, const char *name)
 
 /* --- numbers and words --- */
 
-/* Whole numbers, also in the form 2e7. */
-static bool read_int(const char *text, int64_t *value)
-{
-    char *end = NULL;
-    errno = 0;
-    *value = strtoll(text, &end, 10);
-    if (end == text || errno != 0 || isspace((unsigned char)text[0])) return false;
-    if (*end == '\0') return true;
-    const double number = strtod(text, &end);
-    const bool plain = strspn(text, "+-.0123456789eE") == strlen(text);
-    if (!plain || *end != '\0' || floor(number) != number || fabs(number) > 0x1p53) return false;
-    *value = (int64_t)number;
-    return true;
-}
-
 int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, const int64_t range[2])
 {
     const char *text = args_text(args, name);
-    int64_t value = 0;
+    char *end = NULL;
     if (text == NULL) return fallback;
-    if (!read_int(text, &value)) {
+    errno = 0;
+    int64_t value = strtoll(text, &end, 10);
+    bool is_good = end != text && errno == 0 && !isspace((unsigned char)text[0]);
+    if (is_good && *end != '\0') { /* 2e7 is a whole number, too */
+        const double number = strtod(text, &end);
+        is_good = strspn(text, "+-.0123456789eE") == strlen(text) && *end == '\0' && floor(number) == number &&
+                  fabs(number) <= 0x1p53;
+        if (is_good) value = (int64_t)number;
+    }
+    if (!is_good) {
         args_complain(args, "%s %s: a whole number is needed, such as %s 20%s", name, text, name,
                       range[1] > INT_MAX ? " or 2e6" : "");
         return fallback;
@@ -450,18 +420,18 @@ static int read_list(const char *text, double values[3])
     return -1;
 }
 
-/* Writes "5,0,2" for "5 0 2", "5; 0; 2", "6x5x3" or "(5, 0, 2)": the numbers of a text that holds
- * nothing else that tells. Returns how many. */
-static int repair_list(const char *text, char repaired[128])
+static void complain_list(struct cli_args *args, const char *name, const char *text, const char *needed)
 {
+    /* "5,0,2" for "5 0 2", "5; 0; 2", "6x5x3" or "(5, 0, 2)", if nothing else is in the text. */
+    char repaired[128] = "";
     double values[3];
     int count = 0;
     size_t used = 0;
-    repaired[0] = '\0';
-    for (const char *at = text; *at != '\0' && used < 96;) {
+    bool is_list = true;
+    for (const char *at = text; is_list && *at != '\0' && used < 96;) {
         const size_t between = strspn(at, " \t,;xX*()[]");
         const size_t length = strspn(at + between, "+-.0123456789eE");
-        if (between == 0 && length == 0) return 0;
+        is_list = between > 0 || length > 0;
         if (length > 0 && length < 30) {
             used += (size_t)snprintf(repaired + used, 128 - used, "%s%.*s", count > 0 ? "," : "", (int)length,
                                      at + between);
@@ -469,24 +439,14 @@ static int repair_list(const char *text, char repaired[128])
         }
         at += between + length;
     }
-    return read_list(repaired, values) == count ? count : 0;
-}
+    is_list = is_list && count > 1 && read_list(repaired, values) == count && strcmp(repaired, text) != 0;
 
-/* True if only a unit is too much: "3mm", "3,3,4mm". */
-static bool ends_in_letters(const char *text)
-{
+    /* "3mm", "3,3,4mm" have only a unit too much. */
     const size_t numbers = strspn(text, "+-.,0123456789");
     const size_t letters = strspn(text + numbers, "abcdefghijklmnopqrstuvwxyz");
-    return numbers > 0 && letters > 0 && text[numbers + letters] == '\0';
-}
-
-static void complain_list(struct cli_args *args, const char *name, const char *text, const char *needed)
-{
-    char repaired[128];
-    const int count = repair_list(text, repaired);
-    if (count > 1 && count <= 3 && strcmp(repaired, text) != 0)
+    if (is_list)
         args_complain(args, "%s %s: put commas between numbers, and no blanks: %s %s", name, text, name, repaired);
-    else if (ends_in_letters(text))
+    else if (numbers > 0 && letters > 0 && text[numbers + letters] == '\0')
         args_complain(args, "%s %s: leave out the unit, lengths are in mm: %s", name, text, needed);
     else
         args_complain(args, "%s %s: %s", name, text, needed);
@@ -574,24 +534,19 @@ bool args_share(struct cli_args *args, const char *name, int64_t *number, int64_
     return true;
 }
 
-/* The factor of a unit: "", K, M, G, T with an optional B or iB; 0 when it is none. */
-static double unit_factor(const char *unit)
-{
-    static const char letters[] = "KMGT";
-    if (*unit == '\0') return 1;
-    const char *letter = strchr(letters, toupper((unsigned char)*unit));
-    const char *rest = unit + 1;
-    if (letter == NULL || (*rest != '\0' && strcmp(rest, "B") != 0 && strcmp(rest, "iB") != 0)) return 0;
-    return ldexp(1, 10 * (int)(letter - letters + 1));
-}
-
 int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback)
 {
+    static const char units[] = "KMGT"; /* with an optional B or iB */
     const char *text = args_text(args, name);
     if (text == NULL) return fallback;
     char *end = NULL;
     const double number = strtod(text, &end);
-    const double bytes = end != text ? number * unit_factor(end) : 0;
+    double bytes = end != text ? number : 0;
+    if (*end != '\0') {
+        const char *letter = strchr(units, toupper((unsigned char)*end)), *rest = end + 1;
+        const bool is_unit = letter != NULL && (*rest == '\0' || strcmp(rest, "B") == 0 || strcmp(rest, "iB") == 0);
+        bytes = is_unit ? ldexp(bytes, 10 * (int)(letter - units + 1)) : 0;
+    }
     if (!(bytes >= 1 && bytes < 0x1p62)) {
         args_complain(args, "%s %s: an amount of memory is needed, such as 512M or 4G", name, text);
         return fallback;

@@ -27,25 +27,25 @@ struct cli_group {
 enum { CLI_MAX_GROUPS = 13, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4096, CLI_MAX_OUTPUTS = 4 };
 
 /* An output: the file that an option of that name gives, which ends in one of these. NULL ends the list, ""
- * stands for names without one, as those of devices and pipes are. All other words that name files are read. */
+ * stands for names without one, such as names of devices and pipes. All other words that name files are read. */
 struct cli_output {
     const char *name;
     const char *const *endings;
 };
 
-/* Its name where it has no option: the second positional. */
+/* The name of an output without an option: the second positional. */
 #define CLI_SECOND_WORD "OUT"
 
-/* Syntax of a verb. Groups end at the first NULL title, or where the array does. */
+/* Syntax of a verb. Groups end at the first NULL title, or with the array. */
 struct cli_syntax {
-    const char *verb;                           /* "recon" */
-    const char *positionals;                    /* "NAME|FILE"; NULL = none taken */
-    int most_positionals;                       /* 0 = 4 */
-    const char *summary;                        /* one sentence */
-    const char *example;                        /* one complete command */
-    bool takes_ranks;                           /* several processes that mpirun has started do it together */
-    const char *program;                        /* where another one has the verb: name and summary are enough here */
-    struct cli_output outputs[CLI_MAX_OUTPUTS]; /* end at the first NULL name, or where the array does */
+    const char *verb;        /* "recon" */
+    const char *positionals; /* "NAME|FILE"; NULL = none taken */
+    int most_positionals;    /* 0 = 4 */
+    const char *summary;     /* one sentence */
+    const char *example;     /* one complete command */
+    bool takes_ranks;        /* processes that mpirun has started do it together */
+    const char *program;     /* another program that has the verb: name and summary are enough here */
+    struct cli_output outputs[CLI_MAX_OUTPUTS]; /* end at the first NULL name, or with the array */
     struct cli_group groups[CLI_MAX_GROUPS];
 };
 
@@ -84,7 +84,7 @@ const char *args_text(const struct cli_args *args, const char *name);
 /* Like args_text, but absence is an error, and returns "". */
 const char *args_required(struct cli_args *args, const char *name);
 
-/* Number of times that an option was given, and its k-th text. */
+/* The number of times that an option was given, and its k-th text. */
 int args_count(const struct cli_args *args, const char *name);
 const char *args_nth(const struct cli_args *args, const char *name, int k);
 

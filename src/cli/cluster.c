@@ -20,8 +20,8 @@ lr_exchange cluster_read_exchange(struct cli_args *args)
     return (lr_exchange)args_word(args, "--exchange", names, LR_EXCHANGE_AUTO);
 }
 
-/* The others are ended without having heard why. */
-static void speak_now(void *user)
+/* The other ranks are ended without knowing the error. */
+static void print_error_now(void *user)
 {
     struct report *report = user;
     report_speak(report, report->ranks.rank, LR_FAILED);
@@ -32,7 +32,7 @@ lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchan
     *cluster = (struct cluster){.size = lr_comm_started(&cluster->rank)};
     if (cluster->size == 1) return LR_OK;
     cluster->comm = lr_comm_open(&(lr_comm_params){
-        .kind = LR_COMM_MPI, .exchange = exchange, .log = &report->log, .stranded = speak_now, .user = report});
+        .kind = LR_COMM_MPI, .exchange = exchange, .log = &report->log, .stranded = print_error_now, .user = report});
     if (cluster->comm == NULL) return report_reason(report);
     const lr_comm_info info = lr_comm_get_info(cluster->comm);
     report_name_rank(report, info.rank, info.size, info.machine);

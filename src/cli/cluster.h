@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A verb that several processes run together, started by mpirun. Rank 0 alone says how it goes and writes
- * results; of errors one rank speaks, and names itself. */
+ * A verb that several processes run together, started by mpirun. Rank 0 alone reports progress and writes
+ * results; errors are printed by one rank, which names itself. */
 #ifndef LR_CLI_CLUSTER_H
 #define LR_CLI_CLUSTER_H
 
@@ -12,12 +12,12 @@
 
 /* Zero is one process. */
 struct cluster {
-    lr_comm *comm; /* NULL before it is open, and where there is one process */
+    lr_comm *comm; /* NULL before it is open, and if there is one process */
     int rank, size;
     double *peaks; /* owned [size] bytes of memory that each rank has taken at most; NULL = not asked */
 };
 
-/* Opens the communicator, where there are several ranks. */
+/* Opens the communicator, if there are several ranks. */
 lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchange exchange);
 
 /* --exchange, of verbs that ranks run: its option, and what it says. */
@@ -30,8 +30,7 @@ lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchan
     }
 lr_exchange cluster_read_exchange(struct cli_args *args);
 
-/* Tells the others how the verb has ended here, learns whether it ended well there, and returns what is
- * true of all. The communicator is closed. */
+/* Exchanges how the verb has ended on each rank, returns the status of all, and closes the communicator. */
 lr_status cluster_close(struct cluster *cluster, struct report *report, lr_status status);
 
 /* Unless the command line names them: the device that is local to this rank, and its share of the

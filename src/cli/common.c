@@ -103,23 +103,6 @@ bool common_ends_with(const char *text, const char *ending)
     return length > tail && strcasecmp(text + length - tail, ending) == 0;
 }
 
-static lr_status check_ending(struct report *report, const char *path, const char *const *endings)
-{
-    char list[128] = "";
-    for (int k = 0; endings[k] != NULL; k++) {
-        const size_t used = strlen(list);
-        const bool is_last = endings[k + 1] == NULL || endings[k + 1][0] == '\0';
-        const char *between = k == 0 ? "" : is_last ? " or " : ", ";
-        const char *slash = strrchr(path, '/');
-
-        if (endings[k][0] == '\0' ? strchr(slash != NULL ? slash : path, '.') == NULL
-                                  : common_ends_with(path, endings[k]))
-            return LR_OK;
-        if (endings[k][0] != '\0') snprintf(list + used, sizeof(list) - used, "%s%s", between, endings[k]);
-    }
-    return report_error(report, LR_USAGE, "%s: the name must end in %s", path, list);
-}
-
 void common_folder_of(const char *path, char folder[PATH_MAX])
 {
     snprintf(folder, PATH_MAX, "%s", path);
@@ -132,9 +115,21 @@ void common_folder_of(const char *path, char folder[PATH_MAX])
 
 lr_status common_check_output(struct report *report, const char *path, const char *const *endings)
 {
-    char folder[PATH_MAX];
+    char folder[PATH_MAX], list[128] = "";
     struct stat status;
-    CLI_TRY(check_ending(report, path, endings));
+    const char *slash = strrchr(path, '/');
+    bool has_ending = false;
+    for (int k = 0; endings[k] != NULL; k++) {
+        const size_t used = strlen(list);
+        const bool is_last = endings[k + 1] == NULL || endings[k + 1][0] == '\0';
+        if (endings[k][0] == '\0') { /* a name without one */
+            has_ending = has_ending || strchr(slash != NULL ? slash : path, '.') == NULL;
+        } else {
+            has_ending = has_ending || common_ends_with(path, endings[k]);
+            snprintf(list + used, sizeof(list) - used, "%s%s", k == 0 ? "" : is_last ? " or " : ", ", endings[k]);
+        }
+    }
+    if (!has_ending) return report_error(report, LR_USAGE, "%s: the name must end in %s", path, list);
     if (report->json && common_is_standard_output(path)) {
         return report_error(report, LR_USAGE, "%s is where the JSON object of --json goes: leave out one of them",
                             path);
@@ -236,24 +231,10 @@ const char *common_image_ending(const char *path)
     return common_ends_with(path, deflated) ? path + strlen(path) - strlen(deflated) : strrchr(path, '.');
 }
 
-/* The name of an image amid a reconstruction, written beside the output: OUT.nii.gz and 5 give
- * OUT.iter5.nii.gz. */
-static void iteration_path(char path[PATH_MAX], const char *output, int number)
+void common_iteration_path(char path[PATH_MAX], const char *output, int number)
 {
     const char *ending = common_image_ending(output);
     snprintf(path, PATH_MAX, "%.*s.iter%d%s", (int)(ending - output), output, number, ending);
-}
-
-lr_status common_write_iteration(struct report *report, const struct common_iteration *iteration)
-{
-    char path[PATH_MAX];
-    iteration_path(path, iteration->output, iteration->number);
-    lr_image *copy = lr_image_create(iteration->grid, &report->log);
-    if (copy == NULL) return report_reason(report);
-    memcpy(copy->values, iteration->values, (size_t)lr_grid_num_voxels(iteration->grid) * sizeof(*copy->values));
-    const lr_status status = lr_image_write(path, copy, &report->log);
-    lr_image_destroy(copy);
-    return status;
 }
 
 float *common_floats(struct report *report, int64_t count, const char *what)
@@ -334,8 +315,8 @@ double common_random(uint64_t seed, int64_t index)
 
 enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual)
 {
-    static const char *const ways[] = {[MU_LINES] = "lines", [MU_FACTORS] = "factors", NULL};
-    const enum mu_way way = (enum mu_way)args_word(args, "--mu-as", ways, (int)usual);
+    static const char *const names[] = {[MU_LINES] = "lines", [MU_FACTORS] = "factors", NULL};
+    const enum mu_way way = (enum mu_way)args_word(args, "--mu-as", names, (int)usual);
     if (args_has(args, "--mu-as") && !args_has(args, "--mu")) args_complain(args, "--mu-as needs --mu IMAGE");
     if (args_has(args, "--mu-steps") && way != MU_LINES) args_complain(args, "--mu-steps belongs to --mu-as lines");
     return way;
@@ -385,14 +366,6 @@ lr_status lor_factors_give(struct setup *setup, enum mu_way way)
     return LR_OK;
 }
 
-/* Call it when no operator asks for them any more. */
-static void finish_factors(struct lor_factors *factors)
-{
-    lr_attenuation_destroy(factors->attenuation);
-    free(factors->efficiencies);
-    *factors = (struct lor_factors){.efficiencies = NULL};
-}
-
 /* --- from the shared options to an operator --- */
 
 const struct cli_option common_scanner_options[] = {
@@ -429,33 +402,28 @@ const struct cli_option common_operator_options[] = {
 static const int64_t at_least_one[2] = {1, INT_MAX};
 static const int64_t at_least_zero[2] = {0, INT_MAX};
 
-static const char *read_backend(struct cli_args *args)
+static void read_params(struct setup *setup, struct cli_args *args, lr_store store)
 {
-    static const char *const names[] = {"auto", "cpu", "raster", "compute", "native", "cuda", NULL};
-    const char *text = args_text(args, "--backend"), *family = args_text(args, "--operator");
+    static const char *const backends[] = {"auto", "cpu", "raster", "compute", "native", "cuda", NULL};
+    static const char *const modes[] = {"auto", "sampled", "exact", NULL};
+    static const char *const stores[] = {"auto", "yes", "no", NULL};
+    const char *backend = args_text(args, "--backend"), *family = args_text(args, "--operator");
     const bool has_cuda = family != NULL && strcasecmp(family, "listmode") == 0;
-    if (text != NULL && strcasecmp(text, "cuda") == 0 && !has_cuda) {
+    if (backend != NULL && strcasecmp(backend, "cuda") == 0 && !has_cuda) {
         args_complain(args,
                       "--backend %s: only the families direct and listmode have it (loraster "
                       "direct project, recon --operator): take compute, which uses the "
                       "graphics processor by OpenGL",
-                      text);
+                      backend);
     }
-    if (text != NULL && (strcasecmp(text, "gpu") == 0 || strcasecmp(text, "opengl") == 0)) {
+    if (backend != NULL && (strcasecmp(backend, "gpu") == 0 || strcasecmp(backend, "opengl") == 0)) {
         args_complain(args,
                       "--backend %s: the graphics processor is used by compute, and by raster "
                       "for pictures: give one of these, or leave it to auto",
-                      text);
+                      backend);
     }
-    return names[args_word(args, "--backend", names, 0)];
-}
-
-static void read_params(struct setup *setup, struct cli_args *args, lr_store store)
-{
-    static const char *const modes[] = {"auto", "sampled", "exact", NULL};
-    static const char *const stores[] = {"auto", "yes", "no", NULL};
     setup->params = (lr_operator_params){
-        .backend = read_backend(args),
+        .backend = backends[args_word(args, "--backend", backends, 0)],
         .mode = (lr_mode)args_word(args, "--mode", modes, LR_MODE_AUTO),
         .rays = (int)args_int(args, "--rays", 0, at_least_one),
         .mu_steps = (int)args_int(args, "--mu-steps", 0, at_least_one),
@@ -524,28 +492,11 @@ lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const cha
     return args->status == LR_OK ? lr_image_read_on(path, given ? &grid : NULL, log) : NULL;
 }
 
-/* The map in 1/mm, as the library wants it. */
-static lr_status read_mu(struct setup *setup, struct cli_args *args, lr_mu_unit unit)
-{
-    const char *path = args_text(args, "--mu");
-    setup->mu = setup_read_image(setup, args, path);
-    if (setup->mu == NULL) return report_reason(setup->report);
-    CLI_TRY(lr_mu_map_settle(
-        setup->mu,
-        &(lr_mu_map_params){.unit = unit, .name = path, .scanner = setup->scanner, .log = &setup->report->log}));
-    setup->params.mu = setup->mu;
-    return LR_OK;
-}
-
-lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store)
-{
-    return setup_scanner_or(setup, args, store, NULL);
-}
-
-lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback)
+lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback)
 {
     static const char *const units[] = {"auto", "1/mm", "1/cm", "hu", NULL};
     setup->report = args->report;
+    const lr_log *log = &args->report->log;
     const bool is_named = fallback == NULL || args_has(args, "--scanner");
     setup->scanner = fallback;
     const char *name = is_named ? args_required(args, "--scanner") : NULL;
@@ -554,13 +505,20 @@ lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store 
     CLI_TRY(args->status);
     if (is_named) {
         lr_scanner_destroy(setup->scanner);
-        setup->scanner = lr_scanner_read(name, &setup->report->log);
+        setup->scanner = lr_scanner_read(name, log);
     }
     if (setup->scanner == NULL) return report_reason(setup->report);
-    setup->lors = lr_lors_create_watched(setup->scanner, &setup->report->progress, &setup->report->log);
+    setup->lors = lr_lors_create_watched(setup->scanner, &setup->report->progress, log);
     if (setup->lors == NULL) return report_reason(setup->report);
     setup->params.lors = setup->lors;
-    return args_has(args, "--mu") ? read_mu(setup, args, unit) : LR_OK;
+    const char *map = args_text(args, "--mu");
+    if (map == NULL) return LR_OK;
+    setup->mu = setup_read_image(setup, args, map);
+    if (setup->mu == NULL) return report_reason(setup->report);
+    CLI_TRY(lr_mu_map_settle(
+        setup->mu, &(lr_mu_map_params){.unit = unit, .name = map, .scanner = setup->scanner, .log = log})); /* 1/mm */
+    setup->params.mu = setup->mu;
+    return LR_OK;
 }
 
 bool setup_same_grid(const lr_grid *a, const lr_grid *b)
@@ -645,7 +603,8 @@ lr_status setup_operator(struct setup *setup)
 void setup_finish(struct setup *setup)
 {
     lr_operator_destroy(setup->op); /* which asks for the factors */
-    finish_factors(&setup->factors);
+    lr_attenuation_destroy(setup->factors.attenuation);
+    free(setup->factors.efficiencies);
     lr_image_destroy(setup->mu);
     lr_lors_destroy(setup->lors);
     lr_scanner_destroy(setup->scanner);
@@ -757,7 +716,7 @@ lr_status outputs_check_iterations(const struct cli_args *args, const char *outp
 {
     char path[PATH_MAX];
     for (int k = every > 0 ? range[0] / every + 1 : 1; every > 0 && (int64_t)k * every <= range[1]; k++) {
-        iteration_path(path, output, k * every);
+        common_iteration_path(path, output, k * every);
         CLI_TRY(outputs_check_name(args, path));
     }
     return LR_OK;

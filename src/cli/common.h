@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What most verbs need: a scanner, its LORs, a grid, an operator, and where output goes. */
+ * Parts of most verbs: a scanner, its LORs, a grid, an operator, and output. */
 #ifndef LR_CLI_COMMON_H
 #define LR_CLI_COMMON_H
 
@@ -29,7 +29,7 @@ enum mu_way { MU_LINES, MU_FACTORS };
         "--mu-as", "HOW", "--mu along lines, or as factors (one per LOR); default " usual, false                       \
     }
 
-/* --mu-as, `usual` where it is not given; complains where --mu is not, and of --mu-steps that factors have not. */
+/* --mu-as, by default `usual`; complains if it lacks --mu, or if --mu-steps goes with factors. */
 enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual);
 
 /* Reads one efficiency per crystal. The setup has its scanner. */
@@ -38,7 +38,7 @@ lr_status lor_factors_efficiencies(struct setup *setup, const char *path);
 /* Takes the setup's map as factors per LOR instead of samples along each line. */
 lr_status lor_factors_attenuate(struct setup *setup);
 
-/* Takes the setup's map, where it has one, in this way, and hands what there is to setup->params. */
+/* Takes the setup's map, if it has one, in this way, and hands all factors to setup->params. */
 lr_status lor_factors_give(struct setup *setup, enum mu_way way);
 
 /* Option tables shared by the verbs. */
@@ -80,9 +80,9 @@ extern const struct cli_option common_general_options[];
 /* Everything that setup_finish frees; zero is valid. It must not move: `params` points into it. */
 struct setup {
     struct report *report;
-    const char *verb; /* whose it is */
-    lr_store store;   /* --store, which an operator that only forecasts does not do */
-    bool dry_run;     /* --dry-run: what is asked for is only to be forecast (forecast.h) */
+    const char *verb; /* that the setup is for */
+    lr_store store;   /* --store; an operator that only forecasts stores nothing */
+    bool dry_run;     /* --dry-run: work is only forecast (forecast.h) */
     lr_scanner *scanner;
     lr_lors *lors;
     lr_grid grid;
@@ -93,12 +93,9 @@ struct setup {
 };
 
 /* Reads --scanner and all options of the operator group, opens the scanner and numbers its LORs.
- * `store` is what --store defaults to. The values of args read before are checked too. */
-lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store);
-
-/* The same, with a scanner that stands in for --scanner where that is not given; it is the setup's
- * from here on. NULL = --scanner must be given. */
-lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback);
+ * `store` is what --store defaults to. fallback: a scanner that stands in for --scanner if that is not given, and
+ * which is the setup's from here on; NULL = --scanner must be given. The values of args read before are checked too. */
+lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback);
 
 /* Reads the grid from --grid, --like, or else takes `image`'s (may be NULL); when both are there
  * they must agree. */
@@ -128,7 +125,7 @@ void setup_json(const struct setup *setup, struct json *json);
 /* Indexed by lr_listmode_variant, from LR_LISTMODE_SIMPLE on; NULL at the end. */
 extern const char *const common_listmode_variants[];
 
-/* --variant; LR_LISTMODE_FASTEST where it is not given. */
+/* --variant; by default LR_LISTMODE_FASTEST. */
 lr_listmode_variant common_listmode_variant(struct cli_args *args);
 
 /* A text for a file, which is written when it is complete: stream is NULL if memory runs out. */
@@ -153,7 +150,7 @@ void common_folder_of(const char *path, char folder[PATH_MAX]);
 /* Checks before long work that `path` can be created, and that it ends in one of `endings` (of struct
  * cli_output). With --json it must not be standard output, and HDF5 goes to no device or pipe. */
 lr_status common_check_output(struct report *report, const char *path, const char *const *endings);
-extern const char *const common_image_endings[]; /* those that lr_image_write knows */
+extern const char *const common_image_endings[]; /* formats of lr_image_write */
 extern const char *const common_picture_endings[];
 extern const char *const common_hdf5_endings[];
 extern const char *const common_data_endings[]; /* of LOR data */
@@ -162,17 +159,11 @@ extern const char *const common_json_endings[];
 /* True for a device or a pipe. */
 bool common_is_device(const char *path);
 
-/* Begin of the ending of an image's name, that of ".nii.gz" too; the name has one. */
+/* The ending of an image's name, also ".nii.gz"; the name has one. */
 const char *common_image_ending(const char *path);
 
-/* Writes one. */
-struct common_iteration {
-    const char *output;
-    int number;
-    const lr_grid *grid;
-    const float *values;
-};
-lr_status common_write_iteration(struct report *report, const struct common_iteration *iteration);
+/* The name of an image of an iteration, which is written next to the output: OUT.nii.gz and 5 give OUT.iter5.nii.gz. */
+void common_iteration_path(char path[PATH_MAX], const char *output, int number);
 
 /* True if `path` is what standard output is connected to, as /dev/stdout is. */
 bool common_is_standard_output(const char *path);
@@ -194,10 +185,10 @@ struct common_result {
     const char *causes; /* likely ones of a result that is 0 everywhere, with what to do */
 };
 
-/* Refuses results that nobody can want: not finite, beyond 1e30, or 0 everywhere. */
+/* Refuses results that are of no use: not finite, beyond 1e30, or 0 everywhere. */
 lr_status common_check_result(struct report *report, const struct common_result *result);
 
-/* Sum in double, of those that are finite. */
+/* Sum of the finite values, in double. */
 double common_sum(const float *values, int64_t count);
 
 /* "4.0 GiB" */
@@ -210,7 +201,7 @@ int64_t common_peak_memory(void);
 lr_status common_make_folder(struct report *report, const char *path);
 
 /* A folder whose files appear together, or not at all: they are written into a folder in it, `part`, and
- * moved when all are good. It is created unless it is there, and removed again where nothing comes. */
+ * moved when all are good. It is created unless it is there, and removed again if nothing is written. */
 struct common_folder {
     const char *path;
     bool is_new;
@@ -227,11 +218,38 @@ double common_random(uint64_t seed, int64_t index);
  * errors: LR_USAGE, LR_FAILED. */
 lr_status outputs_check(const struct cli_args *args);
 
-/* The same for one more name, which follows from those; one that no file has loses nothing. */
+/* The same for one more name, which follows from the outputs' names; one that no file has loses nothing. */
 lr_status outputs_check_name(const struct cli_args *args, const char *path);
 
-/* Images of iterations that are written beside an output, as NAME.iterK: every so many (0 = none)
- * of those after `range[0]`, up to range[1]. */
+/* Images of iterations, as common_iteration_path names them: every `every`-th (0 = none) of those after range[0], up to
+ * range[1]. */
 lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every, const int range[2]);
+
+/* --- forecasts of the memory and disk that work takes (forecast.c) --- */
+
+#define FORECAST_DRY_RUN                                                                                               \
+    {                                                                                                                  \
+        "--dry-run", NULL, "only say what it would take: memory and disk", false                                       \
+    }
+
+/* Projections, and the file that they end in. */
+struct forecast_projections {
+    double projections;  /* of all LORs, forward or back */
+    double array_bytes;  /* of the verb's own images and LOR data */
+    const char *output;  /* NULL = nothing */
+    double output_bytes; /* of the file */
+};
+
+/* Refuses work with LR_FAILED if its file does not fit on the disk. Reports the forecast with --verbose, with --dry-run,
+ * and for a large file. Times are not forecast: progress bars show them. *goes_on: false with --dry-run. */
+lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work, bool *goes_on);
+
+/* The same for matrix rows; a few rows are not forecast, and never refused. *elements: expected; 0 = not known */
+struct forecast_rows {
+    lr_rows_work work;
+    lr_matrix_writer_params file;
+    double bytes_there; /* of the file, by an earlier run */
+};
+lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on);
 
 #endif

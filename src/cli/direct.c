@@ -102,19 +102,6 @@ lr_direct_variant direct_read_variant(struct cli_args *args)
     return word < 0 ? LR_DIRECT_FASTEST : (lr_direct_variant)(LR_DIRECT_BANDS + word);
 }
 
-void direct_tell_of_factors(struct report *report, const lr_histo_images *factors)
-{
-    if (factors == NULL) {
-        report_info(report, "without --factors all lines count as measured alike: loraster direct "
-                            "factors computes what a scanner measures of them");
-    }
-}
-
-lr_lor_data direct_data(const lr_histo_images *histo)
-{
-    return (lr_lor_data){.count = histo->num_views * lr_grid_num_voxels(&histo->grid), .values = histo->values};
-}
-
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const lr_histo_images *factors = user;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the verbs of the family `direct` share: views, kernels and operators from the command
- * line. */
+ * Views, kernels and operators from the command line, which the verbs of the family `direct` share. */
 #ifndef LR_CLI_DIRECT_H
 #define LR_CLI_DIRECT_H
 
@@ -15,7 +14,7 @@ extern const struct cli_option direct_device_options[]; /* backend, device, thre
 /* Indexed by lr_direct_variant; NULL at the end. */
 extern const char *const direct_variant_names[]; /* from LR_DIRECT_BANDS on */
 
-/* --variant; LR_DIRECT_FASTEST where it is not given. */
+/* --variant; by default LR_DIRECT_FASTEST. */
 lr_direct_variant direct_read_variant(struct cli_args *args);
 
 #define DIRECT_VIEW_GROUP                                                                                              \
@@ -43,7 +42,7 @@ struct direct_setup {
 /* Reads --azimuths, --tilts, --acceptance-deg. */
 lr_status direct_read_views(struct direct_setup *setup, struct cli_args *args);
 
-/* Reads --tof-ps, --model and the widths that belong to it. */
+/* Reads --tof-ps, --model and its widths. */
 lr_resolution direct_read_widths(struct cli_args *args);
 
 /* Reads the options of a kernel, and the file of --measured. */
@@ -58,14 +57,8 @@ struct direct_work {
     const struct cluster *cluster;  /* NULL = one process */
 };
 
-/* Makes setup->op on setup->grid.grid, and says on what. Factors must be of its grid and views. */
+/* Makes setup->op on setup->grid.grid, and reports its device. Factors must be of its grid and views. */
 lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const struct direct_work *work);
-
-/* Says, where a reconstruction has no factors, that its projections know of no scanner. */
-void direct_tell_of_factors(struct report *report, const lr_histo_images *factors);
-
-/* Histo-images as data of an operator: the same array. */
-lr_lor_data direct_data(const lr_histo_images *histo);
 
 void direct_finish(struct direct_setup *setup);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "forecast.h"
+#include "common.h"
 
 #include <limits.h>
 #include <math.h>
@@ -15,10 +15,7 @@ static const double large_bytes = 1e9;
 /* Share of the free space that an estimate may fill. */
 static const double filled_share = 0.95;
 
-/* --- the disk --- */
-
-/* Bytes that are free where `path` is to be written; HUGE_VAL for a pipe or a device, or where that
- * cannot be found out. */
+/* Bytes that are free for a file at `path`; HUGE_VAL for a pipe or a device, or if that is not known. */
 static double forecast_free_bytes(const char *path)
 {
     char folder[PATH_MAX];
@@ -34,9 +31,7 @@ static const char *size_in_words(char text[32], double bytes)
     return common_bytes(text, bytes < 9e18 ? (int64_t)bytes : INT64_MAX);
 }
 
-/* --- what is said --- */
-
-/* A forecast. */
+/* The sums of a forecast. */
 struct total {
     double elements, rows, memory_bytes, disk_bytes, free_bytes;
 };
@@ -47,9 +42,25 @@ static bool is_announced(const struct setup *setup, const struct total *total)
     return setup->dry_run || report->verbose || (total->disk_bytes >= large_bytes && !report->quiet);
 }
 
-static void say_total(const struct setup *setup, const struct total *total)
+/* Says the forecast, or prints it as the JSON of --dry-run. */
+static void announce(const struct setup *setup, const char *output, const struct total *total)
 {
     char what[96] = "", disk[128] = "", memory[32], needed[32], there[32];
+    if (setup->dry_run && setup->report->json) {
+        struct json json = common_json_begin(setup->verb);
+        setup_json(setup, &json);
+        json_text(&json, "output", output);
+        json_open(&json, "forecast", '{');
+        json_number(&json, "rows", total->rows);
+        json_number(&json, "elements", total->elements);
+        json_number(&json, "disk_bytes", total->disk_bytes);
+        json_number(&json, "free_bytes", total->free_bytes);
+        json_number(&json, "memory_bytes", total->memory_bytes);
+        json_close(&json, '}');
+        common_json_end(&json);
+        return;
+    }
+    if (!is_announced(setup, total)) return;
     if (total->elements > 0) snprintf(what, sizeof(what), "%.3g elements in %.0f rows, ", total->elements, total->rows);
     if (total->disk_bytes > 0) {
         snprintf(disk, sizeof(disk), "%s on the disk, where %s are free, ", size_in_words(needed, total->disk_bytes),
@@ -59,69 +70,25 @@ static void say_total(const struct setup *setup, const struct total *total)
                 size_in_words(memory, total->memory_bytes));
 }
 
-static void print_json(const struct setup *setup, const char *verb, const char *output, const struct total *total)
-{
-    struct json json = common_json_begin(verb);
-    setup_json(setup, &json);
-    json_text(&json, "output", output);
-    json_open(&json, "forecast", '{');
-    json_number(&json, "rows", total->rows);
-    json_number(&json, "elements", total->elements);
-    json_number(&json, "disk_bytes", total->disk_bytes);
-    json_number(&json, "free_bytes", total->free_bytes);
-    json_number(&json, "memory_bytes", total->memory_bytes);
-    json_close(&json, '}');
-    common_json_end(&json);
-}
-
-static void announce(const struct setup *setup, const char *output, const struct total *total)
-{
-    if (setup->dry_run && setup->report->json)
-        print_json(setup, setup->verb, output, total);
-    else if (is_announced(setup, total))
-        say_total(setup, total);
-}
-
-/* --- projections --- */
-
-static lr_status check_output_room(const struct setup *setup, const struct forecast_projections *work,
-                                   struct total *total)
-{
-    char needed[32], there[32];
-    total->disk_bytes = work->output_bytes;
-    total->free_bytes = work->output != NULL ? forecast_free_bytes(work->output) : HUGE_VAL;
-    if (work->output_bytes <= total->free_bytes) return LR_OK;
-    return report_error(setup->report, LR_FAILED,
-                        "%s would take %s, and %s are free there: free some space, choose another "
-                        "place, or take fewer voxels; nothing has been computed",
-                        work->output, size_in_words(needed, work->output_bytes),
-                        size_in_words(there, total->free_bytes));
-}
-
 lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work, bool *goes_on)
 {
-    struct total total = {0};
+    struct total total = {.disk_bytes = work->output_bytes,
+                          .free_bytes = work->output != NULL ? forecast_free_bytes(work->output) : HUGE_VAL};
     lr_forecast forecast;
     *goes_on = !setup->dry_run;
-    CLI_TRY(check_output_room(setup, work, &total));
+    if (!(work->output_bytes <= total.free_bytes)) {
+        char needed[32], there[32];
+        return report_error(setup->report, LR_FAILED,
+                            "%s would take %s, and %s are free there: free some space, choose another "
+                            "place, or take fewer voxels; nothing has been computed",
+                            work->output, size_in_words(needed, work->output_bytes),
+                            size_in_words(there, total.free_bytes));
+    }
     if (!is_announced(setup, &total)) return LR_OK;
     CLI_TRY(lr_operator_forecast_projections(setup->op, work->projections, setup->store, &forecast));
     total.memory_bytes = forecast.memory_bytes + work->array_bytes + (double)common_peak_memory();
     announce(setup, work->output, &total);
     return LR_OK;
-}
-
-/* --- rows --- */
-
-/* Rows that are quickly done are not looked at before; points, too, are few. */
-static bool are_few(const struct setup *setup, const struct forecast_rows *rows)
-{
-    enum { FEW = 1000 };
-    const lr_row_choice *choice = &rows->work.choice;
-    const int64_t num = rows->work.by_lor ? lr_grid_num_voxels(&setup->grid)
-                        : choice->voxels  ? choice->num_voxels
-                                          : choice->end - choice->begin;
-    return rows->file.num_points > 0 || (num < FEW && !setup->dry_run);
 }
 
 static lr_status refuse_rows(const struct setup *setup, const struct forecast_rows *rows, const struct total *total)
@@ -148,41 +115,28 @@ static lr_status refuse_rows(const struct setup *setup, const struct forecast_ro
                         cbrt(1.0 / share) + 0.05, instead);
 }
 
-/* The writer would say so too, except for sizes between the limit and what is sure of an estimate. */
-static bool exceeds_zip(const struct forecast_rows *rows, const lr_matrix_size *size)
-{
-    const double surely = 5e9;
-    return rows->file.format == LR_MATRIX_NPZ && size->file_bytes > surely;
-}
-
-static lr_status check_size(const struct setup *setup, const struct forecast_rows *rows, struct total *total)
-{
-    char needed[32];
-    const lr_matrix_size size = lr_matrix_expect_size(&rows->file, total->rows, total->elements);
-    total->disk_bytes = size.disk_bytes;
-    if (exceeds_zip(rows, &size)) {
-        return report_error(setup->report, LR_USAGE,
-                            "%s would take about %s for %.3g elements in %.0f rows, more than the "
-                            "4 GiB that a plain zip archive holds: write HDF5 (.h5) instead",
-                            rows->file.path, size_in_words(needed, size.file_bytes), total->elements, total->rows);
-    }
-    return total->disk_bytes - rows->bytes_there > total->free_bytes ? refuse_rows(setup, rows, total) : LR_OK;
-}
-
 lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on)
 {
+    enum { FEW = 1000 };
+    const double surely = 5e9; /* bytes: an estimate of less may still fit into a zip archive, whose writer checks */
     struct total total = {.free_bytes = forecast_free_bytes(rows->file.path)};
     lr_forecast forecast;
     *elements = 0;
     *goes_on = !setup->dry_run;
-    if (are_few(setup, rows)) {
+
+    /* Rows that are quickly done are not looked at before; points, too, are few. */
+    const lr_row_choice *choice = &rows->work.choice;
+    const int64_t num = rows->work.by_lor ? lr_grid_num_voxels(&setup->grid)
+                        : choice->voxels  ? choice->num_voxels
+                                          : choice->end - choice->begin;
+    if (rows->file.num_points > 0 || (num < FEW && !setup->dry_run)) {
         if (setup->dry_run && setup->report->json) {
-            print_json(setup, setup->verb, rows->file.path,
-                       &(struct total){.rows = rows->file.num_points,
-                                       .elements = NAN,
-                                       .disk_bytes = NAN,
-                                       .free_bytes = total.free_bytes,
-                                       .memory_bytes = NAN});
+            announce(setup, rows->file.path,
+                     &(struct total){.rows = rows->file.num_points,
+                                     .elements = NAN,
+                                     .disk_bytes = NAN,
+                                     .free_bytes = total.free_bytes,
+                                     .memory_bytes = NAN});
         } else if (setup->dry_run) {
             report_info(setup->report, "rows of points are few, and not estimated");
         }
@@ -192,7 +146,16 @@ lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, d
     *elements = total.elements = forecast.kept_elements;
     total.rows = forecast.rows;
     total.memory_bytes = forecast.memory_bytes + (double)common_peak_memory();
-    CLI_TRY(check_size(setup, rows, &total));
+    const lr_matrix_size size = lr_matrix_expect_size(&rows->file, total.rows, total.elements);
+    total.disk_bytes = size.disk_bytes;
+    if (rows->file.format == LR_MATRIX_NPZ && size.file_bytes > surely) {
+        char needed[32];
+        return report_error(setup->report, LR_USAGE,
+                            "%s would take about %s for %.3g elements in %.0f rows, more than the "
+                            "4 GiB that a plain zip archive holds: write HDF5 (.h5) instead",
+                            rows->file.path, size_in_words(needed, size.file_bytes), total.elements, total.rows);
+    }
+    if (total.disk_bytes - rows->bytes_there > total.free_bytes) return refuse_rows(setup, rows, &total);
     announce(setup, rows->file.path, &total);
     return LR_OK;
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "matrix.h"
-#include "forecast.h"
-#include "stop.h"
-#include "verbs.h"
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice)
 {
@@ -51,9 +47,7 @@ double matrix_read_threshold(struct cli_args *args)
     return threshold;
 }
 
-/* --- lists of numbers --- */
-
-/* A number at *text, which goes on behind it; false when there is none. */
+/* Takes a number at *text, which moves to its end; false if there is none. */
 static bool take_number(const char **text, int64_t *number)
 {
     char *end = NULL;
@@ -62,12 +56,6 @@ static bool take_number(const char **text, int64_t *number)
     *number = strtoll(*text, &end, 10);
     *text = end;
     return errno == 0;
-}
-
-/* "FIRST:LAST", half-open, whole. */
-static bool take_range(const char *text, int64_t range[2])
-{
-    return take_number(&text, &range[0]) && *text++ == ':' && take_number(&text, &range[1]) && *text == '\0';
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -98,63 +86,47 @@ static bool append(int64_t **numbers, int64_t *count, int64_t number)
     return true;
 }
 
-/* The text of a file, or NULL, reported. */
-static char *read_text(struct report *report, const char *path, const char *example)
+/* The list that the option's text is, or that is in the file it names; NULL, reported. marks: what a list has apart
+ * from digits. */
+static char *open_list(struct report *report, const char *text, const char *marks)
 {
     enum { MOST_BYTES = 64 << 20 };
-    FILE *file = fopen(path, "rb");
-    char *text = NULL;
+    char *list = NULL;
+    bool is_list = *text != '\0';
+    for (const char *c = text; is_list && *c != '\0'; c++)
+        is_list = isdigit((unsigned char)*c) || strchr(marks, *c) != NULL;
+    if (is_list) {
+        list = malloc(strlen(text) + 1);
+        if (list == NULL) report_error(report, LR_FAILED, "no memory for a list");
+        return list != NULL ? strcpy(list, text) : NULL;
+    }
+
+    FILE *file = fopen(text, "rb");
     if (file == NULL) {
         report_error(report, LR_BAD_INPUT,
                      "cannot open %s: %s: it is neither a list such as %s nor the name of a file "
                      "that holds one",
-                     path, strerror(errno), example);
+                     text, strerror(errno), strchr(marks, '-') != NULL ? "0-18,3-20" : "12,40,100:200");
         return NULL;
     }
     int64_t room = 0;
     size_t used = 0, got = 1;
     bool has_room = true;
     while (got > 0 && used < MOST_BYTES && has_room) {
-        has_room = common_grow(&text, &room, (int64_t)used + 4096, 1);
-        got = has_room ? fread(text + used, 1, (size_t)room - used - 1, file) : 0;
+        has_room = common_grow(&list, &room, (int64_t)used + 4096, 1);
+        got = has_room ? fread(list + used, 1, (size_t)room - used - 1, file) : 0;
         used += got;
     }
     const bool failed = got > 0 || ferror(file);
     fclose(file);
-    if (!has_room) {
-        report_error(report, LR_FAILED, "no memory for the text of %s", path);
-        free(text);
-        return NULL;
-    }
-    if (failed || strlen(strcpy(text + used, "")) != 0 || memchr(text, '\0', used) != NULL) {
-        report_error(report, LR_BAD_INPUT, "%s is no text of at most 64 MiB", path);
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
-/* True if an option's text is a list itself, and not the name of a file. */
-static bool is_list(const char *text, const char *marks)
-{
-    for (const char *c = text; *c != '\0'; c++)
-        if (!isdigit((unsigned char)*c) && strchr(marks, *c) == NULL) return false;
-    return *text != '\0';
-}
-
-/* The list that the option's text is, or that is in the file it names; NULL, reported. */
-static char *open_list(struct report *report, const char *text, const char *marks)
-{
-    if (!is_list(text, marks)) {
-        const bool is_pairs = strchr(marks, '-') != NULL;
-        return read_text(report, text, is_pairs ? "0-18,3-20" : "12,40,100:200");
-    }
-    char *copy = malloc(strlen(text) + 1);
-    if (copy == NULL) {
-        report_error(report, LR_FAILED, "no memory for a list");
-        return NULL;
-    }
-    return strcpy(copy, text);
+    if (!has_room)
+        report_error(report, LR_FAILED, "no memory for the text of %s", text);
+    else if (failed || strlen(strcpy(list + used, "")) != 0 || memchr(list, '\0', used) != NULL)
+        report_error(report, LR_BAD_INPUT, "%s is no text of at most 64 MiB", text);
+    else
+        return list;
+    free(list);
+    return NULL;
 }
 
 /* Goes over blanks, commas and comments. */
@@ -169,9 +141,7 @@ static const char *skip(const char *text)
     return text;
 }
 
-/* --- module pairs --- */
-
-/* "0-18,3-20", or lines of "0 18" in a file. */
+/* Reads "0-18,3-20", or lines of "0 18" in a file. */
 static lr_status parse_pairs(const struct setup *setup, const char *text, int64_t **pairs, int64_t *count)
 {
     for (text = skip(text); *text != '\0'; text = skip(text)) {
@@ -202,8 +172,7 @@ static lr_status parse_pairs(const struct setup *setup, const char *text, int64_
                                 "scanner show says which rules hold",
                                 (long long)i, (long long)j);
         }
-        CLI_TRY(append(pairs, count, pair) ? LR_OK
-                                           : report_error(setup->report, LR_FAILED, "no memory for a list of pairs"));
+        if (!append(pairs, count, pair)) return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
     }
     return LR_OK;
 }
@@ -228,9 +197,7 @@ static lr_status complete_pairs(struct matrix_choice *choice, const struct setup
     return status;
 }
 
-/* --- LORs --- */
-
-/* "12,40,100:200", or the same in a file. */
+/* Reads "12,40,100:200", or the same in a file. */
 static lr_status parse_lors(const struct setup *setup, const char *text, int64_t **lors, int64_t *count)
 {
     for (text = skip(text); *text != '\0'; text = skip(text)) {
@@ -255,45 +222,6 @@ static lr_status parse_lors(const struct setup *setup, const char *text, int64_t
     return LR_OK;
 }
 
-/* --- voxels --- */
-
-/* Kinds of regions: a box, a sphere or a mask. */
-struct region {
-    const lr_image *mask;
-    bool is_sphere;
-    double numbers[6]; /* corner and corner, or centre and radius */
-};
-
-static bool contains(const struct region *region, const lr_grid *grid, int64_t row)
-{
-    if (region->mask != NULL) return region->mask->values[row] > 0.0f;
-    double at[3], squared = 0.0;
-    bool inside = true;
-    lr_grid_voxel_centre(grid, row, at);
-    for (int k = 0; k < 3; k++) {
-        const double from = at[k] - region->numbers[k];
-        squared += from * from;
-        inside = inside && from >= 0.0 && at[k] <= region->numbers[3 + k];
-    }
-    const double radius = region->numbers[3];
-    return region->is_sphere ? squared <= radius * radius : inside;
-}
-
-/* "box:" with six numbers or "sphere:" with four. */
-static bool parse_shape(const char *text, struct region *region)
-{
-    region->is_sphere = strncmp(text, "sphere:", 7) == 0;
-    const int count = region->is_sphere ? 4 : 6;
-    text += region->is_sphere ? 7 : 4;
-    for (int k = 0; k < count; k++) {
-        char *end = NULL;
-        region->numbers[k] = strtod(text, &end);
-        if (end == text || *end != (k + 1 < count ? ',' : '\0')) return false;
-        text = end + 1;
-    }
-    return true;
-}
-
 lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, struct cli_args *args)
 {
     if (choice->region == NULL ||
@@ -303,36 +231,43 @@ lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, 
     return choice->mask != NULL ? LR_OK : report_reason(args->report);
 }
 
+/* Takes the voxels whose values in the image of --region are above 0, or whose centres are in its box or sphere. */
 static lr_status complete_region(struct matrix_choice *choice, const struct setup *setup)
 {
-    struct region region = {.mask = choice->mask};
-    const int64_t num_voxels = lr_grid_num_voxels(&setup->grid);
-    if (region.mask == NULL && !parse_shape(choice->region, &region)) {
-        return report_error(setup->report, LR_USAGE,
-                            "--region %s makes no sense: box:X0,Y0,Z0,X1,Y1,Z1 and sphere:X,Y,Z,R "
-                            "are in mm, anything else names an image",
-                            choice->region);
+    const char *text = choice->region;
+    const bool is_sphere = strncmp(text, "sphere:", 7) == 0;
+    const int count = choice->mask != NULL ? 0 : is_sphere ? 4 : 6;
+    double numbers[6] = {0}; /* corner and corner, or centre and radius */
+    if (choice->mask == NULL) text += is_sphere ? 7 : 4;
+    for (int k = 0; k < count; k++) {
+        char *end = NULL;
+        numbers[k] = strtod(text, &end);
+        if (end == text || *end != (k + 1 < count ? ',' : '\0')) {
+            return report_error(setup->report, LR_USAGE,
+                                "--region %s makes no sense: box:X0,Y0,Z0,X1,Y1,Z1 and sphere:X,Y,Z,R "
+                                "are in mm, anything else names an image",
+                                choice->region);
+        }
+        text = end + 1;
     }
-    for (int64_t row = 0; row < num_voxels; row++)
-        if (contains(&region, &setup->grid, row) && !append(&choice->voxels, &choice->num_voxels, row))
+    const int64_t num_voxels = lr_grid_num_voxels(&setup->grid);
+    for (int64_t row = 0; row < num_voxels; row++) {
+        double at[3], squared = 0.0;
+        bool in_box = true;
+        lr_grid_voxel_centre(&setup->grid, row, at);
+        for (int k = 0; k < 3; k++) {
+            const double from = at[k] - numbers[k];
+            squared += from * from;
+            in_box = in_box && from >= 0.0 && at[k] <= numbers[3 + k];
+        }
+        const bool inside = choice->mask != NULL ? choice->mask->values[row] > 0.0f
+                            : is_sphere          ? squared <= numbers[3] * numbers[3]
+                                                 : in_box;
+        if (inside && !append(&choice->voxels, &choice->num_voxels, row))
             return report_error(setup->report, LR_FAILED, "no memory for the voxels of a region");
+    }
     if (choice->num_voxels == 0)
         return report_error(setup->report, LR_USAGE, "--region %s holds no voxel centre of the grid", choice->region);
-    return LR_OK;
-}
-
-static lr_status complete_range(struct matrix_choice *choice, const struct setup *setup)
-{
-    const int64_t num_voxels = lr_grid_num_voxels(&setup->grid);
-    int64_t range[2] = {0, num_voxels};
-    if (choice->rows != NULL && (!take_range(choice->rows, range) || range[0] >= range[1] || range[1] > num_voxels)) {
-        return report_error(setup->report, LR_USAGE,
-                            "--rows %s makes no sense: FIRST:LAST is rows FIRST to LAST - 1, and "
-                            "the grid has rows 0:%lld",
-                            choice->rows, (long long)num_voxels);
-    }
-    choice->begin = range[0];
-    choice->end = range[1];
     return LR_OK;
 }
 
@@ -350,8 +285,20 @@ lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setu
         free(text);
         CLI_TRY(status);
     }
+    if (choice->region != NULL) return complete_region(choice, setup);
 
-    return choice->region != NULL ? complete_region(choice, setup) : complete_range(choice, setup);
+    const int64_t num_voxels = lr_grid_num_voxels(&setup->grid);
+    const char *text = choice->rows;
+    choice->begin = 0;
+    choice->end = num_voxels;
+    if (text != NULL && !(take_number(&text, &choice->begin) && *text++ == ':' && take_number(&text, &choice->end) &&
+                          *text == '\0' && choice->begin < choice->end && choice->end <= num_voxels)) {
+        return report_error(setup->report, LR_USAGE,
+                            "--rows %s makes no sense: FIRST:LAST is rows FIRST to LAST - 1, and "
+                            "the grid has rows 0:%lld",
+                            choice->rows, (long long)num_voxels);
+    }
+    return LR_OK;
 }
 
 void matrix_choice_finish(struct matrix_choice *choice)
@@ -383,9 +330,20 @@ static void add_input(struct matrix_factors *factors, const char *name, const vo
     factors->inputs[factors->num_inputs++] = (lr_matrix_input){name, bytes, (int64_t)num_bytes};
 }
 
-/* The values, since a file of the same name may hold others when the matrix is gone on with. */
-static void list_inputs(struct matrix_factors *factors, const struct setup *setup)
+lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *args, struct setup *setup)
 {
+    const char *path = args_text(args, "--efficiencies"), *mu = args_text(args, "--mu");
+    const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
+    CLI_TRY(args->status);
+    if (path != NULL) {
+        CLI_TRY(lor_factors_efficiencies(setup, path));
+        say(factors, "efficiencies", path);
+    }
+    if (mu != NULL) say(factors, way == MU_FACTORS ? "attenuation factors" : "attenuation along lines", mu);
+    CLI_TRY(lor_factors_give(setup, way));
+    if (factors->words[0] == '\0') strcpy(factors->words, "none");
+
+    /* The values, too: a file of the same name may hold others when the matrix is gone on with. */
     const float *efficiencies = setup->factors.efficiencies;
     if (efficiencies != NULL)
         add_input(factors, "efficiencies", efficiencies, (size_t)setup->scanner->num_crystals * sizeof(*efficiencies));
@@ -397,20 +355,79 @@ static void list_inputs(struct matrix_factors *factors, const struct setup *setu
         add_input(factors, "values of the attenuation map", setup->mu->values,
                   (size_t)lr_grid_num_voxels(grid) * sizeof(*setup->mu->values));
     }
+    return LR_OK;
 }
 
-lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *args, struct setup *setup)
+/* --- rows that are kept --- */
+
+lr_status retained_row_add(struct report *report, struct retained_row *row, int64_t lor, double probability)
 {
-    const char *efficiencies = args_text(args, "--efficiencies"), *mu = args_text(args, "--mu");
-    const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
-    CLI_TRY(args->status);
-    if (efficiencies != NULL) {
-        CLI_TRY(lor_factors_efficiencies(setup, efficiencies));
-        say(factors, "efficiencies", efficiencies);
-    }
-    if (mu != NULL) say(factors, way == MU_FACTORS ? "attenuation factors" : "attenuation along lines", mu);
-    CLI_TRY(lor_factors_give(setup, way));
-    if (factors->words[0] == '\0') strcpy(factors->words, "none");
-    list_inputs(factors, setup);
+    int64_t room = row->room;
+    if (!common_grow(&row->lor, &room, row->count + 1, sizeof(*row->lor)) ||
+        !common_grow(&row->probability, &row->room, row->count + 1, sizeof(*row->probability)))
+        return report_error(report, LR_FAILED, "no memory for a row of %lld elements", (long long)row->count + 1);
+    row->lor[row->count] = lor;
+    row->probability[row->count++] = probability;
     return LR_OK;
+}
+
+/* Destination of a row. */
+struct delivery {
+    struct report *report;
+    struct retained_row *row;
+};
+
+static lr_status take(void *user, const lr_row *delivered)
+{
+    const struct delivery *delivery = user;
+    retained_row_finish(delivery->row);
+    for (int64_t k = 0; k < delivered->count; k++)
+        CLI_TRY(retained_row_add(delivery->report, delivery->row, delivered->lor[k], delivered->probability[k]));
+    return LR_OK;
+}
+
+lr_status retained_row_take(const struct setup *setup, lr_operator *op, struct retained_row *row)
+{
+    *row = (struct retained_row){0};
+    struct delivery delivery = {setup->report, row};
+    const lr_status status = lr_operator_rows(op, 0, 1, &(lr_row_sink){take, &delivery});
+    if (status != LR_OK) retained_row_finish(row);
+    return status;
+}
+
+lr_status retained_row_restrict(const struct setup *setup, const struct retained_row *whole, int module,
+                                struct retained_row *row)
+{
+    lr_status status = LR_OK;
+    *row = (struct retained_row){0};
+    for (int64_t k = 0; status == LR_OK && k < whole->count; k++)
+        if (lr_lors_primary(setup->lors, whole->lor[k], setup->grid.origin_mm) == module)
+            status = retained_row_add(setup->report, row, whole->lor[k], whole->probability[k]);
+    if (status != LR_OK) retained_row_finish(row);
+    return status;
+}
+
+lr_status retained_row_brightest(const struct setup *setup, const struct retained_row *row, int *module)
+{
+    double *weights = calloc((size_t)setup->scanner->num_modules, sizeof(*weights));
+    if (weights == NULL)
+        return report_error(setup->report, LR_FAILED, "no memory for %d modules", setup->scanner->num_modules);
+    *module = 0;
+    for (int64_t k = 0; k < row->count; k++)
+        weights[lr_lors_primary(setup->lors, row->lor[k], setup->grid.origin_mm)] += row->probability[k];
+    for (int m = 1; m < setup->scanner->num_modules; m++) *module = weights[m] > weights[*module] ? m : *module;
+    free(weights);
+    return LR_OK;
+}
+
+lr_row retained_row_view(const struct retained_row *row)
+{
+    return (lr_row){.count = row->count, .lor = row->lor, .probability = row->probability};
+}
+
+void retained_row_finish(struct retained_row *row)
+{
+    free(row->lor);
+    free(row->probability);
+    *row = (struct retained_row){0};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the verbs matrix and matrix verify share: which rows and LORs are meant, and the factors of LORs. */
+ * The choice of rows and LORs, factors of LORs, and rows that are kept, for the verbs that compute rows. */
 #ifndef LR_CLI_MATRIX_H
 #define LR_CLI_MATRIX_H
 
@@ -25,7 +25,7 @@ struct matrix_choice {
 /* Reads the options; texts are looked at when scanner and grid are known. */
 void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice);
 
-/* The format that the name of a file stands for; text where it stands for none. */
+/* The format that belongs to the ending of a name; text if there is none. */
 lr_matrix_format matrix_format_of(const char *path);
 
 /* --threshold, 0 to 1; 0 = not given. */
@@ -39,10 +39,10 @@ lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setu
 
 void matrix_choice_finish(struct matrix_choice *choice);
 
-/* Factors of LORs, and how a matrix file tells of them. Zero is valid. */
+/* Factors of LORs, as a matrix file describes them. Zero is valid. */
 struct matrix_factors {
-    char words[2 * PATH_MAX + 64]; /* what they are, for the file; "none" */
-    lr_matrix_input inputs[5];     /* the values behind them, as long as the setup lives */
+    char words[2 * PATH_MAX + 64]; /* their description in the file; "none" */
+    lr_matrix_input inputs[5];     /* their values; they live as long as the setup */
     int num_inputs;
 };
 
@@ -51,5 +51,32 @@ extern const struct cli_option matrix_factor_options[];
 /* Reads --efficiencies and --mu-as, and hands what they give to setup->params. The setup has its
  * scanner and its map. */
 lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *args, struct setup *setup);
+
+/* --- a matrix row that outlives the call which delivered it --- */
+
+/* Zero is an empty row. */
+struct retained_row {
+    int64_t count, room;
+    int64_t *lor;        /* owned [room] */
+    double *probability; /* owned [room] */
+};
+
+/* Adds an element. errors: LR_FAILED if memory runs out, reported. */
+lr_status retained_row_add(struct report *report, struct retained_row *row, int64_t lor, double probability);
+
+/* The row of the voxel that is the setup's grid, by `op`. errors: reported; the row is empty then. */
+lr_status retained_row_take(const struct setup *setup, lr_operator *op, struct retained_row *row);
+
+/* The part of `whole` whose primary module, from that point, is `module`. */
+lr_status retained_row_restrict(const struct setup *setup, const struct retained_row *whole, int module,
+                                struct retained_row *row);
+
+/* The primary module that carries most of a row. */
+lr_status retained_row_brightest(const struct setup *setup, const struct retained_row *row, int *module);
+
+/* The row for the library; it lives as long as this one. */
+lr_row retained_row_view(const struct retained_row *row);
+
+void retained_row_finish(struct retained_row *row);
 
 #endif

@@ -16,33 +16,6 @@
 
 enum { MOST_VERBS = 40 };
 
-/* The program under way. */
-struct program {
-    struct report report;
-    const struct cli_verb *const *verbs;
-    char *const *argv; /* from the program's name on */
-};
-
-static void print_help(const struct cli_verb *const *verbs)
-{
-    printf("LORaster %s renders PET system matrices.\n\nusage: loraster VERB [options]\n\n", lr_version());
-    for (int k = 0; verbs[k] != NULL; k++) printf("  %-20s %s\n", verbs[k]->syntax->verb, verbs[k]->syntax->summary);
-    printf("\nloraster VERB --help shows its options and an example; loraster --version the "
-           "version.\nLengths are mm, z runs along the scanner's axis, the origin is its centre.\n"
-           "Exit codes: 0 done, 1 failed or stopped, 2 usage, 3 bad input, 4 device missing.\n");
-}
-
-/* Number of words at argv that name this verb: 0, 1 or 2. */
-static int match_verb(const struct cli_verb *verb, char *const *argv)
-{
-    const char *name = verb->syntax->verb;
-    const char *space = strchr(name, ' ');
-    if (space == NULL) return strcmp(argv[0], name) == 0 ? 1 : 0;
-    const size_t first = (size_t)(space - name);
-    const bool same = strlen(argv[0]) == first && strncmp(argv[0], name, first) == 0;
-    return same && argv[1] != NULL && strcmp(argv[1], space + 1) == 0 ? 2 : 0;
-}
-
 /* The first word alone of a verb that has two. */
 static bool is_family(const char *word)
 {
@@ -50,34 +23,23 @@ static bool is_family(const char *word)
            strcmp(word, "direct") == 0;
 }
 
-/* "list, show, check": the second words that go with the first. */
-static void list_family(const struct cli_verb *const *verbs, const char *word, char *text, size_t size)
+static int complain_verb(struct report *report, const struct cli_verb *const *verbs, char *const *argv)
 {
-    const size_t length = strlen(word);
-    text[0] = '\0';
-    for (int k = 0; verbs[k] != NULL; k++) {
-        const char *name = verbs[k]->syntax->verb;
-        if (strncmp(name, word, length) == 0 && name[length] == ' ') {
-            const size_t used = strlen(text);
-            snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name + length + 1);
-        }
-    }
-}
-
-static int complain_verb(struct program *program)
-{
-    const struct cli_verb *const *verbs = program->verbs;
-    struct report *report = &program->report;
-    char *const *argv = program->argv + 1;
     const char *names[MOST_VERBS + 1] = {0};
-    char asked[128];
-    for (int k = 0; k < MOST_VERBS && verbs[k] != NULL; k++) names[k] = verbs[k]->syntax->verb;
+    char asked[128] = "";
     const bool family = is_family(argv[0]);
     if (family && argv[1] == NULL) {
-        list_family(verbs, argv[0], asked, sizeof(asked));
+        const size_t length = strlen(argv[0]);
+        for (int k = 0; verbs[k] != NULL; k++) { /* "list, show, check" */
+            const char *name = verbs[k]->syntax->verb;
+            const size_t used = strlen(asked);
+            if (strncmp(name, argv[0], length) == 0 && name[length] == ' ')
+                snprintf(asked + used, sizeof(asked) - used, "%s%s", used > 0 ? ", " : "", name + length + 1);
+        }
         report_error(report, LR_USAGE, "%s needs one of %s: see loraster --help", argv[0], asked);
         return CLI_USAGE;
     }
+    for (int k = 0; k < MOST_VERBS && verbs[k] != NULL; k++) names[k] = verbs[k]->syntax->verb;
     snprintf(asked, sizeof(asked), "%s%s%s", argv[0], family ? " " : "", family ? argv[1] : "");
     const char *nearest = args_nearest(asked, names);
     report_error(report, LR_USAGE, "there is no verb %s: %s%s%s", asked,
@@ -128,54 +90,62 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     return report_exit_code(report, status);
 }
 
-/* The same words for the verb's own program, which has this one's standard files and signals. */
-static int become_program(struct program *program, const struct cli_verb *verb)
+/* Starts the verb's own program in this one's place: it gets the same words, standard files and signals. */
+static int become_program(struct report *report, const struct cli_syntax *verb, char *const *argv)
 {
     char path[PATH_MAX];
-    if (lr_helper_find(verb->syntax->program, path)) {
+    if (lr_helper_find(verb->program, path)) {
         stop_hold_signals();
-        if (stop_is_asked()) return report_exit_code(&program->report, LR_CANCELLED);
-        execv(path, program->argv);
-        report_error(&program->report, LR_FAILED, "%s cannot be started: %s", path, strerror(errno));
+        if (stop_is_asked()) return report_exit_code(report, LR_CANCELLED);
+        execv(path, argv);
+        report_error(report, LR_FAILED, "%s cannot be started: %s", path, strerror(errno));
         return CLI_FAILED;
     }
-    report_error(&program->report, LR_FAILED,
+    report_error(report, LR_FAILED,
                  "%s is done by the program %s, which is not installed and %s: build it with cmake "
                  "--build BUILD --target %s, and set LORASTER_LIBEXEC to the whole path of that "
                  "folder BUILD",
-                 verb->syntax->verb, verb->syntax->program, path, verb->syntax->program);
+                 verb->verb, verb->program, path, verb->program);
     return CLI_FAILED;
 }
 
-static int run(struct program *program)
+/* argv: from the program's name on */
+static int run(struct report *report, const struct cli_verb *const *verbs, char *const *argv)
 {
-    struct report *report = &program->report;
-    char *const *argv = program->argv + 1;
-    if (argv[0] == NULL) {
+    const char *first = argv[1], *second = first != NULL ? argv[2] : NULL;
+    if (first == NULL) {
         report_error(report, LR_USAGE, "which verb? See loraster --help");
         return CLI_USAGE;
     }
-    if (strcmp(argv[0], "--version") == 0) {
+    if (strcmp(first, "--version") == 0) {
         printf("loraster %s\n", lr_version());
         return report_exit_code(report, flush_output(report, LR_OK));
     }
-    const bool family_help = is_family(argv[0]) && argv[1] != NULL && strcmp(argv[1], "--help") == 0;
-    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 || strcmp(argv[0], "help") == 0 || family_help) {
-        print_help(program->verbs);
+    const bool family_help = is_family(first) && second != NULL && strcmp(second, "--help") == 0;
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0 || family_help) {
+        printf("LORaster %s renders PET system matrices.\n\nusage: loraster VERB [options]\n\n", lr_version());
+        for (int k = 0; verbs[k] != NULL; k++)
+            printf("  %-20s %s\n", verbs[k]->syntax->verb, verbs[k]->syntax->summary);
+        printf("\nloraster VERB --help shows its options and an example; loraster --version the "
+               "version.\nLengths are mm, z runs along the scanner's axis, the origin is its centre.\n"
+               "Exit codes: 0 done, 1 failed or stopped, 2 usage, 3 bad input, 4 device missing.\n");
         return report_exit_code(report, flush_output(report, LR_OK));
     }
-    for (int k = 0; program->verbs[k] != NULL; k++) {
-        const struct cli_verb *verb = program->verbs[k];
-        const int words = match_verb(verb, argv);
-        if (words > 0)
-            return verb->syntax->program != NULL ? become_program(program, verb) : run_verb(report, verb, argv + words);
+
+    for (int k = 0; verbs[k] != NULL; k++) {
+        const char *name = verbs[k]->syntax->verb, *space = strchr(name, ' ');
+        const size_t length = space != NULL ? (size_t)(space - name) : strlen(name);
+        const bool is_same = strlen(first) == length && strncmp(first, name, length) == 0 &&
+                             (space == NULL || (second != NULL && strcmp(second, space + 1) == 0));
+        if (is_same && verbs[k]->syntax->program != NULL) return become_program(report, verbs[k]->syntax, argv);
+        if (is_same) return run_verb(report, verbs[k], argv + (space != NULL ? 3 : 2));
     }
-    return complain_verb(program);
+    return complain_verb(report, verbs, argv + 1);
 }
 
 static bool has_ended;
 
-/* HDF5 leaves by exit(-1) where it gets no memory; 255 is none of our codes. */
+/* HDF5 calls exit(-1) if it gets no memory; 255 is none of our codes. */
 static void catch_exit(void)
 {
     if (!has_ended) {
@@ -187,11 +157,11 @@ static void catch_exit(void)
 int program_main(const struct cli_verb *const *verbs, char *const *argv)
 {
     static char *const nothing[] = {NULL, NULL};
-    struct program program = {.verbs = verbs, .argv = argv[0] != NULL ? argv : nothing};
+    struct report report;
     stop_catch_signals();
-    report_init(&program.report);
+    report_init(&report);
     atexit(catch_exit);
-    const int code = run(&program);
+    const int code = run(&report, verbs, argv[0] != NULL ? argv : nothing);
     has_ended = true;
     return code;
 }

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "report.h"
 
-#include "advice.h"
 #include "stop.h"
 
 #include <inttypes.h>
@@ -41,44 +40,36 @@ void report_clear(struct report *report)
     }
 }
 
-static void write_now(struct report *report, lr_log_level level, lr_status status, const char *sentence)
-{
-    static const char *const words[] = {"", "", "warning: ", "error: "};
-    if (level == LR_LOG_ERROR) report->status = status;
-    if (level == LR_LOG_ERROR && report->ranks.size > 1) {
-        if (report->ranks.held[0] == '\0') snprintf(report->ranks.held, sizeof(report->ranks.held), "%s", sentence);
-
-        return;
-    }
-    /* Other ranks leave it to rank 0 to say how it goes. */
-    if (report->ranks.size > 1 && report->ranks.rank != 0) return;
-    if ((level == LR_LOG_DEBUG && !report->verbose) || (level == LR_LOG_INFO && report->quiet)) return;
-    report_clear(report);
-    if (report->verbose) fprintf(stderr, "%8.3f s ", report_seconds() - report->start_s);
-    fprintf(stderr, "loraster: %s%s\n", words[level], sentence);
-}
-
-/* Some work goes on beside the main thread. */
+/* Work goes on in other threads, too, which write messages at the same time. */
 static void write_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    const struct report *report = user;
+    static const char *const words[] = {"", "", "warning: ", "error: "};
+    struct report *report = user;
+    struct report_ranks *ranks = &report->ranks;
     char text[ADVICE_BYTES];
     flockfile(stderr);
-    write_now(user, level, status, advice_on(report->args, status, sentence, text));
+    sentence = advice_on(report->args, status, sentence, text);
+    const bool is_error = level == LR_LOG_ERROR;
+    const bool is_dropped = (level == LR_LOG_DEBUG && !report->verbose) || (level == LR_LOG_INFO && report->quiet);
+    if (is_error) report->status = status;
+    if (is_error && ranks->size > 1) {
+        if (ranks->first_error[0] == '\0') snprintf(ranks->first_error, sizeof(ranks->first_error), "%s", sentence);
+    } else if (!is_dropped && (ranks->size <= 1 || ranks->rank == 0)) { /* of several ranks, rank 0 says how it goes */
+        report_clear(report);
+        if (report->verbose) fprintf(stderr, "%8.3f s ", report_seconds() - report->start_s);
+        fprintf(stderr, "loraster: %s%s\n", words[level], sentence);
+    }
     funlockfile(stderr);
 }
 
-/* Draws a line of progress where stderr is a terminal, a few times a second at most. */
-static void draw_line(struct report *report, const char *line)
+static void pass_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    flockfile(stderr);
-    if (report->terminal && !report->quiet && report_seconds() - report->drawn_s > 0.2) {
-        fprintf(stderr, "\r\033[K%s", line);
-        fflush(stderr);
-        report->line_drawn = true;
-        report->drawn_s = report_seconds();
-    }
-    funlockfile(stderr);
+    if (level == LR_LOG_ERROR) write_sentence(user, level, status, sentence);
+}
+
+lr_log report_errors_alone(struct report *report)
+{
+    return (lr_log){pass_errors, report};
 }
 
 static bool show_progress(void *user, const char *what, double done, double total)
@@ -168,24 +159,24 @@ void report_name_rank(struct report *report, int rank, int size, const char *mac
 }
 
 /* One of several processes says why. */
-static void tell_for_ranks(struct report *report, lr_status status)
+static void print_first_error(struct report *report, lr_status status)
 {
     struct report_ranks *ranks = &report->ranks;
-    const bool is_stopped = status == LR_CANCELLED && ranks->rank == 0 && !ranks->has_told;
-    if (ranks->rank == ranks->speaker && ranks->held[0] != '\0' && status != LR_CANCELLED)
-        fprintf(stderr, "loraster: error: %s%s\n", ranks->name, ranks->held);
+    const bool is_stopped = status == LR_CANCELLED && ranks->rank == 0 && !ranks->has_printed;
+    if (ranks->rank == ranks->speaker && ranks->first_error[0] != '\0' && status != LR_CANCELLED)
+        fprintf(stderr, "loraster: error: %s%s\n", ranks->name, ranks->first_error);
     else if (is_stopped)
         fputs("loraster: stopped\n", stderr);
     fflush(stderr);
-    ranks->held[0] = '\0';
-    ranks->has_told = true;
+    ranks->first_error[0] = '\0';
+    ranks->has_printed = true;
 }
 
 void report_speak(struct report *report, int speaker, lr_status status)
 {
     report->ranks.speaker = speaker;
     report_clear(report);
-    tell_for_ranks(report, status);
+    print_first_error(report, status);
 }
 
 int report_exit_code(struct report *report, lr_status status)
@@ -202,9 +193,9 @@ int report_exit_code(struct report *report, lr_status status)
     const bool lacks_memory = status == LR_BAD_INPUT && report->status == LR_FAILED;
     const bool lost_device = status == LR_FAILED && report->status == LR_NO_DEVICE;
     if (lacks_memory || lost_device)
-        status = report->status; /* the sentence knows more than whoever gave up because of it */
+        status = report->status; /* the error is closer to the cause than what failed because of it */
     if (report->ranks.size > 1) {
-        tell_for_ranks(report, status);
+        print_first_error(report, status);
         /* The speaker must not be ended by mpirun because of another rank that was quicker, which happens before they
          * have met. */
         const struct timespec moment = {.tv_nsec = 300 * 1000 * 1000};
@@ -224,8 +215,8 @@ int report_exit_code(struct report *report, lr_status status)
 
 /* --- JSON --- */
 
-/* Number of bytes of a UTF-8 character; 0: this is none, as names of files may have it (RFC 3629). */
-static int character_bytes(const unsigned char *c)
+/* UTF-8 (RFC 3629). Bytes that are none, as names of files may have them, become the replacement character. */
+static void put_string(FILE *stream, const char *text)
 {
     static const struct {
         unsigned char first, last, least, most; /* of the first byte, of the second */
@@ -233,20 +224,15 @@ static int character_bytes(const unsigned char *c)
     } rows[] = {{0x00, 0x7f, 0x00, 0xff, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
                 {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
                 {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
-    for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
-        if (*c < rows[k].first || *c > rows[k].last) continue;
-        bool whole = rows[k].count == 1 || (c[1] >= rows[k].least && c[1] <= rows[k].most);
-        for (int b = 2; b < rows[k].count && whole; b++) whole = c[b] >= 0x80 && c[b] <= 0xbf;
-        return whole ? rows[k].count : 0;
-    }
-    return 0;
-}
-
-static void put_string(FILE *stream, const char *text)
-{
     fputc('"', stream);
     for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
-        const int count = character_bytes(c);
+        int count = 0; /* bytes of the character */
+        for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+            if (*c < rows[k].first || *c > rows[k].last) continue;
+            bool whole = rows[k].count == 1 || (c[1] >= rows[k].least && c[1] <= rows[k].most);
+            for (int b = 2; b < rows[k].count && whole; b++) whole = c[b] >= 0x80 && c[b] <= 0xbf;
+            count = whole ? rows[k].count : 0;
+        }
         if (*c == '"' || *c == '\\')
             fprintf(stream, "\\%c", *c);
         else if (count == 0)
@@ -352,7 +338,15 @@ static void draw(struct run_bar *bar)
 
     snprintf(line, sizeof(line), "%s [%.*s%*s] %.0f %%, %s%s", bar->name, full, "############", BAR_CHARS - full, "",
              100 * at / all, bar->what, left);
-    draw_line(bar->report, line);
+    struct report *report = bar->report;
+    flockfile(stderr); /* a few times a second at most, if stderr is a terminal */
+    if (report->terminal && !report->quiet && report_seconds() - report->drawn_s > 0.2) {
+        fprintf(stderr, "\r\033[K%s", line);
+        fflush(stderr);
+        report->line_drawn = true;
+        report->drawn_s = report_seconds();
+    }
+    funlockfile(stderr);
 }
 
 /* Iterations report themselves in iterations; what comes before them in shares of it. */
@@ -375,7 +369,7 @@ static bool take_step(void *user, const char *what, double done, double total)
     return !stop_is_asked();
 }
 
-/* A projection begins anew where its share falls. */
+/* If the share falls, another projection has begun. */
 static bool take_share(void *user, const char *what, double done, double total)
 {
     struct run_bar *bar = user;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a program says: sentences on standard error, progress, and JSON. */
+ * The program's messages on standard error, progress, and JSON. */
 #ifndef LR_CLI_REPORT_H
 #define LR_CLI_REPORT_H
 
@@ -15,13 +15,13 @@ enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_BAD_INPUT = 3, CLI_NO_DE
 
 struct cli_args;
 
-/* Of several processes that run a verb together. */
+/* Processes that run a verb together. */
 struct report_ranks {
-    int rank, size;  /* size 0 or 1: this process alone */
-    int speaker;     /* the rank that tells its error */
-    char name[96];   /* "rank 2 of 5 on node7: "; "" before it is known */
-    char held[2048]; /* the first error, which is told at the end */
-    bool has_told;
+    int rank, size;         /* size 0 or 1: this process alone */
+    int speaker;            /* the rank that prints its error */
+    char name[96];          /* "rank 2 of 5 on node7: "; "" before it is known */
+    char first_error[2048]; /* which is printed at the end */
+    bool has_printed;
 };
 
 /* One per run of the program; `log` and `progress` point back to it, so it must not move. */
@@ -29,10 +29,10 @@ struct report {
     lr_log log;
     lr_progress progress;
     bool quiet;       /* drop information and progress, keep warnings and errors */
-    bool verbose;     /* debugging sentences too, with the seconds since the start */
+    bool verbose;     /* debugging messages too, with the seconds since the start */
     bool json;        /* stdout carries one JSON object */
     bool terminal;    /* stderr is one: draw progress */
-    lr_status status; /* of the last error sentence */
+    lr_status status; /* of the last error */
     double start_s, phase_start_s, drawn_s, last_done;
     char phase[96];
     bool line_drawn;
@@ -42,22 +42,25 @@ struct report {
 
 void report_init(struct report *report);
 
-/* Sentences, without a newline. report_error returns `status`, and remembers it. */
+/* A log that passes on errors alone. */
+lr_log report_errors_alone(struct report *report);
+
+/* Messages, without a newline. report_error returns `status`, and remembers it. */
 void report_info(struct report *report, const char *format, ...) LR_PRINTF(2, 3);
 void report_warn(struct report *report, const char *format, ...) LR_PRINTF(2, 3);
 lr_status report_error(struct report *report, lr_status status, const char *format, ...) LR_PRINTF(3, 4);
 
-/* The status of a constructor that gave NULL: that of the last error, or LR_FAILED. */
+/* The status of a constructor that gave NULL: the last error's, or LR_FAILED. */
 lr_status report_reason(const struct report *report);
 
 /* The exit code for how a verb ended; says "stopped" when Ctrl-C ended it. */
 int report_exit_code(struct report *report, lr_status status);
 
-/* Lets rank 0 alone speak, errors apart: each rank keeps its first one, and where the verb has
- * ended (report_exit_code) the speaker, rank 0 unless another has been named, tells its own. */
+/* Lets rank 0 alone print messages, except for errors: each rank keeps its first one, and when the verb has ended
+ * (report_exit_code) the speaker, rank 0 unless another has been named, prints its own. */
 void report_join_ranks(struct report *report, int rank, int size);
 void report_name_rank(struct report *report, int rank, int size, const char *machine);
-/* The speaker tells its error now: where the first process has ended with one, mpirun ends the others. */
+/* The speaker prints its error now: if the first process has ended with one, mpirun ends the others. */
 void report_speak(struct report *report, int speaker, lr_status status);
 
 /* Removes the progress line. */
@@ -68,6 +71,13 @@ const char *report_duration(char text[32], double seconds);
 
 /* Seconds on a clock that never goes back. */
 double report_seconds(void);
+
+/* --- advice (advice.c): what the program adds to messages of the library, which does not know its options and verbs --- */
+
+enum { ADVICE_BYTES = 2048 };
+
+/* The message with advice, in `text` if there is any. args: the command line; NULL = not known */
+const char *advice_on(const struct cli_args *args, lr_status status, const char *sentence, char text[ADVICE_BYTES]);
 
 struct json {
     FILE *stream;
@@ -94,13 +104,13 @@ struct run_bar {
     double before;      /* weight of the sensitivities, 1 = a projection of all LORs */
     double each;        /* of an iteration */
     int iterations, subsets;
-    int calls;           /* projections in the current step that came to an end; */
-    int calls_in_step;   /* of so many */
+    int calls;           /* projections of the current step that have ended */
+    int calls_in_step;   /* all projections of a step */
     double begin, step;  /* weight before the step, and of it; step 0: none has begun */
-    double call;         /* share of the current projection */
+    double call;         /* share of the current projection that is done */
     char what[96];       /* the step */
-    double pace_begin_s; /* since when the current kind of step is timed, */
-    double pace_begin;   /* and the weight then */
+    double pace_begin_s; /* when the current kind of step began */
+    double pace_begin;   /* the weight at that time */
     bool iterates;
 };
 

@@ -84,16 +84,6 @@ static void on_signal(int number)
 
 /* --- elsewhere --- */
 
-/* Ticks interrupt no read or write: they are to go on until the program has ended. */
-static void catch_ticks(void)
-{
-    struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGALRM, &action, NULL);
-    has_timer = timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
-}
-
 static const int asking[] = {SIGINT, SIGTERM, SIGHUP};
 enum { NUM_ASKING = sizeof(asking) / sizeof(asking[0]) };
 
@@ -107,11 +97,14 @@ static void hold_back(int how)
 
 void stop_catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal}, before;
-    action.sa_flags = (int)SA_RESETHAND; /* the second one has its usual effect */
+    struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART}, before;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
     sigemptyset(&action.sa_mask);
     is_terminal = isatty(STDERR_FILENO) == 1;
-    catch_ticks();
+    sigaction(SIGALRM, &action, NULL); /* ticks interrupt no read or write: those go on until the program has ended */
+    has_timer = timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+    action.sa_handler = on_signal;
+    action.sa_flags = (int)SA_RESETHAND; /* the second one has its usual effect */
     for (int k = 0; k < NUM_ASKING; k++) {
         const bool is_ignored =
             asking[k] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN; /* nohup */

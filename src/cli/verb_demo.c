@@ -3,7 +3,7 @@
  *
  * From a phantom to a reconstructed image. The pictures are rendered with lines, as in the paper;
  * all else uses exact elements from the fastest backend: counts with eight points a voxel, the
- * reconstruction with one, so that its model is not that of the data. */
+ * reconstruction with one, so that its model differs from the data's. */
 #include "pictures.h"
 #include "report.h"
 #include "verbs.h"
@@ -34,7 +34,7 @@ struct demo {
     lr_image *truth;          /* phantom, as emissions per voxel */
     lr_image *sensitivity, *image;
     lr_lor_data *data;
-    struct album panel;
+    struct picture_sheet panel;
     struct run_bar bar;
     lr_iteration last; /* without its image */
     double counts;     /* drawn */
@@ -54,8 +54,6 @@ static const char phantom_name[] = "derenzo";
 
 static const struct demo_scale full_scale = {{100, 100, 8}, 0.44, 4e7, 10, 4, {1, 2, 5}};
 static const struct demo_scale quick_scale = {{48, 48, 2}, 0.9, 4e6, 4, 2, {1, 2, 3}};
-
-/* --- figures --- */
 
 /* figures.txt, and the same on stdout, as text or JSON. */
 static lr_status demo_report(const struct demo *demo)
@@ -112,8 +110,6 @@ static const double water_per_mm = 0.0096;    /* at 511 keV */
 static const double phantom_share = 0.46;     /* the phantom's radius over the grid's width */
 static const double pixels_per_mm = 4 / 0.45; /* whole pixels per voxel at both scales */
 
-/* --- the absorber --- */
-
 /* A cylinder of water as wide as the phantom and as long as the scanner. */
 static lr_image *draw_water(const struct demo *demo)
 {
@@ -132,8 +128,6 @@ static lr_image *draw_water(const struct demo *demo)
     return water;
 }
 
-/* --- correspondence images --- */
-
 /* A setup that borrows the demo's scanner and LORs; only its operator is its own. */
 static lr_status open_setup(struct demo *demo, const lr_image *mu, struct setup *setup)
 {
@@ -150,51 +144,22 @@ static lr_status open_setup(struct demo *demo, const lr_image *mu, struct setup 
     return setup->op != NULL ? LR_OK : report_reason(setup->report);
 }
 
-/* Three voxels: amid the grid, beside the axis, and near the phantom's rim. */
-static void choose_voxel(const struct demo *demo, int which, double centre_mm[3])
-{
-    static const double places[NUM_VOXELS][3] = {{0.5, 0.5, 0.5}, {0.75, 0.5, 0.5}, {0.3, 0.85, 0.9}};
-    const int *size = demo->setup.grid.size;
-    int64_t index[3];
-    for (int k = 0; k < 3; k++) index[k] = (int64_t)(places[which][k] * size[k]);
-    lr_grid_voxel_centre(&demo->setup.grid, index[0] + size[0] * (index[1] + size[1] * index[2]), centre_mm);
-}
-
-static lr_status add_picture(const struct demo *demo, struct album *album, lr_picture *picture, int which,
+static lr_status add_picture(const struct demo *demo, struct picture_sheet *sheet, lr_picture *picture, int which,
                              const char *what, const char *caption)
 {
     char path[PATH_MAX], name[64];
-    CLI_TRY(album_add(album, picture, "%s", caption));
+    CLI_TRY(picture_sheet_add(sheet, picture, "%s", caption));
     snprintf(name, sizeof(name), "voxel_%d_%s.png", which + 1, what);
-    return album_write_last(album, demo_path(demo, name, path, sizeof(path)));
+    return picture_sheet_write_last(sheet, demo_path(demo, name, path, sizeof(path)));
 }
 
-/* Draws one voxel's bitmaps; both weights on one scale. */
-static lr_status draw_voxel(const struct demo *demo, struct album *album, const struct setup setups[2],
-                            const struct bitmap bitmaps[2], int which)
+/* Draws three voxels: crystals, weights, and weights with absorption by water; all pictures on one sheet. */
+static lr_status draw_voxels(struct demo *demo, struct picture_sheet *sheet, struct setup setups[2],
+                             const lr_image *water)
 {
-    char caption[96];
-    const double high = bitmaps[0].highest;
-    double point_mm[3];
-    choose_voxel(demo, which, point_mm);
-    snprintf(caption, sizeof(caption), "(%.1f, %.1f, %.1f) mm, module %d", point_mm[0], point_mm[1], point_mm[2],
-             bitmaps[0].module);
-    CLI_TRY(
-        add_picture(demo, album, bitmap_draw(&setups[0], &bitmaps[0], LR_VIEW_CRYSTALS, 0), which, "colour", caption));
-    snprintf(caption, sizeof(caption), "weight, sum %.3g", bitmaps[0].weight);
-    CLI_TRY(add_picture(demo, album, bitmap_draw(&setups[0], &bitmaps[0], LR_VIEW_WEIGHTS, high), which, "weight",
-                        caption));
-    snprintf(caption, sizeof(caption), "with absorption, sum %.3g", bitmaps[1].weight);
-    return add_picture(demo, album, bitmap_draw(&setups[1], &bitmaps[1], LR_VIEW_WEIGHTS, high), which,
-                       "weight_absorbed", caption);
-}
-
-static lr_status draw_voxels(struct demo *demo, struct album *album, struct setup setups[2], const lr_image *water)
-{
-    char path[PATH_MAX];
+    char path[PATH_MAX], caption[96];
     CLI_TRY(open_setup(demo, NULL, &setups[0]));
-    const struct setup *setup = &setups[0];
-    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    const lr_operator_info *info = lr_operator_get_info(setups[0].op);
     bitmap_note_init(&demo->drawn, info);
     bitmap_note_say(&demo->drawn, info, demo->setup.report);
     snprintf(demo->drawn_by, sizeof(demo->drawn_by), "%s", info->backend);
@@ -203,28 +168,39 @@ static lr_status draw_voxels(struct demo *demo, struct album *album, struct setu
     CLI_TRY(common_make_folder(demo->setup.report, demo->folder)); /* what is asked makes sense */
     for (int which = 0; which < NUM_VOXELS; which++) {
         struct bitmap bitmaps[2] = {{0}, {0}};
-        double point_mm[3];
-        choose_voxel(demo, which, point_mm);
-        lr_status status = bitmap_take_brightest(&setups[0], point_mm, &bitmaps[0]);
-        if (status == LR_OK) status = bitmap_take(&setups[1], point_mm, bitmaps[0].module, &bitmaps[1]);
-        if (status == LR_OK) status = draw_voxel(demo, album, setups, bitmaps, which);
+        /* In the middle of the grid, next to the axis, and near the phantom's rim. */
+        static const double places[NUM_VOXELS][3] = {{0.5, 0.5, 0.5}, {0.75, 0.5, 0.5}, {0.3, 0.85, 0.9}};
+        const int *size = demo->setup.grid.size;
+        int64_t index[3];
+        double at[3];
+        for (int k = 0; k < 3; k++) index[k] = (int64_t)(places[which][k] * size[k]);
+        lr_grid_voxel_centre(&demo->setup.grid, index[0] + size[0] * (index[1] + size[1] * index[2]), at);
+        lr_status status = bitmap_take_brightest(&setups[0], at, &bitmaps[0]);
+        if (status == LR_OK) status = bitmap_take(&setups[1], at, bitmaps[0].module, &bitmaps[1]);
+        const double high = bitmaps[0].highest; /* of both weights */
+        if (status == LR_OK) {
+            snprintf(caption, sizeof(caption), "(%.1f, %.1f, %.1f) mm, module %d", at[0], at[1], at[2],
+                     bitmaps[0].module);
+            status = add_picture(demo, sheet, bitmap_draw(&setups[0], &bitmaps[0], LR_VIEW_CRYSTALS, 0), which,
+                                 "colour", caption);
+        }
+        if (status == LR_OK) {
+            snprintf(caption, sizeof(caption), "weight, sum %.3g", bitmaps[0].weight);
+            status = add_picture(demo, sheet, bitmap_draw(&setups[0], &bitmaps[0], LR_VIEW_WEIGHTS, high), which,
+                                 "weight", caption);
+        }
+        if (status == LR_OK) {
+            snprintf(caption, sizeof(caption), "with absorption, sum %.3g", bitmaps[1].weight);
+            status = add_picture(demo, sheet, bitmap_draw(&setups[1], &bitmaps[1], LR_VIEW_WEIGHTS, high), which,
+                                 "weight_absorbed", caption);
+        }
         bitmap_finish(&bitmaps[0]);
         bitmap_finish(&bitmaps[1]);
         CLI_TRY(status);
     }
 
-    return album_write(album, demo_path(demo, "correspondence.png", path, sizeof(path)), 3,
-                       "Correspondence images of three voxels");
-}
-
-/* --- the panel --- */
-
-static double highest_activity(const lr_image *truth)
-{
-    double highest = 0;
-    const int64_t count = lr_grid_num_voxels(&truth->grid);
-    for (int64_t k = 0; k < count; k++) highest = fmax(highest, (double)truth->values[k]);
-    return highest;
+    return picture_sheet_write(sheet, demo_path(demo, "correspondence.png", path, sizeof(path)), 3,
+                               "Correspondence images of three voxels");
 }
 
 /* Adds a slice to the panel: of activity, up to 1.2 times the phantom's largest, or, with a unit,
@@ -232,39 +208,26 @@ static double highest_activity(const lr_image *truth)
 static lr_status demo_add_slice(struct demo *demo, const lr_image *image, const char *unit, const char *caption)
 {
     const bool activity = unit == NULL;
+    const int64_t count = lr_grid_num_voxels(&demo->truth->grid);
+    double highest = 0;
+    for (int64_t k = 0; k < count; k++) highest = fmax(highest, (double)demo->truth->values[k]);
     const lr_slice_params params = {
         .image = image,
         .plane = LR_PLANE_TRANSAXIAL,
         .pixels_per_mm = pixels_per_mm,
-        .high = activity ? 1.2 * highest_activity(demo->truth) : 0,
+        .high = activity ? 1.2 * highest : 0,
         .colours = activity ? LR_COLOURS_INVERSE_GREY : LR_COLOURS_PERCEPTUAL,
         .axes = true,
         .colour_bar = true,
         .unit = activity ? "emissions per voxel" : unit,
         .log = &demo->setup.report->log,
     };
-    return album_add(&demo->panel, lr_picture_slice(&params), "%s", caption);
+    return picture_sheet_add(&demo->panel, lr_picture_slice(&params), "%s", caption);
 }
-
-/* --- counts --- */
 
 static void scale_values(float *values, int64_t count, double factor)
 {
     for (int64_t k = 0; k < count; k++) values[k] = (float)(factor * values[k]);
-}
-
-static lr_status draw_counts(struct demo *demo, lr_operator *exact)
-{
-    lr_lor_data *data = demo->data;
-    const lr_vector truth = lr_image_vector(demo->truth);
-    lr_vector values = lr_lor_data_vector(data);
-    CLI_TRY(lr_operator_forward(exact, NULL, &truth, &values));
-    const double factor = demo->scale->counts / common_sum(data->values, data->count);
-    scale_values(data->values, data->count, factor);
-    scale_values(demo->truth->values, lr_grid_num_voxels(&demo->truth->grid), factor);
-    CLI_TRY(lr_poisson(data->values, data->count, demo->seed, &demo->setup.report->log));
-    demo->counts = common_sum(data->values, data->count);
-    return LR_OK;
 }
 
 static lr_status simulate(struct demo *demo)
@@ -273,25 +236,32 @@ static lr_status simulate(struct demo *demo)
     const double start = report_seconds();
     char seconds[32];
     report_info(setup->report, "simulating %g counts, mode exact, 2 x 2 x 2 points a voxel", demo->scale->counts);
-    demo->data = lr_lor_data_create(setup->lors, &setup->report->log);
-    if (demo->data == NULL) return report_reason(setup->report);
+    lr_lor_data *data = demo->data = lr_lor_data_create(setup->lors, &setup->report->log);
+    if (data == NULL) return report_reason(setup->report);
     lr_operator_params params = setup->params;
     params.backend = "auto";
     params.mode = LR_MODE_EXACT;
     params.store = LR_STORE_NO;
     for (int k = 0; k < 3; k++) params.samples[k] = 2;
     lr_operator *exact = lr_operator_create(&params);
-    const lr_status status = exact != NULL ? draw_counts(demo, exact) : report_reason(setup->report);
-    lr_operator_destroy(exact);
-    demo->simulate_seconds = report_seconds() - start;
+    if (exact == NULL) return report_reason(setup->report);
+    const lr_vector truth = lr_image_vector(demo->truth);
+    lr_vector values = lr_lor_data_vector(data);
+    lr_status status = lr_operator_forward(exact, NULL, &truth, &values);
     if (status == LR_OK) {
-        report_info(setup->report, "%.0f counts drawn with seed %llu, in %s", demo->counts,
-                    (unsigned long long)demo->seed, report_duration(seconds, demo->simulate_seconds));
+        const double factor = demo->scale->counts / common_sum(data->values, data->count);
+        scale_values(data->values, data->count, factor);
+        scale_values(demo->truth->values, lr_grid_num_voxels(&demo->truth->grid), factor);
+        status = lr_poisson(data->values, data->count, demo->seed, &setup->report->log);
     }
-    return status;
+    lr_operator_destroy(exact);
+    CLI_TRY(status);
+    demo->counts = common_sum(data->values, data->count);
+    demo->simulate_seconds = report_seconds() - start;
+    report_info(setup->report, "%.0f counts drawn with seed %llu, in %s", demo->counts, (unsigned long long)demo->seed,
+                report_duration(seconds, demo->simulate_seconds));
+    return LR_OK;
 }
-
-/* --- reconstruction --- */
 
 static lr_status make_matrix(struct demo *demo)
 {
@@ -314,15 +284,6 @@ static lr_status make_matrix(struct demo *demo)
     return LR_OK;
 }
 
-static lr_status add_sensitivity(struct demo *demo)
-{
-    demo->sensitivity = lr_image_create(&demo->setup.grid, &demo->setup.report->log);
-    if (demo->sensitivity == NULL) return report_reason(demo->setup.report);
-    lr_vector sensitivity = lr_image_vector(demo->sensitivity);
-    CLI_TRY(lr_operator_sensitivity(demo->setup.op, NULL, &sensitivity));
-    return demo_add_slice(demo, demo->sensitivity, "counts per emission", "sensitivity");
-}
-
 static lr_status on_iteration(void *user, const lr_iteration *done)
 {
     struct demo *demo = user;
@@ -334,7 +295,6 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
     const struct demo_scale *scale = demo->scale;
     bool shown = done->number == scale->iterations;
     for (int k = 0; k < 3; k++) shown = shown || done->number == scale->shown[k];
-
     if (!shown) return LR_OK;
     lr_vector image = lr_image_vector(demo->image);
     CLI_TRY(lr_vector_copy(done->image, &image));
@@ -367,38 +327,34 @@ static lr_status reconstruct(struct demo *demo)
     return status;
 }
 
-/* --- the verb --- */
-
 static lr_status run_demo(struct demo *demo)
 {
     const double start = report_seconds();
     if (demo->quick) report_info(demo->setup.report, "--quick: coarse voxels, few counts and iterations");
     struct setup *setup = &demo->setup;
-    setup->scanner = lr_scanner_read(scanner_name, &setup->report->log);
-    if (setup->scanner != NULL)
-        setup->lors = lr_lors_create_watched(setup->scanner, &setup->report->progress, &setup->report->log);
+    const lr_log *log = &setup->report->log;
+    setup->scanner = lr_scanner_read(scanner_name, log);
+    if (setup->scanner != NULL) setup->lors = lr_lors_create_watched(setup->scanner, &setup->report->progress, log);
     setup->params.lors = setup->lors;
-    CLI_TRY(setup->lors != NULL ? LR_OK : report_reason(setup->report));
+    if (setup->lors == NULL) return report_reason(setup->report);
 
     const struct demo_scale *scale = demo->scale;
     const double voxel_mm[3] = {scale->voxel_mm, scale->voxel_mm, scale->voxel_mm};
-    demo->setup.grid = lr_grid_centred(scale->grid, voxel_mm);
-    demo->setup.params.grid = &demo->setup.grid;
-    demo->truth = lr_phantom_create(&(lr_phantom_params){.name = phantom_name,
-                                                         .log = &demo->setup.report->log,
-                                                         .progress = &demo->setup.report->progress},
-                                    &demo->setup.grid);
-    CLI_TRY(demo->truth != NULL ? LR_OK : report_reason(demo->setup.report));
+    setup->grid = lr_grid_centred(scale->grid, voxel_mm);
+    setup->params.grid = &setup->grid;
+    demo->truth = lr_phantom_create(
+        &(lr_phantom_params){.name = phantom_name, .log = log, .progress = &setup->report->progress}, &setup->grid);
+    if (demo->truth == NULL) return report_reason(setup->report);
 
     /* correspondence.png and the pictures on it: three voxels in false colour, their weights without
      * and with absorption by a cylinder of water as wide as the phantom. */
     struct setup setups[2] = {{0}, {0}};
-    struct album album = {.report = demo->setup.report, .note = demo->drawn.text};
+    struct picture_sheet sheet = {.report = demo->setup.report, .note = demo->drawn.text};
     lr_image *water = draw_water(demo);
     report_info(demo->setup.report, "drawing correspondence images of three voxels");
     const lr_status status =
-        water != NULL ? draw_voxels(demo, &album, setups, water) : report_reason(demo->setup.report);
-    album_finish(&album);
+        water != NULL ? draw_voxels(demo, &sheet, setups, water) : report_reason(demo->setup.report);
+    picture_sheet_finish(&sheet);
     lr_operator_destroy(setups[0].op);
     lr_operator_destroy(setups[1].op);
     lr_image_destroy(water);
@@ -408,17 +364,18 @@ static lr_status run_demo(struct demo *demo)
     CLI_TRY(simulate(demo));
     CLI_TRY(make_matrix(demo));
     CLI_TRY(demo_add_slice(demo, demo->truth, NULL, "phantom"));
-    CLI_TRY(add_sensitivity(demo));
+    demo->sensitivity = lr_image_create(&setup->grid, log);
+    if (demo->sensitivity == NULL) return report_reason(setup->report);
+    lr_vector sensitivity = lr_image_vector(demo->sensitivity);
+    CLI_TRY(lr_operator_sensitivity(setup->op, NULL, &sensitivity));
+    CLI_TRY(demo_add_slice(demo, demo->sensitivity, "counts per emission", "sensitivity"));
     CLI_TRY(reconstruct(demo));
-    char file[PATH_MAX];
-    const lr_log *log = &demo->setup.report->log;
-    CLI_TRY(lr_image_write(demo_path(demo, "phantom.nii.gz", file, sizeof(file)), demo->truth, log));
-    CLI_TRY(lr_image_write(demo_path(demo, "image.nii.gz", file, sizeof(file)), demo->image, log));
-
     char path[PATH_MAX], title[128];
+    CLI_TRY(lr_image_write(demo_path(demo, "phantom.nii.gz", path, sizeof(path)), demo->truth, log));
+    CLI_TRY(lr_image_write(demo_path(demo, "image.nii.gz", path, sizeof(path)), demo->image, log));
     snprintf(title, sizeof(title), "Derenzo phantom in the %s: %.3g million counts", demo->setup.scanner->name,
              1e-6 * demo->counts);
-    CLI_TRY(album_write(&demo->panel, demo_path(demo, "panel.png", path, sizeof(path)), 3, title));
+    CLI_TRY(picture_sheet_write(&demo->panel, demo_path(demo, "panel.png", path, sizeof(path)), 3, title));
 
     demo->total_seconds = report_seconds() - start;
     return demo_report(demo);
@@ -455,7 +412,7 @@ static lr_status run(struct cli_args *args)
     lr_status status = args->status;
 
     if (status == LR_OK) status = run_demo(&demo);
-    album_finish(&demo.panel);
+    picture_sheet_finish(&demo.panel);
     lr_lor_data_destroy(demo.data);
     lr_image_destroy(demo.image);
     lr_image_destroy(demo.sensitivity);

@@ -22,21 +22,22 @@ static lr_view read_view(struct cli_args *args)
 
 /* --- lut --- */
 
-/* The widths that the model has at each identifier's distance; measured profiles have none. */
-static lr_status json_widths(struct json *json, const lr_direct_tables_info *info, const lr_resolution *resolution)
+static lr_status run_lut(struct cli_args *args)
 {
-    const int count = resolution->model == LR_RADIAL_MEASURED ? 0 : info->num_identifiers;
-    double *widths_mm = calloc((size_t)count + 1, sizeof(*widths_mm));
-    if (widths_mm == NULL) return LR_FAILED;
-    for (int k = 0; k < count; k++) widths_mm[k] = lr_resolution_radial_mm(resolution, k * info->epsilon_mm);
-    json_numbers(json, "radial_fwhm_mm", widths_mm, count);
-    free(widths_mm);
-    return LR_OK;
-}
+    struct direct_setup setup = {.grid.report = args->report};
+    lr_direct_tables *tables = NULL;
+    lr_picture *picture = NULL;
+    const char *output = args_required(args, "-o");
+    const lr_view view = read_view(args);
+    lr_status status = direct_read_kernel(&setup, args);
+    if (status == LR_OK) status = setup_grid(&setup.grid, args, NULL);
+    if (status != LR_OK) goto finish;
+    tables = lr_direct_tables_create(&(lr_direct_tables_params){
+        .grid = &setup.grid.grid, .view = view, .kernel = setup.kernel, .log = &args->report->log});
+    if (tables != NULL) picture = lr_picture_direct_tables(tables, &args->report->log);
+    status = picture != NULL ? picture_write(args->report, output, picture) : report_reason(args->report);
+    if (status != LR_OK) goto finish;
 
-static lr_status report_tables(const struct cli_args *args, const lr_direct_tables *tables,
-                               const struct direct_setup *setup, const char *output)
-{
     const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
     report_clear(args->report);
     if (!args->report->json) {
@@ -44,7 +45,7 @@ static lr_status report_tables(const struct cli_args *args, const lr_direct_tabl
                "voxels\n",
                output, info->num_identifiers, info->epsilon_mm, info->num_kernels, (long long)info->num_offsets,
                2 * info->half[0] + 1, 2 * info->half[1] + 1, 2 * info->half[2] + 1);
-        return LR_OK;
+        goto finish;
     }
     struct json json = common_json_begin(args->syntax->verb);
     json_text(&json, "output", output);
@@ -58,73 +59,27 @@ static lr_status report_tables(const struct cli_args *args, const lr_direct_tabl
     json_number(&json, "epsilon_mm", info->epsilon_mm);
     json_number(&json, "support", info->support);
     json_numbers(&json, "sigma_mm", info->sigma_mm, 3);
-    const lr_status status = json_widths(&json, info, &setup->kernel.resolution);
+
+    /* The widths that the model has at each identifier's distance; measured profiles have none. */
+    const lr_resolution *resolution = &setup.kernel.resolution;
+    const int count = resolution->model == LR_RADIAL_MEASURED ? 0 : info->num_identifiers;
+    double *widths_mm = calloc((size_t)count + 1, sizeof(*widths_mm));
+    if (widths_mm != NULL) {
+        for (int k = 0; k < count; k++) widths_mm[k] = lr_resolution_radial_mm(resolution, k * info->epsilon_mm);
+        json_numbers(&json, "radial_fwhm_mm", widths_mm, count);
+    }
     common_json_end(&json);
-    return status == LR_OK ? LR_OK : report_error(args->report, status, "no memory for the widths");
-}
+    if (widths_mm == NULL) status = report_error(args->report, LR_FAILED, "no memory for the widths");
+    free(widths_mm);
 
-static lr_status draw_tables(const struct cli_args *args, const lr_direct_tables *tables,
-                             const struct direct_setup *setup, const char *output)
-{
-    lr_picture *picture = lr_picture_direct_tables(tables, &args->report->log);
-    if (picture == NULL) return report_reason(args->report);
-    const lr_status status = album_write_picture(args->report, output, picture);
+finish:
     lr_picture_destroy(picture);
-    CLI_TRY(status);
-    return report_tables(args, tables, setup, output);
-}
-
-static lr_status make_tables(struct cli_args *args, struct direct_setup *setup)
-{
-    const char *output = args_required(args, "-o");
-    const lr_view view = read_view(args);
-    setup->grid.report = args->report;
-    CLI_TRY(direct_read_kernel(setup, args));
-    CLI_TRY(setup_grid(&setup->grid, args, NULL));
-    lr_direct_tables *tables = lr_direct_tables_create(&(lr_direct_tables_params){
-        .grid = &setup->grid.grid, .view = view, .kernel = setup->kernel, .log = &args->report->log});
-    const lr_status status = tables != NULL ? draw_tables(args, tables, setup, output) : report_reason(args->report);
     lr_direct_tables_destroy(tables);
-    return status;
-}
-
-static lr_status run_lut(struct cli_args *args)
-{
-    struct direct_setup setup = {0};
-    const lr_status status = make_tables(args, &setup);
     direct_finish(&setup);
     return status;
 }
 
 /* --- project --- */
-
-static void report_projection(const struct cli_args *args, const struct direct_setup *setup, const char *output,
-                              double sum)
-{
-    const lr_operator_info *info = lr_operator_get_info(setup->op);
-    report_clear(args->report);
-    if (!args->report->json) {
-        printf("%s: sum %.9g\n", output, sum);
-        return;
-    }
-    struct json json = common_json_begin(args->syntax->verb);
-    json_text(&json, "output", output);
-    common_json_grid(&json, "grid", &setup->grid.grid);
-    json_text(&json, "backend", info->backend);
-    json_text(&json, "device", info->device);
-    json_int(&json, "views", lr_direct_get_info(setup->op)->num_views);
-    json_number(&json, "sum", sum);
-    common_json_end(&json);
-}
-
-static lr_status check_result(const struct cli_args *args, const float *values, int64_t count)
-{
-    return common_check_result(args->report, &(struct common_result){.output = args_text(args, "-o"),
-                                                                     .values = values,
-                                                                     .count = count,
-                                                                     .causes = "the input is 0 everywhere: is it the "
-                                                                               "right file?"});
-}
 
 static lr_status open_views(struct direct_setup *setup, struct cli_args *args, const lr_view *views, int num_views)
 {
@@ -133,131 +88,120 @@ static lr_status open_views(struct direct_setup *setup, struct cli_args *args, c
         &(struct direct_work){.views = views, .num_views = num_views, .progress = &args->report->progress});
 }
 
-static lr_status forward_views(struct cli_args *args, struct direct_setup *setup, const lr_image *image,
-                               lr_histo_images *histo)
+/* Projects, and checks that the result may be written. */
+static lr_status apply(const struct cli_args *args, const struct direct_setup *setup, const lr_vector *from,
+                       const float *values, int64_t count)
 {
-    const lr_lor_data data = direct_data(histo);
-    const lr_vector x = lr_image_vector(image);
-    lr_vector y = lr_lor_data_vector(&data);
-    CLI_TRY(lr_operator_forward(setup->op, NULL, &x, &y));
-    const char *output = args_text(args, "-o");
-    CLI_TRY(check_result(args, data.values, data.count));
-    CLI_TRY(lr_histo_images_write(output, histo, &args->report->log));
-    report_projection(args, setup, output, common_sum(data.values, data.count));
-    return LR_OK;
+    lr_vector to = lr_vector_of_floats(values, count);
+    const bool goes_back = args_has(args, "--histo") || args_has(args, "--transpose");
+    CLI_TRY(goes_back ? lr_operator_back(setup->op, NULL, from, &to) : lr_operator_forward(setup->op, NULL, from, &to));
+    return common_check_result(args->report,
+                               &(struct common_result){.output = args_text(args, "-o"),
+                                                       .values = values,
+                                                       .count = count,
+                                                       .causes = "the input is 0 everywhere: is it the right file?"});
 }
 
-static lr_status project_forward(struct cli_args *args, struct direct_setup *setup, const lr_image *image)
+/* Projects an image forward into histo-images of the set of views. */
+static lr_status project_to_views(struct cli_args *args, struct direct_setup *setup, const lr_image *image, double *sum)
 {
-    CLI_TRY(common_check_output(args->report, args_text(args, "-o"), common_hdf5_endings));
+    const char *output = args_text(args, "-o");
+    CLI_TRY(common_check_output(args->report, output, common_hdf5_endings));
     CLI_TRY(setup_grid(&setup->grid, args, &image->grid));
-    const int num = lr_view_set_count(&setup->set);
-    lr_view *views = calloc((size_t)num, sizeof(*views));
-    for (int k = 0; views != NULL && k < num; k++) views[k] = lr_view_set_at(&setup->set, k);
-
-    const int count = lr_view_set_count(&setup->set);
-    lr_status status = views != NULL ? open_views(setup, args, views, count)
-                                     : report_error(args->report, LR_FAILED, "no memory for %d views", count);
+    const int num_views = lr_view_set_count(&setup->set);
+    lr_view *views = calloc((size_t)num_views, sizeof(*views));
+    if (views == NULL) return report_error(args->report, LR_FAILED, "no memory for %d views", num_views);
+    for (int k = 0; k < num_views; k++) views[k] = lr_view_set_at(&setup->set, k);
+    lr_status status = open_views(setup, args, views, num_views);
     lr_histo_images *histo =
-        status == LR_OK ? lr_histo_images_create(&setup->grid.grid, views, count, &args->report->log) : NULL;
+        status == LR_OK ? lr_histo_images_create(&setup->grid.grid, views, num_views, &args->report->log) : NULL;
     free(views);
-    if (status == LR_OK)
-        status = histo != NULL ? forward_views(args, setup, image, histo) : report_reason(args->report);
+    if (histo == NULL) return status != LR_OK ? status : report_reason(args->report);
+
+    const lr_vector from = lr_image_vector(image);
+    const int64_t count = num_views * lr_grid_num_voxels(&histo->grid);
+    status = apply(args, setup, &from, histo->values, count);
+    if (status == LR_OK) status = lr_histo_images_write(output, histo, &args->report->log);
+    *sum = common_sum(histo->values, count);
     lr_histo_images_destroy(histo);
     return status;
 }
 
-static lr_status back_views(struct cli_args *args, struct direct_setup *setup, const lr_histo_images *histo,
-                            lr_image *image)
-{
-    const int64_t count = lr_grid_num_voxels(&image->grid);
-    const lr_lor_data data = direct_data(histo);
-    const lr_vector y = lr_lor_data_vector(&data);
-    lr_vector x = lr_image_vector(image);
-    CLI_TRY(lr_operator_back(setup->op, NULL, &y, &x));
-    const char *output = args_text(args, "-o");
-    CLI_TRY(check_result(args, image->values, count));
-    CLI_TRY(lr_image_write(output, image, &args->report->log));
-    report_projection(args, setup, output, common_sum(image->values, count));
-    return LR_OK;
-}
-
-static lr_status project_back(struct cli_args *args, struct direct_setup *setup, const lr_histo_images *histo)
-{
-    CLI_TRY(common_check_output(args->report, args_text(args, "-o"), common_image_endings));
-    CLI_TRY(setup_grid(&setup->grid, args, &histo->grid));
-    CLI_TRY(open_views(setup, args, histo->views, histo->num_views));
-    lr_image *image = lr_image_create(&histo->grid, &args->report->log);
-    const lr_status status = image != NULL ? back_views(args, setup, histo, image) : report_reason(args->report);
-    lr_image_destroy(image);
-    return status;
-}
-
-/* The histo-image of one view is an image like any other. */
-static lr_status project_one_view(struct cli_args *args, struct direct_setup *setup, const lr_image *image)
+/* Projects histo-images back, or an image with one view. The histo-image of one view is an image like any other. */
+static lr_status project_to_image(struct cli_args *args, struct direct_setup *setup, const lr_image *image,
+                                  const lr_histo_images *histo, double *sum)
 {
     const char *output = args_text(args, "-o");
+    const lr_grid *grid = image != NULL ? &image->grid : &histo->grid;
+    const int64_t count = lr_grid_num_voxels(grid);
     const lr_view view = read_view(args);
     CLI_TRY(common_check_output(args->report, output, common_image_endings));
-    CLI_TRY(setup_grid(&setup->grid, args, &image->grid));
-    CLI_TRY(open_views(setup, args, &view, 1));
-    lr_image *target = lr_image_create(&image->grid, &args->report->log);
+    CLI_TRY(setup_grid(&setup->grid, args, grid));
+    CLI_TRY(image != NULL ? open_views(setup, args, &view, 1)
+                          : open_views(setup, args, histo->views, histo->num_views));
+    lr_image *target = lr_image_create(grid, &args->report->log);
     if (target == NULL) return report_reason(args->report);
-    const lr_vector in = lr_image_vector(image);
-    lr_vector out = lr_image_vector(target);
-    lr_status status = args_has(args, "--transpose") ? lr_operator_back(setup->op, NULL, &in, &out)
-                                                     : lr_operator_forward(setup->op, NULL, &in, &out);
-    if (status == LR_OK) status = check_result(args, target->values, lr_grid_num_voxels(&target->grid));
+    const lr_vector from =
+        image != NULL ? lr_image_vector(image) : lr_vector_of_floats(histo->values, histo->num_views * count);
+    lr_status status = apply(args, setup, &from, target->values, count);
     if (status == LR_OK) status = lr_image_write(output, target, &args->report->log);
-    if (status == LR_OK)
-        report_projection(args, setup, output, common_sum(target->values, lr_grid_num_voxels(&target->grid)));
+    *sum = common_sum(target->values, count);
     lr_image_destroy(target);
-    return status;
-}
-
-static bool is_one_view(const struct cli_args *args)
-{
-    return args_has(args, "--azimuth-deg") || args_has(args, "--tilt-deg");
-}
-
-static lr_status project(struct cli_args *args, struct direct_setup *setup)
-{
-    const char *image_path = args_text(args, "--image"), *histo_path = args_text(args, "--histo");
-    args_required(args, "-o");
-    if ((image_path != NULL) == (histo_path != NULL)) {
-        args_complain(args, "direct project needs either --image IMAGE, which goes forward, or "
-                            "--histo FILE, which goes back");
-    }
-    const bool has_set =
-        args_has(args, "--azimuths") || args_has(args, "--tilts") || args_has(args, "--acceptance-deg");
-    if (is_one_view(args) && (has_set || args_has(args, "--histo"))) {
-        args_complain(args, "--azimuth-deg and --tilt-deg are those of the one view that --image "
-                            "belongs to: leave out sets of views and --histo");
-    }
-    if (args_has(args, "--transpose") && !is_one_view(args))
-        args_complain(args, "--transpose needs the view: give --azimuth-deg");
-
-    setup->grid.report = args->report;
-    CLI_TRY(direct_read_views(setup, args));
-    CLI_TRY(direct_read_kernel(setup, args));
-    if (image_path != NULL) {
-        lr_image *image = setup_read_image(&setup->grid, args, image_path);
-        const lr_status status = image == NULL       ? report_reason(args->report)
-                                 : is_one_view(args) ? project_one_view(args, setup, image)
-                                                     : project_forward(args, setup, image);
-        lr_image_destroy(image);
-        return status;
-    }
-    lr_histo_images *histo = lr_histo_images_read(histo_path, &args->report->log);
-    const lr_status status = histo != NULL ? project_back(args, setup, histo) : report_reason(args->report);
-    lr_histo_images_destroy(histo);
     return status;
 }
 
 static lr_status run_project(struct cli_args *args)
 {
-    struct direct_setup setup = {0};
-    const lr_status status = project(args, &setup);
+    const char *image_path = args_text(args, "--image"), *histo_path = args_text(args, "--histo");
+    const char *output = args_required(args, "-o");
+    const bool is_one_view = args_has(args, "--azimuth-deg") || args_has(args, "--tilt-deg");
+    const bool has_set =
+        args_has(args, "--azimuths") || args_has(args, "--tilts") || args_has(args, "--acceptance-deg");
+    if ((image_path != NULL) == (histo_path != NULL)) {
+        args_complain(args, "direct project needs either --image IMAGE, which goes forward, or "
+                            "--histo FILE, which goes back");
+    }
+    if (is_one_view && (has_set || args_has(args, "--histo"))) {
+        args_complain(args, "--azimuth-deg and --tilt-deg are those of the one view that --image "
+                            "belongs to: leave out sets of views and --histo");
+    }
+    if (args_has(args, "--transpose") && !is_one_view)
+        args_complain(args, "--transpose needs the view: give --azimuth-deg");
+
+    struct direct_setup setup = {.grid.report = args->report};
+    lr_image *image = NULL;
+    lr_histo_images *histo = NULL;
+    double sum = 0;
+    lr_status status = direct_read_views(&setup, args);
+    if (status == LR_OK) status = direct_read_kernel(&setup, args);
+    if (status != LR_OK) goto finish;
+    if (image_path != NULL)
+        image = setup_read_image(&setup.grid, args, image_path);
+    else
+        histo = lr_histo_images_read(histo_path, &args->report->log);
+    status = image == NULL && histo == NULL  ? report_reason(args->report)
+             : image != NULL && !is_one_view ? project_to_views(args, &setup, image, &sum)
+                                             : project_to_image(args, &setup, image, histo, &sum);
+    if (status != LR_OK) goto finish;
+
+    report_clear(args->report);
+    if (args->report->json) {
+        const lr_operator_info *info = lr_operator_get_info(setup.op);
+        struct json json = common_json_begin(args->syntax->verb);
+        json_text(&json, "output", output);
+        common_json_grid(&json, "grid", &setup.grid.grid);
+        json_text(&json, "backend", info->backend);
+        json_text(&json, "device", info->device);
+        json_int(&json, "views", lr_direct_get_info(setup.op)->num_views);
+        json_number(&json, "sum", sum);
+        common_json_end(&json);
+    } else {
+        printf("%s: sum %.9g\n", output, sum);
+    }
+
+finish:
+    lr_histo_images_destroy(histo);
+    lr_image_destroy(image);
     direct_finish(&setup);
     return status;
 }
@@ -320,9 +264,8 @@ static const struct cli_option photon_options[] = {
     {0},
 };
 
-/* Source of events; zero is none. */
+/* Events of a file, or of photon pairs that an activity emits; zero is none. */
 struct source {
-    struct report *report;
     lr_scanner *scanner;
     lr_lors *lors;
     lr_image *activity;
@@ -332,45 +275,12 @@ struct source {
     lr_resolution blur; /* photons may point here: it must not move */
 };
 
-static lr_status open_scanner(struct source *source, struct cli_args *args)
-{
-    const char *name = args_text(args, "--scanner"), *path = source->events.path;
-    if (name == NULL && path != NULL && lr_events_recognise(path) == LR_EVENTS_PETSIRD) name = path;
-    if (name == NULL) {
-        name = args_required(args, "--scanner");
-        CLI_TRY(args->status);
-    }
-    source->scanner = lr_scanner_read(name, &args->report->log);
-    return source->scanner != NULL ? LR_OK : report_reason(args->report);
-}
-
-/* The file says before the events if they have time of flight. */
-static lr_status open_events(struct source *source, struct cli_args *args)
-{
-    source->events.companion = args_text(args, "--crystal-map");
-    CLI_TRY(open_scanner(source, args));
-    source->events.scanner = source->scanner;
-    return lr_events_read(&source->events, NULL, &source->info);
-}
-
-static lr_status open_activity(struct source *source, struct cli_args *args, struct setup *grid)
-{
-    CLI_TRY(open_scanner(source, args));
-    source->lors = lr_lors_create_watched(source->scanner, &args->report->progress, &args->report->log);
-    source->activity = setup_read_image(grid, args, args_text(args, "--activity"));
-    if (source->lors == NULL || source->activity == NULL) return report_reason(args->report);
-    source->photons.lors = source->lors;
-    source->photons.activity = source->activity;
-    source->info.has_tof = true;
-    return LR_OK;
-}
-
 static double blur_width(const void *user, double distance_mm)
 {
     return lr_resolution_radial_mm(user, distance_mm);
 }
 
-static lr_status open_source(struct source *source, struct cli_args *args, struct setup *grid)
+static void read_source(struct source *source, struct cli_args *args)
 {
     static const int64_t counts[2] = {1, INT64_C(1) << 40}, seeds[2] = {0, INT64_MAX};
     static const int64_t threads[2] = {1, INT_MAX};
@@ -388,7 +298,7 @@ static lr_status open_source(struct source *source, struct cli_args *args, struc
     };
     if ((source->events.path != NULL) == (activity != NULL))
         args_complain(args, "direct deposit needs either --events FILE or --activity IMAGE");
-    /* Lines are blurred where a width is asked for. */
+    /* Lines are blurred if a width is asked for. */
     const bool blurs = args_has(args, "--model") || args_has(args, "--radial-mm") || args_has(args, "--axial-mm");
     source->blur = direct_read_widths(args);
     if (!blurs && args_has(args, "--edge-mm")) args_complain(args, "--edge-mm needs --model");
@@ -405,21 +315,61 @@ static lr_status open_source(struct source *source, struct cli_args *args, struc
     for (const struct cli_option *option = photon_options; option->name != NULL; option++)
         if (activity == NULL && args_has(args, option->name))
             args_complain(args, "%s belongs to --activity", option->name);
-    CLI_TRY(args->status);
-    return activity != NULL ? open_activity(source, args, grid) : open_events(source, args);
 }
 
-static void report_counts(const struct cli_args *args, const lr_deposit *deposit, const char *output, double seconds)
+static lr_status open_source(struct source *source, struct cli_args *args, struct setup *grid)
 {
+    const lr_log *log = &args->report->log;
+    const char *name = args_text(args, "--scanner"), *path = source->events.path;
+    if (path != NULL) source->events.companion = args_text(args, "--crystal-map");
+    if (name == NULL && path != NULL && lr_events_recognise(path) == LR_EVENTS_PETSIRD) name = path;
+    if (name == NULL) name = args_required(args, "--scanner");
+    CLI_TRY(args->status);
+    source->scanner = lr_scanner_read(name, log);
+    if (source->scanner == NULL) return report_reason(args->report);
+    if (path != NULL) { /* the file says before the events if they have time of flight */
+        source->events.scanner = source->scanner;
+        return lr_events_read(&source->events, NULL, &source->info);
+    }
+
+    source->lors = lr_lors_create_watched(source->scanner, &args->report->progress, log);
+    source->activity = setup_read_image(grid, args, args_text(args, "--activity"));
+    if (source->lors == NULL || source->activity == NULL) return report_reason(args->report);
+    source->photons.lors = source->lors;
+    source->photons.activity = source->activity;
+    source->info.has_tof = true;
+    return LR_OK;
+}
+
+/* Deposits all events and writes the histo-images. */
+static lr_status fill(lr_deposit *deposit, const struct source *source, const struct cli_args *args)
+{
+    const char *output = args_text(args, "-o");
+    const double begin = report_seconds();
+    const lr_event_sink sink = lr_deposit_sink(deposit);
+    CLI_TRY(source->activity != NULL ? lr_events_from_activity(&source->photons, &sink, NULL)
+                                     : lr_events_read(&source->events, &sink, NULL));
+    CLI_TRY(lr_deposit_finish(deposit));
+    const double seconds = report_seconds() - begin;
     const lr_deposit_counts *counts = lr_deposit_get_counts(deposit);
     const lr_histo_images *images = lr_deposit_get_images(deposit);
+    if (counts->deposited <= 0) {
+        return report_error(args->report, LR_BAD_INPUT,
+                            "%s would hold no event: %lld were tilted too much (--acceptance-deg), "
+                            "%lld outside of the grid (--grid, --origin-mm), %lld of the other kind "
+                            "(--delayeds)",
+                            output, (long long)counts->too_tilted, (long long)counts->outside_grid,
+                            (long long)counts->other_kind);
+    }
+    CLI_TRY(lr_histo_images_write(output, images, &args->report->log));
+
     report_clear(args->report);
     if (!args->report->json) {
         printf("%s: %lld events in %d views; left out: %lld tilted too much, %lld outside of the "
                "grid, %lld of the other kind\n",
                output, (long long)counts->deposited, images->num_views, (long long)counts->too_tilted,
                (long long)counts->outside_grid, (long long)counts->other_kind);
-        return;
+        return LR_OK;
     }
     struct json json = common_json_begin(args->syntax->verb);
     json_text(&json, "output", output);
@@ -433,80 +383,48 @@ static void report_counts(const struct cli_args *args, const lr_deposit *deposit
     json_text(&json, "backend", lr_deposit_get_backend(deposit));
     json_number(&json, "seconds", seconds);
     common_json_end(&json);
-}
-
-static lr_status fill(const struct source *source, lr_deposit *deposit)
-{
-    const lr_event_sink sink = lr_deposit_sink(deposit);
-    CLI_TRY(source->activity != NULL ? lr_events_from_activity(&source->photons, &sink, NULL)
-                                     : lr_events_read(&source->events, &sink, NULL));
-    return lr_deposit_finish(deposit);
-}
-
-static lr_status check_deposited(struct report *report, const char *output, const lr_deposit_counts *counts)
-{
-    if (counts->deposited > 0) return LR_OK;
-    return report_error(report, LR_BAD_INPUT,
-                        "%s would hold no event: %lld were tilted too much (--acceptance-deg), "
-                        "%lld outside of the grid (--grid, --origin-mm), %lld of the other kind "
-                        "(--delayeds)",
-                        output, (long long)counts->too_tilted, (long long)counts->outside_grid,
-                        (long long)counts->other_kind);
-}
-
-static lr_status deposit_events(struct cli_args *args, struct direct_setup *setup, const struct source *source)
-{
-    static const char *const rules[] = {"nearest", "trilinear", NULL};
-    static const char *const backends[] = {"auto", "cpu", "compute", NULL};
-    static const int64_t at_least_zero[2] = {0, INT_MAX};
-    const char *output = args_text(args, "-o");
-    const lr_deposit_params params = {
-        .scanner = source->scanner,
-        .grid = &setup->grid.grid,
-        .set = setup->set,
-        .rule = (lr_deposit_rule)args_word(args, "--rule", rules, LR_DEPOSIT_NEAREST),
-        .delayeds = args_has(args, "--delayeds"),
-        .info = &source->info,
-        .backend = backends[args_word(args, "--backend", backends, 0)],
-        .device = (int)args_int(args, "--device", 0, at_least_zero),
-        .log = &args->report->log,
-    };
-    CLI_TRY(args->status);
-    lr_deposit *deposit = lr_deposit_create(&params);
-    if (deposit == NULL) return report_reason(args->report);
-    const double begin = report_seconds();
-    lr_status status = fill(source, deposit);
-    const double seconds = report_seconds() - begin;
-    if (status == LR_OK) status = check_deposited(args->report, output, lr_deposit_get_counts(deposit));
-    if (status == LR_OK) status = lr_histo_images_write(output, lr_deposit_get_images(deposit), &args->report->log);
-    if (status == LR_OK) report_counts(args, deposit, output, seconds);
-    lr_deposit_destroy(deposit);
-    return status;
-}
-
-static lr_status deposit_run_with(struct cli_args *args, struct direct_setup *setup, struct source *source)
-{
-    args_required(args, "-o");
-    setup->grid.report = args->report;
-    CLI_TRY(direct_read_views(setup, args));
-    CLI_TRY(open_source(source, args, &setup->grid));
-    CLI_TRY(setup_grid(&setup->grid, args,
-                       source->activity != NULL && !args_has(args, "--grid") && !args_has(args, "--like")
-                           ? &source->activity->grid
-                           : NULL));
-    return deposit_events(args, setup, source);
+    return LR_OK;
 }
 
 static lr_status deposit_run(struct cli_args *args)
 {
-    struct direct_setup setup = {0};
-    struct source source = {.report = args->report};
-    const lr_status status = deposit_run_with(args, &setup, &source);
+    static const char *const rules[] = {"nearest", "trilinear", NULL};
+    static const char *const backends[] = {"auto", "cpu", "compute", NULL};
+    static const int64_t at_least_zero[2] = {0, INT_MAX};
+    struct direct_setup setup = {.grid.report = args->report};
+    struct source source = {0};
+    lr_deposit *deposit = NULL;
+    args_required(args, "-o");
+    lr_status status = direct_read_views(&setup, args);
+    if (status != LR_OK) goto finish;
+    read_source(&source, args);
+    status = args->status == LR_OK ? open_source(&source, args, &setup.grid) : args->status;
+    const bool names_grid = args_has(args, "--grid") || args_has(args, "--like");
+    if (status == LR_OK)
+        status = setup_grid(&setup.grid, args, source.activity != NULL && !names_grid ? &source.activity->grid : NULL);
+    if (status != LR_OK) goto finish;
+
+    const lr_deposit_params params = {
+        .scanner = source.scanner,
+        .grid = &setup.grid.grid,
+        .set = setup.set,
+        .rule = (lr_deposit_rule)args_word(args, "--rule", rules, LR_DEPOSIT_NEAREST),
+        .delayeds = args_has(args, "--delayeds"),
+        .info = &source.info,
+        .backend = backends[args_word(args, "--backend", backends, 0)],
+        .device = (int)args_int(args, "--device", 0, at_least_zero),
+        .log = &args->report->log,
+    };
+    status = args->status;
+    if (status == LR_OK) deposit = lr_deposit_create(&params);
+    if (status == LR_OK) status = deposit != NULL ? fill(deposit, &source, args) : report_reason(args->report);
+
+finish:
+    lr_deposit_destroy(deposit);
     lr_events_info_finish(&source.info);
     lr_image_destroy(source.activity);
     lr_lors_destroy(source.lors);
     lr_scanner_destroy(source.scanner);
-
     direct_finish(&setup);
     return status;
 }
@@ -541,100 +459,76 @@ const struct cli_verb verb_direct_deposit = {&deposit_syntax, deposit_run};
 
 /* --- factors: what a scanner measures of each view, as histo-images --- */
 
-/* Zero is valid; nothing in it may move. */
-struct work {
-    struct cli_args *args;
-    struct direct_setup setup;
-    lr_histo_images *histo;
-    int directions;
-    double seconds;
-};
-
-static void report_result(const struct work *work)
-{
-    const struct cli_args *args = work->args;
-    const lr_histo_images *histo = work->histo;
-    const lr_lor_data data = direct_data(histo);
-    const double mean = common_sum(data.values, data.count) / (double)data.count;
-    double low = INFINITY, high = 0;
-    for (int64_t k = 0; k < data.count; k++) {
-        low = fmin(low, data.values[k]);
-        high = fmax(high, data.values[k]);
-    }
-    report_clear(args->report);
-    if (!args->report->json) {
-        printf("%s: factors of %d views, %.6g to %.6g, mean %.6g\n", args_text(args, "-o"), histo->num_views, low, high,
-               mean);
-        return;
-    }
-    struct json json = common_json_begin(args->syntax->verb);
-    json_text(&json, "output", args_text(args, "-o"));
-    json_text(&json, "scanner", work->setup.grid.scanner->name);
-    common_json_grid(&json, "grid", &histo->grid);
-    json_int(&json, "views", histo->num_views);
-    json_int(&json, "directions", work->directions);
-    json_text(&json, "efficiencies", args_text(args, "--efficiencies"));
-    json_text(&json, "mu", args_text(args, "--mu"));
-    json_number(&json, "low", low);
-    json_number(&json, "high", high);
-    json_number(&json, "mean", mean);
-    json_number(&json, "seconds", work->seconds);
-    common_json_end(&json);
-}
-
-static lr_status compute(struct work *work)
-{
-    struct setup *setup = &work->setup.grid;
-    struct report *report = setup->report;
-    const double begin = report_seconds();
-    work->histo = lr_direct_factors_create(&(lr_direct_factors_params){.lors = setup->lors,
-                                                                       .grid = &setup->grid,
-                                                                       .set = work->setup.set,
-                                                                       .efficiencies = setup->factors.efficiencies,
-                                                                       .mu = setup->mu,
-                                                                       .directions = work->directions,
-                                                                       .threads = setup->params.threads,
-                                                                       .log = &report->log,
-                                                                       .progress = &report->progress});
-    if (work->histo == NULL) return report_reason(report);
-    work->seconds = report_seconds() - begin;
-    const lr_lor_data data = direct_data(work->histo);
-    return common_check_result(report,
-                               &(struct common_result){.output = args_text(work->args, "-o"),
-                                                       .values = data.values,
-                                                       .count = data.count,
-                                                       .causes = "does the grid miss the scanner (--origin-mm), "
-                                                                 "are the efficiencies all 0, or does the "
-                                                                 "attenuation map stop everything (--mu-unit)?"});
-}
-
-static lr_status factors_run_with(struct work *work)
-{
-    static const int64_t directions[2] = {1, 1 << 20};
-    struct cli_args *args = work->args;
-    struct setup *setup = &work->setup.grid;
-    const char *output = args_required(args, "-o");
-    const char *efficiencies = args_text(args, "--efficiencies");
-    work->directions = (int)args_int(args, "--directions", 32, directions);
-    setup->report = args->report;
-    CLI_TRY(direct_read_views(&work->setup, args));
-    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
-    CLI_TRY(setup_grid(setup, args,
-                       setup->mu != NULL && !args_has(args, "--grid") && !args_has(args, "--like") ? &setup->mu->grid
-                                                                                                   : NULL));
-    if (efficiencies != NULL) CLI_TRY(lor_factors_efficiencies(setup, efficiencies));
-    CLI_TRY(compute(work));
-    CLI_TRY(lr_histo_images_write(output, work->histo, &args->report->log));
-    report_result(work);
-    return LR_OK;
-}
-
 static lr_status factors_run(struct cli_args *args)
 {
-    struct work work = {.args = args};
-    const lr_status status = factors_run_with(&work);
-    lr_histo_images_destroy(work.histo);
-    direct_finish(&work.setup);
+    static const int64_t directions[2] = {1, 1 << 20};
+    struct direct_setup setup = {.grid.report = args->report};
+    lr_histo_images *histo = NULL;
+    const char *output = args_required(args, "-o");
+    const char *efficiencies = args_text(args, "--efficiencies");
+    const int num_directions = (int)args_int(args, "--directions", 32, directions);
+    const bool names_grid = args_has(args, "--grid") || args_has(args, "--like");
+    lr_status status = direct_read_views(&setup, args);
+    if (status == LR_OK) status = setup_scanner(&setup.grid, args, LR_STORE_NO, NULL);
+    if (status == LR_OK)
+        status = setup_grid(&setup.grid, args, setup.grid.mu != NULL && !names_grid ? &setup.grid.mu->grid : NULL);
+    if (status == LR_OK && efficiencies != NULL) status = lor_factors_efficiencies(&setup.grid, efficiencies);
+    if (status != LR_OK) goto finish;
+
+    const double begin = report_seconds();
+    histo = lr_direct_factors_create(&(lr_direct_factors_params){.lors = setup.grid.lors,
+                                                                 .grid = &setup.grid.grid,
+                                                                 .set = setup.set,
+                                                                 .efficiencies = setup.grid.factors.efficiencies,
+                                                                 .mu = setup.grid.mu,
+                                                                 .directions = num_directions,
+                                                                 .threads = setup.grid.params.threads,
+                                                                 .log = &args->report->log,
+                                                                 .progress = &args->report->progress});
+    if (histo == NULL) {
+        status = report_reason(args->report);
+        goto finish;
+    }
+    const double seconds = report_seconds() - begin;
+    const int64_t count = histo->num_views * lr_grid_num_voxels(&histo->grid);
+    status = common_check_result(args->report,
+                                 &(struct common_result){.output = output,
+                                                         .values = histo->values,
+                                                         .count = count,
+                                                         .causes = "does the grid miss the scanner (--origin-mm), "
+                                                                   "are the efficiencies all 0, or does the "
+                                                                   "attenuation map stop everything (--mu-unit)?"});
+    if (status == LR_OK) status = lr_histo_images_write(output, histo, &args->report->log);
+    if (status != LR_OK) goto finish;
+
+    const double mean = common_sum(histo->values, count) / (double)count;
+    double low = INFINITY, high = 0;
+    for (int64_t k = 0; k < count; k++) {
+        low = fmin(low, histo->values[k]);
+        high = fmax(high, histo->values[k]);
+    }
+    report_clear(args->report);
+    if (args->report->json) {
+        struct json json = common_json_begin(args->syntax->verb);
+        json_text(&json, "output", output);
+        json_text(&json, "scanner", setup.grid.scanner->name);
+        common_json_grid(&json, "grid", &histo->grid);
+        json_int(&json, "views", histo->num_views);
+        json_int(&json, "directions", num_directions);
+        json_text(&json, "efficiencies", efficiencies);
+        json_text(&json, "mu", args_text(args, "--mu"));
+        json_number(&json, "low", low);
+        json_number(&json, "high", high);
+        json_number(&json, "mean", mean);
+        json_number(&json, "seconds", seconds);
+        common_json_end(&json);
+    } else {
+        printf("%s: factors of %d views, %.6g to %.6g, mean %.6g\n", output, histo->num_views, low, high, mean);
+    }
+
+finish:
+    lr_histo_images_destroy(histo);
+    direct_finish(&setup);
     return status;
 }
 

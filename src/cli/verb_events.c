@@ -48,7 +48,7 @@ static struct opened read_command(struct cli_args *args, int positionals)
         opened.source.path = args->positional[0];
         opened.source.log = &args->report->log;
         opened.source.until_damage = args_has(args, COMMON_UNTIL_DAMAGE);
-        /* A crystal map or a header tells the format. */
+        /* A crystal map or a header decides the format. */
         lr_events_source *source = &opened.source;
         source->companion = crystal_map != NULL ? crystal_map : header;
         source->format = header != NULL ? LR_EVENTS_SIEMENS : lr_events_recognise(source->path);
@@ -63,7 +63,7 @@ static struct opened read_command(struct cli_args *args, int positionals)
 
 /* --- show --- */
 
-/* Counts beyond those of the reader. */
+/* Counts that the reader does not give. */
 struct tally {
     double tof_low_mm, tof_high_mm;
     int64_t events;
@@ -80,56 +80,6 @@ static lr_status tally_events(void *user, const lr_event *events, int64_t count)
     }
     tally->events += count;
     return LR_OK;
-}
-
-static void print_kind(const lr_tof_bins *bins)
-{
-    if (bins->num_bins < 2) {
-        puts("none");
-        return;
-    }
-    printf("%d bins of %.6g mm from %g to %g mm; ", bins->num_bins, lr_tof_bin_mm(bins->edges_mm, bins->num_bins),
-           bins->edges_mm[0], bins->edges_mm[bins->num_bins]);
-    if (bins->resolution_ps > 0)
-        printf("%.6g ps FWHM\n", bins->resolution_ps);
-    else
-        puts("resolution not known");
-}
-
-static void print_tof(const lr_events_info *info, const struct tally *tally)
-{
-    const lr_event_kinds *kinds = &info->kinds;
-    printf("time of flight ");
-    if (!info->has_tof) {
-        puts("none");
-        return;
-    }
-    if (kinds->count > 0) printf("by module types; ");
-    if (info->num_tof_bins > 0) {
-        printf("%d bins of %.6g mm from %g to %g mm; ", info->num_tof_bins, lr_events_info_tof_bin_mm(info),
-               info->tof_edges_mm[0], info->tof_edges_mm[info->num_tof_bins]);
-    } else if (info->tof_bin_mm > 0) {
-        printf("bins of %.6g mm; ", info->tof_bin_mm);
-    }
-    if (info->tof_resolution_ps > 0) printf("%.6g ps FWHM; ", info->tof_resolution_ps);
-    if (tally->tof_low_mm <= tally->tof_high_mm)
-        printf("events %g to %g mm from the middle\n", tally->tof_low_mm, tally->tof_high_mm);
-    else
-        printf("no events\n");
-    for (int k = 0; k < kinds->count * kinds->count; k++) {
-        printf("  types %d, %d   ", k / kinds->count, k % kinds->count);
-        print_kind(&kinds->tof[k]);
-    }
-}
-
-static void print_lists(const lr_event_counts *counts)
-{
-    if (counts->excluded_pairs > 0) {
-        printf("pairs          %lld of modules that the file puts out of coincidence\n",
-               (long long)counts->excluded_pairs);
-    }
-    if (counts->repeated > 0)
-        printf("repeated       %lld in lists that stand there twice, left out\n", (long long)counts->repeated);
 }
 
 static void json_events(const lr_events_info *info, const struct tally *tally, struct json *json)
@@ -176,6 +126,42 @@ static void json_events(const lr_events_info *info, const struct tally *tally, s
     json_close(json, ']');
 }
 
+static void print_tof(const lr_events_info *info, const struct tally *tally)
+{
+    const lr_event_kinds *kinds = &info->kinds;
+    if (!info->has_tof) {
+        puts("time of flight none");
+        return;
+    }
+    printf("time of flight ");
+    if (kinds->count > 0) printf("by module types; ");
+    if (info->num_tof_bins > 0) {
+        printf("%d bins of %.6g mm from %g to %g mm; ", info->num_tof_bins, lr_events_info_tof_bin_mm(info),
+               info->tof_edges_mm[0], info->tof_edges_mm[info->num_tof_bins]);
+    } else if (info->tof_bin_mm > 0) {
+        printf("bins of %.6g mm; ", info->tof_bin_mm);
+    }
+    if (info->tof_resolution_ps > 0) printf("%.6g ps FWHM; ", info->tof_resolution_ps);
+    if (tally->tof_low_mm <= tally->tof_high_mm)
+        printf("events %g to %g mm from the middle\n", tally->tof_low_mm, tally->tof_high_mm);
+    else
+        printf("no events\n");
+    for (int k = 0; k < kinds->count * kinds->count; k++) {
+        const lr_tof_bins *bins = &kinds->tof[k];
+        printf("  types %d, %d   ", k / kinds->count, k % kinds->count);
+        if (bins->num_bins < 2) {
+            puts("none");
+            continue;
+        }
+        printf("%d bins of %.6g mm from %g to %g mm; ", bins->num_bins, lr_tof_bin_mm(bins->edges_mm, bins->num_bins),
+               bins->edges_mm[0], bins->edges_mm[bins->num_bins]);
+        if (bins->resolution_ps > 0)
+            printf("%.6g ps FWHM\n", bins->resolution_ps);
+        else
+            puts("resolution not known");
+    }
+}
+
 static lr_status run_show(struct cli_args *args)
 {
     struct opened opened = read_command(args, 1);
@@ -202,7 +188,12 @@ static lr_status run_show(struct cli_args *args)
         if (tally.weight[0] + tally.weight[1] != (double)tally.events)
             printf("counts         %.9g\n", tally.weight[0] + tally.weight[1]);
         printf("left out       %lld of unknown crystals\n", (long long)counts->unknown_crystals);
-        print_lists(counts);
+        if (counts->excluded_pairs > 0) {
+            printf("pairs          %lld of modules that the file puts out of coincidence\n",
+                   (long long)counts->excluded_pairs);
+        }
+        if (counts->repeated > 0)
+            printf("repeated       %lld in lists that stand there twice, left out\n", (long long)counts->repeated);
         printf("time marks     %lld\n", (long long)counts->time_marks);
         printf("duration       %.6g s\n", opened.info.duration_s);
         print_tof(&opened.info, &tally);
@@ -219,110 +210,89 @@ static lr_status run_show(struct cli_args *args)
 
 /* --- convert --- */
 
-static lr_status open_both(struct cli_args *args, struct opened *opened)
+static lr_status run_convert(struct cli_args *args)
 {
-    if (opened->source.format == LR_EVENTS_UNKNOWN) {
-        (void)lr_events_read(&opened->source, NULL, NULL); /* says why */
-        return report_reason(args->report);
-    }
-    CLI_TRY(open_scanner(opened, args_text(args, "--scanner")));
-    if (opened->scanner == NULL) {
-        args_complain(args, "%s names no places of crystals: give its --scanner", opened->source.path);
-        return args->status;
-    }
-    opened->lors = lr_lors_create_watched(opened->scanner, &args->report->progress, &args->report->log);
-    return opened->lors != NULL ? LR_OK : report_reason(args->report);
-}
-
-/* Format and contents of the list mode to write. */
-struct wanted {
-    const char *output;
-    int petsird_minor;
-    bool without_tof;
-};
-
-static lr_status convert_list(struct opened *opened, const struct wanted *wanted)
-{
+    static const char *const versions[] = {"0.12", "0.10", "0.9", NULL};
+    static const int minors[] = {12, 10, 9};
+    const lr_log *log = &args->report->log;
+    struct opened opened = read_command(args, 2);
+    const lr_event_counts *counts = &opened.info.counts;
+    const char *output = args->num_positional == 2 ? args->positional[1] : NULL;
+    const int version = args_word(args, "--petsird-version", versions, 0);
+    const bool histogram = args_has(args, "--histogram");
     lr_events_info before = {0};
-    lr_status status = lr_events_read(&opened->source, NULL, &before);
-    if (wanted->without_tof) {
-        before.has_tof = false;
-        before.num_tof_bins = 0;
-        before.tof_bin_mm = 0;
-        for (int k = 0; k < before.kinds.count * before.kinds.count; k++) {
-            before.kinds.tof[k].num_bins = 0;
-            before.kinds.tof[k].resolution_ps = 0;
-        }
+    if (histogram && output != NULL && !common_ends_with(output, ".Cdh"))
+        args_complain(args, "--histogram belongs to CASToR, whose headers end in .Cdh");
+    if (args_has(args, "--petsird-version") && output != NULL && !common_ends_with(output, ".petsird"))
+        args_complain(args, "--petsird-version belongs to a PETSIRD file (.petsird)");
+    lr_status status = args->status;
+    if (status == LR_OK && opened.source.format == LR_EVENTS_UNKNOWN) {
+        (void)lr_events_read(&opened.source, NULL, NULL); /* says why */
+        status = report_reason(args->report);
+    }
+    if (status == LR_OK) status = open_scanner(&opened, args_text(args, "--scanner"));
+    if (status == LR_OK && opened.scanner == NULL) {
+        args_complain(args, "%s names no places of crystals: give its --scanner", opened.source.path);
+        status = args->status;
+    }
+    if (status != LR_OK) goto finish;
+    opened.lors = lr_lors_create_watched(opened.scanner, &args->report->progress, log);
+    if (opened.lors == NULL) {
+        status = report_reason(args->report);
+        goto finish;
     }
 
-    const lr_events_writer_params params = {
-        .path = wanted->output,
-        .lors = opened->lors,
-        .info = &before,
-        .petsird_minor = wanted->petsird_minor,
-        .log = &opened->report->log,
-    };
-    lr_events_writer *writer = status == LR_OK ? lr_events_writer_create(&params) : NULL;
-    if (status == LR_OK && writer == NULL) status = report_reason(opened->report);
-    if (writer != NULL) {
+    if (histogram) {
+        lr_prompts_delayeds data;
+        status = lr_events_bin(&opened.source, opened.lors, &data, &opened.info);
+        if (status != LR_OK) goto finish;
+        status = lr_castor_histogram_write(output, opened.lors,
+                                           &(lr_castor_histogram){data.prompts, opened.info.duration_s}, log);
+        lr_lor_data_destroy(data.prompts);
+        lr_lor_data_destroy(data.delayeds);
+    } else {
+        status = lr_events_read(&opened.source, NULL, &before);
+        if (args_has(args, "--without-tof")) {
+            before.has_tof = false;
+            before.num_tof_bins = 0;
+            before.tof_bin_mm = 0;
+            for (int k = 0; k < before.kinds.count * before.kinds.count; k++) {
+                before.kinds.tof[k].num_bins = 0;
+                before.kinds.tof[k].resolution_ps = 0;
+            }
+        }
+        if (status != LR_OK) goto finish;
+        lr_events_writer *writer = lr_events_writer_create(&(lr_events_writer_params){
+            .path = output, .lors = opened.lors, .info = &before, .petsird_minor = minors[version], .log = log});
+        if (writer == NULL) {
+            status = report_reason(args->report);
+            goto finish;
+        }
         const lr_event_sink sink = lr_events_writer_sink(writer);
-        status = lr_events_read(&opened->source, &sink, &opened->info);
+        status = lr_events_read(&opened.source, &sink, &opened.info);
         if (status == LR_OK)
             status = lr_events_writer_finish(writer);
         else
             lr_events_writer_abandon(writer);
     }
+    if (status != LR_OK) goto finish;
+
+    report_clear(args->report);
+    if (args->report->json) {
+        struct json json = common_json_begin("events convert");
+        json_text(&json, "output", output);
+        json_int(&json, "prompts", counts->prompts);
+        json_int(&json, "delayeds", counts->delayeds);
+        json_int(&json, "unknown_crystals", counts->unknown_crystals);
+        json_int(&json, "not_in_coincidence", counts->not_in_coincidence);
+        common_json_end(&json);
+    } else {
+        printf("%s: of %s, %lld prompts and %lld delayeds, less %lld of unknown crystals\n", output, opened.source.path,
+               (long long)counts->prompts, (long long)counts->delayeds, (long long)counts->unknown_crystals);
+    }
+
+finish:
     lr_events_info_finish(&before);
-    return status;
-}
-
-static lr_status convert_histogram(struct opened *opened, const char *output)
-{
-    lr_prompts_delayeds data;
-    CLI_TRY(lr_events_bin(&opened->source, opened->lors, &data, &opened->info));
-    const lr_castor_histogram histogram = {data.prompts, opened->info.duration_s};
-    const lr_status status = lr_castor_histogram_write(output, opened->lors, &histogram, &opened->report->log);
-    lr_lor_data_destroy(data.prompts);
-    lr_lor_data_destroy(data.delayeds);
-    return status;
-}
-
-static lr_status run_convert(struct cli_args *args)
-{
-    static const char *const versions[] = {"0.12", "0.10", "0.9", NULL};
-    static const int minors[] = {12, 10, 9};
-    struct opened opened = read_command(args, 2);
-    const int version = args_word(args, "--petsird-version", versions, 0);
-    const bool histogram = args_has(args, "--histogram");
-    if (histogram && args->num_positional == 2 && !common_ends_with(args->positional[1], ".Cdh"))
-        args_complain(args, "--histogram belongs to CASToR, whose headers end in .Cdh");
-    if (args_has(args, "--petsird-version") && args->num_positional == 2 &&
-        !common_ends_with(args->positional[1], ".petsird"))
-        args_complain(args, "--petsird-version belongs to a PETSIRD file (.petsird)");
-    lr_status status = args->status == LR_OK ? open_both(args, &opened) : args->status;
-    if (status == LR_OK) {
-        const char *output = args->positional[1];
-        const struct wanted wanted = {output, minors[version], args_has(args, "--without-tof")};
-        status = histogram ? convert_histogram(&opened, output) : convert_list(&opened, &wanted);
-    }
-    if (status == LR_OK) {
-        const lr_event_counts *counts = &opened.info.counts;
-        report_clear(opened.report);
-        if (opened.report->json) {
-            struct json json = common_json_begin("events convert");
-            json_text(&json, "output", args->positional[1]);
-            json_int(&json, "prompts", counts->prompts);
-            json_int(&json, "delayeds", counts->delayeds);
-            json_int(&json, "unknown_crystals", counts->unknown_crystals);
-            json_int(&json, "not_in_coincidence", counts->not_in_coincidence);
-            common_json_end(&json);
-        } else {
-            printf("%s: of %s, %lld prompts and %lld delayeds, less %lld of unknown crystals\n", args->positional[1],
-                   opened.source.path, (long long)counts->prompts, (long long)counts->delayeds,
-                   (long long)counts->unknown_crystals);
-        }
-    }
-
     close_events(&opened);
     return status;
 }

@@ -168,54 +168,6 @@ static void create_listmode(struct trial *trial, const lr_lors *lors, int device
     take_operator(trial, op);
 }
 
-static struct trial try_mpi(lr_comm_support *support)
-{
-    struct trial trial = {.asked = "MPI"};
-    const lr_log log = {keep_reason, &trial};
-    trial.works = lr_comm_probe(support, &log) == LR_OK;
-    snprintf(trial.backend, sizeof(trial.backend), "MPI");
-    snprintf(trial.device, sizeof(trial.device), "%s", support->library);
-    return trial;
-}
-
-/* It is not loaded: libraries of windows keep memory for the life of the process. loraster view tells what they
- * lack. */
-static struct trial try_viewer(void)
-{
-    struct trial trial = {.asked = "view", .backend = "view", .device = "GLFW and Dear ImGui"};
-#ifdef LORASTER_VIEWER
-    trial.works = true;
-#else
-    snprintf(trial.reason, sizeof(trial.reason), "built without GLFW, Dear ImGui or cglm");
-#endif
-    return trial;
-}
-
-static void find_programs(struct started programs[2])
-{
-    programs[0] = (struct started){.name = LR_HDF5_READER, .purpose = "reads HDF5 files"};
-    programs[1] =
-        (struct started){.name = VERB_BENCH_PROGRAM, .purpose = "loraster bench starts and no installation has"};
-    for (int k = 0; k < 2; k++) programs[k].is_there = lr_helper_find(programs[k].name, programs[k].path);
-}
-
-static void print_device(const lr_device *device, int index)
-{
-    char storage[32], memory[32];
-    if (!device->usable) {
-        printf("  refused   %s: %s%s%s\n", device->way, device->renderer, *device->renderer ? ": " : "",
-               device->reason);
-        return;
-    }
-    printf("  device %-2d %s: %s (%s, OpenGL %s)%s\n", index, device->way, device->renderer, device->vendor,
-           device->version, device->software ? ", software renderer" : "");
-    printf("            texture %lld, storage %s, memory %s, float atomics %s, viewport layers "
-           "%s\n",
-           (long long)device->max_texture_size, common_bytes(storage, device->max_storage_bytes),
-           device->memory_bytes > 0 ? common_bytes(memory, device->memory_bytes) : "not reported",
-           device->float_atomics ? "yes" : "no", device->viewport_layers ? "yes" : "no");
-}
-
 static void print_trial(const struct trial *trial)
 {
     if (trial->works)
@@ -236,8 +188,20 @@ static void print_findings(const struct findings *found)
     printf("LORaster %s\n\nways to OpenGL, in the order they are tried\n", lr_version());
     int usable = 0;
     for (int k = 0; k < found->num_devices; k++) {
-        print_device(&found->devices[k], usable);
-        usable += found->devices[k].usable;
+        const lr_device *device = &found->devices[k];
+        char storage[32], memory[32];
+        if (!device->usable) {
+            printf("  refused   %s: %s%s%s\n", device->way, device->renderer, *device->renderer ? ": " : "",
+                   device->reason);
+            continue;
+        }
+        printf("  device %-2d %s: %s (%s, OpenGL %s)%s\n", usable++, device->way, device->renderer, device->vendor,
+               device->version, device->software ? ", software renderer" : "");
+        printf("            texture %lld, storage %s, memory %s, float atomics %s, viewport layers "
+               "%s\n",
+               (long long)device->max_texture_size, common_bytes(storage, device->max_storage_bytes),
+               device->memory_bytes > 0 ? common_bytes(memory, device->memory_bytes) : "not reported",
+               device->float_atomics ? "yes" : "no", device->viewport_layers ? "yes" : "no");
     }
     if (usable == 0) {
         puts("  none works: install a driver, or the software renderer: apt-get install "
@@ -349,14 +313,6 @@ static void print_json(const struct findings *found)
     common_json_end(&json);
 }
 
-/* The trial that decides how the verb ends. */
-static const struct trial *wanted(const struct findings *found, const char *backend)
-{
-    for (int k = 0; k < NUM_BACKENDS; k++)
-        if (strcmp(found->backends[k].asked, backend) == 0) return &found->backends[k];
-    return strcmp(backend, "cuda") == 0 ? &found->direct_cuda : &found->automatic;
-}
-
 /* Warns of a device that failed for "auto" and worked for the backend's own name: it may fail again. */
 static void warn_of_passed_over(const struct trial *automatic, const struct trial *named, const char *family,
                                 struct report *report)
@@ -380,14 +336,31 @@ static lr_status run(struct cli_args *args)
     found.direct_cuda = try_direct("cuda", device);
     found.direct_automatic = try_direct("auto", device);
     for (int k = 0; k < NUM_LISTMODE; k++) found.listmode[k] = try_backend(listmode_names[k], device, create_listmode);
-    found.mpi = try_mpi(&found.comm);
-    found.viewer = try_viewer();
-    find_programs(found.programs);
+    found.mpi = (struct trial){.asked = "MPI", .backend = "MPI"};
+    const lr_log log = {keep_reason, &found.mpi};
+    found.mpi.works = lr_comm_probe(&found.comm, &log) == LR_OK;
+    snprintf(found.mpi.device, sizeof(found.mpi.device), "%s", found.comm.library);
+    /* The viewer is not loaded: libraries of windows keep memory for the life of the process. loraster view says what
+     * they lack. */
+    found.viewer = (struct trial){.asked = "view", .backend = "view", .device = "GLFW and Dear ImGui"};
+#ifdef LORASTER_VIEWER
+    found.viewer.works = true;
+#else
+    snprintf(found.viewer.reason, sizeof(found.viewer.reason), "built without GLFW, Dear ImGui or cglm");
+#endif
+    found.programs[0] = (struct started){.name = LR_HDF5_READER, .purpose = "reads HDF5 files"};
+    found.programs[1] =
+        (struct started){.name = VERB_BENCH_PROGRAM, .purpose = "loraster bench starts and no installation has"};
+    for (int k = 0; k < 2; k++)
+        found.programs[k].is_there = lr_helper_find(found.programs[k].name, found.programs[k].path);
 
     warn_of_passed_over(&found.automatic, &found.backends[COMPUTE], "correspondence", args->report);
     warn_of_passed_over(&found.listmode[LISTMODE_AUTO], &found.listmode[LISTMODE_COMPUTE], "listmode", args->report);
     (args->report->json ? print_json : print_findings)(&found);
-    const struct trial *trial = wanted(&found, backend);
+    /* The trial that decides how the verb ends. */
+    const struct trial *trial = strcmp(backend, "cuda") == 0 ? &found.direct_cuda : &found.automatic;
+    for (int k = 0; k < NUM_BACKENDS; k++)
+        if (strcmp(found.backends[k].asked, backend) == 0) trial = &found.backends[k];
     if (!trial->works)
         return report_error(args->report, trial->status != LR_OK ? trial->status : LR_NO_DEVICE, "%s", trial->reason);
     return LR_OK;

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors
  *
  * matrix: writes rows of the system matrix. */
-#include "forecast.h"
 #include "matrix.h"
 #include "stop.h"
 #include "verbs.h"
@@ -14,26 +13,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The part of the rows that --part names. */
+/* Rows that --part names. */
 struct matrix_share {
     int64_t number, parts; /* of --part; 0 = all rows */
-    int64_t rows_before;   /* of those of the whole choice */
+    int64_t rows_before;   /* rows of earlier parts */
     int32_t *part_pairs;   /* owned; of rows of all LORs */
 };
 
 /* --- the rows of --part --- */
-
-static void cut_voxels(struct matrix_share *share, struct matrix_choice *choice, const int64_t range[2])
-{
-    share->rows_before = range[0];
-    if (choice->voxels != NULL) {
-        choice->voxels += range[0];
-        choice->num_voxels = range[1] - range[0];
-        return;
-    }
-    choice->end = choice->begin + range[1];
-    choice->begin += range[0];
-}
 
 /* Leaves in `choice`, which is a copy of `whole` and owns nothing, the rows of the share. The setup has
  * its scanner and grid. */
@@ -53,49 +40,34 @@ static lr_status matrix_share_cut(struct matrix_share *share, const struct matri
                               .parts = share->parts,
                               .log = &setup->report->log};
     CLI_TRY(lr_rows_share_range(setup->lors, &setup->grid, &of, range));
-    if (whole->by_lor) {
-        /* Rows of LORs: entries of a list of LORs, or of pairs. */
-        if (choice->part_lors != NULL) {
-            choice->part_lors += range[0];
-            choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = range[1] - range[0]};
-            share->rows_before = range[0];
-            return LR_OK;
-        }
+    share->rows_before = range[0];
+    if (!whole->by_lor && choice->voxels != NULL) {
+        choice->voxels += range[0];
+        choice->num_voxels = range[1] - range[0];
+    } else if (!whole->by_lor) {
+        choice->end = choice->begin + range[1];
+        choice->begin += range[0];
+    } else if (choice->part_lors != NULL) {
+        choice->part_lors += range[0];
+        choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = range[1] - range[0]};
+    } else { /* whole module pairs, of a list of all if none are named */
         if (choice->part_pairs == NULL) {
-            /* All pairs, for a share of them to be some of. */
             const int64_t num = setup->lors->num_pairs;
             share->part_pairs = malloc((size_t)num * sizeof(*share->part_pairs));
             if (share->part_pairs == NULL)
                 return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
             for (int64_t k = 0; k < num; k++) share->part_pairs[k] = (int32_t)k;
-
             choice->part_pairs = share->part_pairs;
         }
         const lr_selection before = {.pairs = choice->part_pairs, .num_pairs = range[0]};
         share->rows_before = range[0] > 0 ? lr_selection_count(setup->lors, &before) : 0;
         choice->part_pairs += range[0];
         choice->part = (lr_selection){.pairs = choice->part_pairs, .num_pairs = range[1] - range[0]};
-        return LR_OK;
     }
-
-    cut_voxels(share, choice, range);
     return LR_OK;
 }
 
 /* --- the tube of response of one LOR: an element for each voxel --- */
-
-/* Six whole numbers between commas. */
-static bool read_six(const char *text, int numbers[6])
-{
-    for (int k = 0; k < 6; k++) {
-        char *end = NULL;
-        const long number = strtol(text, &end, 10);
-        if (end == text || number < 0 || number > INT_MAX || *end != (k < 5 ? ',' : '\0')) return false;
-        numbers[k] = (int)number;
-        text = end + 1;
-    }
-    return true;
-}
 
 /* Number over the whole scanner, or -1, reported. */
 static int find_crystal(const struct setup *setup, const int at[3])
@@ -116,16 +88,23 @@ static int find_crystal(const struct setup *setup, const int at[3])
     return scanner->first_crystal[at[0]] + at[2] * crystals[0] + at[1];
 }
 
-/* Checks such a text: the LOR, or -1, reported. */
+/* The number of the LOR that "module,p,q,module,r,s" names, or -1, reported. */
 static int64_t matrix_find_lor(const struct setup *setup, const char *text)
 {
     int numbers[6];
-    if (!read_six(text, numbers)) {
-        report_error(setup->report, LR_USAGE,
-                     "--lor %s: six numbers are needed, module,p,q,module,r,s, such as "
-                     "0,6,6,18,6,6",
-                     text);
-        return -1;
+    const char *rest = text;
+    for (int k = 0; k < 6; k++) {
+        char *end = NULL;
+        const long number = strtol(rest, &end, 10);
+        if (end == rest || number < 0 || number > INT_MAX || *end != (k < 5 ? ',' : '\0')) {
+            report_error(setup->report, LR_USAGE,
+                         "--lor %s: six numbers are needed, module,p,q,module,r,s, such as "
+                         "0,6,6,18,6,6",
+                         text);
+            return -1;
+        }
+        numbers[k] = (int)number;
+        rest = end + 1;
     }
     const int a = find_crystal(setup, numbers), b = a < 0 ? -1 : find_crystal(setup, numbers + 3);
     if (a < 0 || b < 0) return -1;
@@ -155,8 +134,22 @@ static lr_status take(void *user, const lr_row *row)
     return LR_OK;
 }
 
-static void report_tube(const struct setup *setup, const struct tube *tube, int64_t lor, const char *path)
+/* The tube of response of one LOR, "module,p,q,module,r,s", as an image. */
+static lr_status write_tube(const struct setup *setup, const char *text, const char *path)
 {
+    const int64_t lor = matrix_find_lor(setup, text);
+    if (lor < 0) return LR_USAGE;
+    if (!lr_lors_in_coincidence(setup->lors, lor))
+        report_warn(setup->report, "the coincidence rules exclude this LOR: its elements are 0");
+    struct tube tube = {.image = lr_image_create(&setup->grid, &setup->report->log)};
+    if (tube.image == NULL) return report_reason(setup->report);
+    const lr_selection part = {.lors = &lor, .num_lors = 1};
+    const lr_row_sink sink = {take, &tube};
+    lr_status status = lr_operator_lor_rows(setup->op, &part, &sink);
+    if (status == LR_OK) status = lr_image_write(path, tube.image, &setup->report->log);
+    lr_image_destroy(tube.image);
+    CLI_TRY(status);
+
     report_clear(setup->report);
     if (setup->report->json) {
         struct json json = common_json_begin("matrix");
@@ -166,12 +159,13 @@ static void report_tube(const struct setup *setup, const struct tube *tube, int6
         json_text(&json, "rows_are", "LORs");
         json_int(&json, "lor", lor);
         json_int(&json, "rows", 1);
-        json_int(&json, "elements", tube->elements);
-        json_number(&json, "sum", tube->sum);
+        json_int(&json, "elements", tube.elements);
+        json_number(&json, "sum", tube.sum);
         common_json_end(&json);
-        return;
+    } else {
+        printf("%s: LOR %lld, %lld voxels, sum %.9g\n", path, (long long)lor, (long long)tube.elements, tube.sum);
     }
-    printf("%s: LOR %lld, %lld voxels, sum %.9g\n", path, (long long)lor, (long long)tube->elements, tube->sum);
+    return LR_OK;
 }
 
 static const char *const formats[] = {"tsv", "hdf5", "npz", "mtx", "stir", NULL};
@@ -197,8 +191,6 @@ struct request {
     double start_s;
 };
 
-/* --- the command line --- */
-
 lr_matrix_format matrix_format_of(const char *path)
 {
     static const struct {
@@ -213,22 +205,10 @@ lr_matrix_format matrix_format_of(const char *path)
     return LR_MATRIX_TSV;
 }
 
-/* Written as they come: nothing is left to go on with. */
+/* Text and STIR's files are written as rows come: a stopped run leaves nothing to go on with. */
 static bool is_stream(lr_matrix_format format)
 {
     return format == LR_MATRIX_TSV || format == LR_MATRIX_STIR;
-}
-
-/* STIR keeps rows of LORs. */
-static void check_stir(struct cli_args *args, struct request *request)
-{
-    if (request->format != LR_MATRIX_STIR) return;
-    if ((args_has(args, "--by") && !request->whole.choice.by_lor) || args_has(args, "--at") ||
-        args_has(args, "--rows") || args_has(args, "--region")) {
-        args_complain(args, "STIR's matrix files have rows of LORs: leave out --by voxel, --at, "
-                            "--rows and --region");
-    }
-    request->whole.choice.by_lor = true;
 }
 
 static lr_status read_request(struct cli_args *args, struct request *request)
@@ -243,7 +223,14 @@ static lr_status read_request(struct cli_args *args, struct request *request)
     matrix_choice_read(args, &request->whole.choice);
     args_share(args, "--part", &request->share.number, &request->share.parts);
     request->threshold = matrix_read_threshold(args);
-    check_stir(args, request);
+    if (request->format == LR_MATRIX_STIR) {
+        if ((args_has(args, "--by") && !request->whole.choice.by_lor) || args_has(args, "--at") ||
+            args_has(args, "--rows") || args_has(args, "--region")) {
+            args_complain(args, "STIR's matrix files have rows of LORs: leave out --by voxel, --at, "
+                                "--rows and --region");
+        }
+        request->whole.choice.by_lor = true;
+    }
     static const char *const others[] = {"--at",      "--by",        "--rows",     "--region", "--pairs",
                                          "--lors",    "--threshold", "--compress", "--format", "--resume",
                                          "--dry-run", "--part",      NULL};
@@ -299,19 +286,13 @@ static lr_matrix_writer_params writer_params(const struct setup *setup, const st
     };
 }
 
-/* Bytes of what an earlier run has left to go on with. */
-static double bytes_there(const struct request *request)
-{
-    char path[PATH_MAX];
-    struct stat status;
-    snprintf(path, sizeof(path), "%s.part", request->output);
-    return request->resumes && stat(path, &status) == 0 ? (double)status.st_size : 0.0;
-}
-
-/* *goes_on: whether the rows are to be written, and not only forecast. */
+/* *goes_on: false if the rows are only forecast. */
 static lr_status forecast(struct setup *setup, struct request *request, bool *goes_on)
 {
     const struct matrix_choice *choice = &request->choice;
+    char path[PATH_MAX];
+    struct stat status;
+    snprintf(path, sizeof(path), "%s.part", request->output);
     const struct forecast_rows rows = {
         .work = {.choice = {.begin = choice->begin,
                             .end = choice->end,
@@ -321,12 +302,12 @@ static lr_status forecast(struct setup *setup, struct request *request, bool *go
                  .by_lor = choice->by_lor,
                  .threshold = request->threshold},
         .file = writer_params(setup, request, NULL),
-        .bytes_there = bytes_there(request),
+        .bytes_there = request->resumes && stat(path, &status) == 0 ? (double)status.st_size : 0.0,
     };
     return forecast_rows(setup, &rows, &request->expected_elements, goes_on);
 }
 
-/* Hands on the rows that are not there yet. */
+/* A sink that passes over the first rows, which an earlier run has written. */
 struct gate {
     lr_row_sink next;
     int64_t skipped, to_skip;
@@ -342,20 +323,7 @@ static lr_status pass(void *user, const lr_row *row)
     return gate->next.take(gate->next.user, row);
 }
 
-/* Rows of voxels from the `done`-th on. */
-static lr_status run_voxels(const struct setup *setup, const struct matrix_choice *choice, int64_t done,
-                            const lr_row_sink *sink)
-{
-    lr_row_choice rows = {.begin = choice->begin + done, .end = choice->end, .part = &choice->part};
-    if (choice->voxels != NULL) {
-        rows.voxels = choice->voxels + done;
-        rows.num_voxels = choice->num_voxels - done;
-        if (rows.num_voxels == 0) return LR_OK;
-    }
-    return lr_operator_rows_part(setup->op, &rows, sink);
-}
-
-/* Rows of LORs from the `done`-th of some module pairs on: pairs before it are left out. */
+/* Rows of LORs of whole module pairs after the first `done`: pairs before those are left out. */
 static lr_status run_pairs(const struct setup *setup, const struct matrix_choice *choice, struct gate *gate,
                            int64_t done)
 {
@@ -381,17 +349,10 @@ static lr_status run_pairs(const struct setup *setup, const struct matrix_choice
     return status;
 }
 
-static lr_status run_lors(const struct setup *setup, const struct matrix_choice *choice, struct gate *gate,
-                          int64_t done)
-{
-    if (choice->part_lors == NULL) return run_pairs(setup, choice, gate, done);
-    const lr_selection rest = {.lors = choice->part_lors + done, .num_lors = choice->part.num_lors - done};
-    return rest.num_lors > 0 ? lr_operator_lor_rows(setup->op, &rest, &gate->next) : LR_OK;
-}
-
 static lr_status run_rows(const struct setup *setup, const struct request *request, lr_matrix_writer *writer)
 {
     struct gate gate = {.next = lr_matrix_writer_sink(writer)};
+    const struct matrix_choice *choice = &request->choice;
     const int64_t done = lr_matrix_writer_get_written(writer).rows;
     if (request->resumes) report_info(setup->report, "going on after %lld rows of an earlier run", (long long)done);
     if (request->num_points > 0) {
@@ -399,11 +360,21 @@ static lr_status run_rows(const struct setup *setup, const struct request *reque
         gate.to_skip = done;
         return lr_operator_point_rows(setup->op, (const double(*)[3])request->points_mm, request->num_points, &sink);
     }
-    return request->choice.by_lor ? run_lors(setup, &request->choice, &gate, done)
-                                  : run_voxels(setup, &request->choice, done, &gate.next);
+    if (choice->by_lor && choice->part_lors == NULL) return run_pairs(setup, choice, &gate, done);
+    if (choice->by_lor) {
+        const lr_selection rest = {.lors = choice->part_lors + done, .num_lors = choice->part.num_lors - done};
+        return rest.num_lors > 0 ? lr_operator_lor_rows(setup->op, &rest, &gate.next) : LR_OK;
+    }
+    lr_row_choice rows = {.begin = choice->begin + done, .end = choice->end, .part = &choice->part};
+    if (choice->voxels != NULL) {
+        rows.voxels = choice->voxels + done;
+        rows.num_voxels = choice->num_voxels - done;
+        if (rows.num_voxels == 0) return LR_OK;
+    }
+    return lr_operator_rows_part(setup->op, &rows, &gate.next);
 }
 
-/* The user alone chooses where points lie; grids are judged when the operator is made, and a part
+/* The user alone chooses the points; grids are judged when the operator is made, and a part
  * of their rows may well be empty. */
 static lr_status judge_empty_rows(const struct setup *setup, const struct request *request,
                                   const lr_matrix_written *written)
@@ -477,8 +448,6 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
     return lr_matrix_writer_finish(writer);
 }
 
-/* --- what came of it --- */
-
 static void report_result(const struct setup *setup, const struct request *request, const lr_matrix_written *written)
 {
     char line[PATH_MAX + 128];
@@ -520,28 +489,26 @@ static void report_result(const struct setup *setup, const struct request *reque
         puts(line);
 }
 
-/* --- the whole --- */
-
+/* Opens scanner, grid, rows and operator. */
 static lr_status prepare(struct cli_args *args, struct setup *setup, struct request *request)
 {
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like");
-    /* The name is one of what is written; text is what a name without an ending means. */
+    /* An ending of the name belongs to the format; text may go to a name without one. */
     static const char *const endings[][4] = {[LR_MATRIX_TSV] = {".tsv", ""},
                                              [LR_MATRIX_HDF5] = {".h5", ".hdf5", ""},
                                              [LR_MATRIX_NPZ] = {".npz", ""},
                                              [LR_MATRIX_MTX] = {".mtx", ""},
                                              [LR_MATRIX_STIR] = {".hpm"}};
-    const bool is_text = request->format == LR_MATRIX_TSV;
     CLI_TRY(common_check_output(args->report, request->output,
                                 request->tube != NULL ? common_image_endings : endings[request->format]));
-    CLI_TRY(is_text || !common_is_device(request->output)
-                ? LR_OK
-                : report_error(args->report, LR_USAGE,
-                               "%s is a device or a pipe, to which only text can go (tsv): give the "
-                               "name of a file",
-                               request->output));
+    if (request->format != LR_MATRIX_TSV && common_is_device(request->output)) {
+        return report_error(args->report, LR_USAGE,
+                            "%s is a device or a pipe, to which only text can go (tsv): give the "
+                            "name of a file",
+                            request->output);
+    }
 
-    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
+    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO, NULL));
     CLI_TRY(matrix_choice_open(&request->whole.choice, setup, args));
     if (request->whole.num_points > 0 && !has_grid) {
         setup_point_grid(setup);
@@ -574,46 +541,23 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
     return setup_operator(setup);
 }
 
-static lr_status write_matrix(struct cli_args *args, struct setup *setup, struct request *request)
-{
-    CLI_TRY(prepare(args, setup, request));
-    if (request->tube != NULL) {
-        /* The tube of response of one LOR, "module,p,q,module,r,s", as an image. */
-        const int64_t lor = matrix_find_lor(setup, request->tube);
-        if (lor < 0) return LR_USAGE;
-        if (!lr_lors_in_coincidence(setup->lors, lor))
-            report_warn(setup->report, "the coincidence rules exclude this LOR: its elements are 0");
-        struct tube tube = {.image = lr_image_create(&setup->grid, &setup->report->log)};
-        if (tube.image == NULL) return report_reason(setup->report);
-        const lr_selection part = {.lors = &lor, .num_lors = 1};
-        const lr_row_sink sink = {take, &tube};
-        lr_status status = lr_operator_lor_rows(setup->op, &part, &sink);
-        if (status == LR_OK) status = lr_image_write(request->output, tube.image, &setup->report->log);
-        if (status == LR_OK) report_tube(setup, &tube, lor, request->output);
-        lr_image_destroy(tube.image);
-        return status;
-    }
-
-    lr_matrix_written written = {0};
-    bool goes_on;
-    CLI_TRY(forecast(setup, request, &goes_on));
-    if (!goes_on) return LR_OK;
-    CLI_TRY(write_rows(setup, request, &written));
-    report_result(setup, request, &written);
-    return LR_OK;
-}
-
 static lr_status run(struct cli_args *args)
 {
     struct setup setup = {0};
     struct request request = {0};
+    lr_matrix_written written = {0};
+    bool goes_on = false;
     lr_status status = read_request(args, &request);
-    if (status == LR_OK) status = write_matrix(args, &setup, &request);
+    if (status == LR_OK) status = prepare(args, &setup, &request);
+    if (status == LR_OK && request.tube != NULL) {
+        status = write_tube(&setup, request.tube, request.output);
+    } else if (status == LR_OK) {
+        status = forecast(&setup, &request, &goes_on);
+        if (status == LR_OK && goes_on) status = write_rows(&setup, &request, &written);
+        if (status == LR_OK && goes_on) report_result(&setup, &request, &written);
+    }
     free(request.whole.points_mm);
-    struct matrix_share *share = &request.share;
-    free(share->part_pairs);
-    *share = (struct matrix_share){.number = 0};
-
+    free(request.share.part_pairs);
     matrix_choice_finish(&request.whole.choice);
     setup_finish(&setup);
     return status;

@@ -3,7 +3,6 @@
  *
  * matrix join, matrix verify. */
 #include "matrix.h"
-#include "retained_row.h"
 #include "verbs.h"
 
 #include <math.h>
@@ -13,35 +12,6 @@
 
 static const char *const formats[] = {"hdf5", "npz", "mtx", NULL};
 static const lr_matrix_format format_of_word[] = {LR_MATRIX_HDF5, LR_MATRIX_NPZ, LR_MATRIX_MTX};
-
-/* Format by the file's name; -1 for others. */
-static int word_of(const char *path)
-{
-    const lr_matrix_format format = matrix_format_of(path);
-    for (int k = 0; formats[k] != NULL; k++)
-        if (format_of_word[k] == format) return k;
-    return -1;
-}
-
-static void tell(struct cli_args *args, const lr_matrix_join_params *params, int word, const lr_matrix_written *written)
-{
-    report_clear(args->report);
-    if (!args->report->json) {
-        printf("%s: %lld rows, %lld elements, sum %.9g, of %lld parts\n", params->path, (long long)written->rows,
-               (long long)written->elements, written->sum, (long long)params->num_parts);
-        return;
-    }
-    struct json json = common_json_begin("matrix join");
-    json_text(&json, "output", params->path);
-    json_text(&json, "format", formats[word]);
-    json_int(&json, "parts", params->num_parts);
-    json_int(&json, "rows", written->rows);
-    json_int(&json, "elements", written->elements);
-    json_number(&json, "sum", written->sum);
-    json_int(&json, "dropped_elements", written->dropped_elements);
-    json_number(&json, "dropped_sum", written->dropped_sum);
-    common_json_end(&json);
-}
 
 static lr_status run(struct cli_args *args)
 {
@@ -53,7 +23,10 @@ static lr_status run(struct cli_args *args)
                                     .compress = (int)args_int(args, "--compress", 0, levels),
                                     .progress = &args->report->progress,
                                     .log = &args->report->log};
-    const int word = args_word(args, "--format", formats, word_of(params.path));
+    int named = -1; /* by the ending */
+    for (int k = 0; formats[k] != NULL; k++)
+        if (format_of_word[k] == matrix_format_of(params.path)) named = k;
+    const int word = args_word(args, "--format", formats, named);
     if (args->num_positional == 0) args_complain(args, "matrix join needs the files that matrix --part has written");
     if (word < 0) args_complain(args, "%s: the name must end in .h5, .npz or .mtx, or --format say which", params.path);
     CLI_TRY(args->status);
@@ -61,7 +34,23 @@ static lr_status run(struct cli_args *args)
     if (params.compress > 0 && params.format != LR_MATRIX_HDF5) args_complain(args, "--compress is for HDF5 (.h5)");
     CLI_TRY(args->status);
     CLI_TRY(lr_matrix_join(&params, &written));
-    tell(args, &params, word, &written);
+
+    report_clear(args->report);
+    if (args->report->json) {
+        struct json json = common_json_begin("matrix join");
+        json_text(&json, "output", params.path);
+        json_text(&json, "format", formats[word]);
+        json_int(&json, "parts", params.num_parts);
+        json_int(&json, "rows", written.rows);
+        json_int(&json, "elements", written.elements);
+        json_number(&json, "sum", written.sum);
+        json_int(&json, "dropped_elements", written.dropped_elements);
+        json_number(&json, "dropped_sum", written.dropped_sum);
+        common_json_end(&json);
+    } else {
+        printf("%s: %lld rows, %lld elements, sum %.9g, of %lld parts\n", params.path, (long long)written.rows,
+               (long long)written.elements, written.sum, (long long)params.num_parts);
+    }
     return LR_OK;
 }
 
@@ -89,8 +78,8 @@ const struct cli_verb verb_matrix_join = {&syntax, run};
 /* --- verify: looks through the structure of a file as it is read, compares its sums to the sensitivity, and some rows
  * to the reference --- */
 
-/* Largest difference of an exact row from the reference's, relative L2; of a sampled one, whose lines at the
- * edges of faces meet one crystal or the next depending on rounding; and sums, over the largest. */
+/* Largest differences from the reference that count as rounding: of rows, relative L2, and of sums, over the largest
+ * sum. Sampled lines at the edges of faces meet one crystal or the next depending on rounding. */
 #define EXACT_LIMIT 1e-5
 #define SAMPLED_LIMIT 0.02
 #define EXACT_SUM_LIMIT 3e-5
@@ -100,7 +89,7 @@ enum { DEFAULT_SAMPLES = 6, MOST_SAMPLES = 1000 };
 
 /* A voxel or point whose row is compared. */
 struct sample {
-    int64_t place; /* row of the file, or voxel where rows are LORs */
+    int64_t place; /* row of the file; voxel if rows are LORs */
     struct retained_row row;
 };
 
@@ -110,19 +99,17 @@ struct verify {
     const char *path;
     lr_matrix_file *file;
     const lr_matrix_file_info *info;
-    lr_matrix_file_info given; /* info, completed by the command line where the file does not say */
-    double *sums;              /* of each row; where rows are LORs, of each voxel */
+    lr_matrix_file_info given; /* info, completed by the command line */
+    double *sums;              /* of each row; of each voxel if rows are LORs */
     int64_t num_sums;
-    struct matrix_choice choice; /* what the rows of npz are */
-    int64_t entry, entry_begin;  /* of the part's pairs: that of the current row */
+    struct matrix_choice choice; /* of the rows of npz */
+    int64_t entry, entry_begin;  /* of the current row's pair, among the part's pairs */
     struct sample *samples;      /* ascending places */
     int num_samples;
     double sum, worst_sum, worst_row;
     uint64_t seed;
     bool compares; /* elements, not only the structure */
 };
-
-/* --- reading --- */
 
 static int compare_places(const void *a, const void *b)
 {
@@ -151,26 +138,18 @@ static int64_t lor_of(struct verify *verify, int64_t row)
     }
 }
 
-static lr_status take_lor_row(struct verify *verify, const lr_row *row)
-{
-    const int64_t lor = row->count > 0 ? lor_of(verify, row->row) : 0;
-    for (int64_t k = 0; k < row->count; k++) {
-        verify->sums[row->lor[k]] += row->probability[k];
-        struct sample *sample = find_sample(verify, row->lor[k]);
-        if (sample != NULL) CLI_TRY(retained_row_add(verify->setup.report, &sample->row, lor, row->probability[k]));
-    }
-    return LR_OK;
-}
-
 static lr_status take(void *user, const lr_row *row)
 {
     struct verify *verify = user;
-    if (verify->given.by_lor) return take_lor_row(verify, row);
-    struct sample *sample = find_sample(verify, row->row);
+    const bool by_lor = verify->given.by_lor;
+    const int64_t lor = by_lor && row->count > 0 ? lor_of(verify, row->row) : 0;
+    struct sample *sample = by_lor ? NULL : find_sample(verify, row->row);
     for (int64_t k = 0; k < row->count; k++) {
-        verify->sums[row->row] += row->probability[k];
+        verify->sums[by_lor ? row->lor[k] : row->row] += row->probability[k];
+        if (by_lor) sample = find_sample(verify, row->lor[k]);
         if (sample != NULL)
-            CLI_TRY(retained_row_add(verify->setup.report, &sample->row, row->lor[k], row->probability[k]));
+            CLI_TRY(
+                retained_row_add(verify->setup.report, &sample->row, by_lor ? lor : row->lor[k], row->probability[k]));
     }
     return LR_OK;
 }
@@ -184,7 +163,7 @@ static int64_t voxel_at(const struct verify *verify, int64_t place)
     return info->by_lor ? place : info->voxels != NULL ? info->voxels[place] : info->row_begin + place;
 }
 
-/* The sum that was dropped is known in all, not of each voxel. */
+/* Compares sums to sensitivities. The sum that was dropped is known of the whole file, not of each voxel. */
 static lr_status compare_sums(struct verify *verify, const float *sensitivity)
 {
     const bool exact = verify->given.mode == LR_MODE_EXACT;
@@ -259,80 +238,60 @@ static lr_status find_sensitivity(const struct verify *verify, float *sensitivit
 
 /* --- rows --- */
 
-/* The reference's row without what the threshold drops. Where rows are LORs that is not known of
- * single elements: those that the file lacks are then left out. */
-static lr_status thin_out(const struct verify *verify, const struct retained_row *found, const lr_row *row,
-                          struct retained_row *out)
-{
-    double largest = 0;
-    for (int64_t k = 0; k < row->count; k++) largest = fmax(largest, row->probability[k]);
-    const double least = verify->given.threshold * largest * (1 + 1e-4);
-    int64_t at = 0;
-    for (int64_t k = 0; k < row->count; k++) {
-        while (at < found->count && found->lor[at] < row->lor[k]) at++;
-        const bool there = at < found->count && found->lor[at] == row->lor[k];
-        const bool may_lack = verify->given.threshold > 0 && (verify->given.by_lor || row->probability[k] < least);
-        if (there || !may_lack) CLI_TRY(retained_row_add(verify->setup.report, out, row->lor[k], row->probability[k]));
-    }
-    return LR_OK;
-}
-
 /* Rows of the reference that are in progress. */
 struct oracle {
     struct verify *verify;
     int next; /* sample */
 };
 
-static lr_status compare_with(struct verify *verify, const struct sample *sample, const struct retained_row *reference)
-{
-    const lr_row found = retained_row_view(&sample->row), expected = retained_row_view(reference);
-    const lr_row_error error = lr_row_compare(&found, &expected);
-    const bool exact = verify->given.mode == LR_MODE_EXACT;
-    const double limit = exact ? EXACT_LIMIT : SAMPLED_LIMIT;
-    const bool both_empty = found.count == 0 && expected.count == 0;
-    lr_status status = LR_OK;
-    if (!both_empty && !(error.relative_l2 <= limit)) {
-        const char *mode = verify->given.mode == LR_MODE_EXACT ? "exact" : "sampled";
-        status =
-            report_error(verify->setup.report, LR_BAD_INPUT,
-                         "%s: %s %lld has elements that differ from those of backend cpu, mode %s, "
-                         "by %.2g (relative L2; at most %g is rounding): %lld of %lld are missing, "
-                         "%lld should not be there (--seed %llu)",
-                         verify->path, verify->given.points_mm != NULL ? "point" : "voxel",
-                         (long long)(verify->given.points_mm != NULL ? sample->place : voxel_at(verify, sample->place)),
-                         mode, error.relative_l2, limit, (long long)error.num_missed, (long long)error.num_elements,
-                         (long long)error.num_unexpected, (unsigned long long)verify->seed);
-    } else if (!both_empty)
-        verify->worst_row = fmax(verify->worst_row, error.relative_l2);
-    return status;
-}
-
+/* Compares a sample to its row of the reference. */
 static lr_status compare_row(void *user, const lr_row *row)
 {
     struct oracle *oracle = user;
-    const struct sample *sample = &oracle->verify->samples[oracle->next++];
+    struct verify *verify = oracle->verify;
+    const lr_matrix_file_info *given = &verify->given;
+    const struct sample *sample = &verify->samples[oracle->next++];
+    const struct retained_row *own = &sample->row;
     struct retained_row reference = {0};
-    lr_status status = thin_out(oracle->verify, &sample->row, row, &reference);
-    if (status == LR_OK) status = compare_with(oracle->verify, sample, &reference);
+
+    /* The reference's row without the elements that the threshold drops. If rows are LORs, single elements do not show
+     * which those are: all that the file lacks are left out. */
+    double largest = 0;
+    for (int64_t k = 0; k < row->count; k++) largest = fmax(largest, row->probability[k]);
+    const double least = given->threshold * largest * (1 + 1e-4);
+    int64_t at = 0;
+    lr_status status = LR_OK;
+    for (int64_t k = 0; status == LR_OK && k < row->count; k++) {
+        while (at < own->count && own->lor[at] < row->lor[k]) at++;
+        const bool there = at < own->count && own->lor[at] == row->lor[k];
+        const bool may_lack = given->threshold > 0 && (given->by_lor || row->probability[k] < least);
+        if (there || !may_lack)
+            status = retained_row_add(verify->setup.report, &reference, row->lor[k], row->probability[k]);
+    }
+
+    const lr_row found = retained_row_view(own), expected = retained_row_view(&reference);
+    const lr_row_error error = lr_row_compare(&found, &expected);
+    const bool is_exact = given->mode == LR_MODE_EXACT, is_point = given->points_mm != NULL;
+    const double limit = is_exact ? EXACT_LIMIT : SAMPLED_LIMIT;
+    const bool both_empty = found.count == 0 && expected.count == 0;
+    if (status == LR_OK && !both_empty && !(error.relative_l2 <= limit)) {
+        status = report_error(verify->setup.report, LR_BAD_INPUT,
+                              "%s: %s %lld has elements that differ from those of backend cpu, mode %s, "
+                              "by %.2g (relative L2; at most %g is rounding): %lld of %lld are missing, "
+                              "%lld should not be there (--seed %llu)",
+                              verify->path, is_point ? "point" : "voxel",
+                              (long long)(is_point ? sample->place : voxel_at(verify, sample->place)),
+                              is_exact ? "exact" : "sampled", error.relative_l2, limit, (long long)error.num_missed,
+                              (long long)error.num_elements, (long long)error.num_unexpected,
+                              (unsigned long long)verify->seed);
+    } else if (status == LR_OK && !both_empty) {
+        verify->worst_row = fmax(verify->worst_row, error.relative_l2);
+    }
     retained_row_finish(&reference);
     return status;
 }
 
-static lr_status run_oracle(struct verify *verify, lr_operator *op)
-{
-    struct oracle oracle = {verify, 0};
-    const lr_row_sink sink = {compare_row, &oracle};
-    if (verify->given.points_mm != NULL) {
-        for (int k = 0; k < verify->num_samples; k++)
-            CLI_TRY(lr_operator_point_rows(op, &verify->given.points_mm[verify->samples[k].place], 1, &sink));
-        return LR_OK;
-    }
-    int64_t voxels[MOST_SAMPLES];
-    for (int k = 0; k < verify->num_samples; k++) voxels[k] = voxel_at(verify, verify->samples[k].place);
-    const lr_row_choice choice = {.voxels = voxels, .num_voxels = verify->num_samples, .part = &verify->given.part};
-    return verify->num_samples > 0 ? lr_operator_rows_part(op, &choice, &sink) : LR_OK;
-}
-
+/* Compares all samples to the reference, backend cpu. */
 static lr_status check_rows(struct verify *verify)
 {
     lr_operator_params params = verify->setup.params;
@@ -341,47 +300,72 @@ static lr_status check_rows(struct verify *verify)
     lr_operator *op = lr_operator_create(&params);
     if (op == NULL) return report_reason(verify->setup.report);
     verify->given.mode = lr_operator_get_info(op)->mode;
-    const lr_status status = run_oracle(verify, op);
+
+    struct oracle oracle = {verify, 0};
+    const lr_row_sink sink = {compare_row, &oracle};
+    const double(*points_mm)[3] = verify->given.points_mm;
+    int64_t voxels[MOST_SAMPLES];
+    lr_status status = LR_OK;
+    for (int k = 0; status == LR_OK && k < verify->num_samples; k++)
+        if (points_mm != NULL)
+            status = lr_operator_point_rows(op, &points_mm[verify->samples[k].place], 1, &sink);
+        else
+            voxels[k] = voxel_at(verify, verify->samples[k].place);
+    if (points_mm == NULL && verify->num_samples > 0) {
+        const lr_row_choice choice = {.voxels = voxels, .num_voxels = verify->num_samples, .part = &verify->given.part};
+        status = lr_operator_rows_part(op, &choice, &sink);
+    }
     lr_operator_destroy(op);
     return status;
 }
 
-/* --- the file and the command line --- */
-
-static lr_status open_scanner(struct verify *verify, struct cli_args *args)
+/* The model that the file describes; npz says nothing: the command line must. */
+static lr_status open_model(struct verify *verify, struct cli_args *args)
 {
+    struct setup *setup = &verify->setup;
+    lr_operator_params *params = &setup->params;
+    lr_matrix_file_info *given = &verify->given;
     lr_scanner *scanner = NULL;
-    if (verify->info->is_described && !args_has(args, "--scanner")) {
+    *given = *verify->info;
+    if (given->is_described && !args_has(args, "--scanner")) {
         scanner = lr_scanner_read_hdf5(verify->path, &args->report->log);
         if (scanner == NULL) return report_reason(args->report);
     }
-    CLI_TRY(setup_scanner_or(&verify->setup, args, LR_STORE_NO, scanner));
-    return verify->info->is_described ? lr_matrix_file_check_scanner(verify->file, verify->setup.lors) : LR_OK;
-}
+    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO, scanner));
+    if (given->is_described) {
+        CLI_TRY(lr_matrix_file_check_scanner(verify->file, setup->lors));
+        if (given->points_mm != NULL) {
+            setup_point_grid(setup);
+        } else {
+            setup->grid = given->grid;
+            params->grid = &setup->grid;
+        }
+        params->mode = given->mode;
+        params->rays = given->rays;
+        params->mu_steps = given->mu_steps;
+        params->penetration = strstr(given->description, "penetration") != NULL;
+        params->layers_alone = !params->penetration;
+        memcpy(params->samples, given->samples, sizeof(params->samples));
+        return LR_OK;
+    }
 
-/* npz says nothing: the command line must. */
-static lr_status take_model(struct verify *verify, struct cli_args *args)
-{
-    lr_matrix_file_info *given = &verify->given;
     struct matrix_choice *choice = &verify->choice;
-    lr_operator_params *params = &verify->setup.params;
     matrix_choice_read(args, choice);
     given->threshold = matrix_read_threshold(args);
     CLI_TRY(args->status);
-    CLI_TRY(matrix_choice_open(choice, &verify->setup, args));
-    CLI_TRY(setup_grid(&verify->setup, args, choice->mask != NULL ? &choice->mask->grid : NULL));
-    CLI_TRY(matrix_choice_complete(choice, &verify->setup));
-    given->grid = verify->setup.grid;
+    CLI_TRY(matrix_choice_open(choice, setup, args));
+    CLI_TRY(setup_grid(setup, args, choice->mask != NULL ? &choice->mask->grid : NULL));
+    CLI_TRY(matrix_choice_complete(choice, setup));
+    given->grid = setup->grid;
     given->row_begin = choice->begin;
     given->voxels = choice->voxels;
     given->part = choice->part;
     given->by_lor = choice->by_lor;
     given->mode = params->mode;
-    const int64_t num_voxels = lr_grid_num_voxels(&given->grid);
-    const int64_t rows = given->by_lor           ? lr_selection_count(verify->setup.lors, &given->part)
+    const int64_t rows = given->by_lor           ? lr_selection_count(setup->lors, &given->part)
                          : given->voxels != NULL ? choice->num_voxels
                                                  : choice->end - choice->begin;
-    const int64_t columns = given->by_lor ? num_voxels : verify->setup.lors->count;
+    const int64_t columns = given->by_lor ? lr_grid_num_voxels(&given->grid) : setup->lors->count;
     if (rows != given->num_rows || columns != given->num_columns) {
         return report_error(args->report, LR_BAD_INPUT,
                             "%s has %lld rows and %lld columns; scanner, grid and rows that are "
@@ -389,28 +373,6 @@ static lr_status take_model(struct verify *verify, struct cli_args *args)
                             verify->path, (long long)given->num_rows, (long long)given->num_columns, (long long)rows,
                             (long long)columns);
     }
-    return LR_OK;
-}
-
-/* The file goes before the command line. */
-static lr_status complete_model(struct verify *verify, struct cli_args *args)
-{
-    lr_operator_params *params = &verify->setup.params;
-    lr_matrix_file_info *given = &verify->given;
-    *given = *verify->info;
-    if (!given->is_described) return take_model(verify, args);
-    if (given->points_mm != NULL) {
-        setup_point_grid(&verify->setup);
-    } else {
-        verify->setup.grid = given->grid;
-        params->grid = &verify->setup.grid;
-    }
-    params->mode = given->mode;
-    params->rays = given->rays;
-    params->mu_steps = given->mu_steps;
-    params->penetration = strstr(given->description, "penetration") != NULL;
-    params->layers_alone = !params->penetration;
-    memcpy(params->samples, given->samples, sizeof(params->samples));
     return LR_OK;
 }
 
@@ -460,8 +422,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     verify->file = lr_matrix_file_open(verify->path, &args->report->log);
     if (verify->file == NULL) return report_reason(args->report);
     verify->info = lr_matrix_file_get_info(verify->file);
-    CLI_TRY(open_scanner(verify, args));
-    CLI_TRY(complete_model(verify, args));
+    CLI_TRY(open_model(verify, args));
     /* Elements that were multiplied by what is not given here cannot be compared. */
     CLI_TRY(matrix_factors_read(&verify->factors, args, &verify->setup));
     const bool has = strcmp(verify->given.factors, "none") != 0;
@@ -478,7 +439,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     }
 
     verify->num_sums = verify->given.by_lor ? verify->given.num_columns : verify->given.num_rows;
-    /* Random places, as the seed decides; all of them where they are few. */
+    /* Random places, as the seed decides; all of them if they are few. */
     const int64_t count = wanted < verify->num_sums ? wanted : verify->num_sums;
     verify->samples = calloc((size_t)count + 1, sizeof(*verify->samples));
     verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));

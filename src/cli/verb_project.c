@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * One product with the matrix or its transpose: project, backproject, sensitivity. */
-#include "forecast.h"
+#include "common.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void report_result(const struct cli_args *args, const struct setup *setup
     }
 }
 
-/* One projection forward or back, and a file of so many values. *goes_on: not with --dry-run. */
+/* One projection forward or back, and a file of `num_values`. *goes_on: false with --dry-run. */
 static lr_status forecast(struct setup *setup, const char *output, int64_t num_values, bool *goes_on)
 {
     const double values = (double)num_values, voxels = (double)lr_grid_num_voxels(&setup->grid);
@@ -38,46 +38,45 @@ static lr_status forecast(struct setup *setup, const char *output, int64_t num_v
 
 /* --- project --- */
 
-static lr_status project_image(struct cli_args *args, struct setup *setup, const lr_image *image, const char *output)
-{
-    CLI_TRY(setup_grid(setup, args, &image->grid));
-    bool goes_on;
-    CLI_TRY(setup_operator(setup));
-    CLI_TRY(forecast(setup, output, setup->lors->count, &goes_on));
-    if (!goes_on) return LR_OK;
-    lr_lor_data *data = lr_lor_data_create(setup->lors, &setup->report->log);
-    if (data == NULL) return report_reason(setup->report);
-    const lr_vector x = lr_image_vector(image);
-    lr_vector y = lr_lor_data_vector(data);
-    lr_status status = lr_operator_forward(setup->op, NULL, &x, &y);
-    if (status == LR_OK) {
-        status = common_check_result(setup->report,
-                                     &(struct common_result){.output = output,
-                                                             .values = data->values,
-                                                             .count = data->count,
-                                                             .causes = "the image is 0 wherever a LOR passes: "
-                                                                       "is it the right image, and does its "
-                                                                       "origin put it into the scanner?"});
-    }
-    if (status == LR_OK) status = lr_lor_data_write(output, setup->lors, data, &setup->report->log);
-    if (status == LR_OK) report_result(args, setup, output, common_sum(data->values, data->count));
-    lr_lor_data_destroy(data);
-    return status;
-}
-
 static lr_status run_project(struct cli_args *args)
 {
     struct setup setup = {0};
+    lr_image *image = NULL;
+    lr_lor_data *data = NULL;
+    bool goes_on = false;
     const char *path = args_required(args, "--image");
     const char *output = args_required(args, "-o");
     const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
-    lr_image *image = NULL;
-    lr_status status = setup_scanner(&setup, args, LR_STORE_NO);
-    status = status == LR_OK ? lor_factors_give(&setup, way) : status;
-    if (status == LR_OK) {
-        image = setup_read_image(&setup, args, path);
-        status = image != NULL ? project_image(args, &setup, image, output) : report_reason(args->report);
+    lr_status status = setup_scanner(&setup, args, LR_STORE_NO, NULL);
+    if (status == LR_OK) status = lor_factors_give(&setup, way);
+    if (status != LR_OK) goto finish;
+    image = setup_read_image(&setup, args, path);
+    status = image != NULL ? setup_grid(&setup, args, &image->grid) : report_reason(args->report);
+    if (status == LR_OK) status = setup_operator(&setup);
+    if (status == LR_OK) status = forecast(&setup, output, setup.lors->count, &goes_on);
+    if (status != LR_OK || !goes_on) goto finish;
+    data = lr_lor_data_create(setup.lors, &args->report->log);
+    if (data == NULL) {
+        status = report_reason(args->report);
+        goto finish;
     }
+    const lr_vector x = lr_image_vector(image);
+    lr_vector y = lr_lor_data_vector(data);
+    status = lr_operator_forward(setup.op, NULL, &x, &y);
+    if (status == LR_OK) {
+        status =
+            common_check_result(args->report, &(struct common_result){.output = output,
+                                                                      .values = data->values,
+                                                                      .count = data->count,
+                                                                      .causes = "the image is 0 wherever a LOR passes: "
+                                                                                "is it the right image, and does its "
+                                                                                "origin put it into the scanner?"});
+    }
+    if (status == LR_OK) status = lr_lor_data_write(output, setup.lors, data, &args->report->log);
+    if (status == LR_OK) report_result(args, &setup, output, common_sum(data->values, data->count));
+
+finish:
+    lr_lor_data_destroy(data);
     lr_image_destroy(image);
     setup_finish(&setup);
     return status;
@@ -85,83 +84,74 @@ static lr_status run_project(struct cli_args *args)
 
 /* --- backproject, sensitivity --- */
 
-/* Dense LOR data from a file, or NULL. */
-static lr_lor_data *read_dense(struct setup *setup, const char *path)
+/* A^T data of --data, or A^T 1. */
+static lr_status make_image(struct cli_args *args, bool has_data)
 {
-    lr_lor_data *data = lr_lor_data_read(path, setup->lors, &setup->report->log);
-    if (data == NULL || data->index == NULL) return data;
-    lr_lor_data *dense = lr_lor_data_expand(data, setup->lors, &setup->report->log);
-    lr_lor_data_destroy(data);
-    return dense;
-}
-
-/* A^T data, or A^T 1 without data. */
-static lr_status back_project(struct setup *setup, const lr_lor_data *data, lr_image *image)
-{
-    lr_vector x = lr_image_vector(image);
-    if (data == NULL) return lr_operator_sensitivity(setup->op, NULL, &x);
-    const lr_vector y = lr_lor_data_vector(data);
-    return lr_operator_back(setup->op, NULL, &y, &x);
-}
-
-static lr_status make_image(struct cli_args *args, struct setup *setup, const lr_lor_data *data)
-{
-    const char *output = args_text(args, "-o");
-    bool goes_on;
-    CLI_TRY(setup_operator(setup));
-    CLI_TRY(forecast(setup, output, lr_grid_num_voxels(&setup->grid), &goes_on));
-    if (!goes_on) return LR_OK;
-    lr_image *image = lr_image_create(&setup->grid, &setup->report->log);
-    if (image == NULL) return report_reason(setup->report);
-    lr_status status = back_project(setup, data, image);
-    if (status == LR_OK) {
-        const char *causes = data != NULL ? "the data have no counts in LORs that pass the grid: are they the right "
-                                            "ones, and does the grid lie where they come from?"
-                                          : "no LOR in coincidence passes the grid, or the attenuation map stops "
-                                            "everything: check --origin-mm, the scanner's rules and --mu-unit";
-        status = common_check_result(setup->report, &(struct common_result){.output = output,
-                                                                            .values = image->values,
-                                                                            .count = lr_grid_num_voxels(&image->grid),
-                                                                            .causes = causes});
-    }
-    if (status == LR_OK) status = lr_image_write(output, image, &setup->report->log);
-    if (status == LR_OK)
-        report_result(args, setup, output, common_sum(image->values, lr_grid_num_voxels(&image->grid)));
-    lr_image_destroy(image);
-    return status;
-}
-
-static lr_status prepare(struct cli_args *args, struct setup *setup)
-{
-    args_required(args, "-o");
+    struct setup setup = {0};
+    lr_lor_data *data = NULL;
+    lr_image *image = NULL;
+    bool goes_on = false;
+    const char *path = has_data ? args_required(args, "--data") : NULL;
+    const char *output = args_required(args, "-o");
     const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
-    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
-    CLI_TRY(lor_factors_give(setup, way));
-    return setup_grid(setup, args, NULL);
+    lr_status status = setup_scanner(&setup, args, LR_STORE_NO, NULL);
+    if (status == LR_OK) status = lor_factors_give(&setup, way);
+    if (status == LR_OK) status = setup_grid(&setup, args, NULL);
+    if (status != LR_OK) goto finish;
+    const lr_log *log = &args->report->log;
+    const int64_t num_voxels = lr_grid_num_voxels(&setup.grid);
+    if (has_data) {
+        data = lr_lor_data_read(path, setup.lors, log);
+        if (data != NULL && data->index != NULL) {
+            lr_lor_data *dense = lr_lor_data_expand(data, setup.lors, log);
+            lr_lor_data_destroy(data);
+            data = dense;
+        }
+        if (data == NULL) status = report_reason(args->report);
+    }
+    if (status == LR_OK) status = setup_operator(&setup);
+    if (status == LR_OK) status = forecast(&setup, output, num_voxels, &goes_on);
+    if (status != LR_OK || !goes_on) goto finish;
+    image = lr_image_create(&setup.grid, log);
+    if (image == NULL) {
+        status = report_reason(args->report);
+        goto finish;
+    }
+
+    const char *causes = data != NULL ? "the data have no counts in LORs that pass the grid: are they the right "
+                                        "ones, and does the grid lie where they come from?"
+                                      : "no LOR in coincidence passes the grid, or the attenuation map stops "
+                                        "everything: check --origin-mm, the scanner's rules and --mu-unit";
+    lr_vector x = lr_image_vector(image);
+    if (data != NULL) {
+        const lr_vector y = lr_lor_data_vector(data);
+        status = lr_operator_back(setup.op, NULL, &y, &x);
+    } else {
+        status = lr_operator_sensitivity(setup.op, NULL, &x);
+    }
+    if (status == LR_OK) {
+        status = common_check_result(
+            args->report,
+            &(struct common_result){.output = output, .values = image->values, .count = num_voxels, .causes = causes});
+    }
+    if (status == LR_OK) status = lr_image_write(output, image, log);
+    if (status == LR_OK) report_result(args, &setup, output, common_sum(image->values, num_voxels));
+
+finish:
+    lr_image_destroy(image);
+    lr_lor_data_destroy(data);
+    setup_finish(&setup);
+    return status;
 }
 
 static lr_status run_backproject(struct cli_args *args)
 {
-    struct setup setup = {0};
-    const char *path = args_required(args, "--data");
-    lr_lor_data *data = NULL;
-    lr_status status = prepare(args, &setup);
-    if (status == LR_OK) {
-        data = read_dense(&setup, path);
-        status = data != NULL ? make_image(args, &setup, data) : report_reason(args->report);
-    }
-    lr_lor_data_destroy(data);
-    setup_finish(&setup);
-    return status;
+    return make_image(args, true);
 }
 
 static lr_status run_sensitivity(struct cli_args *args)
 {
-    struct setup setup = {0};
-    lr_status status = prepare(args, &setup);
-    if (status == LR_OK) status = make_image(args, &setup, NULL);
-    setup_finish(&setup);
-    return status;
+    return make_image(args, false);
 }
 
 static const struct cli_option project_options[] = {

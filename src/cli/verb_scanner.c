@@ -68,23 +68,6 @@ static void scanner_summary_json(const lr_scanner *scanner, const struct scanner
 
 /* --- show --- */
 
-/* The layers of the first block. */
-static void print_layers(const lr_scanner *scanner, int num_layers)
-{
-    const lr_module *first = &scanner->modules[0];
-    const char *separator = "";
-    if (num_layers == 1) return;
-    printf("layers         up to %d a block; that of module 0 has ", num_layers);
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        if (m == 0 || (first->block > 0 && module->block == first->block)) {
-            printf("%s%d x %d of %g mm", separator, module->crystals[0], module->crystals[1], module->depth_mm);
-            separator = ", ";
-        }
-    }
-    putchar('\n');
-}
-
 static void print_summary(const lr_scanner *scanner, const struct scanner_summary *summary)
 {
     const lr_module *first = &scanner->modules[0];
@@ -95,7 +78,18 @@ static void print_summary(const lr_scanner *scanner, const struct scanner_summar
            "depth %g mm\n",
            scanner->num_crystals, first->crystals[0], first->crystals[1], first->pitch_mm[0], first->pitch_mm[1],
            first->face_mm[0], first->face_mm[1], first->depth_mm);
-    print_layers(scanner, summary->num_layers);
+    const char *separator = "";
+    if (summary->num_layers > 1) {
+        printf("layers         up to %d a block; that of module 0 has ", summary->num_layers);
+        for (int m = 0; m < scanner->num_modules; m++) {
+            const lr_module *module = &scanner->modules[m];
+            if (m == 0 || (first->block > 0 && module->block == first->block)) {
+                printf("%s%d x %d of %g mm", separator, module->crystals[0], module->crystals[1], module->depth_mm);
+                separator = ", ";
+            }
+        }
+        putchar('\n');
+    }
     printf("LORs           %lld in %lld pairs of modules\n", (long long)summary->num_lors,
            (long long)summary->num_pairs);
     printf("radius         %.6g to %.6g mm\n", summary->radius_mm[0], summary->radius_mm[1]);
@@ -108,7 +102,7 @@ static void print_summary(const lr_scanner *scanner, const struct scanner_summar
     } else {
         printf("crystals stop  not known\n");
     }
-    const char *separator = "";
+    separator = "";
     printf("coincidence    ");
     if (scanner->coincidence.field_of_view_mm > 0) {
         printf("field of view %g mm", scanner->coincidence.field_of_view_mm);
@@ -131,81 +125,59 @@ static void print_summary(const lr_scanner *scanner, const struct scanner_summar
     printf("source         %s\n", scanner->source ? scanner->source : "not given");
 }
 
-/* Calls `take` for each crystal in the order of its number. */
-static void visit_crystals(const lr_scanner *scanner, struct json *json,
-                           void (*take)(struct json *json, int module, const int cell[2], const double place[6]))
+/* Lists crystals in the order of their numbers. json: NULL = lines on standard output */
+static void list_crystals(const lr_scanner *scanner, struct json *json)
 {
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         for (int q = 0; q < module->crystals[1]; q++) {
             for (int p = 0; p < module->crystals[0]; p++) {
-                const int cell[2] = {p, q};
+                const int numbers[3] = {m, p, q};
                 double place[6];
                 lr_module_crystal_centre(module, p, q, place);
                 memcpy(place + 3, module->normal, sizeof(module->normal));
-                take(json, m, cell, place);
+                if (json != NULL) {
+                    json_open(json, NULL, '[');
+                    for (int k = 0; k < 3; k++) json_int(json, NULL, numbers[k]);
+                    for (int k = 0; k < 6; k++) json_number(json, NULL, place[k]);
+                    json_close(json, ']');
+                } else {
+                    printf("%d %d %d", m, p, q);
+                    for (int k = 0; k < 6; k++) printf(" %.9g", place[k]);
+                    putchar('\n');
+                }
             }
         }
     }
-}
-
-static void crystal_line(struct json *json, int module, const int cell[2], const double place[6])
-{
-    (void)json;
-    printf("%d %d %d", module, cell[0], cell[1]);
-    for (int k = 0; k < 6; k++) printf(" %.9g", place[k]);
-    putchar('\n');
-}
-
-static void crystal_json(struct json *json, int module, const int cell[2], const double place[6])
-{
-    json_open(json, NULL, '[');
-    json_int(json, NULL, module);
-    json_int(json, NULL, cell[0]);
-    json_int(json, NULL, cell[1]);
-    for (int k = 0; k < 6; k++) json_number(json, NULL, place[k]);
-    json_close(json, ']');
-}
-
-/* Opens the scanner that the command line names, which belongs to the setup. */
-static lr_status open_scanner(struct cli_args *args, struct setup *setup, struct scanner_summary *summary)
-{
-    if (args->num_positional != 1) {
-        args_complain(args, "%s needs one %s", args->syntax->verb, args->syntax->positionals);
-        return args->status;
-    }
-    setup->report = args->report;
-    setup->scanner = lr_scanner_read(args->positional[0], &args->report->log);
-    return setup->scanner != NULL ? scanner_summarise(setup->scanner, args->report, summary)
-                                  : report_reason(args->report);
 }
 
 static lr_status run_show(struct cli_args *args)
 {
-    struct setup setup = {0};
     struct scanner_summary summary;
-    const lr_status status = open_scanner(args, &setup, &summary);
-    if (status == LR_OK) {
-        const lr_scanner *scanner = setup.scanner;
-        const bool crystals = args_has(args, "--crystals");
-        if (args->report->json) {
-            struct json json = common_json_begin("scanner show");
-            scanner_summary_json(scanner, &summary, &json);
-            if (crystals) {
-                json_open(&json, "crystals", '[');
-                visit_crystals(scanner, &json, crystal_json);
-                json_close(&json, ']');
-            }
-            common_json_end(&json);
-        } else if (crystals) {
-            puts("module p q x_mm y_mm z_mm nx ny nz");
-            visit_crystals(scanner, NULL, crystal_line);
-        } else {
-            print_summary(scanner, &summary);
-        }
+    if (args->num_positional != 1) {
+        args_complain(args, "%s needs one %s", args->syntax->verb, args->syntax->positionals);
+        return args->status;
     }
-
-    setup_finish(&setup);
+    lr_scanner *scanner = lr_scanner_read(args->positional[0], &args->report->log);
+    if (scanner == NULL) return report_reason(args->report);
+    const lr_status status = scanner_summarise(scanner, args->report, &summary);
+    const bool crystals = args_has(args, "--crystals");
+    if (status == LR_OK && args->report->json) {
+        struct json json = common_json_begin("scanner show");
+        scanner_summary_json(scanner, &summary, &json);
+        if (crystals) {
+            json_open(&json, "crystals", '[');
+            list_crystals(scanner, &json);
+            json_close(&json, ']');
+        }
+        common_json_end(&json);
+    } else if (status == LR_OK && crystals) {
+        puts("module p q x_mm y_mm z_mm nx ny nz");
+        list_crystals(scanner, NULL);
+    } else if (status == LR_OK) {
+        print_summary(scanner, &summary);
+    }
+    lr_scanner_destroy(scanner);
     return status;
 }
 
@@ -230,7 +202,7 @@ const struct cli_verb verb_scanner_show = {&show_syntax, run_show};
 struct check {
     lr_scanner_draft *draft;
     lr_diagnosis *diagnosis;
-    struct setup setup; /* the scanner, where the draft makes one */
+    struct setup setup; /* the scanner, if the draft makes one */
     bool is_usable;     /* it has LORs; then there is a summary */
     struct scanner_summary summary;
 };
@@ -288,68 +260,52 @@ static void print_findings(const struct check *check, const char *name)
     }
 }
 
-/* The file was read before: its warnings are known. */
-static void pass_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
+static lr_status run_check(struct cli_args *args)
 {
-    const lr_log *log = user;
-    if (level == LR_LOG_ERROR) log->write(log->user, level, status, sentence);
-}
-
-/* Also of a scanner that looks wrong: that is what the picture is for. */
-static lr_status draw(const struct check *check, const char *path)
-{
-    struct report *report = check->setup.report;
-    const lr_diagnosis_params params = {
-        .draft = check->draft, .diagnosis = check->diagnosis, .grid = check->setup.params.grid, .log = &report->log};
-    lr_picture *picture = lr_picture_diagnosis(&params);
-    if (picture == NULL) return report_reason(report);
-    const lr_status status = lr_png_write(path, picture->rgb, picture->size, &report->log);
-    lr_picture_destroy(picture);
-    return status;
-}
-
-static lr_status examine(struct check *check, struct cli_args *args)
-{
+    struct check check = {.setup.report = args->report};
+    const lr_log *log = &args->report->log;
     const char *png = args_text(args, "--png");
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like") || args_has(args, "--voxel-mm") ||
                           args_has(args, "--origin-mm");
-    check->setup.report = args->report;
-    if (has_grid) CLI_TRY(setup_grid(&check->setup, args, NULL));
-    CLI_TRY(args->status);
-    check->draft = lr_scanner_draft_read(args->positional[0], &args->report->log);
-    if (check->draft == NULL) return report_reason(args->report);
-    check->diagnosis = lr_scanner_examine(check->draft, has_grid ? &check->setup.grid : NULL, &args->report->log);
-    if (check->diagnosis == NULL) return report_reason(args->report);
-    if (png != NULL) CLI_TRY(draw(check, png));
-    /* The scanner itself; where there is none, the sentence names file and line. */
-    const lr_log errors = {pass_errors, &args->report->log};
-    check->setup.scanner = lr_scanner_read(args->positional[0], &errors);
-    const lr_status status = check->setup.scanner != NULL
-                                 ? scanner_summarise(check->setup.scanner, args->report, &check->summary)
-                                 : report_reason(args->report);
-    check->is_usable = status == LR_OK;
-
-    if (status == LR_FAILED || status == LR_CANCELLED) return status;
-    if (args->report->json)
-        write_json(check, png);
-    else
-        print_findings(check, args->positional[0]);
-    if (status == LR_OK && check->diagnosis->num_suspects > 0) {
-        return report_error(args->report, LR_BAD_INPUT, "%s: %d %s wrong", args->positional[0],
-                            check->diagnosis->num_suspects,
-                            check->diagnosis->num_suspects > 1 ? "things look" : "thing looks");
-    }
-    return status;
-}
-
-static lr_status run_check(struct cli_args *args)
-{
-    struct check check = {0};
     if (args->num_positional != 1) {
         args_complain(args, "%s needs one %s", args->syntax->verb, args->syntax->positionals);
         return args->status;
     }
-    const lr_status status = examine(&check, args);
+    const char *name = args->positional[0];
+    lr_status status = has_grid ? setup_grid(&check.setup, args, NULL) : args->status;
+    if (status != LR_OK) goto finish;
+    check.draft = lr_scanner_draft_read(name, log);
+    if (check.draft != NULL)
+        check.diagnosis = lr_scanner_examine(check.draft, has_grid ? &check.setup.grid : NULL, log);
+    if (check.diagnosis == NULL) {
+        status = report_reason(args->report);
+        goto finish;
+    }
+    if (png != NULL) { /* of a scanner that looks wrong, too: that is what the picture is for */
+        lr_picture *picture = lr_picture_diagnosis(&(lr_diagnosis_params){
+            .draft = check.draft, .diagnosis = check.diagnosis, .grid = check.setup.params.grid, .log = log});
+        status = picture != NULL ? lr_png_write(png, picture->rgb, picture->size, log) : report_reason(args->report);
+        lr_picture_destroy(picture);
+        if (status != LR_OK) goto finish;
+    }
+
+    /* The scanner itself; if there is none, the error names file and line. */
+    const lr_log errors = report_errors_alone(args->report); /* warnings have been printed already */
+    check.setup.scanner = lr_scanner_read(name, &errors);
+    status = check.setup.scanner != NULL ? scanner_summarise(check.setup.scanner, args->report, &check.summary)
+                                         : report_reason(args->report);
+    check.is_usable = status == LR_OK;
+    if (status == LR_FAILED || status == LR_CANCELLED) goto finish;
+    if (args->report->json)
+        write_json(&check, png);
+    else
+        print_findings(&check, name);
+    if (status == LR_OK && check.diagnosis->num_suspects > 0) {
+        status = report_error(args->report, LR_BAD_INPUT, "%s: %d %s wrong", name, check.diagnosis->num_suspects,
+                              check.diagnosis->num_suspects > 1 ? "things look" : "thing looks");
+    }
+
+finish:
     lr_diagnosis_destroy(check.diagnosis);
     lr_scanner_draft_destroy(check.draft);
     setup_finish(&check.setup);
@@ -375,38 +331,29 @@ const struct cli_verb verb_scanner_check = {&check_syntax, run_check};
 
 /* --- convert --- */
 
-static lr_status convert(struct setup *setup, struct cli_args *args)
-{
-    setup->report = args->report;
-    setup->scanner = lr_scanner_read(args->positional[0], &args->report->log);
-    if (setup->scanner == NULL) return report_reason(args->report);
-    struct scanner_summary summary;
-    CLI_TRY(scanner_summarise(setup->scanner, args->report, &summary));
-    CLI_TRY(lr_scanner_write(args->positional[1], setup->scanner, &args->report->log));
-    const char *input = args->positional[0], *output = args->positional[1];
-    if (args->report->json) {
-        struct json json = common_json_begin("scanner convert");
-        json_text(&json, "input", input);
-        json_text(&json, "output", output);
-        scanner_summary_json(setup->scanner, &summary, &json);
-        common_json_end(&json);
-    } else {
-        report_info(args->report, "%s: %s, %d modules, %d crystals", output, setup->scanner->name,
-                    setup->scanner->num_modules, setup->scanner->num_crystals);
-    }
-
-    return LR_OK;
-}
-
 static lr_status run_convert(struct cli_args *args)
 {
-    struct setup setup = {0};
+    struct scanner_summary summary;
     if (args->num_positional != 2) {
         args_complain(args, "%s needs %s", args->syntax->verb, args->syntax->positionals);
         return args->status;
     }
-    const lr_status status = convert(&setup, args);
-    setup_finish(&setup);
+    const char *input = args->positional[0], *output = args->positional[1];
+    lr_scanner *scanner = lr_scanner_read(input, &args->report->log);
+    if (scanner == NULL) return report_reason(args->report);
+    lr_status status = scanner_summarise(scanner, args->report, &summary);
+    if (status == LR_OK) status = lr_scanner_write(output, scanner, &args->report->log);
+    if (status == LR_OK && args->report->json) {
+        struct json json = common_json_begin("scanner convert");
+        json_text(&json, "input", input);
+        json_text(&json, "output", output);
+        scanner_summary_json(scanner, &summary, &json);
+        common_json_end(&json);
+    } else if (status == LR_OK) {
+        report_info(args->report, "%s: %s, %d modules, %d crystals", output, scanner->name, scanner->num_modules,
+                    scanner->num_crystals);
+    }
+    lr_scanner_destroy(scanner);
     return status;
 }
 
@@ -426,33 +373,6 @@ const struct cli_verb verb_scanner_convert = {&convert_syntax, run_convert};
 
 /* --- list --- */
 
-/* A line of the table. */
-struct entry {
-    const char *preset;
-    const lr_scanner *scanner;
-    int64_t num_lors;
-    double radius_mm; /* least distance of a front plane from the axis */
-    double length_mm; /* along the axis, outer edges of the front faces */
-    int num_unverified;
-};
-
-static void measure(const lr_scanner *scanner, struct entry *entry)
-{
-    double low = INFINITY, high = -INFINITY;
-    entry->radius_mm = INFINITY;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        const double *at = module->centre_mm;
-        const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
-                                   module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
-        const double distance = fabs(module->normal[0] * at[0] + module->normal[1] * at[1] + module->normal[2] * at[2]);
-        entry->radius_mm = fmin(entry->radius_mm, distance);
-        low = fmin(low, at[2] - half);
-        high = fmax(high, at[2] + half);
-    }
-    entry->length_mm = high - low;
-}
-
 /* "1,234,567" */
 static const char *grouped(char text[32], int64_t number)
 {
@@ -467,45 +387,56 @@ static const char *grouped(char text[32], int64_t number)
     return text;
 }
 
+/* A line of the table, or an object of the JSON list. json: NULL = a line */
 static lr_status list_preset(const char *preset, struct report *report, struct json *json)
 {
     lr_scanner *scanner = lr_scanner_read(preset, &report->log);
+    if (scanner == NULL) return report_reason(report);
     lr_lors_size size;
-    const lr_status status =
-        scanner != NULL ? lr_lors_count(scanner, &report->progress, &size, &report->log) : report_reason(report);
-    if (status == LR_OK) {
-        struct entry entry = {.preset = preset, .scanner = scanner, .num_lors = size.num_lors};
-        measure(scanner, &entry);
-        static const char mark[] = "unverified: ";
-        entry.num_unverified = 0;
-        for (const char *at = scanner->source; at != NULL && (at = strstr(at, mark)) != NULL; at++)
-            entry.num_unverified++;
+    const lr_status status = lr_lors_count(scanner, &report->progress, &size, &report->log);
+    if (status != LR_OK) goto finish;
 
-        if (json != NULL) {
-            json_open(json, NULL, '{');
-            json_text(json, "preset", entry.preset);
-            json_text(json, "name", entry.scanner->name);
-            json_int(json, "num_modules", entry.scanner->num_modules);
-            json_int(json, "num_crystals", entry.scanner->num_crystals);
-            json_int(json, "num_lors", entry.num_lors);
-            json_number(json, "radius_mm", entry.radius_mm);
-            json_number(json, "axial_length_mm", entry.length_mm);
-            json_number(json, "tof_resolution_ps", entry.scanner->tof_resolution_ps);
-            json_int(json, "num_unverified", entry.num_unverified);
-            json_close(json, '}');
-        } else {
-            char crystals[32], lors[32], tof[32] = "none", trust[40] = "verified";
-            if (entry.scanner->tof_resolution_ps > 0)
-                snprintf(tof, sizeof(tof), "%g ps", entry.scanner->tof_resolution_ps);
-            if (entry.scanner->source == NULL)
-                snprintf(trust, sizeof(trust), "no source");
-            else if (entry.num_unverified > 0)
-                snprintf(trust, sizeof(trust), "%d unverified", entry.num_unverified);
-            printf("%-26s %8s %13s %8.1f mm %7.1f mm %9s  %s\n", entry.preset,
-                   grouped(crystals, entry.scanner->num_crystals), grouped(lors, entry.num_lors), entry.radius_mm,
-                   entry.length_mm, tof, trust);
-        }
+    /* The radius is the least distance of a front plane from the axis; the length is along the axis, between the outer
+     * edges of the front faces. */
+    double radius_mm = INFINITY, low = INFINITY, high = -INFINITY;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double *at = module->centre_mm;
+        const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
+                                   module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
+        const double distance = fabs(module->normal[0] * at[0] + module->normal[1] * at[1] + module->normal[2] * at[2]);
+        radius_mm = fmin(radius_mm, distance);
+        low = fmin(low, at[2] - half);
+        high = fmax(high, at[2] + half);
     }
+    static const char mark[] = "unverified: ";
+    int num_unverified = 0;
+    for (const char *at = scanner->source; at != NULL && (at = strstr(at, mark)) != NULL; at++) num_unverified++;
+
+    if (json != NULL) {
+        json_open(json, NULL, '{');
+        json_text(json, "preset", preset);
+        json_text(json, "name", scanner->name);
+        json_int(json, "num_modules", scanner->num_modules);
+        json_int(json, "num_crystals", scanner->num_crystals);
+        json_int(json, "num_lors", size.num_lors);
+        json_number(json, "radius_mm", radius_mm);
+        json_number(json, "axial_length_mm", high - low);
+        json_number(json, "tof_resolution_ps", scanner->tof_resolution_ps);
+        json_int(json, "num_unverified", num_unverified);
+        json_close(json, '}');
+    } else {
+        char crystals[32], lors[32], tof[32] = "none", trust[40] = "verified";
+        if (scanner->tof_resolution_ps > 0) snprintf(tof, sizeof(tof), "%g ps", scanner->tof_resolution_ps);
+        if (scanner->source == NULL)
+            snprintf(trust, sizeof(trust), "no source");
+        else if (num_unverified > 0)
+            snprintf(trust, sizeof(trust), "%d unverified", num_unverified);
+        printf("%-26s %8s %13s %8.1f mm %7.1f mm %9s  %s\n", preset, grouped(crystals, scanner->num_crystals),
+               grouped(lors, size.num_lors), radius_mm, high - low, tof, trust);
+    }
+
+finish:
     lr_scanner_destroy(scanner);
     return status;
 }

@@ -3,7 +3,6 @@
  *
  * phantom, simulate. */
 #include "common.h"
-#include "forecast.h"
 #include "verbs.h"
 
 #include <inttypes.h>
@@ -13,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A positive number, 0 where the option is not given. */
+/* A positive number; 0 if the option is not given. */
 static double read_number(struct cli_args *args, const char *name)
 {
     const char *text = args_text(args, name);
@@ -26,25 +25,10 @@ static double read_number(struct cli_args *args, const char *name)
     return value;
 }
 
-static void report_phantom(const struct cli_args *args, const lr_image *image, const char *name)
+static lr_status run(struct cli_args *args)
 {
-    const char *output = args_text(args, "-o");
-    const double sum = common_sum(image->values, lr_grid_num_voxels(&image->grid));
-    report_clear(args->report);
-    if (!args->report->json) {
-        printf("%s: %s, sum %.9g\n", output, name, sum);
-        return;
-    }
-    struct json json = common_json_begin(args->syntax->verb);
-    json_text(&json, "output", output);
-    json_text(&json, "phantom", name);
-    common_json_grid(&json, "grid", &image->grid);
-    json_number(&json, "sum", sum);
-    common_json_end(&json);
-}
-
-static lr_status draw(struct cli_args *args, struct setup *setup)
-{
+    struct setup setup = {.report = args->report};
+    lr_image *image = NULL;
     const char *output = args_required(args, "-o");
     const char *name = args->num_positional == 1 ? args->positional[0] : NULL;
     const lr_phantom_params params = {.name = name,
@@ -53,20 +37,28 @@ static lr_status draw(struct cli_args *args, struct setup *setup)
                                       .log = &args->report->log,
                                       .progress = &args->report->progress};
     if (args->num_positional != 1) args_complain(args, "phantom needs the name of one, such as six-spheres");
-    CLI_TRY(args->status);
-    CLI_TRY(setup_grid(setup, args, NULL));
-    lr_image *image = lr_phantom_create(&params, &setup->grid);
-    if (image == NULL) return report_reason(args->report);
-    const lr_status status = lr_image_write(output, image, &args->report->log);
-    if (status == LR_OK) report_phantom(args, image, name);
-    lr_image_destroy(image);
-    return status;
-}
+    lr_status status = args->status;
+    if (status == LR_OK) status = setup_grid(&setup, args, NULL);
+    if (status != LR_OK) goto finish;
+    image = lr_phantom_create(&params, &setup.grid);
+    status = image != NULL ? lr_image_write(output, image, &args->report->log) : report_reason(args->report);
+    if (status != LR_OK) goto finish;
 
-static lr_status run(struct cli_args *args)
-{
-    struct setup setup = {.report = args->report};
-    const lr_status status = draw(args, &setup);
+    const double sum = common_sum(image->values, lr_grid_num_voxels(&image->grid));
+    report_clear(args->report);
+    if (args->report->json) {
+        struct json json = common_json_begin(args->syntax->verb);
+        json_text(&json, "output", output);
+        json_text(&json, "phantom", name);
+        common_json_grid(&json, "grid", &image->grid);
+        json_number(&json, "sum", sum);
+        common_json_end(&json);
+    } else {
+        printf("%s: %s, sum %.9g\n", output, name, sum);
+    }
+
+finish:
+    lr_image_destroy(image);
     setup_finish(&setup);
     return status;
 }
@@ -105,20 +97,12 @@ struct request {
     uint64_t seed;
 };
 
-static bool known_phantom(const char *name)
-{
-    for (const char *const *names = lr_phantom_names(); *names != NULL; names++)
-        if (strcmp(*names, name) == 0) return true;
-    return strcmp(name, labels_phantom) == 0;
-}
-
 /* Photon pairs are followed through the scanner's geometry alone. */
 static void check_photons(struct cli_args *args, const struct request *request)
 {
     static const char *const others[] = {"--backend", "--mode",        "--rays",         "--samples",
                                          "--mu",      "--penetration", "--layers-alone", "--deterministic",
                                          "--store",   "--truth",       "--dry-run"};
-    if (request->tof_ps == 0) return;
     if (!request->is_list || !(request->counts > 0)) {
         args_complain(args, "--tof-ps follows photon pairs one by one: it needs --counts N, and list "
                             "mode to write (-o FILE.petsird, .Cdh or .tsv)");
@@ -149,22 +133,23 @@ static struct request read_request(struct cli_args *args)
         .mu_as = lor_factors_mu_as(args, MU_LINES),
         .seed = (uint64_t)args_int(args, "--seed", 1, seed_range),
     };
-    /* One source of activity, and what belongs to it. */
+    /* The source of activity is one, and its options belong to it. */
     const bool is_labels = request.phantom != NULL && strcmp(request.phantom, labels_phantom) == 0;
-    if ((request.phantom != NULL) == (request.image != NULL)) {
-        args_complain(args, "simulate needs either --phantom NAME or --image IMAGE");
-    } else if (request.phantom != NULL && !known_phantom(request.phantom)) {
-        char list[256] = "";
-        for (const char *const *names = lr_phantom_names(); *names != NULL; names++) {
-            const size_t used = strlen(list);
-            snprintf(list + used, sizeof(list) - used, "%s, ", *names);
-        }
-        args_complain(args, "there is no phantom %s: there are %s%s", request.phantom, list, labels_phantom);
-    } else if (is_labels && request.labels == NULL) {
-        args_complain(args, "--phantom %s needs --labels FILE, its label image", labels_phantom);
-    } else if (!is_labels && request.labels != NULL) {
-        args_complain(args, "--labels belongs to --phantom %s", labels_phantom);
+    char names[256] = "";
+    bool is_known = is_labels;
+    for (const char *const *name = lr_phantom_names(); *name != NULL; name++) {
+        const size_t used = strlen(names);
+        is_known = is_known || (request.phantom != NULL && strcmp(*name, request.phantom) == 0);
+        snprintf(names + used, sizeof(names) - used, "%s, ", *name);
     }
+    if ((request.phantom != NULL) == (request.image != NULL))
+        args_complain(args, "simulate needs either --phantom NAME or --image IMAGE");
+    else if (request.phantom != NULL && !is_known)
+        args_complain(args, "there is no phantom %s: there are %s%s", request.phantom, names, labels_phantom);
+    else if (is_labels && request.labels == NULL)
+        args_complain(args, "--phantom %s needs --labels FILE, its label image", labels_phantom);
+    else if (!is_labels && request.labels != NULL)
+        args_complain(args, "--labels belongs to --phantom %s", labels_phantom);
 
     /* List mode is asked for by the output's ending. */
     static const int64_t range[2] = {1, 4000000};
@@ -176,57 +161,44 @@ static struct request read_request(struct cli_args *args)
     if (!request.is_list && args_has(args, "--duration"))
         args_complain(args, "--duration belongs to list mode (.petsird, .Cdh, .tsv)");
 
-    check_photons(args, &request);
+    if (request.tof_ps > 0) check_photons(args, &request);
     if (request.expected && args_has(args, "--seed")) args_complain(args, "--expected draws nothing: leave out --seed");
     return request;
 }
 
-static lr_image *draw_labels(struct setup *setup, const char *path)
-{
-    lr_image *labels = lr_image_read_on(path, &setup->grid, &setup->report->log);
-    if (labels == NULL) return NULL;
-    lr_image *image = lr_phantom_from_labels(labels, &setup->grid, &setup->report->log);
-    lr_image_destroy(labels);
-    return image;
-}
-
-/* Refuses an activity below 0, with the voxel. path: the image's. */
-static lr_status check_activity(struct report *report, const char *path, const lr_image *image)
-{
-    const int *size = image->grid.size;
-    const int64_t count = lr_grid_num_voxels(&image->grid);
-    for (int64_t row = 0; row < count; row++) {
-        if (image->values[row] < 0.0f) {
-            return report_error(report, LR_BAD_INPUT,
-                                "%s: voxel (%lld, %lld, %lld) is %g: an activity is at least 0 everywhere: set "
-                                "negative voxels to 0 first",
-                                path, (long long)(row % size[0]), (long long)(row / size[0] % size[1]),
-                                (long long)(row / size[0] / size[1]), (double)image->values[row]);
-        }
-    }
-    return LR_OK;
-}
-
-/* The activity on the setup's grid, which is settled here. */
+/* Settles the setup's grid, and makes the activity on it. */
 static lr_status make_activity(struct cli_args *args, struct setup *setup, const struct request *request,
                                lr_image **activity)
 {
     const lr_log *log = &setup->report->log;
+    if (request->image == NULL) CLI_TRY(setup_grid(setup, args, NULL));
     if (request->image != NULL) {
         *activity = setup_read_image(setup, args, request->image);
-        if (*activity == NULL) return report_reason(setup->report);
-        CLI_TRY(check_activity(setup->report, request->image, *activity));
-        return setup_grid(setup, args, &(*activity)->grid);
-    }
-    CLI_TRY(setup_grid(setup, args, NULL));
-    if (request->labels != NULL) {
-        *activity = draw_labels(setup, request->labels);
+    } else if (request->labels != NULL) {
+        lr_image *labels = lr_image_read_on(request->labels, &setup->grid, log);
+        if (labels != NULL) *activity = lr_phantom_from_labels(labels, &setup->grid, log);
+        lr_image_destroy(labels);
     } else {
         *activity = lr_phantom_create(
             &(lr_phantom_params){.name = request->phantom, .log = log, .progress = &setup->report->progress},
             &setup->grid);
     }
-    return *activity != NULL ? LR_OK : report_reason(setup->report);
+    if (*activity == NULL) return report_reason(setup->report);
+    if (request->image == NULL) return LR_OK;
+
+    const int *size = (*activity)->grid.size;
+    const float *values = (*activity)->values;
+    const int64_t count = lr_grid_num_voxels(&(*activity)->grid);
+    for (int64_t row = 0; row < count; row++) {
+        if (values[row] < 0.0f) {
+            return report_error(setup->report, LR_BAD_INPUT,
+                                "%s: voxel (%lld, %lld, %lld) is %g: an activity is at least 0 everywhere: set "
+                                "negative voxels to 0 first",
+                                request->image, (long long)(row % size[0]), (long long)(row / size[0] % size[1]),
+                                (long long)(row / size[0] / size[1]), (double)values[row]);
+        }
+    }
+    return setup_grid(setup, args, &(*activity)->grid);
 }
 
 static void scale(float *values, int64_t count, double factor)
@@ -234,12 +206,48 @@ static void scale(float *values, int64_t count, double factor)
     for (int64_t k = 0; k < count; k++) values[k] = (float)(factor * values[k]);
 }
 
-/* Brings the expectation, and the activity with it, to the counts asked for. */
-static lr_status scale_to_counts(struct setup *setup, const struct request *request, lr_image *activity,
-                                 lr_lor_data *data)
+/* Writes list mode: events of the counts in `data`, or photon pairs of the activity if data is NULL. */
+static lr_status write_list(struct setup *setup, const struct request *request, const lr_image *activity,
+                            const lr_lor_data *data)
+{
+    const lr_log *log = &setup->report->log;
+    const lr_events_info info = {
+        .has_tof = request->tof_ps > 0, .tof_resolution_ps = request->tof_ps, .duration_s = request->duration_s};
+    lr_events_writer *writer = lr_events_writer_create(
+        &(lr_events_writer_params){.path = request->output, .lors = setup->lors, .info = &info, .log = log});
+    if (writer == NULL) return report_reason(setup->report);
+    const lr_event_sink sink = lr_events_writer_sink(writer);
+    lr_status status;
+    if (data != NULL) {
+        const lr_list_params list = {
+            .lors = setup->lors, .data = data, .duration_s = request->duration_s, .seed = request->seed, .log = log};
+        status = lr_events_from_counts(&list, &sink);
+    } else {
+        const lr_photon_params photons = {.lors = setup->lors,
+                                          .activity = activity,
+                                          .count = (int64_t)request->counts,
+                                          .tof_resolution_ps = request->tof_ps,
+                                          .duration_s = request->duration_s,
+                                          .seed = request->seed,
+                                          .threads = setup->params.threads,
+                                          .log = log,
+                                          .progress = &setup->report->progress};
+        status = lr_events_from_activity(&photons, &sink, NULL);
+    }
+    if (status == LR_OK) return lr_events_writer_finish(writer);
+    lr_events_writer_abandon(writer);
+    return status;
+}
+
+/* Projects the activity, brings it and the expectation to the counts asked for, draws counts and writes them. */
+static lr_status fill_data(struct setup *setup, const struct request *request, lr_image *activity, lr_lor_data *data)
 {
     /* Far below what any scanner sees of a body that it can hold. */
     static const double least_share = 1e-12;
+    const lr_log *log = &setup->report->log;
+    const lr_vector x = lr_image_vector(activity);
+    lr_vector y = lr_lor_data_vector(data);
+    CLI_TRY(lr_operator_forward(setup->op, NULL, &x, &y));
     const double sum = common_sum(data->values, data->count);
     const double emitted = common_sum(activity->values, lr_grid_num_voxels(&activity->grid));
     if (!(sum > 0)) {
@@ -257,155 +265,78 @@ static lr_status scale_to_counts(struct setup *setup, const struct request *requ
         scale(data->values, data->count, request->counts / sum);
         scale(activity->values, lr_grid_num_voxels(&activity->grid), request->counts / sum);
     }
-    return LR_OK;
-}
 
-/* The head of the list; the writer reads it as long as it lives. */
-static lr_events_info info_of(const struct request *request)
-{
-    return (lr_events_info){
-        .has_tof = request->tof_ps > 0, .tof_resolution_ps = request->tof_ps, .duration_s = request->duration_s};
-}
-
-/* NULL, logged. */
-static lr_events_writer *open_list(const struct setup *setup, const struct request *request, const lr_events_info *info)
-{
-    return lr_events_writer_create(&(lr_events_writer_params){
-        .path = request->output, .lors = setup->lors, .info = info, .log = &setup->report->log});
-}
-
-/* Puts the list in place, unless making it failed. */
-static lr_status close_list(lr_events_writer *writer, lr_status status)
-{
-    if (status != LR_OK) {
-        lr_events_writer_abandon(writer);
-        return status;
-    }
-    return lr_events_writer_finish(writer);
-}
-
-static lr_status write_list(struct setup *setup, const struct request *request, const lr_lor_data *data)
-{
-    const lr_log *log = &setup->report->log;
-    const lr_list_params list = {
-        .lors = setup->lors, .data = data, .duration_s = request->duration_s, .seed = request->seed, .log = log};
-    const lr_events_info info = info_of(request);
-    lr_events_writer *writer = open_list(setup, request, &info);
-    if (writer == NULL) return report_reason(setup->report);
-    const lr_event_sink sink = lr_events_writer_sink(writer);
-    return close_list(writer, lr_events_from_counts(&list, &sink));
-}
-
-static lr_status write_photons(struct setup *setup, const struct request *request, const lr_image *activity)
-{
-    const lr_events_info info = info_of(request);
-    lr_events_writer *writer = open_list(setup, request, &info);
-    if (writer == NULL) return report_reason(setup->report);
-    const lr_event_sink sink = lr_events_writer_sink(writer);
-    const lr_photon_params photons = {.lors = setup->lors,
-                                      .activity = activity,
-                                      .count = (int64_t)request->counts,
-                                      .tof_resolution_ps = request->tof_ps,
-                                      .duration_s = request->duration_s,
-                                      .seed = request->seed,
-                                      .threads = setup->params.threads,
-                                      .log = &setup->report->log,
-                                      .progress = &setup->report->progress};
-    return close_list(writer, lr_events_from_activity(&photons, &sink, NULL));
-}
-
-static lr_status check_drawn(struct setup *setup, double expected, const lr_lor_data *data)
-{
-    if (common_sum(data->values, data->count) > 0) return LR_OK;
-    return report_error(setup->report, LR_BAD_INPUT,
-                        "%.3g counts were expected and none was drawn: ask for more with "
-                        "--counts, such as --counts 1e6, or check the unit of --voxel-mm",
-                        expected);
-}
-
-static lr_status fill_data(struct setup *setup, const struct request *request, lr_image *activity, lr_lor_data *data)
-{
-    const lr_log *log = &setup->report->log;
-    const lr_vector x = lr_image_vector(activity);
-    lr_vector y = lr_lor_data_vector(data);
-    CLI_TRY(lr_operator_forward(setup->op, NULL, &x, &y));
-    CLI_TRY(scale_to_counts(setup, request, activity, data));
     const double expected = common_sum(data->values, data->count);
     if (!request->expected) {
         CLI_TRY(lr_poisson(data->values, data->count, request->seed, log));
         report_info(setup->report, "Poisson counts drawn with seed %" PRIu64, request->seed);
-        CLI_TRY(check_drawn(setup, expected, data));
+        if (!(common_sum(data->values, data->count) > 0)) {
+            return report_error(setup->report, LR_BAD_INPUT,
+                                "%.3g counts were expected and none was drawn: ask for more with "
+                                "--counts, such as --counts 1e6, or check the unit of --voxel-mm",
+                                expected);
+        }
     }
     if (request->truth != NULL) CLI_TRY(lr_image_write(request->truth, activity, log));
-    return request->is_list ? write_list(setup, request, data)
+    return request->is_list ? write_list(setup, request, activity, data)
                             : lr_lor_data_write(request->output, setup->lors, data, log);
-}
-
-static void report_result(const struct setup *setup, const struct request *request, double sum)
-{
-    report_clear(setup->report);
-    if (setup->report->json) {
-        struct json json = common_json_begin("simulate");
-        if (setup->op != NULL) {
-            setup_json(setup, &json);
-        } else {
-            json_text(&json, "scanner", setup->scanner->name);
-            common_json_grid(&json, "grid", &setup->grid);
-        }
-        json_text(&json, "activity", request->image ? request->image : request->phantom);
-        json_text(&json, "output", request->output);
-        json_text(&json, "truth", request->truth);
-        json_bool(&json, "expected", request->expected);
-        if (!request->expected) json_int(&json, "seed", (int64_t)request->seed);
-        json_number(&json, "counts", sum);
-        common_json_end(&json);
-    } else {
-        printf("%s: %s %.9g\n", request->output, request->expected ? "expected counts" : "counts", sum);
-    }
-}
-
-/* *goes_on: not with --dry-simulate_run. */
-static lr_status forecast(struct setup *setup, const struct request *request, bool *goes_on)
-{
-    const double lors = (double)setup->lors->count, voxels = (double)lr_grid_num_voxels(&setup->grid);
-    const double bytes = sizeof(float);
-    return forecast_projections(setup,
-                                &(struct forecast_projections){.projections = 1,
-                                                               .array_bytes = bytes * (lors + voxels),
-                                                               .output = request->output,
-                                                               .output_bytes = request->is_list ? 0 : bytes * lors},
-                                goes_on);
-}
-
-static lr_status simulate(struct cli_args *args, struct setup *setup, const struct request *request,
-                          lr_image **activity)
-{
-    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
-    CLI_TRY(lor_factors_give(setup, request->mu_as));
-    CLI_TRY(make_activity(args, setup, request, activity));
-    if (request->tof_ps > 0) {
-        CLI_TRY(write_photons(setup, request, *activity));
-        report_result(setup, request, request->counts);
-        return LR_OK;
-    }
-    CLI_TRY(setup_operator(setup));
-    bool goes_on;
-    CLI_TRY(forecast(setup, request, &goes_on));
-    if (!goes_on) return LR_OK;
-    lr_lor_data *data = lr_lor_data_create(setup->lors, &setup->report->log);
-    if (data == NULL) return report_reason(setup->report);
-    const lr_status status = fill_data(setup, request, *activity, data);
-    if (status == LR_OK) report_result(setup, request, common_sum(data->values, data->count));
-    lr_lor_data_destroy(data);
-    return status;
 }
 
 static lr_status simulate_run(struct cli_args *args)
 {
     struct setup setup = {0};
     lr_image *activity = NULL;
+    lr_lor_data *data = NULL;
     const struct request request = read_request(args);
-    const lr_status status = args->status == LR_OK ? simulate(args, &setup, &request, &activity) : args->status;
+    double counts = request.counts;
+    lr_status status = args->status;
+    if (status == LR_OK) status = setup_scanner(&setup, args, LR_STORE_NO, NULL);
+    if (status == LR_OK) status = lor_factors_give(&setup, request.mu_as);
+    if (status == LR_OK) status = make_activity(args, &setup, &request, &activity);
+    if (status == LR_OK && request.tof_ps > 0) {
+        status = write_list(&setup, &request, activity, NULL);
+    } else if (status == LR_OK) {
+        status = setup_operator(&setup);
+        if (status != LR_OK) goto finish;
+        const double lors = (double)setup.lors->count, voxels = (double)lr_grid_num_voxels(&setup.grid);
+        const double bytes = sizeof(float);
+        bool goes_on = false;
+        status =
+            forecast_projections(&setup,
+                                 &(struct forecast_projections){.projections = 1,
+                                                                .array_bytes = bytes * (lors + voxels),
+                                                                .output = request.output,
+                                                                .output_bytes = request.is_list ? 0 : bytes * lors},
+                                 &goes_on);
+        if (status != LR_OK || !goes_on) goto finish;
+        data = lr_lor_data_create(setup.lors, &args->report->log);
+        status = data != NULL ? fill_data(&setup, &request, activity, data) : report_reason(args->report);
+        if (status == LR_OK) counts = common_sum(data->values, data->count);
+    }
+    if (status != LR_OK) goto finish;
+
+    report_clear(args->report);
+    if (args->report->json) {
+        struct json json = common_json_begin("simulate");
+        if (setup.op != NULL) {
+            setup_json(&setup, &json);
+        } else {
+            json_text(&json, "scanner", setup.scanner->name);
+            common_json_grid(&json, "grid", &setup.grid);
+        }
+        json_text(&json, "activity", request.image ? request.image : request.phantom);
+        json_text(&json, "output", request.output);
+        json_text(&json, "truth", request.truth);
+        json_bool(&json, "expected", request.expected);
+        if (!request.expected) json_int(&json, "seed", (int64_t)request.seed);
+        json_number(&json, "counts", counts);
+        common_json_end(&json);
+    } else {
+        printf("%s: %s %.9g\n", request.output, request.expected ? "expected counts" : "counts", counts);
+    }
+
+finish:
+    lr_lor_data_destroy(data);
     lr_image_destroy(activity);
     setup_finish(&setup);
     return status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The verbs, and what the programs do with them: one is named, parsed and run. Those of `bench` are in bench/, which
- * is a program of its own. */
+ * The verbs, and the function by which the programs run one. The verbs of `bench` are in bench/, which is a program
+ * of its own. */
 #ifndef LR_CLI_VERBS_H
 #define LR_CLI_VERBS_H
 
@@ -19,7 +19,7 @@ struct cli_verb {
  * ends with NULL; one of two words comes before its first word alone. */
 int program_main(const struct cli_verb *const *verbs, char *const *argv);
 
-/* The program that has those of `bench`, and how both programs sum them up. */
+/* The program that has the verbs of `bench`, and their summaries in both programs. */
 #define VERB_BENCH_PROGRAM "loraster-bench"
 #define VERB_BENCH_CORRESPONDENCE "Times the matrix on each backend, and says how right it is."
 #define VERB_BENCH_DIRECT "Times projections of the family direct, beside its papers' figures."

@@ -20,8 +20,6 @@ enum { MOST_NUMBERS = LR_COMM_LITTLE / sizeof(double) };
 /* Numbers that are sent along when ranks synchronise, which spares a message of their own. */
 enum { NUMBERS_ALONG = 12 };
 
-/* --- failures --- */
-
 lr_status lr_comm_check(lr_comm *comm, lr_status status)
 {
     if (status == LR_OK || comm->failed_status != LR_OK) return status;
@@ -31,40 +29,15 @@ lr_status lr_comm_check(lr_comm *comm, lr_status status)
 }
 
 /* A rank's message, always of the same length: versions that differ must understand each other. */
-struct look {
+struct state {
     int32_t status, step;
     int64_t count;
     int64_t way; /* enum lr_comm_way */
     double numbers[NUMBERS_ALONG];
 };
 
-static lr_status compare(lr_comm *comm, const struct look *looks)
-{
-    for (int r = 0; r < comm->facts.size; r++) {
-        if (looks[r].status != LR_OK) {
-            comm->failed_rank = r;
-            comm->failed_status = (lr_status)looks[r].status;
-            return comm->failed_status;
-        }
-    }
-    for (int r = 1; r < comm->facts.size; r++) {
-        if (looks[r].step == looks[0].step && looks[r].count == looks[0].count) continue;
-        comm->failed_rank = r;
-        comm->failed_status = LR_BAD_INPUT;
-        if (r == comm->facts.rank) {
-            lr_error(comm->log, LR_BAD_INPUT,
-                     "this rank works on something else than rank 0 (step %d of %lld numbers, "
-                     "where rank 0 is at step %d of %lld): give all ranks the same command and "
-                     "the same files",
-                     (int)looks[r].step, (long long)looks[r].count, (int)looks[0].step, (long long)looks[0].count);
-        }
-        return LR_BAD_INPUT;
-    }
-    return LR_OK;
-}
-
-/* A rank that has failed says so at the next synchronisation. They may never come, where its device is lost: what
- * theirs wait for is what that one was to send. One that was stopped has sent what it began. */
+/* A rank that has failed says so at the next synchronisation. The others may never come if its device is lost: their
+ * devices wait for what it was to send. A rank that was stopped has sent what it began. */
 static void end_all(void *user)
 {
     lr_comm *comm = user;
@@ -72,59 +45,69 @@ static void end_all(void *user)
     comm->fns->abort(1);
 }
 
-static lr_status gather_looks(lr_comm *comm, const struct look *own)
+/* Sends this rank's state to all, whose states are in comm->little then, and compares them. */
+static lr_status meet(lr_comm *comm, const struct state *own)
 {
-    const bool is_by_device = comm->ways.link != NULL || comm->ways.way == LR_WAY_MPI;
+    const double begin = lr_clock_seconds();
+    const struct state *all = comm->little;
+    if (comm->failed_status != LR_OK) return comm->failed_status;
+    const bool is_by_device = comm->route.link != NULL || comm->route.way == LR_WAY_MPI;
     const bool may_strand = own->status != LR_OK && own->status != LR_CANCELLED && is_by_device;
     struct lr_watch watch = {.patience_s = comm->patience_s, .act = end_all, .user = comm};
     if (may_strand) lr_watch_begin(&watch);
     const lr_status status = comm->fns->gather_little(own, comm->little, sizeof(*own));
     if (may_strand) lr_watch_end(&watch);
-    return status;
-}
-
-/* All looks are in comm->little then. */
-static lr_status meet(lr_comm *comm, const struct look *own)
-{
-    const double begin = lr_clock_seconds();
-    const struct look *looks = comm->little;
-    if (comm->failed_status != LR_OK) return comm->failed_status;
-    LR_TRY(lr_comm_check(comm, gather_looks(comm, own)));
+    LR_TRY(lr_comm_check(comm, status));
     comm->waiting_s += lr_clock_seconds() - begin;
-    return compare(comm, looks);
+
+    for (int r = 0; r < comm->facts.size; r++) {
+        if (all[r].status != LR_OK) {
+            comm->failed_rank = r;
+            comm->failed_status = (lr_status)all[r].status;
+            return comm->failed_status;
+        }
+    }
+    for (int r = 1; r < comm->facts.size; r++) {
+        if (all[r].step == all[0].step && all[r].count == all[0].count) continue;
+        comm->failed_rank = r;
+        comm->failed_status = LR_BAD_INPUT;
+        if (r == comm->facts.rank) {
+            lr_error(comm->log, LR_BAD_INPUT,
+                     "this rank works on something else than rank 0 (step %d of %lld numbers, "
+                     "where rank 0 is at step %d of %lld): give all ranks the same command and "
+                     "the same files",
+                     (int)all[r].step, (long long)all[r].count, (int)all[0].step, (long long)all[0].count);
+        }
+        return LR_BAD_INPUT;
+    }
+    return LR_OK;
 }
 
 lr_status lr_comm_meet(lr_comm *comm, enum lr_comm_step step, int64_t count)
 {
-    return meet(comm, &(struct look){.step = (int32_t)step, .count = count});
+    return meet(comm, &(struct state){.step = (int32_t)step, .count = count});
 }
 
 lr_status lr_comm_settle(lr_comm *comm, enum lr_comm_step step, lr_status status)
 {
-    const lr_status all = meet(comm, &(struct look){(int32_t)status, .step = (int32_t)step});
+    const lr_status all = meet(comm, &(struct state){(int32_t)status, .step = (int32_t)step});
     return status != LR_OK ? status : all;
-}
-
-/* The way of all ranks if they agree; else all go by the host, and prepare for it unless none has to. */
-static enum lr_comm_way agree(const lr_comm *comm)
-{
-    const struct look *looks = comm->little;
-    for (int r = 1; r < comm->facts.size; r++)
-        if (looks[r].way != looks[0].way) return LR_WAY_HOST;
-    return (enum lr_comm_way)looks[0].way;
 }
 
 lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count, enum lr_comm_way *way)
 {
-    LR_TRY(meet(comm, &(struct look){.step = (int32_t)step, .count = count, .way = *way}));
-    *way = agree(comm);
+    LR_TRY(meet(comm, &(struct state){.step = (int32_t)step, .count = count, .way = *way}));
+    const struct state *all = comm->little;
+    bool agree = true; /* if not, all go by the host */
+    for (int r = 1; r < comm->facts.size; r++) agree = agree && all[r].way == all[0].way;
+    *way = agree ? (enum lr_comm_way)all[0].way : LR_WAY_HOST;
     return LR_OK;
 }
 
 lr_status lr_comm_fail(lr_comm *comm, lr_status status)
 {
     if (!lr_comm_is_single(comm) && comm->failed_status == LR_OK && status != LR_OK)
-        (void)meet(comm, &(struct look){(int32_t)status, .step = LR_COMM_STEP_FAIL});
+        (void)meet(comm, &(struct state){(int32_t)status, .step = LR_COMM_STEP_FAIL});
     return status;
 }
 
@@ -145,7 +128,7 @@ static double add(double a, double b)
     return a + b;
 }
 
-/* all: of each rank's, `stride` numbers after the last one's. */
+/* all: numbers of each rank, which begin `stride` after those of the rank before. */
 static void join_all(lr_comm *comm, const double *all, int64_t stride, double *numbers, int count,
                      double (*join)(double a, double b))
 {
@@ -156,34 +139,24 @@ static void join_all(lr_comm *comm, const double *all, int64_t stride, double *n
     comm->sent_bytes += (double)count * sizeof(*numbers) * (comm->facts.size - 1);
 }
 
-static lr_status combine_along(lr_comm *comm, double *numbers, int count, double (*join)(double a, double b))
-{
-    struct look own = {.step = LR_COMM_STEP_NUMBERS, .count = count};
-    memcpy(own.numbers, numbers, (size_t)count * sizeof(*numbers));
-    LR_TRY(meet(comm, &own));
-    const struct look *looks = comm->little;
-    join_all(comm, looks->numbers, sizeof(*looks) / sizeof(double), numbers, count, join);
-    return LR_OK;
-}
-
-static lr_status combine_some(lr_comm *comm, double *numbers, int count, double (*join)(double a, double b))
-{
-    const double begin = lr_clock_seconds();
-    const int bytes = count * (int)sizeof(*numbers);
-    LR_TRY(lr_comm_check(comm, comm->fns->gather_little(numbers, comm->little, bytes)));
-    join_all(comm, comm->little, count, numbers, count, join);
-    comm->moving_s += lr_clock_seconds() - begin;
-    return LR_OK;
-}
-
 static lr_status combine(lr_comm *comm, double *numbers, int count, double (*join)(double a, double b))
 {
     if (lr_comm_is_single(comm)) return LR_OK;
-    if (count <= NUMBERS_ALONG) return combine_along(comm, numbers, count, join);
+    if (count <= NUMBERS_ALONG) {
+        struct state own = {.step = LR_COMM_STEP_NUMBERS, .count = count};
+        memcpy(own.numbers, numbers, (size_t)count * sizeof(*numbers));
+        LR_TRY(meet(comm, &own));
+        const struct state *all = comm->little;
+        join_all(comm, all->numbers, sizeof(*all) / sizeof(double), numbers, count, join);
+        return LR_OK;
+    }
     LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_NUMBERS, count));
     for (int k = 0; k < count; k += MOST_NUMBERS) {
-        const int left = count - k;
-        LR_TRY(combine_some(comm, numbers + k, left < MOST_NUMBERS ? left : MOST_NUMBERS, join));
+        const double begin = lr_clock_seconds();
+        const int left = count - k, some = left < MOST_NUMBERS ? left : MOST_NUMBERS;
+        LR_TRY(lr_comm_check(comm, comm->fns->gather_little(numbers + k, comm->little, some * (int)sizeof(*numbers))));
+        join_all(comm, comm->little, some, numbers + k, some, join);
+        comm->moving_s += lr_clock_seconds() - begin;
     }
     return LR_OK;
 }
@@ -213,20 +186,20 @@ lr_status lr_comm_any(lr_comm *comm, bool *value)
 
 /* --- texts --- */
 
-struct told {
+struct named_text {
     char text[256];
     char machine[64];
 };
 
 lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text)
 {
-    struct told own = {0};
+    struct named_text own = {0};
     if (lr_comm_is_single(comm)) return LR_OK;
     snprintf(own.text, sizeof(own.text), "%s", text);
     snprintf(own.machine, sizeof(own.machine), "%s", comm->facts.machine);
     LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_SAME, 0));
     LR_TRY(lr_comm_check(comm, comm->fns->gather_little(&own, comm->little, sizeof(own))));
-    const struct told *all = comm->little;
+    const struct named_text *all = comm->little;
     for (int r = 1; r < comm->facts.size; r++) {
         if (strcmp(all[r].text, all[0].text) == 0) continue;
         comm->failed_rank = r;

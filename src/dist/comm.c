@@ -16,10 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A rank that has failed waits so long for others that may wait for its device. */
+/* Time for which a rank that has failed waits for others that may wait for its device. */
 static const double default_patience_s = 20.0;
-
-/* --- who has started this process --- */
 
 static int read_number(const char *name, int otherwise)
 {
@@ -52,24 +50,10 @@ int lr_comm_started(int *rank)
     return 1;
 }
 
-/* --- life --- */
-
-lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log)
+static lr_status open_mpi(lr_comm *comm)
 {
-    struct lr_comm_facts facts = {.rank = 0};
-    const struct lr_mpi_plugin *mpi = lr_plugin_mpi(log);
-    *support = (lr_comm_support){.library = ""};
-    lr_comm_probe_nccl(support);
+    const struct lr_mpi_plugin *mpi = lr_plugin_mpi(comm->log);
     if (mpi == NULL) return LR_NO_DEVICE;
-    mpi->fns->describe(&facts);
-    snprintf(support->library, sizeof(support->library), "%s", facts.way);
-    support->is_cuda_aware = facts.is_cuda_aware;
-    support->can_compose = mpi->eigen != NULL;
-    return LR_OK;
-}
-
-static lr_status open_with(lr_comm *comm, const struct lr_mpi_plugin *mpi)
-{
     LR_TRY(mpi->fns->open(comm->log, &comm->facts));
     comm->fns = mpi->fns;
     const int size = comm->facts.size;
@@ -80,15 +64,8 @@ static lr_status open_with(lr_comm *comm, const struct lr_mpi_plugin *mpi)
         comm->fns->abort(1);
         return LR_FAILED;
     }
-    return LR_OK;
-}
-
-static lr_status open_mpi(lr_comm *comm)
-{
-    const struct lr_mpi_plugin *mpi = lr_plugin_mpi(comm->log);
-    LR_TRY(mpi != NULL ? open_with(comm, mpi) : LR_NO_DEVICE);
     (void)lr_comm_same(comm, "version of LORaster", lr_plugin_build);
-    return LR_OK; /* all ranks know where one differs, and which */
+    return LR_OK; /* all ranks know if one differs, and which */
 }
 
 lr_comm *lr_comm_open(const lr_comm_params *params)
@@ -101,7 +78,7 @@ lr_comm *lr_comm_open(const lr_comm_params *params)
     comm->patience_s = params->patience_s > 0.0 ? params->patience_s : default_patience_s;
     comm->stranded = params->stranded;
     comm->user = params->user;
-    comm->ways.way = LR_WAY_OPEN;
+    comm->route.way = LR_WAY_OPEN;
     comm->failed_rank = -1;
     comm->facts.size = comm->facts.local_size = 1;
     (void)gethostname(comm->facts.machine, sizeof(comm->facts.machine) - 1);
@@ -117,18 +94,12 @@ lr_comm *lr_comm_open(const lr_comm_params *params)
 void lr_comm_close(lr_comm *comm)
 {
     if (comm == NULL) return;
-    lr_comm_close_ways(comm, comm->failed_status == LR_OK);
+    lr_comm_close_route(comm, comm->failed_status == LR_OK);
     if (comm->fns != NULL) comm->fns->close(true);
     free(comm->little);
     free(comm->arrays.sent);
     free(comm->arrays.received);
     free(comm);
-}
-
-static double linked_seconds(const lr_comm *comm)
-{
-    const struct lr_comm_ways *ways = &comm->ways;
-    return ways->link != NULL ? ways->fns->seconds(ways->link) : 0.0;
 }
 
 lr_comm_info lr_comm_get_info(const lr_comm *comm)
@@ -142,6 +113,7 @@ lr_comm_info lr_comm_get_info(const lr_comm *comm)
                               .exchange_reason = "",
                               .failed_rank = -1};
     }
+    const struct lr_comm_route *route = &comm->route;
     return (lr_comm_info){.rank = comm->facts.rank,
                           .size = comm->facts.size,
                           .local_rank = comm->facts.local_rank,
@@ -149,12 +121,12 @@ lr_comm_info lr_comm_get_info(const lr_comm *comm)
                           .machine = comm->facts.machine,
                           .way = comm->facts.way,
                           .is_cuda_aware = comm->facts.is_cuda_aware,
-                          .exchange = comm->ways.name,
-                          .exchange_reason = comm->ways.reason,
+                          .exchange = route->name,
+                          .exchange_reason = route->reason,
                           .failed_rank = comm->failed_rank,
                           .failed_status = comm->failed_status,
                           .sent_bytes = comm->sent_bytes,
-                          .moving_s = comm->moving_s + linked_seconds(comm),
+                          .moving_s = comm->moving_s + (route->link != NULL ? route->fns->seconds(route->link) : 0.0),
                           .waiting_s = comm->waiting_s};
 }
 

@@ -19,7 +19,7 @@ struct lr_comm_facts {
 };
 
 struct lr_comm_fns {
-    /* Once in a process. The sentence goes to the log. */
+    /* Once in a process. Errors go to the log. */
     lr_status (*open)(const lr_log *log, struct lr_comm_facts *facts);
     /* Fills in the facts known without opening: way, is_cuda_aware. */
     void (*describe)(struct lr_comm_facts *facts);
@@ -30,7 +30,7 @@ struct lr_comm_fns {
     lr_status (*broadcast)(int from, void *bytes, int count);
     void (*abort)(int code);
     void (*close)(bool is_whole); /* whether all ranks come here */
-    const char *mistake;          /* what to say where the above fail */
+    const char *mistake;          /* the error if a function above fails */
 };
 
 /* The place of a rank's vector, and the way by which it would exchange it. Values are sent to other ranks. */
@@ -43,7 +43,7 @@ enum lr_comm_way {
 };
 
 /* The exchange of vectors at devices, which all ranks have settled together (moves.c). */
-struct lr_comm_ways {
+struct lr_comm_route {
     enum lr_comm_way way; /* OPEN before, then HOST, MPI or NCCL */
     lr_place *place;      /* MPI, NCCL: the CUDA place; kept */
     const struct lr_link_fns *fns;
@@ -51,9 +51,9 @@ struct lr_comm_ways {
     bool is_broken;       /* a transfer has failed on some rank */
     char device[48];
     char name[96], reason[384];
-    lr_log log;       /* of the link: keeps sentences while ranks are being linked, then hands them on */
+    lr_log log;       /* of the link: keeps messages while ranks are being linked, and passes them on later */
     const lr_log *to; /* NULL = they are kept */
-    char kept[256];
+    char last_text[256];
     lr_vector pieces; /* at the place: what others send of one sum */
     lr_vector copy;   /* of a vector in OpenGL's memory */
 };
@@ -61,12 +61,12 @@ struct lr_comm_ways {
 struct lr_comm {
     const struct lr_comm_fns *fns; /* NULL: one process */
     const lr_log *log;
-    lr_exchange exchange; /* what the caller wants */
+    lr_exchange exchange; /* that the caller asks for */
     double patience_s;
     void (*stranded)(void *user);
     void *user;
     struct lr_comm_facts facts;
-    struct lr_comm_ways ways;
+    struct lr_comm_route route;
     int failed_rank;
     lr_status failed_status; /* LR_OK = none has failed */
     double sent_bytes, moving_s, waiting_s;
@@ -106,16 +106,13 @@ lr_status lr_comm_meet(lr_comm *comm, enum lr_comm_step step, int64_t count);
 /* The same, after work that may have failed on this rank, which the others learn. */
 lr_status lr_comm_settle(lr_comm *comm, enum lr_comm_step step, lr_status status);
 
-/* lr_comm_meet, and *way becomes that of all ranks, where it is one, else LR_WAY_HOST. */
+/* lr_comm_meet; *way becomes LR_WAY_HOST unless it is the same on all ranks. */
 lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count, enum lr_comm_way *way);
 
 /* Ends what was chosen. is_whole: all ranks come here. */
-void lr_comm_close_ways(lr_comm *comm, bool is_whole);
+void lr_comm_close_route(lr_comm *comm, bool is_whole);
 
-/* Fills in the part of `support` that is NCCL's. */
-void lr_comm_probe_nccl(lr_comm_support *support);
-
-/* Turns what a function of the table says into a status, with its sentence. */
+/* Notes and logs a failure of a function of the table; returns the status. */
 lr_status lr_comm_check(lr_comm *comm, lr_status status);
 
 #endif

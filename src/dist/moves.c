@@ -35,73 +35,58 @@ struct offer {
     char reason[256]; /* why it has not what is wished for */
 };
 
-/* --- a log that keeps the last sentence --- */
-
-struct ear {
+/* A log that keeps the last error. */
+struct last_error {
     lr_log log;
     char *text;
     size_t size;
 };
 
-static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
+static void keep_error(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    const struct ear *ear = user;
+    const struct last_error *last = user;
     (void)status;
-    if (level == LR_LOG_ERROR) snprintf(ear->text, ear->size, "%s", sentence);
+    if (level == LR_LOG_ERROR) snprintf(last->text, last->size, "%s", sentence);
 }
-
-static void listen(struct ear *ear, char *text, size_t size)
-{
-    *ear = (struct ear){{hear, ear}, text, size};
-}
-
-/* --- places --- */
 
 static lr_place_kind kind_of(const lr_vector *vector)
 {
     return vector->place != NULL ? vector->place->kind : LR_PLACE_HOST;
 }
 
-static lr_place *find_place(const lr_vector *vector)
-{
-    if (kind_of(vector) == LR_PLACE_GL) {
-        /* The CUDA place of a device that can link ranks; NULL where there is none. */
-        const struct lr_cuda_plugin *cuda = lr_plugin_cuda(NULL);
-        for (int device = 0; cuda != NULL && device < MOST_DEVICES; device++) {
-            lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = device});
-            if (place == NULL) return NULL; /* devices have numbers without gaps */
-            if (place->fns->link != NULL && place->fns->link->draws(place, vector->place)) return place;
-            lr_place_close(place);
-        }
-        return NULL;
-    }
-
-    const bool can_link = kind_of(vector) == LR_PLACE_CUDA && vector->place->fns->link != NULL;
-    return can_link ? lr_place_keep(vector->place) : NULL;
-}
-
-/* --- offers --- */
-
 static void make_offer(lr_comm *comm, const lr_vector *vector, struct offer *offer)
 {
-    struct ear ear;
-    struct lr_comm_ways *ways = &comm->ways;
+    struct lr_comm_route *route = &comm->route;
     *offer = (struct offer){.wish = (int32_t)comm->exchange, .is_cuda_aware = comm->facts.is_cuda_aware};
+    struct last_error last = {{keep_error, &last}, offer->reason, sizeof(offer->reason)};
     snprintf(offer->machine, sizeof(offer->machine), "%s", comm->facts.machine);
-    listen(&ear, offer->reason, sizeof(offer->reason));
     if (comm->exchange == LR_EXCHANGE_HOST) {
         snprintf(offer->reason, sizeof(offer->reason), "it was asked to exchange by the host");
         return;
     }
-    ways->place = find_place(vector);
-    offer->has_place = ways->place != NULL;
-    if (ways->place == NULL) {
+    /* The vector's place, or the CUDA place of the device that OpenGL draws on, if it can link ranks. */
+    route->place = NULL;
+    if (kind_of(vector) == LR_PLACE_GL) {
+        const struct lr_cuda_plugin *cuda = lr_plugin_cuda(NULL);
+        for (int device = 0; cuda != NULL && route->place == NULL && device < MOST_DEVICES; device++) {
+            lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = device});
+            if (place == NULL) break; /* devices have numbers without gaps */
+            if (place->fns->link != NULL && place->fns->link->draws(place, vector->place))
+                route->place = place;
+            else
+                lr_place_close(place);
+        }
+    } else if (kind_of(vector) == LR_PLACE_CUDA && vector->place->fns->link != NULL) {
+        route->place = lr_place_keep(vector->place);
+    }
+    offer->has_place = route->place != NULL;
+    if (route->place == NULL) {
         snprintf(offer->reason, sizeof(offer->reason), "its images are on no CUDA device that OpenGL draws on");
         return;
     }
-    ways->fns = ways->place->fns->link;
-    offer->has_nccl = ways->fns->find(ways->place, &offer->facts, &ear.log) == LR_OK;
-    snprintf(ways->device, sizeof(ways->device), "%s", offer->facts.device);
+    route->fns = route->place->fns->link;
+    offer->has_nccl = route->fns->find(route->place, &offer->facts, &last.log) == LR_OK;
+    snprintf(route->device, sizeof(route->device), "%s", offer->facts.device);
 }
 
 /* --- the choice, the same on all ranks --- */
@@ -112,7 +97,7 @@ static const char *describe_rank(char text[96], int rank, const struct offer *of
     return text;
 }
 
-/* True if NCCL takes all ranks; else `why` says why not. */
+/* True if NCCL takes all ranks; if not, `why` says the reason. */
 static bool judge_nccl(const struct offer *all, int size, char *why, size_t room)
 {
     char name[96];
@@ -150,50 +135,13 @@ static bool judge_mpi(const struct offer *all, int size, char *why, size_t room)
     return true;
 }
 
-/* LR_NO_DEVICE if the way asked for is impossible, which rank 0 logs. */
-static lr_status judge(lr_comm *comm, const struct offer *all)
-{
-    struct lr_comm_ways *ways = &comm->ways;
-    const int size = comm->facts.size;
-    const lr_exchange wish = (lr_exchange)all[0].wish;
-    char without[sizeof(ways->reason)] = "";
-    ways->way = LR_WAY_HOST;
-    if (wish == LR_EXCHANGE_HOST) {
-        snprintf(ways->reason, sizeof(ways->reason), "so it was asked for");
-        return LR_OK;
-    }
-    if (wish != LR_EXCHANGE_MPI && judge_nccl(all, size, ways->reason, sizeof(ways->reason))) {
-        ways->way = LR_WAY_NCCL;
-        return LR_OK;
-    }
-    if (wish != LR_EXCHANGE_NCCL && judge_mpi(all, size, without, sizeof(without))) {
-        ways->way = LR_WAY_MPI;
-        return LR_OK;
-    }
-    if (wish == LR_EXCHANGE_MPI) memcpy(ways->reason, without, sizeof(without));
-    return wish == LR_EXCHANGE_AUTO ? LR_OK : LR_NO_DEVICE;
-}
-
-/* wish: rank 0's, as all judge by it. */
-static lr_status refuse(lr_comm *comm, lr_exchange wish)
-{
-    const bool is_nccl = wish == LR_EXCHANGE_NCCL;
-    comm->failed_rank = 0;
-    comm->failed_status = LR_NO_DEVICE;
-    return comm->facts.rank > 0 ? LR_NO_DEVICE
-                                : lr_error(comm->log, LR_NO_DEVICE,
-                                           "images cannot be exchanged by %s, as was asked for (%s): leave the "
-                                           "choice to the library",
-                                           is_nccl ? "NCCL" : "an MPI that takes memory of CUDA", comm->ways.reason);
-}
-
 /* --- linking ranks --- */
 
-static void drop_link(struct lr_comm_ways *ways, bool is_whole)
+static void drop_link(struct lr_comm_route *route, bool is_whole)
 {
-    if (ways->link != NULL) {
-        ways->fns->close(ways->link, is_whole);
-        ways->link = NULL;
+    if (route->link != NULL) {
+        route->fns->close(route->link, is_whole);
+        route->link = NULL;
     }
 }
 
@@ -204,103 +152,130 @@ struct linking {
     char reason[256];
 };
 
-static void keep_or_tell(void *user, lr_log_level level, lr_status status, const char *sentence)
+static void keep_or_pass(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    struct lr_comm_ways *ways = user;
-    if (ways->to == NULL)
-        snprintf(ways->kept, sizeof(ways->kept), "%s", sentence);
-    else if (ways->to->write != NULL)
-        ways->to->write(ways->to->user, level, status, sentence);
+    struct lr_comm_route *route = user;
+    if (route->to == NULL)
+        snprintf(route->last_text, sizeof(route->last_text), "%s", sentence);
+    else if (route->to->write != NULL)
+        route->to->write(route->to->user, level, status, sentence);
 }
 
-/* The first that has failed; -1 = none. */
-static int find_failed(const lr_comm *comm, const struct linking *all, bool *are_ready)
+static lr_status send_linking(lr_comm *comm, struct linking *own)
 {
-    *are_ready = true;
-    for (int r = 0; r < comm->facts.size; r++) {
-        if (all[r].status != LR_OK) return r;
-        *are_ready = *are_ready && all[r].is_ready;
-    }
-    return -1;
-}
-
-static lr_status tell_linking(lr_comm *comm, struct linking *own)
-{
-    snprintf(own->reason, sizeof(own->reason), "%s", comm->ways.kept);
+    snprintf(own->reason, sizeof(own->reason), "%s", comm->route.last_text);
     LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_LINK, 0));
     return lr_comm_check(comm, comm->fns->gather_little(own, comm->little, sizeof(*own)));
 }
 
-/* Rank 0 makes a key, by which all meet. *failed: the rank by which it came to nothing; -1 = none. */
-static lr_status link_ranks(lr_comm *comm, int *failed)
+/* Links ranks by NCCL: rank 0 makes a key, by which all meet. If that fails, they exchange by MPI or the host. */
+static lr_status link_ranks(lr_comm *comm, const struct offer *offers)
 {
     struct linking own = {0};
-    struct lr_comm_ways *ways = &comm->ways;
+    struct lr_comm_route *route = &comm->route;
     const struct linking *all = comm->little;
     const double begin = lr_clock_seconds();
-    bool are_ready = false;
-    if (comm->facts.rank == 0) own.status = (int32_t)ways->fns->make_key(own.key, &ways->log);
-    LR_TRY(tell_linking(comm, &own));
+    route->log = (lr_log){keep_or_pass, route};
+    route->to = NULL;
+    if (comm->facts.rank == 0) own.status = (int32_t)route->fns->make_key(own.key, &route->log);
+    LR_TRY(send_linking(comm, &own));
     const struct linking first = all[0];
     const struct lr_link_params params = {
-        .key = first.key, .rank = comm->facts.rank, .size = comm->facts.size, .log = &ways->log};
-    if (first.status == LR_OK) own.status = (int32_t)ways->fns->begin(ways->place, &params, &ways->link);
+        .key = first.key, .rank = comm->facts.rank, .size = comm->facts.size, .log = &route->log};
+    if (first.status == LR_OK) own.status = (int32_t)route->fns->begin(route->place, &params, &route->link);
 
-    for (*failed = find_failed(comm, all, &are_ready); *failed < 0 && !are_ready;
-         *failed = find_failed(comm, all, &are_ready)) {
+    int failed = -1; /* the first rank that has failed; -1 = none */
+    for (;;) {
+        bool are_ready = true;
+        for (int r = 0; failed < 0 && r < comm->facts.size; r++) {
+            if (all[r].status != LR_OK) failed = r;
+            are_ready = are_ready && all[r].is_ready;
+        }
+        if (failed >= 0 || are_ready) break;
         bool is_ready = false;
         if (own.status == LR_OK && !own.is_ready) {
-            own.status = (int32_t)ways->fns->look(ways->link, &is_ready);
+            own.status = (int32_t)route->fns->look(route->link, &is_ready);
             own.is_ready = is_ready;
         }
-
         if (own.status == LR_OK && lr_clock_seconds() - begin > patience_s) {
-            snprintf(ways->kept, sizeof(ways->kept), "ranks have not met within %.0f s", patience_s);
+            snprintf(route->last_text, sizeof(route->last_text), "ranks have not met within %.0f s", patience_s);
             own.status = LR_FAILED;
         }
-        LR_TRY(tell_linking(comm, &own));
+        LR_TRY(send_linking(comm, &own));
         nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
     }
-    return LR_OK;
-}
-
-static lr_status try_link(lr_comm *comm, const struct offer *all)
-{
-    int failed = -1;
-    char name[96], why[sizeof(comm->ways.reason)];
-    struct lr_comm_ways *ways = &comm->ways;
-    ways->log = (lr_log){keep_or_tell, ways};
-    ways->to = NULL;
-    LR_TRY(link_ranks(comm, &failed));
-    ways->to = comm->log;
-    if (failed < 0) return LR_OK;
-    const struct linking *linking = comm->little;
-    snprintf(ways->reason, sizeof(ways->reason), "%s: %s", describe_rank(name, failed, &all[failed]),
-             linking[failed].reason);
-    drop_link(ways, false);
-    ways->way = judge_mpi(all, comm->facts.size, why, sizeof(why)) ? LR_WAY_MPI : LR_WAY_HOST;
+    route->to = comm->log;
+    if (failed >= 0) {
+        char name[96], why[sizeof(route->reason)];
+        snprintf(route->reason, sizeof(route->reason), "%s: %s", describe_rank(name, failed, &offers[failed]),
+                 all[failed].reason);
+        drop_link(route, false);
+        route->way = judge_mpi(offers, comm->facts.size, why, sizeof(why)) ? LR_WAY_MPI : LR_WAY_HOST;
+    }
     return LR_OK;
 }
 
 /* --- the interface --- */
 
+/* Chooses the way of all ranks. If the one asked for is impossible, that is LR_NO_DEVICE, which rank 0 logs. */
 static lr_status choose(lr_comm *comm, const struct offer *all)
 {
-    struct lr_comm_ways *ways = &comm->ways;
+    struct lr_comm_route *route = &comm->route;
     const lr_exchange wish = (lr_exchange)all[0].wish;
-    if (judge(comm, all) != LR_OK) return refuse(comm, wish);
-    LR_TRY(ways->way == LR_WAY_NCCL ? try_link(comm, all) : LR_OK);
-    if (ways->way != LR_WAY_NCCL && wish == LR_EXCHANGE_NCCL) return refuse(comm, wish);
-    const struct offer *first = &all[0];
-    const char *names[] = {
-        [LR_WAY_HOST] = "host memory", [LR_WAY_MPI] = "CUDA-aware MPI", [LR_WAY_NCCL] = first->facts.library};
-    snprintf(ways->name, sizeof(ways->name), "%s", names[ways->way]);
+    const int size = comm->facts.size;
+    char without[sizeof(route->reason)] = "";
+    route->way = LR_WAY_HOST;
+    if (wish == LR_EXCHANGE_HOST)
+        snprintf(route->reason, sizeof(route->reason), "so it was asked for");
+    else if (wish != LR_EXCHANGE_MPI && judge_nccl(all, size, route->reason, sizeof(route->reason)))
+        route->way = LR_WAY_NCCL;
+    else if (wish != LR_EXCHANGE_NCCL && judge_mpi(all, size, without, sizeof(without)))
+        route->way = LR_WAY_MPI;
+    else if (wish == LR_EXCHANGE_MPI)
+        memcpy(route->reason, without, sizeof(without));
+    if (route->way == LR_WAY_NCCL) LR_TRY(link_ranks(comm, all));
 
+    const bool is_nccl = wish == LR_EXCHANGE_NCCL;
+    if ((is_nccl && route->way != LR_WAY_NCCL) || (wish == LR_EXCHANGE_MPI && route->way != LR_WAY_MPI)) {
+        comm->failed_rank = 0;
+        comm->failed_status = LR_NO_DEVICE;
+        if (comm->facts.rank > 0) return LR_NO_DEVICE;
+        return lr_error(comm->log, LR_NO_DEVICE,
+                        "images cannot be exchanged by %s, as was asked for (%s): leave the "
+                        "choice to the library",
+                        is_nccl ? "NCCL" : "an MPI that takes memory of CUDA", route->reason);
+    }
+    const char *names[] = {
+        [LR_WAY_HOST] = "host memory", [LR_WAY_MPI] = "CUDA-aware MPI", [LR_WAY_NCCL] = all[0].facts.library};
+    snprintf(route->name, sizeof(route->name), "%s", names[route->way]);
     return LR_OK;
 }
 
-static lr_status choose_for(lr_comm *comm, const lr_vector *vector)
+static enum lr_comm_way way_of(const lr_comm *comm, const lr_vector *vector)
 {
+    const struct lr_comm_route *route = &comm->route;
+    if (vector->values != NULL || kind_of(vector) == LR_PLACE_HOST) return LR_WAY_PLAIN;
+    if (route->way == LR_WAY_OPEN || route->way == LR_WAY_HOST || vector->place == route->place) return route->way;
+    bool is_same_device = false;
+    if (kind_of(vector) == LR_PLACE_GL) {
+        is_same_device = route->fns->draws(route->place, vector->place);
+    } else if (vector->place->fns->link != NULL) {
+        struct lr_link_facts facts;
+        (void)route->fns->find(vector->place, &facts, NULL);
+        is_same_device = strcmp(facts.device, route->device) == 0;
+    }
+    return is_same_device ? route->way : LR_WAY_HOST;
+}
+
+/* lr_comm_meet for a vector; *way: the one by which all exchange it. The first time that all have theirs at devices
+ * they choose one, by what each of them offers. */
+static lr_status comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector, enum lr_comm_way *way)
+{
+    *way = way_of(comm, vector);
+    LR_TRY(lr_comm_meet_by(comm, step, vector->count, way));
+    if (*way != LR_WAY_OPEN) return LR_OK;
+
+    struct lr_comm_route *route = &comm->route;
     struct offer own;
     make_offer(comm, vector, &own);
     const int size = comm->facts.size;
@@ -309,129 +284,81 @@ static lr_status choose_for(lr_comm *comm, const lr_vector *vector)
     lr_status status = all != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) memcpy(all, comm->little, (size_t)size * sizeof(*all));
     status = lr_comm_settle(comm, LR_COMM_STEP_READY, status);
-    status = status == LR_OK ? choose(comm, all) : status;
-    if (status == LR_OK) {
-        const struct lr_comm_ways *ways = &comm->ways;
-        if (ways->way == LR_WAY_NCCL || kind_of(vector) != LR_PLACE_CUDA) {
-            lr_debug(comm->log, "ranks exchange images by %s%s%s%s", ways->name, ways->reason[0] != '\0' ? " (" : "",
-                     ways->reason, ways->reason[0] != '\0' ? ")" : "");
-        } else {
-            lr_info(comm->log, "ranks exchange images by %s, not by NCCL: %s", ways->name, ways->reason);
-        }
+    if (status == LR_OK) status = choose(comm, all);
+    if (status == LR_OK && (route->way == LR_WAY_NCCL || kind_of(vector) != LR_PLACE_CUDA)) {
+        lr_debug(comm->log, "ranks exchange images by %s%s%s%s", route->name, route->reason[0] != '\0' ? " (" : "",
+                 route->reason, route->reason[0] != '\0' ? ")" : "");
+    } else if (status == LR_OK) {
+        lr_info(comm->log, "ranks exchange images by %s, not by NCCL: %s", route->name, route->reason);
     }
-
-    if (comm->ways.way == LR_WAY_HOST) {
-        lr_place_close(comm->ways.place);
-        comm->ways.place = NULL;
+    if (route->way == LR_WAY_HOST) {
+        lr_place_close(route->place);
+        route->place = NULL;
     }
     free(all);
-    return status;
-}
-
-static bool is_of_device(const lr_comm *comm, const lr_vector *vector)
-{
-    const struct lr_comm_ways *ways = &comm->ways;
-    struct lr_link_facts facts;
-    if (vector->place == ways->place) return true;
-    if (kind_of(vector) == LR_PLACE_GL) return ways->fns->draws(ways->place, vector->place);
-    if (vector->place->fns->link == NULL) return false;
-    (void)ways->fns->find(vector->place, &facts, NULL);
-    return strcmp(facts.device, ways->device) == 0;
-}
-
-static enum lr_comm_way way_of(const lr_comm *comm, const lr_vector *vector)
-{
-    const enum lr_comm_way way = comm->ways.way;
-    if (vector->values != NULL || kind_of(vector) == LR_PLACE_HOST) return LR_WAY_PLAIN;
-    if (way == LR_WAY_OPEN || way == LR_WAY_HOST) return way;
-    return is_of_device(comm, vector) ? way : LR_WAY_HOST;
-}
-
-/* lr_comm_meet for a vector; *way: that by which all exchange it. The first time that all have theirs at
- * devices they choose one. */
-static lr_status comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector, enum lr_comm_way *way)
-{
-    *way = way_of(comm, vector);
-    LR_TRY(lr_comm_meet_by(comm, step, vector->count, way));
-    if (*way != LR_WAY_OPEN) return LR_OK;
-    LR_TRY(choose_for(comm, vector));
+    LR_TRY(status);
     *way = way_of(comm, vector);
     return lr_comm_meet_by(comm, step, vector->count, way);
 }
 
-/* The place of the chosen way becomes that of the vector, of the same device. */
-static lr_status comm_follow(lr_comm *comm, const lr_vector *vector)
+void lr_comm_close_route(lr_comm *comm, bool is_whole)
 {
-    struct lr_comm_ways *ways = &comm->ways;
-    if (kind_of(vector) == LR_PLACE_GL || vector->place == ways->place) return LR_OK;
-    LR_TRY(ways->fns->wait(ways->place));
-    lr_vector_destroy(&ways->pieces);
-    lr_vector_destroy(&ways->copy);
-    lr_place_close(ways->place);
-    ways->place = lr_place_keep(vector->place);
-    return LR_OK;
-}
-
-void lr_comm_close_ways(lr_comm *comm, bool is_whole)
-{
-    struct lr_comm_ways *ways = &comm->ways;
+    struct lr_comm_route *route = &comm->route;
     if (comm->pinned != NULL) {
         comm->pinned->fns->link->unpin(comm->pinned, comm->staging.values);
         lr_place_close(comm->pinned);
         comm->pinned = NULL;
     }
-    const bool is_well = is_whole && !ways->is_broken;
-    if (ways->link != NULL && is_well) (void)ways->fns->wait(ways->place);
-    drop_link(ways, is_well);
-    lr_vector_destroy(&ways->pieces);
-    lr_vector_destroy(&ways->copy);
-    lr_place_close(ways->place);
-    ways->place = NULL;
+    const bool is_well = is_whole && !route->is_broken;
+    if (route->link != NULL && is_well) (void)route->fns->wait(route->place);
+    drop_link(route, is_well);
+    lr_vector_destroy(&route->pieces);
+    lr_vector_destroy(&route->copy);
+    lr_place_close(route->place);
+    route->place = NULL;
     lr_vector_destroy(&comm->staging);
     lr_vector_destroy(&comm->pieces);
 }
 
-void lr_comm_probe_nccl(lr_comm_support *support)
+lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log)
 {
-    struct ear ear;
-    struct lr_link_facts facts = {.library = ""};
-    listen(&ear, support->nccl_reason, sizeof(support->nccl_reason));
-    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &ear.log});
-    if (place == NULL) return;
-    if (place->fns->link != NULL && place->fns->link->find(place, &facts, &ear.log) == LR_OK)
-        snprintf(support->nccl, sizeof(support->nccl), "%s", facts.library);
+    struct lr_comm_facts facts = {.rank = 0};
+    struct lr_link_facts link = {.library = ""};
+    const struct lr_mpi_plugin *mpi = lr_plugin_mpi(log);
+    *support = (lr_comm_support){.library = ""};
+    struct last_error last = {{keep_error, &last}, support->nccl_reason, sizeof(support->nccl_reason)};
+    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &last.log});
+    if (place != NULL && place->fns->link != NULL && place->fns->link->find(place, &link, &last.log) == LR_OK)
+        snprintf(support->nccl, sizeof(support->nccl), "%s", link.library);
     lr_place_close(place);
+    if (mpi == NULL) return LR_NO_DEVICE;
+    mpi->fns->describe(&facts);
+    snprintf(support->library, sizeof(support->library), "%s", facts.way);
+    support->is_cuda_aware = facts.is_cuda_aware;
+    support->can_compose = mpi->eigen != NULL;
+    return LR_OK;
 }
 
 /* --- moves --- */
 
-/* Numbers that all ranks together send a rank at a time, and those of one rank at least. */
-enum { NUMBERS_AT_ONCE = 1 << 22, LEAST_AT_ONCE = 1 << 12 };
+/* Numbers that all ranks together send to a rank in one step, and the least of one rank; bytes of a step of a
+ * broadcast. */
+enum { NUMBERS_AT_ONCE = 1 << 22, LEAST_AT_ONCE = 1 << 12, BROADCAST_BYTES = 1 << 26 };
 
-/* Bytes of a broadcast at a time. */
-enum { BROADCAST_BYTES = 1 << 26 };
-
-/* A vector on its way. */
+/* A vector that ranks exchange. */
 struct move {
     lr_comm *comm;
     lr_vector *vector;
     enum lr_comm_way way;
     lr_vector there;    /* what messages are of: the vector, or a copy of it */
-    int64_t begin, end; /* that of it which the vector gives at first */
+    int64_t begin, end; /* numbers that the vector gives at first */
     double begin_s;
 };
-
-static int64_t size_of(const lr_vector *vector)
-{
-    return lr_vector_size(vector);
-}
 
 static bool is_on_device(const struct move *move)
 {
     return move->way == LR_WAY_MPI || move->way == LR_WAY_NCCL;
 }
-
-/* --- copies of vectors --- */
 
 static bool is_room_for(const lr_vector *room, const lr_vector *vector)
 {
@@ -453,12 +380,12 @@ static lr_status make_room(lr_comm *comm, lr_place *place, int64_t count, const 
 static lr_status find_room(struct move *move)
 {
     lr_comm *comm = move->comm;
-    struct lr_comm_ways *ways = &comm->ways;
+    struct lr_comm_route *route = &comm->route;
     const lr_vector *vector = move->vector;
     if (is_on_device(move)) {
-        LR_TRY(is_room_for(&ways->copy, vector) ? LR_OK
-                                                : make_room(comm, ways->place, vector->count, vector, &ways->copy));
-        move->there = lr_vector_part(&ways->copy, 0, vector->count);
+        LR_TRY(is_room_for(&route->copy, vector) ? LR_OK
+                                                 : make_room(comm, route->place, vector->count, vector, &route->copy));
+        move->there = lr_vector_part(&route->copy, 0, vector->count);
         return LR_OK;
     }
     if (!is_room_for(&comm->staging, vector)) {
@@ -473,62 +400,52 @@ static lr_status find_room(struct move *move)
         /* Memory of the host that CUDA copies from and to directly is several times faster. */
         lr_place *place = vector->place;
         if (place->kind == LR_PLACE_CUDA && place->fns->link != NULL && comm->pinned == NULL &&
-            place->fns->link->pin(place, comm->staging.values, comm->staging.count * size_of(&comm->staging)))
+            place->fns->link->pin(place, comm->staging.values, comm->staging.count * lr_vector_size(&comm->staging)))
             comm->pinned = lr_place_keep(place);
     }
     move->there = lr_vector_part(&comm->staging, 0, vector->count);
     return LR_OK;
 }
 
-/* Room for the pieces of one sum that other ranks send. */
-static lr_vector describe_pieces(const struct move *move, int64_t most)
-{
-    return (lr_vector){.count = most * move->comm->facts.size, .precision = move->vector->precision};
-}
-
-/* place: NULL = the host. */
-static lr_status make_pieces(struct move *move, int64_t most)
-{
-    lr_comm *comm = move->comm;
-    const bool on_device = is_on_device(move);
-    lr_vector *pieces = on_device ? &comm->ways.pieces : &comm->pieces;
-    const lr_vector needed = describe_pieces(move, most);
-    return is_room_for(pieces, &needed)
-               ? LR_OK
-               : make_room(comm, on_device ? comm->ways.place : NULL, needed.count, &needed, pieces);
-}
-
-/* True if nothing is left to do, and to fail, before messages of a vector on the host. All ranks have made the
- * same moves before, so that they find the same. */
-static bool is_ready(const struct move *move, int64_t most)
-{
-    const lr_vector needed = describe_pieces(move, most);
-    return move->way == LR_WAY_PLAIN && (most == 0 || is_room_for(&move->comm->pieces, &needed));
-}
-
-static lr_status take_place(struct move *move)
-{
-    const lr_vector *vector = move->vector;
-    move->there = *vector;
-    move->there.is_part = true;
-    if (is_on_device(move)) LR_TRY(comm_follow(move->comm, vector));
-    const bool is_there = is_on_device(move) ? vector->place == move->comm->ways.place : vector->values != NULL;
-    if (is_there) return LR_OK;
-    LR_TRY(find_room(move));
-    const lr_vector from = lr_vector_part(move->vector, move->begin, move->end - move->begin);
-    lr_vector to = lr_vector_part(&move->there, move->begin, move->end - move->begin);
-    return lr_vector_copy(&from, &to);
-}
-
-/* Ranks meet, agree on a way, and have their numbers where that begins. most: numbers of a piece. */
+/* Ranks meet, agree on a way, and have their numbers at its beginning. most: numbers of a piece that others send, of
+ * one sum; 0 = there are none. */
 static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t most)
 {
     lr_comm *comm = move->comm;
-    LR_TRY(comm_meet_for(comm, step, move->vector, &move->way));
+    struct lr_comm_route *route = &comm->route;
+    const lr_vector *vector = move->vector;
+    LR_TRY(comm_meet_for(comm, step, vector, &move->way));
     move->begin_s = lr_clock_seconds();
-    const bool is_sure = is_ready(move, most);
-    lr_status status = take_place(move);
-    status = status == LR_OK && most > 0 ? make_pieces(move, most) : status;
+    move->there = *vector;
+    move->there.is_part = true;
+    const bool on_device = is_on_device(move);
+    const lr_vector needed = {.count = most * comm->facts.size, .precision = vector->precision};
+    lr_vector *pieces = on_device ? &route->pieces : &comm->pieces;
+    const bool has_pieces = most == 0 || is_room_for(pieces, &needed);
+    /* A vector on the host needs no preparation that could fail. All ranks have made the same moves before, so that
+     * they find the same. */
+    const bool is_sure = move->way == LR_WAY_PLAIN && has_pieces;
+
+    lr_status status = LR_OK;
+    if (on_device && kind_of(vector) != LR_PLACE_GL && vector->place != route->place) {
+        /* The place of the chosen way becomes the vector's, of the same device. */
+        status = route->fns->wait(route->place);
+        if (status == LR_OK) {
+            lr_vector_destroy(&route->pieces);
+            lr_vector_destroy(&route->copy);
+            lr_place_close(route->place);
+            route->place = lr_place_keep(vector->place);
+        }
+    }
+    const bool is_there = on_device ? vector->place == route->place : vector->values != NULL;
+    if (status == LR_OK && !is_there) status = find_room(move);
+    if (status == LR_OK && !is_there) {
+        const lr_vector from = lr_vector_part(vector, move->begin, move->end - move->begin);
+        lr_vector to = lr_vector_part(&move->there, move->begin, move->end - move->begin);
+        status = lr_vector_copy(&from, &to);
+    }
+    if (status == LR_OK && most > 0 && !is_room_for(pieces, &needed))
+        status = make_room(comm, on_device ? route->place : NULL, needed.count, &needed, pieces);
     return is_sure ? status : lr_comm_settle(comm, LR_COMM_STEP_READY, status);
 }
 
@@ -570,7 +487,7 @@ static int64_t longest_share(const lr_comm *comm, const int64_t *offsets)
     return longest;
 }
 
-/* Numbers moved at once, at most those of the longest share. */
+/* Numbers moved in one step, at most the longest share. */
 static int64_t numbers_at_once(const lr_comm *comm, const int64_t *offsets)
 {
     const int64_t longest = longest_share(comm, offsets);
@@ -581,9 +498,9 @@ static int64_t numbers_at_once(const lr_comm *comm, const int64_t *offsets)
 
 static char *number_at(const lr_vector *vector, int64_t k)
 {
-    char *first =
-        vector->values != NULL ? vector->values : (char *)vector->storage->block + vector->begin * size_of(vector);
-    return first + k * size_of(vector);
+    char *first = vector->values != NULL ? vector->values
+                                         : (char *)vector->storage->block + vector->begin * lr_vector_size(vector);
+    return first + k * lr_vector_size(vector);
 }
 
 static void post(struct lr_message *list, int *count, struct lr_message message)
@@ -594,8 +511,8 @@ static void post(struct lr_message *list, int *count, struct lr_message message)
 /* MPI knows of no stream: what is sent must be there, and what was received before be read. */
 static lr_status wait_for_device(const struct move *move)
 {
-    const struct lr_comm_ways *ways = &move->comm->ways;
-    return move->way == LR_WAY_MPI ? ways->fns->wait(ways->place) : LR_OK;
+    const struct lr_comm_route *route = &move->comm->route;
+    return move->way == LR_WAY_MPI ? route->fns->wait(route->place) : LR_OK;
 }
 
 static lr_status transfer(const struct move *move, struct lr_messages *messages)
@@ -604,13 +521,12 @@ static lr_status transfer(const struct move *move, struct lr_messages *messages)
     for (int k = 0; k < messages->num_sent; k++) comm->sent_bytes += (double)messages->sent[k].count;
     if (move->way == LR_WAY_NCCL) {
         /* The other ranks learn at once if NCCL was refused, and give up what they began. */
-        struct lr_comm_ways *ways = &comm->ways;
+        struct lr_comm_route *route = &comm->route;
         const lr_status status =
-            lr_comm_settle(comm, LR_COMM_STEP_SENT, ways->fns->transfer(ways->link, ways->place, messages));
+            lr_comm_settle(comm, LR_COMM_STEP_SENT, route->fns->transfer(route->link, route->place, messages));
         if (status != LR_OK) {
-            ways->is_broken = true;
-            ways->fns->close(ways->link, false);
-            ways->link = NULL;
+            route->is_broken = true;
+            drop_link(route, false);
         }
         return status;
     }
@@ -621,21 +537,12 @@ static lr_status transfer(const struct move *move, struct lr_messages *messages)
 
 /* --- sums --- */
 
-static lr_status add_pieces(const struct move *move, int64_t begin, int64_t count, int64_t most)
-{
-    const lr_comm *comm = move->comm;
-    const lr_vector *pieces = is_on_device(move) ? &comm->ways.pieces : &comm->pieces;
-    lr_vector own = lr_vector_part(&move->there, begin, count);
-    return lr_vector_add_terms(&(struct lr_vector_terms){
-        .y = &own, .pieces = pieces, .stride = most, .own = comm->facts.rank, .num = comm->facts.size});
-}
-
 static lr_status sum_step(const struct move *move, const int64_t *offsets, int64_t at, int64_t most)
 {
     lr_comm *comm = move->comm;
     struct lr_messages messages = comm->arrays;
-    const lr_vector *pieces = is_on_device(move) ? &comm->ways.pieces : &comm->pieces;
-    const int64_t size = size_of(move->vector);
+    const lr_vector *pieces = is_on_device(move) ? &comm->route.pieces : &comm->pieces;
+    const int64_t size = lr_vector_size(move->vector);
     const int rank = comm->facts.rank;
     const int64_t own = left_of(offsets, rank, at, most);
     for (int r = 0; r < comm->facts.size; r++) {
@@ -647,16 +554,16 @@ static lr_status sum_step(const struct move *move, const int64_t *offsets, int64
              (struct lr_message){r, number_at(pieces, r * most), own * size});
     }
     LR_TRY(transfer(move, &messages));
-    return add_pieces(move, offsets[rank] + at, own, most);
+    lr_vector sum = lr_vector_part(&move->there, offsets[rank] + at, own);
+    return lr_vector_add_terms(
+        &(struct lr_vector_terms){.y = &sum, .pieces = pieces, .stride = most, .own = rank, .num = comm->facts.size});
 }
-
-/* --- the others' shares --- */
 
 static lr_status gather_step(const struct move *move, const int64_t *offsets, int64_t at, int64_t most)
 {
     lr_comm *comm = move->comm;
     struct lr_messages messages = comm->arrays;
-    const int64_t size = size_of(move->vector);
+    const int64_t size = lr_vector_size(move->vector);
     const int rank = comm->facts.rank;
     for (int r = 0; r < comm->facts.size; r++) {
         if (r == rank) continue;
@@ -717,42 +624,6 @@ lr_status lr_comm_sum(lr_comm *comm, lr_vector *vector)
     return status;
 }
 
-static lr_status broadcast_host(const struct move *move, int from)
-{
-    lr_comm *comm = move->comm;
-    const int64_t bytes = move->vector->count * size_of(move->vector);
-    LR_TRY(wait_for_device(move));
-    for (int64_t at = 0; at < bytes; at += BROADCAST_BYTES) {
-        const int64_t left = bytes - at;
-        const int count = (int)(left < BROADCAST_BYTES ? left : BROADCAST_BYTES);
-        LR_TRY(lr_comm_check(comm, comm->fns->broadcast(from, number_at(&move->there, 0) + at, count)));
-        comm->sent_bytes += from == comm->facts.rank ? count : 0;
-    }
-    return LR_OK;
-}
-
-/* Sends to each rank by itself. */
-static lr_status broadcast_linked(const struct move *move, int from)
-{
-    lr_comm *comm = move->comm;
-    const int64_t bytes = move->vector->count * size_of(move->vector);
-    for (int64_t at = 0; at < bytes; at += BROADCAST_BYTES) {
-        struct lr_messages messages = comm->arrays;
-        const int64_t left = bytes - at;
-        struct lr_message message = {from, number_at(&move->there, 0) + at,
-                                     left < BROADCAST_BYTES ? left : BROADCAST_BYTES};
-        if (comm->facts.rank != from) post(messages.received, &messages.num_received, message);
-        for (int r = 0; r < comm->facts.size && comm->facts.rank == from; r++) {
-            message.peer = r;
-            message.count = r != from ? message.count : 0;
-            post(messages.sent, &messages.num_sent, message);
-            message.count = left < BROADCAST_BYTES ? left : BROADCAST_BYTES;
-        }
-        LR_TRY(transfer(move, &messages));
-    }
-    return LR_OK;
-}
-
 lr_status lr_comm_broadcast(lr_comm *comm, int from, lr_vector *vector)
 {
     struct move move = {.comm = comm, .vector = vector};
@@ -760,6 +631,21 @@ lr_status lr_comm_broadcast(lr_comm *comm, int from, lr_vector *vector)
     const bool has_it = comm->facts.rank == from;
     move.end = has_it ? vector->count : 0;
     LR_TRY(begin_move(&move, LR_COMM_STEP_BROADCAST, 0));
-    LR_TRY((move.way == LR_WAY_NCCL ? broadcast_linked : broadcast_host)(&move, from));
+    const int64_t bytes = vector->count * lr_vector_size(vector);
+    if (move.way != LR_WAY_NCCL) LR_TRY(wait_for_device(&move));
+    for (int64_t at = 0; at < bytes; at += BROADCAST_BYTES) {
+        const int64_t left = bytes - at, count = left < BROADCAST_BYTES ? left : BROADCAST_BYTES;
+        char *first = number_at(&move.there, 0) + at;
+        if (move.way != LR_WAY_NCCL) {
+            LR_TRY(lr_comm_check(comm, comm->fns->broadcast(from, first, (int)count)));
+            comm->sent_bytes += has_it ? (double)count : 0;
+            continue;
+        }
+        struct lr_messages messages = comm->arrays; /* one for each rank */
+        if (!has_it) post(messages.received, &messages.num_received, (struct lr_message){from, first, count});
+        for (int r = 0; has_it && r < comm->facts.size; r++)
+            if (r != from) post(messages.sent, &messages.num_sent, (struct lr_message){r, first, count});
+        LR_TRY(transfer(&move, &messages));
+    }
     return has_it ? LR_OK : end_move(&move, 0, vector->count);
 }

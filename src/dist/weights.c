@@ -12,7 +12,7 @@
 /* Eigenvalues below this part of the largest one, for each of them, count as 0: what rounding leaves. */
 static const double zero_share = 1e-14;
 
-/* x = sum over eigenvectors v of v (v . right) / eigenvalue, those of about 0 left out. */
+/* x = sum over eigenvectors v of v (v . right) / eigenvalue, eigenvalues of about 0 left out. */
 static void invert(const struct lr_gram *gram, double scale, const double *vectors, const double *values,
                    double *weights, double *condition)
 {

@@ -17,8 +17,8 @@ struct lr_gram {
 };
 
 /* [B 1; 1^T 0] [weights; multiplier] = [b; 1]: the weights with sum 1 whose guesses together are nearest to
- * the data, of minimum norm where B does not settle them. *condition: of that matrix, with B scaled so
- * that its largest element is 1; infinite where it is singular. weights: [count].
+ * the data, of minimum norm if B does not determine them. *condition: of this matrix, with B scaled so
+ * that its largest element is 1; infinite if it is singular. weights: [count].
  * errors: LR_NO_DEVICE without LAPACKE; LR_BAD_INPUT for guesses that are all 0; LR_FAILED. */
 lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *condition, const lr_log *log);
 

@@ -78,7 +78,7 @@ struct lr_viewer_plugin {
 };
 
 /* The plugin's table. The plugin is loaded by the first call and never unloaded, as drivers have threads of their own.
- * It then uses the caller's pool of threads. NULL, with a sentence of LR_NO_DEVICE: the plugin or a library that it
+ * It then uses the caller's pool of threads. NULL, with an error of LR_NO_DEVICE: the plugin or a library that it
  * needs is missing, or it is of another build. Any thread may call. */
 const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log);
 const struct lr_cuda_plugin *lr_plugin_cuda(const lr_log *log);
@@ -91,7 +91,7 @@ extern const struct lr_cuda_plugin lr_cuda_plugin;
 extern const struct lr_viewer_plugin lr_viewer_plugin;
 extern const struct lr_mpi_plugin lr_mpi_plugin;
 
-/* A plugin's file, and the words of the sentence about a missing one. */
+/* A plugin's file, and the words of the error if it is missing. */
 struct lr_plugin_name {
     const char *file, *symbol;
     const char *what;     /* "OpenGL" */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "cli/recon/checkpoint.h"
+#include "cli/recon/run.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* --- what must stay the same --- */
 
 /* A line, part by part. */
 struct key {
@@ -31,15 +29,22 @@ static void add_contents(struct key *key, const char *what, uint64_t digest)
     add(key, "; %s, contents %016llx", what, (unsigned long long)digest);
 }
 
-/* The model. Files of one name may hold other values when a run is gone on with. */
-static void add_model(struct key *key, const struct measurement *measured)
+/* Writes down all that the image depends on: model, algorithm and measurement. Files of one name may hold other values
+ * when a run is gone on with. */
+static void describe(const struct recon_checkpoint *checkpoint, char text[LR_CHECKPOINT_KEY])
 {
+    const struct measurement *measured = checkpoint->measured;
     const struct recon_request *request = measured->request;
     const struct setup *setup = &measured->setup;
     const lr_scanner *scanner = setup->scanner;
     const lr_operator_info *info = lr_operator_get_info(setup->op);
     const lr_grid *grid = &setup->grid;
     const float *efficiencies = setup->factors.efficiencies;
+    const lr_rdp *prior = &request->prior;
+    const int subsets = measured->subsets;
+    struct key whole = {.text = text}, *key = &whole;
+    uint64_t digest = 0;
+    text[0] = '\0';
     add(key, "operator %s; scanner %.200s", recon_families[request->family], scanner != NULL ? scanner->name : "none");
     add(key, "; grid %d,%d,%d of %.17g,%.17g,%.17g mm at %.17g,%.17g,%.17g", grid->size[0], grid->size[1],
         grid->size[2], grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2], grid->origin_mm[0], grid->origin_mm[1],
@@ -66,13 +71,7 @@ static void add_model(struct key *key, const struct measurement *measured)
     if (measured->beside != 0) add_contents(key, "what is known beside events", measured->beside);
     add(key, "; efficiencies %s; attenuation %s; randoms %s", request->efficiencies != NULL ? "yes" : "none",
         setup->mu != NULL ? "yes" : "none", measured->randoms != NULL ? "yes" : "none");
-}
 
-static void add_algorithm(struct key *key, const struct recon_checkpoint *checkpoint)
-{
-    const struct recon_request *request = checkpoint->measured->request;
-    const int subsets = checkpoint->measured->subsets;
-    const lr_rdp *prior = &request->prior;
     add(key, "; algorithm %s; subsets %d; relaxation %.9g falling by %.9g", recon_algorithms[request->algorithm],
         subsets, recon_relaxation(request, subsets), request->relaxation_fall);
     if (request->views_per_block > 0) add(key, "; views per block %d", request->views_per_block);
@@ -83,35 +82,14 @@ static void add_algorithm(struct key *key, const struct recon_checkpoint *checkp
     if (request->combine != RECON_EXACT) add(key, ", local iterations %d", request->local_iterations);
     add(key, "; begun after %d iterations", checkpoint->begun_after);
     if (request->bootstraps) add(key, "; bootstrap replicate %llu", (unsigned long long)request->bootstrap_seed);
-}
 
-/* All that the image depends on. */
-static void describe(const struct recon_checkpoint *checkpoint, char text[LR_CHECKPOINT_KEY])
-{
-    const struct measurement *measured = checkpoint->measured;
-    const struct recon_request *request = measured->request;
-    struct key key = {.text = text};
-    uint64_t digest = 0;
-    text[0] = '\0';
-    add_model(&key, measured);
-    add_algorithm(&key, checkpoint);
     for (int k = 0; k < request->num_intervals; k++)
         digest = recon_digest(digest, &request->intervals[k], sizeof(request->intervals[k]));
     if (request->num_intervals > 0) {
-        add(&key, "; %d frames, part %lld of %lld, contents %016llx", request->num_intervals,
+        add(key, "; %d frames, part %lld of %lld, contents %016llx", request->num_intervals,
             (long long)request->part[0], (long long)request->part[1], (unsigned long long)digest);
     }
-    add(&key, "; measurement, contents %016llx", (unsigned long long)measured->digest);
-}
-
-/* --- writing --- */
-
-/* True every so many iterations, or at the first chance after that. */
-static bool is_due(const struct recon_checkpoint *checkpoint, int iterations)
-{
-    const struct recon_request *request = checkpoint->measured->request;
-    const int every = request->checkpoint_every;
-    return request->checkpoint != NULL && iterations / every > checkpoint->saved / every;
+    add(key, "; measurement, contents %016llx", (unsigned long long)measured->digest);
 }
 
 /* Turns errors of a checkpoint into warnings of the run, given once until one is written again. */
@@ -130,100 +108,49 @@ static void demote(void *user, lr_log_level level, lr_status status, const char 
     }
 }
 
-/* file: its images and what is known of them alone. */
-static void save(struct recon_checkpoint *checkpoint, lr_checkpoint *file)
+lr_status checkpoint_save(struct recon_checkpoint *checkpoint, lr_checkpoint *file, const lr_vector *const *images,
+                          int count)
 {
     const struct measurement *measured = checkpoint->measured;
+    const struct recon_request *request = measured->request;
+    const int every = request->checkpoint_every;
     const lr_log log = {demote, checkpoint};
-    checkpoint->saved = file->iterations;
-    if (measured->cluster.rank != 0) return;
-    file->grid = measured->setup.grid;
-    file->ranks = measured->cluster.size;
-    file->frame = measured->request->num_intervals > 0 ? measured->frame + 1 : 0;
-    describe(checkpoint, file->key);
-    if (lr_checkpoint_write(measured->request->checkpoint, file, &log) == LR_OK) checkpoint->is_lacking = false;
-}
-
-/* images: [count] at any place. */
-static lr_status save_images(struct recon_checkpoint *checkpoint, lr_checkpoint *file, const lr_vector *const *images,
-                             int count)
-{
-    const struct measurement *measured = checkpoint->measured;
-    const int64_t num_values = images[0]->count;
+    /* Every `every` iterations, or at the first chance after that. */
+    if (request->checkpoint == NULL || (images != NULL && file->iterations / every <= checkpoint->saved / every))
+        return LR_OK;
+    if (measured->cluster.rank != 0) {
+        checkpoint->saved = file->iterations;
+        return LR_OK;
+    }
     lr_status status = LR_OK;
-    if (measured->cluster.rank == 0) {
+    float *copies = NULL;
+    if (images != NULL) {
         file->num_images = count;
-        file->num_values = num_values;
-        file->images = malloc((size_t)(count * num_values) * sizeof(*file->images));
-        if (file->images == NULL)
-            status = report_error(measured->setup.report, LR_FAILED, "no memory for a checkpoint");
+        file->num_values = images[0]->count;
+        file->images = copies = malloc((size_t)(count * file->num_values) * sizeof(*copies));
+        if (copies == NULL) status = report_error(measured->setup.report, LR_FAILED, "no memory for a checkpoint");
         for (int k = 0; status == LR_OK && k < count; k++) {
-            lr_vector to = lr_vector_of_floats(file->images + k * num_values, num_values);
+            lr_vector to = lr_vector_of_floats(copies + k * file->num_values, file->num_values);
             status = lr_vector_copy(images[k], &to);
         }
     }
-    if (status == LR_OK) save(checkpoint, file);
-    free(file->images);
-    file->images = NULL;
+    if (status == LR_OK) {
+        checkpoint->saved = file->iterations;
+        file->grid = measured->setup.grid;
+        file->ranks = measured->cluster.size;
+        file->frame = request->num_intervals > 0 ? measured->frame + 1 : 0;
+        describe(checkpoint, file->key);
+        if (lr_checkpoint_write(request->checkpoint, file, &log) == LR_OK) checkpoint->is_lacking = false;
+    }
+    free(copies);
     return status;
 }
-
-lr_status checkpoint_save_iteration(struct recon_checkpoint *checkpoint, const lr_iteration *done)
-{
-    lr_checkpoint file = {.iterations = done->number};
-    const lr_vector *const images[1] = {done->image};
-    const bool is_exact = checkpoint->measured->request->combine == RECON_EXACT;
-    return is_exact && is_due(checkpoint, done->number) ? save_images(checkpoint, &file, images, 1) : LR_OK;
-}
-
-lr_status checkpoint_save_state(struct recon_checkpoint *checkpoint, const lr_distributed_state *state)
-{
-    lr_checkpoint file = {.iterations = state->iterations,
-                          .local_iterations = state->local_iterations,
-                          .log_likelihood = state->log_likelihood};
-    const lr_vector *const images[2] = {state->image, state->of_em};
-    return is_due(checkpoint, state->iterations) ? save_images(checkpoint, &file, images, 2) : LR_OK;
-}
-
-lr_status checkpoint_save_guesses(struct recon_checkpoint *checkpoint, const lr_guesses *guesses)
-{
-    lr_checkpoint file = {.num_images = guesses->count,
-                          .num_values = guesses->num_voxels,
-                          .images = (float *)guesses->values,
-                          .iterations = guesses->iterations,
-                          .guess_iterations = guesses->guess_iterations};
-    save(checkpoint, &file);
-    return LR_OK;
-}
-
-/* --- going on --- */
 
 static lr_status refuse(const struct recon_checkpoint *checkpoint, const char *why)
 {
     const struct measurement *measured = checkpoint->measured;
     return report_error(measured->setup.report, LR_BAD_INPUT, "%s: %s: it is damaged: begin anew without --resume",
                         measured->request->checkpoint, why);
-}
-
-/* Checks that the file has what the scheme goes on from. */
-static lr_status check_images(const struct recon_checkpoint *checkpoint)
-{
-    const struct measurement *measured = checkpoint->measured;
-    const enum recon_combine combine = measured->request->combine;
-    const lr_checkpoint *read = &checkpoint->read;
-    const int wanted[] = {[RECON_EXACT] = 1, [RECON_PAPER] = read->ranks, [RECON_DISTRIBUTED] = 2};
-    if (combine == RECON_PAPER && read->ranks != measured->cluster.size) {
-        return report_error(measured->setup.report, LR_USAGE,
-                            "%s has the guesses of %d ranks, and a guess belongs to its rank's "
-                            "share of the data: start %d ranks and not %d, or begin anew without "
-                            "--resume",
-                            measured->request->checkpoint, read->ranks, read->ranks, measured->cluster.size);
-    }
-    if (read->num_images != wanted[combine])
-        return refuse(checkpoint, "it has another number of images than the scheme goes on from");
-    return read->num_values == lr_operator_get_info(measured->setup.op)->num_voxels
-               ? LR_OK
-               : refuse(checkpoint, "its images have another size than the operator's");
 }
 
 /* True if the file is there, as all ranks see it. */
@@ -255,9 +182,22 @@ lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations
     const int64_t num_values = read->num_images * read->num_values;
     CLI_TRY(measurement_compare_numbers(
         measured, "checkpoint", recon_digest(0, read->images, num_values * (int64_t)sizeof(float)), num_values));
-    CLI_TRY(check_images(checkpoint));
 
-    /* None are left where the run had ended. */
+    /* The file has what the scheme goes on from. */
+    const int num_images[] = {[RECON_EXACT] = 1, [RECON_PAPER] = read->ranks, [RECON_DISTRIBUTED] = 2};
+    if (request->combine == RECON_PAPER && read->ranks != measured->cluster.size) {
+        return report_error(report, LR_USAGE,
+                            "%s has the guesses of %d ranks, and a guess belongs to its rank's "
+                            "share of the data: start %d ranks and not %d, or begin anew without "
+                            "--resume",
+                            request->checkpoint, read->ranks, read->ranks, measured->cluster.size);
+    }
+    if (read->num_images != num_images[request->combine])
+        return refuse(checkpoint, "it has another number of images than the scheme goes on from");
+    if (read->num_values != lr_operator_get_info(measured->setup.op)->num_voxels)
+        return refuse(checkpoint, "its images have another size than the operator's");
+
+    /* None are left if the run had ended. */
     const int made = read->iterations - checkpoint->begun_after;
     if (made < 1) return refuse(checkpoint, "it has fewer iterations than --after");
     if (made > *iterations) {

@@ -13,7 +13,7 @@ enum { SHOWN_EVERY_NS = 50 * 1000 * 1000, VOXEL_BYTES = 64, LINES_BYTES = 768 <<
 
 /* --- in a thread of its own --- */
 
-/* Nobody hears of it while files are read; whoever computes it again then does. */
+/* Messages are dropped while files are read; if the sensitivity is computed again later, they are passed on. */
 static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct early_sensitivity *early = user;
@@ -42,7 +42,7 @@ static void work(void *user)
     const int64_t memory_bytes = place != NULL ? lr_place_get_info(place).memory_bytes : 0;
     lr_place_close(place);
 
-    /* Operators of events take half of the device's memory, beside which an eighth is to suffice: for images and their
+    /* Operators of events take half of the device's memory, and an eighth has to suffice here: for images and their
      * sums, and for the current lines. A limit is theirs alone. */
     const int64_t bytes = VOXEL_BYTES * lr_grid_num_voxels(params->grid) + LINES_BYTES;
     if (!early->only_wakes && params->max_memory_bytes == 0 && params->lors->count > 0 && bytes <= memory_bytes / 8 &&
@@ -89,7 +89,7 @@ lr_operator *early_sensitivity_of(struct early_sensitivity *early)
     if (!early->has_begun) return NULL;
     while (sem_wait(&early->is_made) != 0 && errno == EINTR) {
     }
-    sem_post(&early->is_made); /* whoever asks again does not wait */
+    sem_post(&early->is_made); /* the next caller does not wait */
     return early->op;
 }
 

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The sensitivity of list mode, which a CUDA device works out while processors read and arrange events: it needs
- * none of them. The device wakes up on the way, which takes some tenths of a second, whenever it comes. */
+ * none of them. The device also wakes up, which takes some tenths of a second. */
 #ifndef LR_CLI_RECON_EARLY_SENSITIVITY_H
 #define LR_CLI_RECON_EARLY_SENSITIVITY_H
 
@@ -20,8 +20,8 @@ struct early_sensitivity {
     lr_listmode_params params; /* of the operator */
     lr_event line;             /* its only event: it has to have one */
     lr_operator *op;           /* owned; NULL = there is none */
-    lr_log log;                /* what it speaks to, */
-    lr_progress progress;      /* and what it tells how far along it is */
+    lr_log log;                /* of the operator */
+    lr_progress progress;      /* of the operator */
     const lr_log *to;          /* who hears of it after the wait; NULL before */
     const lr_progress *shown;  /* what shows progress then */
     char sentence[256];        /* to be passed on then */
@@ -35,11 +35,11 @@ struct early_sensitivity {
 void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_params *params, bool only_wakes);
 
 /* The operator that has the sensitivity, or is working it out: for lr_listmode_params.sensitivity_of, of operators
- * that ask for it after early_sensitivity_wait. Waits until the device is awake. NULL where there is none. */
+ * that ask for it after early_sensitivity_wait. Waits until the device is awake. NULL if there is none. */
 lr_operator *early_sensitivity_of(struct early_sensitivity *early);
 
-/* Waits until it is there, and shows how far along it is. Where it could not be had, operators that take it compute
- * it, and tell log and progress, which outlive this. errors: LR_CANCELLED. */
+/* Waits until the sensitivity has been computed, and shows its progress. If it could not be computed, operators that
+ * take it compute it, and use log and progress, which outlive this. errors: LR_CANCELLED. */
 lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progress *progress, const lr_log *log);
 
 /* Ends what is still in progress, and is not wanted any more. */

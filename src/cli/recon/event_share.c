@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Several ranks: which events of a list are this rank's. Each reads the file piece by piece, twice. */
+ * The choice of this rank's events of a list. Each rank reads the file twice, in pieces. */
 #include "cli/recon/measurement.h"
 
 #include <math.h>
@@ -15,14 +15,14 @@ struct events {
     int64_t count;
 };
 
-/* A file of events on its way. */
+/* A file of events that is being read. */
 struct walk {
     struct measurement *measured;
     lr_status (*body)(struct walk *walk, struct event_share_frame *frame, const struct events *some);
     bool (*skips)(void *walk);
     int64_t handed;      /* events before the current ones */
     int64_t num_batches; /* times that events were handed on, or passed over */
-    int frame;           /* where the last event was found */
+    int frame;           /* the last event's */
     int64_t *lors;       /* owned [room] of the current events, -1 = out of coincidence */
     float *times;        /* owned [room] how often they count; of --bootstrap, else NULL */
     int64_t room;
@@ -30,7 +30,7 @@ struct walk {
     lr_event_corrections *corrections; /* of this rank's events; owned by who reads */
 };
 
-/* A number of count things, cut into parts as even as can be: where part k begins. */
+/* The beginning of part k, if `count` events are cut into parts as evenly as possible. */
 static int64_t cut_evenly(int64_t count, int64_t parts, int64_t k)
 {
     return count / parts * k + (count % parts < k ? count % parts : k);
@@ -41,46 +41,7 @@ static lr_status refuse_memory(const struct measurement *measured)
     return report_error(measured->setup.report, LR_FAILED, "no memory for the events of a rank");
 }
 
-/* The frame that has the event; NULL where none has. Events come mostly in the order of time. */
-static struct event_share_frame *find_frame(struct walk *walk, const lr_event *event)
-{
-    struct measurement *measured = walk->measured;
-    struct event_share *own = &measured->share;
-    if (measured->request->num_intervals == 0) return &own->frames[0];
-    for (int k = 0; k < own->num_frames; k++) {
-        const int frame = (walk->frame + k) % own->num_frames;
-        if (recon_interval_has(&measured->request->intervals[frame], event)) {
-            walk->frame = frame;
-            return &own->frames[frame];
-        }
-    }
-    return NULL;
-}
-
-static lr_status make_room_for(struct walk *walk, int64_t count)
-{
-    const bool has_times = walk->measured->request->bootstraps;
-    if (count <= walk->room) return LR_OK;
-    free(walk->times);
-    free(walk->lors);
-    walk->lors = malloc((size_t)count * sizeof(*walk->lors));
-    walk->times = has_times ? malloc((size_t)count * sizeof(*walk->times)) : NULL;
-    const bool has_all = walk->lors != NULL && (walk->times != NULL || !has_times);
-    walk->room = has_all ? count : 0;
-    return has_all ? LR_OK : refuse_memory(walk->measured);
-}
-
-static lr_status draw(struct walk *walk, const lr_event_span *span)
-{
-    const struct measurement *measured = walk->measured;
-    const lr_poisson_stream stream = {
-        .seed = measured->request->bootstrap_seed, .purpose = LR_RANDOM_REPLICATE, .first = walk->handed};
-    if (walk->times == NULL) return LR_OK;
-    lr_events_weights(span, walk->times);
-    return lr_poisson_part(walk->times, span->count, &stream, &measured->setup.report->log);
-}
-
-/* Notes the time of the first and the last event; of a replicate those that were drawn. */
+/* Notes the time of the first and the last event; of a replicate, of those that were drawn. */
 static void note_times(struct walk *walk, const lr_event_span *span)
 {
     struct event_share *own = &walk->measured->share;
@@ -104,24 +65,46 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
 {
     struct walk *walk = user;
     const struct setup *setup = &walk->measured->setup;
+    const struct recon_request *request = walk->measured->request;
+    struct event_share *own = &walk->measured->share;
     const lr_event_span span = {events, count, setup->params.threads};
-    CLI_TRY(make_room_for(walk, count));
+    if (count > walk->room) {
+        free(walk->times);
+        free(walk->lors);
+        walk->lors = malloc((size_t)count * sizeof(*walk->lors));
+        walk->times = request->bootstraps ? malloc((size_t)count * sizeof(*walk->times)) : NULL;
+        const bool has_all = walk->lors != NULL && (walk->times != NULL || !request->bootstraps);
+        walk->room = has_all ? count : 0;
+        if (!has_all) return refuse_memory(walk->measured);
+    }
     lr_events_lors(setup->lors, &span, walk->lors);
-    CLI_TRY(draw(walk, &span));
+    if (walk->times != NULL) {
+        const lr_poisson_stream stream = {
+            .seed = request->bootstrap_seed, .purpose = LR_RANDOM_REPLICATE, .first = walk->handed};
+        lr_events_weights(&span, walk->times);
+        CLI_TRY(lr_poisson_part(walk->times, count, &stream, &setup->report->log));
+    }
     note_times(walk, &span);
-    if (walk->measured->request->num_intervals == 0 && walk->times == NULL) {
-        CLI_TRY(walk->body(walk, &walk->measured->share.frames[0], &(struct events){events, walk->lors, count}));
+    if (request->num_intervals == 0 && walk->times == NULL) {
+        CLI_TRY(walk->body(walk, &own->frames[0], &(struct events){events, walk->lors, count}));
         walk->handed += count;
         return LR_OK;
     }
     for (int64_t k = 0; k < count; k++, walk->handed++) {
-        /* A replicate has delayeds as often as they are drawn, and prompts once, with that weight. */
+        /* Events come mostly in the order of time: the last frame is the first that is looked at. */
         const lr_event *event = &events[k];
+        struct event_share_frame *frame = request->num_intervals == 0 ? &own->frames[0] : NULL;
+        for (int n = 0; frame == NULL && n < own->num_frames; n++) {
+            const int number = (walk->frame + n) % own->num_frames;
+            if (recon_interval_has(&request->intervals[number], event)) frame = &own->frames[number];
+        }
+        if (frame != NULL) walk->frame = (int)(frame - own->frames);
+
+        /* A replicate has delayeds as often as they are drawn, and prompts once, with that weight. */
         const float times = walk->times != NULL ? walk->times[k] : 1.0f;
-        struct event_share_frame *frame = find_frame(walk, event);
         lr_event drawn = *event;
         int64_t copies = 1;
-        if (walk->measured->request->bootstraps) {
+        if (request->bootstraps) {
             drawn.weight = event->is_delayed ? 1.0f : times;
             copies = event->is_delayed ? (int64_t)times : times > 0;
             *(event->is_delayed ? &walk->delayeds : &walk->prompts) += times;
@@ -129,7 +112,6 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
         for (int64_t n = 0; frame != NULL && n < copies; n++)
             CLI_TRY(walk->body(walk, frame, &(struct events){&drawn, &walk->lors[k], 1}));
     }
-
     return LR_OK;
 }
 
@@ -146,18 +128,6 @@ static lr_status read_file(struct walk *walk, const lr_log *log, lr_events_info 
     return status;
 }
 
-static lr_status count_ends(struct measurement *measured, struct event_share_frame *frame, const lr_event *event)
-{
-    if (frame->ends == NULL) {
-        const size_t num = (size_t)measured->setup.scanner->num_crystals;
-        frame->ends = calloc(num, sizeof(*frame->ends));
-    }
-    if (frame->ends == NULL) return refuse_memory(measured);
-    frame->ends[event->crystals[0]] += 1;
-    frame->ends[event->crystals[1]] += 1;
-    return LR_OK;
-}
-
 static lr_status survey(struct walk *walk, struct event_share_frame *frame, const struct events *some)
 {
     struct measurement *measured = walk->measured;
@@ -166,10 +136,16 @@ static lr_status survey(struct walk *walk, struct event_share_frame *frame, cons
     for (int64_t k = 0; k < some->count; k++) {
         const bool is_kept = some->lors[k] >= 0;
         const lr_event *event = &some->events[k];
-        if (event->is_delayed) {
-            CLI_TRY(is_kept ? count_ends(measured, frame, event) : LR_OK);
-            continue;
+        if (event->is_delayed && is_kept) {
+            if (frame->ends == NULL) {
+                const size_t num = (size_t)measured->setup.scanner->num_crystals;
+                frame->ends = calloc(num, sizeof(*frame->ends));
+            }
+            if (frame->ends == NULL) return refuse_memory(measured);
+            frame->ends[event->crystals[0]] += 1;
+            frame->ends[event->crystals[1]] += 1;
         }
+        if (event->is_delayed) continue;
         frame->prompts++;
         frame->kept += is_kept;
         if (is_kept) recon_digest_event(&digest, event);
@@ -204,28 +180,6 @@ static bool note_batch(void *user)
     return false;
 }
 
-/* Describes the file as one process that reads its list would. */
-static lr_status describe(struct measurement *measured, const struct walk *walk, const lr_events_info *info)
-{
-    struct event_share *own = &measured->share;
-    own->handed = walk->handed;
-    own->duration_s = info->duration_s;
-    measured->events_format = info->format;
-    measured->events = info->counts;
-    if (measured->request->bootstraps) {
-        measured->events.prompts = (int64_t)walk->prompts;
-        measured->events.delayeds = (int64_t)walk->delayeds;
-        measurement_say_replicate(measured, info->weight, walk->prompts + walk->delayeds);
-    }
-    uint64_t digest = 0;
-    int64_t kept = 0;
-    for (int k = 0; k < own->num_frames; k++) {
-        digest = recon_digest(digest, &own->frames[k].digest, sizeof(own->frames[k].digest));
-        kept += own->frames[k].kept;
-    }
-    return measurement_compare_numbers(measured, "list of events", digest, kept);
-}
-
 lr_status event_share_survey(struct measurement *measured)
 {
     struct event_share *own = &measured->share;
@@ -236,24 +190,26 @@ lr_status event_share_survey(struct measurement *measured)
     own->frames = calloc((size_t)own->num_frames, sizeof(*own->frames));
     if (own->frames == NULL) return refuse_memory(measured);
     lr_status status = read_file(&walk, &measured->setup.report->log, &info);
-    status = status == LR_OK ? describe(measured, &walk, &info) : status;
+    if (status == LR_OK) { /* what is known of the file is what one process that reads its list would know */
+        own->handed = walk.handed;
+        own->duration_s = info.duration_s;
+        measured->events_format = info.format;
+        measured->events = info.counts;
+        if (measured->request->bootstraps) {
+            measured->events.prompts = (int64_t)walk.prompts;
+            measured->events.delayeds = (int64_t)walk.delayeds;
+            measurement_say_replicate(measured, info.weight, walk.prompts + walk.delayeds);
+        }
+        uint64_t digest = 0;
+        int64_t kept = 0;
+        for (int k = 0; k < own->num_frames; k++) {
+            digest = recon_digest(digest, &own->frames[k].digest, sizeof(own->frames[k].digest));
+            kept += own->frames[k].kept;
+        }
+        status = measurement_compare_numbers(measured, "list of events", digest, kept);
+    }
     lr_events_info_finish(&info);
     return status;
-}
-
-static lr_status check_count(const struct measurement *measured, const struct event_share_frame *frame)
-{
-    const int num_ranges = measured->subsets;
-    if (frame->kept == 0) {
-        return report_error(measured->setup.report, LR_BAD_INPUT,
-                            "%s: holds no prompts in coincidence, of which no image comes", measured->request->events);
-    }
-    return frame->kept / num_ranges >= measured->cluster.size
-               ? LR_OK
-               : report_error(measured->setup.report, LR_USAGE,
-                              "%d ranks for %lld events in %d subsets: some would have none: "
-                              "start fewer ranks, or take fewer subsets",
-                              measured->cluster.size, (long long)frame->kept, num_ranges);
 }
 
 /* Cuts the range of each subset into slices, one a rank. */
@@ -261,7 +217,16 @@ static lr_status plan_frame(struct measurement *measured, struct event_share_fra
 {
     const struct cluster *cluster = &measured->cluster;
     const size_t num_ranges = (size_t)measured->subsets;
-    CLI_TRY(check_count(measured, frame));
+    if (frame->kept == 0) {
+        return report_error(measured->setup.report, LR_BAD_INPUT,
+                            "%s: holds no prompts in coincidence, of which no image comes", measured->request->events);
+    }
+    if (frame->kept / measured->subsets < cluster->size) {
+        return report_error(measured->setup.report, LR_USAGE,
+                            "%d ranks for %lld events in %d subsets: some would have none: "
+                            "start fewer ranks, or take fewer subsets",
+                            cluster->size, (long long)frame->kept, measured->subsets);
+    }
     frame->ranges = calloc(num_ranges + 1, sizeof(*frame->ranges));
     frame->begins = calloc(num_ranges + 1, sizeof(*frame->begins));
     frame->from = calloc(num_ranges, sizeof(*frame->from));
@@ -279,34 +244,29 @@ static lr_status plan_frame(struct measurement *measured, struct event_share_fra
     return LR_OK;
 }
 
-/* Place of the next event of the frame in this rank's list; -1 = it is another's. Events of a list
- * that is not in the order of time go to the ranges in turn (measurement_deals_events). */
-static int64_t next_place(const struct measurement *measured, struct event_share_frame *frame)
-{
-    const int num_ranges = measured->subsets;
-    int64_t place = frame->seen++;
-    if (measurement_deals_events(measured)) {
-        frame->subset = (int)(place % num_ranges);
-        place = frame->begins[frame->subset] + place / num_ranges;
-    } else {
-        while (place >= frame->begins[frame->subset + 1]) frame->subset++;
-    }
-    const int64_t *ranges = frame->ranges + frame->subset;
-    const int64_t within = place - frame->from[frame->subset];
-    return within >= 0 && within < ranges[1] - ranges[0] ? frame->first + ranges[0] + within : -1;
-}
-
 static lr_status keep(struct walk *walk, struct event_share_frame *frame, const struct events *some)
 {
     const struct measurement *measured = walk->measured;
+    const lr_event_corrections *from = measured->corrections;
+    const int num_ranges = measured->subsets;
     for (int64_t k = 0; k < some->count && frame->ranges != NULL; k++) {
         const int64_t number = walk->handed + k; /* in the file */
         const bool is_more = number >= measured->share.handed || frame->seen >= frame->kept;
         if (is_more || some->events[k].is_delayed || some->lors[k] < 0)
             continue; /* a file that has grown is reported at its end */
-        const int64_t place = next_place(measured, frame);
-        if (place < 0) continue;
-        const lr_event_corrections *from = measured->corrections;
+
+        /* Events of a list that is not in the order of time go to the ranges in turn. */
+        int64_t place = frame->seen++;
+        if (measurement_interleaves_events(measured)) {
+            frame->subset = (int)(place % num_ranges);
+            place = frame->begins[frame->subset] + place / num_ranges;
+        } else {
+            while (place >= frame->begins[frame->subset + 1]) frame->subset++;
+        }
+        const int64_t *ranges = frame->ranges + frame->subset;
+        const int64_t within = place - frame->from[frame->subset];
+        if (within < 0 || within >= ranges[1] - ranges[0]) continue; /* another rank's */
+        place = frame->first + ranges[0] + within;
         measured->list->events[place] = some->events[k];
         if (from != NULL) {
             walk->corrections->factors[place] = from->factors[number];
@@ -314,17 +274,6 @@ static lr_status keep(struct walk *walk, struct event_share_frame *frame, const 
         }
     }
     return LR_OK;
-}
-
-/* True if any of the next `kept` events of a list are this rank's. */
-static bool has_own(const struct measurement *measured, const struct event_share_frame *frame, int64_t kept)
-{
-    for (int r = 0; r < measured->subsets; r++) {
-        const int64_t begin = frame->from[r];
-        const int64_t end = begin + frame->ranges[r + 1] - frame->ranges[r];
-        if (frame->seen < end && frame->seen + kept > begin) return true;
-    }
-    return false;
 }
 
 /* Passes over events that are handed on together if all are other ranks'. */
@@ -335,42 +284,43 @@ static bool pass_over(void *user)
     const struct event_share *own = &measured->share;
     struct event_share_frame *frame = &own->frames[0];
     const int64_t k = walk->num_batches++;
-    if (measured->request->num_intervals > 0 || measured->request->bootstraps || measurement_deals_events(measured) ||
-        own->batches == NULL || k >= own->num_batches || has_own(measured, frame, own->batches[k].kept))
+    if (measured->request->num_intervals > 0 || measured->request->bootstraps ||
+        measurement_interleaves_events(measured) || own->batches == NULL || k >= own->num_batches)
         return false;
+    for (int r = 0; r < measured->subsets; r++) {
+        const int64_t begin = frame->from[r];
+        const int64_t end = begin + frame->ranges[r + 1] - frame->ranges[r];
+        if (frame->seen < end && frame->seen + own->batches[k].kept > begin) return false; /* some are this rank's */
+    }
     walk->handed += own->batches[k].handed;
     frame->seen += own->batches[k].kept;
     return true;
 }
 
-/* Room for this rank's part of what is known of each event, which takes the place of the whole. */
-static lr_status make_room(struct measurement *measured, lr_event_corrections *corrections, int64_t count)
-{
-    lr_event_list *list = calloc(1, sizeof(*list));
-    const size_t room = (size_t)count + 1;
-    measured->list = list;
-    if (list != NULL) list->events = malloc(room * sizeof(*list->events));
-    if (list == NULL || list->events == NULL) return refuse_memory(measured);
-    list->count = count;
-    if (measured->corrections == NULL) return LR_OK;
-    corrections->factors = malloc(room * sizeof(*corrections->factors));
-    corrections->additive = malloc(room * sizeof(*corrections->additive));
-    return corrections->factors != NULL && corrections->additive != NULL ? LR_OK : refuse_memory(measured);
-}
-
 lr_status event_share_take(struct measurement *measured)
 {
+    /* This rank's part of what is known of each event takes the place of the whole. */
     lr_event_corrections own = {0}, *all = measured->corrections;
     struct walk walk = {.measured = measured, .body = keep, .skips = pass_over, .corrections = &own};
     int64_t count = 0;
     for (int k = 0; k < measured->share.num_frames; k++)
         if (measured->request->num_intervals == 0 || (k >= measured->frame_range[0] && k < measured->frame_range[1]))
             CLI_TRY(plan_frame(measured, &measured->share.frames[k], &count));
-    lr_status status = make_room(measured, &own, count);
+    const size_t room = (size_t)count + 1;
+    lr_event_list *list = measured->list = calloc(1, sizeof(*list));
+    if (list != NULL) list->events = malloc(room * sizeof(*list->events));
+    if (list == NULL || list->events == NULL) return refuse_memory(measured);
+    list->count = count;
+    lr_status status = LR_OK;
+    if (all != NULL) {
+        own.factors = malloc(room * sizeof(*own.factors));
+        own.additive = malloc(room * sizeof(*own.additive));
+        if (own.factors == NULL || own.additive == NULL) status = refuse_memory(measured);
+    }
     if (status == LR_OK) {
-        const lr_log log = measurement_quiet_log(measured);
-        status = read_file(&walk, &log, &measured->list->info);
-        measured->list->info.counts = measured->events;
+        const lr_log log = report_errors_alone(measured->setup.report);
+        status = read_file(&walk, &log, &list->info);
+        list->info.counts = measured->events;
     }
     if (status == LR_OK && walk.handed != measured->share.handed) {
         status = report_error(measured->setup.report, LR_BAD_INPUT,

@@ -1,39 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * recon --operator listmode: events one by one, and what is known of each beside it. */
+ * recon --operator listmode: events one by one, and what is known of each. */
 #include "cli/recon/measurement.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- corrections of a file --- */
-
-/* Entries of the file belong to events by their order alone. */
-static lr_status check_order(const struct measurement *measured)
-{
-    const lr_event_corrections *corrections = measured->corrections;
-    const lr_events_format format = measured->events_format;
-    const lr_event_counts *counts = &measured->events;
-    const int64_t count = measured->list != NULL ? measured->list->count : measured->share.handed;
-    if (format != LR_EVENTS_GE) {
-        return report_error(measured->setup.report, LR_USAGE,
-                            "%s: --corrections belongs to GE list mode (.BLF), and this is %s",
-                            measured->request->events, lr_events_format_name(format));
-    }
-    const bool is_part = measured->request->until_damage && count < corrections->count;
-    if (counts->unknown_crystals > 0 || (count != corrections->count && !is_part)) {
-        return report_error(measured->setup.report, LR_BAD_INPUT,
-                            "%s: has corrections of %lld events, and %s has %lld, of which the "
-                            "scanner lacks the crystals of %lld: give the file that belongs to the "
-                            "list, and the list's scanner",
-                            measured->request->corrections, (long long)corrections->count, measured->request->events,
-                            (long long)(count + counts->unknown_crystals), (long long)counts->unknown_crystals);
-    }
-    return LR_OK;
-}
 
 /* Adds numbers that come with the events to the digest for checkpoints, before a rank keeps only its own. */
 static void digest_numbers(struct measurement *measured, const float *numbers, int64_t count)
@@ -44,96 +18,45 @@ static void digest_numbers(struct measurement *measured, const float *numbers, i
 
 static lr_status read_corrections(struct measurement *measured)
 {
-    if (measured->request->corrections == NULL) return LR_OK;
-    measured->corrections =
-        lr_event_corrections_read(measured->request->corrections, measured->setup.lors, &measured->setup.report->log);
-    if (measured->corrections == NULL) return report_reason(measured->setup.report);
+    const struct recon_request *request = measured->request;
+    struct report *report = measured->setup.report;
+    if (request->corrections == NULL) return LR_OK;
+    measured->corrections = lr_event_corrections_read(request->corrections, measured->setup.lors, &report->log);
+    if (measured->corrections == NULL) return report_reason(report);
     const lr_event_corrections *corrections = measured->corrections;
     digest_numbers(measured, corrections->factors, corrections->count);
     digest_numbers(measured, corrections->additive, corrections->count);
     digest_numbers(measured, corrections->lors->values, corrections->lors->count);
     measured->sensitivity_factors = lr_lor_data_source(corrections->lors);
     measured->setup.params.factors = &measured->sensitivity_factors;
-    return check_order(measured);
-}
 
-/* An array of one thing for each event. */
-struct of_events {
-    void *items;
-    size_t item_bytes;
-};
-
-/* Moves event k to the k mod subsets-th of as many runs. */
-static bool deal(const struct of_events *of, int64_t count, int subsets)
-{
-    char *items = of->items, *dealt = malloc((size_t)count * of->item_bytes);
-    int64_t to = 0;
-    if (dealt == NULL) return false;
-    for (int first = 0; first < subsets; first++)
-        for (int64_t k = first; k < count; k += subsets)
-            memcpy(dealt + (size_t)to++ * of->item_bytes, items + (size_t)k * of->item_bytes, of->item_bytes);
-    memcpy(items, dealt, (size_t)count * of->item_bytes);
-    free(dealt);
-    return true;
-}
-
-/* The additive term of a file: per event, or per LOR and spread evenly over the window, as randoms are. */
-static lr_status read_event_terms(struct measurement *measured, double window_mm)
-{
-    const lr_log *log = &measured->setup.report->log;
-    const lr_lors *lors = measured->setup.lors;
-    measured->additive = lr_lor_data_create(lr_operator_get_info(measured->setup.op)->lors, log);
-    if (measured->additive == NULL) return report_reason(measured->setup.report);
-    if (measured->corrections != NULL) {
-        memcpy(measured->additive->values, measured->corrections->additive,
-               (size_t)measured->list->count * sizeof(float));
-        return LR_OK;
+    /* Entries of the file belong to events by their order alone. */
+    const lr_event_counts *counts = &measured->events;
+    const int64_t count = measured->list != NULL ? measured->list->count : measured->share.handed;
+    const bool is_part = request->until_damage && count < corrections->count;
+    if (measured->events_format != LR_EVENTS_GE) {
+        return report_error(report, LR_USAGE, "%s: --corrections belongs to GE list mode (.BLF), and this is %s",
+                            request->events, lr_events_format_name(measured->events_format));
     }
-    lr_lor_data *data = lr_lor_data_read(measured->request->additive, lors, log);
-    lr_lor_data *all = data != NULL ? lr_lor_data_expand(data, lors, log) : NULL;
-    lr_lor_data_destroy(data);
-    if (all == NULL) return report_reason(measured->setup.report);
-    measured->additive_sum = common_sum(all->values, all->count);
-    digest_numbers(measured, all->values, all->count);
-    for (int64_t k = 0; k < measured->list->count; k++) {
-        const int32_t *crystals = measured->list->events[k].crystals;
-        const int64_t lor = lr_lors_number(lors, crystals[0], crystals[1]);
-        measured->additive->values[k] = (float)(all->values[lor] / window_mm);
+    if (counts->unknown_crystals > 0 || (count != corrections->count && !is_part)) {
+        return report_error(report, LR_BAD_INPUT,
+                            "%s: has corrections of %lld events, and %s has %lld, of which the "
+                            "scanner lacks the crystals of %lld: give the file that belongs to the "
+                            "list, and the list's scanner",
+                            request->corrections, (long long)corrections->count, request->events,
+                            (long long)(count + counts->unknown_crystals), (long long)counts->unknown_crystals);
     }
-    lr_lor_data_destroy(all);
     return LR_OK;
 }
 
-/* --- events --- */
-
-/* Events whose LORs are looked up at a time. */
+/* Events whose LORs are looked up together. */
 enum { LORS_AT_ONCE = 1 << 20 };
-
-/* Keeps those of some events in a row that count, behind `kept` others. */
-static int64_t keep_some(struct measurement *measured, const lr_event_span *span, const int64_t *lors, int64_t kept)
-{
-    lr_event_list *list = measured->list;
-    lr_event_corrections *corrections = measured->corrections;
-    const int64_t first = span->events - list->events;
-    for (int64_t k = 0; k < span->count; k++) {
-        const bool counts = !span->events[k].is_delayed && lors[k] >= 0;
-        list->info.counts.not_in_coincidence += !span->events[k].is_delayed && !counts;
-        if (counts && kept < first + k) {
-            list->events[kept] = list->events[first + k];
-            if (corrections != NULL) {
-                corrections->factors[kept] = corrections->factors[first + k];
-                corrections->additive[kept] = corrections->additive[first + k];
-            }
-        }
-        kept += counts;
-    }
-    return kept;
-}
 
 /* Removes delayeds, and prompts out of coincidence, which no sensitivity counts. Most files have neither. */
 static lr_status keep_prompts(struct measurement *measured)
 {
     lr_event_list *list = measured->list;
+    lr_event_corrections *corrections = measured->corrections;
     const lr_event_span all = {list->events, list->count, measured->setup.params.threads};
     if (list->info.counts.delayeds == 0 &&
         (list->are_joined || lr_events_count_joined(measured->setup.lors, &all) == list->count))
@@ -147,27 +70,25 @@ static lr_status keep_prompts(struct measurement *measured)
         const lr_event_span span = {list->events + first, left < LORS_AT_ONCE ? left : LORS_AT_ONCE,
                                     measured->setup.params.threads};
         const int64_t joined = lr_events_lors(measured->setup.lors, &span, lors);
-        const bool are_in_place = kept == first && joined == span.count && list->info.counts.delayeds == 0;
-        kept = are_in_place ? kept + joined : keep_some(measured, &span, lors, kept);
+        if (kept == first && joined == span.count && list->info.counts.delayeds == 0) { /* all are in place */
+            kept += joined;
+            continue;
+        }
+        for (int64_t k = 0; k < span.count; k++) {
+            const bool counts = !span.events[k].is_delayed && lors[k] >= 0;
+            list->info.counts.not_in_coincidence += !span.events[k].is_delayed && !counts;
+            if (counts && kept < first + k) {
+                list->events[kept] = list->events[first + k];
+                if (corrections != NULL) {
+                    corrections->factors[kept] = corrections->factors[first + k];
+                    corrections->additive[kept] = corrections->additive[first + k];
+                }
+            }
+            kept += counts;
+        }
     }
     free(lors);
     list->count = kept;
-    return LR_OK;
-}
-
-static lr_status read_events(struct measurement *measured)
-{
-    const lr_events_source source = measurement_events_source(measured);
-    measured->list = lr_event_list_read_joined(&source, measured->setup.lors);
-    if (measured->list == NULL) return report_reason(measured->setup.report);
-    if (measured->request->bootstraps) {
-        const double before = measured->list->info.weight;
-        CLI_TRY(
-            lr_event_list_bootstrap(measured->list, measured->request->bootstrap_seed, &measured->setup.report->log));
-        measurement_say_replicate(measured, before, measured->list->info.weight);
-    }
-    measured->events = measured->list->info.counts;
-    measured->events_format = measured->list->info.format;
     return LR_OK;
 }
 
@@ -206,14 +127,23 @@ static lr_status sort_events(struct measurement *measured)
                             "%lld; give 1 to that many, and far fewer for an image",
                             measured->subsets, (long long)list->count);
     }
+    if (!measurement_interleaves_events(measured)) return LR_OK;
+
+    /* Event k becomes one of subset k mod subsets, and so do the corrections of it. */
     lr_event_corrections *corrections = measured->corrections;
-    const struct of_events of[3] = {{measured->list->events, sizeof(lr_event)},
-                                    {corrections != NULL ? corrections->factors : NULL, sizeof(float)},
-                                    {corrections != NULL ? corrections->additive : NULL, sizeof(float)}};
-    if (!measurement_deals_events(measured)) return LR_OK;
-    for (int a = 0; a < 3; a++)
-        if (of[a].items != NULL && !deal(&of[a], measured->list->count, measured->subsets))
-            return report_error(measured->setup.report, LR_FAILED, "no memory to deal events");
+    void *const arrays[3] = {list->events, corrections != NULL ? corrections->factors : NULL,
+                             corrections != NULL ? corrections->additive : NULL};
+    for (int a = 0; a < 3; a++) {
+        const size_t bytes = a == 0 ? sizeof(lr_event) : sizeof(float);
+        char *items = arrays[a], *ordered = items != NULL ? malloc((size_t)list->count * bytes) : NULL, *to = ordered;
+        if (items == NULL) continue;
+        if (ordered == NULL) return report_error(measured->setup.report, LR_FAILED, "no memory to deal events");
+        for (int first = 0; first < measured->subsets; first++)
+            for (int64_t k = first; k < list->count; k += measured->subsets, to += bytes)
+                memcpy(to, items + (size_t)k * bytes, bytes);
+        memcpy(items, ordered, (size_t)list->count * bytes);
+        free(ordered);
+    }
     return LR_OK;
 }
 
@@ -226,89 +156,76 @@ static void weigh_events(void *user)
                       measured->data->values);
 }
 
-/* --- randoms --- */
-
-/* Ends of the delayeds of all ranks; NULL where there are none, or one process, which has them itself. */
-static const double *ends_of(const struct measurement *measured)
+/* Finds the additive term of each event: randoms and scatter that are expected. */
+static lr_status find_additive(struct measurement *measured)
 {
-    const struct event_share *own = &measured->share;
-    return own->frames != NULL ? own->frames[measured->request->num_intervals > 0 ? measured->frame : 0].ends : NULL;
-}
+    const struct recon_request *request = measured->request;
+    struct report *report = measured->setup.report;
+    const lr_lors *lors = measured->setup.lors;
+    const lr_event_list *list = measured->list;
+    /* Ends of the delayeds of all ranks; NULL if there are none, or one process, which has the delayeds themselves. */
+    const struct event_share *share = &measured->share;
+    const double *ends =
+        share->frames != NULL ? share->frames[request->num_intervals > 0 ? measured->frame : 0].ends : NULL;
+    const bool has_file = request->additive != NULL || measured->corrections != NULL;
+    const bool is_measured = ends != NULL || (measured->delayeds != NULL && measured->delayeds->count > 0);
+    if (!has_file && !(is_measured && request->randoms != RECON_RANDOMS_NONE)) return LR_OK;
 
-static lr_status estimate_randoms(struct measurement *measured, double window)
-{
-    const lr_log *log = &measured->setup.report->log;
-    const double *ends = ends_of(measured);
-    measured->randoms = ends != NULL ? lr_randoms_of_ends(measured->setup.lors, ends, log)
-                                     : lr_randoms_estimate(measured->setup.lors, measured->delayeds, log);
-    measured->additive = lr_lor_data_create(lr_operator_get_info(measured->setup.op)->lors, log);
-    if (measured->randoms == NULL || measured->additive == NULL) return report_reason(measured->setup.report);
-    const lr_crystal_product *product = &measured->randoms->product;
-    for (int64_t k = 0; k < measured->list->count; k++) {
-        const int32_t *crystals = measured->list->events[k].crystals;
-        measured->additive->values[k] =
-            (float)(product->scale * product->values[crystals[0]] * product->values[crystals[1]] / window);
-    }
-    measured->additive_sum = measured->randoms->delayeds;
-    return LR_OK;
-}
-
-/* Finds what is expected beside the image, for each event. */
-static lr_status find_additive(struct measurement *measured, bool has_tof)
-{
-    const bool has_file = measured->request->additive != NULL || measured->corrections != NULL;
-    const bool is_measured = ends_of(measured) != NULL || (measured->delayeds != NULL && measured->delayeds->count > 0);
-    const bool has_delayeds = is_measured && measured->request->randoms != RECON_RANDOMS_NONE;
-    if (!has_file && !has_delayeds) return LR_OK;
-    /* Randoms of a LOR are spread evenly over this width of its places; 0 where it is not known. */
-    const lr_events_info *info = &measured->list->info;
-    const double window = !has_tof ? 1.0
+    /* Randoms of a LOR are spread evenly over this width of its places; 0 if it is not known. */
+    const lr_events_info *info = &list->info;
+    const double window = !measured->has_tof ? 1.0
                           : info->num_tof_bins > 0
                               ? (double)info->tof_edges_mm[info->num_tof_bins] - (double)info->tof_edges_mm[0]
                               : info->tof_range_mm;
     if (measured->corrections == NULL && !(window > 0)) {
-        return report_error(measured->setup.report, LR_USAGE,
+        return report_error(report, LR_USAGE,
                             "%s: the width of its coincidence window is not known, over which "
                             "randoms are spread: --without-tof, or --randoms none",
-                            measured->request->events);
+                            request->events);
     }
-    return has_file ? read_event_terms(measured, window) : estimate_randoms(measured, window);
+    lr_lor_data *whole = NULL;
+    if (!has_file) {
+        measured->randoms = ends != NULL ? lr_randoms_of_ends(lors, ends, &report->log)
+                                         : lr_randoms_estimate(lors, measured->delayeds, &report->log);
+        if (measured->randoms == NULL) return report_reason(report);
+        measured->additive_sum = measured->randoms->delayeds;
+    }
+    measured->additive = lr_lor_data_create(lr_operator_get_info(measured->setup.op)->lors, &report->log);
+    if (measured->additive == NULL) return report_reason(report);
+    if (measured->corrections != NULL) {
+        memcpy(measured->additive->values, measured->corrections->additive, (size_t)list->count * sizeof(float));
+        return LR_OK;
+    }
+    if (has_file) {
+        lr_lor_data *data = lr_lor_data_read(request->additive, lors, &report->log);
+        if (data != NULL) whole = lr_lor_data_expand(data, lors, &report->log);
+        lr_lor_data_destroy(data);
+        if (whole == NULL) return report_reason(report);
+        measured->additive_sum = common_sum(whole->values, whole->count);
+        digest_numbers(measured, whole->values, whole->count);
+    }
+    for (int64_t k = 0; k < list->count; k++) {
+        const int32_t *crystals = list->events[k].crystals;
+        if (whole != NULL) {
+            const int64_t lor = lr_lors_number(lors, crystals[0], crystals[1]);
+            measured->additive->values[k] = (float)(whole->values[lor] / window);
+        } else {
+            const lr_crystal_product *product = &measured->randoms->product;
+            measured->additive->values[k] =
+                (float)(product->scale * product->values[crystals[0]] * product->values[crystals[1]] / window);
+        }
+    }
+    lr_lor_data_destroy(whole);
+    return LR_OK;
 }
 
-/* --- frames --- */
-
-/* Finds the time of the first and the last event, and the prompts of each frame. */
-static void survey_frames(const struct measurement *measured, double times_s[2])
-{
-    const struct event_share *share = &measured->share;
-    const struct recon_request *request = measured->request;
-    const lr_event_list *list = measured->list;
-    if (share->frames != NULL) { /* of all ranks */
-        times_s[0] = share->times_s[0];
-        times_s[1] = share->times_s[1];
-        for (int k = 0; k < request->num_intervals; k++) measured->frame_prompts[k] = share->frames[k].prompts;
-        return;
-    }
-    times_s[0] = INFINITY;
-    times_s[1] = 0;
-    for (int64_t n = 0; n < list->count; n++) {
-        times_s[0] = fmin(times_s[0], list->events[n].time_ms * 1e-3);
-        times_s[1] = fmax(times_s[1], list->events[n].time_ms * 1e-3);
-    }
-    for (int k = 0; k < request->num_intervals; k++)
-        for (int64_t n = 0; n < list->count; n++)
-            measured->frame_prompts[k] +=
-                !list->events[n].is_delayed && recon_interval_has(&request->intervals[k], &list->events[n]);
-}
-
-/* Checks that all frames have prompts, and chooses those of this run: all, or those of --part, which have about as many
- * prompts as other parts. */
+/* Checks that all frames have prompts, and chooses the frames of this run: all, or a part with about as many prompts as
+ * other parts (--part). */
 static lr_status check_frames(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
     struct report *report = measured->setup.report;
     const int count = request->num_intervals;
-    double times_s[2];
     measured->frame_prompts = calloc((size_t)count, sizeof(*measured->frame_prompts));
     double *costs = calloc((size_t)count, sizeof(*costs));
     lr_status status = LR_OK;
@@ -317,7 +234,25 @@ static lr_status check_frames(struct measurement *measured)
         goto done;
     }
     measurement_say_events(measured);
-    survey_frames(measured, times_s);
+
+    /* The time of the first and the last event, and the prompts of each frame. */
+    const struct event_share *share = &measured->share;
+    const lr_event_list *list = measured->list; /* NULL on ranks, which have only surveyed the file so far */
+    double times_s[2] = {INFINITY, 0};
+    if (share->frames != NULL) { /* of all ranks */
+        times_s[0] = share->times_s[0];
+        times_s[1] = share->times_s[1];
+        for (int k = 0; k < count; k++) measured->frame_prompts[k] = share->frames[k].prompts;
+    } else {
+        for (int64_t n = 0; n < list->count; n++) {
+            times_s[0] = fmin(times_s[0], list->events[n].time_ms * 1e-3);
+            times_s[1] = fmax(times_s[1], list->events[n].time_ms * 1e-3);
+        }
+        for (int k = 0; k < count; k++)
+            for (int64_t n = 0; n < list->count; n++)
+                measured->frame_prompts[k] +=
+                    !list->events[n].is_delayed && recon_interval_has(&request->intervals[k], &list->events[n]);
+    }
     for (int k = 0; k < count; k++) {
         costs[k] = (double)measured->frame_prompts[k];
         if (measured->frame_prompts[k] == 0) {
@@ -332,7 +267,6 @@ static lr_status check_frames(struct measurement *measured)
 
     /* The last frame's length may not be what was measured. */
     const struct recon_interval *last = &request->intervals[count - 1];
-    const lr_event_list *list = measured->list; /* NULL on ranks, which have only surveyed the file so far */
     const double duration_s = list != NULL ? list->info.duration_s : measured->share.duration_s;
     const double end_s = fmax(times_s[1], duration_s), left_s = last->end_s - end_s;
     if (left_s > 0.02 * (last->end_s - last->begin_s)) {
@@ -349,62 +283,8 @@ done:
     return status;
 }
 
-/* The current frame's events: of several ranks this rank's, which are consecutive. */
-static lr_status take_frame(struct measurement *measured)
-{
-    const lr_event_list *all = measured->all_events;
-    const struct recon_interval *interval = &measured->request->intervals[measured->frame];
-    const struct event_share_frame *own =
-        measured->share.frames != NULL ? &measured->share.frames[measured->frame] : NULL;
-    int64_t count = own != NULL ? own->ranges[measured->subsets] : 0;
-    for (int64_t k = 0; own == NULL && k < all->count; k++) count += recon_interval_has(interval, &all->events[k]);
-
-    lr_event_list *list = calloc(1, sizeof(*list));
-    measured->list = list;
-    if (list != NULL) list->events = malloc(((size_t)count + 1) * sizeof(*list->events));
-    if (list == NULL || list->events == NULL)
-        return report_error(measured->setup.report, LR_FAILED, "no memory for the events of a frame");
-    list->info = all->info; /* of the whole file */
-    list->count = own != NULL ? count : 0;
-    if (own != NULL) memcpy(list->events, all->events + own->first, (size_t)count * sizeof(lr_event));
-    for (int64_t k = 0; own == NULL && k < all->count; k++)
-        if (recon_interval_has(interval, &all->events[k])) list->events[list->count++] = all->events[k];
-    return LR_OK;
-}
-
-/* --- the operator --- */
-
-static lr_status make_operator(struct measurement *measured)
-{
-    static const char *const kernels[] = {"tubes of response", "thin lines", "exact elements"};
-    struct setup *setup = &measured->setup;
-    lr_listmode_params *params = &measured->listmode;
-    const lr_event_list *list = measured->list;
-    params->events = list->events;
-    params->count = list->count;
-    params->info = measured->has_tof ? &list->info : NULL;
-    params->num_ranges = measured->subsets;
-    params->ranges = measured->ranges;
-    params->factors = setup->params.factors; /* those of corrections are read with the events */
-    params->event_factors = measured->corrections != NULL ? measured->corrections->factors : NULL;
-    params->progress = measured->progress;
-    if (params->factors != NULL) /* which one thread may ask at a time */
-        CLI_TRY(early_sensitivity_wait(&measured->early, params->progress, params->log));
-    params->sensitivity_of = early_sensitivity_of(&measured->early);
-    if (params->sensitivity_of == NULL) params->sensitivity_of = measured->first_op;
-    setup->op = lr_listmode_create(params);
-    if (setup->op == NULL) return report_reason(setup->report);
-
-    const lr_operator_info *info = lr_operator_get_info(setup->op);
-    const lr_listmode_info *listmode = lr_listmode_get_info(setup->op);
-    report_info(setup->report, "%lld events, %s time of flight, %s; backend %s, %s", (long long)listmode->count,
-                measured->has_tof ? "with" : "without",
-                listmode->blobs.radius_mm > 0 ? "blobs" : kernels[listmode->kernel], info->backend, info->device);
-    return LR_OK;
-}
-
-/* Frees events once the operator has what matters of them. Giving back much memory takes a while, in which iterations
- * begin. */
+/* Frees events after the operator has copied what it needs. Much memory takes a while to give back: iterations begin
+ * meanwhile. */
 static void drop_events(void *user)
 {
     lr_event_list_drop(((struct measurement *)user)->list);
@@ -413,21 +293,45 @@ static void drop_events(void *user)
 /* Data and operator of the list of events, with delayeds in it. */
 static lr_status open_events(struct measurement *measured)
 {
+    static const char *const kernels[] = {"tubes of response", "thin lines", "exact elements"};
+    struct setup *setup = &measured->setup;
+    lr_listmode_params *params = &measured->listmode;
     CLI_TRY(measured->share.frames != NULL ? event_share_open(measured) : sort_events(measured));
-    const lr_lors events = {.count = measured->list->count};
-    measured->data = lr_lor_data_create(&events, &measured->setup.report->log);
-    if (measured->data == NULL) return report_reason(measured->setup.report);
+    const lr_event_list *list = measured->list;
+    const lr_lors events = {.count = list->count};
+    measured->data = lr_lor_data_create(&events, &setup->report->log);
+    if (measured->data == NULL) return report_reason(setup->report);
     struct lr_background weighing = {.body = NULL};
     lr_background_start(&weighing, weigh_events, measured);
-    const lr_status status = make_operator(measured);
+
+    params->events = list->events;
+    params->count = list->count;
+    params->info = measured->has_tof ? &list->info : NULL;
+    params->num_ranges = measured->subsets;
+    params->ranges = measured->ranges;
+    params->factors = setup->params.factors; /* factors of corrections are read with the events */
+    params->event_factors = measured->corrections != NULL ? measured->corrections->factors : NULL;
+    params->progress = measured->progress;
+    lr_status status = LR_OK;
+    if (params->factors != NULL) /* they serve one thread after the other */
+        status = early_sensitivity_wait(&measured->early, params->progress, params->log);
+    if (status == LR_OK) {
+        params->sensitivity_of = early_sensitivity_of(&measured->early);
+        if (params->sensitivity_of == NULL) params->sensitivity_of = measured->first_op;
+        setup->op = lr_listmode_create(params);
+        if (setup->op == NULL) status = report_reason(setup->report);
+    }
     lr_background_wait(&weighing);
     CLI_TRY(status);
-    CLI_TRY(find_additive(measured, measured->has_tof));
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    const lr_listmode_info *listmode = lr_listmode_get_info(setup->op);
+    report_info(setup->report, "%lld events, %s time of flight, %s; backend %s, %s", (long long)listmode->count,
+                measured->has_tof ? "with" : "without",
+                listmode->blobs.radius_mm > 0 ? "blobs" : kernels[listmode->kernel], info->backend, info->device);
+    CLI_TRY(find_additive(measured));
     if (measured->request->num_intervals == 0) lr_background_start(&measured->freeing, drop_events, measured);
     return LR_OK;
 }
-
-/* --- the table --- */
 
 static lr_status open(struct measurement *measured, struct cli_args *args)
 {
@@ -453,11 +357,24 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     params->log = &setup->report->log;
 
     early_sensitivity_begin(&measured->early, &measured->listmode, measured->request->corrections != NULL);
-    CLI_TRY(is_shared ? event_share_survey(measured) : read_events(measured));
+    if (is_shared) {
+        CLI_TRY(event_share_survey(measured));
+    } else {
+        const lr_events_source source = measurement_events_source(measured);
+        measured->list = lr_event_list_read_joined(&source, setup->lors);
+        if (measured->list == NULL) return report_reason(setup->report);
+        if (measured->request->bootstraps) {
+            const double before = measured->list->info.weight;
+            CLI_TRY(lr_event_list_bootstrap(measured->list, measured->request->bootstrap_seed, params->log));
+            measurement_say_replicate(measured, before, measured->list->info.weight);
+        }
+        measured->events = measured->list->info.counts;
+        measured->events_format = measured->list->info.format;
+    }
     CLI_TRY(read_corrections(measured));
     CLI_TRY(has_frames ? check_frames(measured) : LR_OK);
     CLI_TRY(is_shared ? event_share_take(measured) : LR_OK);
-    /* The time resolution of the command line goes before that of the file. */
+    /* The time resolution of the command line takes precedence over the file's. */
     lr_events_info *info = &measured->list->info;
     const double asked = measured->request->tof_ps;
     const double least_ps = 10, most_ps = 5000; /* as scanner check has them */
@@ -478,7 +395,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     }
     measured->has_tof = info->has_tof && !measured->request->without_tof;
 
-    /* The kernels are of lines between crystals, whatever stops photons on the way. */
+    /* The kernels are of lines between crystals, and ignore the crystals in between. */
     const lr_scanner *scanner = measured->setup.scanner;
     bool has_layers = false;
     for (int m = 0; scanner != NULL && m < scanner->num_modules; m++)
@@ -501,15 +418,29 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
 
 static lr_status open_frame(struct measurement *measured, int k)
 {
+    const lr_event_list *all = measured->all_events;
     const struct recon_interval *interval = &measured->request->intervals[k];
+    const struct event_share_frame *own = measured->share.frames != NULL ? &measured->share.frames[k] : NULL;
     report_info(measured->setup.report, "frame %d of %d, from %g s to %g s: %lld prompts", k + 1,
                 measured->request->num_intervals, interval->begin_s, interval->end_s,
                 (long long)measured->frame_prompts[k]);
     measured->frame = k;
-    CLI_TRY(take_frame(measured));
+
+    /* The frame's events: of several ranks this rank's, which are consecutive. */
+    int64_t count = own != NULL ? own->ranges[measured->subsets] : 0;
+    for (int64_t n = 0; own == NULL && n < all->count; n++) count += recon_interval_has(interval, &all->events[n]);
+    lr_event_list *list = calloc(1, sizeof(*list));
+    measured->list = list;
+    if (list != NULL) list->events = malloc(((size_t)count + 1) * sizeof(*list->events));
+    if (list == NULL || list->events == NULL)
+        return report_error(measured->setup.report, LR_FAILED, "no memory for the events of a frame");
+    list->info = all->info; /* of the whole file */
+    list->count = own != NULL ? count : 0;
+    if (own != NULL) memcpy(list->events, all->events + own->first, (size_t)count * sizeof(lr_event));
+    for (int64_t n = 0; own == NULL && n < all->count; n++)
+        if (recon_interval_has(interval, &all->events[n])) list->events[list->count++] = all->events[n];
     CLI_TRY(open_events(measured));
-    measured->frame_prompts[k] =
-        measured->share.frames != NULL ? measured->share.frames[k].kept : measured->list->count;
+    measured->frame_prompts[k] = own != NULL ? own->kept : measured->list->count;
     return LR_OK;
 }
 

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- randoms --- */
-
-/* Estimates randoms by fan sums of the delayeds, or of their ends where these are given. */
+/* Estimates randoms by fan sums of the delayeds, or of their ends if these are given. */
 static lr_status estimate_randoms(struct measurement *measured, const double *ends, double prompts)
 {
     struct report *report = measured->setup.report;
@@ -36,43 +34,6 @@ static void say_binned(struct measurement *measured, const lr_events_info *info)
     measurement_say_events(measured);
 }
 
-/* --- one process --- */
-
-static lr_status read_measurement(struct measurement *measured)
-{
-    const struct setup *setup = &measured->setup;
-    if (measured->request->data != NULL) {
-        measured->data = lr_lor_data_read(measured->request->data, setup->lors, &setup->report->log);
-        return measured->data != NULL ? LR_OK : report_reason(setup->report);
-    }
-    const lr_events_source source = measurement_events_source(measured);
-    lr_prompts_delayeds found;
-    lr_events_info info;
-    const lr_status status = lr_events_bin(&source, setup->lors, &found, &info);
-    if (status == LR_OK) {
-        measured->data = found.prompts;
-        measured->delayeds = found.delayeds;
-        say_binned(measured, &info);
-    }
-    lr_events_info_finish(&info);
-    return status;
-}
-
-static lr_status read_additive(struct measurement *measured)
-{
-    if (measured->request->additive != NULL) {
-        measured->additive =
-            lr_lor_data_read(measured->request->additive, measured->setup.lors, &measured->setup.report->log);
-        return measured->additive != NULL ? LR_OK : report_reason(measured->setup.report);
-    }
-    const bool wanted = measured->request->randoms == RECON_RANDOMS_AUTO;
-    return wanted && measured->delayeds != NULL && measured->delayeds->count > 0
-               ? estimate_randoms(measured, NULL, common_sum(measured->data->values, measured->data->count))
-               : LR_OK;
-}
-
-/* --- digests --- */
-
 /* SplitMix64's last step (Steele, Lea and Flood 2014). */
 static uint64_t mix(uint64_t z)
 {
@@ -81,50 +42,47 @@ static uint64_t mix(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/* A sum over LORs with counts, so that it is the same however they are kept and dealt. */
-static uint64_t digest_numbers(const lr_lors *lors, const lr_lors *part, const lr_lor_data *data)
-{
-    uint64_t sum = 0;
-    int64_t pair = 0, before = -1, shift = 0;
-    for (int64_t k = 0; data != NULL && k < data->count; k++) {
-        const int64_t lor = data->index != NULL ? data->index[k] : k;
-        uint32_t bits;
-        if (data->values[k] == 0.0f) continue;
-        while (lor >= part->offsets[pair + 1]) pair++;
-        if (pair != before) {
-            const int32_t *modules = part->pairs[pair];
-            shift = lors->offsets[lr_lors_pair(lors, modules[0], modules[1])] - part->offsets[pair];
-            before = pair;
-        }
-        memcpy(&bits, &data->values[k], sizeof(bits));
-        sum += mix(mix((uint64_t)(lor + shift) + 1) + bits);
-    }
-    return sum;
-}
-
-/* The digest of data and additive term of all ranks. part: the LORs that they have, of those of the setup. */
+/* The digest of data and additive term of all ranks: sums over LORs with counts, so that they are the same however
+ * LORs are kept and dealt. part: the LORs that this rank has, of those of the setup. */
 static lr_status digest_data(struct measurement *measured, const lr_lors *part)
 {
     enum { BITS = 22, MASK = (1 << BITS) - 1 };
-    const lr_lor_data *const data[2] = {measured->data, measured->additive};
+    const lr_lor_data *const both[2] = {measured->data, measured->additive};
+    const lr_lors *lors = measured->setup.lors;
     uint64_t sums[2];
-    for (int k = 0; k < 2; k++) { /* added up modulo 2^64 over ranks: doubles hold sums of 22 bits exactly */
-        const uint64_t sum = digest_numbers(measured->setup.lors, part, data[k]);
+    for (int n = 0; n < 2; n++) {
+        const lr_lor_data *data = both[n];
+        uint64_t sum = 0;
+        int64_t pair = 0, before = -1, shift = 0;
+        for (int64_t k = 0; data != NULL && k < data->count; k++) {
+            const int64_t lor = data->index != NULL ? data->index[k] : k;
+            uint32_t bits;
+            if (data->values[k] == 0.0f) continue;
+            while (lor >= part->offsets[pair + 1]) pair++;
+            if (pair != before) {
+                const int32_t *modules = part->pairs[pair];
+                shift = lors->offsets[lr_lors_pair(lors, modules[0], modules[1])] - part->offsets[pair];
+                before = pair;
+            }
+            memcpy(&bits, &data->values[k], sizeof(bits));
+            sum += mix(mix((uint64_t)(lor + shift) + 1) + bits);
+        }
+        /* Added up modulo 2^64 over ranks: doubles hold sums of 22 bits exactly. */
         double pieces[3] = {(double)(sum & MASK), (double)(sum >> BITS & MASK), (double)(sum >> 2 * BITS)};
         CLI_TRY(lr_comm_sum_numbers(measured->cluster.comm, pieces, 3));
-        sums[k] = (uint64_t)pieces[0] + ((uint64_t)pieces[1] << BITS) + ((uint64_t)pieces[2] << 2 * BITS);
+        sums[n] = (uint64_t)pieces[0] + ((uint64_t)pieces[1] << BITS) + ((uint64_t)pieces[2] << 2 * BITS);
     }
     measured->digest = recon_digest(0, sums, sizeof(sums));
     return LR_OK;
 }
 
-/* --- several ranks: a file on its way --- */
+/* --- several ranks --- */
 
-/* LOR data on their way from a file, or from memory where they had to be read whole. */
+/* LOR data that come from a file, or from memory if they had to be read whole. */
 struct data_share {
     struct measurement *measured;
     const char *path; /* NULL = there are none */
-    bool draws;       /* of --bootstrap, as they come */
+    bool draws;       /* of --bootstrap: counts are drawn as they come */
     bool is_surveyed, is_sparse;
     int64_t count;       /* numbers of the file */
     int64_t *entries;    /* owned [num_pairs] of sparse data, of each pair of modules */
@@ -132,9 +90,9 @@ struct data_share {
     double sums[2];      /* before they are drawn, and after */
     float *drawn;        /* owned [room] */
     int64_t room;
-    int64_t pair;          /* that of the last number */
-    int64_t kept_room;     /* of `to`, where data are sparse */
-    const int64_t *places; /* [num_pairs] where LORs of the pair begin in this rank's; -1 = another's */
+    int64_t pair;          /* of the last number */
+    int64_t kept_room;     /* of `to`, if data are sparse */
+    const int64_t *places; /* [num_pairs] begin of the pair's LORs among this rank's; -1 = another's */
     lr_lor_data *to;       /* owned: this rank's */
 };
 
@@ -143,7 +101,7 @@ static lr_status refuse_memory(const struct measurement *measured)
     return report_error(measured->setup.report, LR_FAILED, "no memory for the data of a rank");
 }
 
-/* The values, drawn again where that is asked for; NULL if memory runs out, logged. */
+/* The values, drawn again if that is asked for; NULL if memory runs out, logged. */
 static const float *draw(struct data_share *data, const lr_lor_data *some, int64_t first)
 {
     const struct measurement *measured = data->measured;
@@ -278,8 +236,7 @@ static void finish_data(struct data_share *data)
     lr_lor_data_destroy(data->to);
 }
 
-/* --- several ranks: events that are counted --- */
-
+/* Events of each pair of modules, and ends of delayeds, which are counted to share them out. */
 struct event_counts {
     struct measurement *measured;
     double *costs, *ends; /* [num_pairs] events of each; [num_crystals] of delayeds */
@@ -289,17 +246,6 @@ struct event_counts {
     int64_t *lors; /* owned [room] of the current events */
     int64_t room;
 };
-
-/* The pair of modules that has a LOR. */
-static int64_t pair_of(const lr_lors *lors, int64_t lor)
-{
-    int64_t low = 0, high = lors->num_pairs;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        *(lor < lors->offsets[middle] ? &high : &low) = middle;
-    }
-    return low;
-}
 
 static lr_status count_events(void *user, const lr_event *events, int64_t count)
 {
@@ -316,57 +262,29 @@ static lr_status count_events(void *user, const lr_event *events, int64_t count)
     for (int64_t k = 0; k < count; k++) {
         const int32_t *crystals = events[k].crystals;
         const int64_t lor = counts->lors[k];
-        const bool is_kept = lor >= 0;
-        counts->left_out += !is_kept;
-        if (is_kept && events[k].is_delayed) {
+        if (lor < 0) {
+            counts->left_out++;
+        } else if (events[k].is_delayed) {
             counts->delayeds += events[k].weight;
             counts->ends[crystals[0]] += events[k].weight;
             counts->ends[crystals[1]] += events[k].weight;
-        } else if (is_kept) {
+        } else {
+            int64_t low = 0, high = lors->num_pairs; /* of the pair of modules that has the LOR */
+            while (high - low > 1) {
+                const int64_t middle = low + (high - low) / 2;
+                *(lor < lors->offsets[middle] ? &high : &low) = middle;
+            }
             counts->kept++;
-            counts->costs[pair_of(lors, lor)] += 1;
+            counts->costs[low] += 1;
             recon_digest_event(&counts->digest, &events[k]);
         }
     }
     return LR_OK;
 }
 
-static lr_status survey_events(struct event_counts *counts)
-{
-    struct measurement *measured = counts->measured;
-    const lr_event_sink sink = {.take = count_events, .user = counts};
-    const lr_events_source source = measurement_events_source(measured);
-    lr_events_info info;
-    lr_status status = lr_events_read(&source, &sink, &info);
-    if (status == LR_OK) {
-        info.counts.not_in_coincidence = counts->left_out;
-        say_binned(measured, &info);
-        status = measurement_compare_numbers(measured, "list of events", counts->digest, counts->kept);
-    }
-    lr_events_info_finish(&info);
-    CLI_TRY(status);
-    const bool wanted = measured->request->randoms == RECON_RANDOMS_AUTO && measured->request->additive == NULL;
-    return wanted && counts->delayeds > 0 ? estimate_randoms(measured, counts->ends, (double)counts->kept) : LR_OK;
-}
-
-/* Bins the events of this rank's pairs. Nothing is said of the file a second time. */
-static lr_status bin_events(struct measurement *measured, const lr_lors *part)
-{
-    lr_log log = measurement_quiet_log(measured);
-    lr_events_source source = measurement_events_source(measured);
-    lr_prompts_delayeds found;
-    source.log = &log;
-    CLI_TRY(lr_events_bin(&source, part, &found, NULL));
-    measured->data = found.prompts;
-    lr_lor_data_destroy(found.delayeds);
-    return LR_OK;
-}
-
-/* --- several ranks: who has what --- */
-
 /* Chooses who has which pairs of modules, by what each costs, and the group of subsets that each belongs to. Guesses
  * need LORs of all directions: ranks have what else are ordered subsets of whole pairs. */
-static lr_status deal_pairs(struct measurement *measured, const double *costs, int32_t *rank_of)
+static lr_status assign_pairs(struct measurement *measured, const double *costs, int32_t *rank_of)
 {
     const lr_lors *lors = measured->setup.lors;
     const lr_log *log = &measured->setup.report->log;
@@ -391,63 +309,115 @@ static lr_status deal_pairs(struct measurement *measured, const double *costs, i
                         rank_of);
 }
 
-/* places: where LORs of each pair begin in the part. */
-static lr_lors *make_part(struct measurement *measured, const int32_t *rank_of, int64_t *places)
+/* Counts the events of the file, which are not kept. costs: [num_pairs] */
+static lr_status survey_events(struct measurement *measured, double *costs)
+{
+    struct event_counts counts = {.measured = measured, .costs = costs};
+    const lr_event_sink sink = {.take = count_events, .user = &counts};
+    const lr_events_source source = measurement_events_source(measured);
+    lr_events_info info;
+    counts.ends = calloc((size_t)measured->setup.scanner->num_crystals, sizeof(*counts.ends));
+    if (counts.ends == NULL) return refuse_memory(measured);
+    lr_status status = lr_events_read(&source, &sink, &info);
+    if (status == LR_OK) {
+        info.counts.not_in_coincidence = counts.left_out;
+        say_binned(measured, &info);
+        status = measurement_compare_numbers(measured, "list of events", counts.digest, counts.kept);
+    }
+    lr_events_info_finish(&info);
+    const bool estimates = measured->request->randoms == RECON_RANDOMS_AUTO && measured->request->additive == NULL;
+    if (status == LR_OK && estimates && counts.delayeds > 0)
+        status = estimate_randoms(measured, counts.ends, (double)counts.kept);
+    free(counts.ends);
+    free(counts.lors);
+    return status;
+}
+
+/* The LORs of this rank's pairs. places: [num_pairs] begin of each pair's LORs among them; -1 = another's */
+static lr_lors *choose_pairs(struct measurement *measured, const double *costs, int64_t *places)
 {
     const lr_lors *lors = measured->setup.lors;
     int32_t *pairs = calloc((size_t)lors->num_pairs, sizeof(*pairs));
+    int32_t *rank_of = calloc((size_t)lors->num_pairs, sizeof(*rank_of));
     lr_selection own = {.pairs = pairs};
-    for (int64_t pair = 0; pairs != NULL && pair < lors->num_pairs; pair++) {
-        places[pair] = -1;
-        if (rank_of[pair] == measured->cluster.rank) {
-            measured->subset_of[own.num_pairs] = measured->subset_of[pair];
-            pairs[own.num_pairs++] = (int32_t)pair;
+    lr_lors *part = NULL;
+    if (pairs == NULL || rank_of == NULL)
+        refuse_memory(measured);
+    else if (assign_pairs(measured, costs, rank_of) == LR_OK) {
+        for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
+            places[pair] = -1;
+            if (rank_of[pair] == measured->cluster.rank) {
+                measured->subset_of[own.num_pairs] = measured->subset_of[pair];
+                pairs[own.num_pairs++] = (int32_t)pair;
+            }
         }
+        part = lr_lors_create_part(lors, &own, &measured->setup.report->log);
     }
-    lr_lors *part = pairs != NULL ? lr_lors_create_part(lors, &own, &measured->setup.report->log) : NULL;
     for (int64_t k = 0; part != NULL && k < own.num_pairs; k++) places[pairs[k]] = part->offsets[k];
     if (part != NULL) {
         report_info(measured->setup.report, "rank 0 has %lld of %lld pairs of modules", (long long)own.num_pairs,
                     (long long)lors->num_pairs);
     }
+    free(rank_of);
     free(pairs);
     return part;
 }
 
-/* Arrays of one number for each pair. */
-struct of_pairs {
-    double *costs;    /* owned */
-    int32_t *rank_of; /* owned */
-    int64_t *places;  /* owned */
-};
-
-static lr_status share_out(struct measurement *measured, struct data_share *data, struct data_share *additive,
-                           struct of_pairs *of)
+/* Reads this rank's share: whole pairs of modules. Shares out measured->data if they are there already. */
+static lr_status read_own_pairs(struct measurement *measured)
 {
+    const struct recon_request *request = measured->request;
     struct setup *setup = &measured->setup;
-    /* A pair costs about as much as it has LORs with counts, where these alone are projected. */
-    for (int64_t pair = 0; pair < setup->lors->num_pairs; pair++) {
-        const double all = (double)(setup->lors->offsets[pair + 1] - setup->lors->offsets[pair]);
-        const double counted = data->is_surveyed ? (double)data->entries[pair] : of->costs[pair];
-        of->costs[pair] = data->is_surveyed && !data->is_sparse ? all : counted + 1e-3 * all;
+    const lr_lors *lors = setup->lors;
+    struct data_share data = {
+        .measured = measured, .path = request->data, .draws = request->bootstraps && measured->data == NULL};
+    struct data_share additive = {.measured = measured, .path = request->additive};
+    double *costs = calloc((size_t)lors->num_pairs, sizeof(*costs));
+    int64_t *places = calloc((size_t)lors->num_pairs, sizeof(*places));
+    measured->subset_of = calloc((size_t)lors->num_pairs, sizeof(*measured->subset_of));
+    const bool has_room = costs != NULL && places != NULL && measured->subset_of != NULL;
+    const bool has_data = data.path != NULL || measured->data != NULL;
+    lr_status status = !has_room  ? refuse_memory(measured)
+                       : has_data ? survey_data(&data, measured->data)
+                                  : survey_events(measured, costs);
+    if (status == LR_OK) status = survey_data(&additive, NULL);
+    if (status != LR_OK) goto finish;
+
+    /* A pair costs about as much as it has LORs with counts, if these alone are projected. */
+    for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
+        const double all = (double)(lors->offsets[pair + 1] - lors->offsets[pair]);
+        const double counted = data.is_surveyed ? (double)data.entries[pair] : costs[pair];
+        costs[pair] = data.is_surveyed && !data.is_sparse ? all : counted + 1e-3 * all;
     }
-    CLI_TRY(deal_pairs(measured, of->costs, of->rank_of));
-    lr_lors *part = make_part(measured, of->rank_of, of->places);
-    if (part == NULL) return report_reason(setup->report);
-    data->places = additive->places = of->places;
-    lr_status status = keep_data(data, measured->data, part);
-    status = status == LR_OK ? keep_data(additive, NULL, part) : status;
+    lr_lors *part = choose_pairs(measured, costs, places);
+    if (part == NULL) {
+        status = report_reason(setup->report);
+        goto finish;
+    }
+    data.places = additive.places = places;
+    status = keep_data(&data, measured->data, part);
+    if (status == LR_OK) status = keep_data(&additive, NULL, part);
     if (status == LR_OK) {
-        if (data->to != NULL) {
+        if (data.to != NULL) {
             lr_lor_data_destroy(measured->data);
-            measured->data = data->to;
-            data->to = NULL;
+            measured->data = data.to;
+            data.to = NULL;
         }
-        measured->additive = additive->to;
-        additive->to = NULL;
+        measured->additive = additive.to;
+        additive.to = NULL;
         lr_lor_data_destroy(measured->delayeds);
         measured->delayeds = NULL;
-        status = data->is_surveyed ? LR_OK : bin_events(measured, part);
+    }
+    if (status == LR_OK && !data.is_surveyed) { /* bins the events of this rank's pairs; errors alone are said again */
+        lr_log log = report_errors_alone(measured->setup.report);
+        lr_events_source source = measurement_events_source(measured);
+        lr_prompts_delayeds found;
+        source.log = &log;
+        status = lr_events_bin(&source, part, &found, NULL);
+        if (status == LR_OK) {
+            measured->data = found.prompts;
+            lr_lor_data_destroy(found.delayeds);
+        }
     }
     if (status == LR_OK) status = digest_data(measured, part);
 
@@ -456,63 +426,54 @@ static lr_status share_out(struct measurement *measured, struct data_share *data
     lr_lors_destroy(setup->lors);
     setup->lors = part;
     setup->params.lors = part;
-    return status;
-}
 
-static lr_status survey_all(struct measurement *measured, struct data_share *data, struct data_share *additive,
-                            double *costs)
-{
-    if (data->path != NULL || measured->data != NULL) {
-        CLI_TRY(survey_data(data, measured->data));
-    } else {
-        struct event_counts counts = {.measured = measured, .costs = costs};
-        counts.ends = calloc((size_t)measured->setup.scanner->num_crystals, sizeof(*counts.ends));
-        const lr_status status = counts.ends != NULL ? survey_events(&counts) : refuse_memory(measured);
-        free(counts.ends);
-        free(counts.lors);
-        CLI_TRY(status);
-    }
-    return survey_data(additive, NULL);
-}
-
-/* Shares out measured->data if they are there already. */
-static lr_status read_own_pairs(struct measurement *measured)
-{
-    const struct recon_request *request = measured->request;
-    const size_t num_pairs = (size_t)measured->setup.lors->num_pairs;
-    struct data_share data = {
-        .measured = measured, .path = request->data, .draws = request->bootstraps && measured->data == NULL};
-    struct data_share additive = {.measured = measured, .path = request->additive};
-    struct of_pairs of = {calloc(num_pairs, sizeof(*of.costs)), calloc(num_pairs, sizeof(*of.rank_of)),
-                          calloc(num_pairs, sizeof(*of.places))};
-    measured->subset_of = calloc(num_pairs, sizeof(*measured->subset_of));
-    const bool has_all = of.costs != NULL && of.rank_of != NULL && of.places != NULL && measured->subset_of != NULL;
-    lr_status status = has_all ? survey_all(measured, &data, &additive, of.costs) : refuse_memory(measured);
-    status = status == LR_OK ? share_out(measured, &data, &additive, &of) : status;
+finish:
     finish_data(&data);
     finish_data(&additive);
-    free(of.costs);
-    free(of.rank_of);
-    free(of.places);
+    free(costs);
+    free(places);
     return status;
 }
 
 static lr_status open(struct measurement *measured, struct cli_args *args)
 {
     const struct recon_request *request = measured->request;
+    struct report *report = args->report;
     const bool is_shared = measured->cluster.comm != NULL;
     CLI_TRY(measurement_open_scanner(measured, args));
+    const lr_lors *lors = measured->setup.lors;
 
     /* A replicate of counts per LOR depends on their places among all: ranks count all events for it. */
-    if (!is_shared || (request->bootstraps && request->events != NULL)) {
-        CLI_TRY(read_measurement(measured));
-        CLI_TRY(measurement_bootstrap(measured));
-        CLI_TRY(!is_shared || request->additive == NULL ? read_additive(measured) : LR_OK);
+    const bool reads_all = !is_shared || (request->bootstraps && request->events != NULL);
+    if (reads_all && request->data != NULL) {
+        measured->data = lr_lor_data_read(request->data, lors, &report->log);
+        if (measured->data == NULL) return report_reason(report);
+    } else if (reads_all) {
+        const lr_events_source source = measurement_events_source(measured);
+        lr_prompts_delayeds found;
+        lr_events_info info;
+        const lr_status status = lr_events_bin(&source, lors, &found, &info);
+        if (status == LR_OK) {
+            measured->data = found.prompts;
+            measured->delayeds = found.delayeds;
+            say_binned(measured, &info);
+        }
+        lr_events_info_finish(&info);
+        CLI_TRY(status);
     }
+    if (reads_all) CLI_TRY(measurement_bootstrap(measured));
+    if (!is_shared && request->additive != NULL) {
+        measured->additive = lr_lor_data_read(request->additive, lors, &report->log);
+        if (measured->additive == NULL) return report_reason(report);
+    }
+    const bool has_delayeds = measured->delayeds != NULL && measured->delayeds->count > 0;
+    if (reads_all && request->additive == NULL && request->randoms == RECON_RANDOMS_AUTO && has_delayeds)
+        CLI_TRY(estimate_randoms(measured, NULL, common_sum(measured->data->values, measured->data->count)));
+
     if (is_shared)
         CLI_TRY(read_own_pairs(measured));
     else if (request->checkpoint != NULL)
-        CLI_TRY(digest_data(measured, measured->setup.lors));
+        CLI_TRY(digest_data(measured, lors));
     CLI_TRY(measurement_read_factors(measured));
     return measurement_read_images(measured);
 }

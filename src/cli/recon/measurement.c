@@ -9,7 +9,7 @@
 
 /* --- digests --- */
 
-/* Fowler, Noll and Vo's, of 64 bits. */
+/* The hash of Fowler, Noll and Vo (FNV-1a), of 64 bits. */
 uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count)
 {
     digest = digest != 0 ? digest : UINT64_C(0xcbf29ce484222325);
@@ -17,7 +17,7 @@ uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count)
     return digest;
 }
 
-/* One multiplication waits for that of the event before: lists have very many events. */
+/* Only one multiplication depends on the event before: lists have very many events. */
 void recon_digest_event(uint64_t *digest, const lr_event *event)
 {
     uint64_t ends, rest;
@@ -89,7 +89,7 @@ lr_status measurement_compare_numbers(const struct measurement *measured, const 
     return lr_comm_same(measured->cluster.comm, what, text);
 }
 
-/* Options that a rank may have of its own: where it computes, what it says, what rank 0 alone writes. */
+/* Options that may differ among ranks: devices, messages, and files that rank 0 alone writes. */
 static bool is_own(const char *name)
 {
     static const char *const own[] = {"--device",  "--threads",    "--max-memory", "-o",     "--png",
@@ -99,7 +99,7 @@ static bool is_own(const char *name)
     return own[k] != NULL;
 }
 
-/* One digest first; where it differs, option by option, so that one is named. */
+/* Compares one digest of all options first; if it differs, each option, so that the error names one. */
 lr_status measurement_compare_options(const struct measurement *measured, const struct cli_args *args)
 {
     lr_comm *comm = measured->cluster.comm;
@@ -134,43 +134,6 @@ lr_status measurement_compare_contents(const struct measurement *measured, const
     char text[64];
     snprintf(text, sizeof(text), digest != 0 ? "one with digest %016llx" : "none", (unsigned long long)digest);
     return lr_comm_same(measured->cluster.comm, what, text);
-}
-
-static lr_status compare_factors(const struct measurement *measured)
-{
-    const struct setup *setup = &measured->setup;
-    const float *efficiencies = setup->factors.efficiencies;
-    const int64_t bytes = setup->scanner->num_crystals * (int64_t)sizeof(*efficiencies);
-    if (measured->cluster.comm == NULL) return LR_OK;
-    CLI_TRY(measurement_compare_contents(measured, "scanner", recon_digest_scanner(setup->scanner)));
-    CLI_TRY(measurement_compare_contents(measured, "grid", digest_grid(&setup->grid)));
-    CLI_TRY(measurement_compare_contents(measured, "list of efficiencies",
-                                         efficiencies != NULL ? recon_digest(0, efficiencies, bytes) : 0));
-    return measurement_compare_contents(measured, "map of attenuation",
-                                        setup->mu != NULL ? recon_digest_image(setup->mu) : 0);
-}
-
-/* Results that all share come from like models. */
-lr_status measurement_compare_operators(const struct measurement *measured)
-{
-    char text[160];
-    const lr_operator_info *info = lr_operator_get_info(measured->setup.op);
-    if (measured->cluster.comm == NULL) return LR_OK;
-    snprintf(text, sizeof(text), "%s, %s, %d rays, %d x %d x %d samples, %lld voxels", info->backend,
-             info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays, info->samples[0], info->samples[1],
-             info->samples[2], (long long)info->num_voxels);
-    return lr_comm_same(measured->cluster.comm, "backend or model", text);
-}
-
-static void hear_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    const lr_log *log = user;
-    if (level == LR_LOG_ERROR) log->write(log->user, level, status, sentence);
-}
-
-lr_log measurement_quiet_log(struct measurement *measured)
-{
-    return (lr_log){hear_errors, &measured->setup.report->log};
 }
 
 /* --- list mode --- */
@@ -213,7 +176,7 @@ lr_events_source measurement_events_source(const struct measurement *measured)
     };
 }
 
-bool measurement_deals_events(const struct measurement *measured)
+bool measurement_interleaves_events(const struct measurement *measured)
 {
     return measured->subsets > 1 && measured->events_format == LR_EVENTS_GE;
 }
@@ -252,7 +215,7 @@ lr_status measurement_open_scanner(struct measurement *measured, struct cli_args
         listed = lr_scanner_read(described, &args->report->log);
         if (listed == NULL) return report_reason(args->report);
     }
-    CLI_TRY(setup_scanner_or(&measured->setup, args, LR_STORE_AUTO, listed));
+    CLI_TRY(setup_scanner(&measured->setup, args, LR_STORE_AUTO, listed));
     CLI_TRY(setup_grid(&measured->setup, args, NULL));
     cluster_choose(&measured->cluster, args, &measured->setup.params);
     return LR_OK;
@@ -268,7 +231,16 @@ lr_status measurement_read_factors(struct measurement *measured)
         report_info(setup->report, "%s: efficiencies of %d crystals, %g on average", path, count,
                     common_sum(setup->factors.efficiencies, count) / count);
     }
-    CLI_TRY(compare_factors(measured));
+    if (measured->cluster.comm != NULL) {
+        const float *efficiencies = setup->factors.efficiencies;
+        const int64_t bytes = count * (int64_t)sizeof(*efficiencies);
+        CLI_TRY(measurement_compare_contents(measured, "scanner", recon_digest_scanner(setup->scanner)));
+        CLI_TRY(measurement_compare_contents(measured, "grid", digest_grid(&setup->grid)));
+        CLI_TRY(measurement_compare_contents(measured, "list of efficiencies",
+                                             efficiencies != NULL ? recon_digest(0, efficiencies, bytes) : 0));
+        CLI_TRY(measurement_compare_contents(measured, "map of attenuation",
+                                             setup->mu != NULL ? recon_digest_image(setup->mu) : 0));
+    }
     return lor_factors_give(setup, measured->request->mu_as);
 }
 

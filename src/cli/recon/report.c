@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "cli/recon/report.h"
+#include "cli/recon/run.h"
 
 #include "cli/pictures.h"
 #include "cli/report.h"
@@ -17,8 +17,6 @@ static double emissions(const struct recon_run *run)
 {
     return common_sum(run->image->values, lr_grid_num_voxels(&run->image->grid));
 }
-
-/* --- iterations and their image --- */
 
 void recon_report_iteration(struct recon_run *run, const lr_iteration *done)
 {
@@ -66,8 +64,8 @@ lr_status recon_check_image(const struct recon_run *run)
                                          "attenuation makes it less: take --steps own, or more --iterations");
     }
 
-    /* Every count is of an emission, unless it is of the additive term. RAMLA and BSREM get there in time
-     * only, and a prior may keep from it. */
+    /* Every count is of an emission, unless it is of the additive term. RAMLA and BSREM reach this number only after
+     * many iterations, and a prior may prevent it. */
     const double counts = last->measured_counts, found = emissions(run);
     const bool has_additive = measured->additive != NULL || measured->randoms != NULL;
     const bool is_scaled = request->family != RECON_DIRECT && measurement_counts_emissions(measured);
@@ -79,27 +77,6 @@ lr_status recon_check_image(const struct recon_run *run)
                     counts, found);
     }
     return LR_OK;
-}
-
-/* --- JSON --- */
-
-static void step_json(struct json *json, const struct recon_step *step)
-{
-    const lr_composition *done = &step->composition;
-    json_number(json, "elapsed_seconds", step->elapsed_s);
-    if (step->image_error >= 0) json_number(json, "image_error", step->image_error);
-    if (step->weights == NULL) return;
-    json_open(json, "composition", '{');
-    json_numbers(json, "weights", done->weights, done->count);
-    json_numbers(json, "guess_residuals", done->guess_residuals, done->count);
-    if (isfinite(done->condition)) json_number(json, "condition", done->condition);
-    json_bool(json, "singular", !isfinite(done->condition));
-    json_number(json, "residual", done->residual);
-    json_number(json, "clipped_residual", done->clipped_residual);
-    json_int(json, "negative_voxels", done->negative_voxels);
-    json_number(json, "negative_sum", done->negative_sum);
-    json_number(json, "seconds", done->compose_seconds);
-    json_close(json, '}');
 }
 
 /* step: NULL = nothing more is known. */
@@ -131,7 +108,22 @@ static void iteration_json(struct json *json, const lr_iteration *done, const st
         json_number(json, "waiting_seconds", done->waiting_seconds);
         json_number(json, "sent_bytes", done->sent_bytes);
     }
-    if (step != NULL) step_json(json, step);
+    if (step != NULL) json_number(json, "elapsed_seconds", step->elapsed_s);
+    if (step != NULL && step->image_error >= 0) json_number(json, "image_error", step->image_error);
+    if (step != NULL && step->weights != NULL) {
+        const lr_composition *composed = &step->composition;
+        json_open(json, "composition", '{');
+        json_numbers(json, "weights", composed->weights, composed->count);
+        json_numbers(json, "guess_residuals", composed->guess_residuals, composed->count);
+        if (isfinite(composed->condition)) json_number(json, "condition", composed->condition);
+        json_bool(json, "singular", !isfinite(composed->condition));
+        json_number(json, "residual", composed->residual);
+        json_number(json, "clipped_residual", composed->clipped_residual);
+        json_int(json, "negative_voxels", composed->negative_voxels);
+        json_number(json, "negative_sum", composed->negative_sum);
+        json_number(json, "seconds", composed->compose_seconds);
+        json_close(json, '}');
+    }
     json_close(json, '}');
 }
 
@@ -240,8 +232,6 @@ void recon_report_frames(const struct recon_run *run, const struct recon_frames 
     end_json(&json, run);
 }
 
-/* --- text --- */
-
 void recon_report(const struct recon_run *run, bool stopped)
 {
     const struct measurement *measured = run->measured;
@@ -266,63 +256,56 @@ void recon_report(const struct recon_run *run, bool stopped)
            last->measured_counts, last->measured_counts + last->left_out_counts);
 }
 
-/* --- the picture --- */
-
-static lr_status add_slices(const struct recon_run *run, struct album *album)
+lr_status recon_draw(const struct recon_run *run)
 {
     static const char *const names[] = {"transaxial, z", "coronal, y", "sagittal, x"};
     static const lr_plane planes[] = {LR_PLANE_TRANSAXIAL, LR_PLANE_CORONAL, LR_PLANE_SAGITTAL};
-    const lr_grid *grid = &run->image->grid;
-    double centre_mm[3], longest_mm = 0;
-    /* Mean position of the activity; of the grid where there is none. */
+    const struct measurement *measured = run->measured;
+    const lr_scanner *scanner = measured->setup.scanner;
     const lr_image *image = run->image;
-    const int64_t count = lr_grid_num_voxels(&image->grid);
-    double sum = 0, moment[3] = {0};
+    const lr_grid *grid = &image->grid;
+    const int64_t count = lr_grid_num_voxels(grid);
+    const int done = run->iterations_before + run->num_done;
+    char note[96];
+    struct picture_sheet sheet = {.report = measured->setup.report, .note = note};
+    snprintf(note, sizeof(note), "%d iteration%s, %.4g %s", done, done == 1 ? "" : "s", emissions(run),
+             unit_of(measured));
+
+    /* Mean position of the activity; of the grid if there is none. */
+    double centre_mm[3], longest_mm = 0, sum = 0, moment[3] = {0};
     for (int64_t row = 0; row < count; row++) {
         double at[3];
-        lr_grid_voxel_centre(&image->grid, row, at);
+        lr_grid_voxel_centre(grid, row, at);
         sum += image->values[row];
         for (int axis = 0; axis < 3; axis++) moment[axis] += image->values[row] * at[axis];
     }
     for (int axis = 0; axis < 3; axis++) {
-        const lr_grid *on = &image->grid;
         centre_mm[axis] =
-            sum > 0 ? moment[axis] / sum : on->origin_mm[axis] + 0.5 * (on->size[axis] - 1) * on->voxel_mm[axis];
+            sum > 0 ? moment[axis] / sum : grid->origin_mm[axis] + 0.5 * (grid->size[axis] - 1) * grid->voxel_mm[axis];
+        longest_mm = fmax(longest_mm, grid->size[axis] * grid->voxel_mm[axis]);
     }
 
-    for (int k = 0; k < 3; k++) longest_mm = fmax(longest_mm, grid->size[k] * grid->voxel_mm[k]);
-    for (int k = 0; k < 3; k++) {
+    lr_status status = LR_OK;
+    for (int k = 0; status == LR_OK && k < 3; k++) {
         const double position_mm = centre_mm[2 - k];
         const lr_slice_params params = {
-            .image = run->image,
+            .image = image,
             .plane = planes[k],
             .position_mm = position_mm,
             .pixels_per_mm = 400 / longest_mm, /* one scale for the three */
             .colours = LR_COLOURS_INVERSE_GREY,
             .axes = true,
             .colour_bar = true,
-            .unit = measurement_counts_emissions(run->measured) ? "emissions per voxel" : "activity, of its own scale",
-            .log = &run->measured->setup.report->log,
+            .unit = measurement_counts_emissions(measured) ? "emissions per voxel" : "activity, of its own scale",
+            .log = &measured->setup.report->log,
         };
         /* Never -0, which would be printed with its sign. */
-        CLI_TRY(album_add(album, lr_picture_slice(&params), "%s = %.1f mm", names[k],
-                          0.1 * round(10.0 * position_mm) + 0.0));
+        status = picture_sheet_add(&sheet, lr_picture_slice(&params), "%s = %.1f mm", names[k],
+                                   0.1 * round(10.0 * position_mm) + 0.0);
     }
-    return LR_OK;
-}
-
-lr_status recon_draw(const struct recon_run *run)
-{
-    const struct measurement *measured = run->measured;
-    const lr_scanner *scanner = measured->setup.scanner;
-    const int done = run->iterations_before + run->num_done;
-    char note[96];
-    struct album album = {.report = measured->setup.report, .note = note};
-    snprintf(note, sizeof(note), "%d iteration%s, %.4g %s", done, done == 1 ? "" : "s", emissions(run),
-             unit_of(measured));
-    lr_status status = add_slices(run, &album);
     if (status == LR_OK)
-        status = album_write(&album, measured->request->picture, 3, scanner != NULL ? scanner->name : "Histo-images");
-    album_finish(&album);
+        status = picture_sheet_write(&sheet, measured->request->picture, 3,
+                                     scanner != NULL ? scanner->name : "Histo-images");
+    picture_sheet_finish(&sheet);
     return status;
 }

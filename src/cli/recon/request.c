@@ -6,7 +6,6 @@
 
 #include "cli/cluster.h"
 #include "cli/direct.h"
-#include "cli/forecast.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -158,7 +157,7 @@ static void refuse_all(struct cli_args *args, const char *const *options, const 
     for (int k = 0; options[k] != NULL; k++) refuse(args, options[k], family);
 }
 
-/* but_for: those that the family has, too; NULL behind. */
+/* but_for: options that the family has, too; NULL at the end */
 static void refuse_group(struct cli_args *args, const struct cli_option *options, const char *const *but_for,
                          const char *family)
 {
@@ -271,19 +270,6 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
         args_complain(args, "--prior rdp needs --beta B, how strong it is");
 }
 
-static void read_psf(struct cli_args *args, struct recon_request *request)
-{
-    request->has_psf = args_triple(args, "--psf-mm", true, request->psf_mm);
-    for (int axis = 0; request->has_psf && axis < 3; axis++) {
-        if (!(request->psf_mm[axis] >= 0)) {
-            args_complain(args, "--psf-mm %s: FWHMs must not be negative", args_text(args, "--psf-mm"));
-            return;
-        }
-    }
-}
-
-/* --- family listmode --- */
-
 lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args)
 {
     static const char *const kernels[] = {"tube", "line", "exact", NULL};
@@ -341,42 +327,9 @@ lr_status recon_request_read_listmode(struct recon_request *request, struct cli_
     return args->status;
 }
 
-/* --- frames --- */
-
 enum { MOST_FRAMES = 10000 };
 
-/* Frames of so many seconds each, behind those that are there. from_s: where the first one begins. */
-static bool add_frames(struct recon_request *request, int64_t count, double seconds, double from_s)
-{
-    const int64_t all = request->num_intervals + count;
-    if (count < 1 || all > MOST_FRAMES || !isfinite(seconds) || !(seconds > 0)) return false;
-    struct recon_interval *list = realloc(request->intervals, (size_t)all * sizeof(*list));
-    if (list == NULL) return false;
-    request->intervals = list;
-    for (; request->num_intervals < all; request->num_intervals++) {
-        const double begin = request->num_intervals > 0 ? list[request->num_intervals - 1].end_s : from_s;
-        list[request->num_intervals] = (struct recon_interval){.begin_s = begin, .end_s = begin + seconds};
-    }
-    return true;
-}
-
-/* Reads "60" or "10x60" at *text, and moves *text to the next one. */
-static bool read_some(struct recon_request *request, double from_s, const char **text)
-{
-    char *end;
-    double number = strtod(*text, &end);
-    int64_t count = 1;
-    if (end == *text) return false;
-    if (*end == 'x') {
-        const char *seconds = end + 1;
-        count = number >= 1 && number <= MOST_FRAMES && number == floor(number) ? (int64_t)number : 0;
-        number = strtod(seconds, &end);
-        if (end == seconds) return false;
-    }
-    *text = *end == ',' ? end + 1 : end;
-    return (*end == '\0' || (*end == ',' && end[1] != '\0')) && add_frames(request, count, number, from_s);
-}
-
+/* Reads "60,60,300" or "10x60,5x300": frames of these lengths in seconds, each at the end of the one before. */
 static void read_frames(struct cli_args *args, struct recon_request *request)
 {
     const char *text = args_text(args, "--frames"), *at = text;
@@ -390,22 +343,41 @@ static void read_frames(struct cli_args *args, struct recon_request *request)
     if (request->family != RECON_LISTMODE) args_complain(args, "--frames belongs to --operator listmode");
     if (request->picture != NULL) args_complain(args, "--png draws one image: leave it out with --frames");
     if (from_s < 0) args_complain(args, "--frames-from %s: it must not be negative", args_text(args, "--frames-from"));
-    do {
-        if (!read_some(request, from_s, &at)) {
-            args_complain(args,
-                          "--frames %s: give lengths in seconds, at most %d, such as 60,60,300 or "
-                          "10x60,5x300",
-                          text, MOST_FRAMES);
-            return;
+    bool is_good = true, is_last = false;
+    while (is_good && !is_last) {
+        char *end;
+        double number = strtod(at, &end);
+        int64_t count = 1;
+        is_good = end != at;
+        if (is_good && *end == 'x') {
+            const char *seconds = end + 1;
+            count = number >= 1 && number <= MOST_FRAMES && number == floor(number) ? (int64_t)number : 0;
+            number = strtod(seconds, &end);
+            is_good = end != seconds;
         }
-    } while (*at != '\0');
-    if (request->part[1] > request->num_intervals) {
+        const int64_t all = request->num_intervals + count;
+        is_last = *end == '\0';
+        is_good = is_good && (is_last || (*end == ',' && end[1] != '\0')) && count >= 1 && all <= MOST_FRAMES &&
+                  isfinite(number) && number > 0;
+        struct recon_interval *list = is_good ? realloc(request->intervals, (size_t)all * sizeof(*list)) : NULL;
+        is_good = list != NULL;
+        if (is_good) request->intervals = list;
+        for (; is_good && request->num_intervals < all; request->num_intervals++) {
+            const double begin = request->num_intervals > 0 ? list[request->num_intervals - 1].end_s : from_s;
+            list[request->num_intervals] = (struct recon_interval){.begin_s = begin, .end_s = begin + number};
+        }
+        at = end + 1;
+    }
+    if (!is_good) {
+        args_complain(args,
+                      "--frames %s: give lengths in seconds, at most %d, such as 60,60,300 or "
+                      "10x60,5x300",
+                      text, MOST_FRAMES);
+    } else if (request->part[1] > request->num_intervals) {
         args_complain(args, "%d frames cannot be cut into %lld parts", request->num_intervals,
                       (long long)request->part[1]);
     }
 }
-
-/* --- ranks and checkpoints --- */
 
 static void read_ranks(struct cli_args *args, struct recon_request *request)
 {
@@ -435,8 +407,6 @@ static void read_ranks(struct cli_args *args, struct recon_request *request)
     }
 }
 
-/* --- all --- */
-
 void recon_request_read(struct recon_request *request, struct cli_args *args)
 {
     static const char *const randoms[] = {"auto", "none", NULL};
@@ -460,7 +430,10 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
     read_algorithm(args, request);
     request->randoms = (enum recon_randoms)args_word(args, "--randoms", randoms, RECON_RANDOMS_AUTO);
     request->mu_as = lor_factors_mu_as(args, MU_FACTORS);
-    read_psf(args, request);
+    request->has_psf = args_triple(args, "--psf-mm", true, request->psf_mm);
+    for (int axis = 0; request->has_psf && axis < 3; axis++)
+        if (!(request->psf_mm[axis] >= 0))
+            args_complain(args, "--psf-mm %s: FWHMs must not be negative", args_text(args, "--psf-mm"));
     request->bootstraps = args_has(args, "--bootstrap");
     request->bootstrap_seed = (uint64_t)args_int(args, "--bootstrap", 0, seeds);
     read_ranks(args, request);
@@ -491,10 +464,4 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
         args_complain(args, "--additive gives the randoms: leave out --randoms auto");
 
     read_frames(args, request);
-}
-
-void recon_request_finish(struct recon_request *request)
-{
-    free(request->intervals);
-    *request = (struct recon_request){0};
 }

@@ -16,7 +16,7 @@ enum recon_algorithm { RECON_MLEM, RECON_OSEM, RECON_RAMLA, RECON_BSREM };
 enum recon_combine { RECON_EXACT, RECON_PAPER, RECON_DISTRIBUTED };
 enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
 
-/* Names on the command line and in files, with NULL behind. */
+/* Names on the command line and in files; NULL at the end. */
 extern const char *const recon_families[], *const recon_algorithms[], *const recon_schemes[];
 
 /* Time of a frame: begin_s <= t < end_s. */
@@ -29,7 +29,7 @@ static inline bool recon_interval_has(const struct recon_interval *interval, con
     return time_s >= interval->begin_s && time_s < interval->end_s;
 }
 
-/* recon_request_finish frees it. Strings are the command line's. */
+/* The caller frees the intervals. Strings are the command line's. */
 struct recon_request {
     enum recon_family family;
 
@@ -88,13 +88,12 @@ extern const struct cli_option recon_input_options[], recon_algorithm_options[],
     recon_direct_options[], recon_listmode_options[], recon_frame_options[], recon_checkpoint_options[],
     recon_ranks_options[];
 
-/* Reads all options and complains about those that contradict each other; those of the family listmode by themselves,
- * once the names of outputs are known to be good. */
+/* Reads all options and complains about contradictions. Options of the family listmode are read separately, once the
+ * names of outputs are known to be good. */
 void recon_request_read(struct recon_request *request, struct cli_args *args);
 lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args);
-void recon_request_finish(struct recon_request *request);
 
-/* True if updates of the algorithm have a step length; that of the first iteration. */
+/* True if updates of the algorithm have a step length; the step length of the first iteration. */
 bool recon_has_steps(enum recon_algorithm algorithm);
 double recon_relaxation(const struct recon_request *request, int subsets);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "cli/recon/scheme.h"
+#include "cli/recon/run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,19 +37,19 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
     run->history[run->num_done] = *done;
     run->history[run->num_done].image = NULL;
     run->num_done++;
-    run->say(run, done);
-    CLI_TRY(checkpoint_save_iteration(&run->checkpoint, done));
+    recon_report_iteration(run, done);
+    if (measured->request->combine == RECON_EXACT) {
+        lr_checkpoint file = {.iterations = done->number};
+        CLI_TRY(checkpoint_save(&run->checkpoint, &file, &done->image, 1));
+    }
 
     const int every = measured->request->save_every;
     if (every == 0 || done->number % every != 0 || measured->cluster.rank != 0) return LR_OK;
     CLI_TRY(measurement_take_image(measured, done->image, run->image));
-    return common_write_iteration(measured->setup.report, &(struct common_iteration){.output = run->output,
-                                                                                     .number = done->number,
-                                                                                     .grid = &measured->setup.grid,
-                                                                                     .values = run->image->values});
+    char path[PATH_MAX];
+    common_iteration_path(path, run->output, done->number);
+    return lr_image_write(path, run->image, &measured->setup.report->log);
 }
-
-/* --- composed --- */
 
 static lr_status on_composed(void *user, const lr_composition *done)
 {
@@ -91,7 +91,12 @@ static lr_status on_composed(void *user, const lr_composition *done)
 
 static lr_status on_guesses(void *user, const lr_guesses *guesses)
 {
-    return checkpoint_save_guesses(&((struct recon_run *)user)->checkpoint, guesses);
+    lr_checkpoint file = {.num_images = guesses->count,
+                          .num_values = guesses->num_voxels,
+                          .images = (float *)guesses->values,
+                          .iterations = guesses->iterations,
+                          .guess_iterations = guesses->guess_iterations};
+    return checkpoint_save(&((struct recon_run *)user)->checkpoint, &file, NULL, 0);
 }
 
 static lr_status compose(struct recon_run *run, const lr_recon_params *params)
@@ -109,40 +114,24 @@ static lr_status compose(struct recon_run *run, const lr_recon_params *params)
         all.guess_iterations = run->checkpoint.read.guess_iterations;
     }
     all.local.iteration = NULL;
-    all.local.subset_of = NULL; /* of the rank's pairs, as they are dealt */
+    all.local.subset_of = NULL; /* which is of the rank's pairs, as they are dealt */
     all.local.interleave = 0;
     return lr_compose(&all, &image);
 }
 
-/* --- one process, exact, and distributed --- */
-
 static lr_status on_state(void *user, const lr_distributed_state *state)
 {
-    return checkpoint_save_state(&((struct recon_run *)user)->checkpoint, state);
-}
-
-static lr_status distribute(const struct recon_run *run, const lr_recon_params *params, lr_vector *image)
-{
-    const lr_checkpoint *read = &run->checkpoint.read;
-    const bool goes_on = run->checkpoint.start != NULL;
-    const int64_t count = read->num_values;
-    const lr_vector before = lr_vector_of_floats(read->images, count);
-    const lr_vector of_em = lr_vector_of_floats(goes_on ? read->images + count : NULL, count);
-    const lr_distributed_state from = {.iterations = read->iterations,
-                                       .local_iterations = read->local_iterations,
-                                       .log_likelihood = read->log_likelihood,
-                                       .image = &before,
-                                       .of_em = &of_em};
-    const lr_distributed_params all = {.recon = *params,
-                                       .local_iterations = run->measured->request->local_iterations,
-                                       .from = goes_on ? &from : NULL,
-                                       .keep = on_state};
-    return lr_recon_distributed(&all, image);
+    lr_checkpoint file = {.iterations = state->iterations,
+                          .local_iterations = state->local_iterations,
+                          .log_likelihood = state->log_likelihood};
+    const lr_vector *const images[2] = {state->image, state->of_em};
+    return checkpoint_save(&((struct recon_run *)user)->checkpoint, &file, images, 2);
 }
 
 /* Reconstructs the image, or the coefficients of its blobs. */
 static lr_status reconstruct(struct recon_run *run, const lr_recon_params *params)
 {
+    const struct recon_request *request = run->measured->request;
     const bool has_blobs = measurement_blobs(run->measured) != NULL;
     lr_vector image = lr_image_vector(run->image);
     if (has_blobs) {
@@ -151,8 +140,26 @@ static lr_status reconstruct(struct recon_run *run, const lr_recon_params *param
         image = (lr_vector){0};
         CLI_TRY(lr_vector_create(&like, &image));
     }
-    lr_status status = run->measured->request->combine == RECON_DISTRIBUTED ? distribute(run, params, &image)
-                                                                            : lr_recon(params, &image);
+    lr_status status;
+    if (request->combine == RECON_DISTRIBUTED) {
+        const lr_checkpoint *read = &run->checkpoint.read;
+        const bool goes_on = run->checkpoint.start != NULL;
+        const int64_t count = read->num_values;
+        const lr_vector before = lr_vector_of_floats(read->images, count);
+        const lr_vector of_em = lr_vector_of_floats(goes_on ? read->images + count : NULL, count);
+        const lr_distributed_state from = {.iterations = read->iterations,
+                                           .local_iterations = read->local_iterations,
+                                           .log_likelihood = read->log_likelihood,
+                                           .image = &before,
+                                           .of_em = &of_em};
+        const lr_distributed_params all = {.recon = *params,
+                                           .local_iterations = request->local_iterations,
+                                           .from = goes_on ? &from : NULL,
+                                           .keep = on_state};
+        status = lr_recon_distributed(&all, &image);
+    } else {
+        status = lr_recon(params, &image);
+    }
     if (has_blobs) {
         const lr_status taken = run->num_done > 0 ? measurement_take_image(run->measured, &image, run->image) : LR_OK;
         lr_vector_destroy(&image);
@@ -160,8 +167,6 @@ static lr_status reconstruct(struct recon_run *run, const lr_recon_params *param
     }
     return status;
 }
-
-/* --- all --- */
 
 lr_status recon_iterate(struct recon_run *run)
 {

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The verb recon: one reconstruction, or one for each frame. */
-#include "cli/forecast.h"
-#include "cli/recon/report.h"
+#include "cli/recon/run.h"
 #include "cli/report.h"
 #include "cli/stop.h"
 #include "cli/verbs.h"
@@ -11,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Zero is valid. Must not move. */
 struct recon {
@@ -21,8 +21,14 @@ struct recon {
     struct run_bar bar;
 };
 
-/* Counts projections of all LORs, forward or back: the sensitivity, and both ways of each iteration where there is
- * data. LORs one by one take longer than in whole pairs of modules: five times on backend native. */
+static void frame_path(char path[PATH_MAX], const char *output, int k)
+{
+    const char *ending = common_image_ending(output);
+    snprintf(path, PATH_MAX, "%.*s-%d%s", (int)(ending - output), output, k + 1, ending);
+}
+
+/* Counts projections of all LORs: one for the sensitivity, and for each iteration one forward and one back, of LORs
+ * with data. LORs one by one take longer than in whole pairs of modules: five times on backend native. */
 static double count_projections(const struct recon *recon)
 {
     const lr_lor_data *data = recon->measured.data;
@@ -46,26 +52,13 @@ static lr_status write_image(const struct recon_run *run, bool stopped)
     return LR_OK;
 }
 
-/* Writes what there is: after the last iteration, or the last one before Ctrl-C. */
-static lr_status conclude(struct recon_run *run, lr_status status)
-{
-    struct measurement *measured = run->measured;
-    const bool stopped = status == LR_CANCELLED;
-    if (run->num_done == 0 || (status != LR_OK && !stopped)) return status;
-    if (stopped) stop_wait_for_results();
-    CLI_TRY(stopped ? LR_OK : cluster_note_memory(&measured->cluster, measured->setup.report));
-    if (measured->cluster.rank != 0) return status;
-    CLI_TRY(recon_check_image(run));
-    CLI_TRY(write_image(run, stopped));
-    return status;
-}
-
 /* Reconstructs the measurement as it is. name: on the bar. */
 static lr_status reconstruct_one(struct recon *recon, const char *name)
 {
     struct measurement *measured = &recon->measured;
+    struct setup *setup = &measured->setup;
     struct recon_run *run = &recon->run;
-    bool goes_on = true;
+    bool goes_on = true; /* false with --dry-run */
     CLI_TRY(measurement_count(measured));
     recon->bar.name = name;
     recon->bar.iterations = run->iterations;
@@ -73,27 +66,31 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     recon->bar.before = 1;
     recon->bar.each =
         recon->request.family != RECON_CORRESPONDENCE ? 2 : (count_projections(recon) - 1) / run->iterations;
-    if (measured->setup.op == NULL) {
-        /* Makes the operator of LORs. *goes_on: false with --dry-run. */
-        struct setup *setup = &recon->measured.setup;
-        setup->params.progress = recon->measured.progress;
+    if (setup->op == NULL) { /* the operator of LORs */
+        setup->params.progress = measured->progress;
         setup->params.projections = count_projections(recon);
         CLI_TRY(setup_operator(setup));
         const double voxels = (double)lr_grid_num_voxels(&setup->grid), bytes = sizeof(float);
-        const double array_bytes =
-            bytes * (voxels * (2 + recon->measured.subsets) + (double)recon->measured.data->count);
-        const bool is_deflated = common_ends_with(recon->run.output, ".gz");
+        const double array_bytes = bytes * (voxels * (2 + measured->subsets) + (double)measured->data->count);
+        const bool is_deflated = common_ends_with(run->output, ".gz");
         CLI_TRY(forecast_projections(setup,
                                      &(struct forecast_projections){.projections = setup->params.projections,
                                                                     .array_bytes = array_bytes,
-                                                                    .output = recon->run.output,
+                                                                    .output = run->output,
                                                                     .output_bytes = is_deflated ? 0 : bytes * voxels},
                                      &goes_on));
     }
-
     if (!goes_on) return LR_OK;
-    CLI_TRY(measurement_compare_operators(measured));
-    if (recon->request.has_psf) CLI_TRY(lr_operator_set_psf(measured->setup.op, recon->request.psf_mm));
+
+    if (measured->cluster.comm != NULL) { /* results that all share come from like models */
+        char text[160];
+        const lr_operator_info *info = lr_operator_get_info(setup->op);
+        snprintf(text, sizeof(text), "%s, %s, %d rays, %d x %d x %d samples, %lld voxels", info->backend,
+                 info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays, info->samples[0], info->samples[1],
+                 info->samples[2], (long long)info->num_voxels);
+        CLI_TRY(lr_comm_same(measured->cluster.comm, "backend or model", text));
+    }
+    if (recon->request.has_psf) CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
     CLI_TRY(checkpoint_resume(&run->checkpoint, &run->iterations, &run->iterations_before));
     if (run->checkpoint.start != NULL && run->iterations == 0) {
         /* All iterations are in the checkpoint; their image may not have been written. */
@@ -102,8 +99,19 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
         return measured->cluster.rank == 0 ? write_image(run, false) : LR_OK;
     }
     lr_status status = measured->kind->wait != NULL ? measured->kind->wait(measured) : LR_OK;
-    status = status == LR_OK ? recon_iterate(run) : status;
-    return conclude(run, status);
+    if (status == LR_OK) status = recon_iterate(run);
+
+    /* Writes what there is: after the last iteration, or the last one before Ctrl-C. */
+    const bool stopped = status == LR_CANCELLED;
+    if (run->num_done == 0 || (status != LR_OK && !stopped)) return status;
+    if (stopped)
+        stop_wait_for_results();
+    else
+        CLI_TRY(cluster_note_memory(&measured->cluster, setup->report));
+    if (measured->cluster.rank != 0) return status;
+    CLI_TRY(recon_check_image(run));
+    CLI_TRY(write_image(run, stopped));
+    return status;
 }
 
 static lr_status reconstruct_frames(struct recon *recon)
@@ -156,7 +164,7 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
 
     run->measured = measured;
     run->progress = &recon->bar.steps;
-    run->say = recon_report_iteration;
+
     run->output = recon->request.output;
     run->iterations = recon->request.iterations;
     run->iterations_before = measured->iterations_before;
@@ -165,9 +173,21 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
     run->checkpoint.begun_after = run->checkpoint.saved = measured->iterations_before;
     run->image = lr_image_create(&measured->setup.grid, &args->report->log);
     if (run->image == NULL) return report_error(args->report, LR_FAILED, "no memory for the image");
-    if (recon->request.num_intervals > 0) {
-        CLI_TRY(recon_frames_init(&recon->frames, measured));
-        return reconstruct_frames(recon);
+    const int num_frames = recon->request.num_intervals;
+    if (num_frames > 0) {
+        recon->frames.list = calloc((size_t)num_frames, sizeof(*recon->frames.list));
+        bool has_room = recon->frames.list != NULL;
+        for (int k = 0; has_room && k < num_frames; k++) {
+            struct recon_frame *frame = &recon->frames.list[k];
+            char path[PATH_MAX];
+            frame_path(path, recon->request.output, k);
+            frame->output = strdup(path);
+            frame->history = calloc(count, sizeof(*frame->history));
+            recon->frames.count = k + 1;
+            has_room = frame->output != NULL && frame->history != NULL;
+        }
+        return has_room ? reconstruct_frames(recon)
+                        : report_error(args->report, LR_FAILED, "no memory for %d frames", num_frames);
     }
     run->history = calloc(count, sizeof(*run->history));
     run->steps = calloc(count, sizeof(*run->steps));
@@ -176,19 +196,30 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
     return reconstruct_one(recon, "recon");
 }
 
-/* Opens the cluster, and refuses what several ranks cannot do, and what one alone has not. */
-static lr_status open_cluster(struct cli_args *args, struct recon *recon)
+/* Opens the cluster, and refuses what several ranks cannot do, what one alone has not, and images of frames or
+ * iterations, whose names follow from -o, that would overwrite what is read. */
+static lr_status begin(struct cli_args *args, struct recon *recon)
 {
-    struct measurement *measured = &recon->measured;
-    CLI_TRY(cluster_open(&measured->cluster, args->report, recon->request.exchange));
-    if (measured->cluster.comm != NULL && args_has(args, "--dry-run"))
+    const struct recon_request *request = &recon->request;
+    struct cluster *cluster = &recon->measured.cluster;
+    const int range[2] = {request->iterations_before, request->iterations_before + request->iterations};
+    CLI_TRY(args->status);
+    CLI_TRY(cluster_open(cluster, args->report, request->exchange));
+    if (cluster->comm != NULL && args_has(args, "--dry-run"))
         return report_error(args->report, LR_USAGE, "--dry-run forecasts one process: leave mpirun out");
-    if (measured->cluster.comm == NULL && recon->request.combine != RECON_EXACT) {
+    if (cluster->comm == NULL && request->combine != RECON_EXACT) {
         return report_error(args->report, LR_USAGE, "--combine %s needs several ranks: mpirun -n 2 loraster recon ...",
                             args_text(args, "--combine"));
     }
-    CLI_TRY(recon_frames_check_names(args, &recon->request));
-    return measurement_compare_options(measured, args);
+    if (request->num_intervals == 0)
+        CLI_TRY(outputs_check_iterations(args, request->output, request->save_every, range));
+    for (int k = 0; k < request->num_intervals; k++) {
+        char path[PATH_MAX];
+        frame_path(path, request->output, k);
+        CLI_TRY(outputs_check_name(args, path));
+        CLI_TRY(outputs_check_iterations(args, path, request->save_every, range));
+    }
+    return measurement_compare_options(&recon->measured, args);
 }
 
 static lr_status run(struct cli_args *args)
@@ -197,9 +228,8 @@ static lr_status run(struct cli_args *args)
     run_bar_init(&recon.bar, args->report);
     recon_request_read(&recon.request, args);
     recon.measured.request = &recon.request;
-    lr_status status = args->status;
-    status = status == LR_OK ? open_cluster(args, &recon) : status;
-    status = status == LR_OK ? reconstruct(args, &recon) : status;
+    lr_status status = begin(args, &recon);
+    if (status == LR_OK) status = reconstruct(args, &recon);
     early_sensitivity_give_up(&recon.measured.early);
     status = cluster_close(&recon.measured.cluster, args->report, status);
     checkpoint_forget(&recon.run.checkpoint);
@@ -208,8 +238,12 @@ static lr_status run(struct cli_args *args)
     free(recon.run.history);
     lr_image_destroy(recon.run.image);
     measurement_finish(&recon.measured);
-    recon_frames_finish(&recon.frames);
-    recon_request_finish(&recon.request);
+    for (int k = 0; k < recon.frames.count; k++) {
+        free(recon.frames.list[k].output);
+        free(recon.frames.list[k].history);
+    }
+    free(recon.frames.list);
+    free(recon.request.intervals);
     return status;
 }
 

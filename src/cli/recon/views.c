@@ -16,7 +16,7 @@ static lr_status find_subsets(struct measurement *measured, const lr_view *views
     const int per_block = measured->request->views_per_block;
     if (per_block > 0) {
         measured->subsets = (count - 1) / per_block + 1;
-        /* Blocks of views are runs of the geometric order where the views are a set: every tilt has the same azimuths. */
+        /* Blocks of views are runs of the geometric order if every tilt has the same azimuths. */
         const int block = measured->request->views_per_block;
         int azimuths = 1, *order = calloc((size_t)count, sizeof(*order));
         if (order == NULL) return report_error(measured->setup.report, LR_FAILED, "no memory for %d views", count);
@@ -36,12 +36,12 @@ static lr_status find_subsets(struct measurement *measured, const lr_view *views
 
 /* --- several ranks --- */
 
-/* Views on their way from a file. */
+/* Views that come from a file, one after the other. */
 struct view_share {
     struct measurement *measured;
     bool draws;     /* of --bootstrap */
     int count;      /* of this rank, */
-    int taken;      /* and those that have come */
+    int taken;      /* and how many of them have come */
     int32_t *views; /* owned [views of the file] numbers of this rank's */
     uint64_t digest;
     double sums[2];         /* of --bootstrap: of the file, and of what this rank has drawn */
@@ -51,7 +51,7 @@ struct view_share {
 
 /* Makes room for this rank's views, once it is known how many there are. Views go to ranks in turn, subset by
  * subset. */
-static lr_status deal_views(struct view_share *own, const lr_histo_images *all)
+static lr_status assign_views(struct view_share *own, const lr_histo_images *all)
 {
     struct measurement *measured = own->measured;
     const struct report *report = measured->setup.report;
@@ -74,13 +74,13 @@ static lr_status deal_views(struct view_share *own, const lr_histo_images *all)
         goto done;
     }
 
-    /* Guesses of ranks are no subsets: their views are every so-many-th. */
+    /* Guesses of ranks are no subsets: views go to ranks in turn. */
     if (measured->request->combine == RECON_EXACT)
         status = find_subsets(measured, all->views, count, measured->subset_of);
     if (status != LR_OK) goto done;
-    for (int s = 0, dealt = 0; s < measured->subsets; s++)
+    for (int s = 0, given = 0; s < measured->subsets; s++)
         for (int k = 0; k < count; k++)
-            if (measured->subset_of[k] == s) own->views[k] = dealt++ % ranks == measured->cluster.rank;
+            if (measured->subset_of[k] == s) own->views[k] = given++ % ranks == measured->cluster.rank;
     for (int k = 0; k < count; k++) {
         if (own->views[k]) {
             measured->subset_of[own->count] = measured->subset_of[k];
@@ -103,7 +103,7 @@ static lr_status take_view(void *user, const lr_histo_images *all, int view, con
     const size_t bytes = (size_t)num_voxels * sizeof(*values);
     const lr_poisson_stream stream = {
         .seed = measured->request->bootstrap_seed, .purpose = LR_RANDOM_REPLICATE, .first = view * num_voxels};
-    CLI_TRY(own->histo == NULL ? deal_views(own, all) : LR_OK);
+    CLI_TRY(own->histo == NULL ? assign_views(own, all) : LR_OK);
     own->values += num_voxels;
     own->sums[0] += common_sum(values, num_voxels);
     own->digest = recon_digest(own->digest, values, (int64_t)bytes);
@@ -117,38 +117,30 @@ static lr_status take_view(void *user, const lr_histo_images *all, int view, con
     return LR_OK;
 }
 
-static lr_status read_shared(struct view_share *own, const char *path)
-{
-    struct measurement *measured = own->measured;
-    const lr_histo_sink sink = {take_view, own};
-    CLI_TRY(lr_histo_images_scan(path, &sink, &measured->setup.report->log));
-    CLI_TRY(measurement_compare_numbers(measured, "file of histo-images", own->digest, own->values));
-    if (own->draws) {
-        CLI_TRY(lr_comm_sum_numbers(measured->cluster.comm, &own->sums[1], 1));
-        measurement_say_replicate(measured, own->sums[0], own->sums[1]);
-    }
-    measured->digest = recon_digest(measured->digest, &own->digest, sizeof(own->digest));
-    measured->interleave = measured->request->views_per_block == 0; /* blocks are visited in their order */
-    return LR_OK;
-}
-
-/* --- all ---*/
-
-/* Reads this rank's views; all where there is one process. draws: as --bootstrap says. */
+/* Reads this rank's views; all if there is one process. draws: as --bootstrap says. */
 static lr_status read_views(struct measurement *measured, const char *path, bool draws, lr_histo_images **histo)
 {
     struct view_share own = {.measured = measured, .draws = draws && measured->request->bootstraps};
+    const lr_log *log = &measured->setup.report->log;
     *histo = NULL;
     if (measured->cluster.comm != NULL) {
-        const lr_status status = read_shared(&own, path);
-        free(own.views);
+        const lr_histo_sink sink = {take_view, &own};
+        lr_status status = lr_histo_images_scan(path, &sink, log);
         if (status == LR_OK)
-            *histo = own.histo;
-        else
+            status = measurement_compare_numbers(measured, "file of histo-images", own.digest, own.values);
+        if (status == LR_OK && own.draws) status = lr_comm_sum_numbers(measured->cluster.comm, &own.sums[1], 1);
+        if (status == LR_OK && own.draws) measurement_say_replicate(measured, own.sums[0], own.sums[1]);
+        free(own.views);
+        if (status != LR_OK) {
             lr_histo_images_destroy(own.histo);
-        return status;
+            return status;
+        }
+        measured->digest = recon_digest(measured->digest, &own.digest, sizeof(own.digest));
+        measured->interleave = measured->request->views_per_block == 0; /* blocks are visited in their order */
+        *histo = own.histo;
+        return LR_OK;
     }
-    *histo = lr_histo_images_read(path, &measured->setup.report->log);
+    *histo = lr_histo_images_read(path, log);
     if (*histo == NULL) return report_reason(measured->setup.report);
     if (measured->request->checkpoint != NULL) {
         const int64_t count = (*histo)->num_views * lr_grid_num_voxels(&(*histo)->grid);
@@ -167,51 +159,55 @@ static lr_lor_data *copy_data(const struct measurement *measured, const lr_histo
     return data;
 }
 
-static lr_status open_with(struct measurement *measured, struct cli_args *args, const lr_histo_images *counts)
+static lr_status open(struct measurement *measured, struct cli_args *args)
 {
     const struct recon_request *request = measured->request;
-    const lr_log *log = &measured->setup.report->log;
+    struct report *report = measured->setup.report = args->report;
     struct direct_setup *direct = &measured->direct;
-    CLI_TRY(setup_grid(&direct->grid, args, &counts->grid));
+    lr_histo_images *counts = NULL, *additive = NULL;
+    direct->grid.report = report;
+    CLI_TRY(direct_read_kernel(direct, args));
+    lr_status status = read_views(measured, request->data, true, &counts);
+    if (status == LR_OK && measured->cluster.comm == NULL && request->views_per_block > 0) {
+        measured->subset_of = calloc((size_t)counts->num_views, sizeof(*measured->subset_of));
+        status = measured->subset_of != NULL
+                     ? find_subsets(measured, counts->views, counts->num_views, measured->subset_of)
+                     : report_error(report, LR_FAILED, "no memory for %d views", counts->num_views);
+    }
+    if (status == LR_OK) status = setup_grid(&direct->grid, args, &counts->grid);
+    if (status != LR_OK) goto finish;
     measured->setup.grid = direct->grid.grid;
-    if (request->factors != NULL) CLI_TRY(read_views(measured, request->factors, false, &measured->direct_factors));
-    CLI_TRY(direct_open(direct, args,
-                        &(struct direct_work){.views = counts->views,
-                                              .num_views = counts->num_views,
-                                              .factors = measured->direct_factors,
-                                              .progress = measured->progress,
-                                              .cluster = &measured->cluster}));
-    direct_tell_of_factors(args->report, measured->direct_factors);
+    if (request->factors != NULL) status = read_views(measured, request->factors, false, &measured->direct_factors);
+    if (status == LR_OK) {
+        status = direct_open(direct, args,
+                             &(struct direct_work){.views = counts->views,
+                                                   .num_views = counts->num_views,
+                                                   .factors = measured->direct_factors,
+                                                   .progress = measured->progress,
+                                                   .cluster = &measured->cluster});
+    }
+    if (status != LR_OK) goto finish;
+    if (measured->direct_factors == NULL) {
+        report_info(report, "without --factors all lines count as measured alike: loraster direct "
+                            "factors computes what a scanner measures of them");
+    }
     measured->setup.op = direct->op;
     direct->op = NULL;
 
     measured->data = copy_data(measured, counts);
-    if (measured->data == NULL) return report_reason(measured->setup.report);
-    if (measured->cluster.comm == NULL) /* ranks draw what they read */
-        CLI_TRY(measurement_bootstrap(measured));
-    if (request->additive == NULL) return LR_OK;
-    lr_histo_images *additive = NULL;
-    CLI_TRY(read_views(measured, request->additive, false, &additive));
-    if (lr_histo_images_check(additive, measured->setup.op, log) == LR_OK)
-        measured->additive = copy_data(measured, additive);
-    lr_histo_images_destroy(additive);
-    return measured->additive != NULL ? LR_OK : report_reason(measured->setup.report);
-}
-
-static lr_status open(struct measurement *measured, struct cli_args *args)
-{
-    measured->setup.report = args->report;
-    measured->direct.grid.report = args->report;
-    CLI_TRY(direct_read_kernel(&measured->direct, args));
-    lr_histo_images *counts = NULL;
-    lr_status status = read_views(measured, measured->request->data, true, &counts);
-    if (status == LR_OK && measured->cluster.comm == NULL && measured->request->views_per_block > 0) {
-        measured->subset_of = calloc((size_t)counts->num_views, sizeof(*measured->subset_of));
-        status = measured->subset_of != NULL
-                     ? find_subsets(measured, counts->views, counts->num_views, measured->subset_of)
-                     : report_error(args->report, LR_FAILED, "no memory for %d views", counts->num_views);
+    if (measured->data == NULL) status = report_reason(report);
+    if (status == LR_OK && measured->cluster.comm == NULL) /* ranks draw what they read */
+        status = measurement_bootstrap(measured);
+    if (status == LR_OK && request->additive != NULL) {
+        status = read_views(measured, request->additive, false, &additive);
+        if (status != LR_OK) goto finish;
+        if (lr_histo_images_check(additive, measured->setup.op, &report->log) == LR_OK)
+            measured->additive = copy_data(measured, additive);
+        if (measured->additive == NULL) status = report_reason(report);
     }
-    status = status == LR_OK ? open_with(measured, args, counts) : status;
+
+finish:
+    lr_histo_images_destroy(additive);
     lr_histo_images_destroy(counts);
     return status == LR_OK ? measurement_read_images(measured) : status;
 }
