@@ -17,9 +17,6 @@ struct lr_yaml;
  *         lr_scanner_create. */
 lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log);
 
-/* Reads the same from text; `name` stands in place of the file's path in errors. */
-lr_scanner *lr_scanner_read_text(const char *name, const char *text, int64_t text_bytes, const lr_log *log);
-
 /* Reads the same from a document (io/files/yaml.h), which it takes over; NULL gives NULL. */
 lr_scanner *lr_scanner_parse(struct lr_yaml *yaml);
 
