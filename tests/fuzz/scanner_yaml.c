@@ -4,8 +4,8 @@
  * libFuzzer target: any bytes are a scanner or one sentence about bad input. Not part of CTest:
  *     clang -fsanitize=fuzzer,address,undefined tests/fuzz/scanner_yaml.c, with the library's
  *     sources and src/ as include folder; then run it on assets/scanners. */
-#include "io/scanners/scanner_yaml.h"
 #include "io/files/yaml.h"
+#include "io/scanners/scanner_formats.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 
 #include "io/files/regular_file.h"
 #include "io/files/yaml.h"
-#include "io/scanners/scanner_yaml.h"
+#include "io/scanners/scanner_formats.h"
 
 #include <locale.h>
 #include <sys/stat.h>

@@ -11,7 +11,6 @@
 #include "io/files/presets.h"
 #include "io/files/regular_file.h"
 #include "io/files/yaml.h"
-#include "io/scanners/scanner_yaml.h"
 
 #include <lr/io.h>
 

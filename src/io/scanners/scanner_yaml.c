@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "io/scanners/scanner_yaml.h"
-
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
