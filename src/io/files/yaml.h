@@ -34,10 +34,9 @@ struct lr_yaml_taker {
     const lr_log *log;
 };
 
-/* Loads a file, or text, has it taken and destroys it, all in the C locale.
+/* Loads text, or if that is NULL the file of that name, has it taken and destroys it, all in the C locale.
  * errors: as lr_yaml_read, when nothing is taken, and those of `take`. */
-lr_status lr_yaml_take_file(const char *path, const struct lr_yaml_taker *taker);
-lr_status lr_yaml_take_text(const char *name, const char *text, int64_t text_bytes, const struct lr_yaml_taker *taker);
+lr_status lr_yaml_take(const char *name, const char *text, int64_t text_bytes, const struct lr_yaml_taker *taker);
 
 struct fy_node *lr_yaml_root(const struct lr_yaml *yaml);
 
