@@ -9,7 +9,6 @@
 
 #include <lr/log.h>
 #include <stddef.h>
-#include <string.h>
 
 /* Headers are a few KiB; larger files are refused. */
 #define LR_KEYED_TEXT_MAX_BYTES (8 << 20)
@@ -40,12 +39,6 @@ struct lr_keyed_dialect {
                           indices, what follows "end of interfile" is not read, and a header may be
                           without values */
 };
-
-/* Bytes of a byte order mark at the beginning, which some editors write: 3 or 0. */
-static inline size_t lr_byte_order_mark(const char *bytes)
-{
-    return strncmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-}
 
 /* Reads a header; warns where the last line of one has no end. Memory: at most 32 times the file's
  * size.
