@@ -43,7 +43,7 @@ bool lr_part_find(const struct lr_part_places *places, const char *file, char pa
     *(slash != NULL ? slash : folder) = '\0';
     free(whole);
 
-    /* What lies below its folder is taken if it belongs to its owner, or to root. */
+    /* Files below its folder are taken if they belong to its owner, or to root. */
     for (size_t k = 0; k < sizeof(places->below) / sizeof(places->below[0]) && folder[0] != '\0'; k++) {
         const char *below = places->below[k];
         if (below == NULL) continue;

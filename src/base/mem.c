@@ -48,7 +48,7 @@ void *lr_resize(void *block, int64_t count, size_t size, const char *what, const
     return bigger;
 }
 
-/* Bytes that the system takes back at a time, in about a millisecond. */
+/* Bytes that the system takes back in about a millisecond. */
 enum { TAKEN_BACK_BYTES = 16 << 20 };
 
 /* Gives back the whole pages within the block, then the block. */
@@ -144,7 +144,7 @@ int64_t lr_available_memory(void)
 {
     double bytes = (double)lr_physical_memory();
 
-    /* What is free: a line such as "MemAvailable:   23456 kB". */
+    /* Free memory: a line such as "MemAvailable:   23456 kB". */
     FILE *file = fopen("/proc/meminfo", "r");
     char line[256];
     double kib = 0.0;
@@ -153,7 +153,7 @@ int64_t lr_available_memory(void)
     if (file != NULL) fclose(file);
     if (kib > 0.0) bytes = fmin(bytes, 1024.0 * kib);
 
-    /* What the process may still allocate. */
+    /* Memory that the process may still allocate. */
     double pages = 0.0;
     file = fopen("/proc/self/statm", "r");
     if (file != NULL) {

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Reads one HDF5 file for the library (io/files/hdf5_input.c), which starts this program when it opens
- * one: where HDF5 crashes, this program ends and nothing else. It uses no OpenGL, writes nothing,
+ * one: if HDF5 crashes, only this program ends. It uses no OpenGL, writes nothing,
  * and ends with who started it.
  *
  * usage: loraster-hdf5-reader VERSION FILE SOCKET MEMORY
@@ -60,13 +60,13 @@ static void end_by_signal(int number)
     raise(number);
 }
 
-/* HDF5 calls exit(-1) where it cannot go on. */
+/* HDF5 calls exit(-1) if it cannot go on. */
 static void end_by_exit(void)
 {
     if (lacks_memory()) _exit(LR_HDF5_NO_MEMORY);
 }
 
-/* SIGPROF ends the process where HDF5 runs in circles. */
+/* SIGPROF ends the process if HDF5 runs in circles. */
 static void limit_time(void)
 {
     const struct itimerval limit = {.it_value = {.tv_sec = LR_HDF5_MOST_SECONDS}};
@@ -269,7 +269,7 @@ static void set_up_process(int socket, int64_t file_bytes)
     if (facts != NULL) fclose(facts);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 
-    /* The ways in which HDF5 may end this process. */
+    /* Signals and exit by which HDF5 may end this process. */
     signal(SIGSEGV, end_by_signal);
     signal(SIGABRT, end_by_signal);
     signal(SIGBUS, end_by_signal);

@@ -18,7 +18,7 @@ enum {
     BLOCK_BYTES = 1 << 17,
     DICTIONARY_BYTES = 1 << 15, /* the most that deflate looks back */
     BLOCKS_AT_ONCE = 64,
-    SPARE_BYTES = 64, /* of a block: an empty one behind it */
+    SPARE_BYTES = 64, /* room for the empty block that follows each */
     LEVEL = 4,
     RAW_WINDOW = -15, /* neither head nor sum */
     MEMORY_LEVEL = 8  /* the usual one, of which compressBound speaks */

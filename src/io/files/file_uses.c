@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Number of times that a file missing beside its companion is looked for: another program that replaces both leaves
- * none for a moment. */
+/* Number of times that a missing file is looked for if its companion is there: another program that replaces both
+ * leaves none for a moment. */
 enum { LOOKS = 25, BETWEEN_LOOKS_NS = 20 * 1000 * 1000 };
 
 /* Companions of a file of that ending, under the same name. */
@@ -50,7 +50,7 @@ static bool is_same(const struct stat *file, const char *path)
     return stat_file(path, &other) && other.st_dev == file->st_dev && other.st_ino == file->st_ino;
 }
 
-/* True where `header` is a text with a line that names the file. */
+/* True if `header` is a text with a line that names the file. */
 static bool names_file(const char *header, const struct stat *file, const lr_log *log)
 {
     char line[MOST_LINE];

@@ -46,7 +46,7 @@ static herr_t driver_close(H5FD_t *base)
     return 0;
 }
 
-/* With a layout HDF5 must ask for every piece of storage on its own. */
+/* If there is a layout, HDF5 must ask for each piece of storage separately. */
 static herr_t query(const H5FD_t *base, unsigned long *flags)
 {
     const struct driven_file *file = (const struct driven_file *)base;

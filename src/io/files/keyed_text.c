@@ -205,7 +205,8 @@ lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_
 
 /* --- keys of a format --- */
 
-/* Returns the row with that key, or else that of the longest key that the line's contains where such count. */
+/* Returns the row with that key, or else, if the table finds parts, the row with the longest key that `key` contains.
+ * */
 static const struct lr_known_key *find_known(const struct lr_known_keys *known, const char *key)
 {
     const struct lr_known_key *found = NULL;

@@ -30,7 +30,7 @@ enum { MOST_ATTEMPTS = 10000, HOST_CHARS = 64 };
 
 static const char name_begin[] = ".loraster-", name_end[] = ".part";
 
-/* The folder part of a path, owned: "./" where it has none; NULL if memory runs out. */
+/* The folder part of a path, owned: "./" if it has none; NULL if memory runs out. */
 static char *place_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -53,7 +53,7 @@ static bool is_at(int file, const char *path)
            own.st_ino == there.st_ino;
 }
 
-/* Opens again where the name has changed hands: between opening and locking, the program that had the file may have
+/* Opens again if another file has got the name: between opening and locking, the program that had the file may have
  * put it into its place. */
 enum lr_hold lr_hold_open(const char *path, mode_t mode, int *file)
 {
@@ -358,7 +358,7 @@ static struct lr_output *place_together(struct lr_output *const *outputs, int co
         struct move *move = &moves[k];
         const int error = errno;
         if (failed != NULL && move->old != NULL)
-            (void)rename(move->old, move->output->target); /* not where both name one file */
+            (void)rename(move->old, move->output->target); /* does nothing if both name one file */
         if (failed != NULL && move->old == NULL && move->is_done) (void)unlink(move->output->target);
         if (move->old != NULL) (void)unlink(move->old);
         if (move->old_file >= 0) close(move->old_file);
@@ -369,7 +369,7 @@ static struct lr_output *place_together(struct lr_output *const *outputs, int co
 }
 
 /* Puts files into place that have been forced to the disk, all or none, and their folder's entries
- * on the disk; logs what fails. Outputs have no temporary any more where they are in place. */
+ * on the disk; logs what fails. Outputs that are in place have no temporary any more. */
 static lr_status place_all(struct lr_output *const *outputs, int count)
 {
     struct lr_output *last = outputs[count - 1], *failed = NULL;
@@ -478,7 +478,7 @@ static void complain_open(const struct lr_output *output, int error)
     }
 }
 
-/* Returns where the bytes go in the end: the path itself, or what it links to, which need not exist. */
+/* Returns the path to which the bytes go in the end: this one, or the one it links to, which need not exist. */
 static char *follow_links(const char *path, const lr_log *log)
 {
     struct stat info;
@@ -575,7 +575,7 @@ failed:
     return status;
 }
 
-/* Hands bytes to the system, in as many calls as it wants. */
+/* Passes bytes to the system, in as many calls as it needs. */
 static lr_status write_through(struct lr_output *output, const unsigned char *bytes, size_t count)
 {
     while (count > 0) {

@@ -47,7 +47,7 @@ static int lower(char letter)
     return tolower((unsigned char)letter);
 }
 
-/* Levenshtein distance, one row of the table at a time; capitals or not. */
+/* Levenshtein distance, computed row by row of its table; capitals do not count. */
 static size_t letters_to_change(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t row[LONGEST + 1];
@@ -92,7 +92,7 @@ static const double most_changed = 0.4;
 
 /* --- the nearest name --- */
 
-/* Splits at the last slash; "." where there is none. Returns the name. */
+/* Splits at the last slash; the folder is "." if there is none. Returns the name. */
 static const char *split(const char *path, char folder[LONGEST_PATH])
 {
     const char *slash = strrchr(path, '/');
@@ -235,7 +235,7 @@ static void write_discreetly(void *user, lr_log_level level, lr_status status, c
     }
 }
 
-/* Leaves out the hint: a header must not find out what else lies beside a missing file. */
+/* Leaves out the hint: a header must not find out what other files are in the folder of a missing one. */
 static void write_without_hint(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const struct lr_discreet_log *discreet = user;

@@ -94,8 +94,8 @@ static struct fy_diag *create_diag(void)
     return diag;
 }
 
-/* libfyaml gives the places of sequences and mappings only in its reports, and those of quoted text and aliases
- * behind the mark. */
+/* libfyaml gives the places of sequences and mappings only in its reports, and those of quoted text and aliases after
+ * the mark. */
 static struct place find_place(struct fy_node *node)
 {
     struct place place = {0, 0, 1};
@@ -356,7 +356,7 @@ struct fy_node *lr_yaml_root(const struct lr_yaml *yaml)
 
 enum { MAX_FIELDS = 16, MAX_NUMBER = 63, MAX_QUOTE = 40 };
 
-/* Name of the value being read, for sentences: "pitch_mm[1]". */
+/* Name of the value being read, for messages: "pitch_mm[1]". */
 struct target {
     const struct lr_yaml *yaml;
     struct fy_node *at;
@@ -376,7 +376,7 @@ static bool is_plain(struct fy_node *node)
     return fy_node_get_style(node) == FYNS_PLAIN;
 }
 
-/* The node's text, short enough for a sentence. */
+/* The node's text, short enough for a message. */
 static const char *quote(struct fy_node *node, char out[MAX_QUOTE + 16])
 {
     size_t length = 0;

@@ -40,7 +40,7 @@ lr_status lr_yaml_take(const char *name, const char *text, int64_t text_bytes, c
 
 struct fy_node *lr_yaml_root(const struct lr_yaml *yaml);
 
-/* Logs "file:line:column: sentence", then the line and a caret below the node, in one message.
+/* Logs "file:line:column: message", then the line and a caret below the node, in one message.
  * Evaluates to LR_BAD_INPUT. */
 lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const char *format, ...) LR_PRINTF(3, 4);
 
@@ -81,7 +81,7 @@ struct lr_yaml_field {
 
 struct lr_yaml_mapping {
     struct fy_node *node;
-    struct fy_node *at; /* where missing keys are reported: the mapping's own key */
+    struct fy_node *at; /* the mapping's own key, at which missing keys are reported */
     const char *what;   /* the mapping in words: "a ring" */
 };
 

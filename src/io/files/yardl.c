@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Values of yardl's compact binary encoding (microsoft/yardl, docs/reference/binary.md): unsigned
- * numbers in base 128, lowest first, signed ones zig-zag before that, floats little endian, lists
- * behind their sizes, fields one after the other. */
+ * numbers in base 128, lowest first, signed ones zig-zag before that, floats little endian, lists after their sizes,
+ * fields one after the other. */
 #include "io/files/yardl.h"
 
 #include "base/clean_text.h"
@@ -176,7 +176,7 @@ lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any)
     LR_TRY(input->on_fetch != NULL ? input->on_fetch(input->user) : settle(input));
     const size_t there = input->filled - input->used;
     if (input->other.buffer != NULL) {
-        /* What is left goes to the beginning of the other buffer. */
+        /* The bytes that are left go to the beginning of the other buffer. */
         memcpy(input->other.buffer, input->buffer + input->used, there);
         input->other.filled = there;
         input->other.used = 0;
@@ -366,7 +366,7 @@ lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type
 
 /* --- lists, unions, records --- */
 
-/* Checks that the file can hold so many items. Items of no bytes are refused: lists of them within each other would
+/* Checks that the file can hold `count` items. Items of no bytes are refused: lists of them within each other would
  * never end. */
 static lr_status check_count(struct lr_yardl_input *input, const struct lr_yardl_type *item, int64_t count)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CASToR's look-up tables: a text header (.hscan, or .ghscan as CASToR itself writes it) and beside
- * it the table (.lut, .glut) of 6 float32 for each crystal: centre and orientation. Source:
- * iScannerPET.cc of CASToR 3.1.1, which needs no crystal sizes but the depth. CASToR's frame is
- * left-handed; its x is reversed here. */
+ * CASToR's look-up tables: a text header (.hscan, or .ghscan as CASToR itself writes it) and in the same folder the
+ * table (.lut, .glut) of 6 float32 for each crystal: centre and orientation. Source: iScannerPET.cc of CASToR 3.1.1,
+ * which needs no crystal sizes but the depth. CASToR's frame is left-handed; its x is reversed here. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -88,7 +87,7 @@ static double orient_crystals(lr_crystal *crystals, int count, const char *path,
 
 static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR look-up table's header", false};
 
-/* The same sources as those of castor_geom.c; places and radii are the table's. */
+/* The same sources as those of castor_geom.c; places and radii are those in the table. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_REFUSED, "modality", "PET", "only scanners for PET can be read"},
     {LR_KEY_READ,

@@ -24,7 +24,7 @@ struct column {
     double tolerance; /* two scanners are the same up to this */
 };
 
-/* The last ones are there where a block has layers. */
+/* The last two are there only if a block has layers. */
 enum { num_columns = 13, num_plain_columns = 11 };
 
 static const struct column columns[num_columns] = {
@@ -43,7 +43,7 @@ static const struct column columns[num_columns] = {
     {"block", offsetof(lr_module, block), 1, true, 0.0},
 };
 
-/* It is there where a module has crystals of a material of its own. */
+/* This column is there only if a module has crystals of its own material. */
 static const struct column own_mu = {"module_mu_per_mm", offsetof(lr_module, mu_per_mm), 1, false, 1e-6};
 
 static int columns_of(bool has_layers)

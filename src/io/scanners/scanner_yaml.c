@@ -30,7 +30,7 @@ struct lr_yaml_crystals {
 /* The layers of a module. */
 struct lr_yaml_layers {
     lr_layer items[LR_MAX_LAYERS];
-    struct lr_yaml_crystals crystals[LR_MAX_LAYERS]; /* where a layer has its own */
+    struct lr_yaml_crystals crystals[LR_MAX_LAYERS]; /* of a layer that has its own */
     int count;
 };
 
@@ -187,13 +187,13 @@ struct draft {
     lr_ring description;
     double axial_length_mm;
     struct fy_node *positions;
-    struct fy_node *numbered; /* a module of the list whose layer is a number */
+    struct fy_node *numbered; /* a module of the list that gives its layer as a number */
     int64_t max_list;
     struct lr_yaml_crystals panel;
     struct lr_yaml_layers layers; /* of the panel, or of a module of the list */
 };
 
-/* Passes the geometry's sentences on, with the line of the key they are about. */
+/* Passes the geometry's messages on, with the line of the key that they are about. */
 struct placed_log {
     lr_log log;
     const struct lr_yaml *yaml;
@@ -361,7 +361,7 @@ static lr_status read_modules(struct draft *draft)
         struct fy_node *item = fy_node_sequence_iterate(node, &iterator);
         lr_module module = {0};
         LR_TRY(read_module(draft, item, &module, &num_crystals));
-        /* A module, or one for each of its layers; block 0 is that of modules without layers. */
+        /* A module, or one for each of its layers; modules without layers have block 0. */
         const int parts = layers->count > 0 ? layers->count : 1;
         LR_TRY(lr_grow(&draft->list, &draft->max_list, draft->params.num_modules + (int64_t)parts, &items));
         for (int l = 0; l < parts; l++) {
@@ -660,7 +660,7 @@ lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log)
     return lr_scanner_parse(lr_yaml_read(path, log));
 }
 
-/* Scanners as YAML that reads back identical: the ring form where there is one, else a list. */
+/* Scanners as YAML that reads back identical: the ring form if there is one, else a list. */
 
 /* A line of its own, unless it is zero. */
 static void put_number(struct lr_output *output, const char *key, double value)

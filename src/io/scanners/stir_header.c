@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The scanner block of STIR's projection-data headers (.hs). Lengths there are cm. Sources: STIR's
- * sample headers, Scanner.cxx and GeometryBlocksOnCylindrical.cxx of STIR 6.2 for where crystals stand; the
+ * sample headers, Scanner.cxx and GeometryBlocksOnCylindrical.cxx of STIR 6.2 for the places of crystals; the
  * directions are those of docs/formats/events.md, "Siemens list mode": (x, y, z) are all
  * reversed. */
 #include "base/log.h"
@@ -99,7 +99,7 @@ static const double pi = 3.14159265358979323846;
 static const double usual_depth_mm = 20;
 static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header", true};
 
-/* Scanners whose blocks STIR counts with crystals that are not there; the first around is the
+/* Scanners of which STIR counts crystals of blocks that are not there; the first around is the
  * virtual one (docs/formats/events.md, "Siemens list mode"), the last along the axis. */
 static const struct {
     const char *type;
