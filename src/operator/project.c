@@ -381,26 +381,22 @@ struct sum {
     int64_t done, num_values;
 };
 
-/* Through single precision. */
-static lr_status blank(const struct lr_operator *op, const lr_selection *part, lr_vector *values)
-{
-    float *kept = lr_alloc(values->count, sizeof(*kept), "a window of LORs", op->params.log);
-    lr_vector host = lr_vector_of_floats(kept, values->count);
-    lr_status status = kept != NULL ? lr_vector_copy(values, &host) : LR_FAILED;
-    if (status == LR_OK) {
-        lr_selection_blank(op->params.lors, part, kept);
-        status = lr_vector_copy(&host, values);
-    }
-    free(kept);
-    return status;
-}
-
-/* 1 for each of the LORs among so many, times their factors. */
+/* 1 for each LOR of the part and 0 for those interleaved with them, times their factors. */
 static lr_status make_ones(const struct lr_operator *op, const lr_selection *part, int64_t count, lr_vector *values)
 {
     LR_TRY(lr_make_numbers(op, "LOR data in the backend's precision", count, values));
-    lr_status status = lr_vector_fill(values, 1.0);
-    if (status == LR_OK && part != NULL && part->interleave > 1) status = blank(op, part, values);
+    lr_status status = LR_OK;
+    if (part != NULL && part->interleave > 1) {
+        float *ones = lr_alloc(count, sizeof(*ones), "a window of LORs", op->params.log);
+        if (ones == NULL) return LR_FAILED;
+        for (int64_t k = 0; k < count; k++) ones[k] = 1.0f;
+        lr_selection_blank(op->params.lors, part, ones);
+        const lr_vector host = lr_vector_of_floats(ones, count);
+        status = lr_vector_copy(&host, values);
+        free(ones);
+    } else {
+        status = lr_vector_fill(values, 1.0);
+    }
     return status == LR_OK ? lr_scaling_apply_once(op, part, values) : status;
 }
 
@@ -454,8 +450,8 @@ static lr_status sum_all(const struct lr_operator *op, lr_vector *image)
 /* A^T n of a part, in the backend's precision. */
 static lr_status sum_part(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
-    return lr_has_factors(op) || part->interleave > 1 ? sum_windows(op, part, image)
-                                                      : project_back_part(op, part, NULL, image);
+    const bool takes_ones = part->interleave <= 1 || op->backend.fns->ones_by_angle;
+    return lr_has_factors(op) || !takes_ones ? sum_windows(op, part, image) : project_back_part(op, part, NULL, image);
 }
 
 /* Every module pair: all LORs as a part. */

@@ -105,35 +105,53 @@ static int64_t num_lors_of(const lr_lors *lors, int64_t pair)
     return lors->offsets[pair + 1] - lors->offsets[pair];
 }
 
+/* Sums of counts by module pair, several pairs at a time. */
+struct pair_sums {
+    const struct lr_subsets *subsets;
+    const lr_selection *pairs;
+    double *sums; /* [pairs->num_pairs] */
+    float *room;  /* [threads][most]: values of a pair without other subsets' LORs; NULL if LORs are not interleaved */
+    int64_t most;
+};
+
+static void sum_pairs(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct pair_sums *of = user;
+    const lr_lors *lors = of->subsets->lors;
+    for (int64_t k = begin; k < end; k++) {
+        lr_selection one = *of->pairs;
+        one.pairs += k;
+        one.num_pairs = 1;
+        const int64_t count = num_lors_of(lors, one.pairs[0]);
+        const float *values = of->subsets->params->data->values + lors->offsets[one.pairs[0]];
+        if (of->room != NULL) {
+            float *own = of->room + worker * of->most;
+            memcpy(own, values, (size_t)count * sizeof(*own));
+            lr_selection_blank(lors, &one, own);
+            values = own;
+        }
+        for (int64_t n = 0; n < count; n++) of->sums[k] += values[n];
+    }
+}
+
 /* Counts of its LORs. */
 static lr_status sum_dense(const struct lr_subsets *subsets, struct lr_subset *subset)
 {
-    const lr_lor_data *data = subsets->params->data;
-    float *values = NULL;
-    lr_status status = LR_OK;
-    for (int64_t k = 0; status == LR_OK && k < subset->pairs.num_pairs; k++) {
-        const int32_t pair = subset->pairs.pairs[k];
-        const int64_t count = num_lors_of(subsets->lors, pair);
-        lr_vector of_pair = lr_vector_of_floats(data->values + subsets->lors->offsets[pair], count);
-        lr_vector_sums sums = {0};
-        if (subsets->interleave > 1) {
-            float *room = lr_resize(values, count, sizeof(*values), what, subsets->params->log);
-            status = room != NULL ? LR_OK : LR_FAILED;
-            values = room != NULL ? room : values;
-            if (status == LR_OK) {
-                lr_selection one = subset->pairs;
-                one.pairs += k;
-                one.num_pairs = 1;
-                memcpy(values, of_pair.values, (size_t)count * sizeof(*values));
-                lr_selection_blank(subsets->lors, &one, values);
-                of_pair = lr_vector_of_floats(values, count);
-            }
-        }
-        status = status == LR_OK ? lr_vector_add_up(&of_pair, NULL, &sums) : status;
-        subset->counts += sums.sum;
+    const lr_log *log = subsets->params->log;
+    const int threads = lr_operator_get_info(subsets->params->op)->threads;
+    struct pair_sums of = {.subsets = subsets, .pairs = &subset->pairs};
+    for (int64_t k = 0; k < of.pairs->num_pairs; k++) {
+        const int64_t count = num_lors_of(subsets->lors, of.pairs->pairs[k]);
+        of.most = count > of.most ? count : of.most;
     }
-    free(values);
-    return status;
+    of.sums = lr_alloc(of.pairs->num_pairs, sizeof(*of.sums), what, log);
+    of.room = subsets->interleave > 1 ? lr_alloc(threads * of.most, sizeof(*of.room), what, log) : NULL;
+    const bool is_there = of.sums != NULL && (of.room != NULL || subsets->interleave <= 1);
+    if (is_there && of.pairs->num_pairs > 0) lr_parallel_for(threads, of.pairs->num_pairs, 1, sum_pairs, &of);
+    for (int64_t k = 0; is_there && k < of.pairs->num_pairs; k++) subset->counts += of.sums[k];
+    free(of.room);
+    free(of.sums);
+    return is_there ? LR_OK : LR_FAILED;
 }
 
 static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)

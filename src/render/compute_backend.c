@@ -253,6 +253,8 @@ static lr_status open_projector(struct lr_compute *compute)
     compute->params.deterministic =
         compute->params.deterministic || (compute->method == &lr_pairs_method && has_many_terms(&compute->params));
     compute->projector = compute->method->create(&compute->method_params);
+    compute->fns.ones_by_angle = compute->projector != NULL && compute->method->leaves_out != NULL &&
+                                 compute->method->leaves_out(compute->projector);
     if (compute->rows_method == compute->method) compute->lister = compute->projector;
     return compute->projector != NULL ? LR_OK : LR_FAILED;
 }

@@ -62,6 +62,9 @@ struct lr_method {
     /* Every element of the rows, in order, to the sink. */
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
+    /* True if back leaves out the LORs of other parts that are interleaved with the list's; NULL: it does not. */
+    bool (*leaves_out)(const void *self);
+
     /* Seconds of the last projection; 0: not measured. May wait for the device. */
     double (*device_seconds)(const void *self);
     /* Seconds of all projections so far; NULL = not known. */

@@ -277,6 +277,12 @@ static double device_clock(const void *self)
     return gl_stopwatch_total(((const struct lr_columns *)self)->watch);
 }
 
+static bool leaves_out(const void *self)
+{
+    const struct lr_columns *columns = self;
+    return columns->has_angles;
+}
+
 const struct lr_method lr_columns_method = {
     .name = "columns",
     .serves = serves,
@@ -290,6 +296,7 @@ const struct lr_method lr_columns_method = {
     .take_image = take_image,
     .give_image = give_image,
     .rows = lr_columns_read_rows,
+    .leaves_out = leaves_out,
     .device_seconds = device_seconds,
     .device_clock = device_clock,
 };
