@@ -24,12 +24,6 @@ static inline size_t lr_character_bytes(const unsigned char *text)
     return too_long || no_character ? 0 : count;
 }
 
-/* True for U+0000 to U+001F and U+007F to U+009F, which terminals obey. */
-static inline bool lr_is_control(const unsigned char *text)
-{
-    return text[0] < 0x20 || text[0] == 0x7f || (text[0] == 0xc2 && text[1] < 0xa0);
-}
-
 /* Replaces control characters by blanks and bytes that are not UTF-8 (a character that was cut) by '?'. kept:
  * control characters that stay, "\n" or "". In place. */
 static inline void lr_clean_text_but(char *text, const char *kept)
@@ -37,9 +31,11 @@ static inline void lr_clean_text_but(char *text, const char *kept)
     unsigned char *at = (unsigned char *)text;
     while (*at != '\0') {
         const size_t count = lr_character_bytes(at);
+        /* U+0000 to U+001F and U+007F to U+009F, which terminals obey. */
+        const bool is_control = at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
         if (count == 0) {
             *at = '?';
-        } else if (lr_is_control(at)) {
+        } else if (is_control) {
             bool stays = false;
             for (const char *k = kept; *k != '\0'; k++) stays = stays || *at == (unsigned char)*k;
             for (size_t k = 0; k < count && !stays; k++) at[k] = ' ';

@@ -23,7 +23,7 @@ lr_status lr_grow_larger(void *array, int64_t *room, int64_t needed, const struc
     return LR_OK;
 }
 
-/* Room for so many more bytes and the zero byte. */
+/* Makes room for `more` bytes and the zero byte. */
 static lr_status grow_text(struct lr_text *text, size_t more)
 {
     const struct lr_items items = {1, text->what, text->log};

@@ -11,7 +11,7 @@
 /* The items of an array. */
 struct lr_items {
     size_t size;      /* of one, in bytes */
-    const char *what; /* for the sentence where memory is short: "events" */
+    const char *what; /* for the message if memory is short: "events" */
     const lr_log *log;
 };
 
@@ -27,10 +27,10 @@ lr_status lr_grow_larger(void *array, int64_t *room, int64_t needed, const struc
 
 /* A text that grows. Set what and log, zero the rest; free chars with free(). */
 struct lr_text {
-    char *chars; /* owned, with a zero byte behind the last of `length`; NULL before the first */
+    char *chars; /* owned, a zero byte follows the last of `length`; NULL before the first */
     int64_t length, room;
     bool failed;      /* memory was short: what is added later is left out, too */
-    const char *what; /* as of items */
+    const char *what; /* as in lr_items */
     const lr_log *log;
 };
 

@@ -12,42 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The library or program that these functions are in. */
-struct own_file {
-    char folder[PATH_MAX]; /* "" where the system does not say */
-    uid_t owner;
-};
-
-/* The program has no name among what is loaded. A library that was found by a path which is not whole
- * could be meant of another folder by now. */
-static void get_own_file(struct own_file *own)
-{
-    Dl_info info;
-    struct link_map *map = NULL;
-    struct stat facts;
-    const bool is_known = dladdr1((const void *)(uintptr_t)&lr_part_find, &info, (void **)&map, RTLD_DL_LINKMAP) != 0;
-    const char *name = !is_known ? "" : map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe";
-    char *path = name[0] == '/' ? realpath(name, NULL) : NULL;
-    const bool is_there = path != NULL && stat(path, &facts) == 0;
-    snprintf(own->folder, sizeof(own->folder), "%s", is_there ? path : "");
-    own->owner = is_there ? facts.st_uid : 0;
-    char *slash = strrchr(own->folder, '/');
-    *(slash != NULL ? slash : own->folder) = '\0';
-    free(path);
-}
-
 static bool is_there(char path[PATH_MAX], const char *folder, const char *file)
 {
     const int length = snprintf(path, PATH_MAX, "%s/%s", folder, file);
     return length < PATH_MAX && access(path, R_OK) == 0;
-}
-
-static bool is_beside(char path[PATH_MAX], const struct own_file *own, const char *below, const char *file)
-{
-    const int length = snprintf(path, PATH_MAX, "%s/%s%s%s", own->folder, below, below[0] != '\0' ? "/" : "", file);
-    struct stat facts;
-    return own->folder[0] != '\0' && length < PATH_MAX && access(path, R_OK) == 0 && lstat(path, &facts) == 0 &&
-           (facts.st_uid == 0 || facts.st_uid == own->owner);
 }
 
 bool lr_part_find(const struct lr_part_places *places, const char *file, char path[PATH_MAX])
@@ -60,12 +28,32 @@ bool lr_part_find(const struct lr_part_places *places, const char *file, char pa
                  named);
         return false;
     }
-    struct own_file own;
-    get_own_file(&own);
-    for (size_t k = 0; k < sizeof(places->below) / sizeof(places->below[0]); k++)
-        if (places->below[k] != NULL && is_beside(path, &own, places->below[k], file)) return true;
+    /* The library or program that this function is in. The program has no name among what is loaded. A library that
+     * was found by a path which is not whole could be meant of another folder by now. */
+    Dl_info info;
+    struct link_map *map = NULL;
+    struct stat own, facts;
+    const bool is_known = dladdr1((const void *)(uintptr_t)&lr_part_find, &info, (void **)&map, RTLD_DL_LINKMAP) != 0;
+    const char *name = !is_known ? "" : map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe";
+    char *whole = name[0] == '/' ? realpath(name, NULL) : NULL;
+    const bool has_folder = whole != NULL && stat(whole, &own) == 0;
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof(folder), "%s", has_folder ? whole : "");
+    char *slash = strrchr(folder, '/');
+    *(slash != NULL ? slash : folder) = '\0';
+    free(whole);
+
+    /* Files below its folder are taken if they belong to its owner, or to root. */
+    for (size_t k = 0; k < sizeof(places->below) / sizeof(places->below[0]) && folder[0] != '\0'; k++) {
+        const char *below = places->below[k];
+        if (below == NULL) continue;
+        const int length = snprintf(path, PATH_MAX, "%s/%s%s%s", folder, below, below[0] != '\0' ? "/" : "", file);
+        if (length < PATH_MAX && access(path, R_OK) == 0 && lstat(path, &facts) == 0 &&
+            (facts.st_uid == 0 || facts.st_uid == own.st_uid))
+            return true;
+    }
     if (is_there(path, places->installed, file)) return true;
-    snprintf(path, PATH_MAX, "is neither beside what asks for it, in %.1500s, nor in %.1500s", own.folder,
+    snprintf(path, PATH_MAX, "is neither beside what asks for it, in %.1500s, nor in %.1500s", folder,
              places->installed);
     return false;
 }

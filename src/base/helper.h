@@ -12,15 +12,15 @@
 #define LR_HDF5_READER "loraster-hdf5-reader" /* reads HDF5 files for the library */
 
 /* Folders in which parts of a kind are looked for. An installation may be moved: folders are known from that of the
- * library or program that asks. What lies there is taken only if it belongs to its owner, or to root:
+ * library or program that asks. Files there are taken only if they belong to its owner, or to root:
  * others may write to its folder. */
 struct lr_part_places {
-    const char *variable;  /* names a folder by its whole path; where it is set, there is no other */
+    const char *variable;  /* names a folder by its whole path; if it is set, no other is looked at */
     const char *below[4];  /* folders from that of the library or program; NULL = no more */
-    const char *installed; /* where they were to be installed */
+    const char *installed; /* the folder of the installation */
 };
 
-/* Fills in the path of that file, and returns true; or the end of a sentence about it: "is neither beside
+/* Fills in the path of that file, and returns true; or the end of a message about it: "is neither beside
  * this program, in /home/me, nor in /usr/lib/loraster". */
 bool lr_part_find(const struct lr_part_places *places, const char *file, char path[PATH_MAX]);
 

@@ -36,21 +36,16 @@ lr_status lr_error(const lr_log *log, lr_status status, const char *format, ...)
     return status;
 }
 
-/* Files beside each other share their names except for the endings. */
-static bool mentions(const char *sentence, const char *path)
+static void write_named(void *user, lr_log_level level, lr_status status, const char *message)
 {
-    char stem[1024];
-    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-    const bool has_ending = dot != NULL && dot > path && (slash == NULL || dot > slash + 1);
-    snprintf(stem, sizeof(stem), "%.*s", has_ending ? (int)(dot - path) : (int)strlen(path), path);
-    return strstr(sentence, stem) != NULL;
-}
-
-static void write_named(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
+    /* Files that belong together share their names except for the endings. */
     const struct lr_named_log *named = user;
-    const bool names = level < LR_LOG_WARNING || mentions(sentence, named->path);
-    lr_log_write(named->to, level, status, "%s%s%s", names ? "" : named->path, names ? "" : ": ", sentence);
+    const char *path = named->path, *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    const bool has_ending = dot != NULL && dot > path && (slash == NULL || dot > slash + 1);
+    char stem[1024];
+    snprintf(stem, sizeof(stem), "%.*s", has_ending ? (int)(dot - path) : (int)strlen(path), path);
+    const bool is_named = level < LR_LOG_WARNING || strstr(message, stem) != NULL;
+    lr_log_write(named->to, level, status, "%s%s%s", is_named ? "" : path, is_named ? "" : ": ", message);
 }
 
 void lr_log_name(struct lr_named_log *named, const char *path, const lr_log *to)

@@ -7,18 +7,18 @@
 
 #include <lr/log.h>
 
-/* Formats one sentence and hands it to the log (NULL: dropped). At most 1,023 bytes. */
+/* Formats one message and passes it to the log (NULL: dropped). At most 1,023 bytes. */
 void lr_log_write(const lr_log *log, lr_log_level level, lr_status status, const char *format, ...) LR_PRINTF(4, 5);
 
 #define lr_debug(log, ...) lr_log_write((log), LR_LOG_DEBUG, LR_OK, __VA_ARGS__)
 #define lr_info(log, ...) lr_log_write((log), LR_LOG_INFO, LR_OK, __VA_ARGS__)
 #define lr_warn(log, ...) lr_log_write((log), LR_LOG_WARNING, LR_OK, __VA_ARGS__)
 
-/* Logs the sentence as an error and returns the status:
+/* Logs the message as an error and returns the status:
  * `return lr_error(log, LR_BAD_INPUT, "...")`. */
 lr_status lr_error(const lr_log *log, lr_status status, const char *format, ...) LR_PRINTF(3, 4);
 
-/* A log whose warnings and errors say which file they are about, where they do not anyway: for
+/* A log whose warnings and errors name the file that they are about, unless they do so anyway: for
  * readers that hand numbers of a file to code that knows no files. Pass &named.log; lives as long as
  * `to` and `path`. */
 struct lr_named_log {

@@ -48,7 +48,7 @@ void *lr_resize(void *block, int64_t count, size_t size, const char *what, const
     return bigger;
 }
 
-/* Bytes that the system takes back at a time, in about a millisecond. */
+/* Bytes that the system takes back in about a millisecond. */
 enum { TAKEN_BACK_BYTES = 16 << 20 };
 
 /* Gives back the whole pages within the block, then the block. */
@@ -77,56 +77,37 @@ char *lr_copy_string(const char *string, const lr_log *log)
 
 /* --- what the system grants --- */
 
-/* True if a comma-separated list names the controller. */
-static bool lists(const char *list, const char *controller)
-{
-    const size_t length = strlen(controller);
-    for (const char *at = list; at != NULL; at = strchr(at, ',')) {
-        at += *at == ',';
-        if (strncmp(at, controller, length) == 0 && (at[length] == ',' || at[length] == '\0')) return true;
-    }
-    return false;
-}
-
-static void visit_upwards(const char *mount, const char *path, void (*visit)(void *user, const char *folder),
-                          void *user)
-{
-    char folder[1536];
-    const int length = snprintf(folder, sizeof(folder), "%s%s", mount, path);
-    if (length < 0 || (size_t)length >= sizeof(folder)) return;
-    const size_t shortest = strlen(mount);
-    for (;;) {
-        visit(user, folder);
-        char *slash = strrchr(folder, '/');
-        if (slash == NULL || (size_t)(slash - folder) < shortest) return;
-        *slash = '\0';
-    }
-}
-
-/* line: "number:controllers:path"; v2 has the number 0 and no controllers. */
-static void visit_line(char *line, const char *controller, void (*visit)(void *user, const char *folder), void *user)
-{
-    line[strcspn(line, "\n")] = '\0';
-    char *list = strchr(line, ':');
-    char *path = list ? strchr(list + 1, ':') : NULL;
-    if (path == NULL) return;
-    *list++ = '\0';
-    *path++ = '\0';
-    if (*list == '\0') {
-        visit_upwards("/sys/fs/cgroup", path, visit, user);
-    } else if (lists(list, controller)) {
-        char mount[64];
-        snprintf(mount, sizeof(mount), "/sys/fs/cgroup/%s", controller);
-        visit_upwards(mount, path, visit, user);
-    }
-}
-
 void lr_cgroup_visit(const char *controller, void (*visit)(void *user, const char *folder), void *user)
 {
     FILE *file = fopen("/proc/self/cgroup", "r");
     if (file == NULL) return;
     char line[1280];
-    while (fgets(line, sizeof(line), file) != NULL) visit_line(line, controller, visit, user);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        /* "number:controllers:path"; v2 has the number 0 and no controllers. */
+        line[strcspn(line, "\n")] = '\0';
+        char *list = strchr(line, ':');
+        char *path = list ? strchr(list + 1, ':') : NULL;
+        if (path == NULL) continue;
+        *list++ = '\0';
+        *path++ = '\0';
+        const size_t length = strlen(controller);
+        bool is_listed = *list == '\0';
+        for (const char *at = *list != '\0' ? list : NULL; at != NULL && !is_listed; at = strchr(at, ',')) {
+            at += *at == ',';
+            is_listed = strncmp(at, controller, length) == 0 && (at[length] == ',' || at[length] == '\0');
+        }
+        char mount[64], folder[1536];
+        snprintf(mount, sizeof(mount), "/sys/fs/cgroup%s%s", *list != '\0' ? "/" : "", *list != '\0' ? controller : "");
+        const int bytes = snprintf(folder, sizeof(folder), "%s%s", mount, path);
+        if (!is_listed || bytes < 0 || (size_t)bytes >= sizeof(folder)) continue;
+
+        /* The folder and those above it. */
+        for (char *end = folder + bytes; end != NULL && (size_t)(end - folder) >= strlen(mount);) {
+            *end = '\0';
+            visit(user, folder);
+            end = strrchr(folder, '/');
+        }
+    }
     fclose(file);
 }
 
@@ -159,37 +140,28 @@ int64_t lr_physical_memory(void)
     return (int64_t)bytes;
 }
 
-/* A line such as "MemAvailable:   23456 kB"; 0 = there is none. */
-static double read_available(void)
+int64_t lr_available_memory(void)
 {
+    double bytes = (double)lr_physical_memory();
+
+    /* Free memory: a line such as "MemAvailable:   23456 kB". */
     FILE *file = fopen("/proc/meminfo", "r");
-    if (file == NULL) return 0.0;
     char line[256];
     double kib = 0.0;
-    while (kib == 0.0 && fgets(line, sizeof(line), file) != NULL)
+    while (file != NULL && kib == 0.0 && fgets(line, sizeof(line), file) != NULL)
         if (sscanf(line, "MemAvailable: %lf kB", &kib) != 1) kib = 0.0;
-    fclose(file);
-    return 1024.0 * kib;
-}
+    if (file != NULL) fclose(file);
+    if (kib > 0.0) bytes = fmin(bytes, 1024.0 * kib);
 
-/* Bytes that the process may still allocate; less than 0 = any number. */
-static double read_allowed(void)
-{
-    struct rlimit limit;
+    /* Memory that the process may still allocate. */
     double pages = 0.0;
-    FILE *file = fopen("/proc/self/statm", "r");
+    file = fopen("/proc/self/statm", "r");
     if (file != NULL) {
         pages = fscanf(file, "%lf", &pages) == 1 ? pages : 0.0;
         fclose(file);
     }
-    const bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    return is_limited ? fmax((double)limit.rlim_cur - pages * (double)sysconf(_SC_PAGESIZE), 0.0) : -1.0;
-}
-
-int64_t lr_available_memory(void)
-{
-    const double available = read_available(), allowed = read_allowed();
-    double bytes = (double)lr_physical_memory();
-    bytes = available > 0.0 ? fmin(bytes, available) : bytes;
-    return (int64_t)(allowed >= 0.0 ? fmin(bytes, allowed) : bytes);
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        bytes = fmin(bytes, fmax((double)limit.rlim_cur - pages * (double)sysconf(_SC_PAGESIZE), 0.0));
+    return (int64_t)bytes;
 }

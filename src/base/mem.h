@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Allocation with sentences for failures; memory and processors that the system grants. */
+ * Allocation that logs failures; memory and processors that the system grants. */
 #ifndef LR_BASE_MEM_H
 #define LR_BASE_MEM_H
 
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* calloc(count, size) whose failure is a sentence: "no memory for WHAT (12.3 GiB)" with status
+/* calloc(count, size) whose failure is logged: "no memory for WHAT (12.3 GiB)" with status
  * LR_FAILED, and NULL. A count of 0 gives a valid pointer. Free with free(). */
 void *lr_alloc(int64_t count, size_t size, const char *what, const lr_log *log);
 
@@ -27,7 +27,7 @@ char *lr_copy_string(const char *string, const lr_log *log);
 int64_t lr_physical_memory(void);
 
 /* The system's estimate of what this process can have without swapping or ending other programs, within its limit
- * (ulimit -v), in bytes; lr_physical_memory where the system does not say. */
+ * (ulimit -v), in bytes; lr_physical_memory if the system does not say. */
 int64_t lr_available_memory(void);
 
 /* Calls visit with the folder of each Linux control group that bounds this process: its own group

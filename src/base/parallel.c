@@ -45,22 +45,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct lr_pool_thread *waiting; /* free for the next task; guarded by the lock, as the next list */
 static struct lr_pool_thread *ended;   /* left their loop for good, and are to be joined */
 
-/* Takes a thread out of the pool that has had no task for a long time; false: a caller has just taken it. */
-static bool leave(struct lr_pool_thread *thread)
-{
-    pthread_mutex_lock(&lock);
-    const bool may_leave = thread->is_waiting;
-    if (may_leave) {
-        struct lr_pool_thread **at = &waiting;
-        while (*at != thread) at = &(*at)->next;
-        *at = thread->next;
-        thread->next = ended;
-        ended = thread;
-    }
-    pthread_mutex_unlock(&lock);
-    return may_leave;
-}
-
 /* The life of a thread: one task after the other, until it has waited for too long. */
 static void *live(void *user)
 {
@@ -78,8 +62,19 @@ static void *live(void *user)
         if (atomic_compare_exchange_strong(&thread->state, &expected, WORKING)) {
             thread->task.body(thread->task.user, thread->task.worker);
             sem_post(&thread->done);
-        } else if (result != 0 && leave(thread)) {
-            return NULL;
+        } else if (result != 0) {
+            /* It has had no task for a long time, and leaves the pool unless a caller has just taken it. */
+            pthread_mutex_lock(&lock);
+            const bool may_leave = thread->is_waiting;
+            if (may_leave) {
+                struct lr_pool_thread **at = &waiting;
+                while (*at != thread) at = &(*at)->next;
+                *at = thread->next;
+                thread->next = ended;
+                ended = thread;
+            }
+            pthread_mutex_unlock(&lock);
+            if (may_leave) return NULL;
         }
     }
 }
@@ -131,29 +126,6 @@ static void watch_forks(void)
     (void)pthread_atfork(NULL, NULL, forget);
 }
 
-static struct lr_pool_thread *create(void)
-{
-    struct lr_pool_thread *thread = calloc(1, sizeof(*thread));
-    join_all(&ended);
-    if (thread == NULL) return NULL;
-    thread->pool = &own_pool;
-    atomic_init(&thread->state, IDLE);
-    (void)sem_init(&thread->asked, 0, 0); /* a semaphore of 0 cannot fail */
-    (void)sem_init(&thread->done, 0, 0);
-    pthread_attr_t attributes;
-    bool is_there = pthread_attr_init(&attributes) == 0;
-    if (is_there) {
-        (void)pthread_attr_setstacksize(&attributes, STACK_BYTES); /* else it has the usual stack */
-        is_there = pthread_create(&thread->id, &attributes, live, thread) == 0;
-        pthread_attr_destroy(&attributes);
-    }
-    if (!is_there) {
-        destroy(thread);
-        return NULL;
-    }
-    return thread;
-}
-
 static struct lr_pool_thread *start(const struct lr_pool_task *task)
 {
     (void)pthread_once(&once, watch_forks);
@@ -164,12 +136,29 @@ static struct lr_pool_thread *start(const struct lr_pool_task *task)
         thread->is_waiting = false;
     }
     pthread_mutex_unlock(&lock);
-    thread = thread != NULL ? thread : create();
-    if (thread != NULL) {
-        thread->task = *task;
-        atomic_store(&thread->state, ASKED);
-        sem_post(&thread->asked);
+    if (thread == NULL) {
+        thread = calloc(1, sizeof(*thread));
+        join_all(&ended);
+        if (thread == NULL) return NULL;
+        thread->pool = &own_pool;
+        atomic_init(&thread->state, IDLE);
+        (void)sem_init(&thread->asked, 0, 0); /* a semaphore of 0 cannot fail */
+        (void)sem_init(&thread->done, 0, 0);
+        pthread_attr_t attributes;
+        bool is_there = pthread_attr_init(&attributes) == 0;
+        if (is_there) {
+            (void)pthread_attr_setstacksize(&attributes, STACK_BYTES); /* else it has the usual stack */
+            is_there = pthread_create(&thread->id, &attributes, live, thread) == 0;
+            pthread_attr_destroy(&attributes);
+        }
+        if (!is_there) {
+            destroy(thread);
+            return NULL;
+        }
     }
+    thread->task = *task;
+    atomic_store(&thread->state, ASKED);
+    sem_post(&thread->asked);
     return thread;
 }
 
@@ -253,25 +242,6 @@ void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body
 
 /* --- processors --- */
 
-/* Processors in the affinity mask, which Linux prints as hexadecimal words; 0 = not known. */
-static int count_allowed(void)
-{
-    FILE *file = fopen("/proc/self/status", "r");
-    if (file == NULL) return 0;
-    char line[1024];
-    int allowed = 0;
-    while (fgets(line, sizeof(line), file) != NULL) {
-        char digits[1024];
-        if (sscanf(line, "Cpus_allowed: %1023[0-9a-f,]", digits) != 1) continue;
-        for (const char *at = digits; *at != '\0'; at++) {
-            const int digit = *at == ',' ? 0 : *at <= '9' ? *at - '0' : *at - 'a' + 10;
-            allowed += (digit & 1) + (digit >> 1 & 1) + (digit >> 2 & 1) + (digit >> 3 & 1);
-        }
-    }
-    fclose(file);
-    return allowed;
-}
-
 static void lower_to_quota(void *user, const char *folder)
 {
     double *processors = user;
@@ -288,7 +258,18 @@ int lr_num_processors(void)
     int processors = atomic_load(&known);
     if (processors == 0) {
         double least = (double)sysconf(_SC_NPROCESSORS_ONLN);
-        const int allowed = count_allowed();
+        /* Processors in the affinity mask, which Linux prints as hexadecimal words; 0 = not known. */
+        FILE *file = fopen("/proc/self/status", "r");
+        char line[1024], digits[1024];
+        int allowed = 0;
+        while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+            if (sscanf(line, "Cpus_allowed: %1023[0-9a-f,]", digits) != 1) continue;
+            for (const char *at = digits; *at != '\0'; at++) {
+                const int digit = *at == ',' ? 0 : *at <= '9' ? *at - '0' : *at - 'a' + 10;
+                allowed += (digit & 1) + (digit >> 1 & 1) + (digit >> 2 & 1) + (digit >> 3 & 1);
+            }
+        }
+        if (file != NULL) fclose(file);
         if (allowed > 0) least = fmin(least, allowed);
         lr_cgroup_visit("cpu", lower_to_quota, &least);
         processors = least < 1.0 ? 1 : (int)least;

@@ -16,37 +16,31 @@ static const uint32_t constants[64] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-static uint32_t turn(uint32_t word, int bits)
+static uint32_t rotate(uint32_t word, int bits)
 {
     return word >> bits | word << (32 - bits);
 }
 
-/* Section 6.2.2, step 1. */
-static void expand(const unsigned char *block, uint32_t words[64])
+/* Section 6.2.2; s[0 .. 7] are a .. h. */
+static void take_block(struct lr_sha256 *sha, const unsigned char *block)
 {
+    uint32_t words[64], s[8];
     for (int t = 0; t < 16; t++) {
         const unsigned char *b = block + 4 * t;
         words[t] = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
     }
     for (int t = 16; t < 64; t++) {
         const uint32_t early = words[t - 15], late = words[t - 2];
-        words[t] = (turn(late, 17) ^ turn(late, 19) ^ late >> 10) + words[t - 7] +
-                   (turn(early, 7) ^ turn(early, 18) ^ early >> 3) + words[t - 16];
+        words[t] = (rotate(late, 17) ^ rotate(late, 19) ^ late >> 10) + words[t - 7] +
+                   (rotate(early, 7) ^ rotate(early, 18) ^ early >> 3) + words[t - 16];
     }
-}
-
-/* Section 6.2.2, steps 2 to 4; s[0 .. 7] are a .. h. */
-static void take_block(struct lr_sha256 *sha, const unsigned char *block)
-{
-    uint32_t words[64], s[8];
-    expand(block, words);
     memcpy(s, sha->state, sizeof(s));
     for (int t = 0; t < 64; t++) {
         const uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
         const uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
         const uint32_t one =
-            s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) + choice + constants[t] + words[t];
-        const uint32_t two = (turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) + majority;
+            s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) + choice + constants[t] + words[t];
+        const uint32_t two = (rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22)) + majority;
         memmove(s + 1, s, 7 * sizeof(*s));
         s[4] += one;
         s[0] = one + two;

@@ -20,7 +20,7 @@ struct lr_sha256 {
 
 void lr_sha256_begin(struct lr_sha256 *sha);
 
-/* bytes may be NULL where count is 0. */
+/* bytes may be NULL if count is 0. */
 void lr_sha256_add(struct lr_sha256 *sha, const void *bytes, size_t count);
 
 /* The digest of all that was added, in hexadecimal; returns `text`. */

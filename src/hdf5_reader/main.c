@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Reads one HDF5 file for the library (io/files/hdf5_input.c), which starts this program when it opens
- * one: where HDF5 crashes, this program ends and nothing else. It uses no OpenGL, writes nothing,
+ * one: if HDF5 crashes, only this program ends. It uses no OpenGL, writes nothing,
  * and ends with who started it.
  *
  * usage: loraster-hdf5-reader VERSION FILE SOCKET MEMORY
@@ -39,7 +39,7 @@ struct server {
         char name[64];
         hid_t dataset;
     } kept[NUM_KEPT];
-    int turn;
+    int next;  /* entry of `kept` that is replaced next */
     int error; /* errno of what HDF5 could not read since the last answer */
 };
 
@@ -60,29 +60,13 @@ static void end_by_signal(int number)
     raise(number);
 }
 
-/* HDF5 calls exit(-1) where it cannot go on. */
+/* HDF5 calls exit(-1) if it cannot go on. */
 static void end_by_exit(void)
 {
     if (lacks_memory()) _exit(LR_HDF5_NO_MEMORY);
 }
 
-/* Limits the memory beyond what the libraries take. */
-static void limit_memory(int64_t file_bytes)
-{
-    struct rlimit given;
-    unsigned long long pages = 0;
-    FILE *facts = fopen("/proc/self/statm", "r");
-    if (facts != NULL && fscanf(facts, "%llu", &pages) == 1) {
-        const rlim_t most =
-            (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)512 << 20) + 4 * (rlim_t)file_bytes;
-        is_short = getrlimit(RLIMIT_AS, &given) == 0 && given.rlim_cur < most;
-        setrlimit(RLIMIT_AS, &(struct rlimit){most, most}); /* which cannot be more than given */
-    }
-    if (facts != NULL) fclose(facts);
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-}
-
-/* SIGPROF ends the process where HDF5 runs in circles. */
+/* SIGPROF ends the process if HDF5 runs in circles. */
 static void limit_time(void)
 {
     const struct itimerval limit = {.it_value = {.tv_sec = LR_HDF5_MOST_SECONDS}};
@@ -142,31 +126,27 @@ static int64_t bounded(hsize_t number)
 
 /* --- datasets --- */
 
-/* Refuses datasets whose numbers lie in other files, which may be any file of the user's, also one that never ends. */
-static hid_t open_dataset(const struct server *server, const char *name)
-{
-    const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
-    H5Pset_chunk_cache(access, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, MOST_CACHE_BYTES, H5D_CHUNK_CACHE_W0_DEFAULT);
-    const hid_t dataset = H5Dopen2(server->file, name, access);
-    H5Pclose(access);
-    const hid_t layout = dataset < 0 ? -1 : H5Dget_create_plist(dataset);
-    const bool is_here = layout >= 0 && H5Pget_layout(layout) != H5D_VIRTUAL && H5Pget_external_count(layout) == 0;
-    if (layout >= 0) H5Pclose(layout);
-    if (dataset >= 0 && !is_here) H5Dclose(dataset);
-    return is_here ? dataset : -1;
-}
-
+/* A dataset that is kept open, or opened; negative if it is not there. */
 static hid_t find_dataset(struct server *server, const char *name)
 {
     for (int k = 0; k < NUM_KEPT; k++)
         if (server->kept[k].dataset >= 0 && strcmp(server->kept[k].name, name) == 0) return server->kept[k].dataset;
-    const hid_t dataset = open_dataset(server, name);
-    if (dataset >= 0) {
-        const int k = server->turn++ % NUM_KEPT;
-        if (server->kept[k].dataset >= 0) H5Dclose(server->kept[k].dataset);
-        server->kept[k].dataset = dataset;
-        snprintf(server->kept[k].name, sizeof(server->kept[k].name), "%s", name);
-    }
+    const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
+    H5Pset_chunk_cache(access, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, MOST_CACHE_BYTES, H5D_CHUNK_CACHE_W0_DEFAULT);
+    const hid_t dataset = H5Dopen2(server->file, name, access);
+    H5Pclose(access);
+
+    /* Numbers in other files are refused: these may be any file of the user's, also one that never ends. */
+    const hid_t layout = dataset < 0 ? -1 : H5Dget_create_plist(dataset);
+    const bool is_here = layout >= 0 && H5Pget_layout(layout) != H5D_VIRTUAL && H5Pget_external_count(layout) == 0;
+    if (layout >= 0) H5Pclose(layout);
+    if (dataset >= 0 && !is_here) H5Dclose(dataset);
+    if (!is_here) return -1;
+
+    const int k = server->next++ % NUM_KEPT;
+    if (server->kept[k].dataset >= 0) H5Dclose(server->kept[k].dataset);
+    server->kept[k].dataset = dataset;
+    snprintf(server->kept[k].name, sizeof(server->kept[k].name), "%s", name);
     return dataset;
 }
 
@@ -185,105 +165,58 @@ static bool describe(hid_t dataset, struct lr_hdf5_answer *answer)
     return answer->rank >= 0;
 }
 
-/* The reason of a failure goes with the next call of the library. */
-static bool read_entries(hid_t dataset, const struct lr_hdf5_request *request, int rank, struct server *server,
-                         struct lr_hdf5_answer *answer)
-{
-    const hsize_t start[2] = {(hsize_t)request->begin, (hsize_t)request->column};
-    const hsize_t extent[2] = {(hsize_t)request->count, (hsize_t)request->columns};
-    const hid_t space = H5Dget_space(dataset);
-    const hid_t memory = H5Screate_simple(rank, extent, NULL);
-    const bool done = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0 &&
-                      H5Dread(dataset, native_of(request->number), memory, space, H5P_DEFAULT, server->window) >= 0;
-    if (!done) say_why(answer);
-    H5Sclose(memory);
-    H5Sclose(space);
-    return done;
-}
-
-static void give_entries(struct server *server, const struct lr_hdf5_request *request, struct lr_hdf5_answer *answer)
-{
-    const hid_t dataset = find_dataset(server, request->name);
-    const int64_t room = LR_HDF5_WINDOW_BYTES / lr_hdf5_number_bytes(request->number);
-    if (dataset < 0 || !describe(dataset, answer) || answer->class == LR_HDF5_OTHER || answer->rank < 1 ||
-        answer->rank > 2)
-        return;
-    answer->found = request->count > 0 && request->columns > 0 && request->columns <= room &&
-                    request->count <= room / request->columns && (answer->rank == 2 || request->columns == 1) &&
-                    read_entries(dataset, request, answer->rank, server, answer);
-}
-
-/* --- attributes --- */
-
-/* An attribute that holds `count` elements, or a negative number. */
-static hid_t open_attribute(const struct server *server, const struct lr_hdf5_request *request)
-{
-    if (H5Aexists_by_name(server->file, request->name, request->attribute, H5P_DEFAULT) <= 0) return -1;
-    const hid_t attribute = H5Aopen_by_name(server->file, request->name, request->attribute, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
-    const bool fits = space >= 0 && H5Sget_simple_extent_npoints(space) == request->count;
-    if (space >= 0) H5Sclose(space);
-    if (attribute >= 0 && !fits) {
-        H5Aclose(attribute);
-        return -1;
-    }
-    return attribute;
-}
-
-/* Reads a string of variable or fixed length, cut to the window. */
-static bool read_string(hid_t attribute, hid_t type, char *text)
-{
-    if (H5Tget_class(type) != H5T_STRING) return false;
-    if (H5Tis_variable_str(type) > 0) {
-        char *string = NULL;
-        if (H5Aread(attribute, type, &string) < 0 || string == NULL) return false;
-        snprintf(text, LR_HDF5_WINDOW_BYTES, "%s", string);
-        return true; /* the string is freed with the process */
-    }
-    const size_t size = H5Tget_size(type);
-    if (size >= LR_HDF5_WINDOW_BYTES) return false;
-    memset(text, 0, size + 1);
-    return H5Aread(attribute, type, text) >= 0;
-}
-
-/* --- the file --- */
-
-static bool open_file(struct server *server, const char *path, struct lr_hdf5_answer *answer)
-{
-    H5Eset_auto2(H5E_DEFAULT, note_error, &server->error);
-    H5Lunregister(H5L_TYPE_EXTERNAL); /* a link to another file is a link to nothing */
-    server->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    for (int k = 0; k < NUM_KEPT; k++) server->kept[k].dataset = -1;
-    answer->found = server->file >= 0;
-    if (!answer->found) {
-        say_why(answer);
-        if (lacks_memory()) _exit(LR_HDF5_NO_MEMORY);
-        answer->error = server->error;
-        answer->is_hdf5 = H5Fis_hdf5(path) > 0;
-    }
-    return answer->found;
-}
+/* --- requests --- */
 
 static void answer_request(struct server *server, const struct lr_hdf5_request *request, struct lr_hdf5_answer *answer)
 {
+    const char *name = request->name;
     server->error = 0;
     switch (request->kind) {
-    case LR_HDF5_HAS: answer->found = H5Oexists_by_name(server->file, request->name, H5P_DEFAULT) > 0; break;
+    case LR_HDF5_HAS: answer->found = H5Oexists_by_name(server->file, name, H5P_DEFAULT) > 0; break;
+
     case LR_HDF5_SHAPE: {
-        const hid_t dataset = find_dataset(server, request->name);
+        const hid_t dataset = find_dataset(server, name);
         answer->found = dataset >= 0 && describe(dataset, answer);
         answer->stored_bytes = answer->found ? bounded(H5Dget_storage_size(dataset)) : 0;
     } break;
-    case LR_HDF5_READ: give_entries(server, request, answer); break;
+
+    case LR_HDF5_READ: {
+        const hid_t dataset = find_dataset(server, name);
+        const int64_t room = LR_HDF5_WINDOW_BYTES / lr_hdf5_number_bytes(request->number);
+        if (dataset < 0 || !describe(dataset, answer) || answer->class == LR_HDF5_OTHER || answer->rank < 1 ||
+            answer->rank > 2 || request->count <= 0 || request->columns <= 0 || request->columns > room ||
+            request->count > room / request->columns || (answer->rank == 1 && request->columns != 1))
+            break;
+        const hsize_t start[2] = {(hsize_t)request->begin, (hsize_t)request->column};
+        const hsize_t extent[2] = {(hsize_t)request->count, (hsize_t)request->columns};
+        const hid_t space = H5Dget_space(dataset);
+        const hid_t memory = H5Screate_simple(answer->rank, extent, NULL);
+        answer->found = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0 &&
+                        H5Dread(dataset, native_of(request->number), memory, space, H5P_DEFAULT, server->window) >= 0;
+        if (!answer->found) say_why(answer); /* the reason goes with the next call of the library */
+        H5Sclose(memory);
+        H5Sclose(space);
+    } break;
+
     case LR_HDF5_STRING:
     case LR_HDF5_NUMBERS: {
-        const hid_t attribute = open_attribute(server, request);
-        const hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
-        if (type >= 0 && request->kind == LR_HDF5_STRING) {
-            answer->found = read_string(attribute, type, (char *)server->window);
-        } else if (type >= 0) {
+        if (H5Aexists_by_name(server->file, name, request->attribute, H5P_DEFAULT) <= 0) break;
+        const hid_t attribute = H5Aopen_by_name(server->file, name, request->attribute, H5P_DEFAULT, H5P_DEFAULT);
+        const hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
+        const bool fits = space >= 0 && H5Sget_simple_extent_npoints(space) == request->count;
+        if (space >= 0) H5Sclose(space);
+        const hid_t type = fits ? H5Aget_type(attribute) : -1;
+        const bool is_string = type >= 0 && H5Tget_class(type) == H5T_STRING;
+        if (type >= 0 && request->kind == LR_HDF5_NUMBERS) {
             answer->found =
                 class_of(type) != LR_HDF5_OTHER && H5Aread(attribute, native_of(request->number), server->window) >= 0;
+        } else if (is_string && H5Tis_variable_str(type) > 0) {
+            char *string = NULL; /* freed with the process */
+            answer->found = H5Aread(attribute, type, &string) >= 0 && string != NULL;
+            if (answer->found) snprintf((char *)server->window, LR_HDF5_WINDOW_BYTES, "%s", string);
+        } else if (is_string && H5Tget_size(type) < LR_HDF5_WINDOW_BYTES) {
+            memset(server->window, 0, H5Tget_size(type) + 1);
+            answer->found = H5Aread(attribute, type, server->window) >= 0;
         }
         if (type >= 0) H5Tclose(type);
         if (attribute >= 0) H5Aclose(attribute);
@@ -303,27 +236,8 @@ static bool send_answer(int socket, const struct lr_hdf5_answer *answer)
     return sent == (ssize_t)sizeof(*answer);
 }
 
-static bool take_request(int socket, struct lr_hdf5_request *request)
+static void set_up_process(int socket, int64_t file_bytes)
 {
-    ssize_t got;
-    do {
-        got = recv(socket, request, sizeof(*request), 0);
-    } while (got < 0 && errno == EINTR);
-    return got == (ssize_t)sizeof(*request);
-}
-
-int main(int count, char **words)
-{
-    if (count != 5 || strcmp(words[1], LR_VERSION_STRING) != 0) {
-        fprintf(stderr,
-                "loraster-hdf5-reader " LR_VERSION_STRING ": LORaster starts this program to read HDF5 files\n");
-        return LR_HDF5_OTHER_VERSION;
-    }
-    struct stat facts;
-    const int socket = atoi(words[3]), memory = atoi(words[4]);
-    void *window = mmap(NULL, LR_HDF5_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    if (window == MAP_FAILED || stat(words[2], &facts) != 0) return LR_HDF5_NO_MEMORY;
-
     /* Ignores signals to stop: the program that asks handles them, and then closes the socket. They are blocked
      * until here. */
     sigset_t none;
@@ -342,22 +256,62 @@ int main(int count, char **words)
     const int nothing = open("/dev/null", O_RDWR);
     for (int k = 0; k < 3 && nothing >= 0; k++) dup2(nothing, k);
 
-    limit_memory(facts.st_size);
+    /* The memory beyond what the libraries take is limited. */
+    struct rlimit given;
+    unsigned long long pages = 0;
+    FILE *facts = fopen("/proc/self/statm", "r");
+    if (facts != NULL && fscanf(facts, "%llu", &pages) == 1) {
+        const rlim_t most =
+            (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)512 << 20) + 4 * (rlim_t)file_bytes;
+        is_short = getrlimit(RLIMIT_AS, &given) == 0 && given.rlim_cur < most;
+        setrlimit(RLIMIT_AS, &(struct rlimit){most, most}); /* which cannot be more than given */
+    }
+    if (facts != NULL) fclose(facts);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 
-    /* The ways in which HDF5 may end this process. */
+    /* Signals and exit by which HDF5 may end this process. */
     signal(SIGSEGV, end_by_signal);
     signal(SIGABRT, end_by_signal);
     signal(SIGBUS, end_by_signal);
     atexit(end_by_exit);
+}
 
+int main(int count, char **words)
+{
+    if (count != 5 || strcmp(words[1], LR_VERSION_STRING) != 0) {
+        fprintf(stderr,
+                "loraster-hdf5-reader " LR_VERSION_STRING ": LORaster starts this program to read HDF5 files\n");
+        return LR_HDF5_OTHER_VERSION;
+    }
+    struct stat facts;
+    const int socket = atoi(words[3]), memory = atoi(words[4]);
+    void *window = mmap(NULL, LR_HDF5_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    if (window == MAP_FAILED || stat(words[2], &facts) != 0) return LR_HDF5_NO_MEMORY;
+
+    set_up_process(socket, facts.st_size);
     limit_time();
 
     struct server server = {.window = window};
     struct lr_hdf5_request request;
     struct lr_hdf5_answer answer = {0};
-    bool goes_on = open_file(&server, words[2], &answer) && send_answer(socket, &answer);
-    if (!answer.found) (void)send_answer(socket, &answer);
-    while (goes_on && take_request(socket, &request)) {
+    H5Eset_auto2(H5E_DEFAULT, note_error, &server.error);
+    H5Lunregister(H5L_TYPE_EXTERNAL); /* a link to another file is a link to nothing */
+    server.file = H5Fopen(words[2], H5F_ACC_RDONLY, H5P_DEFAULT);
+    for (int k = 0; k < NUM_KEPT; k++) server.kept[k].dataset = -1;
+    answer.found = server.file >= 0;
+    if (!answer.found) {
+        say_why(&answer);
+        if (lacks_memory()) _exit(LR_HDF5_NO_MEMORY);
+        answer.error = server.error;
+        answer.is_hdf5 = H5Fis_hdf5(words[2]) > 0;
+    }
+    bool goes_on = send_answer(socket, &answer) && answer.found;
+    while (goes_on) {
+        ssize_t got;
+        do {
+            got = recv(socket, &request, sizeof(request), 0);
+        } while (got < 0 && errno == EINTR);
+        if (got != (ssize_t)sizeof(request)) break;
         answer = (struct lr_hdf5_answer){0};
         limit_time();
         answer_request(&server, &request, &answer);

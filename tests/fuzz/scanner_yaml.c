@@ -4,7 +4,8 @@
  * libFuzzer target: any bytes are a scanner or one sentence about bad input. Not part of CTest:
  *     clang -fsanitize=fuzzer,address,undefined tests/fuzz/scanner_yaml.c, with the library's
  *     sources and src/ as include folder; then run it on assets/scanners. */
-#include "io/scanners/scanner_yaml.h"
+#include "io/files/yaml.h"
+#include "io/scanners/scanner_formats.h"
 
 #include <stdlib.h>
 
@@ -20,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     lr_status status = LR_OK;
     const lr_log log = {note_error, &status};
-    lr_scanner *scanner = lr_scanner_read_text("fuzz.yaml", (const char *)bytes, (int64_t)count, &log);
+    lr_scanner *scanner = lr_scanner_parse(lr_yaml_parse("fuzz.yaml", (const char *)bytes, (int64_t)count, &log));
     if ((scanner == NULL) != (status == LR_BAD_INPUT)) abort();
     lr_scanner_destroy(scanner);
     return 0;

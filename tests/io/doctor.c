@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "io/files/yaml.h"
-#include "io/scanners/scanner_yaml.h"
+#include "io/scanners/scanner_formats.h"
 
 /* A sound scanner as text, in parts that tests replace. */
 struct text {

@@ -6,7 +6,8 @@
 #include "test.h"
 
 #include "io/files/regular_file.h"
-#include "io/scanners/scanner_yaml.h"
+#include "io/files/yaml.h"
+#include "io/scanners/scanner_formats.h"
 
 #include <locale.h>
 #include <sys/stat.h>
@@ -395,7 +396,7 @@ static void check_any(const char *text, size_t bytes)
 {
     struct test_log log;
     test_log_init(&log);
-    lr_scanner *scanner = lr_scanner_read_text("cut.yaml", text, (int64_t)bytes, &log.log);
+    lr_scanner *scanner = lr_scanner_parse(lr_yaml_parse("cut.yaml", text, (int64_t)bytes, &log.log));
     if (scanner == NULL && (log.status != LR_BAD_INPUT || strncmp(log.error, "cut.yaml:", 9) != 0))
         fail_msg("for %zu bytes\n%.*s\nfound '%s'", bytes, (int)bytes, text, log.error);
     assert_true(scanner == NULL || log.error[0] == '\0');
@@ -407,7 +408,8 @@ static void any_truncation_is_survived(void **state)
     (void)state;
     struct test_log log;
     test_log_init(&log);
-    lr_scanner *scanner = lr_scanner_read_text("whole.yaml", whole_file, (int64_t)strlen(whole_file), &log.log);
+    lr_scanner *scanner =
+        lr_scanner_parse(lr_yaml_parse("whole.yaml", whole_file, (int64_t)strlen(whole_file), &log.log));
     assert_non_null(scanner);
     lr_scanner_destroy(scanner);
     for (size_t bytes = 0; bytes < strlen(whole_file); bytes++) check_any(whole_file, bytes);

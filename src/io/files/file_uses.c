@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Number of times that a file missing beside its companion is looked for: another program that replaces both leaves
- * none for a moment. */
+/* Number of times that a missing file is looked for if its companion is there: another program that replaces both
+ * leaves none for a moment. */
 enum { LOOKS = 25, BETWEEN_LOOKS_NS = 20 * 1000 * 1000 };
 
 /* Companions of a file of that ending, under the same name. */
@@ -50,19 +50,7 @@ static bool is_same(const struct stat *file, const char *path)
     return stat_file(path, &other) && other.st_dev == file->st_dev && other.st_ino == file->st_ino;
 }
 
-/* The value that a line "key := value", "key = value" or "key: value" gives to its key, in place; NULL = nothing. */
-static char *value_of(char *line)
-{
-    char *value = strpbrk(line, ":=");
-    if (value == NULL) return NULL;
-    value += strspn(value, ":= \t\"'");
-    size_t length = strlen(value);
-    while (length > 0 && strchr(" \t\r\n\"'", value[length - 1]) != NULL) length--;
-    value[length] = '\0';
-    return length > 0 ? value : NULL;
-}
-
-/* True where `header` is a text with a line that names the file. */
+/* True if `header` is a text with a line that names the file. */
 static bool names_file(const char *header, const struct stat *file, const lr_log *log)
 {
     char line[MOST_LINE];
@@ -73,8 +61,14 @@ static bool names_file(const char *header, const struct stat *file, const lr_log
          k++) {
         /* a zero or a line without an end is no header's */
         is_text = strchr(line, '\n') != NULL || feof(stream);
-        const char *value = is_text ? value_of(line) : NULL;
-        char *path = value != NULL ? lr_path_beside(header, value, log) : NULL;
+        /* The value that "key := value", "key = value" or "key: value" gives to its key. */
+        char *value = is_text ? strpbrk(line, ":=") : NULL;
+        if (value == NULL) continue;
+        value += strspn(value, ":= \t\"'");
+        size_t length = strlen(value);
+        while (length > 0 && strchr(" \t\r\n\"'", value[length - 1]) != NULL) length--;
+        value[length] = '\0';
+        char *path = length > 0 ? lr_path_beside(header, value, log) : NULL;
         names = path != NULL && is_same(file, path);
         free(path);
     }
@@ -105,35 +99,6 @@ static lr_status check_reads(const lr_file_uses *uses, const char *path, const c
     return LR_OK;
 }
 
-/* Refuses to replace the header of an input, whose data would mean nothing without it. */
-static lr_status check_header(const lr_file_uses *uses, const char *path)
-{
-    struct stat found;
-    for (int k = 0; k < uses->num_read; k++) {
-        if (stat_file(uses->read[k], &found) && names_file(path, &found, uses->log)) {
-            return lr_error(uses->log, LR_USAGE,
-                            "%s is the header of the input %s, and would be lost: give the output "
-                            "another name",
-                            path, uses->read[k]);
-        }
-    }
-    return LR_OK;
-}
-
-/* True for two names of one file; one that does not exist yet is known by its folder. */
-static bool is_same_name(const char *a, const char *b)
-{
-    struct stat found, folders[2];
-    if (stat_file(a, &found)) return is_same(&found, b);
-    char *folder_a = lr_path_beside(a, ".", NULL), *folder_b = lr_path_beside(b, ".", NULL);
-    const bool same = folder_a != NULL && folder_b != NULL && stat(folder_a, &folders[0]) == 0 &&
-                      stat(folder_b, &folders[1]) == 0 && folders[0].st_dev == folders[1].st_dev &&
-                      folders[0].st_ino == folders[1].st_ino && strcmp(lr_path_name(a), lr_path_name(b)) == 0;
-    free(folder_a);
-    free(folder_b);
-    return same;
-}
-
 lr_status lr_files_check(const lr_file_uses *uses)
 {
     for (int n = 0; n < uses->num_written; n++) {
@@ -157,13 +122,35 @@ lr_status lr_files_check(const lr_file_uses *uses)
                                       "would replace it: give the output another name, or move that file away",
                                       beside, path, path);
                 }
-                if (status == LR_OK && companion->is_named) status = check_header(uses, path);
                 free(beside);
+                /* The header of an input is not replaced: its data would mean nothing without it. */
+                for (int r = 0; status == LR_OK && companion->is_named && r < uses->num_read; r++) {
+                    if (stat_file(uses->read[r], &found) && names_file(path, &found, uses->log)) {
+                        status = lr_error(uses->log, LR_USAGE,
+                                          "%s is the header of the input %s, and would be lost: give the output "
+                                          "another name",
+                                          path, uses->read[r]);
+                    }
+                }
                 LR_TRY(status);
             }
 
+        /* Two names of one file; one that does not exist yet is known by its folder. */
         for (int k = 0; k < n; k++) {
-            if (is_same_name(path, uses->written[k])) {
+            const char *other = uses->written[k];
+            struct stat found, folders[2];
+            bool is_one = stat_file(path, &found);
+            if (is_one) {
+                is_one = is_same(&found, other);
+            } else {
+                char *here = lr_path_beside(path, ".", NULL), *there = lr_path_beside(other, ".", NULL);
+                is_one = here != NULL && there != NULL && stat(here, &folders[0]) == 0 &&
+                         stat(there, &folders[1]) == 0 && folders[0].st_dev == folders[1].st_dev &&
+                         folders[0].st_ino == folders[1].st_ino && strcmp(lr_path_name(path), lr_path_name(other)) == 0;
+                free(here);
+                free(there);
+            }
+            if (is_one) {
                 return lr_error(uses->log, LR_USAGE, "%s is where two outputs would go: give one of them another name",
                                 path);
             }

@@ -46,7 +46,7 @@ static herr_t driver_close(H5FD_t *base)
     return 0;
 }
 
-/* With a layout HDF5 must ask for every piece of storage on its own. */
+/* If there is a layout, HDF5 must ask for each piece of storage separately. */
 static herr_t query(const H5FD_t *base, unsigned long *flags)
 {
     const struct driven_file *file = (const struct driven_file *)base;
@@ -146,38 +146,25 @@ static herr_t truncate_file(H5FD_t *base, hid_t transfer, hbool_t closing)
     return 0;
 }
 
-/* Registers a virtual file driver and tells the file access list to write through `output`, which
- * must outlive the file. A write that fails is logged by the output; from then on all writes are
- * dropped and reported to HDF5 as done. layout: NULL = an empty file; else it must outlive the file
- * too. Unregister the driver with H5FDunregister once the file is
- * closed. Negative when HDF5 refuses. */
-static hid_t set_driver(hid_t access, struct lr_output *output, struct lr_hdf5_layout *layout)
-{
-    static const H5FD_class_t class = {
-        .name = "loraster",
-        .maxaddr = (haddr_t)INT64_MAX,
-        .fc_degree = H5F_CLOSE_STRONG,
-        .fapl_size = sizeof(struct driver_info),
-        .open = driver_open,
-        .close = driver_close,
-        .query = query,
-        .get_eoa = get_allocated,
-        .alloc = allocate,
-        .set_eoa = set_allocated,
-        .get_eof = get_end,
-        .read = read_bytes,
-        .write = write_bytes,
-        .truncate = truncate_file,
-        .fl_map = H5FD_FLMAP_DICHOTOMY,
-    };
-    const hid_t driver = H5FDregister(&class);
-    const struct driver_info info = {output, layout};
-    if (driver >= 0 && H5Pset_driver(access, driver, &info) < 0) {
-        H5FDunregister(driver);
-        return -1;
-    }
-    return driver;
-}
+/* A virtual file driver that writes through an output. A write that fails is logged by the output; from then on all
+ * writes are dropped and reported to HDF5 as done. */
+static const H5FD_class_t driver_class = {
+    .name = "loraster",
+    .maxaddr = (haddr_t)INT64_MAX,
+    .fc_degree = H5F_CLOSE_STRONG,
+    .fapl_size = sizeof(struct driver_info),
+    .open = driver_open,
+    .close = driver_close,
+    .query = query,
+    .get_eoa = get_allocated,
+    .alloc = allocate,
+    .set_eoa = set_allocated,
+    .get_eof = get_end,
+    .read = read_bytes,
+    .write = write_bytes,
+    .truncate = truncate_file,
+    .fl_map = H5FD_FLMAP_DICHOTOMY,
+};
 
 static herr_t take_first(unsigned number, const H5E_error2_t *error, void *user)
 {
@@ -229,7 +216,12 @@ lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, 
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    out->driver = access < 0 ? -1 : set_driver(access, &out->output, layout);
+    const struct driver_info info = {&out->output, layout};
+    out->driver = access < 0 ? -1 : H5FDregister(&driver_class);
+    if (out->driver >= 0 && H5Pset_driver(access, out->driver, &info) < 0) {
+        H5FDunregister(out->driver);
+        out->driver = -1;
+    }
     if (out->driver >= 0) out->file = H5Fcreate(out->output.target, H5F_ACC_TRUNC, H5P_DEFAULT, access);
     if (access >= 0) H5Pclose(access);
     if (out->file < 0 ||
@@ -351,18 +343,13 @@ static hid_t compressed_layout(int64_t count, int level)
     return layout;
 }
 
-/* Counts compress to a few percent within a second; the digits of expected values do not, and
- * trying would take most of the time of writing them. */
-static bool worth_compressing(const float *values, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        if (values[i] != floorf(values[i])) return false;
-    return count > lr_hdf5_chunk;
-}
-
 bool lr_hdf5_put_values(hid_t group, const char *name, const float *values, int64_t count)
 {
-    if (!worth_compressing(values, count))
+    /* Counts compress to a few percent within a second; the digits of expected values do not, and trying would take
+     * most of the time of writing them. */
+    bool are_counts = true;
+    for (int64_t i = 0; i < count && are_counts; i++) are_counts = values[i] == floorf(values[i]);
+    if (!are_counts || count <= lr_hdf5_chunk)
         return lr_hdf5_put_array(group, name, H5T_NATIVE_FLOAT, (int64_t[2]){count, 0}, values);
     const hsize_t extent = (hsize_t)count;
     const hid_t space = H5Screate_simple(1, &extent, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * HDF5 files, made whole or not at all; io/files/hdf5_input.h reads them. HDF5 keeps global state; where its
- * library is built without thread safety, one thread of a program may be in here at a time. */
+ * HDF5 files, made whole or not at all; io/files/hdf5_input.h reads them. HDF5 keeps global state; if its library is
+ * built without thread safety, only one thread of a program may be in here. */
 #ifndef LR_IO_HDF5_FILE_H
 #define LR_IO_HDF5_FILE_H
 
@@ -11,7 +11,7 @@
 #include <hdf5.h>
 #include <stdbool.h>
 
-/* Bytes that are in the file before HDF5 writes: HDF5 puts its own before and behind them, and while `places` is set
+/* Bytes that are in the file before HDF5 writes: HDF5 puts its own before and after them, and while `places` is set
  * it places the storage of chunks among them without writing it. */
 struct lr_hdf5_layout {
     haddr_t begin, end; /* taken bytes; HDF5 has its first 96 below `begin` */
@@ -74,9 +74,9 @@ bool lr_hdf5_series_open(struct lr_hdf5_series *series, hid_t group, const char 
                          int level);
 /* Appends numbers of the native type. */
 bool lr_hdf5_series_append(struct lr_hdf5_series *series, const void *numbers, int64_t count);
-/* A series that never was opened is allowed where its dataset is negative. */
+/* A series that was never opened is allowed if its dataset is negative. */
 bool lr_hdf5_series_close(struct lr_hdf5_series *series);
 
-enum { lr_hdf5_chunk = 1 << 15 /* numbers, where they are compressed */ };
+enum { lr_hdf5_chunk = 1 << 15 /* numbers of a chunk, if they are compressed */ };
 
 #endif

@@ -43,19 +43,6 @@ struct lr_hdf5_process {
     void *window;     /* LR_HDF5_WINDOW_BYTES that both see */
 };
 
-/* --- finding the program --- */
-
-static lr_status find_reader(char reader[PATH_MAX], const lr_log *log)
-{
-    if (lr_helper_find(LR_HDF5_READER, reader)) return LR_OK;
-    return lr_error(log, LR_FAILED,
-                    "the program " LR_HDF5_READER ", which reads HDF5 files, %s: cmake --build BUILD "
-                    "--target " LR_HDF5_READER " makes it beside the program in BUILD, cmake --install "
-                    "BUILD puts it where that of the installation looks; or set LORASTER_LIBEXEC to "
-                    "the whole path of the folder that has it",
-                    reader);
-}
-
 /* --- starting it --- */
 
 /* Moves a file beyond the first three numbers, which may be free: what is printed must not go there. */
@@ -66,41 +53,8 @@ static int beyond_standard(int file)
     return moved;
 }
 
-/* Creates the memory that both processes see; returns the number of its file, or -1. */
-static int create_window(struct lr_hdf5_process *process)
-{
-    /* Writing beyond the limit of a file's size would end the program. */
-    struct rlimit limit;
-    if (!(getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= LR_HDF5_WINDOW_BYTES)) {
-        errno = EFBIG;
-        return -1;
-    }
-    const int memory = beyond_standard(memfd_create("loraster", MFD_CLOEXEC));
-    if (memory < 0 || ftruncate(memory, LR_HDF5_WINDOW_BYTES) != 0) return memory;
-    process->window = mmap(NULL, LR_HDF5_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    process->window = process->window == MAP_FAILED ? NULL : process->window;
-    return memory;
-}
-
-/* Keeps the two files open under their numbers in the new program; in every other program they close. */
-static int keep_files(posix_spawn_file_actions_t *actions, const int files[2])
-{
-    const int error = posix_spawn_file_actions_adddup2(actions, files[0], files[0]);
-    return error != 0 ? error : posix_spawn_file_actions_adddup2(actions, files[1], files[1]);
-}
-
-/* Blocks signals in the new program until it ignores them. */
-static int block_signals(posix_spawnattr_t *attributes)
-{
-    sigset_t blocked;
-    sigemptyset(&blocked);
-    sigaddset(&blocked, SIGINT);
-    sigaddset(&blocked, SIGTERM);
-    sigaddset(&blocked, SIGHUP);
-    const int error = posix_spawnattr_setsigmask(attributes, &blocked);
-    return error != 0 ? error : posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK);
-}
-
+/* Starts the program with the two files open under their numbers; in every other program they close. Returns an
+ * errno, or 0. */
 static int spawn_reader(struct lr_hdf5_process *process, char *const words[], const int files[2])
 {
     posix_spawn_file_actions_t actions;
@@ -109,8 +63,17 @@ static int spawn_reader(struct lr_hdf5_process *process, char *const words[], co
     if (error != 0) return error;
     error = posix_spawnattr_init(&attributes);
     if (error == 0) {
-        error = keep_files(&actions, files);
-        error = error == 0 ? block_signals(&attributes) : error;
+        for (int k = 0; k < 2 && error == 0; k++)
+            error = posix_spawn_file_actions_adddup2(&actions, files[k], files[k]);
+
+        /* The new program ignores these signals; they are blocked until it does. */
+        sigset_t blocked;
+        sigemptyset(&blocked);
+        sigaddset(&blocked, SIGINT);
+        sigaddset(&blocked, SIGTERM);
+        sigaddset(&blocked, SIGHUP);
+        error = error == 0 ? posix_spawnattr_setsigmask(&attributes, &blocked) : error;
+        error = error == 0 ? posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK) : error;
         error = error == 0 ? posix_spawn(&process->id, words[0], &actions, &attributes, words, environ) : error;
         posix_spawnattr_destroy(&attributes);
     }
@@ -120,47 +83,131 @@ static int spawn_reader(struct lr_hdf5_process *process, char *const words[], co
     return error;
 }
 
-/* Creates two connected sockets; false: errno says why. */
-static bool create_socket(int ends[2])
-{
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
-    ends[0] = beyond_standard(ends[0]);
-    ends[1] = beyond_standard(ends[1]);
-    for (int k = 0; k < 2 && (ends[0] < 0 || ends[1] < 0); k++)
-        if (ends[k] >= 0) close(ends[k]);
-    return ends[0] >= 0 && ends[1] >= 0;
-}
-
+/* Starts the program with a socket and memory that both processes see. Returns an errno, or 0. */
 static int start_program(struct lr_hdf5_process *process, char *reader, const char *path)
 {
-    int ends[2], error;
-    char name[PATH_MAX], socket[16], memory[16];
-    const int file = create_window(process);
-    if (process->window == NULL || !create_socket(ends)) {
-        error = errno;
+    /* Writing beyond the limit of a file's size would end the program. */
+    struct rlimit limit;
+    if (!(getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= LR_HDF5_WINDOW_BYTES)) return EFBIG;
+    const int file = beyond_standard(memfd_create("loraster", MFD_CLOEXEC));
+    if (file >= 0 && ftruncate(file, LR_HDF5_WINDOW_BYTES) == 0) {
+        process->window = mmap(NULL, LR_HDF5_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        process->window = process->window == MAP_FAILED ? NULL : process->window;
+    }
+    int ends[2] = {-1, -1};
+    if (process->window != NULL && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0) {
+        ends[0] = beyond_standard(ends[0]);
+        ends[1] = beyond_standard(ends[1]);
+    }
+    if (ends[0] < 0 || ends[1] < 0) {
+        const int error = errno;
+        if (ends[0] >= 0) close(ends[0]);
+        if (ends[1] >= 0) close(ends[1]);
         if (file >= 0) close(file);
         return error;
     }
+
+    char name[PATH_MAX], socket[16], memory[16];
     snprintf(name, sizeof(name), "%s", path);
     snprintf(socket, sizeof(socket), "%d", ends[1]);
     snprintf(memory, sizeof(memory), "%d", file);
-    error = spawn_reader(process, (char *[]){reader, LR_VERSION_STRING, name, socket, memory, NULL},
-                         (int[]){ends[1], file});
+    const int error = spawn_reader(process, (char *[]){reader, LR_VERSION_STRING, name, socket, memory, NULL},
+                                   (int[]){ends[1], file});
     close(ends[1]);
     close(file);
     process->socket = ends[0];
     return error;
 }
 
+/* --- its end --- */
+
+int lr_hdf5_process_end(struct lr_hdf5_process *process)
+{
+    const bool is_ours = process->owner == getpid();
+    if (process->socket >= 0) {
+        /* A process that another part of the program has forked may hold this end too: closing it
+         * would not be seen. */
+        if (is_ours) shutdown(process->socket, SHUT_RDWR);
+        close(process->socket);
+        process->socket = -1;
+    }
+    /* A silent process may not end, because its drive is gone, or another part of the program has waited for it. */
+    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+    int end = 0;
+    for (int k = 0; process->id > 0 && is_ours && (!process->was_silent || k < 100); k++) {
+        const pid_t found = waitpid(process->id, &end, process->was_silent ? WNOHANG : 0);
+        if (found == process->id) break;
+        end = 0;
+        if (found < 0 && errno != EINTR) break;
+        if (found == 0) nanosleep(&pause, NULL);
+    }
+    process->id = 0;
+    return end;
+}
+
+static void forward_while_alive(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    const struct lr_hdf5_process *process = user;
+    if (process->id != 0 && process->callers_log != NULL)
+        process->callers_log->write(process->callers_log->user, level, status, sentence);
+}
+
+/* Explains how the process has ended. Exit codes that are not the reader's own are HDF5's; if a program waits for all
+ * its children, the code may be lost. */
+static lr_status complain_of_end(const struct lr_hdf5_input *in, int end)
+{
+    const lr_log *log = in->process->callers_log;
+    const int signal_number = WIFSIGNALED(end) ? WTERMSIG(end) : 0, code = WIFEXITED(end) ? WEXITSTATUS(end) : 0;
+    if (in->process->was_silent) {
+        return lr_error(log, LR_BAD_INPUT, "%s cannot be read: nothing has come for %d seconds: is its drive there?",
+                        in->path, LR_HDF5_MOST_SILENT_SECONDS);
+    }
+    if (signal_number == SIGPROF) {
+        return lr_error(log, LR_BAD_INPUT, "%s is damaged: the HDF5 library comes to no end in it: get the file again",
+                        in->path);
+    }
+    if (signal_number == SIGKILL) {
+        return lr_error(log, LR_BAD_INPUT,
+                        "%s cannot be read: the process that reads it was killed, perhaps for want "
+                        "of memory",
+                        in->path);
+    }
+    if (signal_number != 0) {
+        return lr_error(log, LR_BAD_INPUT,
+                        "%s is damaged: the HDF5 library crashes when it reads it (signal %d): get "
+                        "the file again",
+                        in->path, signal_number);
+    }
+    if (code == LR_HDF5_OTHER_VERSION) {
+        return lr_error(log, LR_FAILED,
+                        "%s cannot be read: the program " LR_HDF5_READER " is not that of LORaster " LR_VERSION_STRING
+                        ": install LORaster again",
+                        in->path);
+    }
+    if (code == LR_HDF5_NO_MEMORY || code == LR_HDF5_NO_LIBRARY) {
+        return lr_error(log, LR_FAILED,
+                        "%s cannot be read: the program " LR_HDF5_READER " lacks %s: run it by itself to see more",
+                        in->path, code == LR_HDF5_NO_LIBRARY ? "a library" : "memory");
+    }
+    return lr_error(log, LR_BAD_INPUT,
+                    "%s is damaged: the HDF5 library gives up when it reads it (code %d): get "
+                    "the file again",
+                    in->path, code);
+}
+
 /* --- asking it --- */
 
-static bool ask_process(struct lr_hdf5_process *process, const struct lr_hdf5_request *request,
-                        struct lr_hdf5_answer *answer)
+/* Sends a request, unless it is NULL, and takes the answer. Returns whether it was found; the answer is zero if the
+ * process has died or cannot read. */
+static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_request *request,
+                     struct lr_hdf5_answer *answer)
 {
+    struct lr_hdf5_process *process = in->process;
     ssize_t bytes = 0;
     while (request != NULL && (bytes = send(process->socket, request, sizeof(*request), MSG_NOSIGNAL)) < 0 &&
            errno == EINTR) {
     }
+
     /* A drive that is gone would otherwise be waited for without end. */
     const double deadline_s = lr_clock_seconds() + LR_HDF5_MOST_SILENT_SECONDS;
     struct pollfd end = {.fd = process->socket, .events = POLLIN};
@@ -173,120 +220,21 @@ static bool ask_process(struct lr_hdf5_process *process, const struct lr_hdf5_re
         process->was_silent = true;
         kill(process->id, SIGKILL);
     }
-
     do {
         bytes = recv(process->socket, answer, sizeof(*answer), 0);
     } while (bytes < 0 && errno == EINTR);
     answer->why[sizeof(answer->why) - 1] = '\0';
-    return bytes == (ssize_t)sizeof(*answer);
-}
 
-/* Waits for a process that is about to end, and returns how it did; 0 where it does not end, because its drive is
- * gone, or where another part of the program has waited for it. */
-static int wait_for_end(const struct lr_hdf5_process *process)
-{
-    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
-    int way = 0;
-    for (int turn = 0; !process->was_silent || turn < 100; turn++) {
-        const pid_t found = waitpid(process->id, &way, process->was_silent ? WNOHANG : 0);
-        if (found == process->id) return way;
-        if (found < 0 && errno != EINTR) return 0;
-        if (found == 0) nanosleep(&pause, NULL);
-    }
-    return 0;
-}
-
-int lr_hdf5_process_end(struct lr_hdf5_process *process)
-{
-    const bool is_ours = process->owner == getpid();
-    if (process->socket >= 0) {
-        /* A process that another part of the program has forked may hold this end too: closing it
-         * would not be seen. */
-        if (is_ours) shutdown(process->socket, SHUT_RDWR);
-        close(process->socket);
-        process->socket = -1;
-    }
-    const int way = process->id > 0 && is_ours ? wait_for_end(process) : 0;
-    process->id = 0;
-    return way;
-}
-
-static void forward_while_alive(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    const struct lr_hdf5_process *process = user;
-    if (process->id != 0 && process->callers_log != NULL)
-        process->callers_log->write(process->callers_log->user, level, status, sentence);
-}
-
-/* --- the process's end --- */
-
-/* Explains an exit code. Codes that are not the reader's own are HDF5's; where a program waits for all its children,
- * the code may be lost. */
-static lr_status complain_of_exit(const struct lr_hdf5_input *in, int code)
-{
-    const lr_log *log = in->process->callers_log;
-    switch (code) {
-    case LR_HDF5_OTHER_VERSION:
-        return lr_error(log, LR_FAILED,
-                        "%s cannot be read: the program " LR_HDF5_READER " is not that of LORaster " LR_VERSION_STRING
-                        ": install LORaster again",
-                        in->path);
-    case LR_HDF5_NO_MEMORY:
-    case LR_HDF5_NO_LIBRARY:
-        return lr_error(log, LR_FAILED,
-                        "%s cannot be read: the program " LR_HDF5_READER " lacks %s: run it by itself to see more",
-                        in->path, code == LR_HDF5_NO_LIBRARY ? "a library" : "memory");
-    default:
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s is damaged: the HDF5 library gives up when it reads it (code %d): get "
-                        "the file again",
-                        in->path, code);
-    }
-}
-
-static lr_status complain_of_end(const struct lr_hdf5_input *in, int way)
-{
-    const lr_log *log = in->process->callers_log;
-    const int signal_number = WIFSIGNALED(way) ? WTERMSIG(way) : 0;
-    if (in->process->was_silent) {
-        return lr_error(log, LR_BAD_INPUT, "%s cannot be read: nothing has come for %d seconds: is its drive there?",
-                        in->path, LR_HDF5_MOST_SILENT_SECONDS);
-    }
-    switch (signal_number) {
-    case 0: return complain_of_exit(in, WIFEXITED(way) ? WEXITSTATUS(way) : 0);
-    case SIGPROF:
-        return lr_error(log, LR_BAD_INPUT, "%s is damaged: the HDF5 library comes to no end in it: get the file again",
-                        in->path);
-    case SIGKILL:
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s cannot be read: the process that reads it was killed, perhaps for want "
-                        "of memory",
-                        in->path);
-    default:
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s is damaged: the HDF5 library crashes when it reads it (signal %d): get "
-                        "the file again",
-                        in->path, signal_number);
-    }
-}
-
-/* --- asking it --- */
-
-/* Returns whether it was found; the answer is zero where the process has died or cannot read. */
-static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_request *request,
-                     struct lr_hdf5_answer *answer)
-{
-    const bool lives = ask_process(in->process, request, answer);
+    const bool lives = bytes == (ssize_t)sizeof(*answer);
     if (lives && answer->error == 0) return answer->found;
     if (lives) {
         /* Ends the process: what it did not find after this would not be the file's fault. */
         char text[128];
-        in->process->status =
-            lr_error(in->process->callers_log, LR_BAD_INPUT, "%s cannot be read: %s: is its drive there?", in->path,
-                     lr_error_text(answer->error, text));
-        (void)lr_hdf5_process_end(in->process);
+        process->status = lr_error(process->callers_log, LR_BAD_INPUT, "%s cannot be read: %s: is its drive there?",
+                                   in->path, lr_error_text(answer->error, text));
+        (void)lr_hdf5_process_end(process);
     } else {
-        in->process->status = complain_of_end(in, lr_hdf5_process_end(in->process));
+        process->status = complain_of_end(in, lr_hdf5_process_end(process));
     }
     *answer = (struct lr_hdf5_answer){0};
     return false;
@@ -302,51 +250,57 @@ static bool ask(const struct lr_hdf5_input *in, struct lr_hdf5_request *request,
 
 /* --- opening --- */
 
-static lr_status open_in_process(struct lr_hdf5_input *in)
-{
-    struct lr_hdf5_answer answer;
-    struct lr_hdf5_process *process = in->process;
-    char reader[PATH_MAX], text[200];
-    LR_TRY(find_reader(reader, process->callers_log));
-    const int error = start_program(process, reader, in->path);
-    LR_TRY(error == 0 ? LR_OK
-                      : lr_error(process->callers_log, LR_FAILED, "cannot start %s to read %s: %s", reader, in->path,
-                                 lr_error_text(error, text)));
-
-    if (exchange(in, NULL, &answer)) return LR_OK;
-    if (in->process->id == 0) return in->process->status;
-    return answer.is_hdf5
-               ? lr_error(in->log, LR_BAD_INPUT, "%s is truncated or damaged: HDF5 says \"%s\": get it again", in->path,
-                          answer.why)
-               : lr_error(in->log, LR_BAD_INPUT, "%s is not an HDF5 file, or its beginning is damaged", in->path);
-}
-
 lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log)
 {
     *in = (struct lr_hdf5_input){.log = log, .path = path};
     if (path == NULL || path[0] == '\0') return lr_error(log, LR_USAGE, "an input file needs a name");
     struct stat facts;
-    char text[LR_OPEN_FAILURE];
+    char text[LR_OPEN_FAILURE], reader[PATH_MAX];
     FILE *file = NULL;
-    if (stat(in->path, &facts) == 0) {
+    if (stat(path, &facts) == 0) {
         if (!S_ISREG(facts.st_mode)) {
-            return lr_error(in->log, LR_BAD_INPUT, "cannot open %s: it is %s: give a file", in->path,
+            return lr_error(log, LR_BAD_INPUT, "cannot open %s: it is %s: give a file", path,
                             S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
         }
-        file = fopen(in->path, "rb");
+        file = fopen(path, "rb");
     }
     if (file == NULL)
-        return lr_error(in->log, LR_BAD_INPUT, "cannot open %s: %s", in->path, lr_open_failure(in->path, errno, text));
+        return lr_error(log, LR_BAD_INPUT, "cannot open %s: %s", path, lr_open_failure(path, errno, text));
     fclose(file);
     in->file_bytes = facts.st_size;
 
-    in->process = lr_alloc(1, sizeof(*in->process), "a file", log);
-    if (in->process == NULL) return LR_FAILED;
-    *in->process =
-        (struct lr_hdf5_process){.log = {forward_while_alive, in->process}, .callers_log = log, .socket = -1};
-    in->log = &in->process->log;
-    const lr_status status = open_in_process(in);
-    if (status != LR_OK) lr_hdf5_input_close(in);
+    struct lr_hdf5_process *process = lr_alloc(1, sizeof(*process), "a file", log);
+    if (process == NULL) return LR_FAILED;
+    *process = (struct lr_hdf5_process){.log = {forward_while_alive, process}, .callers_log = log, .socket = -1};
+    in->process = process;
+    in->log = &process->log;
+    lr_status status = LR_OK;
+    if (!lr_helper_find(LR_HDF5_READER, reader)) {
+        status = lr_error(log, LR_FAILED,
+                          "the program " LR_HDF5_READER ", which reads HDF5 files, %s: cmake --build BUILD "
+                          "--target " LR_HDF5_READER " makes it beside the program in BUILD, cmake --install "
+                          "BUILD puts it where that of the installation looks; or set LORASTER_LIBEXEC to "
+                          "the whole path of the folder that has it",
+                          reader);
+        goto failed;
+    }
+    const int error = start_program(process, reader, path);
+    if (error != 0) {
+        status = lr_error(log, LR_FAILED, "cannot start %s to read %s: %s", reader, path, lr_error_text(error, text));
+        goto failed;
+    }
+    struct lr_hdf5_answer answer;
+    if (exchange(in, NULL, &answer)) return LR_OK;
+    if (process->id == 0) {
+        status = process->status;
+    } else if (answer.is_hdf5) {
+        status = lr_error(in->log, LR_BAD_INPUT, "%s is truncated or damaged: HDF5 says \"%s\": get it again", path,
+                          answer.why);
+    } else {
+        status = lr_error(in->log, LR_BAD_INPUT, "%s is not an HDF5 file, or its beginning is damaged", path);
+    }
+failed:
+    lr_hdf5_input_close(in);
     return status;
 }
 
@@ -422,20 +376,6 @@ lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, 
                           name, in->path, numbers);
 }
 
-static lr_status get_window(const struct lr_hdf5_input *in, const char *name, struct lr_hdf5_request *request,
-                            unsigned char *out)
-{
-    struct lr_hdf5_answer answer;
-    if (!ask(in, request, name, &answer)) {
-        LR_TRY(lr_hdf5_input_check(in));
-        return lr_error(in->log, LR_BAD_INPUT, "%s in %s cannot be read: HDF5 says \"%s\": get the file again", name,
-                        in->path, answer.why);
-    }
-    const int64_t count = request->count * request->columns;
-    memcpy(out, in->process->window, (size_t)(count * lr_hdf5_number_bytes(request->number)));
-    return LR_OK;
-}
-
 /* Reads entries of `width` numbers each, window by window: whole entries, or parts of one. */
 static lr_status get_entries(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                              const int64_t range[2], int64_t width, void *numbers)
@@ -451,7 +391,14 @@ static lr_status get_entries(const struct lr_hdf5_input *in, const char *name, e
         for (request.column = 0; request.column < width; request.column += most_columns) {
             const int64_t rest = width - request.column;
             request.columns = rest < most_columns ? rest : most_columns;
-            LR_TRY(get_window(in, name, &request, out + (row * width + request.column) * bytes));
+            struct lr_hdf5_answer answer;
+            if (!ask(in, &request, name, &answer)) {
+                LR_TRY(lr_hdf5_input_check(in));
+                return lr_error(in->log, LR_BAD_INPUT, "%s in %s cannot be read: HDF5 says \"%s\": get the file again",
+                                name, in->path, answer.why);
+            }
+            memcpy(out + (row * width + request.column) * bytes, in->process->window,
+                   (size_t)(request.count * request.columns * bytes));
         }
     }
     return LR_OK;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * HDF5 files read with sentences. HDF5 1.10 crashes, runs in circles and asks for terabytes when
+ * HDF5 files, read so that each failure is logged. HDF5 1.10 crashes, runs in circles and asks for terabytes when
  * bytes of a file are wrong, so a program of its own reads (hdf5_reader/): when that
- * ends early the file is damaged, and nothing else happens. It may take 512 MiB and four times the file's size of memory
- * and ten seconds of the processor's time a request; it is ended when it is silent for a minute. */
+ * ends early the file is damaged, and nothing else happens. It may take 512 MiB and four times the file's size of
+ * memory and ten seconds of the processor's time a request; it is ended when it is silent for a minute. */
 #ifndef LR_IO_HDF5_INPUT_H
 #define LR_IO_HDF5_INPUT_H
 
@@ -13,26 +13,25 @@
 
 /* An HDF5 file open for reading. One thread at a time. */
 struct lr_hdf5_input {
-    const lr_log *log; /* the caller's, until the reading process has died: that is one sentence,
-                          and what follows from it is not logged */
+    const lr_log *log; /* the caller's; silent once the end of the reading process has been logged */
     const char *path;  /* the caller's */
     int64_t file_bytes;
     struct lr_hdf5_process *process;
 };
 
-/* Ends the reading process; returns how it ended, as waitpid() says it, or 0 where another part of the program waited
- * for it. */
+/* Ends the reading process; returns how it ended, as waitpid() says it, or 0 if another part of the program waited for
+ * it. */
 int lr_hdf5_process_end(struct lr_hdf5_process *process);
 
 /* Types that numbers are converted to. */
 enum lr_hdf5_number { LR_HDF5_INT32, LR_HDF5_INT64, LR_HDF5_FLOAT, LR_HDF5_DOUBLE };
 
 /* errors: LR_BAD_INPUT, logged, for a file that is missing, no regular file, no HDF5, truncated,
- * or that HDF5 does not survive; LR_FAILED where no process can be started. Nothing to close then. */
+ * or that HDF5 does not survive; LR_FAILED if no process can be started. Nothing to close then. */
 lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log);
 void lr_hdf5_input_close(struct lr_hdf5_input *in);
 
-/* Not LR_OK where the reading process has died, so that an attribute that could not be read does not count as
+/* Not LR_OK if the reading process has died, so that an attribute that could not be read does not count as
  * missing. For the end of functions that read attributes. */
 lr_status lr_hdf5_input_check(const struct lr_hdf5_input *in);
 

@@ -38,8 +38,8 @@ enum lr_hdf5_class { LR_HDF5_OTHER, LR_HDF5_WHOLE, LR_HDF5_REAL };
 struct lr_hdf5_answer {
     bool found;    /* what was asked for is there and has been read */
     bool is_hdf5;  /* first answer only: the file begins as one */
-    char why[200]; /* where it is not: HDF5's words; "" for what is just not there */
-    int error;     /* where the system refused to read the file: errno; else 0 */
+    char why[200]; /* if not found: HDF5's words; "" for what is just not there */
+    int error;     /* errno if the system refused to read the file, else 0 */
     enum lr_hdf5_class class;
     int rank;
     int64_t extent[2]; /* of the first two axes */

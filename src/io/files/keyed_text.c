@@ -22,18 +22,6 @@ enum { MAX_LINE = 1 << 16 };
 
 /* --- files --- */
 
-static lr_status fill(FILE *file, const char *path, int64_t count, char **bytes, const lr_log *log)
-{
-    *bytes = lr_alloc(count + 1, 1, "a file", log);
-    if (*bytes == NULL) return LR_FAILED;
-    if (fread(*bytes, 1, (size_t)count, file) != (size_t)count) {
-        free(*bytes);
-        *bytes = NULL;
-        return lr_error(log, LR_BAD_INPUT, "%s: cannot be read to its end", path);
-    }
-    return LR_OK;
-}
-
 static lr_status read_file(const char *what, const char *path, int64_t most, int64_t *count, char **bytes,
                            const lr_log *log)
 {
@@ -45,7 +33,13 @@ static lr_status read_file(const char *what, const char *path, int64_t most, int
         status = lr_error(log, LR_BAD_INPUT, "%s: has too many bytes: at most %lld here", path, (long long)most);
     } else {
         *count = facts.st_size;
-        status = fill(file, path, *count, bytes, log);
+        *bytes = lr_alloc(*count + 1, 1, "a file", log);
+        status = *bytes != NULL ? LR_OK : LR_FAILED;
+    }
+    if (status == LR_OK && fread(*bytes, 1, (size_t)*count, file) != (size_t)*count) {
+        free(*bytes);
+        *bytes = NULL;
+        status = lr_error(log, LR_BAD_INPUT, "%s: cannot be read to its end", path);
     }
     fclose(file);
     return status;
@@ -58,53 +52,6 @@ char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log
 }
 
 /* --- lines --- */
-
-static char *trim(char *text)
-{
-    text += strspn(text, " \t\r");
-    size_t length = strlen(text);
-    while (length > 0 && isspace((unsigned char)text[length - 1])) text[--length] = '\0';
-    return text;
-}
-
-/* Cuts "[i]" off the end of a key; 0 where there is none. */
-static int cut_index(char *key)
-{
-    const size_t length = strlen(key);
-    char *open = strrchr(key, '[');
-    if (open == NULL || length == 0 || key[length - 1] != ']') return 0;
-    char *end = NULL;
-    const long index = strtol(open + 1, &end, 10);
-    if (end == open + 1 || end[strspn(end, " ")] != ']' || index < 1 || index > 1000000) return 0;
-    *open = '\0';
-    const size_t rest = strlen(key);
-    if (rest > 0 && key[rest - 1] == ' ') key[rest - 1] = '\0';
-    return (int)index;
-}
-
-/* Ends the line at `text` and returns the next, NULL after the last; counts lines. */
-static char *cut_line(char *text, bool joins, int *line)
-{
-    char *end = text;
-    for (;;) {
-        end += strcspn(end, "\n");
-        (*line)++;
-        char *last = end;
-        while (last > text && (last[-1] == '\r' || last[-1] == ' ')) last--;
-        if (!joins || *end == '\0' || last == text || last[-1] != '\\') break;
-        memset(last - 1, ' ', (size_t)(end - last) + 2); /* joined with the next */
-    }
-    if (*end == '\0') return NULL;
-    *end = '\0';
-    return end + 1;
-}
-
-static int count_lines(const char *bytes)
-{
-    int count = 1;
-    for (; *bytes != '\0'; bytes++) count += *bytes == '\n';
-    return count;
-}
 
 /* Takes one line's key and value. False at the end of an Interfile header. */
 static bool take_line(struct lr_keyed_text *text, const struct lr_keyed_dialect *dialect, char *line, int number)
@@ -132,42 +79,26 @@ static bool take_line(struct lr_keyed_text *text, const struct lr_keyed_dialect 
         text->has_end = true;
         if (dialect->is_interfile) return false;
     }
-    if (sign != NULL) {
-        const int index = dialect->is_interfile ? cut_index(line) : 0;
-        text->lines[text->count++] =
-            (struct lr_keyed_line){key, trim(sign + strlen(dialect->separator)), number, index};
-    }
-    return true;
-}
+    if (sign == NULL) return true;
 
-static lr_status split(struct lr_keyed_text *text, const struct lr_keyed_dialect *dialect)
-{
-    int line = 0;
-    bool goes_on = true;
-    for (char *next = text->bytes + lr_byte_order_mark(text->bytes); next != NULL && goes_on;) {
-        char *begin = next;
-        const int number = line + 1;
-        next = cut_line(begin, dialect->is_interfile, &line);
-        if (strlen(begin) > MAX_LINE) {
-            return lr_error(text->log, LR_BAD_INPUT, "%s:%d: lines go on and on: this is not %s", text->path, number,
-                            dialect->what);
+    /* "[i]" is cut off the end of a key. */
+    int index = 0;
+    char *open = dialect->is_interfile ? strrchr(line, '[') : NULL;
+    if (open != NULL && line[used - 1] == ']') {
+        char *end = NULL;
+        const long found = strtol(open + 1, &end, 10);
+        if (end != open + 1 && end[strspn(end, " ")] == ']' && found >= 1 && found <= 1000000) {
+            index = (int)found;
+            *open = '\0';
+            if (open > line && open[-1] == ' ') open[-1] = '\0';
         }
-        goes_on = take_line(text, dialect, begin, number);
     }
-    return text->count > 0 || dialect->is_interfile
-               ? LR_OK
-               : lr_error(text->log, LR_BAD_INPUT, "%s: has no line 'key %s value', so it is not %s", text->path,
-                          dialect->separator, dialect->what);
-}
-
-/* Refuses an empty header and one with zero bytes. */
-static lr_status check_text(const struct lr_keyed_text *text, int64_t count, const struct lr_keyed_dialect *dialect)
-{
-    if (count == 0) return lr_error(text->log, LR_BAD_INPUT, "%s: the header is empty: copy it again", text->path);
-    return (int64_t)strlen(text->bytes) == count
-               ? LR_OK
-               : lr_error(text->log, LR_BAD_INPUT, "%s: is not text, so it is not %s: name the header, not the data",
-                          text->path, dialect->what);
+    char *value = sign + strlen(dialect->separator);
+    value += strspn(value, " \t\r");
+    size_t length = strlen(value);
+    while (length > 0 && isspace((unsigned char)value[length - 1])) value[--length] = '\0';
+    text->lines[text->count++] = (struct lr_keyed_line){key, value, number, index};
+    return true;
 }
 
 lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path, const struct lr_keyed_dialect *dialect,
@@ -176,13 +107,49 @@ lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path, const
     int64_t count = 0;
     *text = (struct lr_keyed_text){.path = path, .log = log};
     LR_TRY(read_file("the header ", path, LR_KEYED_TEXT_MAX_BYTES, &count, &text->bytes, log));
-    lr_status status = check_text(text, count, dialect);
-    if (status == LR_OK && strcmp(dialect->separator, ":") == 0 && text->bytes[count - 1] != '\n')
-        lr_warn(log, "%s: its last line has no end: if it was cut off, copy it again", path);
-    if (status == LR_OK) {
-        text->lines = lr_alloc(count_lines(text->bytes), sizeof(*text->lines), "a header", log);
-        status = text->lines != NULL ? split(text, dialect) : LR_FAILED;
+    lr_status status = LR_OK;
+    if (count == 0) {
+        status = lr_error(log, LR_BAD_INPUT, "%s: the header is empty: copy it again", path);
+    } else if ((int64_t)strlen(text->bytes) != count) {
+        status = lr_error(log, LR_BAD_INPUT, "%s: is not text, so it is not %s: name the header, not the data", path,
+                          dialect->what);
     }
+    if (status != LR_OK) goto done;
+    if (strcmp(dialect->separator, ":") == 0 && text->bytes[count - 1] != '\n')
+        lr_warn(log, "%s: its last line has no end: if it was cut off, copy it again", path);
+
+    int num_lines = 1;
+    for (int64_t k = 0; k < count; k++) num_lines += text->bytes[k] == '\n';
+    text->lines = lr_alloc(num_lines, sizeof(*text->lines), "a header", log);
+    status = text->lines != NULL ? LR_OK : LR_FAILED;
+    /* Some editors write a byte order mark. */
+    char *next = text->bytes + (strncmp(text->bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
+    int line = 0;
+    for (bool goes_on = true; status == LR_OK && next != NULL && goes_on;) {
+        char *const begin = next, *end = begin;
+        const int number = line + 1;
+        for (;;) {
+            end += strcspn(end, "\n");
+            line++;
+            char *last = end;
+            while (last > begin && (last[-1] == '\r' || last[-1] == ' ')) last--;
+            if (!dialect->is_interfile || *end == '\0' || last == begin || last[-1] != '\\') break;
+            memset(last - 1, ' ', (size_t)(end - last) + 2); /* joined with the next line */
+        }
+        next = *end != '\0' ? end + 1 : NULL;
+        *end = '\0';
+        if (end - begin > MAX_LINE) {
+            status =
+                lr_error(log, LR_BAD_INPUT, "%s:%d: lines go on and on: this is not %s", path, number, dialect->what);
+        } else {
+            goes_on = take_line(text, dialect, begin, number);
+        }
+    }
+    if (status == LR_OK && text->count == 0 && !dialect->is_interfile) {
+        status = lr_error(log, LR_BAD_INPUT, "%s: has no line 'key %s value', so it is not %s", path,
+                          dialect->separator, dialect->what);
+    }
+done:
     if (status != LR_OK) lr_keyed_text_finish(text);
     return status;
 }
@@ -238,7 +205,8 @@ lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_
 
 /* --- keys of a format --- */
 
-/* Returns the row with that key, or else that of the longest key that the line's contains where such count. */
+/* Returns the row with that key, or else, if the table finds parts, the row with the longest key that `key` contains.
+ * */
 static const struct lr_known_key *find_known(const struct lr_known_keys *known, const char *key)
 {
     const struct lr_known_key *found = NULL;
@@ -324,18 +292,7 @@ lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_
     return status;
 }
 
-/* --- elements --- */
-
-/* Returns the beginning of element `index`; the last one when there are fewer. */
-static const char *element(const char *value, int index)
-{
-    for (; index > 0; index--) {
-        const char *comma = strchr(value, ',');
-        if (comma == NULL) break;
-        value = comma + 1;
-    }
-    return value + strspn(value, " \t{");
-}
+/* --- numbers --- */
 
 lr_status lr_keyed_text_number(const struct lr_keyed_text *text, const struct lr_keyed_number *number, int index,
                                double *value)
@@ -343,7 +300,13 @@ lr_status lr_keyed_text_number(const struct lr_keyed_text *text, const struct lr
     const struct lr_keyed_line *line = lr_keyed_text_find(text, number->key);
     if (line == NULL || line->value[0] == '\0')
         return !number->required ? LR_OK : lr_keyed_text_error(text, line, "'%s' is missing", number->key);
-    const char *from = element(line->value, index);
+    const char *from = line->value;
+    for (int k = 0; k < index; k++) {
+        const char *comma = strchr(from, ',');
+        if (comma == NULL) break; /* the last element stands for the rest */
+        from = comma + 1;
+    }
+    from += strspn(from, " \t{");
     char *end = NULL;
     const double found = strtod(from, &end);
     const bool is_number = end != from && (*end == '\0' || strchr(", \t.}", *end) != NULL);
@@ -473,35 +436,6 @@ lr_status lr_interfile_integers(const struct lr_interfile *file, const char *key
 
 /* --- the data file --- */
 
-static enum lr_number_kind kind_of(const char *format)
-{
-    static const struct {
-        const char *name;
-        enum lr_number_kind kind;
-    } known[] = {{"float", LR_KIND_FLOAT},
-                 {"short float", LR_KIND_FLOAT},
-                 {"long float", LR_KIND_FLOAT},
-                 {"signed integer", LR_KIND_SIGNED},
-                 {"unsigned integer", LR_KIND_UNSIGNED}};
-    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
-        if (strcasecmp(format, known[k].name) == 0) return known[k].kind;
-    return LR_KIND_NONE;
-}
-
-/* "data offset in bytes", with index 1 or without, else blocks of 2048 bytes. */
-static lr_status read_offset(const struct lr_interfile *file, int64_t *offset_bytes)
-{
-    int64_t blocks = 0;
-    *offset_bytes = 0;
-    LR_TRY(lr_interfile_integer(file, "data starting block", 0, &blocks));
-    if (blocks > 0 && blocks < INT32_MAX) *offset_bytes = 2048 * blocks;
-    LR_TRY(lr_interfile_integer(file, "data offset in bytes", 0, offset_bytes));
-    LR_TRY(lr_interfile_integer(file, "data offset in bytes", 1, offset_bytes));
-    return *offset_bytes >= 0 && blocks >= 0 ? LR_OK
-                                             : lr_error(file->log, LR_BAD_INPUT, "%s: its data begins at byte %lld",
-                                                        file->path, (long long)*offset_bytes);
-}
-
 lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_number_type *type, int64_t *offset_bytes)
 {
     const char *format = lr_interfile_text(file, "number format", 0);
@@ -514,8 +448,18 @@ lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_nu
     else if (bytes < 0 && format != NULL && strcasecmp(format, "long float") == 0)
         bytes = 8;
     format = format != NULL ? format : "unsigned integer";
-    *type = (struct lr_number_type){kind_of(format), bytes > 0 && bytes <= 8 ? (int)bytes : 0,
+    static const struct {
+        const char *name;
+        enum lr_number_kind kind;
+    } known[] = {{"float", LR_KIND_FLOAT},
+                 {"short float", LR_KIND_FLOAT},
+                 {"long float", LR_KIND_FLOAT},
+                 {"signed integer", LR_KIND_SIGNED},
+                 {"unsigned integer", LR_KIND_UNSIGNED}};
+    *type = (struct lr_number_type){LR_KIND_NONE, bytes > 0 && bytes <= 8 ? (int)bytes : 0,
                                     order == NULL || strcasecmp(order, "littleendian") != 0};
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+        if (strcasecmp(format, known[k].name) == 0) type->kind = known[k].kind;
     if (!lr_number_type_is_valid(type)) {
         return lr_error(file->log, LR_BAD_INPUT,
                         "%s: its numbers are of the format '%s' with %lld bytes: float of 4 or 8 "
@@ -526,7 +470,16 @@ lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_nu
         return lr_error(file->log, LR_BAD_INPUT, "%s: the byte order '%s' is neither LITTLEENDIAN nor BIGENDIAN",
                         file->path, order);
     }
-    return read_offset(file, offset_bytes);
+    /* "data offset in bytes", with index 1 or without, else blocks of 2048 bytes. */
+    int64_t blocks = 0;
+    *offset_bytes = 0;
+    LR_TRY(lr_interfile_integer(file, "data starting block", 0, &blocks));
+    if (blocks > 0 && blocks < INT32_MAX) *offset_bytes = 2048 * blocks;
+    LR_TRY(lr_interfile_integer(file, "data offset in bytes", 0, offset_bytes));
+    LR_TRY(lr_interfile_integer(file, "data offset in bytes", 1, offset_bytes));
+    return *offset_bytes >= 0 && blocks >= 0 ? LR_OK
+                                             : lr_error(file->log, LR_BAD_INPUT, "%s: its data begins at byte %lld",
+                                                        file->path, (long long)*offset_bytes);
 }
 
 char *lr_interfile_data_path(const struct lr_interfile *file)

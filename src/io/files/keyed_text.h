@@ -9,7 +9,6 @@
 
 #include <lr/log.h>
 #include <stddef.h>
-#include <string.h>
 
 /* Headers are a few KiB; larger files are refused. */
 #define LR_KEYED_TEXT_MAX_BYTES (8 << 20)
@@ -35,21 +34,16 @@ struct lr_keyed_text {
 struct lr_keyed_dialect {
     const char *separator; /* ":" or ":=" */
     char comment;          /* from here to the end of the line; '#' or ';' */
-    const char *what;      /* in sentences: "a CASToR scanner file" */
+    const char *what;      /* in messages: "a CASToR scanner file" */
     bool is_interfile;     /* comments are whole lines, a '\\' at a line's end joins the next, keys have
                           indices, what follows "end of interfile" is not read, and a header may be
                           without values */
 };
 
-/* Bytes of a byte order mark at the beginning, which some editors write: 3 or 0. */
-static inline size_t lr_byte_order_mark(const char *bytes)
-{
-    return strncmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-}
-
-/* Reads a header; warns where the last line of one has no end. Memory: at most 32 times the file's
+/* Reads a header; warns if its last line has no end. Memory: at most 32 times the file's
  * size.
- * errors: LR_BAD_INPUT for what is no regular file, too large, has lines of more than 64 KiB or no such line; *text holds
+ * errors: LR_BAD_INPUT for what is no regular file, too large, has lines of more than 64 KiB or no such line; *text
+ * holds
  *         nothing then. */
 lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path, const struct lr_keyed_dialect *dialect,
                              const lr_log *log);
@@ -62,7 +56,7 @@ const struct lr_keyed_line *lr_keyed_text_find(const struct lr_keyed_text *text,
 struct lr_keyed_number {
     const char *key;
     double least, most;
-    bool required; /* else *value stays as it is where the key or its value is missing */
+    bool required; /* if not, *value stays as it is without the key or its value */
     bool whole;
 };
 
@@ -71,17 +65,17 @@ struct lr_keyed_number {
 lr_status lr_keyed_text_number(const struct lr_keyed_text *text, const struct lr_keyed_number *number, int index,
                                double *value);
 
-/* Checks that a header of Interfile is whole: LR_BAD_INPUT, logged, where its end is missing. */
+/* Checks that a header of Interfile is whole: LR_BAD_INPUT, logged, if its end is missing. */
 lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text);
-/* Warns where a header without an end of its own lacks the key that should be its last. */
+/* Warns if a header that has no end line lacks the key that should be its last. */
 void lr_keyed_text_miss(const struct lr_keyed_text *text, const char *last_key);
 
 /* Outcome for a key of a format's own documentation. */
 enum lr_key_outcome {
     LR_KEY_READ,    /* read, or compared with what is read */
-    LR_KEY_IDLE,    /* changes neither what was measured nor where */
-    LR_KEY_WARNED,  /* a value beside the usual ones is a warning */
-    LR_KEY_REFUSED, /* a value beside the usual ones is an error */
+    LR_KEY_IDLE,    /* changes neither the measurement nor its places */
+    LR_KEY_WARNED,  /* a value other than the usual ones is a warning */
+    LR_KEY_REFUSED, /* a value other than the usual ones is an error */
 };
 
 /* Keys, or values, are separated by '|'. */
@@ -89,7 +83,7 @@ struct lr_known_key {
     enum lr_key_outcome outcome;
     const char *keys;    /* as lr_keyed_line has them; a '*' at the end stands for any end */
     const char *usual;   /* words or numbers that change nothing; of lists each element is one */
-    const char *meaning; /* of any other value: the end of a sentence */
+    const char *meaning; /* end of the message about any other value */
 };
 
 /* All keys that a reader knows; docs/formats/keys.md is printed from these tables. */
@@ -105,7 +99,7 @@ struct lr_known_keys {
  * LR_BAD_INPUT, with file, line and key, for a refused value. */
 lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_known_keys *known);
 
-/* Logs "file:line: sentence"; line NULL = the file. Evaluates to LR_BAD_INPUT. */
+/* Logs "file:line: message"; line NULL = the file. Evaluates to LR_BAD_INPUT. */
 lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line, const char *format,
                               ...) LR_PRINTF(3, 4);
 
@@ -127,7 +121,7 @@ struct lr_interfile {
 
 /* Reads a whole header; at most 8 MiB and 64 KiB a line, in memory of at most 32 times
  * its size.
- * errors: LR_BAD_INPUT, a sentence with the path; nothing to finish then. */
+ * errors: LR_BAD_INPUT, a message with the path; nothing to finish then. */
 lr_status lr_interfile_read(struct lr_interfile *file, const char *path, const lr_log *log);
 
 /* *file may be zero. */
@@ -136,19 +130,19 @@ void lr_interfile_finish(struct lr_interfile *file);
 /* A key's value, or NULL. `key` in lower case; index 0: without one. */
 const char *lr_interfile_text(const struct lr_interfile *file, const char *key, int index);
 
-/* True where a value is this word, in lower case, except for case and runs of blanks. */
+/* True if a value is this word, in lower case, except for case and runs of blanks. */
 bool lr_interfile_is(const char *value, const char *word);
 
 /* Line of a key; 0 without it. */
 int lr_interfile_line(const struct lr_interfile *file, const char *key, int index);
 
-/* Numbers; *number stays where the key is missing or has no value.
+/* Numbers; *number stays as it is if the key is missing or has no value.
  * errors: LR_BAD_INPUT for a value that is none, with the line. */
 lr_status lr_interfile_integer(const struct lr_interfile *file, const char *key, int index, int64_t *number);
 lr_status lr_interfile_number(const struct lr_interfile *file, const char *key, int index, double *number);
 
 /* A list "{a, b, c}", or one number without braces. Returns in *count how many there are and in
- * *numbers an array to be freed; NULL and 0 where the key is missing. */
+ * *numbers an array to be freed; NULL and 0 if the key is missing. */
 lr_status lr_interfile_integers(const struct lr_interfile *file, const char *key, int index, int64_t **numbers,
                                 int64_t *count);
 
@@ -156,7 +150,7 @@ lr_status lr_interfile_integers(const struct lr_interfile *file, const char *key
  * order" (without it big endian, as Interfile 3.3 says), and how many bytes come before. */
 lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_number_type *type, int64_t *offset_bytes);
 
-/* Path of the data file, beside the header unless absolute; owned by the caller. NULL, logged,
+/* Path of the data file, in the header's folder unless absolute; owned by the caller. NULL, logged,
  * without one. */
 char *lr_interfile_data_path(const struct lr_interfile *file);
 

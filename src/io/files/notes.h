@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The path of a file in that folder, which is made; false where nothing is to be kept. */
+/* The path of a file in that folder, which is made; false if nothing is to be kept. */
 bool lr_notes_place(const char *name, char *path, size_t size);
 
 #endif

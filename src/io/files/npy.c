@@ -35,20 +35,6 @@ static lr_status truncated(FILE *file, const char *path, const lr_log *log)
     return lr_error(log, LR_BAD_INPUT, "%s: is truncated: copy it again", path);
 }
 
-/* Length of the header's text; -1 when the file ends before. *version: 1 to 3 are known. */
-static int64_t header_length(FILE *file, int64_t *offset_bytes, int *version)
-{
-    unsigned char bytes[MAGIC_BYTES + 6]; /* magic, version, then two or four bytes */
-    if (fread(bytes, 1, MAGIC_BYTES + 4, file) != MAGIC_BYTES + 4 || memcmp(bytes, magic, MAGIC_BYTES) != 0) return -1;
-    const unsigned char *at = bytes + MAGIC_BYTES;
-    *offset_bytes = MAGIC_BYTES + 4;
-    *version = at[0];
-    if (at[0] == 1) return at[2] | at[3] << 8;
-    *offset_bytes += 2;
-    if (fread(bytes + MAGIC_BYTES + 4, 1, 2, file) != 2) return -1;
-    return (int64_t)at[2] | (int64_t)at[3] << 8 | (int64_t)at[4] << 16 | (int64_t)at[5] << 24;
-}
-
 /* Returns the value of a key of the header, blanks skipped; NULL when it is missing. */
 static const char *value_of(const char *text, const char *key)
 {
@@ -58,46 +44,39 @@ static const char *value_of(const char *text, const char *key)
     return at + strspn(at, " :");
 }
 
-/* "(2, 3)"; false for anything else. */
-static bool scan_shape(const char *text, struct lr_npy_header *header)
-{
-    header->count = 1;
-    header->num_dims = 0;
-    if (text == NULL || *text != '(') return false;
-    for (text++; *text != ')'; text += strspn(text, " ,")) {
-        char *end = NULL;
-        const long long size = strtoll(text, &end, 10);
-        if (end == text || size < 0 || size > INT32_MAX || header->count > INT64_MAX / (size + 1) ||
-            header->num_dims == LR_NPY_MAX_DIMS)
-            return false;
-        header->shape[header->num_dims++] = size;
-        header->count *= size;
-        text = end;
-    }
-    return true;
-}
-
-/* "'<f4'": byte order, kind, bytes. */
-static struct lr_number_type scan_type(const char *descr)
-{
-    struct lr_number_type type = {LR_KIND_NONE, 0, false};
-    if (descr == NULL || strlen(descr) < 5 || descr[0] != '\'' || descr[4] != '\'' || strchr("<>|=", descr[1]) == NULL)
-        return type;
-    const char kind = descr[2];
-    type.kind = kind == 'f' ? LR_KIND_FLOAT : kind == 'i' ? LR_KIND_SIGNED : LR_KIND_NONE;
-    type.kind = kind == 'u' ? LR_KIND_UNSIGNED : type.kind;
-    type.bytes = descr[3] - '0';
-    type.big_endian = descr[1] == '>';
-    return type;
-}
-
 static lr_status parse(const char *text, const char *path, struct lr_npy_header *header, const lr_log *log)
 {
-    const char *order = value_of(text, "'fortran_order'");
-    header->type = scan_type(value_of(text, "'descr'"));
+    /* "'<f4'": byte order, kind, bytes. */
+    const char *descr = value_of(text, "'descr'");
+    header->type = (struct lr_number_type){LR_KIND_NONE, 0, false};
+    if (descr != NULL && strlen(descr) >= 5 && descr[0] == '\'' && descr[4] == '\'' &&
+        strchr("<>|=", descr[1]) != NULL) {
+        const char kind = descr[2];
+        header->type.kind = kind == 'f'   ? LR_KIND_FLOAT
+                            : kind == 'i' ? LR_KIND_SIGNED
+                            : kind == 'u' ? LR_KIND_UNSIGNED
+                                          : LR_KIND_NONE;
+        header->type.bytes = descr[3] - '0';
+        header->type.big_endian = descr[1] == '>';
+    }
     if (!lr_number_type_is_valid(&header->type)) return LR_OK; /* the caller says what it wants */
-    if (!scan_shape(value_of(text, "'shape'"), header) || order == NULL)
-        return lr_error(log, LR_BAD_INPUT, "%s: its header is damaged: copy it again", path);
+
+    /* "(2, 3)" */
+    const char *shape = value_of(text, "'shape'"), *order = value_of(text, "'fortran_order'");
+    bool is_good = shape != NULL && *shape == '(' && order != NULL;
+    header->count = 1;
+    header->num_dims = 0;
+    for (const char *at = is_good ? shape + 1 : ")"; is_good && *at != ')'; at += strspn(at, " ,")) {
+        char *end = NULL;
+        const long long size = strtoll(at, &end, 10);
+        is_good = end != at && size >= 0 && size <= INT32_MAX && header->count <= INT64_MAX / (size + 1) &&
+                  header->num_dims < LR_NPY_MAX_DIMS;
+        if (!is_good) break;
+        header->shape[header->num_dims++] = size;
+        header->count *= size;
+        at = end;
+    }
+    if (!is_good) return lr_error(log, LR_BAD_INPUT, "%s: its header is damaged: copy it again", path);
     header->fortran_order = strncmp(order, "False", 5) != 0;
     return LR_OK;
 }
@@ -105,23 +84,28 @@ static lr_status parse(const char *text, const char *path, struct lr_npy_header 
 lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header *header, const lr_log *log)
 {
     *header = (struct lr_npy_header){0};
-    int version = 1;
-    const int64_t length = header_length(file, &header->offset_bytes, &version);
+    unsigned char bytes[MAGIC_BYTES + 6]; /* magic, version, then two or four bytes */
+    const unsigned char *at = bytes + MAGIC_BYTES;
+    if (fread(bytes, 1, MAGIC_BYTES + 4, file) != MAGIC_BYTES + 4 || memcmp(bytes, magic, MAGIC_BYTES) != 0)
+        return truncated(file, path, log);
+    const int version = at[0];
+    const bool has_all = version == 1 || fread(bytes + MAGIC_BYTES + 4, 1, 2, file) == 2;
     if (version < 1 || version > 3) {
         return lr_error(log, LR_BAD_INPUT,
                         "%s: is of version %d of NumPy's format, and 1 to 3 are read: write it with "
                         "numpy.save",
                         path, version);
     }
-    if (length < 0 || length > MAX_HEADER) return truncated(file, path, log);
+    if (!has_all) return truncated(file, path, log);
+    int64_t length = at[2] | at[3] << 8;
+    if (version > 1) length |= (int64_t)at[4] << 16 | (int64_t)at[5] << 24;
+    if (length > MAX_HEADER) return truncated(file, path, log);
+    header->offset_bytes = MAGIC_BYTES + (version == 1 ? 4 : 6) + length;
+
     char *text = lr_alloc(length + 1, 1, "a header", log);
     if (text == NULL) return LR_FAILED;
-    lr_status status = LR_OK;
-    if (fread(text, 1, (size_t)length, file) != (size_t)length)
-        status = truncated(file, path, log);
-    else
-        status = parse(text, path, header, log);
-    header->offset_bytes += length;
+    const bool is_whole = fread(text, 1, (size_t)length, file) == (size_t)length;
+    const lr_status status = is_whole ? parse(text, path, header, log) : truncated(file, path, log);
     free(text);
     return status;
 }
@@ -129,17 +113,6 @@ lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header 
 /* --- writing --- */
 
 enum { max_dims = 32, alignment = 64, prefix_bytes = 10, piece = 4096 };
-
-/* Number of elements, or -1 when a size is negative or the product cannot be held. */
-static int64_t num_elements(const int64_t *shape, int num_dims)
-{
-    int64_t count = 1;
-    for (int k = 0; k < num_dims; k++) {
-        if (shape[k] < 0 || (shape[k] > 0 && count > INT64_MAX / 8 / shape[k])) return -1;
-        count *= shape[k];
-    }
-    return count;
-}
 
 size_t lr_npy_header(unsigned char header[lr_npy_header_bytes], const char *type, const int64_t *shape, int num_dims)
 {
@@ -162,27 +135,16 @@ size_t lr_npy_header(unsigned char header[lr_npy_header_bytes], const char *type
     return total;
 }
 
-static lr_status write_values(struct lr_output *output, const float *values, int64_t count)
-{
-    unsigned char bytes[4 * piece];
-    for (int64_t start = 0; start < count; start += piece) {
-        const int num = count - start < piece ? (int)(count - start) : piece;
-        for (int k = 0; k < num; k++) {
-            uint32_t bits;
-            memcpy(&bits, &values[start + k], 4);
-            for (int b = 0; b < 4; b++) bytes[4 * k + b] = (unsigned char)(bits >> (8 * b));
-        }
-        LR_TRY(lr_output_write(output, bytes, 4 * (size_t)num));
-    }
-    return LR_OK;
-}
-
 lr_status lr_npy_write(const char *path, const lr_array *array, const lr_log *log)
 {
     const int num_dims = array->num_dims;
     if (num_dims < 0 || num_dims > max_dims || (num_dims > 0 && array->shape == NULL))
         return lr_error(log, LR_USAGE, "an .npy array has 0 to %d dimensions, not %d", max_dims, num_dims);
-    const int64_t count = num_elements(array->shape, num_dims);
+    int64_t count = 1; /* -1 = a size is negative, or the product cannot be held */
+    for (int k = 0; k < num_dims && count >= 0; k++) {
+        const int64_t size = array->shape[k];
+        count = size < 0 || (size > 0 && count > INT64_MAX / 8 / size) ? -1 : count * size;
+    }
     if (count < 0 || (count > 0 && array->values == NULL)) {
         return lr_error(log, LR_USAGE, "the shape of the array for %s is negative or too large",
                         path ? path : "an .npy file");
@@ -191,7 +153,12 @@ lr_status lr_npy_write(const char *path, const lr_array *array, const lr_log *lo
     const size_t header_bytes = lr_npy_header(header, "<f4", array->shape, num_dims);
     struct lr_output output;
     LR_TRY(lr_output_open(&output, path, log));
-    if (lr_output_write(&output, header, header_bytes) == LR_OK)
-        (void)write_values(&output, array->values, count); /* finish reports a failure */
+    (void)lr_output_write(&output, header, header_bytes); /* finish reports a failure */
+    unsigned char bytes[4 * piece];
+    for (int64_t start = 0; start < count && output.error == 0; start += piece) {
+        const int num = count - start < piece ? (int)(count - start) : piece;
+        for (int k = 0; k < num; k++) lr_float_bytes(array->values[start + k], bytes + 4 * k);
+        (void)lr_output_write(&output, bytes, 4 * (size_t)num);
+    }
     return lr_output_finish(&output);
 }

@@ -20,14 +20,14 @@ struct lr_npy_header {
     int num_dims;
     int64_t shape[LR_NPY_MAX_DIMS];
     int64_t count;        /* product of the shape */
-    int64_t offset_bytes; /* where the elements begin */
+    int64_t offset_bytes; /* of the first element */
 };
 
 /* True if a file begins as such arrays do; leaves it at its beginning. */
 bool lr_npy_begins(FILE *file);
 
-/* Reads from the beginning of the file on to the elements.
- * errors: LR_BAD_INPUT, a sentence with the path. */
+/* Reads from the beginning of the file up to the elements.
+ * errors: LR_BAD_INPUT, a message with the path. */
 lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header *header, const lr_log *log);
 
 enum { lr_npy_header_bytes = 1024 };

@@ -38,19 +38,17 @@ static double float_of(uint64_t bits, int bytes)
     return value;
 }
 
-static double signed_of(uint64_t bits, int bytes)
-{
-    const uint64_t sign = UINT64_C(1) << (8 * bytes - 1);
-    return (bits & sign) != 0 ? -(double)((sign << 1) - bits) : (double)bits;
-}
-
 void lr_numbers_convert(const struct lr_number_type *type, const unsigned char *raw, int64_t count, double *numbers)
 {
+    const uint64_t sign = type->kind == LR_KIND_SIGNED ? UINT64_C(1) << (8 * type->bytes - 1) : 0;
     for (int64_t k = 0; k < count; k++) {
         const uint64_t bits = bits_of(type, raw + k * type->bytes);
-        numbers[k] = type->kind == LR_KIND_FLOAT    ? float_of(bits, type->bytes)
-                     : type->kind == LR_KIND_SIGNED ? signed_of(bits, type->bytes)
-                                                    : (double)bits;
+        if (type->kind == LR_KIND_FLOAT)
+            numbers[k] = float_of(bits, type->bytes);
+        else if ((bits & sign) != 0)
+            numbers[k] = -(double)((sign << 1) - bits);
+        else
+            numbers[k] = (double)bits;
     }
 }
 

@@ -32,7 +32,7 @@ void lr_byte_order_watch(struct lr_byte_order *order, const struct lr_number_typ
 /* More than half of the values are such: the header names the wrong byte order. */
 bool lr_byte_order_is_wrong(const struct lr_byte_order *order);
 
-/* Part of the sentence about such a file. */
+/* Part of the message about such a file. */
 #define LR_OTHER_BYTE_ORDER "its numbers make sense in the other byte order only: correct the byte order in its header"
 
 /* A float32 as little-endian bytes, on every machine. */

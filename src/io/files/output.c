@@ -30,7 +30,7 @@ enum { MOST_ATTEMPTS = 10000, HOST_CHARS = 64 };
 
 static const char name_begin[] = ".loraster-", name_end[] = ".part";
 
-/* The folder part of a path, owned: "./" where it has none; NULL if memory runs out. */
+/* The folder part of a path, owned: "./" if it has none; NULL if memory runs out. */
 static char *place_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -53,15 +53,7 @@ static bool is_at(int file, const char *path)
            own.st_ino == there.st_ino;
 }
 
-static enum lr_hold check_kind(int file)
-{
-    struct stat info;
-    if (fstat(file, &info) != 0) return LR_HOLD_REFUSED;
-    if (!S_ISREG(info.st_mode)) return LR_HOLD_NO_FILE;
-    return info.st_nlink > 1 ? LR_HOLD_LINK : LR_HELD;
-}
-
-/* Opens again where the name has changed hands: between opening and locking, the program that had the file may have
+/* Opens again if another file has got the name: between opening and locking, the program that had the file may have
  * put it into its place. */
 enum lr_hold lr_hold_open(const char *path, mode_t mode, int *file)
 {
@@ -72,8 +64,16 @@ enum lr_hold lr_hold_open(const char *path, mode_t mode, int *file)
             const bool is_folder = errno == EISDIR || errno == ENXIO;
             return errno == ELOOP ? LR_HOLD_LINK : is_folder ? LR_HOLD_NO_FILE : LR_HOLD_REFUSED;
         }
-        enum lr_hold hold = check_kind(*file);
-        if (hold == LR_HELD && !take_hold(*file)) hold = LR_HOLD_BUSY;
+        struct stat info;
+        enum lr_hold hold = LR_HELD;
+        if (fstat(*file, &info) != 0)
+            hold = LR_HOLD_REFUSED;
+        else if (!S_ISREG(info.st_mode))
+            hold = LR_HOLD_NO_FILE;
+        else if (info.st_nlink > 1)
+            hold = LR_HOLD_LINK;
+        else if (!take_hold(*file))
+            hold = LR_HOLD_BUSY;
         if (hold == LR_HELD && is_at(*file, path)) return LR_HELD;
         const int error = errno;
         close(*file);
@@ -114,21 +114,6 @@ mode_t lr_place_mode(const char *target)
     return stat(target, &old) == 0 && S_ISREG(old.st_mode) ? (old.st_mode & 0777) | 0200 : 0666;
 }
 
-/* Copies the old file's rights: nobody may read more of the new file than of the old one, even where its group
- * cannot be kept. */
-static void keep_rights(const struct lr_output *output)
-{
-    struct stat old, own;
-    if (stat(output->target, &old) != 0 || !S_ISREG(old.st_mode) || fstat(output->file, &own) != 0) return;
-    mode_t mode = old.st_mode & 0777;
-    if (own.st_gid != old.st_gid && fchown(output->file, (uid_t)-1, old.st_gid) != 0) mode &= 0707 | (mode & 07) << 3;
-    if (own.st_uid != old.st_uid) {
-        const int kept = fchown(output->file, old.st_uid, (gid_t)-1);
-        (void)kept; /* else it is ours, as any new file */
-    }
-    (void)fchmod(output->file, mode); /* without it they are fewer */
-}
-
 /* --- names --- */
 
 /* FOLDER/.loraster-HOST-, with `host` cut to what names may hold. */
@@ -153,18 +138,7 @@ static char *make_name(const struct lr_output *output, int k)
     return name;
 }
 
-/* Removes one that its program has left: nobody has it locked. */
-static void sweep_one(int folder, const char *name)
-{
-    struct stat info;
-    const int file = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) return;
-    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && flock(file, LOCK_EX | LOCK_NB) == 0)
-        (void)unlinkat(folder, name, 0);
-    close(file);
-}
-
-/* Removes what killed programs have left. */
+/* Removes what killed programs have left: files that nobody has locked. */
 static void sweep(const char *target)
 {
     char host[HOST_CHARS + 32];
@@ -175,8 +149,14 @@ static void sweep(const char *target)
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
         const size_t length = strlen(entry->d_name), end = sizeof(name_end) - 1;
         if (strncmp(entry->d_name, host, strlen(host)) == 0 && length > end &&
-            strcmp(entry->d_name + length - end, name_end) == 0)
-            sweep_one(dirfd(folder), entry->d_name);
+            strcmp(entry->d_name + length - end, name_end) == 0) {
+            struct stat info;
+            const int file = openat(dirfd(folder), entry->d_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+            if (file < 0) continue;
+            if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && flock(file, LOCK_EX | LOCK_NB) == 0)
+                (void)unlinkat(dirfd(folder), entry->d_name, 0);
+            close(file);
+        }
     }
     if (folder != NULL) closedir(folder);
     free(path);
@@ -184,46 +164,44 @@ static void sweep(const char *target)
 
 /* --- aside --- */
 
-/* A link to it from /proc is how a file without a name gets one. */
-static void name_of_open(int file, char name[64])
+/* Opens a new file in the target's folder; false leaves errno. */
+static bool place_aside(struct lr_output *output)
 {
-    snprintf(name, 64, "/proc/self/fd/%d", file);
-}
-
-static int open_nameless(const char *folder, mode_t mode)
-{
+    const mode_t mode = lr_place_mode(output->target);
 #ifdef O_TMPFILE
-    char name[64];
-    const int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
-    if (file < 0) return -1;
-    name_of_open(file, name);
-    if (access(name, F_OK) == 0) {
-        (void)take_hold(file); /* for the time it has a hidden name */
-        return file;
+    char *folder = place_folder(output->target);
+    if (folder == NULL) {
+        errno = ENOMEM;
+        return false;
     }
-    close(file);
-#else
-    (void)folder;
-    (void)mode;
+    output->file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+    free(folder);
+    if (output->file >= 0) {
+        /* A link to it from /proc will give the file a name. */
+        char proc[64];
+        snprintf(proc, sizeof(proc), "/proc/self/fd/%d", output->file);
+        if (access(proc, F_OK) == 0) {
+            (void)take_hold(output->file); /* for the time it has a hidden name */
+            return true;
+        }
+        close(output->file);
+        output->file = -1;
+    }
 #endif
-    errno = EOPNOTSUPP;
-    return -1;
-}
 
-/* O_EXCL keeps threads apart. A program that sweeps may remove the file before it is locked. */
-static int open_hidden(struct lr_output *output, mode_t mode)
-{
+    /* Else a hidden file. O_EXCL keeps threads apart. A program that sweeps may remove the file before it is locked. */
     sweep(output->target);
     for (int k = 0; k < MOST_ATTEMPTS; k++) {
         char *name = make_name(output, k);
         if (name == NULL) {
             errno = ENOMEM;
-            return -1;
+            return false;
         }
         const int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (file >= 0 && take_hold(file) && is_at(file, name)) {
             output->temporary = name;
-            return file;
+            output->file = file;
+            return true;
         }
         const int error = file < 0 ? errno : EEXIST;
         if (file >= 0) close(file);
@@ -231,22 +209,7 @@ static int open_hidden(struct lr_output *output, mode_t mode)
         errno = error;
         if (error != EEXIST) break;
     }
-    return -1;
-}
-
-/* Opens a new file in the target's folder; false leaves errno. */
-static bool place_aside(struct lr_output *output)
-{
-    const mode_t mode = lr_place_mode(output->target);
-    char *folder = place_folder(output->target);
-    if (folder == NULL) {
-        errno = ENOMEM;
-        return false;
-    }
-    output->file = open_nameless(folder, mode);
-    free(folder);
-    if (output->file < 0) output->file = open_hidden(output, mode);
-    return output->file >= 0;
+    return false;
 }
 
 /* --- into place --- */
@@ -263,7 +226,7 @@ struct move {
 static bool link_open(int file, const char *name)
 {
     char from[64];
-    name_of_open(file, from);
+    snprintf(from, sizeof(from), "/proc/self/fd/%d", file);
     return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
@@ -301,24 +264,6 @@ static bool rename_into(struct lr_output *output)
     return true;
 }
 
-static bool place_alone(struct lr_output *output)
-{
-    if (output->temporary == NULL && link_open(output->file, output->target)) return true;
-    if (output->temporary == NULL && (errno != EEXIST || !name_hidden(output))) return false;
-    return rename_into(output);
-}
-
-/* Another name for what is at the target; where files have but one it moves. False leaves errno. */
-static bool give_name(const char *target, const char *name)
-{
-    struct stat taken;
-    if (lstat(name, &taken) == 0) {
-        errno = EEXIST;
-        return false;
-    }
-    return link(target, name) == 0 || (errno != EEXIST && rename(target, name) == 0);
-}
-
 /* Keeps what is at the target under a hidden name. */
 static bool keep_old(struct move *move)
 {
@@ -332,33 +277,21 @@ static bool keep_old(struct move *move)
     move->old_file = open(output->target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* so that nobody sweeps it */
     for (int k = 0; k < MOST_ATTEMPTS; k++) {
+        /* Another name for what is at the target; it moves if its file system gives files but one name. */
         char *name = make_name(output, k);
-        if (name != NULL && give_name(output->target, name)) {
+        struct stat taken;
+        errno = name != NULL ? EEXIST : ENOMEM;
+        if (name != NULL && lstat(name, &taken) != 0 &&
+            (link(output->target, name) == 0 || (errno != EEXIST && rename(output->target, name) == 0))) {
             move->old = name;
             return true;
         }
-        const int error = name != NULL ? errno : ENOMEM;
+        const int error = errno;
         free(name);
         errno = error;
         if (error != EEXIST) break;
     }
     return false;
-}
-
-/* The output that fails, or NULL. */
-static struct lr_output *make_moves(struct move *moves, int count)
-{
-    for (int k = 0; k < count; k++)
-        if (moves[k].output->temporary == NULL && !name_hidden(moves[k].output)) return moves[k].output;
-    for (int k = 0; k < count; k++)
-        if (!keep_old(&moves[k])) return moves[k].output;
-    const struct move *last = &moves[count - 1];
-    if (last->old != NULL && unlink(last->output->target) != 0 && errno != ENOENT) return last->output;
-    for (int k = 0; k < count; k++) {
-        if (!rename_into(moves[k].output)) return moves[k].output;
-        moves[k].is_done = true;
-    }
-    return NULL;
 }
 
 /* --- the folder --- */
@@ -403,61 +336,83 @@ static lr_status complain_of_folder(struct lr_output *output)
                     output->path, lr_error_text(output->error, text));
 }
 
-static bool same_folder(const char *a, const char *b)
+/* Puts files into place together. Returns the output that fails, or NULL. */
+static struct lr_output *place_together(struct lr_output *const *outputs, int count)
 {
-    const char *end_a = strrchr(a, '/'), *end_b = strrchr(b, '/');
-    const size_t length_a = end_a != NULL ? (size_t)(end_a - a) : 0;
-    const size_t length_b = end_b != NULL ? (size_t)(end_b - b) : 0;
-    return length_a == length_b && strncmp(a, b, length_a) == 0;
-}
-
-/* Forces the folders to the disk: one that all files share, and those of files behind links. */
-static lr_status settle_folders(struct lr_output *const *outputs, int count, int folder)
-{
-    struct lr_output *last = outputs[count - 1];
-    if (!sync_open(folder)) return complain_of_folder(last);
-    for (int k = 0; k < count - 1; k++)
-        if (!same_folder(outputs[k]->target, last->target) && !lr_place_sync_folder(outputs[k]->target))
-            return complain_of_folder(outputs[k]);
-    return LR_OK;
-}
-
-/* The output that fails, or NULL. */
-static struct lr_output *place(struct lr_output *const *outputs, int count)
-{
-    for (int k = 0; k < count; k++) keep_rights(outputs[k]);
-    if (count > 1) {
-        struct move moves[lr_output_most_together] = {{.output = NULL}};
-        for (int k = 0; k < count; k++) moves[k] = (struct move){.output = outputs[k], .old_file = -1};
-        struct lr_output *failed = make_moves(moves, count);
-        for (int k = count - 1; k >= 0; k--) {
-            struct move *move = &moves[k];
-            const bool good = failed == NULL;
-            const int error = errno;
-            if (!good && move->old != NULL)
-                (void)rename(move->old, move->output->target); /* not where both name one file */
-            if (!good && move->old == NULL && move->is_done) (void)unlink(move->output->target);
-            if (move->old != NULL) (void)unlink(move->old);
-            if (move->old_file >= 0) close(move->old_file);
-            free(move->old);
-            errno = error;
-        }
-
-        return failed;
+    struct lr_output *failed = NULL;
+    struct move moves[lr_output_most_together] = {{.output = NULL}};
+    for (int k = 0; k < count; k++) moves[k] = (struct move){.output = outputs[k], .old_file = -1};
+    for (int k = 0; k < count && failed == NULL; k++)
+        if (outputs[k]->temporary == NULL && !name_hidden(outputs[k])) failed = outputs[k];
+    for (int k = 0; k < count && failed == NULL; k++)
+        if (!keep_old(&moves[k])) failed = outputs[k];
+    const struct move *last = &moves[count - 1];
+    if (failed == NULL && last->old != NULL && unlink(last->output->target) != 0 && errno != ENOENT)
+        failed = last->output;
+    for (int k = 0; k < count && failed == NULL; k++) {
+        moves[k].is_done = rename_into(outputs[k]);
+        if (!moves[k].is_done) failed = outputs[k];
     }
 
-    return place_alone(outputs[0]) ? NULL : outputs[0];
+    for (int k = count - 1; k >= 0; k--) {
+        struct move *move = &moves[k];
+        const int error = errno;
+        if (failed != NULL && move->old != NULL)
+            (void)rename(move->old, move->output->target); /* does nothing if both name one file */
+        if (failed != NULL && move->old == NULL && move->is_done) (void)unlink(move->output->target);
+        if (move->old != NULL) (void)unlink(move->old);
+        if (move->old_file >= 0) close(move->old_file);
+        free(move->old);
+        errno = error;
+    }
+    return failed;
 }
 
 /* Puts files into place that have been forced to the disk, all or none, and their folder's entries
- * on the disk; logs what fails. Outputs have no temporary any more where they are in place. */
+ * on the disk; logs what fails. Outputs that are in place have no temporary any more. */
 static lr_status place_all(struct lr_output *const *outputs, int count)
 {
-    struct lr_output *last = outputs[count - 1];
+    struct lr_output *last = outputs[count - 1], *failed = NULL;
     const int folder = open_folder(last->target, count > 1);
     if (folder < 0 && errno != EACCES) return lr_output_fail(last, errno);
-    struct lr_output *failed = place(outputs, count);
-    const lr_status status = failed != NULL ? lr_output_fail(failed, errno) : settle_folders(outputs, count, folder);
+
+    /* The old file's rights are copied: nobody may read more of the new file than of the old one, even if its group
+     * cannot be kept. */
+    for (int k = 0; k < count; k++) {
+        const int file = outputs[k]->file;
+        struct stat old, own;
+        if (stat(outputs[k]->target, &old) != 0 || !S_ISREG(old.st_mode) || fstat(file, &own) != 0) continue;
+        mode_t mode = old.st_mode & 0777;
+        if (own.st_gid != old.st_gid && fchown(file, (uid_t)-1, old.st_gid) != 0) mode &= 0707 | (mode & 07) << 3;
+        if (own.st_uid != old.st_uid) {
+            const int kept = fchown(file, old.st_uid, (gid_t)-1);
+            (void)kept; /* else it is ours, as any new file */
+        }
+        (void)fchmod(file, mode); /* without it they are fewer */
+    }
+
+    if (count > 1)
+        failed = place_together(outputs, count);
+    else if (last->temporary != NULL)
+        failed = rename_into(last) ? NULL : last;
+    else if (!link_open(last->file, last->target))
+        failed = errno == EEXIST && name_hidden(last) && rename_into(last) ? NULL : last;
+
+    /* The folder that all files share is forced to the disk, and so are those of files behind links. */
+    lr_status status = LR_OK;
+    if (failed != NULL) {
+        status = lr_output_fail(failed, errno);
+    } else if (!sync_open(folder)) {
+        status = complain_of_folder(last);
+    } else {
+        const size_t length = (size_t)(lr_path_name(last->target) - last->target);
+        for (int k = 0; k < count - 1 && status == LR_OK; k++) {
+            const char *target = outputs[k]->target;
+            const bool is_same =
+                (size_t)(lr_path_name(target) - target) == length && strncmp(target, last->target, length) == 0;
+            if (!is_same && !lr_place_sync_folder(target)) status = complain_of_folder(outputs[k]);
+        }
+    }
     if (folder >= 0) close(folder);
     return status;
 }
@@ -523,45 +478,25 @@ static void complain_open(const struct lr_output *output, int error)
     }
 }
 
-/* Returns the target of the link at `path`, owned, relative to where `path` is; NULL = no link. */
-static char *read_link(const char *path, const lr_log *log)
-{
-    char text[PATH_MAX];
-    const ssize_t length = readlink(path, text, sizeof(text) - 1);
-    if (length <= 0) return NULL;
-    text[length] = '\0';
-    return lr_path_beside(path, text, log);
-}
-
-/* Returns where the bytes go in the end: the path itself, or what it links to, which need not exist. */
+/* Returns the path to which the bytes go in the end: this one, or the one it links to, which need not exist. */
 static char *follow_links(const char *path, const lr_log *log)
 {
     struct stat info;
     char *real = realpath(path, NULL);
     if (real != NULL) return real;
     if (stat(path, &info) == 0) return lr_copy_string(path, log); /* a pipe, which no path leads to but /dev/stdout */
-    char *at = lr_copy_string(path, log), *next = NULL;
-    for (int k = 0; at != NULL && k < MOST_LINKS && (next = read_link(at, log)) != NULL; k++) {
+    char *at = lr_copy_string(path, log);
+    for (int k = 0; at != NULL && k < MOST_LINKS; k++) {
+        char text[PATH_MAX];
+        const ssize_t length = readlink(at, text, sizeof(text) - 1);
+        if (length <= 0) break;
+        text[length] = '\0';
+        char *next = lr_path_beside(at, text, log);
+        if (next == NULL) break;
         free(at);
         at = next;
     }
     return at;
-}
-
-static bool open_target(struct lr_output *output)
-{
-    struct stat info;
-    const int length = (int)strlen(output->path);
-    if (stat(output->target, &info) != 0)
-        return errno == ENOENT && output->path[length - 1] != '/' && place_aside(output);
-    if (S_ISDIR(info.st_mode)) {
-        errno = EISDIR;
-        return false;
-    }
-    if (S_ISREG(info.st_mode)) return place_aside(output);
-    output->file = open(output->target, O_WRONLY | O_CLOEXEC);
-    output->in_place = true;
-    return output->file >= 0;
 }
 
 static void release(struct lr_output *output)
@@ -573,70 +508,74 @@ static void release(struct lr_output *output)
     *output = (struct lr_output){.file = -1, .error = output->error, .log = output->log};
 }
 
-lr_status lr_output_open(struct lr_output *output, const char *path, const lr_log *log)
+/* errors: nothing to release. */
+static lr_status begin(struct lr_output *output, const char *path, const lr_log *log)
 {
     *output = (struct lr_output){.file = -1, .log = log};
     if (path == NULL || path[0] == '\0') return lr_error(log, LR_USAGE, "an output file needs a name");
     output->path = lr_copy_string(path, log);
     output->target = follow_links(path, log);
     output->buffer = lr_alloc(buffer_bytes, 1, "an output buffer", log);
-    if (output->path == NULL || output->target == NULL || output->buffer == NULL) {
-        release(output);
-        return LR_FAILED;
-    }
-    if (!open_target(output)) {
-        complain_open(output, errno);
-        release(output);
-        return LR_FAILED;
-    }
-    return LR_OK;
+    if (output->path != NULL && output->target != NULL && output->buffer != NULL) return LR_OK;
+    release(output);
+    return LR_FAILED;
 }
 
-static lr_status open_named(struct lr_output *output, const char *ending)
+lr_status lr_output_open(struct lr_output *output, const char *path, const lr_log *log)
 {
-    const size_t bytes = strlen(output->target) + strlen(ending) + 2;
-    output->stays = true;
-    output->temporary = lr_alloc((int64_t)bytes, 1, "a file name", output->log);
-    if (output->temporary == NULL) return LR_FAILED;
-    snprintf(output->temporary, bytes, "%s.%s", output->target, ending);
-    const mode_t mode = lr_place_mode(output->target);
-    const enum lr_hold hold = lr_hold_open(output->temporary, mode, &output->file);
-    if (hold == LR_HOLD_REFUSED) {
-        complain_open(output, errno);
-        return LR_FAILED;
-    }
-    return hold == LR_HELD ? LR_OK : lr_hold_complain(hold, output->temporary, output->path, output->log);
-}
-
-static lr_status check_regular(const struct lr_output *output)
-{
+    LR_TRY(begin(output, path, log));
     struct stat info;
-    if (stat(output->target, &info) != 0) return LR_OK;
-    if (S_ISDIR(info.st_mode)) {
-        complain_open(output, EISDIR);
-        return LR_FAILED;
+    bool is_open = false;
+    if (stat(output->target, &info) != 0) {
+        is_open = errno == ENOENT && path[strlen(path) - 1] != '/' && place_aside(output);
+    } else if (S_ISDIR(info.st_mode)) {
+        errno = EISDIR;
+    } else if (S_ISREG(info.st_mode)) {
+        is_open = place_aside(output);
+    } else {
+        output->file = open(output->target, O_WRONLY | O_CLOEXEC);
+        output->in_place = true;
+        is_open = output->file >= 0;
     }
-    return S_ISREG(info.st_mode)
-               ? LR_OK
-               : lr_error(output->log, LR_USAGE, "cannot write %s: it is a device or a pipe: give the name of a file",
-                          output->path);
+    if (is_open) return LR_OK;
+    complain_open(output, errno);
+    release(output);
+    return LR_FAILED;
 }
 
 lr_status lr_output_open_named(struct lr_output *output, const char *path, const char *ending, const lr_log *log)
 {
-    *output = (struct lr_output){.file = -1, .log = log};
-    if (path == NULL || path[0] == '\0') return lr_error(log, LR_USAGE, "an output file needs a name");
-    output->path = lr_copy_string(path, log);
-    output->target = follow_links(path, log);
-    output->buffer = lr_alloc(buffer_bytes, 1, "an output buffer", log);
-    lr_status status = output->path != NULL && output->target != NULL && output->buffer != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) status = check_regular(output);
-    if (status == LR_OK) status = open_named(output, ending);
-    if (status != LR_OK) lr_output_leave(output);
+    LR_TRY(begin(output, path, log));
+    lr_status status = LR_FAILED;
+    struct stat info;
+    if (stat(output->target, &info) == 0 && !S_ISREG(info.st_mode)) {
+        if (S_ISDIR(info.st_mode)) {
+            complain_open(output, EISDIR);
+        } else {
+            status = lr_error(log, LR_USAGE, "cannot write %s: it is a device or a pipe: give the name of a file",
+                              output->path);
+        }
+        goto failed;
+    }
+
+    const size_t bytes = strlen(output->target) + strlen(ending) + 2;
+    output->stays = true;
+    output->temporary = lr_alloc((int64_t)bytes, 1, "a file name", log);
+    if (output->temporary == NULL) goto failed;
+    snprintf(output->temporary, bytes, "%s.%s", output->target, ending);
+    const mode_t mode = lr_place_mode(output->target);
+    const enum lr_hold hold = lr_hold_open(output->temporary, mode, &output->file);
+    if (hold == LR_HELD) return LR_OK;
+    if (hold == LR_HOLD_REFUSED)
+        complain_open(output, errno);
+    else
+        (void)lr_hold_complain(hold, output->temporary, output->path, log);
+failed:
+    lr_output_leave(output);
     return status;
 }
 
-/* Hands bytes to the system, in as many calls as it wants. */
+/* Passes bytes to the system, in as many calls as it needs. */
 static lr_status write_through(struct lr_output *output, const unsigned char *bytes, size_t count)
 {
     while (count > 0) {

@@ -11,12 +11,12 @@
 
 enum { lr_output_most_together = 8 };
 
-/* A file being written. Bytes go to a file without a name in the target's folder, or to a hidden one
- * where the file system has none without, which takes the target's place at the end. A target that
- * is a device or a pipe (/dev/stdout) is written in place. One thread at a time per output. */
+/* A file being written. Bytes go to a file without a name in the target's folder, or to a hidden one if the file
+ * system has none without, which takes the target's place at the end. A target that is a device or a pipe
+ * (/dev/stdout) is written in place. One thread at a time per output. */
 struct lr_output {
     const lr_log *log;
-    char *path;        /* as the caller named it, for sentences */
+    char *path;        /* as the caller named it, for messages */
     char *target;      /* the same with links followed */
     char *temporary;   /* what the file is called until it is in place; NULL = it has no name */
     int file;          /* open descriptor; -1 = closed */
@@ -33,9 +33,9 @@ struct lr_output {
  * errors: LR_USAGE for an empty path, LR_FAILED for everything the system refuses. */
 lr_status lr_output_open(struct lr_output *output, const char *path, const lr_log *log);
 
-/* The same with a file beside the target of the caller's naming, PATH.ENDING, which another run may
- * go on with: when it is there it is taken as it is, and it stays whatever fails (`stays`). One
- * program at a time may have it open; links are not followed.
+/* The same with a file in the target's folder that the caller names, PATH.ENDING, which another run may go on with:
+ * when it is there it is taken as it is, and it stays whatever fails (`stays`). One program at a time may have it
+ * open; links are not followed.
  * errors: as lr_output_open; LR_USAGE for a device or a pipe, LR_FAILED while another program has
  * it, or where what has that name is a link or no file. */
 lr_status lr_output_open_named(struct lr_output *output, const char *path, const char *ending, const lr_log *log);
@@ -58,7 +58,7 @@ lr_status lr_output_finish(struct lr_output *output);
 
 /* The same for files that belong together, at most lr_output_most_together: none is
  * put in place before all are on the
- * disk, and where one cannot be, what there was before is put back. A header goes last; while
+ * disk, and if one cannot be, what there was before is put back. A header goes last; while
  * others are replaced it is away, so that a kill leaves no header rather than one of other data. */
 lr_status lr_output_finish_all(struct lr_output *const *outputs, int count);
 
@@ -91,7 +91,7 @@ lr_status lr_hold_complain(enum lr_hold hold, const char *name, const char *path
 /* Rights for a new file at the target: of what it replaces, or 0666, less the user's mask. */
 mode_t lr_place_mode(const char *target);
 
-/* Forces names in the target's folder to the disk, where that can be done; false leaves errno. */
+/* Forces names in the target's folder to the disk, if that can be done; false leaves errno. */
 bool lr_place_sync_folder(const char *target);
 
 /* gzip output. */

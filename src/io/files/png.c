@@ -55,23 +55,6 @@ static bool encode(png_structp png, png_infop info, const uint8_t *rgb, const in
     return true;
 }
 
-static lr_status write_picture(struct png_job *job, const uint8_t *rgb, const int size[2])
-{
-    const lr_log *log = job->output.log;
-    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, job, fail, ignore_warning);
-    png_infop info = png == NULL ? NULL : png_create_info_struct(png);
-    lr_status status = LR_OK;
-    if (info == NULL) {
-        status = lr_error(log, LR_FAILED, "no memory for writing %s", job->output.path);
-    } else if (!encode(png, info, rgb, size)) {
-        status = LR_FAILED;
-        if (job->output.error == 0)
-            lr_log_write(log, LR_LOG_ERROR, status, "cannot write %s: %s", job->output.path, job->message);
-    }
-    png_destroy_write_struct(&png, &info);
-    return status;
-}
-
 lr_status lr_png_write(const char *path, const uint8_t *rgb, const int size[2], const lr_log *log)
 {
     if (rgb == NULL || size[0] <= 0 || size[1] <= 0) {
@@ -80,9 +63,15 @@ lr_status lr_png_write(const char *path, const uint8_t *rgb, const int size[2], 
     }
     struct png_job job = {.message = ""};
     LR_TRY(lr_output_open(&job.output, path, log));
-    if (write_picture(&job, rgb, size) != LR_OK) {
-        lr_output_abandon(&job.output);
-        return LR_FAILED;
-    }
-    return lr_output_finish(&job.output);
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &job, fail, ignore_warning);
+    png_infop info = png == NULL ? NULL : png_create_info_struct(png);
+    const bool is_written = info != NULL && encode(png, info, rgb, size);
+    if (info == NULL)
+        lr_error(log, LR_FAILED, "no memory for writing %s", job.output.path);
+    else if (!is_written && job.output.error == 0)
+        lr_log_write(log, LR_LOG_ERROR, LR_FAILED, "cannot write %s: %s", job.output.path, job.message);
+    png_destroy_write_struct(&png, &info);
+    if (is_written) return lr_output_finish(&job.output);
+    lr_output_abandon(&job.output);
+    return LR_FAILED;
 }

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,19 +30,15 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static bool ends_with(const char *word, size_t length, const char *end)
-{
-    const size_t end_length = strlen(end);
-    return length > end_length && memcmp(word + length - end_length, end, end_length) == 0;
-}
-
 /* Leaves out the unit, which says little about what was meant. */
 static size_t length_without_unit(const char *word)
 {
     static const char *const units[] = {"_mm", "_deg", "_ps"};
     const size_t length = min_size(strlen(word), LONGEST);
-    for (size_t k = 0; k < sizeof(units) / sizeof(units[0]); k++)
-        if (ends_with(word, length, units[k])) return length - strlen(units[k]);
+    for (size_t k = 0; k < sizeof(units) / sizeof(units[0]); k++) {
+        const size_t unit = strlen(units[k]);
+        if (length > unit && memcmp(word + length - unit, units[k], unit) == 0) return length - unit;
+    }
     return length;
 }
 
@@ -50,18 +47,7 @@ static int lower(char letter)
     return tolower((unsigned char)letter);
 }
 
-static bool holds(const char *whole, const char *part)
-{
-    const size_t length = strlen(part);
-    for (const char *at = whole; *at != '\0'; at++) {
-        size_t same = 0;
-        while (same < length && at[same] != '\0' && lower(at[same]) == lower(part[same])) same++;
-        if (same == length) return true;
-    }
-    return false;
-}
-
-/* Levenshtein distance, one row of the table at a time; capitals or not. */
+/* Levenshtein distance, computed row by row of its table; capitals do not count. */
 static size_t letters_to_change(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t row[LONGEST + 1];
@@ -78,22 +64,14 @@ static size_t letters_to_change(const char *a, size_t a_length, const char *b, s
     return row[b_length];
 }
 
-/* The share of letters to change that makes one word of another, by the longer one's letters; 0 =
- * the same except for capitals. Pure. */
-static double share_to_change(const char *word, const char *other)
-{
-    const size_t length = min_size(strlen(word), LONGEST), others = min_size(strlen(other), LONGEST);
-    const size_t longer = length > others ? length : others;
-    return longer > 0 ? (double)letters_to_change(word, length, other, others) / (double)longer : 1;
-}
-
 const char *lr_nearest_word(const char *word, const char *const *words, size_t num_words)
 {
     const size_t length = length_without_unit(word);
     const char *best = NULL;
     double best_share = 0.5;
     for (size_t k = 0; k < num_words; k++) {
-        if (length >= 3 && holds(words[k], word)) return words[k];
+        for (const char *at = words[k]; length >= 3 && *at != '\0'; at++)
+            if (strncasecmp(at, word, strlen(word)) == 0) return words[k];
         const size_t other = length_without_unit(words[k]);
         const size_t longer = length > other ? length : other;
         const size_t changes = letters_to_change(word, length, words[k], other);
@@ -114,7 +92,7 @@ static const double most_changed = 0.4;
 
 /* --- the nearest name --- */
 
-/* Splits at the last slash; "." where there is none. Returns the name. */
+/* Splits at the last slash; the folder is "." if there is none. Returns the name. */
 static const char *split(const char *path, char folder[LONGEST_PATH])
 {
     const char *slash = strrchr(path, '/');
@@ -127,30 +105,24 @@ static const char *split(const char *path, char folder[LONGEST_PATH])
     return slash + 1;
 }
 
-/* Share of a name that would have to change; another ending counts for little. */
-static double change(const char *name, const char *other)
-{
-    const double share = share_to_change(name, other);
-    const char *dot = strchr(name, '.');
-    const size_t length = dot != NULL ? (size_t)(dot - name) : strlen(name);
-
-    return (length >= 2 && strncmp(name, other, length) == 0 && (other[length] == '.' || other[length] == '\0'))
-               ? 0.5 * share * most_changed
-               : share;
-}
-
 /* The name in the folder that is most like `name`; "" for none. */
 static void find_nearest(const char *folder, const char *name, char nearest[LR_FILE_NAME])
 {
     double least = most_changed;
     DIR *open = opendir(folder);
     nearest[0] = '\0';
-    if (open == NULL || name[0] == '\0') name = NULL;
-    int left = name != NULL ? MOST_NAMES : 0;
+    const size_t length = min_size(strlen(name), LONGEST), stem = strcspn(name, ".");
+    int left = open != NULL && name[0] != '\0' ? MOST_NAMES : 0;
     for (const struct dirent *entry = NULL; left > 0; left--) {
         entry = readdir(open);
         if (entry == NULL) break;
-        const double share = entry->d_name[0] == '.' ? 1 : change(name, entry->d_name);
+        /* The share of letters to change, by the longer name's; another ending counts for little. */
+        const char *other = entry->d_name;
+        const size_t others = min_size(strlen(other), LONGEST), longer = length > others ? length : others;
+        double share = longer > 0 ? (double)letters_to_change(name, length, other, others) / (double)longer : 1;
+        if (stem >= 2 && strncmp(name, other, stem) == 0 && (other[stem] == '.' || other[stem] == '\0'))
+            share = 0.5 * share * most_changed;
+        if (other[0] == '.') share = 1;
         /* Names that are equally near are ordered: the order of a folder is arbitrary. */
         if (share < least || (share == least && nearest[0] != '\0' && strcmp(entry->d_name, nearest) < 0)) {
             least = share;
@@ -160,34 +132,23 @@ static void find_nearest(const char *folder, const char *name, char nearest[LR_F
     if (open != NULL) closedir(open);
 }
 
-static void tell_missing(const char *path, char text[LR_OPEN_FAILURE])
-{
-    char folder[LONGEST_PATH], nearest[LR_FILE_NAME];
-    struct stat facts;
-    const char *name = split(path, folder);
-    const bool is_here = strcmp(folder, ".") == 0;
-    if (stat(folder, &facts) != 0) {
-        snprintf(text, LR_OPEN_FAILURE, "No such file, for there is no folder %s", folder);
-        return;
-    }
-    find_nearest(folder, name, nearest);
-    if (nearest[0] == '\0') {
-        snprintf(text, LR_OPEN_FAILURE, "No such file in %s, nor a name like it", is_here ? "this folder" : folder);
-    } else {
-        const bool is_root = strcmp(folder, "/") == 0;
-        snprintf(text, LR_OPEN_FAILURE, "No such file in %s" LR_OPEN_HINT " %s%s%s?", is_here ? "this folder" : folder,
-                 is_here ? "" : folder, is_here || is_root ? "" : "/", nearest);
-    }
-}
-
 const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILURE])
 {
-    char words[128];
-    if (error == ENOENT) {
-        tell_missing(path, text);
+    char words[128], folder[LONGEST_PATH], nearest[LR_FILE_NAME];
+    struct stat facts;
+    const char *name = split(path, folder);
+    if (error == ENOENT && stat(folder, &facts) != 0) {
+        snprintf(text, LR_OPEN_FAILURE, "No such file, for there is no folder %s", folder);
+    } else if (error == ENOENT) {
+        const bool is_here = strcmp(folder, ".") == 0, is_root = strcmp(folder, "/") == 0;
+        find_nearest(folder, name, nearest);
+        if (nearest[0] == '\0') {
+            snprintf(text, LR_OPEN_FAILURE, "No such file in %s, nor a name like it", is_here ? "this folder" : folder);
+        } else {
+            snprintf(text, LR_OPEN_FAILURE, "No such file in %s" LR_OPEN_HINT " %s%s%s?",
+                     is_here ? "this folder" : folder, is_here ? "" : folder, is_here || is_root ? "" : "/", nearest);
+        }
     } else if (error == ENOTDIR) {
-        char folder[LONGEST_PATH];
-        (void)split(path, folder);
         snprintf(text, LR_OPEN_FAILURE, "%s is a file and no folder", folder);
     } else if (error == EACCES) {
         snprintf(text, LR_OPEN_FAILURE, "the right to read it is missing: chmod, or a copy of your own, helps");
@@ -260,23 +221,6 @@ FILE *lr_file_open_text(const char *path, const char *what, int64_t most, const 
 
 /* --- what others name --- */
 
-/* The folder of a path, its links followed; false where it is not there. */
-static bool find_folder(const char *path, char folder[PATH_MAX])
-{
-    if (realpath(path, folder) == NULL) return false;
-    *strrchr(folder, '/') = '\0';
-    return true;
-}
-
-/* True if a file is in the folder of another, or below it. */
-static bool is_beside(const char *path, const char *header)
-{
-    char here[PATH_MAX], there[PATH_MAX];
-    if (!find_folder(header, here) || !find_folder(path, there)) return false;
-    const size_t length = strlen(here);
-    return strncmp(here, there, length) == 0 && (there[length] == '\0' || there[length] == '/');
-}
-
 static void write_discreetly(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const struct lr_discreet_log *discreet = user;
@@ -291,7 +235,7 @@ static void write_discreetly(void *user, lr_log_level level, lr_status status, c
     }
 }
 
-/* Leaves out the hint: a header must not find out what else lies beside a missing file. */
+/* Leaves out the hint: a header must not find out what other files are in the folder of a missing one. */
 static void write_without_hint(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const struct lr_discreet_log *discreet = user;
@@ -305,8 +249,15 @@ void lr_log_discreet(struct lr_discreet_log *discreet, const char *path, const c
     *discreet = (struct lr_discreet_log){{NULL, discreet}, to, path, header};
     FILE *file = lr_file_open(path, "", NULL);
     const bool is_missing = file == NULL;
-    const bool may_tell = !is_missing && is_beside(path, header);
     if (!is_missing) fclose(file);
+
+    /* A file in the header's folder, or below it, may be told about. */
+    char here[PATH_MAX], there[PATH_MAX];
+    bool may_tell = !is_missing && realpath(header, here) != NULL && realpath(path, there) != NULL;
+    if (may_tell) {
+        const size_t length = (size_t)(strrchr(here, '/') - here);
+        may_tell = strncmp(here, there, length) == 0 && there[length] == '/';
+    }
     discreet->log =
         may_tell && to != NULL ? *to : (lr_log){is_missing ? write_without_hint : write_discreetly, discreet};
 }

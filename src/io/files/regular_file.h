@@ -10,7 +10,7 @@
 
 /* Opens a file to be read. Pipes, terminals and devices, which have no end or wait for another
  * program, are none.
- * what: "" or, with a blank behind it, what the file is to the one who named it: "the image ".
+ * what: "" or, with a blank at its end, the file's role: "the image ".
  * errors: NULL, logged as LR_BAD_INPUT: missing, a folder, no regular file. */
 FILE *lr_file_open(const char *path, const char *what, const lr_log *log);
 
@@ -35,9 +35,9 @@ enum { LR_OPEN_FAILURE = 800 };
 /* Words before the name of another file in such a text. */
 #define LR_OPEN_HINT "; did you mean"
 
-/* Why `path` cannot be opened, for a sentence that has named it. error: errno. Where nothing has
- * that name, the text says which folder was looked at and the nearest name in it:
- * "No such file in scans; did you mean scans/head.petsird?". Returns `text`. */
+/* Why `path` cannot be opened, for a message that has named it. error: errno. If nothing has that name, the text says
+ * which folder was looked at and the nearest name in it: "No such file in scans; did you mean scans/head.petsird?".
+ * Returns `text`. */
 const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILURE]);
 
 /* Beginning of a file, by which its format is recognised. */
@@ -46,7 +46,7 @@ enum { LR_FILE_HEAD_BYTES = 4096 };
 
 struct lr_file_head {
     const char *path;
-    char bytes[LR_FILE_HEAD_BYTES + 1]; /* with a zero behind the last */
+    char bytes[LR_FILE_HEAD_BYTES + 1]; /* a zero follows the last */
     size_t count;
 };
 

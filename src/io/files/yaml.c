@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 enum { MAX_EXCERPT = 120, MAX_SENTENCE = 700 };
@@ -42,70 +43,44 @@ static bool continues_character(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-static const char *find_line(const struct lr_yaml *yaml, int line, size_t *length)
-{
-    const char *start = yaml->text;
-    const char *const end = yaml->text + yaml->text_bytes;
-    for (int k = 1; k < line; k++) {
-        const char *feed = memchr(start, '\n', (size_t)(end - start));
-        if (feed == NULL) return NULL;
-        start = feed + 1;
-    }
-    const char *stop = memchr(start, '\n', (size_t)(end - start));
-    stop = stop ? stop : end;
-    while (stop > start && stop[-1] == '\r') stop--;
-    *length = (size_t)(stop - start);
-    return start;
-}
-
-/* A long line is shown from a little before the place. */
-static void cut_line(const char **line, size_t *length, int *column)
-{
-    while (*length > MAX_EXCERPT && *column > MAX_EXCERPT / 2) {
-        do {
-            (*line)++;
-            (*length)--;
-        } while (*length > 0 && continues_character(**line));
-        (*column)--;
-    }
-    if (*length > MAX_EXCERPT) {
-        *length = MAX_EXCERPT;
-        while (*length > 0 && continues_character((*line)[*length])) (*length)--;
-    }
-}
-
-/* "\n    the line\n    ^~~~", or nothing when the place is unknown. */
-static void write_excerpt(const struct lr_yaml *yaml, const struct place *place, char *out, size_t out_bytes)
-{
-    size_t length = 0;
-    int column = place->column;
-    const char *line = place->line > 0 ? find_line(yaml, place->line, &length) : NULL;
-    out[0] = '\0';
-    if (line == NULL || length == 0) return;
-    cut_line(&line, &length, &column);
-    char under[MAX_EXCERPT + 2];
-    size_t used = 0;
-    for (int k = 1; k < column && used < MAX_EXCERPT; k++) {
-        /* A tab below a tab keeps the caret in its column. */
-        under[used] = (size_t)k <= length && line[k - 1] == '\t' ? '\t' : ' ';
-        used++;
-    }
-    under[used++] = '^';
-    for (int k = 1; k < place->width && used < MAX_EXCERPT && used < length; k++) under[used++] = '~';
-    snprintf(out, out_bytes, "\n    %.*s\n    %.*s", (int)length, line, (int)used, under);
-}
-
+/* Logs a message with the place that it is about; an error shows the line, too: "\n    the line\n    ^~~~". */
 static void say_at(const struct lr_yaml *yaml, const struct place *place, lr_log_level level, lr_status status,
-                   const char *sentence)
+                   const char *message)
 {
-    char excerpt[2 * MAX_EXCERPT + 16] = "";
-    if (level == LR_LOG_ERROR) write_excerpt(yaml, place, excerpt, sizeof(excerpt));
-    if (place->line > 0) {
-        lr_log_write(yaml->log, level, status, "%s:%d:%d: %.*s%s", yaml->name, place->line, place->column, MAX_SENTENCE,
-                     sentence, excerpt);
-    } else {
-        lr_log_write(yaml->log, level, status, "%s: %.*s", yaml->name, MAX_SENTENCE, sentence);
+    if (place->line <= 0) {
+        lr_log_write(yaml->log, level, status, "%s: %.*s", yaml->name, MAX_SENTENCE, message);
+        return;
     }
+    const char *line = yaml->text, *const end = yaml->text + yaml->text_bytes;
+    for (int k = 1; k < place->line && line != NULL; k++) {
+        line = memchr(line, '\n', (size_t)(end - line));
+        line += line != NULL;
+    }
+    const char *stop = line != NULL ? memchr(line, '\n', (size_t)(end - line)) : NULL;
+    stop = stop != NULL || line == NULL ? stop : end;
+    while (stop > line && stop[-1] == '\r') stop--;
+
+    char excerpt[2 * MAX_EXCERPT + 16] = "";
+    if (level == LR_LOG_ERROR && line != NULL && stop > line) {
+        /* A long line is shown from a little before the place. */
+        int column = place->column;
+        for (; stop - line > MAX_EXCERPT && column > MAX_EXCERPT / 2; column--) do {
+                line++;
+            } while (line < stop && continues_character(*line));
+        size_t length = (size_t)(stop - line), used = 0;
+        if (length > MAX_EXCERPT) {
+            length = MAX_EXCERPT;
+            while (length > 0 && continues_character(line[length])) length--;
+        }
+        char under[MAX_EXCERPT + 2];
+        for (int k = 1; k < column && used < MAX_EXCERPT; k++) /* a tab below a tab keeps the caret in its column */
+            under[used++] = (size_t)k <= length && line[k - 1] == '\t' ? '\t' : ' ';
+        under[used++] = '^';
+        for (int k = 1; k < place->width && used < MAX_EXCERPT && used < length; k++) under[used++] = '~';
+        snprintf(excerpt, sizeof(excerpt), "\n    %.*s\n    %.*s", (int)length, line, (int)used, under);
+    }
+    lr_log_write(yaml->log, level, status, "%s:%d:%d: %.*s%s", yaml->name, place->line, place->column, MAX_SENTENCE,
+                 message, excerpt);
 }
 
 static struct fy_diag *create_diag(void)
@@ -119,26 +94,8 @@ static struct fy_diag *create_diag(void)
     return diag;
 }
 
-/* Characters around a scalar's text: two quotes, or an alias's star. */
-static int marks_around(struct fy_node *node)
-{
-    switch (fy_node_get_style(node)) {
-    case FYNS_DOUBLE_QUOTED:
-    case FYNS_SINGLE_QUOTED: return 2;
-    default: return fy_node_is_alias(node) ? 1 : 0;
-    }
-}
-
-static int scalar_width(struct fy_node *node)
-{
-    size_t length = 0;
-    const char *text = fy_node_is_scalar(node) ? fy_node_get_scalar(node, &length) : NULL;
-    if (text == NULL || memchr(text, '\n', length) != NULL || length > MAX_EXCERPT) return 1;
-    return (int)length + marks_around(node);
-}
-
-/* libfyaml gives the places of sequences and mappings only in its reports, and those of quoted text and aliases
- * behind the mark. */
+/* libfyaml gives the places of sequences and mappings only in its reports, and those of quoted text and aliases after
+ * the mark. */
 static struct place find_place(struct fy_node *node)
 {
     struct place place = {0, 0, 1};
@@ -148,8 +105,15 @@ static struct place find_place(struct fy_node *node)
     void *iterator = NULL;
     const struct fy_diag_error *report = fy_diag_errors_iterate(diag, &iterator);
     if (report != NULL) {
-        const int before = marks_around(node) > 0 && report->column > 1 ? 1 : 0;
-        place = (struct place){report->line, report->column - before, scalar_width(node)};
+        /* Characters around a scalar's text: two quotes, or an alias's star. */
+        const enum fy_node_style style = fy_node_get_style(node);
+        const bool is_quoted = style == FYNS_DOUBLE_QUOTED || style == FYNS_SINGLE_QUOTED;
+        const int marks = is_quoted ? 2 : fy_node_is_alias(node) ? 1 : 0;
+        size_t length = 0;
+        const char *text = fy_node_is_scalar(node) ? fy_node_get_scalar(node, &length) : NULL;
+        const bool is_short = text != NULL && memchr(text, '\n', length) == NULL && length <= MAX_EXCERPT;
+        const int before = marks > 0 && report->column > 1 ? 1 : 0;
+        place = (struct place){report->line, report->column - before, is_short ? (int)length + marks : 1};
     }
     fy_diag_destroy(diag);
     return place;
@@ -199,104 +163,61 @@ const lr_log *lr_yaml_log(const struct lr_yaml *yaml)
 
 /* --- text --- */
 
-/* Bytes of the UTF-8 character that starts here, 0 when it is none. */
-static int character_bytes(const unsigned char *text, int64_t left)
-{
-    const int count = text[0] < 0x80                       ? 1
-                      : text[0] >= 0xc2 && text[0] < 0xe0  ? 2
-                      : (text[0] & 0xf0) == 0xe0           ? 3
-                      : text[0] >= 0xf0 && text[0] <= 0xf4 ? 4
-                                                           : 0;
-    if (count > left) return 0;
-    for (int k = 1; k < count; k++)
-        if (!continues_character((char)text[k])) return 0;
-    return count;
-}
-
-/* True if a line begins there, for any of the line breaks that YAML has ever had. */
-static bool begins_line(const char *text, int64_t at)
-{
-    static const char *const before[] = {"\n", "\r", "\xef\xbb\xbf", "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
-    for (size_t k = 0; k < sizeof(before) / sizeof(before[0]); k++) {
-        const int64_t count = (int64_t)strlen(before[k]);
-        if (at >= count && memcmp(text + at - count, before[k], (size_t)count) == 0) return true;
-    }
-    return at == 0;
-}
-
 /* libfyaml stops silently at some bytes that no text has, and never ends in some directives. */
 static lr_status check_text(const struct lr_yaml *yaml)
 {
+    /* All the line breaks that YAML has ever had, and a byte order mark. */
+    static const char *const breaks[] = {"\n", "\r", "\xef\xbb\xbf", "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
     const unsigned char *text = (const unsigned char *)yaml->text;
     int line = 1;
     for (int64_t at = 0; at < yaml->text_bytes;) {
-        const int count = character_bytes(text + at, yaml->text_bytes - at);
-        if (count == 0 ||
-            ((text[at] < 0x20 && text[at] != '\t' && text[at] != '\n' && text[at] != '\r') || text[at] == 0x7f)) {
+        const unsigned char byte = text[at];
+        const int count = byte < 0x80                    ? 1
+                          : byte >= 0xc2 && byte < 0xe0  ? 2
+                          : (byte & 0xf0) == 0xe0        ? 3
+                          : byte >= 0xf0 && byte <= 0xf4 ? 4
+                                                         : 0;
+        bool is_text = count > 0 && count <= yaml->text_bytes - at && byte != 0x7f &&
+                       (byte >= 0x20 || byte == '\t' || byte == '\n' || byte == '\r');
+        for (int k = 1; k < count && is_text; k++) is_text = continues_character((char)text[at + k]);
+        if (!is_text) {
             return lr_error(yaml->log, LR_BAD_INPUT, "%s: line %d holds the byte 0x%02x, so this is no UTF-8 text",
-                            yaml->name, line, text[at]);
+                            yaml->name, line, byte);
         }
-        if (text[at] == '%' && begins_line(yaml->text, at)) {
+        bool begins_line = at == 0;
+        for (size_t k = 0; byte == '%' && k < sizeof(breaks) / sizeof(breaks[0]); k++) {
+            const int64_t bytes = (int64_t)strlen(breaks[k]);
+            begins_line |= at >= bytes && memcmp(text + at - bytes, breaks[k], (size_t)bytes) == 0;
+        }
+        if (byte == '%' && begins_line) {
             return lr_error(yaml->log, LR_BAD_INPUT, "%s: line %d begins with %%, a YAML directive: leave it out",
                             yaml->name, line);
         }
-        line += text[at] == '\n';
+        line += byte == '\n';
         at += count;
     }
     return LR_OK;
 }
 
-static lr_status report_syntax(const struct lr_yaml *yaml)
+static void report_syntax(const struct lr_yaml *yaml)
 {
-    if (lacks_memory()) return report_memory(yaml);
+    if (lacks_memory()) {
+        (void)report_memory(yaml);
+        return;
+    }
     void *iterator = NULL;
     const struct fy_diag_error *report = fy_diag_errors_iterate(yaml->diag, &iterator);
     if (report == NULL) { /* libfyaml has no words for a few mistakes, as in ">0" */
-        return lr_error(yaml->log, LR_BAD_INPUT,
-                        "%s: not valid YAML, in a place that the parser does not tell: check "
-                        "quotes, '|', '>' and indentation",
-                        yaml->name);
+        lr_error(yaml->log, LR_BAD_INPUT,
+                 "%s: not valid YAML, in a place that the parser does not tell: check "
+                 "quotes, '|', '>' and indentation",
+                 yaml->name);
+        return;
     }
     const struct place place = {report->line, report->column, 1};
     char sentence[MAX_SENTENCE + 1];
     snprintf(sentence, sizeof(sentence), "not valid YAML: %s", report->msg);
     say_at(yaml, &place, LR_LOG_ERROR, LR_BAD_INPUT, sentence);
-    return LR_BAD_INPUT;
-}
-
-/* libfyaml crashes where it gets no memory: it takes some 40 bytes for each of a dense text. */
-static lr_status need_memory(struct lr_yaml *yaml)
-{
-    void *room = lr_alloc((1 << 20) + 60 * yaml->text_bytes, 1, "reading YAML", yaml->log);
-    free(room);
-    yaml->diag = room != NULL ? create_diag() : NULL;
-    return room == NULL ? LR_FAILED : yaml->diag == NULL ? report_memory(yaml) : LR_OK;
-}
-
-static lr_status load_document(struct lr_yaml *yaml)
-{
-    errno = 0;
-    struct fy_parse_cfg config = {
-        .flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_JSON_NONE | FYPCF_ALLOW_DUPLICATE_KEYS,
-        .diag = yaml->diag,
-    };
-    yaml->parser = fy_parser_create(&config);
-    if (yaml->parser == NULL || fy_parser_set_string(yaml->parser, yaml->text, (size_t)yaml->text_bytes) != 0)
-        return report_syntax(yaml);
-    yaml->document = fy_parse_load_document(yaml->parser);
-    if (fy_diag_got_error(yaml->diag)) return report_syntax(yaml);
-    if (yaml->document == NULL || fy_document_root(yaml->document) == NULL) {
-        if (lacks_memory()) return report_memory(yaml);
-        return lr_error(yaml->log, LR_BAD_INPUT, "%s: the file is empty: give a scanner with a 'ring' or 'modules'",
-                        yaml->name);
-    }
-    struct fy_document *second = fy_parse_load_document(yaml->parser);
-    if (second != NULL) {
-        lr_yaml_error(yaml, fy_document_root(second), "a second YAML document begins: keep one scanner per file");
-        fy_parse_document_destroy(yaml->parser, second);
-        return LR_BAD_INPUT;
-    }
-    return fy_diag_got_error(yaml->diag) ? report_syntax(yaml) : LR_OK;
 }
 
 /* Takes over `text`. */
@@ -311,12 +232,52 @@ static struct lr_yaml *create_from_text(const char *name, char *text, int64_t te
     yaml->text_bytes = text_bytes;
     yaml->log = log;
     yaml->name = lr_copy_string(name, log);
-    if (yaml->name == NULL || need_memory(yaml) != LR_OK || check_text(yaml) != LR_OK || load_document(yaml) != LR_OK) {
-        lr_yaml_destroy(yaml);
-        return NULL;
+    if (yaml->name == NULL) goto failed;
+    /* libfyaml crashes if it gets no memory: it takes some 40 bytes for each of a dense text. */
+    void *room = lr_alloc((1 << 20) + 60 * text_bytes, 1, "reading YAML", log);
+    free(room);
+    yaml->diag = room != NULL ? create_diag() : NULL;
+    if (room != NULL && yaml->diag == NULL) (void)report_memory(yaml);
+    if (yaml->diag == NULL || check_text(yaml) != LR_OK) goto failed;
+
+    errno = 0;
+    struct fy_parse_cfg config = {
+        .flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_JSON_NONE | FYPCF_ALLOW_DUPLICATE_KEYS,
+        .diag = yaml->diag,
+    };
+    yaml->parser = fy_parser_create(&config);
+    if (yaml->parser == NULL || fy_parser_set_string(yaml->parser, text, (size_t)text_bytes) != 0) {
+        report_syntax(yaml);
+        goto failed;
+    }
+    yaml->document = fy_parse_load_document(yaml->parser);
+    if (fy_diag_got_error(yaml->diag)) {
+        report_syntax(yaml);
+        goto failed;
+    }
+    if (yaml->document == NULL || fy_document_root(yaml->document) == NULL) {
+        if (lacks_memory())
+            (void)report_memory(yaml);
+        else
+            lr_error(log, LR_BAD_INPUT, "%s: the file is empty: give a scanner with a 'ring' or 'modules'", name);
+        goto failed;
+    }
+    struct fy_document *second = fy_parse_load_document(yaml->parser);
+    if (second != NULL) {
+        lr_yaml_error(yaml, fy_document_root(second), "a second YAML document begins: keep one scanner per file");
+        fy_parse_document_destroy(yaml->parser, second);
+        goto failed;
+    }
+    if (fy_diag_got_error(yaml->diag)) {
+        report_syntax(yaml);
+        goto failed;
     }
     errno = 0;
     return yaml;
+
+failed:
+    lr_yaml_destroy(yaml);
+    return NULL;
 }
 
 struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_bytes, const lr_log *log)
@@ -327,48 +288,39 @@ struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_b
     return create_from_text(name, copy, text_bytes, log);
 }
 
-/* Checks the path before opening, since opening a pipe would wait for its other end. */
-static lr_status check_file(const char *path, int64_t *bytes, const lr_log *log)
+struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log)
 {
+    /* The path is checked before opening, since opening a pipe would wait for its other end. */
     struct stat facts;
+    char why[LR_OPEN_FAILURE];
     if (stat(path, &facts) != 0) {
-        char text[LR_OPEN_FAILURE];
-        return lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, lr_open_failure(path, errno, text));
+        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, lr_open_failure(path, errno, why));
+        return NULL;
     }
-    if (S_ISDIR(facts.st_mode)) return lr_error(log, LR_BAD_INPUT, "%s: is a folder: give a file", path);
-    if (!S_ISREG(facts.st_mode)) return lr_error(log, LR_BAD_INPUT, "%s: is no regular file: give one", path);
+    if (!S_ISREG(facts.st_mode)) {
+        lr_error(log, LR_BAD_INPUT, "%s: %s", path,
+                 S_ISDIR(facts.st_mode) ? "is a folder: give a file" : "is no regular file: give one");
+        return NULL;
+    }
     if (facts.st_size > LR_YAML_MAX_BYTES) {
-        return lr_error(log, LR_BAD_INPUT, "%s: %.0f MiB is too large for a YAML or JSON file: at most %d MiB", path,
-                        (double)facts.st_size / 1048576, (int)(LR_YAML_MAX_BYTES >> 20));
+        lr_error(log, LR_BAD_INPUT, "%s: %.0f MiB is too large for a YAML or JSON file: at most %d MiB", path,
+                 (double)facts.st_size / 1048576, (int)(LR_YAML_MAX_BYTES >> 20));
+        return NULL;
     }
-    *bytes = (int64_t)facts.st_size;
-    return LR_OK;
-}
-
-static char *read_whole(const char *path, FILE *file, int64_t bytes, const lr_log *log)
-{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        lr_error(log, errno == ENOMEM ? LR_FAILED : LR_BAD_INPUT, "%s: cannot be opened: %s", path,
+                 lr_open_failure(path, errno, why));
+        return NULL;
+    }
+    const int64_t bytes = (int64_t)facts.st_size;
     char *text = lr_alloc(bytes + 1, 1, "a YAML text", log);
     if (text != NULL && fread(text, 1, (size_t)bytes, file) != (size_t)bytes) {
         lr_error(log, LR_BAD_INPUT, "%s: cannot be read to its end: %s", path,
                  ferror(file) ? strerror(errno) : "it became shorter meanwhile");
         free(text);
-        return NULL;
+        text = NULL;
     }
-    return text;
-}
-
-struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log)
-{
-    int64_t bytes = 0;
-    if (check_file(path, &bytes, log) != LR_OK) return NULL;
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        char why[LR_OPEN_FAILURE];
-        lr_error(log, errno == ENOMEM ? LR_FAILED : LR_BAD_INPUT, "%s: cannot be opened: %s", path,
-                 lr_open_failure(path, errno, why));
-        return NULL;
-    }
-    char *text = read_whole(path, file, bytes, log);
     fclose(file);
     return text ? create_from_text(path, text, bytes, log) : NULL;
 }
@@ -384,32 +336,15 @@ void lr_yaml_destroy(struct lr_yaml *yaml)
     free(yaml);
 }
 
-/* yaml NULL: reason says why. */
-static lr_status take_and_destroy(const struct lr_yaml_taker *taker, struct lr_yaml *yaml, lr_status reason)
+lr_status lr_yaml_take(const char *name, const char *text, int64_t text_bytes, const struct lr_yaml_taker *taker)
 {
-    const lr_status status = yaml != NULL ? taker->take(yaml, taker->user) : reason;
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, taker->log);
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    struct lr_yaml *yaml =
+        text != NULL ? lr_yaml_parse(name, text, text_bytes, &reason.log) : lr_yaml_read(name, &reason.log);
+    const lr_status status = yaml != NULL ? taker->take(yaml, taker->user) : reason.status;
     lr_yaml_destroy(yaml);
-    return status;
-}
-
-lr_status lr_yaml_take_file(const char *path, const struct lr_yaml_taker *taker)
-{
-    struct lr_watched_log reason;
-    lr_log_watch(&reason, taker->log);
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    struct lr_yaml *yaml = lr_yaml_read(path, &reason.log);
-    const lr_status status = take_and_destroy(taker, yaml, reason.status);
-    lr_c_locale_leave(locale);
-    return status;
-}
-
-lr_status lr_yaml_take_text(const char *name, const char *text, int64_t text_bytes, const struct lr_yaml_taker *taker)
-{
-    struct lr_watched_log reason;
-    lr_log_watch(&reason, taker->log);
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    struct lr_yaml *yaml = lr_yaml_parse(name, text, text_bytes, &reason.log);
-    const lr_status status = take_and_destroy(taker, yaml, reason.status);
     lr_c_locale_leave(locale);
     return status;
 }
@@ -421,7 +356,7 @@ struct fy_node *lr_yaml_root(const struct lr_yaml *yaml)
 
 enum { MAX_FIELDS = 16, MAX_NUMBER = 63, MAX_QUOTE = 40 };
 
-/* Name of the value being read, for sentences: "pitch_mm[1]". */
+/* Name of the value being read, for messages: "pitch_mm[1]". */
 struct target {
     const struct lr_yaml *yaml;
     struct fy_node *at;
@@ -441,7 +376,7 @@ static bool is_plain(struct fy_node *node)
     return fy_node_get_style(node) == FYNS_PLAIN;
 }
 
-/* The node's text, short enough for a sentence. */
+/* The node's text, short enough for a message. */
 static const char *quote(struct fy_node *node, char out[MAX_QUOTE + 16])
 {
     size_t length = 0;
@@ -570,30 +505,6 @@ static lr_status read_int(const struct target *target, struct fy_node *node, int
     return LR_OK;
 }
 
-/* True for words that YAML 1.1 readers take for a truth value or nothing. */
-static bool is_word_with_meaning(const char *text)
-{
-    static const char *const words[] = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"};
-    char lower[8] = "";
-    for (size_t k = 0; k < sizeof(lower) - 1 && text[k] != '\0'; k++) lower[k] = (char)tolower((unsigned char)text[k]);
-    for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
-        if (strcmp(lower, words[k]) == 0) return true;
-    return false;
-}
-
-/* --- lists of a fixed length --- */
-
-static lr_status read_item(const struct target *target, enum lr_yaml_kind kind, struct fy_node *node, void *list,
-                           int index)
-{
-    switch (kind) {
-    case LR_YAML_COUNT_PAIR: return read_int(target, node, 1, (int *)list + index);
-    case LR_YAML_POSITIVE_PAIR:
-    case LR_YAML_WIDTH_PAIR: return read_size(target, node, kind == LR_YAML_WIDTH_PAIR, (double *)list + index);
-    default: return read_number(target, node, "a number", (double *)list + index);
-    }
-}
-
 lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_field *field, struct fy_node *node,
                              struct fy_node *at)
 {
@@ -617,7 +528,13 @@ lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_fi
             struct fy_node *item = fy_node_sequence_iterate(node, &iterator);
             struct target item_target = {target.yaml, stands_somewhere(item) ? item : target.at, ""};
             snprintf(item_target.key, sizeof(item_target.key), "%.40s[%d]", target.key, index);
-            LR_TRY(read_item(&item_target, field->kind, item, field->value, index));
+            double *number = (double *)field->value + index;
+            switch (field->kind) {
+            case LR_YAML_COUNT_PAIR: LR_TRY(read_int(&item_target, item, 1, (int *)field->value + index)); break;
+            case LR_YAML_POSITIVE_PAIR: LR_TRY(read_size(&item_target, item, false, number)); break;
+            case LR_YAML_WIDTH_PAIR: LR_TRY(read_size(&item_target, item, true, number)); break;
+            default: LR_TRY(read_number(&item_target, item, "a number", number));
+            }
         }
         return LR_OK;
     }
@@ -630,7 +547,13 @@ lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_fi
         size_t length = 0;
         const char *scalar = node && fy_node_is_scalar(node) ? fy_node_get_scalar(node, &length) : NULL;
         if (scalar == NULL || length == 0) return refuse(&target, node, "a text");
-        if (plain_text(node, text) && (is_word_with_meaning(text) || is_decimal(text) || is_not_finite(text))) {
+        /* Words that readers of YAML 1.1 take for a truth value or nothing. */
+        static const char *const words[] = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"};
+        const bool is_plain_text = plain_text(node, text);
+        bool has_meaning = is_plain_text && (is_decimal(text) || is_not_finite(text));
+        for (size_t k = 0; is_plain_text && k < sizeof(words) / sizeof(words[0]); k++)
+            has_meaning = has_meaning || strcasecmp(text, words[k]) == 0;
+        if (has_meaning) {
             return lr_yaml_error(target.yaml, target.at,
                                  "'%s' must be a text, and '%s' without quotes may be read as "
                                  "something else: write \"%s\"",
@@ -672,13 +595,6 @@ static const char *key_text(struct fy_node *key, size_t *length)
     return usable ? fy_node_get_scalar(key, length) : NULL;
 }
 
-static int find_field(const struct lr_yaml_field *fields, int num_fields, const char *key, size_t length)
-{
-    for (int k = 0; k < num_fields; k++)
-        if (key_is(key, length, fields[k].key) || key_is(key, length, fields[k].other_key)) return k;
-    return -1;
-}
-
 static lr_status refuse_key(const struct lr_yaml *yaml, const struct lr_yaml_mapping *mapping, struct fy_node *key,
                             const struct lr_yaml_field *fields, int num_fields)
 {
@@ -700,19 +616,6 @@ static lr_status refuse_key(const struct lr_yaml *yaml, const struct lr_yaml_map
     return lr_yaml_error(yaml, at, "unknown key '%s'; %s has: %s", word, mapping->what, known);
 }
 
-static lr_status read_pair(const struct lr_yaml *yaml, const struct lr_yaml_field *field, struct fy_node_pair *pair,
-                           struct fy_node **first)
-{
-    struct fy_node *key = fy_node_pair_key(pair);
-    if (*first != NULL) {
-        return lr_yaml_error(yaml, key, "'%s' is given again (first in line %d): keep one", field->key,
-                             lr_yaml_line(*first));
-    }
-    *first = key;
-    if (field->at != NULL) *field->at = key;
-    return lr_yaml_read_value(yaml, field, fy_node_pair_value(pair), key);
-}
-
 lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_mapping *mapping,
                               const struct lr_yaml_field *fields, int num_fields)
 {
@@ -732,9 +635,17 @@ lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_m
         struct fy_node *key = fy_node_pair_key(pair);
         size_t length = 0;
         const char *name = key_text(key, &length);
-        const int k = name ? find_field(fields, num_fields, name, length) : -1;
-        if (k < 0) return refuse_key(yaml, mapping, key, fields, num_fields);
-        LR_TRY(read_pair(yaml, &fields[k], pair, &first[k]));
+        int k = name != NULL ? 0 : num_fields;
+        while (k < num_fields && !key_is(name, length, fields[k].key) && !key_is(name, length, fields[k].other_key))
+            k++;
+        if (k == num_fields) return refuse_key(yaml, mapping, key, fields, num_fields);
+        if (first[k] != NULL) {
+            return lr_yaml_error(yaml, key, "'%s' is given again (first in line %d): keep one", fields[k].key,
+                                 lr_yaml_line(first[k]));
+        }
+        first[k] = key;
+        if (fields[k].at != NULL) *fields[k].at = key;
+        LR_TRY(lr_yaml_read_value(yaml, &fields[k], fy_node_pair_value(pair), key));
     }
     for (int k = 0; k < num_fields; k++)
         if (fields[k].required && first[k] == NULL)

@@ -34,14 +34,13 @@ struct lr_yaml_taker {
     const lr_log *log;
 };
 
-/* Loads a file, or text, has it taken and destroys it, all in the C locale.
+/* Loads text, or if that is NULL the file of that name, has it taken and destroys it, all in the C locale.
  * errors: as lr_yaml_read, when nothing is taken, and those of `take`. */
-lr_status lr_yaml_take_file(const char *path, const struct lr_yaml_taker *taker);
-lr_status lr_yaml_take_text(const char *name, const char *text, int64_t text_bytes, const struct lr_yaml_taker *taker);
+lr_status lr_yaml_take(const char *name, const char *text, int64_t text_bytes, const struct lr_yaml_taker *taker);
 
 struct fy_node *lr_yaml_root(const struct lr_yaml *yaml);
 
-/* Logs "file:line:column: sentence", then the line and a caret below the node, in one message.
+/* Logs "file:line:column: message", then the line and a caret below the node, in one message.
  * Evaluates to LR_BAD_INPUT. */
 lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const char *format, ...) LR_PRINTF(3, 4);
 
@@ -82,7 +81,7 @@ struct lr_yaml_field {
 
 struct lr_yaml_mapping {
     struct fy_node *node;
-    struct fy_node *at; /* where missing keys are reported: the mapping's own key */
+    struct fy_node *at; /* the mapping's own key, at which missing keys are reported */
     const char *what;   /* the mapping in words: "a ring" */
 };
 

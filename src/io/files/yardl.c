@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Values of yardl's compact binary encoding (microsoft/yardl, docs/reference/binary.md): unsigned
- * numbers in base 128, lowest first, signed ones zig-zag before that, floats little endian, lists
- * behind their sizes, fields one after the other. */
+ * numbers in base 128, lowest first, signed ones zig-zag before that, floats little endian, lists after their sizes,
+ * fields one after the other. */
 #include "io/files/yardl.h"
 
 #include "base/clean_text.h"
@@ -171,23 +171,17 @@ const unsigned char *lr_yardl_buffered(const struct lr_yardl_input *input, int64
     return input->buffer + input->used;
 }
 
-/* Moves the rest of the buffer to the beginning of the other one, and exchanges the two. */
-static void exchange_buffers(struct lr_yardl_input *input)
-{
-    const size_t there = input->filled - input->used;
-    memcpy(input->other.buffer, input->buffer + input->used, there);
-    input->other.filled = there;
-    input->other.used = 0;
-    input->other.at = input->at;
-    lr_yardl_swap(input);
-}
-
 lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any)
 {
     LR_TRY(input->on_fetch != NULL ? input->on_fetch(input->user) : settle(input));
     const size_t there = input->filled - input->used;
     if (input->other.buffer != NULL) {
-        exchange_buffers(input);
+        /* The bytes that are left go to the beginning of the other buffer. */
+        memcpy(input->other.buffer, input->buffer + input->used, there);
+        input->other.filled = there;
+        input->other.used = 0;
+        input->other.at = input->at;
+        lr_yardl_swap(input);
     } else {
         memmove(input->buffer, input->buffer + input->used, there);
         input->used = 0;
@@ -212,61 +206,50 @@ static uint64_t little_endian(const unsigned char *bytes, int count)
 
 /* --- the file --- */
 
-static lr_status check_file(const char *path, int64_t *bytes, const lr_log *log)
-{
-    struct stat facts;
-    if (stat(path, &facts) != 0) {
-        char text[LR_OPEN_FAILURE];
-        return lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, lr_open_failure(path, errno, text));
-    }
-    if (!S_ISREG(facts.st_mode)) {
-        return lr_error(log, LR_BAD_INPUT, "%s: is %s: give a PETSIRD file", path,
-                        S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
-    }
-    *bytes = (int64_t)facts.st_size;
-    return LR_OK;
-}
-
-static lr_status read_magic(struct lr_yardl_input *input)
-{
-    unsigned char magic[MAGIC_BYTES] = {0};
-    const int64_t there = input->size < MAGIC_BYTES ? input->size : MAGIC_BYTES;
-    if (there > 0) LR_TRY(take_bytes(input, magic, there));
-    if (there < MAGIC_BYTES || memcmp(magic, "yardl", 5) != 0) {
-        return lr_error(input->log, LR_BAD_INPUT,
-                        "%s: does not begin with 'yardl' and a version, so it is no PETSIRD file "
-                        "in binary encoding%s",
-                        input->path, input->size == 0 ? ": it is empty" : "");
-    }
-    const uint64_t version = little_endian(magic + 5, 4);
-    return version == 1 ? LR_OK
-                        : lr_yardl_error(input,
-                                         "version %llu of yardl's binary encoding: only version 1 "
-                                         "is known",
-                                         (unsigned long long)version);
-}
-
 struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log)
 {
-    int64_t size = 0;
-    if (check_file(path, &size, log) != LR_OK) return NULL;
+    struct stat facts;
+    char text[LR_OPEN_FAILURE];
+    if (stat(path, &facts) != 0) {
+        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, lr_open_failure(path, errno, text));
+        return NULL;
+    }
+    if (!S_ISREG(facts.st_mode)) {
+        lr_error(log, LR_BAD_INPUT, "%s: is %s: give a PETSIRD file", path,
+                 S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
+        return NULL;
+    }
+
     struct lr_yardl_input *input = lr_alloc(1, sizeof(*input), "a file's buffer", log);
     if (input == NULL) return NULL;
     input->log = log;
-    input->size = size;
+    input->size = (int64_t)facts.st_size;
     input->room = BUFFER_BYTES;
     input->buffer = lr_alloc(BUFFER_BYTES, 1, "a file's buffer", log);
     input->path = input->buffer != NULL ? lr_copy_string(path, log) : NULL;
     input->file = input->path != NULL ? fopen(path, "rb") : NULL;
-    if (input->path != NULL && input->file == NULL) {
-        char text[LR_OPEN_FAILURE];
+    if (input->path != NULL && input->file == NULL)
         lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, lr_open_failure(path, errno, text));
+    if (input->file == NULL) goto failed;
+
+    unsigned char magic[MAGIC_BYTES] = {0};
+    const int64_t there = input->size < MAGIC_BYTES ? input->size : MAGIC_BYTES;
+    if (there > 0 && take_bytes(input, magic, there) != LR_OK) goto failed;
+    if (there < MAGIC_BYTES || memcmp(magic, "yardl", 5) != 0) {
+        lr_error(log, LR_BAD_INPUT,
+                 "%s: does not begin with 'yardl' and a version, so it is no PETSIRD file "
+                 "in binary encoding%s",
+                 path, input->size == 0 ? ": it is empty" : "");
+        goto failed;
     }
-    if (input->file == NULL || read_magic(input) != LR_OK) {
-        lr_yardl_close(input);
-        return NULL;
-    }
-    return input;
+    const uint64_t version = little_endian(magic + 5, 4);
+    if (version == 1) return input;
+    (void)lr_yardl_error(input, "version %llu of yardl's binary encoding: only version 1 is known",
+                         (unsigned long long)version);
+
+failed:
+    lr_yardl_close(input);
+    return NULL;
 }
 
 void lr_yardl_close(struct lr_yardl_input *input)
@@ -306,19 +289,6 @@ static lr_status wrong_kind(struct lr_yardl_input *input, const char *wanted)
                           "the schema has another type of value where %s is expected: this version "
                           "of the format is not understood",
                           wanted);
-}
-
-static lr_status take_float(struct lr_yardl_input *input, int bytes, double *value)
-{
-    unsigned char raw[8];
-    LR_TRY(take_bytes(input, raw, bytes));
-    if (bytes == 4) {
-        *value = lr_yardl_float(raw);
-    } else {
-        const uint64_t bits = little_endian(raw, 8);
-        memcpy(value, &bits, 8);
-    }
-    return LR_OK;
 }
 
 static lr_status unwrap(struct lr_yardl_input *input, const struct lr_yardl_type **type)
@@ -361,11 +331,19 @@ lr_status lr_yardl_number(struct lr_yardl_input *input, const struct lr_yardl_ty
     *value = NAN;
     LR_TRY(unwrap(input, &type));
     if (type == NULL) return LR_OK;
-    if (type->kind == LR_YARDL_FLOAT32 || type->kind == LR_YARDL_FLOAT64)
-        return take_float(input, type->kind == LR_YARDL_FLOAT32 ? 4 : 8, value);
-    int64_t whole;
-    LR_TRY(lr_yardl_integer(input, type, &whole));
-    *value = (double)whole;
+    unsigned char raw[8];
+    if (type->kind == LR_YARDL_FLOAT32) {
+        LR_TRY(take_bytes(input, raw, 4));
+        *value = lr_yardl_float(raw);
+    } else if (type->kind == LR_YARDL_FLOAT64) {
+        LR_TRY(take_bytes(input, raw, 8));
+        const uint64_t bits = little_endian(raw, 8);
+        memcpy(value, &bits, 8);
+    } else {
+        int64_t whole;
+        LR_TRY(lr_yardl_integer(input, type, &whole));
+        *value = (double)whole;
+    }
     return LR_OK;
 }
 
@@ -388,7 +366,7 @@ lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type
 
 /* --- lists, unions, records --- */
 
-/* Checks that the file can hold so many items. Items of no bytes are refused: lists of them within each other would
+/* Checks that the file can hold `count` items. Items of no bytes are refused: lists of them within each other would
  * never end. */
 static lr_status check_count(struct lr_yardl_input *input, const struct lr_yardl_type *item, int64_t count)
 {
@@ -449,34 +427,22 @@ lr_status lr_yardl_case(struct lr_yardl_input *input, const struct lr_yardl_type
     return LR_OK;
 }
 
-static bool has_field(const struct lr_yardl_type *type, const char *name)
-{
-    for (int k = 0; k < type->num_parts; k++)
-        if (strcmp(type->parts[k].name, name) == 0) return true;
-    return false;
-}
-
-static lr_status check_fields(struct lr_yardl_input *input, const struct lr_yardl_type *type,
-                              const struct lr_yardl_field *fields)
-{
-    for (; fields->name != NULL; fields++) {
-        if (fields->required && !has_field(type, fields->name)) {
-            return lr_yardl_error(input,
-                                  "the schema has no '%s' where it is needed: this version of the "
-                                  "format is not understood",
-                                  fields->name);
-        }
-    }
-    return LR_OK;
-}
-
 lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_type *type,
                           const struct lr_yardl_field *fields, void *user)
 {
     LR_TRY(unwrap(input, &type));
     if (type == NULL) return LR_OK;
     if (type->kind != LR_YARDL_RECORD) return wrong_kind(input, "a record");
-    LR_TRY(check_fields(input, type, fields));
+    for (const struct lr_yardl_field *field = fields; field->name != NULL; field++) {
+        bool there = !field->required;
+        for (int k = 0; k < type->num_parts && !there; k++) there = strcmp(type->parts[k].name, field->name) == 0;
+        if (!there) {
+            return lr_yardl_error(input,
+                                  "the schema has no '%s' where it is needed: this version of the "
+                                  "format is not understood",
+                                  field->name);
+        }
+    }
     for (int k = 0; k < type->num_parts; k++) {
         const struct lr_yardl_part *part = &type->parts[k];
         const struct lr_yardl_field *field = fields;
@@ -572,33 +538,7 @@ struct arguments {
     const struct arguments *outer;       /* in which the values are to be read */
 };
 
-/* --- the text --- */
-
-/* Accepts JSON only, and not too deep: libfyaml would read all of YAML, as deep as the stack allows. */
-static lr_status check_text(const char *path, const char *text, int64_t bytes, const lr_log *log)
-{
-    int depth = 0;
-    bool quoted = false;
-    for (int64_t k = 0; k < bytes; k++) {
-        const char c = text[k];
-        if (quoted) {
-            k += c == '\\' ? 1 : 0;
-            quoted = c != '"';
-            continue;
-        }
-        quoted = c == '"';
-        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-        const bool plain =
-            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c != '\0' && strchr("{}[]:,\"+-.E \t\r\n", c) != NULL);
-        if (!plain || depth < 0 || depth > MAX_DEPTH) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "%s: its schema is no JSON of at most %d levels (byte %lld of it): the "
-                            "file is damaged",
-                            path, MAX_DEPTH, (long long)k);
-        }
-    }
-    return LR_OK;
-}
+/* --- nodes --- */
 
 static lr_status bad(const struct lr_yardl_schema *schema, const char *what, const char *name)
 {
@@ -732,49 +672,10 @@ static struct lr_yardl_type *resolve_vector(struct lr_yardl_schema *schema, stru
     return type;
 }
 
-static bool read_dims(struct fy_node *node, struct lr_yardl_type *type)
-{
-    int64_t rank = count_of(node);
-    if (node == NULL) {
-        type->rank = -1;
-        return true;
-    }
-    if (!fy_node_is_sequence(node) && !whole(node, &rank)) return false;
-    if (rank < 1 || rank > LR_YARDL_MAX_RANK) return false;
-    type->rank = (int)rank;
-    int known = 0;
-    for (int k = 0; fy_node_is_sequence(node) && k < type->rank; k++)
-        known += whole(child(fy_node_sequence_get_by_index(node, k), "length"), &type->dims[k]);
-    type->is_fixed = known == type->rank;
-    return known == 0 || known == type->rank;
-}
-
 static bool is_null(struct fy_node *node)
 {
     const char *text = text_of(node);
     return text == NULL ? node == NULL : strcmp(text, "null") == 0;
-}
-
-/* [null, T], or cases {"tag": ..., "type": ...}. */
-static struct lr_yardl_type *resolve_union(struct lr_yardl_schema *schema, struct fy_node *node,
-                                           const struct arguments *arguments, int depth)
-{
-    struct lr_yardl_type *type = new_type(schema, LR_YARDL_UNION, count_of(node));
-    if (type == NULL) return NULL;
-    type->least_bytes = 1;
-    for (int k = 0; k < type->num_parts; k++) {
-        struct fy_node *item = fy_node_sequence_get_by_index(node, k);
-        struct fy_node *inner = child(item, "type");
-        const char *tag = text_of(child(item, "tag"));
-        type->parts[k].name = tag != NULL ? tag : "";
-        if (is_null(item) || (inner != NULL && is_null(inner))) {
-            type->parts[k].name = "null";
-            continue;
-        }
-        type->parts[k].type = resolve(schema, inner != NULL ? inner : item, arguments, depth);
-        if (type->parts[k].type == NULL) return NULL;
-    }
-    return type;
 }
 
 static struct lr_yardl_type *resolve_record(struct lr_yardl_schema *schema, struct fy_node *fields,
@@ -830,19 +731,6 @@ static struct lr_yardl_type *resolve_named(struct lr_yardl_schema *schema, const
     return resolve(schema, child(node, "type"), &inner, depth);
 }
 
-static struct lr_yardl_type *resolve_name(struct lr_yardl_schema *schema, const char *name,
-                                          const struct arguments *arguments, int depth)
-{
-    bool found = false;
-    struct lr_yardl_type *type = resolve_primitive(schema, name, &found);
-    for (int k = 0; !found && arguments != NULL && k < count_of(arguments->parameters); k++) {
-        const char *parameter = text_of(fy_node_sequence_get_by_index(arguments->parameters, k));
-        if (parameter != NULL && strcmp(parameter, name) == 0)
-            return resolve(schema, fy_node_sequence_get_by_index(arguments->values, k), arguments->outer, depth);
-    }
-    return found ? type : resolve_named(schema, name, NULL, depth);
-}
-
 static struct lr_yardl_type *resolve_mapping(struct lr_yardl_schema *schema, struct fy_node *node,
                                              const struct arguments *arguments, int depth)
 {
@@ -851,10 +739,21 @@ static struct lr_yardl_type *resolve_mapping(struct lr_yardl_schema *schema, str
     if ((inner = child(node, "array")) != NULL) {
         struct lr_yardl_type *type = new_type(schema, LR_YARDL_LIST, 0);
         if (type == NULL) return NULL;
-        if (!read_dims(child(inner, "dimensions"), type)) {
+        struct fy_node *dims = child(inner, "dimensions");
+        const bool are_listed = dims != NULL && fy_node_is_sequence(dims);
+        int64_t rank = dims == NULL ? -1 : count_of(dims);
+        int known = 0; /* dimensions of fixed length: all or none */
+        bool understood =
+            dims == NULL || ((are_listed || whole(dims, &rank)) && rank >= 1 && rank <= LR_YARDL_MAX_RANK);
+        for (int k = 0; understood && are_listed && k < rank; k++)
+            known += whole(child(fy_node_sequence_get_by_index(dims, k), "length"), &type->dims[k]);
+        understood = understood && (known == 0 || known == rank);
+        if (!understood) {
             (void)bad(schema, "has an array of dimensions that are not understood, in", schema->name);
             return NULL;
         }
+        type->rank = (int)rank;
+        type->is_fixed = known > 0;
         type->item = resolve(schema, child(inner, "items"), arguments, depth);
         if (type->item == NULL) return NULL;
         measure_list(type);
@@ -884,45 +783,57 @@ static struct lr_yardl_type *resolve_mapping(struct lr_yardl_schema *schema, str
     return resolve_named(schema, name, &given, depth);
 }
 
-/* NULL, logged. depth counts the types within types. */
+/* Makes the type of a node of the schema, whose types stand `depth` deep within others. errors: NULL, logged. */
 static struct lr_yardl_type *resolve(struct lr_yardl_schema *schema, struct fy_node *node,
                                      const struct arguments *arguments, int depth)
 {
-    const char *name = text_of(node);
     if (depth > MAX_DEPTH) {
         (void)bad(schema, "nests types more than 64 deep, in", schema->name);
         return NULL;
     }
-    if (name != NULL) return resolve_name(schema, name, arguments, depth + 1);
-    if (node != NULL && fy_node_is_sequence(node)) return resolve_union(schema, node, arguments, depth + 1);
+
+    /* The name of a simple type, of a parameter of the generic type, or of a type of the schema. */
+    const char *name = text_of(node);
+    if (name != NULL) {
+        bool found;
+        struct lr_yardl_type *simple = resolve_primitive(schema, name, &found);
+        if (found) return simple;
+        for (int k = 0; arguments != NULL && k < count_of(arguments->parameters); k++) {
+            const char *parameter = text_of(fy_node_sequence_get_by_index(arguments->parameters, k));
+            if (parameter != NULL && strcmp(parameter, name) == 0) {
+                return resolve(schema, fy_node_sequence_get_by_index(arguments->values, k), arguments->outer,
+                               depth + 1);
+            }
+        }
+        return resolve_named(schema, name, NULL, depth + 1);
+    }
+
     if (node != NULL && fy_node_is_mapping(node)) return resolve_mapping(schema, node, arguments, depth + 1);
-    (void)bad(schema, "lacks a type, in", schema->name);
-    return NULL;
+    if (node == NULL || !fy_node_is_sequence(node)) {
+        (void)bad(schema, "lacks a type, in", schema->name);
+        return NULL;
+    }
+
+    /* A union: [null, T], or cases {"tag": ..., "type": ...}. */
+    struct lr_yardl_type *type = new_type(schema, LR_YARDL_UNION, count_of(node));
+    if (type == NULL) return NULL;
+    type->least_bytes = 1;
+    for (int k = 0; k < type->num_parts; k++) {
+        struct fy_node *item = fy_node_sequence_get_by_index(node, k);
+        struct fy_node *inner = child(item, "type");
+        const char *tag = text_of(child(item, "tag"));
+        type->parts[k].name = tag != NULL ? tag : "";
+        if (is_null(item) || (inner != NULL && is_null(inner))) {
+            type->parts[k].name = "null";
+            continue;
+        }
+        type->parts[k].type = resolve(schema, inner != NULL ? inner : item, arguments, depth + 1);
+        if (type->parts[k].type == NULL) return NULL;
+    }
+    return type;
 }
 
 /* --- the whole --- */
-
-static lr_status build(struct lr_yardl_schema *schema)
-{
-    struct fy_node *root = lr_yaml_root(schema->yaml);
-    struct fy_node *protocol = child(root, "protocol");
-    schema->name = text_of(child(protocol, "name"));
-    if (schema->name == NULL || count_of(child(protocol, "sequence")) == 0) return bad(schema, "has no protocol", "");
-    struct fy_node *types = child(root, "types");
-    const int count = count_of(types);
-    schema->names = lr_alloc(count, sizeof(*schema->names), "a schema", schema->log);
-    if (schema->names == NULL) return LR_FAILED;
-    void *iterator = NULL;
-    struct fy_node *node;
-    while (count > 0 && schema->num_names < count && (node = fy_node_sequence_iterate(types, &iterator)) != NULL) {
-        const char *name = text_of(child(node, "name"));
-        if (name == NULL) return bad(schema, "has a type without name in", schema->name);
-        schema->names[schema->num_names++] = (struct named_type){name, node};
-    }
-
-    schema->protocol = resolve_record(schema, child(protocol, "sequence"), NULL, 0);
-    return schema->protocol != NULL ? LR_OK : LR_BAD_INPUT;
-}
 
 struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text, int64_t text_bytes, const lr_log *log)
 {
@@ -931,7 +842,30 @@ struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text
                  (long long)text_bytes);
         return NULL;
     }
-    if (check_text(name, text, text_bytes, log) != LR_OK) return NULL;
+
+    /* Only JSON, and not too deep: libfyaml would read all of YAML, as deep as the stack allows. */
+    int depth = 0;
+    bool quoted = false;
+    for (int64_t k = 0; k < text_bytes; k++) {
+        const char c = text[k];
+        if (quoted) {
+            k += c == '\\' ? 1 : 0;
+            quoted = c != '"';
+            continue;
+        }
+        quoted = c == '"';
+        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        const bool plain =
+            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c != '\0' && strchr("{}[]:,\"+-.E \t\r\n", c) != NULL);
+        if (!plain || depth < 0 || depth > MAX_DEPTH) {
+            lr_error(log, LR_BAD_INPUT,
+                     "%s: its schema is no JSON of at most %d levels (byte %lld of it): the "
+                     "file is damaged",
+                     name, MAX_DEPTH, (long long)k);
+            return NULL;
+        }
+    }
+
     struct lr_yardl_schema *schema = lr_alloc(1, sizeof(*schema), "a schema", log);
     if (schema == NULL) return NULL;
     schema->log = log;
@@ -943,12 +877,37 @@ struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text
         memcpy(schema->text, text, (size_t)text_bytes);
         schema->yaml = lr_yaml_parse(name, text, text_bytes, log);
     }
-    if (schema->yaml == NULL || build(schema) != LR_OK) {
-        lr_yardl_schema_destroy(schema);
-        return NULL;
+    if (schema->yaml == NULL) goto failed;
+
+    struct fy_node *root = lr_yaml_root(schema->yaml);
+    struct fy_node *protocol = child(root, "protocol"), *steps = child(protocol, "sequence");
+    schema->name = text_of(child(protocol, "name"));
+    if (schema->name == NULL || count_of(steps) == 0) {
+        (void)bad(schema, "has no protocol", "");
+        goto failed;
     }
+    struct fy_node *types = child(root, "types"), *node;
+    const int count = count_of(types);
+    schema->names = lr_alloc(count, sizeof(*schema->names), "a schema", log);
+    if (schema->names == NULL) goto failed;
+    void *iterator = NULL;
+    while (count > 0 && schema->num_names < count && (node = fy_node_sequence_iterate(types, &iterator)) != NULL) {
+        const char *own = text_of(child(node, "name"));
+        if (own == NULL) {
+            (void)bad(schema, "has a type without name in", schema->name);
+            goto failed;
+        }
+        schema->names[schema->num_names++] = (struct named_type){own, node};
+    }
+
+    schema->protocol = resolve_record(schema, steps, NULL, 0);
+    if (schema->protocol == NULL) goto failed;
     schema->path = ""; /* the caller's */
     return schema;
+
+failed:
+    lr_yardl_schema_destroy(schema);
+    return NULL;
 }
 
 void lr_yardl_schema_destroy(struct lr_yardl_schema *schema)

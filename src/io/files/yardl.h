@@ -55,8 +55,8 @@ struct lr_yardl_type {
 /* A protocol: its steps are the parts of a record. */
 struct lr_yardl_schema;
 
-/* Reads a schema in JSON, at most 256 KiB and 64 levels deep; the text is copied. `name`: the file's,
- * for sentences. errors: NULL, logged. */
+/* Reads a schema in JSON, at most 256 KiB and 64 levels deep; the text is copied. name: the file, in messages. errors:
+ * NULL, logged. */
 struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text, int64_t text_bytes,
                                               const lr_log *log);
 void lr_yardl_schema_destroy(struct lr_yardl_schema *schema); /* NULL is allowed */
@@ -78,7 +78,7 @@ void lr_yardl_close(struct lr_yardl_input *input); /* NULL is allowed */
 
 struct lr_yardl_schema *lr_yardl_read_schema(struct lr_yardl_input *input);
 
-/* Logs "PATH: at byte N: sentence"; evaluates to LR_BAD_INPUT. */
+/* Logs "PATH: at byte N: message"; evaluates to LR_BAD_INPUT. */
 lr_status lr_yardl_error(struct lr_yardl_input *input, const char *format, ...) LR_PRINTF(2, 3);
 
 /* Bytes that are left of the file. */
@@ -86,7 +86,7 @@ int64_t lr_yardl_left(const struct lr_yardl_input *input);
 
 /* --- many bytes at once --- */
 
-/* Makes the buffer hold that many bytes, or all of the file where it is shorter, and keeps the bytes before them a
+/* Makes the buffer hold that many bytes, or all of the file if it is shorter, and keeps the bytes before them a
  * while; a file begins with 64 KiB. errors: LR_FAILED if memory runs out, what `settle` returns. */
 lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes);
 
@@ -100,8 +100,8 @@ void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *use
 /* The buffered bytes from the current place in the file; they stay until `settle` or `on_fetch` is called. */
 const unsigned char *lr_yardl_buffered(const struct lr_yardl_input *input, int64_t *count);
 
-/* Fetches bytes behind the buffered ones; any: whether there were more (reading one byte at a time gives the reason
- * otherwise). errors: what `on_fetch` returns. */
+/* Fetches the bytes that follow the buffered ones; any: set if there were more (reading one byte at a time gives the
+ * reason otherwise). errors: what `on_fetch` returns. */
 lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any);
 
 /* Identifies the buffer in use; lr_yardl_swap makes the other one current, as it was left, until it is called again,
@@ -119,10 +119,10 @@ static inline double lr_yardl_float(const unsigned char *bytes)
     return single;
 }
 
-/* Moves forward in the buffered bytes, or back where that is negative. */
+/* Moves forward in the buffered bytes, or back if that is negative. */
 void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes);
 
-/* --- one value at a time --- */
+/* --- single values --- */
 
 /* One value of that type each; LR_BAD_INPUT, logged, when the file ends within it or the schema has
  * another kind of type there. */
@@ -155,7 +155,7 @@ struct lr_yardl_field {
 };
 
 /* Walks a record: calls `take` of the wanted fields in the file's order, and skips the others. fields: an entry
- * without name is the last; its `take`, where it has one, gets the other fields. An optional record that is null has
+ * without name is the last; its `take`, if it has one, gets the other fields. An optional record that is null has
  * no fields. errors: LR_BAD_INPUT when the schema lacks a required field; what a `take` returns. */
 lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_type *type,
                           const struct lr_yardl_field *fields, void *user);

@@ -5,8 +5,8 @@
  * the names of the GraphBLAS binsparse draft (graphblas.org/binsparse-specification);
  * docs/formats/matrix.md.
  *
- * The elements of a large matrix stay where the store has put them: HDF5 records the chunks of
- * two datasets there, and adds the rest before and behind them. */
+ * The elements of a large matrix stay in the places that the store gave them: HDF5 records the chunks of
+ * two datasets there, and adds the rest before and after them. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/matrix/writer.h"
@@ -24,7 +24,7 @@ struct csr {
     struct lr_hdf5_layout layout;
     hid_t group;
     bool wide;   /* indices and indptr are int64 */
-    bool adopts; /* the file takes the elements where the store has put them */
+    bool adopts; /* the elements stay in the places that the store gave them */
 };
 
 static bool put_text(hid_t object, const char *name, const char *text)
@@ -44,15 +44,6 @@ static bool put_number(hid_t object, const char *name, double number)
 
 /* --- head --- */
 
-/* Lists the LORs that were asked for, unless all were. */
-static bool put_part(hid_t group, const lr_selection *part)
-{
-    if (part == NULL || (part->lors == NULL && part->pairs == NULL)) return true;
-    if (part->lors != NULL)
-        return lr_hdf5_put_array(group, "lors", H5T_NATIVE_INT64, (int64_t[2]){part->num_lors, 0}, part->lors);
-    return lr_hdf5_put_array(group, "pairs", H5T_NATIVE_INT32, (int64_t[2]){part->num_pairs, 0}, part->pairs);
-}
-
 static bool put_rows(hid_t group, const lr_matrix_writer_params *params)
 {
     if (params->grid == NULL) {
@@ -60,11 +51,17 @@ static bool put_rows(hid_t group, const lr_matrix_writer_params *params)
                lr_hdf5_put_array(group, "points_mm", H5T_NATIVE_DOUBLE, (int64_t[2]){params->num_points, 3},
                                  params->points_mm);
     }
+    /* The LORs that were asked for are listed, unless all were. */
+    static const lr_selection all;
+    const lr_selection *part = params->part != NULL ? params->part : &all;
+    const int64_t num_lors[2] = {part->num_lors, 0}, num_pairs[2] = {part->num_pairs, 0};
     const lr_grid *grid = params->grid;
     if (!lr_hdf5_put_numbers(group, "grid_size", H5T_NATIVE_INT, 3, grid->size) ||
         !lr_hdf5_put_numbers(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, 3, grid->voxel_mm) ||
         !lr_hdf5_put_numbers(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, 3, grid->origin_mm) ||
-        !put_part(group, params->part))
+        (part->lors != NULL && !lr_hdf5_put_array(group, "lors", H5T_NATIVE_INT64, num_lors, part->lors)) ||
+        (part->lors == NULL && part->pairs != NULL &&
+         !lr_hdf5_put_array(group, "pairs", H5T_NATIVE_INT32, num_pairs, part->pairs)))
         return false;
     if (params->by_lor) return put_text(group, "rows", "LORs");
     return put_text(group, "rows", "voxels") &&
@@ -73,19 +70,12 @@ static bool put_rows(hid_t group, const lr_matrix_writer_params *params)
                                                        (int64_t[2]){params->num_voxels, 0}, params->voxels));
 }
 
-static bool put_totals(hid_t group, const struct lr_matrix_content *content)
-{
-    const struct lr_matrix_totals *totals = &content->store->totals;
-    return put_number(group, "sum", totals->sum) && put_number(group, "threshold", content->params->threshold) &&
-           put_int(group, "dropped_elements", totals->dropped_elements) &&
-           put_number(group, "dropped_sum", totals->dropped_sum);
-}
-
 /* Everything but indptr and the elements. */
 static bool put_head(struct csr *csr)
 {
     const struct lr_matrix_content *content = csr->content;
     const lr_matrix_writer_params *params = content->params;
+    const struct lr_matrix_totals *totals = &content->store->totals;
     const int64_t shape[2] = {content->num_rows, content->num_columns};
     if (!lr_hdf5_put_scanner(csr->out.file, params->lors->scanner)) return false;
     const hid_t lors = lr_hdf5_put_lors(csr->out.file, params->lors);
@@ -108,7 +98,10 @@ static bool put_head(struct csr *csr)
              put_text(group, "mode", params->info->mode == LR_MODE_EXACT ? "exact" : "sampled") &&
              put_int(group, "rays", params->info->rays) && put_int(group, "mu_steps", params->info->mu_steps) &&
              lr_hdf5_put_numbers(group, "samples", H5T_NATIVE_INT, 3, params->info->samples))) &&
-           (content->share == NULL || put_text(group, "part", content->share)) && put_totals(group, content);
+           (content->share == NULL || put_text(group, "part", content->share)) &&
+           put_number(group, "sum", totals->sum) && put_number(group, "threshold", params->threshold) &&
+           put_int(group, "dropped_elements", totals->dropped_elements) &&
+           put_number(group, "dropped_sum", totals->dropped_sum);
 }
 
 /* --- arrays --- */
@@ -173,13 +166,6 @@ static bool adopt(struct csr *csr, const char *name, hid_t native, hsize_t offse
     return dataset >= 0 && H5Dclose(dataset) >= 0 && done;
 }
 
-static bool adopt_elements(struct csr *csr)
-{
-    const hid_t index_type = csr->wide ? H5T_NATIVE_INT64 : H5T_NATIVE_INT32;
-    return adopt(csr, "indices", index_type, 0) &&
-           adopt(csr, "data", H5T_NATIVE_FLOAT, BLOCK * H5Tget_size(index_type));
-}
-
 /* columns: which of the two arrays. */
 static bool copy_array(struct csr *csr, bool columns, void *numbers)
 {
@@ -199,14 +185,6 @@ static bool copy_array(struct csr *csr, bool columns, void *numbers)
             was_read(csr, lr_matrix_store_read(store, &piece)) && lr_hdf5_series_append(&series, numbers, piece.count);
     }
     return lr_hdf5_series_close(&series) && done;
-}
-
-static bool copy_elements(struct csr *csr)
-{
-    void *numbers = lr_alloc(BLOCK, sizeof(int64_t), "matrix elements", csr->out.output.log);
-    const bool done = numbers != NULL && copy_array(csr, true, numbers) && copy_array(csr, false, numbers);
-    free(numbers);
-    return done;
 }
 
 static bool put_binsparse(const struct csr *csr)
@@ -229,14 +207,6 @@ static bool put_binsparse(const struct csr *csr)
 }
 
 /* --- the whole --- */
-
-static bool is_little_endian(void)
-{
-    const uint16_t one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
 
 static lr_status open_output(struct csr *csr)
 {
@@ -263,11 +233,22 @@ lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content)
     const int64_t elements = store->totals.elements;
     struct csr csr = {.content = content, .group = -1};
     csr.wide = lr_matrix_is_wide(content->num_columns, elements, content->index_limit);
+    const uint16_t one = 1;
+    const bool is_little_endian = *(const unsigned char *)&one == 1;
     csr.adopts =
-        content->params->compress == 0 && csr.wide == store->params.wide && elements > BLOCK && is_little_endian();
+        content->params->compress == 0 && csr.wide == store->params.wide && elements > BLOCK && is_little_endian;
     LR_TRY(open_output(&csr));
-    const bool done = put_head(&csr) && (csr.adopts ? adopt_elements(&csr) : copy_elements(&csr)) && put_starts(&csr) &&
-                      put_binsparse(&csr);
+    bool done = put_head(&csr);
+    if (done && csr.adopts) {
+        const hid_t index_type = csr.wide ? H5T_NATIVE_INT64 : H5T_NATIVE_INT32;
+        done = adopt(&csr, "indices", index_type, 0) &&
+               adopt(&csr, "data", H5T_NATIVE_FLOAT, BLOCK * H5Tget_size(index_type));
+    } else if (done) {
+        void *numbers = lr_alloc(BLOCK, sizeof(int64_t), "matrix elements", csr.out.output.log);
+        done = numbers != NULL && copy_array(&csr, true, numbers) && copy_array(&csr, false, numbers);
+        free(numbers);
+    }
+    done = done && put_starts(&csr) && put_binsparse(&csr);
     if (csr.group >= 0) H5Gclose(csr.group);
     if (!done) {
         (void)lr_hdf5_output_fail(&csr.out, "the matrix");
@@ -350,19 +331,6 @@ static lr_status get_list(struct csr_source *csr, const char *name, enum lr_hdf5
     return *list != NULL ? lr_hdf5_get(&csr->in, name, number, shape, *list) : LR_FAILED;
 }
 
-static lr_status read_part(struct csr_source *csr, lr_matrix_file_info *info)
-{
-    void *lors, *pairs;
-    lr_status status = get_list(csr, "/matrix/lors", LR_HDF5_INT64, 1, &lors, &info->part.num_lors);
-    csr->lors = lors;
-    LR_TRY(status);
-    status = get_list(csr, "/matrix/pairs", LR_HDF5_INT32, 1, &pairs, &info->part.num_pairs);
-    csr->pairs = pairs;
-    info->part.lors = csr->lors;
-    info->part.pairs = csr->pairs;
-    return status;
-}
-
 static lr_status read_rows(struct csr_source *csr, lr_matrix_file_info *info)
 {
     char rows[32] = "";
@@ -386,15 +354,47 @@ static lr_status read_rows(struct csr_source *csr, lr_matrix_file_info *info)
         !lr_hdf5_get_double(&csr->in, "/matrix", "grid_origin_mm", 3, info->grid.origin_mm))
         return refuse(csr, "the attributes of its grid are missing");
     (void)lr_hdf5_get_int64(&csr->in, "/matrix", "row_begin", 1, &info->row_begin);
-    const lr_status status = get_list(csr, "/matrix/voxels", LR_HDF5_INT64, 1, &list, &count);
-    csr->voxels = list;
-    info->voxels = csr->voxels;
+    lr_status status = get_list(csr, "/matrix/voxels", LR_HDF5_INT64, 1, &list, &count);
+    info->voxels = csr->voxels = list;
     LR_TRY(status);
-    return count == info->num_rows ? read_part(csr, info) : refuse(csr, "it must list one voxel for each row");
+    if (count != info->num_rows) return refuse(csr, "it must list one voxel for each row");
+    status = get_list(csr, "/matrix/lors", LR_HDF5_INT64, 1, &list, &info->part.num_lors);
+    info->part.lors = csr->lors = list;
+    LR_TRY(status);
+    status = get_list(csr, "/matrix/pairs", LR_HDF5_INT32, 1, &list, &info->part.num_pairs);
+    info->part.pairs = csr->pairs = list;
+    return status;
 }
 
-static void read_model(struct csr_source *csr, lr_matrix_file_info *info)
+/* --- arrays --- */
+
+static lr_status open_matrix(struct csr_source *csr, lr_matrix_file_info *info)
 {
+    if (!lr_hdf5_has(&csr->in, "/matrix")) return refuse(csr, "there is no group /matrix");
+    char encoding[32] = "";
+    int64_t shape[2];
+    (void)lr_hdf5_get_string(&csr->in, "/matrix", "encoding-type", encoding, sizeof(encoding));
+    if (strcmp(encoding, "csr_matrix") != 0 || !lr_hdf5_get_int64(&csr->in, "/matrix", "shape", 2, shape))
+        return refuse(csr, "/matrix must be a CSR matrix with a shape");
+    for (int k = 0; k < 3; k++) {
+        int64_t size[2];
+        LR_TRY(lr_hdf5_shape(&csr->in, names[k], k != LR_ARRAY_VALUES, size, 1));
+        csr->sizes[k] = size[0];
+        LR_TRY(lr_hdf5_need_stored(&csr->in, names[k], size));
+    }
+    info->num_rows = shape[0];
+    info->num_columns = shape[1];
+    info->num_elements = csr->sizes[LR_ARRAY_VALUES];
+    if (shape[0] < 0 || shape[1] < 0 || csr->sizes[LR_ARRAY_STARTS] != shape[0] + 1 ||
+        csr->sizes[LR_ARRAY_COLUMNS] != csr->sizes[LR_ARRAY_VALUES]) {
+        return lr_error(csr->in.log, LR_BAD_INPUT,
+                        "%s: a matrix of %lld rows needs %lld numbers in indptr, and as many in "
+                        "indices as in data: they have %lld, %lld and %lld",
+                        csr->in.path, (long long)shape[0], (long long)shape[0] + 1, (long long)csr->sizes[0],
+                        (long long)csr->sizes[1], (long long)csr->sizes[2]);
+    }
+
+    info->is_described = true;
     char mode[16] = "";
     (void)lr_hdf5_get_string(&csr->in, "/matrix", "mode", mode, sizeof(mode));
     (void)lr_hdf5_get_string(&csr->in, "/matrix", "backend", csr->backend, sizeof(csr->backend));
@@ -417,41 +417,6 @@ static void read_model(struct csr_source *csr, lr_matrix_file_info *info)
     info->backend = csr->backend;
     info->description = csr->description;
     info->factors = csr->factors;
-}
-
-/* --- arrays --- */
-
-static lr_status open_array(struct csr_source *csr, int k)
-{
-    int64_t shape[2];
-    LR_TRY(lr_hdf5_shape(&csr->in, names[k], k != LR_ARRAY_VALUES, shape, 1));
-    csr->sizes[k] = shape[0];
-    return lr_hdf5_need_stored(&csr->in, names[k], shape);
-}
-
-static lr_status open_matrix(struct csr_source *csr, lr_matrix_file_info *info)
-{
-    if (!lr_hdf5_has(&csr->in, "/matrix")) return refuse(csr, "there is no group /matrix");
-    char encoding[32] = "";
-    int64_t shape[2];
-    (void)lr_hdf5_get_string(&csr->in, "/matrix", "encoding-type", encoding, sizeof(encoding));
-    if (strcmp(encoding, "csr_matrix") != 0 || !lr_hdf5_get_int64(&csr->in, "/matrix", "shape", 2, shape))
-        return refuse(csr, "/matrix must be a CSR matrix with a shape");
-    for (int k = 0; k < 3; k++) LR_TRY(open_array(csr, k));
-    info->num_rows = shape[0];
-    info->num_columns = shape[1];
-    info->num_elements = csr->sizes[LR_ARRAY_VALUES];
-    if (shape[0] < 0 || shape[1] < 0 || csr->sizes[LR_ARRAY_STARTS] != shape[0] + 1 ||
-        csr->sizes[LR_ARRAY_COLUMNS] != csr->sizes[LR_ARRAY_VALUES]) {
-        return lr_error(csr->in.log, LR_BAD_INPUT,
-                        "%s: a matrix of %lld rows needs %lld numbers in indptr, and as many in "
-                        "indices as in data: they have %lld, %lld and %lld",
-                        csr->in.path, (long long)shape[0], (long long)shape[0] + 1, (long long)csr->sizes[0],
-                        (long long)csr->sizes[1], (long long)csr->sizes[2]);
-    }
-
-    info->is_described = true;
-    read_model(csr, info);
     LR_TRY(read_rows(csr, info));
     return lr_hdf5_input_check(&csr->in);
 }

@@ -176,17 +176,9 @@ static lr_status describe(struct join *join)
         join->out.grid = &model->grid;
         join->out.part = &model->part;
     }
-    return LR_OK;
-}
 
-/* --- which rows --- */
-
-/* Allocates the lists of rows that the parts' lists are joined to. */
-static lr_status make_lists(struct join *join)
-{
-    const lr_matrix_file_info *model = lr_matrix_file_get_info(join->first);
-    const lr_log *log = join->params->log;
-    if (!model->is_described) return LR_OK;
+    /* The lists of rows that the parts' lists are joined to. */
+    const lr_log *log = params->log;
     if (model->points_mm != NULL) {
         join->points_mm = lr_alloc(join->num_rows, sizeof(*join->points_mm), "points", log);
         return join->points_mm != NULL ? LR_OK : LR_FAILED;
@@ -201,6 +193,8 @@ static lr_status make_lists(struct join *join)
     }
     return LR_OK;
 }
+
+/* --- which rows --- */
 
 static lr_status refuse_lists(const struct join *join, const struct piece *piece)
 {
@@ -306,7 +300,7 @@ static lr_status run(struct join *join)
     LR_TRY(check_complete(join));
 
     LR_TRY(describe(join));
-    LR_TRY(make_lists(join));
+
     const struct lr_matrix_content content = {.params = &join->out,
                                               .store = &join->store,
                                               .num_rows = join->num_rows,

@@ -43,7 +43,6 @@ struct npz {
     bool writes;    /* else bytes are only counted into `check` */
     uint32_t check; /* CRC-32 of the bytes put so far */
     void *buffer;   /* [BLOCK] numbers of 8 bytes */
-    size_t place;   /* offset in the archive */
 };
 
 static void put16(unsigned char *bytes, unsigned number)
@@ -151,25 +150,6 @@ static lr_status put_starts(struct npz *npz)
 
 /* --- the archive --- */
 
-static size_t head_of(const struct member *member, unsigned char head[lr_npy_header_bytes])
-{
-    return lr_npy_header(head, member->type, &member->shape, member->shape < 0 ? 0 : 1);
-}
-
-/* Computes a member's checksum, which stands before its data in the archive: everything is read twice. */
-static lr_status check_member(struct npz *npz, struct member *member)
-{
-    unsigned char head[lr_npy_header_bytes];
-    const size_t head_bytes = head_of(member, head);
-    npz->writes = false;
-    npz->check = 0;
-    member->total = head_bytes + member->bytes;
-    LR_TRY(emit(npz, head, head_bytes));
-    LR_TRY(member->put(npz));
-    member->check = npz->check;
-    return LR_OK;
-}
-
 /* Fills the fields that local and central heads share, beginning with the version needed. */
 static void format_common(const struct member *member, unsigned char *bytes)
 {
@@ -179,42 +159,6 @@ static void format_common(const struct member *member, unsigned char *bytes)
     put32(bytes + 14, (uint32_t)member->total);
     put32(bytes + 18, (uint32_t)member->total);
     put16(bytes + 22, (unsigned)strlen(member->name));
-}
-
-static lr_status write_member(struct npz *npz, struct member *member)
-{
-    unsigned char head[lr_npy_header_bytes], local[LOCAL_BYTES] = {'P', 'K', 3, 4};
-    const size_t head_bytes = head_of(member, head), name_bytes = strlen(member->name);
-    LR_TRY(check_member(npz, member));
-    npz->writes = true;
-    member->place = (uint32_t)npz->place;
-    format_common(member, local + 4);
-    LR_TRY(emit(npz, local, sizeof(local)));
-    LR_TRY(emit(npz, member->name, name_bytes));
-    LR_TRY(emit(npz, head, head_bytes));
-    LR_TRY(member->put(npz));
-    npz->place += sizeof(local) + name_bytes + member->total;
-    return LR_OK;
-}
-
-static lr_status write_directory(struct npz *npz, const struct member *members, int num)
-{
-    unsigned char end[END_BYTES] = {'P', 'K', 5, 6};
-    size_t bytes = 0;
-    for (int k = 0; k < num; k++) {
-        unsigned char central[CENTRAL_BYTES] = {'P', 'K', 1, 2};
-        put16(central + 4, 20);
-        format_common(&members[k], central + 6);
-        put32(central + 42, members[k].place);
-        LR_TRY(emit(npz, central, sizeof(central)));
-        LR_TRY(emit(npz, members[k].name, strlen(members[k].name)));
-        bytes += sizeof(central) + strlen(members[k].name);
-    }
-    put16(end + 8, (unsigned)num);
-    put16(end + 10, (unsigned)num);
-    put32(end + 12, (uint32_t)bytes);
-    put32(end + 16, (uint32_t)npz->place);
-    return emit(npz, end, sizeof(end));
 }
 
 static lr_status write_archive(struct npz *npz)
@@ -233,8 +177,46 @@ static lr_status write_archive(struct npz *npz)
         {.name = "data.npy", .type = "<f4", .shape = elements, .put = put_data, .bytes = (size_t)elements * 4},
         {.name = "part.npy", .type = "|u1", .shape = (int64_t)share_bytes, .put = put_share, .bytes = share_bytes},
     };
-    for (int k = 0; k < num; k++) LR_TRY(write_member(npz, &members[k]));
-    return write_directory(npz, members, num);
+
+    size_t place = 0; /* in the archive */
+    for (int k = 0; k < num; k++) {
+        struct member *member = &members[k];
+        unsigned char head[lr_npy_header_bytes], local[LOCAL_BYTES] = {'P', 'K', 3, 4};
+        const size_t head_bytes = lr_npy_header(head, member->type, &member->shape, member->shape < 0 ? 0 : 1);
+        const size_t name_bytes = strlen(member->name);
+        member->total = head_bytes + member->bytes;
+        member->place = (uint32_t)place;
+        /* The checksum stands before the data in the archive: everything is read twice. */
+        npz->writes = false;
+        npz->check = 0;
+        LR_TRY(emit(npz, head, head_bytes));
+        LR_TRY(member->put(npz));
+        member->check = npz->check;
+        npz->writes = true;
+        format_common(member, local + 4);
+        LR_TRY(emit(npz, local, sizeof(local)));
+        LR_TRY(emit(npz, member->name, name_bytes));
+        LR_TRY(emit(npz, head, head_bytes));
+        LR_TRY(member->put(npz));
+        place += sizeof(local) + name_bytes + member->total;
+    }
+
+    unsigned char end[END_BYTES] = {'P', 'K', 5, 6};
+    size_t bytes = 0;
+    for (int k = 0; k < num; k++) {
+        unsigned char central[CENTRAL_BYTES] = {'P', 'K', 1, 2};
+        put16(central + 4, 20);
+        format_common(&members[k], central + 6);
+        put32(central + 42, members[k].place);
+        LR_TRY(emit(npz, central, sizeof(central)));
+        LR_TRY(emit(npz, members[k].name, strlen(members[k].name)));
+        bytes += sizeof(central) + strlen(members[k].name);
+    }
+    put16(end + 8, (unsigned)num);
+    put16(end + 10, (unsigned)num);
+    put32(end + 12, (uint32_t)bytes);
+    put32(end + 16, (uint32_t)place);
+    return emit(npz, end, sizeof(end));
 }
 
 lr_status lr_matrix_npz_check(const struct lr_matrix_content *content, int64_t elements)
@@ -277,7 +259,7 @@ enum { NUM_NEEDED = 5, SHARE = NUM_NEEDED, NUM_READ, MOST_SHARE = 1 << 15 };
 static const char *const names[NUM_READ] = {"indptr.npy", "indices.npy", "data.npy",
                                             "shape.npy",  "format.npy",  "part.npy"};
 
-/* A member's array: where its numbers begin, and what they are. */
+/* The array of a member: the place of its numbers, and their type. */
 struct array {
     int64_t begin, bytes; /* range of the member's data in the file; begin 0 = not found */
     int64_t count;
@@ -327,23 +309,6 @@ static uint64_t number_at(const unsigned char *bytes, int size)
 
 /* --- numbers --- */
 
-static int64_t whole_at(const unsigned char *bytes, int size)
-{
-    const uint64_t number = number_at(bytes, size);
-    return size == 4 ? (int64_t)(int32_t)(uint32_t)number : (int64_t)number;
-}
-
-static double real_at(const unsigned char *bytes, int size)
-{
-    const uint64_t bits = number_at(bytes, size);
-    const uint32_t low = (uint32_t)bits;
-    float single;
-    double number;
-    memcpy(&single, &low, sizeof(single));
-    memcpy(&number, &bits, sizeof(number));
-    return size == 4 ? (double)single : number;
-}
-
 static lr_status read_numbers(void *self, enum lr_matrix_array which, const int64_t range[2], void *numbers)
 {
     const struct npz_source *npz = self;
@@ -355,11 +320,16 @@ static lr_status read_numbers(void *self, enum lr_matrix_array which, const int6
         const int64_t left = range[1] - at, num = left < PIECE ? left : PIECE;
         LR_TRY(read_bytes(npz, array->begin + (range[0] + at) * array->size, bytes, (size_t)num * (size_t)array->size));
         for (int64_t k = 0; k < num; k++) {
-            const unsigned char *number = bytes + k * array->size;
-            if (which == LR_ARRAY_VALUES)
-                real[at + k] = real_at(number, array->size);
+            const uint64_t bits = number_at(bytes + k * array->size, array->size);
+            const uint32_t low = (uint32_t)bits;
+            float single;
+            memcpy(&single, &low, sizeof(single));
+            if (which != LR_ARRAY_VALUES)
+                whole[at + k] = array->size == 4 ? (int64_t)(int32_t)low : (int64_t)bits;
+            else if (array->size == 4)
+                real[at + k] = (double)single;
             else
-                whole[at + k] = whole_at(number, array->size);
+                memcpy(&real[at + k], &bits, sizeof(bits));
         }
     }
     return LR_OK;
@@ -374,7 +344,7 @@ static void close_file(void *self)
 
 /* --- .npy heads --- */
 
-/* Returns the text behind "'key': " in the head, or NULL. */
+/* Returns the text that follows "'key': " in the head, or NULL. */
 static const char *find_value(const char *head, const char *key)
 {
     const char *at = strstr(head, key);
@@ -388,28 +358,6 @@ static int64_t parse_shape(const char *text)
     if (strncmp(text, "()", 2) == 0) return 1;
     const long long count = *text == '(' ? strtoll(text + 1, &end, 10) : -1;
     return end != NULL && end != text + 1 && strncmp(end, ",)", 2) == 0 && count >= 0 ? count : -1;
-}
-
-static lr_status parse_head(const struct npz_source *npz, const char *head, const char *name, struct array *array)
-{
-    const char *type = find_value(head, "'descr': '"), *shape = find_value(head, "'shape': ");
-    if (type == NULL || shape == NULL || strlen(type) < 3)
-        return refuse(npz, "an array in it has no head as NumPy writes it");
-    array->kind = type[1];
-    array->size = type[2] - '0';
-    array->count = parse_shape(shape);
-    const bool is_text = strcmp(name, "format.npy") == 0;
-    const bool is_real = strcmp(name, "data.npy") == 0;
-    const bool is_share = strcmp(name, names[SHARE]) == 0;
-    const bool good = is_share  ? array->kind == 'u' && array->size == 1
-                      : is_text ? array->kind == 'S' && array->size == 3
-                      : is_real ? array->kind == 'f' && (array->size == 4 || array->size == 8)
-                                : array->kind == 'i' && (array->size == 4 || array->size == 8);
-    if (!good || type[3] != '\'' || (type[0] != '<' && !is_text && !is_share) || array->count < 0) {
-        return lr_error(npz->log, LR_BAD_INPUT, "%s: %s must be one row of little-endian %s: it is of type %.4s",
-                        npz->path, name, is_real ? "float32 or float64" : "int32 or int64", type);
-    }
-    return LR_OK;
 }
 
 /* Reads the head at array->begin and moves begin to the numbers. */
@@ -427,7 +375,23 @@ static lr_status read_head(const struct npz_source *npz, const char *name, struc
         return refuse(npz, "an array in it has no head as NumPy writes it");
     LR_TRY(read_bytes(npz, array->begin + prefix, head, (size_t)length));
     head[length] = '\0';
-    LR_TRY(parse_head(npz, head, name, array));
+    const char *type = find_value(head, "'descr': '"), *shape = find_value(head, "'shape': ");
+    if (type == NULL || shape == NULL || strlen(type) < 3)
+        return refuse(npz, "an array in it has no head as NumPy writes it");
+    array->kind = type[1];
+    array->size = type[2] - '0';
+    array->count = parse_shape(shape);
+    const bool is_text = strcmp(name, "format.npy") == 0;
+    const bool is_real = strcmp(name, "data.npy") == 0;
+    const bool is_share = strcmp(name, names[SHARE]) == 0;
+    const bool good = is_share  ? array->kind == 'u' && array->size == 1
+                      : is_text ? array->kind == 'S' && array->size == 3
+                      : is_real ? array->kind == 'f' && (array->size == 4 || array->size == 8)
+                                : array->kind == 'i' && (array->size == 4 || array->size == 8);
+    if (!good || type[3] != '\'' || (type[0] != '<' && !is_text && !is_share) || array->count < 0) {
+        return lr_error(npz->log, LR_BAD_INPUT, "%s: %s must be one row of little-endian %s: it is of type %.4s",
+                        npz->path, name, is_real ? "float32 or float64" : "int32 or int64", type);
+    }
     const int64_t room = array->bytes - prefix - length;
     if (array->count > room / array->size || array->count * array->size != room) {
         return lr_error(npz->log, LR_BAD_INPUT, "%s: %s is to have %lld numbers of %d bytes, and there are %lld bytes",
@@ -489,23 +453,6 @@ static lr_status read_directory(struct npz_source *npz, const unsigned char *end
     return status;
 }
 
-static lr_status read_archive(struct npz_source *npz)
-{
-    const int64_t most = END_BYTES + MOST_COMMENT;
-    const int64_t bytes = npz->file_bytes < most ? npz->file_bytes : most;
-    unsigned char *tail = lr_alloc(bytes + 1, 1, "an archive's end", npz->log);
-    lr_status status = tail != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) status = read_bytes(npz, npz->file_bytes - bytes, tail, (size_t)bytes);
-    int64_t at = bytes - END_BYTES;
-    while (status == LR_OK && at >= 0 && memcmp(tail + at, "PK\5\6", 4) != 0) at--;
-    if (status == LR_OK) {
-        status = at >= 0 ? read_directory(npz, tail + at)
-                         : refuse(npz, "the end of the archive is missing: get the file again");
-    }
-    free(tail);
-    return status;
-}
-
 static lr_status read_info(struct npz_source *npz, lr_matrix_file_info *info)
 {
     char format[3];
@@ -551,7 +498,20 @@ lr_status lr_matrix_npz_open(struct lr_matrix_source *source)
                         lr_open_failure(source->path, error, text));
     }
     npz->file_bytes = (int64_t)lseek(npz->file, 0, SEEK_END);
-    lr_status status = read_archive(npz);
+
+    /* The end of the archive, which names the place of its directory. */
+    const int64_t most = END_BYTES + MOST_COMMENT;
+    const int64_t bytes = npz->file_bytes < most ? npz->file_bytes : most;
+    unsigned char *tail = lr_alloc(bytes + 1, 1, "an archive's end", npz->log);
+    lr_status status = tail != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK) status = read_bytes(npz, npz->file_bytes - bytes, tail, (size_t)bytes);
+    int64_t at = bytes - END_BYTES;
+    while (status == LR_OK && at >= 0 && memcmp(tail + at, "PK\5\6", 4) != 0) at--;
+    if (status == LR_OK) {
+        status = at >= 0 ? read_directory(npz, tail + at)
+                         : refuse(npz, "the end of the archive is missing: get the file again");
+    }
+    free(tail);
     if (status == LR_OK) status = read_info(npz, &source->info);
     if (status != LR_OK) {
         close_file(npz);

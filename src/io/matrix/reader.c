@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Numbers read at a time. */
+/* Numbers that are read together. */
 enum { PIECE = 1 << 17 };
 
 struct lr_matrix_file {
@@ -23,37 +23,27 @@ struct lr_matrix_file {
     struct lr_matrix_source source;
 };
 
-/* Looks for the first bytes of a zip archive. Only regular files are opened: opening a pipe would wait for its
- * writer. */
-static lr_status look_for_zip(const char *path, bool *is_zip, const lr_log *log)
-{
-    char bytes[4] = "", text[128];
-    struct stat facts;
-    *is_zip = false;
-    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) return LR_OK; /* the reader reports it */
-    FILE *file = fopen(path, "rb");
-    const bool got = file != NULL && fread(bytes, 1, 4, file) == 4;
-    const bool failed = file == NULL || ferror(file);
-    const int error = errno;
-    if (file != NULL) fclose(file);
-    *is_zip = got && memcmp(bytes, "PK\3\4", 4) == 0;
-    return failed ? lr_error(log, LR_BAD_INPUT, "cannot read %s: %s", path, lr_error_text(error, text)) : LR_OK;
-}
-
-static lr_status open_source(struct lr_matrix_source *source)
-{
-    bool is_zip;
-    LR_TRY(look_for_zip(source->path, &is_zip, source->log));
-    return is_zip ? lr_matrix_npz_open(source) : lr_matrix_hdf5_open(source);
-}
-
 lr_matrix_file *lr_matrix_file_open(const char *path, const lr_log *log)
 {
     lr_matrix_file *file = lr_alloc(1, sizeof(*file), "a matrix file", log);
     if (file == NULL) return NULL;
     file->path = lr_copy_string(path != NULL ? path : "", log);
     file->source = (struct lr_matrix_source){.path = file->path, .log = log};
-    if (file->path == NULL || open_source(&file->source) != LR_OK) {
+    /* The first bytes of a zip archive are those of npz. Only regular files are opened: opening a pipe would wait for
+     * its writer. The format's reader reports a file that is missing or is none. */
+    char bytes[4] = "", text[128];
+    struct stat facts;
+    bool is_zip = false;
+    lr_status status = file->path != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK && stat(file->path, &facts) == 0 && S_ISREG(facts.st_mode)) {
+        FILE *stream = fopen(file->path, "rb");
+        is_zip = stream != NULL && fread(bytes, 1, 4, stream) == 4 && memcmp(bytes, "PK\3\4", 4) == 0;
+        if (stream == NULL || ferror(stream))
+            status = lr_error(log, LR_BAD_INPUT, "cannot read %s: %s", file->path, lr_error_text(errno, text));
+        if (stream != NULL) fclose(stream);
+    }
+    if (status == LR_OK) status = is_zip ? lr_matrix_npz_open(&file->source) : lr_matrix_hdf5_open(&file->source);
+    if (status != LR_OK) {
         free(file->path);
         free(file);
         return NULL;
@@ -160,28 +150,6 @@ struct reading {
     int64_t capacity;
 };
 
-static void reading_finish(struct reading *reading)
-{
-    free(reading->starts);
-    free(reading->columns);
-    free(reading->values);
-    free(reading->row_columns);
-    free(reading->row_values);
-}
-
-static lr_status reading_init(struct reading *reading, struct lr_matrix_source *source)
-{
-    *reading = (struct reading){.source = source};
-    reading->starts = lr_alloc(PIECE + 1, sizeof(*reading->starts), "row starts", source->log);
-    reading->columns = lr_alloc(PIECE, sizeof(*reading->columns), "elements", source->log);
-    reading->values = lr_alloc(PIECE, sizeof(*reading->values), "elements", source->log);
-    if (reading->starts == NULL || reading->columns == NULL || reading->values == NULL) {
-        reading_finish(reading);
-        return LR_FAILED;
-    }
-    return LR_OK;
-}
-
 /* Finds the range of a row's elements. */
 static lr_status find_row(struct reading *reading, int64_t row, int64_t range[2])
 {
@@ -237,28 +205,6 @@ static lr_status fetch(struct reading *reading, int64_t begin)
     return LR_OK;
 }
 
-static lr_status check_elements(const struct reading *reading, int64_t row, int64_t count)
-{
-    const struct lr_matrix_source *source = reading->source;
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t column = reading->row_columns[k];
-        const int64_t before = k > 0 ? reading->row_columns[k - 1] : -1;
-        const double value = reading->row_values[k];
-        if (column <= before || column >= source->info.num_columns) {
-            return lr_error(source->log, LR_BAD_INPUT,
-                            "%s: row %lld has column %lld after %lld: they must ascend and stay "
-                            "below %lld",
-                            source->path, (long long)row, (long long)column, (long long)before,
-                            (long long)source->info.num_columns);
-        }
-        if (!(value >= 0.0 && isfinite(value))) {
-            return lr_error(source->log, LR_BAD_INPUT, "%s: row %lld, column %lld is %g: a probability is needed",
-                            source->path, (long long)row, (long long)column, value);
-        }
-    }
-    return LR_OK;
-}
-
 static lr_status read_row(struct reading *reading, int64_t row, const lr_row_sink *sink)
 {
     int64_t range[2] = {0, 0};
@@ -276,22 +222,45 @@ static lr_status read_row(struct reading *reading, int64_t row, const lr_row_sin
                (size_t)taken * sizeof(*reading->values));
         at += taken;
     }
-    LR_TRY(check_elements(reading, row, count));
+    const struct lr_matrix_source *source = reading->source;
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t column = reading->row_columns[k], before = k > 0 ? reading->row_columns[k - 1] : -1;
+        const double value = reading->row_values[k];
+        if (column <= before || column >= source->info.num_columns) {
+            return lr_error(source->log, LR_BAD_INPUT,
+                            "%s: row %lld has column %lld after %lld: they must ascend and stay "
+                            "below %lld",
+                            source->path, (long long)row, (long long)column, (long long)before,
+                            (long long)source->info.num_columns);
+        }
+        if (!(value >= 0.0 && isfinite(value))) {
+            return lr_error(source->log, LR_BAD_INPUT, "%s: row %lld, column %lld is %g: a probability is needed",
+                            source->path, (long long)row, (long long)column, value);
+        }
+    }
     const lr_row out = {row, count, reading->row_columns, reading->row_values};
     return sink->take(sink->user, &out);
 }
 
 lr_status lr_matrix_file_rows(lr_matrix_file *file, const lr_row_sink *sink, const lr_progress *progress)
 {
-    struct reading reading;
+    const lr_log *log = file->source.log;
     const int64_t num_rows = file->source.info.num_rows;
-    LR_TRY(reading_init(&reading, &file->source));
-    lr_status status = LR_OK;
+    struct reading reading = {.source = &file->source};
+    reading.starts = lr_alloc(PIECE + 1, sizeof(*reading.starts), "row starts", log);
+    reading.columns = lr_alloc(PIECE, sizeof(*reading.columns), "elements", log);
+    reading.values = lr_alloc(PIECE, sizeof(*reading.values), "elements", log);
+    const bool has_memory = reading.starts != NULL && reading.columns != NULL && reading.values != NULL;
+    lr_status status = has_memory ? LR_OK : LR_FAILED;
     for (int64_t row = 0; row < num_rows && status == LR_OK; row++) {
         status = read_row(&reading, row, sink);
         if (status == LR_OK && row % 64 == 0)
             status = lr_progress_report(progress, "reading the matrix", (double)row, (double)num_rows);
     }
-    reading_finish(&reading);
+    free(reading.starts);
+    free(reading.columns);
+    free(reading.values);
+    free(reading.row_columns);
+    free(reading.row_values);
     return status;
 }

@@ -36,17 +36,6 @@ struct stir {
 
 /* --- making --- */
 
-static lr_status open_files(struct stir *stir)
-{
-    for (int k = 0; k < NUM_FILES; k++) {
-        stir->names[k] = lr_path_with_ending(stir->params->path, endings[k], stir->params->log);
-        if (stir->names[k] == NULL) return LR_FAILED;
-        LR_TRY(lr_output_open(&stir->outputs[k], stir->names[k], stir->params->log));
-        stir->num_open++;
-    }
-    return LR_OK;
-}
-
 static lr_status write_text(struct lr_output *output, const char *text)
 {
     return lr_output_write(output, text, strlen(text));
@@ -73,23 +62,6 @@ static lr_status write_image(struct stir *stir)
     free(text);
     lr_image_destroy(ones);
     return status;
-}
-
-static lr_status write_header(struct stir *stir)
-{
-    struct lr_output *output = &stir->outputs[HEADER];
-    const char *const parts[] = {"Projection Matrix By Bin From File Parameters :=\n"
-                                 "Version := 1.0\n"
-                                 "symmetries type := none\n"
-                                 "template proj data filename := ",
-                                 stir->names[BINS],
-                                 "\ntemplate density filename := ",
-                                 stir->names[IMAGE],
-                                 "\ndata_filename := ",
-                                 stir->names[ELEMENTS],
-                                 "\nEnd Projection Matrix By Bin From File Parameters :=\n"};
-    for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) LR_TRY(write_text(output, parts[k]));
-    return LR_OK;
 }
 
 static void release(struct stir *stir)
@@ -129,8 +101,13 @@ static lr_status prepare(struct stir *stir)
     stir->places = lr_projdata_places(&stir->projdata, params->lors->scanner, params->log);
     stir->record = lr_alloc(BIN_BYTES + MOST_VOXELS * ELEMENT_BYTES, 1, "a bin", params->log);
     if (stir->places == NULL || stir->record == NULL) return LR_FAILED;
-    LR_TRY(open_files(stir));
-    /* Bins without data: STIR wants the file to be there, and reads nothing from it. */
+    for (int k = 0; k < NUM_FILES; k++) {
+        stir->names[k] = lr_path_with_ending(params->path, endings[k], log);
+        if (stir->names[k] == NULL) return LR_FAILED;
+        LR_TRY(lr_output_open(&stir->outputs[k], stir->names[k], log));
+        stir->num_open++;
+    }
+    /* Bins without data: STIR needs the file, and reads nothing from it. */
     char *text = lr_projdata_print(&stir->projdata, stir->params->lors->scanner, lr_path_name(stir->names[BINS_DATA]),
                                    stir->params->log);
     const lr_status status = text != NULL ? write_text(&stir->outputs[BINS], text) : LR_FAILED;
@@ -138,7 +115,18 @@ static lr_status prepare(struct stir *stir)
     LR_TRY(status);
 
     LR_TRY(write_image(stir));
-    return write_header(stir);
+    const char *const parts[] = {"Projection Matrix By Bin From File Parameters :=\n"
+                                 "Version := 1.0\n"
+                                 "symmetries type := none\n"
+                                 "template proj data filename := ",
+                                 stir->names[BINS],
+                                 "\ntemplate density filename := ",
+                                 stir->names[IMAGE],
+                                 "\ndata_filename := ",
+                                 stir->names[ELEMENTS],
+                                 "\nEnd Projection Matrix By Bin From File Parameters :=\n"};
+    for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) LR_TRY(write_text(&stir->outputs[HEADER], parts[k]));
+    return LR_OK;
 }
 
 void *lr_matrix_stir_create(const lr_matrix_writer_params *params)
@@ -160,35 +148,18 @@ static void put_bytes(unsigned char **at, uint32_t bits, int bytes)
     for (int b = 0; b < bytes; b++) *(*at)++ = (unsigned char)(bits >> (8 * b));
 }
 
-/* STIR's x and y begin at -(n/2), z at 0, and all run against ours. */
-static void put_element(const lr_grid *grid, int64_t voxel, float value, unsigned char **at)
-{
-    const int *size = grid->size;
-    const int64_t x = voxel % size[0], y = voxel / size[0] % size[1];
-    const int64_t z = voxel / size[0] / size[1];
-    put_bytes(at, (uint32_t)(size[2] - 1 - z), 2);
-    put_bytes(at, (uint32_t)(size[1] - 1 - y - size[1] / 2), 2);
-    put_bytes(at, (uint32_t)(size[0] - 1 - x - size[0] / 2), 2);
-    lr_float_bytes(value, *at);
-    *at += 4;
-}
-
-static lr_status check_row(const struct stir *stir, const lr_row *row)
-{
-    if (row->count <= MOST_VOXELS) return LR_OK;
-    return lr_error(stir->params->log, LR_BAD_INPUT,
-                    "%s: LOR %lld has elements in %lld voxels, and STIR reads at most %d a bin: "
-                    "use larger voxels, a smaller grid or a threshold",
-                    stir->params->path, (long long)row->row, (long long)row->count, MOST_VOXELS);
-}
-
 /* A bin that is not in the file has no elements to STIR. */
 static lr_status take(void *self, const lr_row *row)
 {
     struct stir *stir = self;
     struct lr_projdata_bin bin;
     if (row->count == 0) return LR_OK;
-    LR_TRY(check_row(stir, row));
+    if (row->count > MOST_VOXELS) {
+        return lr_error(stir->params->log, LR_BAD_INPUT,
+                        "%s: LOR %lld has elements in %lld voxels, and STIR reads at most %d a bin: "
+                        "use larger voxels, a smaller grid or a threshold",
+                        stir->params->path, (long long)row->row, (long long)row->count, MOST_VOXELS);
+    }
     const lr_scanner *scanner = stir->params->lors->scanner;
     const lr_lor lor = lr_lors_describe(stir->params->lors, row->row);
     const int32_t crystals[2] = {
@@ -207,8 +178,17 @@ static lr_status take(void *self, const lr_row *row)
     put_bytes(&at, (uint32_t)bin.axial, 4);
     put_bytes(&at, (uint32_t)bin.t, 4);
     put_bytes(&at, (uint32_t)row->count, 4);
-    for (int64_t n = 0; n < row->count; n++)
-        put_element(stir->params->grid, row->lor[n], (float)row->probability[n], &at);
+    const int *size = stir->params->grid->size;
+    for (int64_t n = 0; n < row->count; n++) {
+        /* STIR's x and y begin at -(n/2), z at 0, and all run against ours. */
+        const int64_t voxel = row->lor[n], x = voxel % size[0], y = voxel / size[0] % size[1];
+        const int64_t z = voxel / size[0] / size[1];
+        put_bytes(&at, (uint32_t)(size[2] - 1 - z), 2);
+        put_bytes(&at, (uint32_t)(size[1] - 1 - y - size[1] / 2), 2);
+        put_bytes(&at, (uint32_t)(size[0] - 1 - x - size[0] / 2), 2);
+        lr_float_bytes((float)row->probability[n], at);
+        at += 4;
+    }
     return lr_output_write(&stir->outputs[ELEMENTS], stir->record, (size_t)(at - stir->record));
 }
 

@@ -26,7 +26,7 @@ enum {
     MAGIC_BYTES = 16,
     SUMS = 8,
     MOST_COUNTS = 1 << 20, /* rows between two checkpoints, at most */
-    GRAIN = 4              /* pieces that a thread takes at a time */
+    GRAIN = 4              /* pieces that a thread takes together */
 };
 
 /* Identification at the start of TARGET.part-rows, the first six bytes of which all versions share, and at the end of

@@ -32,7 +32,7 @@ struct lr_matrix_store_params {
                         that resumes must have the same */
     int64_t num_rows;
     bool wide;
-    bool resumes; /* continue where TARGET.part ends; else begin anew */
+    bool resumes; /* continue at the end of TARGET.part; else begin anew */
     const lr_log *log;
 };
 

@@ -89,20 +89,6 @@ static lr_status write_all(struct mtx *mtx)
     return LR_OK;
 }
 
-static lr_status write_file(struct mtx *mtx)
-{
-    LR_TRY(lr_output_open(&mtx->output, mtx->content->params->path, mtx->content->params->log));
-    mtx->output.source_stays = true;
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    const lr_status status = write_all(mtx);
-    lr_c_locale_leave(locale);
-    if (status != LR_OK) {
-        lr_output_abandon(&mtx->output);
-        return status;
-    }
-    return lr_output_finish(&mtx->output);
-}
-
 lr_status lr_matrix_mtx_write(const struct lr_matrix_content *content)
 {
     const lr_log *log = content->params->log;
@@ -117,7 +103,17 @@ lr_status lr_matrix_mtx_write(const struct lr_matrix_content *content)
     mtx.columns = lr_alloc(BLOCK, sizeof(*mtx.columns), "matrix elements", log);
     mtx.values = lr_alloc(BLOCK, sizeof(*mtx.values), "matrix elements", log);
     const bool has_memory = mtx.numbers != NULL && mtx.columns != NULL && mtx.values != NULL;
-    const lr_status status = has_memory ? write_file(&mtx) : LR_FAILED;
+    lr_status status = has_memory ? lr_output_open(&mtx.output, content->params->path, log) : LR_FAILED;
+    if (status == LR_OK) {
+        mtx.output.source_stays = true;
+        const struct lr_c_locale locale = lr_c_locale_enter();
+        status = write_all(&mtx);
+        lr_c_locale_leave(locale);
+        if (status == LR_OK)
+            status = lr_output_finish(&mtx.output);
+        else
+            lr_output_abandon(&mtx.output);
+    }
     free(mtx.numbers);
     free(mtx.columns);
     free(mtx.values);
@@ -146,45 +142,34 @@ void *lr_matrix_tsv_create(const lr_matrix_writer_params *params)
     return tsv;
 }
 
-static void row_centre(const lr_matrix_writer_params *params, int64_t row, double centre_mm[3])
-{
-    if (params->grid != NULL) {
-        lr_grid_voxel_centre(params->grid, row, centre_mm);
-        return;
-    }
-    memcpy(centre_mm, params->points_mm[row], 3 * sizeof(double));
-}
-
 /* Formats "row x y z" of a voxel or point. */
 static void format_start(const struct tsv *tsv, int64_t row, char start[128])
 {
     double centre[3];
-    row_centre(tsv->params, row, centre);
+    if (tsv->params->grid != NULL)
+        lr_grid_voxel_centre(tsv->params->grid, row, centre);
+    else
+        memcpy(centre, tsv->params->points_mm[row], sizeof(centre));
     snprintf(start, 128, "%lld\t%.9g\t%.9g\t%.9g", (long long)row, centre[0], centre[1], centre[2]);
 }
 
-static lr_status write_row(struct tsv *tsv, const lr_row *row)
+static lr_status take(void *self, const lr_row *row)
 {
+    struct tsv *tsv = self;
     const bool by_lor = tsv->params->by_lor;
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    lr_status status = LR_OK;
     char start[128];
     if (!by_lor) format_start(tsv, row->row, start);
-    for (int64_t n = 0; n < row->count; n++) {
+    for (int64_t n = 0; n < row->count && status == LR_OK; n++) {
         if (by_lor) format_start(tsv, row->lor[n], start);
         const int64_t number = by_lor ? row->row : row->lor[n];
         char line[320];
         const lr_lor lor = lr_lors_describe(tsv->params->lors, number);
         const int length = snprintf(line, sizeof(line), "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.9g\n", start, lor.module_i,
                                     lor.p, lor.q, lor.module_j, lor.r, lor.s, row->probability[n]);
-        LR_TRY(lr_output_write(&tsv->output, line, (size_t)length));
+        status = lr_output_write(&tsv->output, line, (size_t)length);
     }
-    return LR_OK;
-}
-
-static lr_status take(void *self, const lr_row *row)
-{
-    struct tsv *tsv = self;
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    const lr_status status = write_row(tsv, row);
     lr_c_locale_leave(locale);
     return status;
 }

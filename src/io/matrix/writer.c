@@ -19,42 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the key: digests --- */
-
-static void add_module(struct lr_sha256 *sha, const lr_module *module)
-{
-    const int places[3] = {module->position, module->ring, module->first_crystal_ring};
-    lr_sha256_add(sha, module->centre_mm, sizeof(module->centre_mm));
-    lr_sha256_add(sha, module->u, sizeof(module->u));
-    lr_sha256_add(sha, module->v, sizeof(module->v));
-    lr_sha256_add(sha, module->normal, sizeof(module->normal));
-    lr_sha256_add(sha, module->crystals, sizeof(module->crystals));
-    lr_sha256_add(sha, module->pitch_mm, sizeof(module->pitch_mm));
-    lr_sha256_add(sha, module->face_mm, sizeof(module->face_mm));
-    lr_sha256_add(sha, &module->depth_mm, sizeof(module->depth_mm));
-    lr_sha256_add(sha, places, sizeof(places));
-    if (module->layer > 0) /* scanners without layers keep their keys */
-        lr_sha256_add(sha, &module->layer, sizeof(module->layer));
-    if (module->mu_per_mm > 0) lr_sha256_add(sha, &module->mu_per_mm, sizeof(module->mu_per_mm));
-}
-
-static void digest_scanner(const lr_lors *lors, char digest[lr_sha256_chars])
-{
-    const lr_scanner *scanner = lors->scanner;
-    const lr_coincidence *rules = &scanner->coincidence;
-    const int whole[5] = {scanner->num_modules, scanner->num_positions, rules->min_module_difference,
-                          rules->limits_ring_difference, rules->max_ring_difference};
-    const double lengths[4] = {rules->field_of_view_mm, scanner->detection_depth_mm, scanner->tof_resolution_ps,
-                               scanner->crystal_mu_per_mm};
-    struct lr_sha256 sha;
-    lr_sha256_begin(&sha);
-    lr_sha256_add(&sha, whole, sizeof(whole));
-    lr_sha256_add(&sha, lengths, sizeof(lengths));
-    for (int m = 0; m < scanner->num_modules; m++) add_module(&sha, &scanner->modules[m]);
-    lr_sha256_add(&sha, lors->pairs, (size_t)lors->num_pairs * sizeof(*lors->pairs));
-    lr_sha256_add(&sha, lors->offsets, (size_t)(lors->num_pairs + 1) * sizeof(*lors->offsets));
-    lr_sha256_end(&sha, digest);
-}
+/* --- the key --- */
 
 /* Adds a list and its length, so that two lists in a row differ from one. */
 static void add_list(struct lr_sha256 *sha, const void *items, int64_t count, size_t bytes)
@@ -64,71 +29,82 @@ static void add_list(struct lr_sha256 *sha, const void *items, int64_t count, si
     if (num > 0) lr_sha256_add(sha, items, (size_t)num * bytes);
 }
 
-/* --- the key: text --- */
-
-static void put_inputs(struct lr_text *text, const lr_matrix_writer_params *params)
+/* A line, owned, that says everything the rows depend on: parts between "; ", some of which end in
+ * LR_KEY_CONTENTS and a digest of values. NULL, logged, if memory runs out. */
+static char *matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
 {
+    /* The scanner, with its LORs. */
+    const lr_scanner *scanner = params->lors->scanner;
+    const lr_coincidence *rules = &scanner->coincidence;
+    const int whole[5] = {scanner->num_modules, scanner->num_positions, rules->min_module_difference,
+                          rules->limits_ring_difference, rules->max_ring_difference};
+    const double lengths[4] = {rules->field_of_view_mm, scanner->detection_depth_mm, scanner->tof_resolution_ps,
+                               scanner->crystal_mu_per_mm};
+    char digest[lr_sha256_chars];
+    struct lr_sha256 sha;
+    lr_sha256_begin(&sha);
+    lr_sha256_add(&sha, whole, sizeof(whole));
+    lr_sha256_add(&sha, lengths, sizeof(lengths));
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const int places[3] = {module->position, module->ring, module->first_crystal_ring};
+        lr_sha256_add(&sha, module->centre_mm, sizeof(module->centre_mm));
+        lr_sha256_add(&sha, module->u, sizeof(module->u));
+        lr_sha256_add(&sha, module->v, sizeof(module->v));
+        lr_sha256_add(&sha, module->normal, sizeof(module->normal));
+        lr_sha256_add(&sha, module->crystals, sizeof(module->crystals));
+        lr_sha256_add(&sha, module->pitch_mm, sizeof(module->pitch_mm));
+        lr_sha256_add(&sha, module->face_mm, sizeof(module->face_mm));
+        lr_sha256_add(&sha, &module->depth_mm, sizeof(module->depth_mm));
+        lr_sha256_add(&sha, places, sizeof(places));
+        if (module->layer > 0) /* scanners without layers keep their keys */
+            lr_sha256_add(&sha, &module->layer, sizeof(module->layer));
+        if (module->mu_per_mm > 0) lr_sha256_add(&sha, &module->mu_per_mm, sizeof(module->mu_per_mm));
+    }
+    lr_sha256_add(&sha, params->lors->pairs, (size_t)params->lors->num_pairs * sizeof(*params->lors->pairs));
+    lr_sha256_add(&sha, params->lors->offsets, (size_t)(params->lors->num_pairs + 1) * sizeof(*params->lors->offsets));
+    struct lr_text text = {.what = "a file's head", .log = params->log};
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    (void)lr_text_print(&text, "version %s; scanner %s%s%s", lr_version(), scanner->name != NULL ? scanner->name : "",
+                        LR_KEY_CONTENTS, lr_sha256_end(&sha, digest));
+
+    const lr_grid none = {{0}, {0}, {0}}, *grid = params->grid != NULL ? params->grid : &none;
+    (void)lr_text_print(&text, "; grid %d,%d,%d of %.17g,%.17g,%.17g mm at %.17g,%.17g,%.17g", grid->size[0],
+                        grid->size[1], grid->size[2], grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2],
+                        grid->origin_mm[0], grid->origin_mm[1], grid->origin_mm[2]);
+    (void)lr_text_print(&text, "; %s; factors %s", params->description != NULL ? params->description : "",
+                        params->factors != NULL ? params->factors : "none");
+    const lr_operator_info *info = params->info;
+    if (info != NULL) {
+        (void)lr_text_print(&text, "; backend %s, mode %s, rays %d, samples %d,%d,%d, steps of attenuation %d",
+                            info->backend, info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays,
+                            info->samples[0], info->samples[1], info->samples[2], info->mu_steps);
+    }
     for (int k = 0; k < params->num_inputs; k++) {
         const lr_matrix_input *input = &params->inputs[k];
-        char digest[lr_sha256_chars];
-        struct lr_sha256 sha;
         lr_sha256_begin(&sha);
         lr_sha256_add(&sha, input->bytes, (size_t)input->num_bytes);
-        (void)lr_text_print(text, "; %s%s%s", input->name, LR_KEY_CONTENTS, lr_sha256_end(&sha, digest));
+        (void)lr_text_print(&text, "; %s%s%s", input->name, LR_KEY_CONTENTS, lr_sha256_end(&sha, digest));
     }
-}
 
-static void put_all(struct lr_text *text, const lr_matrix_writer_params *params, int64_t num_rows)
-{
-    const lr_grid none = {{0}, {0}, {0}}, *grid = params->grid != NULL ? params->grid : &none;
-    const char *name = params->lors->scanner->name;
-    char scanner[lr_sha256_chars], rows[lr_sha256_chars];
-    digest_scanner(params->lors, scanner);
     static const lr_selection all;
     const lr_selection *part = params->part != NULL ? params->part : &all;
     const int64_t range[2] = {params->begin, num_rows};
-    struct lr_sha256 sha;
     lr_sha256_begin(&sha);
     lr_sha256_add(&sha, range, sizeof(range));
     add_list(&sha, params->voxels, params->num_voxels, sizeof(*params->voxels));
     add_list(&sha, params->points_mm, params->num_points, sizeof(*params->points_mm));
     add_list(&sha, part->lors, part->num_lors, sizeof(*part->lors));
     add_list(&sha, part->pairs, part->num_pairs, sizeof(*part->pairs));
-    lr_sha256_end(&sha, rows);
-
-    (void)lr_text_print(text, "version %s; scanner %s%s%s", lr_version(), name != NULL ? name : "", LR_KEY_CONTENTS,
-                        scanner);
-    (void)lr_text_print(text, "; grid %d,%d,%d of %.17g,%.17g,%.17g mm at %.17g,%.17g,%.17g", grid->size[0],
-                        grid->size[1], grid->size[2], grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2],
-                        grid->origin_mm[0], grid->origin_mm[1], grid->origin_mm[2]);
-    (void)lr_text_print(text, "; %s; factors %s", params->description != NULL ? params->description : "",
-                        params->factors != NULL ? params->factors : "none");
-    const lr_operator_info *info = params->info;
-    if (info != NULL) {
-        (void)lr_text_print(text, "; backend %s, mode %s, rays %d, samples %d,%d,%d, steps of attenuation %d",
-                            info->backend, info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays,
-                            info->samples[0], info->samples[1], info->samples[2], info->mu_steps);
-    }
-
-    put_inputs(text, params);
-    (void)lr_text_print(text, "; rows of %s%s%s; threshold %.17g",
+    (void)lr_text_print(&text, "; rows of %s%s%s; threshold %.17g",
                         params->by_lor         ? "LORs"
                         : params->grid != NULL ? "voxels"
                                                : "points",
-                        LR_KEY_CONTENTS, rows, params->threshold);
+                        LR_KEY_CONTENTS, lr_sha256_end(&sha, digest), params->threshold);
     if (params->share != NULL) {
-        (void)lr_text_print(text, "; part %lld of %lld", (long long)params->share->number,
+        (void)lr_text_print(&text, "; part %lld of %lld", (long long)params->share->number,
                             (long long)params->share->parts);
     }
-}
-
-/* A line, owned, that says everything the rows depend on: parts between "; ", some of which end in
- * LR_KEY_CONTENTS and a digest of values. NULL, logged, if memory runs out. */
-static char *matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
-{
-    struct lr_text text = {.what = "a file's head", .log = params->log};
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    put_all(&text, params, num_rows);
     lr_c_locale_leave(locale);
     if (text.failed) {
         free(text.chars);
@@ -203,12 +179,6 @@ static double digits(double end)
     return end > 1.0 ? ceil(log10(end)) : 1.0;
 }
 
-static double mtx_bytes(double rows, double columns, double elements)
-{
-    const double separators = 3.0;
-    return elements * (digits(rows) + digits(columns) + VALUE_CHARS + separators);
-}
-
 lr_matrix_size lr_matrix_expect_size(const lr_matrix_writer_params *params, double rows, double elements)
 {
     const double columns =
@@ -230,7 +200,8 @@ lr_matrix_size lr_matrix_expect_size(const lr_matrix_writer_params *params, doub
         return (lr_matrix_size){bytes, bytes};
     }
     case LR_MATRIX_MTX: {
-        const double bytes = mtx_bytes(rows, columns, elements);
+        const double separators = 3.0;
+        const double bytes = elements * (digits(rows) + digits(columns) + VALUE_CHARS + separators);
         return (lr_matrix_size){bytes, bytes + part};
     }
     case LR_MATRIX_NPZ: return (lr_matrix_size){plain, plain + part};
@@ -249,7 +220,7 @@ struct lr_matrix_writer {
     double (*points_mm)[3];
     int64_t num_rows, num_columns, index_limit;
     char *share;                     /* as share_text makes it, or NULL */
-    void *stream;                    /* writes row by row; NULL where the store is used */
+    void *stream;                    /* writes row by row; NULL if the store is used */
     const struct lr_matrix_fns *fns; /* functions of the stream */
     struct lr_matrix_store store;
     struct lr_row_entry entry; /* accepts rows one by one or in blocks */
@@ -263,21 +234,6 @@ struct lr_matrix_writer {
 };
 
 /* --- parameters --- */
-
-static lr_status check_voxels(const lr_matrix_writer_params *params)
-{
-    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
-    for (int64_t k = 0; k < params->num_voxels; k++) {
-        const int64_t voxel = params->voxels[k], before = k > 0 ? params->voxels[k - 1] : -1;
-        if (voxel <= before || voxel >= num_voxels) {
-            return lr_error(params->log, LR_USAGE,
-                            "voxel %lld of the matrix's rows comes after %lld: they must ascend and "
-                            "stay below %lld",
-                            (long long)voxel, (long long)before, (long long)num_voxels);
-        }
-    }
-    return params->num_voxels > 0 ? LR_OK : lr_error(params->log, LR_USAGE, "a matrix file needs at least one voxel");
-}
 
 /* True for formats that are written row by row. */
 static bool is_stream(lr_matrix_format format)
@@ -310,8 +266,19 @@ static lr_status check_params(const lr_matrix_writer_params *params)
         LR_TRY(lr_grid_check(params->grid, params->log));
         LR_TRY(lr_selection_check(params->lors, params->part, params->log));
         if (params->by_lor) return LR_OK;
-        if (params->voxels != NULL) return check_voxels(params);
         const int64_t num_voxels = lr_grid_num_voxels(params->grid);
+        if (params->voxels != NULL) {
+            for (int64_t k = 0; k < params->num_voxels; k++) {
+                const int64_t voxel = params->voxels[k], before = k > 0 ? params->voxels[k - 1] : -1;
+                if (voxel <= before || voxel >= num_voxels) {
+                    return lr_error(log, LR_USAGE,
+                                    "voxel %lld of the matrix's rows comes after %lld: they must ascend and "
+                                    "stay below %lld",
+                                    (long long)voxel, (long long)before, (long long)num_voxels);
+                }
+            }
+            return params->num_voxels > 0 ? LR_OK : lr_error(log, LR_USAGE, "a matrix file needs at least one voxel");
+        }
         if (params->begin < 0 || params->begin >= params->end || params->end > num_voxels) {
             return lr_error(params->log, LR_USAGE,
                             "rows %lld to %lld of the matrix make no sense: the grid has rows 0 to "
@@ -380,28 +347,6 @@ static lr_status check_npz(lr_matrix_writer *writer, int64_t elements)
     return writer->params.format == LR_MATRIX_NPZ ? lr_matrix_npz_check(&content, elements) : LR_OK;
 }
 
-static lr_status open_store(lr_matrix_writer *writer)
-{
-    const lr_matrix_writer_params *params = &writer->params;
-    LR_TRY(check_npz(writer, (int64_t)(SURE_SHARE * fmin(params->expected_elements, 1e18))));
-    char *key = matrix_key(params, writer->num_rows);
-    if (key == NULL) return LR_FAILED;
-    const struct lr_matrix_store_params store = {
-        .path = params->path,
-        .key = key,
-        .num_rows = writer->num_rows,
-        .wide = writer->num_columns > writer->index_limit ||
-                (params->format == LR_MATRIX_HDF5 && params->expected_elements > (double)writer->index_limit),
-        .resumes = params->resumes,
-        .log = params->log,
-    };
-    const lr_status status = lr_matrix_store_open(&writer->store, &store);
-    free(key);
-    writer->store.params.key = NULL; /* no longer needed, and freed above */
-    writer->next_place = status == LR_OK ? writer->store.totals.rows : 0;
-    return status;
-}
-
 lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params, int64_t index_limit)
 {
     if (check_params(params) != LR_OK) return NULL;
@@ -415,7 +360,21 @@ lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *
         writer->stream = stir ? lr_matrix_stir_create(&writer->params) : lr_matrix_tsv_create(&writer->params);
         done = writer->stream != NULL;
     } else if (done) {
-        done = open_store(writer) == LR_OK;
+        done = check_npz(writer, (int64_t)(SURE_SHARE * fmin(params->expected_elements, 1e18))) == LR_OK;
+        char *key = done ? matrix_key(&writer->params, writer->num_rows) : NULL;
+        const struct lr_matrix_store_params store = {
+            .path = params->path,
+            .key = key,
+            .num_rows = writer->num_rows,
+            .wide = writer->num_columns > writer->index_limit ||
+                    (params->format == LR_MATRIX_HDF5 && params->expected_elements > (double)writer->index_limit),
+            .resumes = params->resumes,
+            .log = params->log,
+        };
+        done = key != NULL && lr_matrix_store_open(&writer->store, &store) == LR_OK;
+        free(key);
+        writer->store.params.key = NULL; /* no longer needed, and freed above */
+        writer->next_place = done ? writer->store.totals.rows : 0;
     }
     if (!done) {
         release(writer);
@@ -456,14 +415,6 @@ static int64_t find_place(lr_matrix_writer *writer, int64_t row)
     return place < params->num_voxels && params->voxels[place] == row ? place : -1;
 }
 
-static lr_status refuse_element(const lr_matrix_writer *writer, const lr_row *row, int64_t n)
-{
-    const char *what = writer->params.by_lor ? "voxel" : "LOR";
-    return lr_error(writer->params.log, LR_USAGE, "row %lld for %s has %s %lld with probability %g after %s %lld",
-                    (long long)row->row, writer->params.path, what, (long long)row->lor[n], row->probability[n], what,
-                    n > 0 ? (long long)row->lor[n - 1] : -1LL);
-}
-
 /* A wrong row is an error of the program that makes them, but a silent one would spoil the file.
  * Gives the row's place, and its smallest and largest element, of which the latter is not below 0. */
 static lr_status check_row(lr_matrix_writer *writer, const lr_row *row, int64_t *place, double extremes[2])
@@ -478,8 +429,12 @@ static lr_status check_row(lr_matrix_writer *writer, const lr_row *row, int64_t 
     double smallest = INFINITY, largest = 0.0;
     for (int64_t n = 0; n < row->count; n++) {
         const double value = row->probability[n];
-        if (row->lor[n] <= before || row->lor[n] >= writer->num_columns || !isfinite(value))
-            return refuse_element(writer, row, n);
+        if (row->lor[n] <= before || row->lor[n] >= writer->num_columns || !isfinite(value)) {
+            const char *what = writer->params.by_lor ? "voxel" : "LOR";
+            return lr_error(writer->params.log, LR_USAGE,
+                            "row %lld for %s has %s %lld with probability %g after %s %lld", (long long)row->row,
+                            writer->params.path, what, (long long)row->lor[n], value, what, (long long)before);
+        }
         before = row->lor[n];
         smallest = value < smallest ? value : smallest;
         largest = value > largest ? value : largest;
@@ -537,26 +492,20 @@ static lr_status take(void *user, const lr_row *row)
     return check_npz(writer, writer->store.totals.elements);
 }
 
-/* True if the store can take the whole block: its rows are consecutive and continue those in the store. */
-static bool may_take_together(const lr_matrix_writer *writer, const struct lr_row_block *block)
-{
-    const lr_matrix_writer_params *params = &writer->params;
-    const int64_t num = block->num_rows;
-    bool may = num > 0 && writer->stream == NULL && !params->by_lor && params->voxels == NULL &&
-               params->threshold == 0.0 && block->rows[0].row - params->begin == writer->next_place &&
-               writer->next_place + num <= writer->num_rows;
-    for (int64_t k = 1; k < num && may; k++) may = block->rows[k].row == block->rows[k - 1].row + 1;
-    return may;
-}
-
-/* Takes the block row by row if an element is wrong, for the sentence that names it. */
+/* Takes the block row by row if an element is wrong, for the message that names it. */
 static lr_status take_block(void *user, const struct lr_row_block *block)
 {
     lr_matrix_writer *writer = user;
-    bool one_by_one = !may_take_together(writer, block);
+    const lr_matrix_writer_params *params = &writer->params;
+    const int64_t num = block->num_rows;
+    /* The store takes the whole block if its rows are consecutive and continue those in the store. */
+    bool one_by_one =
+        !(num > 0 && writer->stream == NULL && !params->by_lor && params->voxels == NULL && params->threshold == 0.0 &&
+          block->rows[0].row - params->begin == writer->next_place && writer->next_place + num <= writer->num_rows);
+    for (int64_t k = 1; k < num && !one_by_one; k++) one_by_one = block->rows[k].row != block->rows[k - 1].row + 1;
     if (!one_by_one) {
         LR_TRY(lr_matrix_store_append_block(&writer->store, block, writer->num_columns, &one_by_one));
-        for (int64_t k = 0; k < block->num_rows && !one_by_one; k++) {
+        for (int64_t k = 0; k < num && !one_by_one; k++) {
             writer->written.empty_rows += block->rows[k].count == 0;
             writer->next_row = block->rows[k].row + 1;
             writer->next_place++;
@@ -584,23 +533,22 @@ lr_status lr_matrix_format_write(const struct lr_matrix_content *content)
     }
 }
 
-static lr_status finish_store(lr_matrix_writer *writer)
-{
-    const struct lr_matrix_content content = content_of(writer);
-    lr_status status = writer->store.output.error == 0 ? LR_OK : LR_FAILED;
-    if (status == LR_OK) status = lr_matrix_store_pass(&writer->store, writer->num_rows);
-    if (status == LR_OK) status = lr_matrix_store_checkpoint(&writer->store);
-    if (status == LR_OK) status = lr_matrix_format_write(&content);
-    if (status == LR_OK)
-        lr_matrix_store_remove(&writer->store);
-    else
-        lr_matrix_store_abandon(&writer->store);
-    return status;
-}
-
 lr_status lr_matrix_writer_finish(lr_matrix_writer *writer)
 {
-    const lr_status status = writer->stream != NULL ? writer->fns->finish(writer->stream) : finish_store(writer);
+    lr_status status = LR_OK;
+    if (writer->stream != NULL) {
+        status = writer->fns->finish(writer->stream);
+    } else {
+        const struct lr_matrix_content content = content_of(writer);
+        status = writer->store.output.error == 0 ? LR_OK : LR_FAILED;
+        if (status == LR_OK) status = lr_matrix_store_pass(&writer->store, writer->num_rows);
+        if (status == LR_OK) status = lr_matrix_store_checkpoint(&writer->store);
+        if (status == LR_OK) status = lr_matrix_format_write(&content);
+        if (status == LR_OK)
+            lr_matrix_store_remove(&writer->store);
+        else
+            lr_matrix_store_abandon(&writer->store);
+    }
     release(writer);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The matrix formats behind lr_matrix_writer and lr_matrix_file. */
+ * The matrix formats of lr_matrix_writer and lr_matrix_file. */
 #ifndef LR_IO_MATRIX_WRITER_H
 #define LR_IO_MATRIX_WRITER_H
 
@@ -17,8 +17,8 @@ struct lr_matrix_fns {
     void (*abandon)(void *self);
 };
 
-/* Constructor; params are checked, begin and end are set for points too, and the arrays behind them
- * live as long as the writer. NULL, logged, on failure. */
+/* Constructor; params are checked, begin and end are set for points too, and the arrays they point to live as long as
+ * the writer. NULL, logged, on failure. */
 void *lr_matrix_tsv_create(const lr_matrix_writer_params *params);
 extern const struct lr_matrix_fns lr_matrix_tsv_fns;
 

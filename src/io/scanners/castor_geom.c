@@ -59,7 +59,7 @@ struct draft {
     int layers;
     struct layer layer; /* the last one read */
     double depths_mm[LR_MAX_LAYERS];
-    double direction; /* 1 = clockwise, -1 = counterclockwise, as CASToR calls them */
+
     double shifts[MAX_SHIFTS];
     int num_shifts;
     struct lr_listed_crystals list;
@@ -72,35 +72,6 @@ bool lr_geom_recognises(const struct lr_file_head *head)
 }
 
 /* --- reading --- */
-
-static lr_status read_counts(const struct draft *draft, int index, struct layer *layer)
-{
-    static const struct {
-        int level, axis;
-        bool required;
-        const char *count, *gap;
-    } keys[] = {
-        {CRYSTAL, 0, true, "number of crystals transaxial", "crystal gap transaxial"},
-        {CRYSTAL, 1, true, "number of crystals axial", "crystal gap axial"},
-        {SUBMODULE, 0, false, "number of submodules transaxial", "submodule gap transaxial"},
-        {SUBMODULE, 1, false, "number of submodules axial", "submodule gap axial"},
-        {MODULE, 0, false, "number of modules transaxial", "module gap transaxial"},
-        {MODULE, 1, false, "number of modules axial", "module gap axial"},
-        {RSECTOR, 1, false, "number of rsectors axial", "rsector gap axial"},
-    };
-    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
-        double *number = &layer->number[keys[k].level][keys[k].axis];
-        double *gap = &layer->gap_mm[keys[k].level][keys[k].axis];
-        const struct lr_keyed_number count = {keys[k].count, 1, 1e6, keys[k].required, true};
-        const struct lr_keyed_number width = {keys[k].gap, 0, 1e4, false, false};
-        *number = 1;
-        *gap = 0;
-        LR_TRY(lr_keyed_text_number(&draft->text, &count, index, number));
-        LR_TRY(lr_keyed_text_number(&draft->text, &width, index, gap));
-    }
-    const struct lr_keyed_number rsectors = {"number of rsectors", 1, 1e6, true, true};
-    return lr_keyed_text_number(&draft->text, &rsectors, index, &layer->number[RSECTOR][0]);
-}
 
 static lr_status read_layer(const struct draft *draft, int index, struct layer *layer)
 {
@@ -115,34 +86,35 @@ static lr_status read_layer(const struct draft *draft, int index, struct layer *
         {{"rsectors first angle", -1e4, 1e4, false, false}, &layer->first_deg},
         {{"rsectors angular span", 1e-3, 360, false, false}, &layer->span_deg},
     };
+    static const struct {
+        int level, axis;
+        bool required;
+        const char *count, *gap;
+    } counts[] = {
+        {CRYSTAL, 0, true, "number of crystals transaxial", "crystal gap transaxial"},
+        {CRYSTAL, 1, true, "number of crystals axial", "crystal gap axial"},
+        {SUBMODULE, 0, false, "number of submodules transaxial", "submodule gap transaxial"},
+        {SUBMODULE, 1, false, "number of submodules axial", "submodule gap axial"},
+        {MODULE, 0, false, "number of modules transaxial", "module gap transaxial"},
+        {MODULE, 1, false, "number of modules axial", "module gap axial"},
+        {RSECTOR, 1, false, "number of rsectors axial", "rsector gap axial"},
+    };
     layer->first_deg = 0;
     layer->span_deg = 360;
     for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
         LR_TRY(lr_keyed_text_number(&draft->text, &keys[k].number, index, keys[k].value));
-    return read_counts(draft, index, layer);
-}
-
-static lr_status read_shifts(struct draft *draft)
-{
-    double count = 0;
-    const struct lr_keyed_number number = {"rsectors nbzshift", 0, MAX_SHIFTS, false, true};
-    const struct lr_keyed_number shift = {"rsectors zshift", -1e4, 1e4, true, false};
-    LR_TRY(lr_keyed_text_number(&draft->text, &number, 0, &count));
-    draft->num_shifts = count > 0 ? (int)count : 1;
-    for (int k = 0; k < (int)count; k++) LR_TRY(lr_keyed_text_number(&draft->text, &shift, k, &draft->shifts[k]));
-    return LR_OK;
-}
-
-static lr_status read_direction(struct draft *draft)
-{
-    const struct lr_keyed_line *line = lr_keyed_text_find(&draft->text, "rotation direction");
-    draft->direction = 1;
-    if (line == NULL || line->value[0] == '\0' || strcmp(line->value, "CW") == 0) return LR_OK;
-    draft->direction = -1;
-    return strcmp(line->value, "CCW") == 0
-               ? LR_OK
-               : lr_keyed_text_error(&draft->text, line, "'rotation direction' must be CW or CCW, found '%.40s'",
-                                     line->value);
+    for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
+        double *number = &layer->number[counts[k].level][counts[k].axis];
+        double *gap = &layer->gap_mm[counts[k].level][counts[k].axis];
+        const struct lr_keyed_number count = {counts[k].count, 1, 1e6, counts[k].required, true};
+        const struct lr_keyed_number width = {counts[k].gap, 0, 1e4, false, false};
+        *number = 1;
+        *gap = 0;
+        LR_TRY(lr_keyed_text_number(&draft->text, &count, index, number));
+        LR_TRY(lr_keyed_text_number(&draft->text, &width, index, gap));
+    }
+    const struct lr_keyed_number rsectors = {"number of rsectors", 1, 1e6, true, true};
+    return lr_keyed_text_number(&draft->text, &rsectors, index, &layer->number[RSECTOR][0]);
 }
 
 /* Length of a unit of a level: its parts and the gaps between them. */
@@ -171,8 +143,20 @@ static lr_status list_crystals(struct draft *draft)
     double layers = 1, total = 0;
     const struct lr_keyed_number number = {"number of layers", 1, LR_MAX_LAYERS, false, true};
     LR_TRY(lr_keyed_text_number(&draft->text, &number, 0, &layers));
-    LR_TRY(read_direction(draft));
-    LR_TRY(read_shifts(draft));
+    const struct lr_keyed_line *line = lr_keyed_text_find(&draft->text, "rotation direction");
+    const bool clockwise = line == NULL || line->value[0] == '\0' || strcmp(line->value, "CW") == 0;
+    if (!clockwise && strcmp(line->value, "CCW") != 0) {
+        return lr_keyed_text_error(&draft->text, line, "'rotation direction' must be CW or CCW, found '%.40s'",
+                                   line->value);
+    }
+    const double direction = clockwise ? 1 : -1; /* as CASToR calls it */
+    double num_shifts = 0;
+    const struct lr_keyed_number shifts = {"rsectors nbzshift", 0, MAX_SHIFTS, false, true};
+    const struct lr_keyed_number shift = {"rsectors zshift", -1e4, 1e4, true, false};
+    LR_TRY(lr_keyed_text_number(&draft->text, &shifts, 0, &num_shifts));
+    draft->num_shifts = num_shifts > 0 ? (int)num_shifts : 1;
+    for (int k = 0; k < (int)num_shifts; k++) LR_TRY(lr_keyed_text_number(&draft->text, &shift, k, &draft->shifts[k]));
+
     draft->layers = (int)layers;
     for (int k = 0; k < draft->layers; k++) {
         LR_TRY(read_layer(draft, k, &draft->layer));
@@ -193,8 +177,8 @@ static lr_status list_crystals(struct draft *draft)
         for (int64_t n = 0; n < rings * sectors * across; n++) {
             const int sector = (int)(n / across % sectors);
             const double angle = (layer->first_deg + sector * layer->span_deg / (double)sectors) * degree;
-            const double s = draft->direction * sin(angle), c = cos(angle);
-            const double along = draft->direction * (crystal_offset(layer, n % across, 0, RSECTOR) - 0.5 * width);
+            const double s = direction * sin(angle), c = cos(angle);
+            const double along = direction * (crystal_offset(layer, n % across, 0, RSECTOR) - 0.5 * width);
             const double out = layer->radius_mm + 0.5 * layer->size_mm[2];
             const lr_crystal crystal = {/* CASToR: (along, out) turned by [c s; -s c]; then x is reversed. */
                                         .centre_mm = {-(c * along + s * out), -s * along + c * out,
@@ -219,59 +203,55 @@ static lr_status list_crystals(struct draft *draft)
     return LR_OK;
 }
 
-/* Angles between crystals' orientations become places of rsectors. */
-static lr_status read_rules(const struct draft *draft, lr_crystal_list *list)
-{
-    double least_deg = 0;
-    const struct lr_keyed_number angle = {"min angle difference", 0, 180, false, false};
-    LR_TRY(lr_keyed_text_number(&draft->text, &angle, 0, &least_deg));
-    const bool whole = fabs(draft->layer.span_deg - 360) < 1e-9;
-    if (least_deg > 0 && whole && draft->num_shifts == 1 && draft->layer.number[RSECTOR][0] > 2) {
-        list->coincidence.min_module_difference = (int)ceil(least_deg * draft->layer.number[RSECTOR][0] / 360 - 1e-9);
-    } else if (least_deg > 0) {
-        lr_warn(draft->text.log,
-                "%s: 'min angle difference' is left out: modules of this scanner have no places "
-                "around a full ring",
-                draft->text.path);
-    }
-    return lr_castor_detection_depth(&draft->text, draft->depths_mm, draft->layers, &list->detection_depth_mm);
-}
-
-static lr_scanner *build(struct draft *draft)
-{
-    char stem[128];
-    const struct lr_keyed_line *name = lr_keyed_text_find(&draft->text, "scanner name");
-    lr_crystal_list list = {.name = name != NULL && name->value[0] != '\0' ? name->value
-                                                                           : lr_path_stem(draft->text.path, stem),
-                            .source = "a CASToR .geom file",
-                            .log = draft->text.log};
-    if (list_crystals(draft) != LR_OK || read_rules(draft, &list) != LR_OK) return NULL;
-    list.crystals = draft->list.items;
-    list.num_crystals = draft->list.count;
-    int *crystal_of = lr_alloc(list.num_crystals, sizeof(*crystal_of), "crystal numbers", list.log);
-    lr_scanner *scanner = crystal_of != NULL ? lr_scanner_from_crystals(&list, crystal_of, NULL) : NULL;
-    if (scanner == NULL) {
-        free(crystal_of);
-    } else if (lr_castor_order_keep(scanner, crystal_of, list.log) != LR_OK) {
-        lr_scanner_destroy(scanner);
-        scanner = NULL;
-    }
-    return scanner;
-}
-
 lr_scanner *lr_geom_read(const char *path, const lr_log *log)
 {
     struct draft *draft = calloc(1, sizeof(*draft));
     lr_scanner *scanner = NULL;
+    int *crystal_of = NULL;
     if (draft == NULL) {
         lr_error(log, LR_FAILED, "no memory for a CASToR scanner file");
         return NULL;
     }
-    if (lr_keyed_text_read(&draft->text, path, &dialect, log) == LR_OK &&
-        lr_keyed_text_judge(&draft->text, &lr_geom_keys) == LR_OK) {
-        lr_keyed_text_miss(&draft->text, "field of view axial");
-        scanner = build(draft);
+    const struct lr_keyed_text *text = &draft->text;
+    if (lr_keyed_text_read(&draft->text, path, &dialect, log) != LR_OK ||
+        lr_keyed_text_judge(text, &lr_geom_keys) != LR_OK)
+        goto done;
+    lr_keyed_text_miss(text, "field of view axial");
+    const struct lr_keyed_line *name = lr_keyed_text_find(text, "scanner name");
+    double least_deg = 0;
+    const struct lr_keyed_number angle = {"min angle difference", 0, 180, false, false};
+    if (list_crystals(draft) != LR_OK || lr_keyed_text_number(text, &angle, 0, &least_deg) != LR_OK) goto done;
+
+    char stem[128];
+    lr_crystal_list list = {.name =
+                                name != NULL && name->value[0] != '\0' ? name->value : lr_path_stem(text->path, stem),
+                            .source = "a CASToR .geom file",
+                            .crystals = draft->list.items,
+                            .num_crystals = draft->list.count,
+                            .log = log};
+    /* The least angle between crystals' orientations becomes one between places of rsectors. */
+    const bool whole = fabs(draft->layer.span_deg - 360) < 1e-9;
+    if (least_deg > 0 && whole && draft->num_shifts == 1 && draft->layer.number[RSECTOR][0] > 2) {
+        list.coincidence.min_module_difference = (int)ceil(least_deg * draft->layer.number[RSECTOR][0] / 360 - 1e-9);
+    } else if (least_deg > 0) {
+        lr_warn(log,
+                "%s: 'min angle difference' is left out: modules of this scanner have no places "
+                "around a full ring",
+                text->path);
     }
+    if (lr_castor_detection_depth(text, draft->depths_mm, draft->layers, &list.detection_depth_mm) != LR_OK) goto done;
+
+    crystal_of = lr_alloc(list.num_crystals, sizeof(*crystal_of), "crystal numbers", log);
+    scanner = crystal_of != NULL ? lr_scanner_from_crystals(&list, crystal_of, NULL) : NULL;
+    if (scanner == NULL) goto done;
+    if (lr_castor_order_keep(scanner, crystal_of, log) != LR_OK) {
+        lr_scanner_destroy(scanner);
+        scanner = NULL;
+    }
+    crystal_of = NULL;
+
+done:
+    free(crystal_of);
     lr_keyed_text_finish(&draft->text);
     free(draft->list.items);
     free(draft);
@@ -301,40 +281,33 @@ static lr_status check_blocks(const char *path, const lr_ring *ring, const lr_lo
     return LR_OK;
 }
 
-static lr_status take_layer(const char *path, const lr_ring *ring, int layer, lr_ring *own, const lr_log *log)
-{
-    const lr_layer *from = &ring->layers[layer];
-    *own = *ring;
-    own->radius_mm = ring->radius_mm + lr_layer_front_mm(ring->layers, layer);
-    own->depth_mm = from->depth_mm;
-    for (int k = 0; k < 2; k++) {
-        own->block_crystals[k] = from->block_crystals[k];
-        own->pitch_mm[k] = from->pitch_mm[k];
-        own->face_mm[k] = from->face_mm[k];
-        /* The gap between blocks is the rest beyond the gap between all crystals. */
-        const double step = ring->block_crystals[k][0] * ring->pitch_mm[k] + ring->block_gap_mm[k];
-        own->block_gap_mm[k] = ring->blocks[k] > 1 ? step - own->block_crystals[k][0] * own->pitch_mm[k] : 0;
-
-        const double between = own->block_gap_mm[k] + own->pitch_mm[k] - own->face_mm[k];
-        if (from->offset_mm[k] != 0 || between < 0) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "%s: the crystals of layer %d are not in the middle of their blocks, "
-                            "or reach into others, and CASToR's .geom has no place for that: "
-                            "write .hscan instead",
-                            path, layer);
-        }
-    }
-    return LR_OK;
-}
-
 static lr_status make_rings(const char *path, const lr_ring *ring, struct layer_rings *layers, const lr_log *log)
 {
     layers->count = ring->num_layers > 0 ? ring->num_layers : 1;
     layers->rings[0] = *ring;
     LR_TRY(check_blocks(path, ring, log));
-    for (int k = 0; k < ring->num_layers; k++) {
-        LR_TRY(take_layer(path, ring, k, &layers->rings[k], log));
-        LR_TRY(check_blocks(path, &layers->rings[k], log));
+    for (int layer = 0; layer < ring->num_layers; layer++) {
+        const lr_layer *from = &ring->layers[layer];
+        lr_ring *own = &layers->rings[layer];
+        *own = *ring;
+        own->radius_mm = ring->radius_mm + lr_layer_front_mm(ring->layers, layer);
+        own->depth_mm = from->depth_mm;
+        for (int k = 0; k < 2; k++) {
+            own->block_crystals[k] = from->block_crystals[k];
+            own->pitch_mm[k] = from->pitch_mm[k];
+            own->face_mm[k] = from->face_mm[k];
+            /* The gap between blocks is the rest beyond the gap between all crystals. */
+            const double step = ring->block_crystals[k][0] * ring->pitch_mm[k] + ring->block_gap_mm[k];
+            own->block_gap_mm[k] = ring->blocks[k] > 1 ? step - own->block_crystals[k][0] * own->pitch_mm[k] : 0;
+            if (from->offset_mm[k] != 0 || own->block_gap_mm[k] + own->pitch_mm[k] - own->face_mm[k] < 0) {
+                return lr_error(log, LR_BAD_INPUT,
+                                "%s: the crystals of layer %d are not in the middle of their blocks, "
+                                "or reach into others, and CASToR's .geom has no place for that: "
+                                "write .hscan instead",
+                                path, layer);
+            }
+        }
+        LR_TRY(check_blocks(path, own, log));
     }
     return LR_OK;
 }
@@ -349,83 +322,11 @@ static void put(struct lr_output *output, const char *key, double value)
     put_values(output, key, &value, 1);
 }
 
-/* Puts a number for each layer. */
-static void put_each(struct lr_output *output, const struct layer_rings *layers, const char *key,
-                     double (*value)(const lr_ring *ring, int axis), int axis)
-{
-    double values[LR_MAX_LAYERS];
-    for (int k = 0; k < layers->count; k++) values[k] = value(&layers->rings[k], axis);
-    put_values(output, key, values, layers->count);
-}
-
 static double panel_length(const lr_ring *ring, int axis)
 {
     const int blocks = ring->blocks[axis], each = ring->block_crystals[axis][0];
     return blocks * each * ring->pitch_mm[axis] + (blocks - 1) * ring->block_gap_mm[axis] -
            (ring->pitch_mm[axis] - ring->face_mm[axis]);
-}
-
-static double between(const lr_ring *ring, int axis)
-{
-    return ring->pitch_mm[axis] - ring->face_mm[axis];
-}
-
-static double num_rings(const lr_ring *ring, int axis)
-{
-    (void)axis;
-    return ring->rings > 0 ? ring->rings : 1;
-}
-
-static double num_sectors(const lr_ring *ring, int axis)
-{
-    (void)axis;
-    return ring->modules;
-}
-
-static double sector_gap(const lr_ring *ring, int axis)
-{
-    return ring->rings > 1 ? ring->ring_pitch_mm - panel_length(ring, axis) : 0;
-}
-
-static double num_blocks(const lr_ring *ring, int axis)
-{
-    return ring->blocks[axis];
-}
-
-static double block_gap(const lr_ring *ring, int axis)
-{
-    return ring->blocks[axis] > 1 ? ring->block_gap_mm[axis] + between(ring, axis) : 0;
-}
-
-static double one(const lr_ring *ring, int axis)
-{
-    (void)ring;
-    (void)axis;
-    return 1;
-}
-
-static double num_crystals(const lr_ring *ring, int axis)
-{
-    return ring->block_crystals[axis][0];
-}
-
-static double radius(const lr_ring *ring, int axis)
-{
-    (void)axis;
-    return ring->radius_mm;
-}
-
-static double size(const lr_ring *ring, int axis)
-{
-    return axis < 2 ? ring->face_mm[axis] : ring->depth_mm;
-}
-
-/* Puts a number that all layers have in common. */
-static void put_same(struct lr_output *output, const struct layer_rings *layers, const char *key, double value)
-{
-    double values[LR_MAX_LAYERS];
-    for (int k = 0; k < layers->count; k++) values[k] = value;
-    put_values(output, key, values, layers->count);
 }
 
 static void put_geometry(struct lr_output *output, const lr_scanner *scanner, const struct layer_rings *layers)
@@ -439,27 +340,56 @@ static void put_geometry(struct lr_output *output, const lr_scanner *scanner, co
     const double length = (rings - 1) * ring->ring_pitch_mm + panel_length(ring, 1);
     put(output, "number of elements", scanner->num_crystals);
     put(output, "number of layers", layers->count);
-    put_each(output, layers, "scanner radius", radius, 0);
-    put_each(output, layers, "crystals size depth", size, 2);
-    put_each(output, layers, "crystals size transaxial", size, 0);
-    put_each(output, layers, "crystals size axial", size, 1);
-    put_same(output, layers, "rsectors first angle", first);
-    put_same(output, layers, "rsectors angular span", 360);
-    put_each(output, layers, "number of rsectors", num_sectors, 0);
-    put_each(output, layers, "number of rsectors axial", num_rings, 1);
-    put_each(output, layers, "rsector gap axial", sector_gap, 1);
-    put_each(output, layers, "number of modules transaxial", num_blocks, 0);
-    put_each(output, layers, "number of modules axial", num_blocks, 1);
-    put_each(output, layers, "module gap transaxial", block_gap, 0);
-    put_each(output, layers, "module gap axial", block_gap, 1);
-    put_each(output, layers, "number of submodules transaxial", one, 0);
-    put_each(output, layers, "number of submodules axial", one, 1);
-    put_each(output, layers, "number of crystals transaxial", num_crystals, 0);
-    put_each(output, layers, "number of crystals axial", num_crystals, 1);
-    put_each(output, layers, "crystal gap transaxial", between, 0);
-    put_each(output, layers, "crystal gap axial", between, 1);
-
-    put_same(output, layers, "mean depth of interaction", scanner->detection_depth_mm);
+    static const char *const keys[] = {"scanner radius",
+                                       "crystals size depth",
+                                       "crystals size transaxial",
+                                       "crystals size axial",
+                                       "rsectors first angle",
+                                       "rsectors angular span",
+                                       "number of rsectors",
+                                       "number of rsectors axial",
+                                       "rsector gap axial",
+                                       "number of modules transaxial",
+                                       "number of modules axial",
+                                       "module gap transaxial",
+                                       "module gap axial",
+                                       "number of submodules transaxial",
+                                       "number of submodules axial",
+                                       "number of crystals transaxial",
+                                       "number of crystals axial",
+                                       "crystal gap transaxial",
+                                       "crystal gap axial",
+                                       "mean depth of interaction"};
+    enum { NUM_KEYS = sizeof(keys) / sizeof(keys[0]) };
+    double values[NUM_KEYS][LR_MAX_LAYERS]; /* one for each layer */
+    for (int l = 0; l < layers->count; l++) {
+        const lr_ring *own = &layers->rings[l];
+        const double gap_mm[2] = {own->pitch_mm[0] - own->face_mm[0], own->pitch_mm[1] - own->face_mm[1]};
+        const double of_layer[NUM_KEYS] = {
+            own->radius_mm,
+            own->depth_mm,
+            own->face_mm[0],
+            own->face_mm[1],
+            first,
+            360,
+            own->modules,
+            own->rings > 0 ? own->rings : 1,
+            own->rings > 1 ? own->ring_pitch_mm - panel_length(own, 1) : 0,
+            own->blocks[0],
+            own->blocks[1],
+            own->blocks[0] > 1 ? own->block_gap_mm[0] + gap_mm[0] : 0,
+            own->blocks[1] > 1 ? own->block_gap_mm[1] + gap_mm[1] : 0,
+            1,
+            1,
+            own->block_crystals[0][0],
+            own->block_crystals[1][0],
+            gap_mm[0],
+            gap_mm[1],
+            scanner->detection_depth_mm,
+        };
+        for (int k = 0; k < NUM_KEYS; k++) values[k][l] = of_layer[k];
+    }
+    for (int k = 0; k < NUM_KEYS; k++) put_values(output, keys[k], values[k], layers->count);
     put(output, "min angle difference",
         scanner->coincidence.min_module_difference > 0
             ? (scanner->coincidence.min_module_difference - 0.5) * 360 / ring->modules

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CASToR's look-up tables: a text header (.hscan, or .ghscan as CASToR itself writes it) and beside
- * it the table (.lut, .glut) of 6 float32 for each crystal: centre and orientation. Source:
- * iScannerPET.cc of CASToR 3.1.1, which needs no crystal sizes but the depth. CASToR's frame is
- * left-handed; its x is reversed here. */
+ * CASToR's look-up tables: a text header (.hscan, or .ghscan as CASToR itself writes it) and in the same folder the
+ * table (.lut, .glut) of 6 float32 for each crystal: centre and orientation. Source: iScannerPET.cc of CASToR 3.1.1,
+ * which needs no crystal sizes but the depth. CASToR's frame is left-handed; its x is reversed here. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -23,89 +22,72 @@
 enum { NUM_SAMPLES = 128 };
 
 /* Readings of an orientation. */
-enum way { AS_WRITTEN, MIRRORED, ALONG, ALONG_MIRRORED, NUM_WAYS };
+enum reading { AS_WRITTEN, MIRRORED, ALONG, ALONG_MIRRORED, NUM_READINGS };
 
-/* Another reading is taken if the written one deviates by more than this (cosine), and by so many times the other's
- * deviation. */
+/* Another reading is taken if the cosine of the written one is larger than this, and `better` times as large as the
+ * other one's. */
 static const double good_cosine = 0.02, better = 2;
 
-static void read_as(enum way way, const double written[3], double axis[3])
+static void read_as(enum reading reading, const double written[3], double axis[3])
 {
-    const double x = way == MIRRORED || way == ALONG_MIRRORED ? -written[0] : written[0];
-    const bool turns = way == ALONG || way == ALONG_MIRRORED;
+    const double x = reading == MIRRORED || reading == ALONG_MIRRORED ? -written[0] : written[0];
+    const bool turns = reading == ALONG || reading == ALONG_MIRRORED;
     axis[0] = turns ? -written[1] : x;
     axis[1] = turns ? x : written[1];
     axis[2] = written[2];
 }
 
-/* The way from a crystal to the nearest one beside it in its layer; false where it has none. */
-static bool find_neighbour(const lr_crystal *crystals, int count, int from, double nearest[3])
-{
-    double least = INFINITY;
-    for (int c = 0; c < count; c++) {
-        double way[3];
-        vec_sub(crystals[c].centre_mm, crystals[from].centre_mm, way);
-        const double across2 = way[0] * way[0] + way[1] * way[1];
-        if (c != from && crystals[c].group == crystals[from].group && across2 < least &&
-            way[2] * way[2] < 0.25 * across2) {
-            least = across2;
-            memcpy(nearest, way, sizeof(way));
-        }
-    }
-    return isfinite(least) && least > 0;
-}
-
-static void measure(const lr_crystal *crystals, int count, double off[NUM_WAYS])
-{
-    const int samples = count < NUM_SAMPLES ? count : NUM_SAMPLES;
-    int counted = 0;
-    memset(off, 0, NUM_WAYS * sizeof(*off));
-    for (int k = 0; k < samples; k++) {
-        const int from = (int)((int64_t)k * count / samples);
-        double nearest[3] = {0}, axis[3];
-        if (!find_neighbour(crystals, count, from, nearest)) continue;
-        counted++;
-        for (int way = 0; way < NUM_WAYS; way++) {
-            read_as((enum way)way, crystals[from].axes[2], axis);
-            off[way] += fabs(vec_dot(axis, nearest)) / vec_length(nearest);
-        }
-    }
-    for (int way = 0; way < NUM_WAYS && counted > 0; way++) off[way] /= counted;
-}
-
-static enum way choose(const double off[NUM_WAYS])
-{
-    enum way best = AS_WRITTEN;
-    for (int way = 1; way < NUM_WAYS; way++) best = off[way] < off[best] ? (enum way)way : best;
-    return off[AS_WRITTEN] > good_cosine && better * off[best] < off[AS_WRITTEN] ? best : AS_WRITTEN;
-}
-
 /* Replaces the crystals' axes[2] by the reading that agrees best with the positions of their neighbours, with a
  * warning that names `path` if the table says otherwise. Groups are layers. Returns the mean cosine, over a sample, of
  * the angle between axis and direction to the neighbour; 0 is perfect. Time is linear in the number of crystals. */
-static double lr_castor_orient(lr_crystal *crystals, int count, const char *path, const lr_log *log)
+static double orient_crystals(lr_crystal *crystals, int count, const char *path, const lr_log *log)
 {
-    static const char *const words[NUM_WAYS] = {"", "mirrored", "along the panels, not across them",
-                                                "along the panels, and mirrored"};
-    double off[NUM_WAYS];
-    measure(crystals, count, off);
-    const enum way way = choose(off);
-    if (way == AS_WRITTEN) return off[AS_WRITTEN];
+    static const char *const words[NUM_READINGS] = {"", "mirrored", "along the panels, not across them",
+                                                    "along the panels, and mirrored"};
+    const int samples = count < NUM_SAMPLES ? count : NUM_SAMPLES;
+    double cosine[NUM_READINGS] = {0};
+    int counted = 0;
+    for (int k = 0; k < samples; k++) {
+        /* The nearest crystal of the same layer that is not along the axis. */
+        const lr_crystal *from = &crystals[(int64_t)k * count / samples];
+        double least = INFINITY, nearest[3] = {0}, axis[3];
+        for (int c = 0; c < count; c++) {
+            double apart[3];
+            vec_sub(crystals[c].centre_mm, from->centre_mm, apart);
+            const double across2 = apart[0] * apart[0] + apart[1] * apart[1];
+            if (&crystals[c] != from && crystals[c].group == from->group && across2 < least &&
+                apart[2] * apart[2] < 0.25 * across2) {
+                least = across2;
+                memcpy(nearest, apart, sizeof(apart));
+            }
+        }
+        if (!(isfinite(least) && least > 0)) continue;
+        counted++;
+        for (int r = 0; r < NUM_READINGS; r++) {
+            read_as((enum reading)r, from->axes[2], axis);
+            cosine[r] += fabs(vec_dot(axis, nearest)) / vec_length(nearest);
+        }
+    }
+    for (int r = 0; r < NUM_READINGS && counted > 0; r++) cosine[r] /= counted;
+
+    enum reading best = AS_WRITTEN;
+    for (int r = 1; r < NUM_READINGS; r++) best = cosine[r] < cosine[best] ? (enum reading)r : best;
+    if (!(cosine[AS_WRITTEN] > good_cosine && better * cosine[best] < cosine[AS_WRITTEN])) return cosine[AS_WRITTEN];
     lr_warn(log,
             "%s: the orientations contradict the positions: they are %s (seen from the crystals' "
             "neighbours); they are read as such, and the positions taken as they stand",
-            path, words[way]);
+            path, words[best]);
     for (int c = 0; c < count; c++) {
         double axis[3];
-        read_as(way, crystals[c].axes[2], axis);
+        read_as(best, crystals[c].axes[2], axis);
         memcpy(crystals[c].axes[2], axis, sizeof(axis));
     }
-    return off[way];
+    return cosine[best];
 }
 
 static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR look-up table's header", false};
 
-/* The same sources as those of castor_geom.c; places and radii are the table's. */
+/* The same sources as those of castor_geom.c; places and radii are those in the table. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_REFUSED, "modality", "PET", "only scanners for PET can be read"},
     {LR_KEY_READ,
@@ -134,7 +116,7 @@ struct draft {
     double size_mm[MAX_LAYERS][3]; /* transaxial, axial, depth; 0 = not given */
     lr_crystal *crystals;
     int num_crystals;
-    double off; /* deviation of the orientations from the panels, as lr_castor_orient returns it */
+    double off; /* deviation of the orientations from the panels, as orient_crystals returns it */
 };
 
 bool lr_hscan_recognises(const struct lr_file_head *head)
@@ -145,22 +127,6 @@ bool lr_hscan_recognises(const struct lr_file_head *head)
 }
 
 /* --- the header --- */
-
-static lr_status read_layer(struct draft *draft, int k)
-{
-    const struct {
-        struct lr_keyed_number number;
-        double *value;
-    } keys[] = {
-        {{"crystals size trans", 0, 1e4, false, false}, &draft->size_mm[k][0]},
-        {{"crystals size axial", 0, 1e4, false, false}, &draft->size_mm[k][1]},
-        {{"crystals size depth", 1e-3, 1e4, true, false}, &draft->size_mm[k][2]},
-    };
-    for (size_t n = 0; n < sizeof(keys) / sizeof(keys[0]); n++)
-        LR_TRY(lr_keyed_text_number(&draft->text, &keys[n].number, k, keys[n].value));
-    const struct lr_keyed_number count = {"number of crystals in layer", 1, 1e9, draft->layers > 1, true};
-    return lr_keyed_text_number(&draft->text, &count, k, &draft->count[k]);
-}
 
 static lr_status read_header(struct draft *draft)
 {
@@ -174,7 +140,17 @@ static lr_status read_header(struct draft *draft)
     draft->num_crystals = (int)elements;
     draft->count[0] = elements;
     for (int k = 0; k < draft->layers; k++) {
-        LR_TRY(read_layer(draft, k));
+        const struct {
+            struct lr_keyed_number number;
+            double *value;
+        } keys[] = {
+            {{"crystals size trans", 0, 1e4, false, false}, &draft->size_mm[k][0]},
+            {{"crystals size axial", 0, 1e4, false, false}, &draft->size_mm[k][1]},
+            {{"crystals size depth", 1e-3, 1e4, true, false}, &draft->size_mm[k][2]},
+            {{"number of crystals in layer", 1, 1e9, draft->layers > 1, true}, &draft->count[k]},
+        };
+        for (size_t n = 0; n < sizeof(keys) / sizeof(keys[0]); n++)
+            LR_TRY(lr_keyed_text_number(&draft->text, &keys[n].number, k, keys[n].value));
         sum += draft->count[k];
     }
     if (sum != elements) {
@@ -188,169 +164,92 @@ static lr_status read_header(struct draft *draft)
 
 /* --- the table --- */
 
-static lr_status take_row(struct draft *draft, const char *path, const unsigned char *row, int c, int layer)
-{
-    lr_crystal *crystal = &draft->crystals[c];
-    double numbers[6];
-    for (int k = 0; k < 6; k++) {
-        const unsigned char *bytes = row + 4 * k;
-        const uint32_t word =
-            (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-        float value;
-        memcpy(&value, &word, sizeof(value));
-        numbers[k] = (double)value;
-    }
-
-    double *axis = crystal->axes[2];
-    memcpy(crystal->centre_mm, numbers, sizeof(crystal->centre_mm));
-    memcpy(axis, numbers + 3, sizeof(crystal->axes[2]));
-    crystal->centre_mm[0] = -crystal->centre_mm[0];
-    axis[0] = -axis[0];
-    const double length = vec_length(axis);
-    if (!(length > 0.5 && length < 2)) {
-        return lr_error(draft->text.log, LR_BAD_INPUT,
-                        "%s: the orientation of crystal %d, (%g, %g, %g), is no unit vector: the "
-                        "table is damaged, or it is not of 6 float32 a crystal",
-                        path, c, numbers[3], numbers[4], numbers[5]);
-    }
-    for (int k = 0; k < 3; k++) {
-        axis[k] /= length;
-        crystal->size_mm[k] = draft->size_mm[layer][k];
-    }
-    crystal->group = layer;
-    crystal->layer = layer;
-    return LR_OK;
-}
-
-static lr_status take_table(struct draft *draft, const char *path, const char *bytes, int64_t count)
-{
-    const int64_t wanted = (int64_t)draft->num_crystals * ROW_BYTES;
-    if (count != wanted) {
-        return lr_error(draft->text.log, LR_BAD_INPUT,
-                        "%s: has %lld bytes, and %d crystals take %lld: the table is %s, or "
-                        "belongs to another header",
-                        path, (long long)count, draft->num_crystals, (long long)wanted,
-                        count < wanted ? "truncated" : "too long");
-    }
-    draft->crystals = lr_alloc(draft->num_crystals, sizeof(*draft->crystals), "crystals", draft->text.log);
-    if (draft->crystals == NULL) return LR_FAILED;
-    int layer = 0;
-    double end = draft->count[0];
-    for (int c = 0; c < draft->num_crystals; c++) {
-        if (c >= end && layer + 1 < draft->layers) end += draft->count[++layer];
-        LR_TRY(take_row(draft, path, (const unsigned char *)bytes + (int64_t)c * ROW_BYTES, c, layer));
-    }
-    draft->off = lr_castor_orient(draft->crystals, draft->num_crystals, path, draft->text.log);
-    return LR_OK;
-}
-
 static lr_status read_table(struct draft *draft)
 {
+    const lr_log *log = draft->text.log;
     const bool generated = lr_path_ends(draft->text.path, ".ghscan");
-    char *path = lr_path_with_ending(draft->text.path, generated ? ".glut" : ".lut", draft->text.log);
-    int64_t count = 0;
+    char *path = lr_path_with_ending(draft->text.path, generated ? ".glut" : ".lut", log);
     if (path == NULL) return LR_FAILED;
-    const int64_t most = (int64_t)LR_MAX_LISTED_CRYSTALS * ROW_BYTES;
-    char *bytes = lr_file_bytes(path, most, &count, draft->text.log);
-    const lr_status status = bytes != NULL ? take_table(draft, path, bytes, count) : LR_BAD_INPUT;
+    const int64_t most = (int64_t)LR_MAX_LISTED_CRYSTALS * ROW_BYTES, wanted = (int64_t)draft->num_crystals * ROW_BYTES;
+    int64_t count = 0;
+    char *bytes = lr_file_bytes(path, most, &count, log);
+    lr_status status = bytes != NULL ? LR_OK : LR_BAD_INPUT;
+    if (bytes != NULL && count != wanted) {
+        status = lr_error(log, LR_BAD_INPUT,
+                          "%s: has %lld bytes, and %d crystals take %lld: the table is %s, or "
+                          "belongs to another header",
+                          path, (long long)count, draft->num_crystals, (long long)wanted,
+                          count < wanted ? "truncated" : "too long");
+    }
+    if (status == LR_OK) {
+        draft->crystals = lr_alloc(draft->num_crystals, sizeof(*draft->crystals), "crystals", log);
+        status = draft->crystals != NULL ? LR_OK : LR_FAILED;
+    }
+
+    int layer = 0;
+    double end = draft->count[0];
+    for (int c = 0; c < draft->num_crystals && status == LR_OK; c++) {
+        if (c >= end && layer + 1 < draft->layers) end += draft->count[++layer];
+        double numbers[6];
+        for (int k = 0; k < 6; k++) {
+            const unsigned char *at = (const unsigned char *)bytes + (int64_t)c * ROW_BYTES + 4 * k;
+            const uint32_t word =
+                (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+            float value;
+            memcpy(&value, &word, sizeof(value));
+            numbers[k] = (double)value;
+        }
+
+        lr_crystal *crystal = &draft->crystals[c];
+        double *axis = crystal->axes[2];
+        memcpy(crystal->centre_mm, numbers, sizeof(crystal->centre_mm));
+        memcpy(axis, numbers + 3, sizeof(crystal->axes[2]));
+        crystal->centre_mm[0] = -crystal->centre_mm[0];
+        axis[0] = -axis[0];
+        const double length = vec_length(axis);
+        if (!(length > 0.5 && length < 2)) {
+            status = lr_error(log, LR_BAD_INPUT,
+                              "%s: the orientation of crystal %d, (%g, %g, %g), is no unit vector: the "
+                              "table is damaged, or it is not of 6 float32 a crystal",
+                              path, c, numbers[3], numbers[4], numbers[5]);
+        }
+        for (int k = 0; k < 3; k++) {
+            axis[k] /= length;
+            crystal->size_mm[k] = draft->size_mm[layer][k];
+        }
+        crystal->group = layer;
+        crystal->layer = layer;
+    }
+    if (status == LR_OK) draft->off = orient_crystals(draft->crystals, draft->num_crystals, path, log);
     free(bytes);
     free(path);
     return status;
 }
 
-/* Angles between orientations become places around the ring, where there are such. */
-static lr_status set_rules(const struct draft *draft, lr_scanner *scanner)
-{
-    double least_deg = 0;
-    const struct lr_keyed_number angle = {"min angle difference", 0, 180, false, false};
-    LR_TRY(lr_keyed_text_number(&draft->text, &angle, 0, &least_deg));
-    const int difference = (int)ceil(least_deg * scanner->num_positions / 360 - 1e-9);
-    if (least_deg > 0 && scanner->num_positions == 0) {
-        lr_warn(draft->text.log,
-                "%s: 'min angle difference' is left out: modules of this scanner have no places "
-                "around a full ring",
-                draft->text.path);
-    }
-    scanner->coincidence.min_module_difference =
-        difference > scanner->num_positions / 2 ? scanner->num_positions / 2 : difference;
-    return LR_OK;
-}
-
 /* --- the scanner --- */
 
-/* Builds the scanner from positions alone; orientations are used if that fails. */
-static lr_scanner *create_by_positions(struct draft *draft, const lr_crystal_list *list, int *crystal_of)
-{
-    lr_scanner *scanner = NULL;
-    lr_crystal *kept = lr_alloc(draft->num_crystals, sizeof(*kept), "crystals", list->log);
-    if (kept == NULL) return NULL;
-    const size_t bytes = (size_t)draft->num_crystals * sizeof(*kept);
-    memcpy(kept, draft->crystals, bytes);
-    for (int c = 0; c < draft->num_crystals; c++) memset(draft->crystals[c].axes, 0, sizeof(draft->crystals[c].axes));
-
-    scanner = lr_listed_crystals_try(list, crystal_of);
-    memcpy(draft->crystals, kept, bytes);
-    free(kept);
-    if (scanner != NULL) {
-        lr_warn(list->log,
-                "%s: the orientations and the positions make no panels together (the orientations "
-                "are %.3g degrees off the way to the neighbours on average): the panels look as "
-                "the positions say",
-                draft->text.path, asin(fmin(draft->off, 1)) * 57.29577951308232);
-    }
-    return scanner;
-}
-
-/* Orientations that agree with the positions to a degree say which crystals belong together. */
+/* Orientations that agree with the positions to a degree say which crystals belong together. Otherwise the scanner is
+ * built from the positions alone, and if that fails, from the orientations after all. */
 static lr_scanner *create(struct draft *draft, const lr_crystal_list *list, int *crystal_of)
 {
     lr_scanner *scanner = draft->off <= agreement ? lr_listed_crystals_try(list, crystal_of) : NULL;
-    if (scanner == NULL) scanner = create_by_positions(draft, list, crystal_of);
-    return scanner != NULL ? scanner : lr_scanner_from_crystals(list, crystal_of, NULL);
-}
-
-/* The first module tells what sizes have been found. */
-static void tell_sizes(const struct draft *draft, const lr_scanner *scanner)
-{
-    static const char *const keys[2] = {"transaxial", "axial"};
-    const double *face = scanner->modules[0].face_mm;
-    for (int k = 0; k < 2; k++) {
-        if (!(draft->size_mm[0][k] > 0)) {
-            lr_warn(draft->text.log,
-                    "%s: has no 'crystals size %s': %.6g mm are taken, the room that the crystals "
-                    "leave each other; give the size where they are smaller",
-                    draft->text.path, keys[k], face[k]);
-        }
+    if (scanner != NULL) return scanner;
+    lr_crystal *kept = lr_alloc(draft->num_crystals, sizeof(*kept), "crystals", list->log);
+    if (kept != NULL) {
+        const size_t bytes = (size_t)draft->num_crystals * sizeof(*kept);
+        memcpy(kept, draft->crystals, bytes);
+        for (int c = 0; c < draft->num_crystals; c++)
+            memset(draft->crystals[c].axes, 0, sizeof(draft->crystals[c].axes));
+        scanner = lr_listed_crystals_try(list, crystal_of);
+        memcpy(draft->crystals, kept, bytes);
+        free(kept);
     }
-}
-
-static lr_scanner *build(struct draft *draft)
-{
-    char stem[128];
-    double detection_depth_mm = 0, depths_mm[MAX_LAYERS];
-    const struct lr_keyed_line *name = lr_keyed_text_find(&draft->text, "scanner name");
-    if (read_header(draft) != LR_OK || read_table(draft) != LR_OK) return NULL;
-    for (int k = 0; k < draft->layers; k++) depths_mm[k] = draft->size_mm[k][2];
-    if (lr_castor_detection_depth(&draft->text, depths_mm, draft->layers, &detection_depth_mm) != LR_OK) return NULL;
-    const lr_crystal_list list = {.crystals = draft->crystals,
-                                  .num_crystals = draft->num_crystals,
-                                  .name = name != NULL && name->value[0] != '\0' ? name->value
-                                                                                 : lr_path_stem(draft->text.path, stem),
-                                  .detection_depth_mm = detection_depth_mm,
-                                  .source = "a CASToR look-up table",
-                                  .infers_sizes = true,
-                                  .log = draft->text.log};
-    int *crystal_of = lr_alloc(draft->num_crystals, sizeof(*crystal_of), "crystal numbers", list.log);
-    lr_scanner *scanner = crystal_of != NULL ? create(draft, &list, crystal_of) : NULL;
-    if (scanner == NULL) {
-        free(crystal_of);
-        return NULL;
-    }
-    if (lr_castor_order_keep(scanner, crystal_of, list.log) != LR_OK || set_rules(draft, scanner) != LR_OK) {
-        lr_scanner_destroy(scanner);
-        return NULL;
-    }
-    tell_sizes(draft, scanner);
+    if (scanner == NULL) return lr_scanner_from_crystals(list, crystal_of, NULL);
+    lr_warn(list->log,
+            "%s: the orientations and the positions make no panels together (the orientations "
+            "are %.3g degrees off the way to the neighbours on average): the panels look as "
+            "the positions say",
+            draft->text.path, asin(fmin(draft->off, 1)) * 57.29577951308232);
     return scanner;
 }
 
@@ -360,12 +259,62 @@ lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
     char *header = is_table ? lr_path_with_ending(path, lr_path_ends(path, ".glut") ? ".ghscan" : ".hscan", log)
                             : lr_copy_string(path, log);
     struct draft draft = {0};
+    const struct lr_keyed_text *text = &draft.text;
     lr_scanner *scanner = NULL;
-    if (header != NULL && lr_keyed_text_read(&draft.text, header, &dialect, log) == LR_OK &&
-        lr_keyed_text_judge(&draft.text, &lr_hscan_keys) == LR_OK) {
-        lr_keyed_text_miss(&draft.text, "field of view axial");
-        scanner = build(&draft);
+    int *crystal_of = NULL;
+    if (header == NULL || lr_keyed_text_read(&draft.text, header, &dialect, log) != LR_OK ||
+        lr_keyed_text_judge(text, &lr_hscan_keys) != LR_OK)
+        goto done;
+    lr_keyed_text_miss(text, "field of view axial");
+    const struct lr_keyed_line *name = lr_keyed_text_find(text, "scanner name");
+    if (read_header(&draft) != LR_OK || read_table(&draft) != LR_OK) goto done;
+    double detection_depth_mm = 0, depths_mm[MAX_LAYERS];
+    for (int k = 0; k < draft.layers; k++) depths_mm[k] = draft.size_mm[k][2];
+    if (lr_castor_detection_depth(text, depths_mm, draft.layers, &detection_depth_mm) != LR_OK) goto done;
+
+    char stem[128];
+    const lr_crystal_list list = {.crystals = draft.crystals,
+                                  .num_crystals = draft.num_crystals,
+                                  .name = name != NULL && name->value[0] != '\0' ? name->value
+                                                                                 : lr_path_stem(text->path, stem),
+                                  .detection_depth_mm = detection_depth_mm,
+                                  .source = "a CASToR look-up table",
+                                  .infers_sizes = true,
+                                  .log = log};
+    crystal_of = lr_alloc(draft.num_crystals, sizeof(*crystal_of), "crystal numbers", log);
+    scanner = crystal_of != NULL ? create(&draft, &list, crystal_of) : NULL;
+    if (scanner == NULL) goto done;
+    lr_status status = lr_castor_order_keep(scanner, crystal_of, log);
+    crystal_of = NULL;
+
+    /* The least angle between orientations becomes one between places around the ring. */
+    double least_deg = 0;
+    const struct lr_keyed_number angle = {"min angle difference", 0, 180, false, false};
+    if (status == LR_OK) status = lr_keyed_text_number(text, &angle, 0, &least_deg);
+    if (status != LR_OK) {
+        lr_scanner_destroy(scanner);
+        scanner = NULL;
+        goto done;
     }
+    const int places = scanner->num_positions, difference = (int)ceil(least_deg * places / 360 - 1e-9);
+    scanner->coincidence.min_module_difference = difference > places / 2 ? places / 2 : difference;
+    if (least_deg > 0 && places == 0) {
+        lr_warn(log,
+                "%s: 'min angle difference' is left out: modules of this scanner have no places "
+                "around a full ring",
+                text->path);
+    }
+    for (int k = 0; k < 2; k++) {
+        if (!(draft.size_mm[0][k] > 0)) {
+            lr_warn(log,
+                    "%s: has no 'crystals size %s': %.6g mm are taken, the room that the crystals "
+                    "leave each other; give the size where they are smaller",
+                    text->path, k == 0 ? "transaxial" : "axial", scanner->modules[0].face_mm[k]);
+        }
+    }
+
+done:
+    free(crystal_of);
     lr_keyed_text_finish(&draft.text);
     free(draft.crystals);
     free(header);
@@ -373,32 +322,6 @@ lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
 }
 
 /* --- writing --- */
-
-static lr_status put_table(struct lr_output *output, const lr_scanner *scanner, const lr_log *log)
-{
-    int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "a look-up table", log);
-    if (order == NULL) return LR_FAILED;
-    const lr_status status = lr_castor_order(scanner, order, log);
-    for (int c = 0; c < scanner->num_crystals && status == LR_OK; c++) {
-        unsigned char bytes[ROW_BYTES];
-        /* Our crystal's six numbers, in CASToR's frame; the orientation points outwards. */
-        const int m = lr_scanner_module_of(scanner, order[c]);
-        const lr_module *module = &scanner->modules[m];
-        double centre[3];
-        lr_scanner_crystal_centre(scanner, order[c], centre);
-        for (int k = 0; k < 6; k++) {
-            const double number = k < 3 ? centre[k] : -module->normal[k - 3];
-            const float single = (float)(k % 3 == 0 ? -number : number);
-            uint32_t word;
-            memcpy(&word, &single, sizeof(word));
-            for (int b = 0; b < 4; b++) bytes[4 * k + b] = (unsigned char)(word >> 8 * b);
-        }
-
-        lr_output_write(output, bytes, sizeof(bytes));
-    }
-    free(order);
-    return status;
-}
 
 static void put_values(struct lr_output *output, const char *key, const double *values, int count)
 {
@@ -410,84 +333,51 @@ static void put(struct lr_output *output, const char *key, double value)
     put_values(output, key, &value, 1);
 }
 
-static double least_radius(const lr_scanner *scanner)
+static void put_header(struct lr_output *output, const lr_scanner *scanner)
 {
-    double least = INFINITY;
-    for (int m = 0; m < scanner->num_modules; m++)
-        least = fmin(least, fabs(vec_dot(scanner->modules[m].normal, scanner->modules[m].centre_mm)));
-    return least;
-}
-
-/* Counts and sizes of crystals, layer by layer. */
-static void put_layers(struct lr_output *output, const lr_scanner *scanner)
-{
+    /* Counts and sizes of crystals, layer by layer. */
     const int layers = lr_scanner_num_layers(scanner);
     double counts[MAX_LAYERS] = {0}, sizes[3][MAX_LAYERS] = {{0}}, depths[MAX_LAYERS];
+    double radius = INFINITY, low = INFINITY, high = -INFINITY;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         counts[module->layer] += scanner->first_crystal[m + 1] - scanner->first_crystal[m];
         sizes[0][module->layer] = module->face_mm[0];
         sizes[1][module->layer] = module->face_mm[1];
         sizes[2][module->layer] = module->depth_mm;
+        radius = fmin(radius, fabs(vec_dot(module->normal, module->centre_mm)));
+        const double half = 0.5 * module->crystals[1] * module->pitch_mm[1];
+        low = fmin(low, module->centre_mm[2] - half);
+        high = fmax(high, module->centre_mm[2] + half);
     }
     for (int k = 0; k < layers; k++) depths[k] = scanner->detection_depth_mm;
-    put(output, "number of elements", scanner->num_crystals);
-    put(output, "number of layers", layers);
-    put_values(output, "number of crystals in layer(s)", counts, layers);
-    put_values(output, "crystals size depth", sizes[2], layers);
-    put_values(output, "crystals size transaxial", sizes[0], layers);
-    put_values(output, "crystals size axial", sizes[1], layers);
-    put(output, "scanner radius", least_radius(scanner));
-    put_values(output, "mean depth of interaction", depths, layers);
-}
 
-static void put_header(struct lr_output *output, const lr_scanner *scanner)
-{
-    const lr_module *module = &scanner->modules[0];
-    const lr_coincidence *rules = &scanner->coincidence;
-    const double radius = least_radius(scanner);
-    const double field = rules->field_of_view_mm > 0 ? rules->field_of_view_mm : 1.4 * radius;
-    double low = INFINITY, high = -INFINITY;
     char text[512];
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const double half = 0.5 * scanner->modules[m].crystals[1] * scanner->modules[m].pitch_mm[1];
-        low = fmin(low, scanner->modules[m].centre_mm[2] - half);
-        high = fmax(high, scanner->modules[m].centre_mm[2] + half);
-    }
     const int length = snprintf(text, sizeof(text),
                                 "# Written by LORaster %s; CASToR's left-handed frame, mm.\n"
                                 "modality                      : PET\n"
                                 "scanner name                  : %.200s\n",
                                 lr_version(), scanner->name);
     lr_output_write(output, text, (size_t)length);
-    put_layers(output, scanner);
+    put(output, "number of elements", scanner->num_crystals);
+    put(output, "number of layers", layers);
+    put_values(output, "number of crystals in layer(s)", counts, layers);
+    put_values(output, "crystals size depth", sizes[2], layers);
+    put_values(output, "crystals size transaxial", sizes[0], layers);
+    put_values(output, "crystals size axial", sizes[1], layers);
+    put(output, "scanner radius", radius);
+    put_values(output, "mean depth of interaction", depths, layers);
+    const lr_coincidence *rules = &scanner->coincidence;
+    const double field = rules->field_of_view_mm > 0 ? rules->field_of_view_mm : 1.4 * radius;
+    const double *pitch_mm = scanner->modules[0].pitch_mm;
     put(output, "min angle difference",
         rules->min_module_difference > 0 && scanner->num_positions > 0
             ? (rules->min_module_difference - 0.5) * 360 / scanner->num_positions
             : 0);
-    put(output, "voxels number transaxial", 2 * ceil(field / module->pitch_mm[0]));
-    put(output, "voxels number axial", 2 * ceil((high - low) / module->pitch_mm[1]));
+    put(output, "voxels number transaxial", 2 * ceil(field / pitch_mm[0]));
+    put(output, "voxels number axial", 2 * ceil((high - low) / pitch_mm[1]));
     put(output, "field of view transaxial", field);
     put(output, "field of view axial", high - low);
-}
-
-/* Both files are replaced, or neither. */
-static lr_status write_files(const char *path, const char *table_path, const lr_scanner *scanner, const lr_log *log)
-{
-    struct lr_output header, table;
-    LR_TRY(lr_output_open(&table, table_path, log));
-    if (lr_output_open(&header, path, log) != LR_OK) {
-        lr_output_abandon(&table);
-        return LR_FAILED;
-    }
-    const lr_status status = put_table(&table, scanner, log);
-    if (status != LR_OK) {
-        lr_output_abandon(&table);
-        lr_output_abandon(&header);
-        return status;
-    }
-    put_header(&header, scanner);
-    return lr_output_finish_all((struct lr_output *[]){&table, &header}, 2);
 }
 
 lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_log *log)
@@ -517,10 +407,42 @@ lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_l
         }
     }
 
-    char *table = lr_path_with_ending(path, ".lut", log);
-    if (table == NULL) return LR_FAILED;
-    const lr_status status = write_files(path, table, scanner, log);
-    if (status == LR_OK) lr_castor_tell_lost(path, scanner, scanner->num_positions > 0, log);
-    free(table);
-    return status;
+    /* Both files are replaced, or neither. */
+    struct lr_output header, table;
+    char *table_path = lr_path_with_ending(path, ".lut", log);
+    LR_TRY(table_path != NULL ? LR_OK : LR_FAILED);
+    lr_status status = lr_output_open(&table, table_path, log);
+    free(table_path);
+    LR_TRY(status);
+    if (lr_output_open(&header, path, log) != LR_OK) {
+        lr_output_abandon(&table);
+        return LR_FAILED;
+    }
+    int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "a look-up table", log);
+    status = order != NULL ? lr_castor_order(scanner, order, log) : LR_FAILED;
+    for (int c = 0; c < scanner->num_crystals && status == LR_OK; c++) {
+        /* The crystal's six numbers, in CASToR's frame; the orientation points outwards. */
+        const lr_module *module = &scanner->modules[lr_scanner_module_of(scanner, order[c])];
+        unsigned char bytes[ROW_BYTES];
+        double centre[3];
+        lr_scanner_crystal_centre(scanner, order[c], centre);
+        for (int k = 0; k < 6; k++) {
+            const double number = k < 3 ? centre[k] : -module->normal[k - 3];
+            const float single = (float)(k % 3 == 0 ? -number : number);
+            uint32_t word;
+            memcpy(&word, &single, sizeof(word));
+            for (int b = 0; b < 4; b++) bytes[4 * k + b] = (unsigned char)(word >> 8 * b);
+        }
+        lr_output_write(&table, bytes, sizeof(bytes));
+    }
+    free(order);
+    if (status != LR_OK) {
+        lr_output_abandon(&table);
+        lr_output_abandon(&header);
+        return status;
+    }
+    put_header(&header, scanner);
+    LR_TRY(lr_output_finish_all((struct lr_output *[]){&table, &header}, 2));
+    lr_castor_tell_lost(path, scanner, scanner->num_positions > 0, log);
+    return LR_OK;
 }

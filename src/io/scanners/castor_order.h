@@ -31,7 +31,7 @@ void lr_castor_place(const int *order, int num_crystals, int *place);
 void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps_places, const lr_log *log);
 
 /* Reads a scanner file of CASToR's (the table .lut or .glut, or a .geom) and finds each of its crystals in
- * ours: order[k] = our number of crystal k, -1 where ours has none within 0.1 mm, with a warning.
+ * ours: order[k] = our number of crystal k, -1 if ours has none within 0.1 mm, with a warning.
  * The frame of such files is left-handed: its x is ours reversed. Memory: 1.2 times a table, 200 bytes
  * a crystal of a .geom.
  *
@@ -41,7 +41,7 @@ lr_status lr_castor_file_match(const char *path, const lr_scanner *scanner, int 
 
 /* --- layers of crystals: comma lists, front to back --- */
 
-/* Reads the depth of hits behind the front faces: the key's, or half of the crystals' depth if that is negative or
+/* Reads the depth of hits below the front faces: that of the key, or half of the crystals' depth if that is negative or
  * missing; the least of all layers, with a warning if they differ. errors: LR_BAD_INPUT, logged. */
 lr_status lr_castor_detection_depth(const struct lr_keyed_text *text, const double *depths_mm, int layers,
                                     double *detection_depth_mm);

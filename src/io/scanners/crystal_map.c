@@ -14,13 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double distance(const double a[3], const double b[3])
-{
-    double difference[3];
-    vec_sub(a, b, difference);
-    return vec_length(difference);
-}
-
 lr_status lr_centre_index_init(struct lr_centre_index *index, const lr_scanner *scanner, const lr_log *log)
 {
     *index = (struct lr_centre_index){0};
@@ -73,7 +66,11 @@ int lr_centre_index_find(const struct lr_centre_index *index, const double posit
 double lr_centre_index_distance(const struct lr_centre_index *index, const double position_mm[3])
 {
     double least = INFINITY;
-    for (int k = 0; k < index->hash.points.count; k++) least = fmin(least, distance(index->centres_mm[k], position_mm));
+    for (int k = 0; k < index->hash.points.count; k++) {
+        double difference[3];
+        vec_sub(index->centres_mm[k], position_mm, difference);
+        least = fmin(least, vec_length(difference));
+    }
     return least;
 }
 
@@ -97,7 +94,6 @@ struct draft {
     int *claimed; /* [num_crystals] line that named the crystal, 0 = none */
     struct entry *entries;
     int64_t count, room;
-    int line;
     int columns; /* 5 or 6, 0 = not known yet */
 };
 
@@ -120,18 +116,6 @@ int lr_crystal_map_numbers(const char *text, double numbers[6])
     }
 }
 
-static lr_status take_line(struct lr_crystal_map_line *line, char *text, const struct lr_crystal_map_sink *sink)
-{
-    text[strcspn(text, "\r\n")] = '\0';
-    char *comment = strchr(text, '#');
-    if (comment != NULL) *comment++ = '\0';
-    line->line++;
-    line->text = text;
-    line->comment = comment;
-    line->columns = lr_crystal_map_numbers(text, line->numbers);
-    return sink->take(sink->user, line);
-}
-
 lr_status lr_crystal_map_lines(const char *path, int64_t most, const struct lr_crystal_map_sink *sink,
                                const lr_log *log)
 {
@@ -141,12 +125,19 @@ lr_status lr_crystal_map_lines(const char *path, int64_t most, const struct lr_c
     FILE *file = lr_file_open_text(path, "the crystal map ", most, log);
     if (file == NULL) return LR_BAD_INPUT;
     while (status == LR_OK && fgets(text, sizeof(text), file) != NULL) {
-        const bool is_long = strlen(text) == sizeof(text) - 1 && text[sizeof(text) - 2] != '\n';
-        status = is_long ? lr_error(log, LR_BAD_INPUT,
-                                    "%s:%d: the line is longer than %d bytes: this is no crystal "
-                                    "map",
-                                    path, line.line + 1, MAX_LINE - 2)
-                         : take_line(&line, text, sink);
+        line.line++;
+        if (strlen(text) == sizeof(text) - 1 && text[sizeof(text) - 2] != '\n') {
+            status = lr_error(log, LR_BAD_INPUT, "%s:%d: the line is longer than %d bytes: this is no crystal map",
+                              path, line.line, MAX_LINE - 2);
+            break;
+        }
+        text[strcspn(text, "\r\n")] = '\0';
+        char *comment = strchr(text, '#');
+        if (comment != NULL) *comment++ = '\0';
+        line.text = text;
+        line.comment = comment;
+        line.columns = lr_crystal_map_numbers(text, line.numbers);
+        status = sink->take(sink->user, &line);
     }
     if (status == LR_OK && ferror(file))
         status = lr_error(log, LR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
@@ -159,24 +150,24 @@ static bool is_count(double number, int largest)
     return number >= 0 && number <= largest && number == floor(number);
 }
 
-/* True if the first columns are decimal digits only, unlike 1.0 or 0x5. */
-static bool are_digits(const char *text, int columns)
+static lr_status take_crystal(void *user, const struct lr_crystal_map_line *line)
 {
-    for (int k = 0; k < columns; k++) {
+    struct draft *draft = user;
+    if (line->columns == 0) return LR_OK;
+
+    /* The first columns are decimal digits only, unlike 1.0 or 0x5. */
+    const double *numbers = line->numbers, layer = line->columns == 6 ? numbers[2] : 0;
+    bool is_good = line->columns > 0 && is_count(numbers[0], MAX_RING) && is_count(numbers[1], MAX_DETECTOR) &&
+                   is_count(layer, MAX_LAYER);
+    const char *text = line->text;
+    for (int k = 0; k < line->columns - 3 && is_good; k++) {
         text += strspn(text, blanks);
         text += *text == '+';
         const size_t digits = strspn(text, "0123456789");
-        if (digits == 0 || (text[digits] != '\0' && strchr(blanks, text[digits]) == NULL)) return false;
+        is_good = digits > 0 && (text[digits] == '\0' || strchr(blanks, text[digits]) != NULL);
         text += digits;
     }
-    return true;
-}
-
-static lr_status find_key(struct draft *draft, const struct lr_crystal_map_line *line, uint32_t *key)
-{
-    const double *numbers = line->numbers, layer = line->columns == 6 ? numbers[2] : 0;
-    if (line->columns < 0 || !are_digits(line->text, line->columns - 3) || !is_count(numbers[0], MAX_RING) ||
-        !is_count(numbers[1], MAX_DETECTOR) || !is_count(layer, MAX_LAYER)) {
+    if (!is_good) {
         return lr_error(draft->log, LR_BAD_INPUT,
                         "%s:%d: a crystal is 'ring det [layer] x y z' with ring <= %d, det <= %d, "
                         "layer <= %d and millimetres, found '%.80s'",
@@ -189,46 +180,30 @@ static lr_status find_key(struct draft *draft, const struct lr_crystal_map_line 
                         draft->path, line->line, line->columns, draft->columns);
     }
     draft->columns = line->columns;
-    *key = lr_crystal_key((unsigned)numbers[0], (unsigned)numbers[1], (unsigned)layer);
-    return LR_OK;
-}
 
-/* --- crystals --- */
-
-static lr_status match(struct draft *draft, const double position_mm[3], int *crystal)
-{
-    *crystal = lr_centre_index_find(&draft->index, position_mm, reach_mm);
-    if (*crystal < 0) {
+    const double *position_mm = &numbers[line->columns - 3];
+    const int crystal = lr_centre_index_find(&draft->index, position_mm, reach_mm);
+    if (crystal < 0) {
         return lr_error(draft->log, LR_BAD_INPUT,
                         "%s:%d: no crystal of scanner '%s' has its centre within %g mm of "
                         "(%g, %g, %g) mm; the nearest is %.4g mm away: the map belongs to another "
                         "scanner, or it does not list centres (half the depth behind the face)",
-                        draft->path, draft->line, draft->scanner->name, reach_mm, position_mm[0], position_mm[1],
+                        draft->path, line->line, draft->scanner->name, reach_mm, position_mm[0], position_mm[1],
                         position_mm[2], lr_centre_index_distance(&draft->index, position_mm));
     }
-    if (draft->claimed[*crystal] != 0) {
+    if (draft->claimed[crystal] != 0) {
         return lr_error(draft->log, LR_BAD_INPUT,
                         "%s:%d: the crystal at (%g, %g, %g) mm is the one of line %d already: each "
                         "crystal may appear once",
-                        draft->path, draft->line, position_mm[0], position_mm[1], position_mm[2],
-                        draft->claimed[*crystal]);
+                        draft->path, line->line, position_mm[0], position_mm[1], position_mm[2],
+                        draft->claimed[crystal]);
     }
-    draft->claimed[*crystal] = draft->line;
-    return LR_OK;
-}
+    draft->claimed[crystal] = line->line;
 
-static lr_status take_crystal(void *user, const struct lr_crystal_map_line *line)
-{
-    struct draft *draft = user;
-    uint32_t key = 0;
-    int crystal = -1;
-    if (line->columns == 0) return LR_OK;
-    draft->line = line->line;
-    LR_TRY(find_key(draft, line, &key));
-    LR_TRY(match(draft, &line->numbers[line->columns - 3], &crystal));
     const struct lr_items items = {sizeof(*draft->entries), "a crystal map", draft->log};
     LR_TRY(lr_grow(&draft->entries, &draft->room, draft->count + 1, &items));
-    draft->entries[draft->count++] = (struct entry){key, crystal, draft->line};
+    const uint32_t key = lr_crystal_key((unsigned)numbers[0], (unsigned)numbers[1], (unsigned)layer);
+    draft->entries[draft->count++] = (struct entry){key, crystal, line->line};
     return LR_OK;
 }
 
@@ -241,63 +216,58 @@ static int compare_entries(const void *a, const void *b)
     return left->line < right->line ? -1 : left->line > right->line;
 }
 
-static lr_status fill_map(const struct draft *draft, struct lr_crystal_map *map)
-{
-    map->keys = lr_alloc(draft->count, sizeof(*map->keys), "a crystal map", draft->log);
-    map->crystals = lr_alloc(draft->count, sizeof(*map->crystals), "a crystal map", draft->log);
-    if (map->keys == NULL || map->crystals == NULL) {
-        lr_crystal_map_finish(map);
-        return LR_FAILED;
-    }
-    for (int64_t k = 0; k < draft->count; k++) {
-        map->keys[k] = draft->entries[k].key;
-        map->crystals[k] = draft->entries[k].crystal;
-    }
-    map->count = draft->count;
-    return LR_OK;
-}
-
-static lr_status read_draft(struct draft *draft)
-{
-    LR_TRY(lr_centre_index_init(&draft->index, draft->scanner, draft->log));
-    draft->claimed = lr_alloc(draft->scanner->num_crystals, sizeof(*draft->claimed), "a crystal map", draft->log);
-    if (draft->claimed == NULL) return LR_FAILED;
-    /* Crystals stand in one line each, of less than MAX_LINE; as much again for comments. */
-    const int64_t most = (1 << 20) + 2 * (int64_t)MAX_LINE * draft->scanner->num_crystals;
-    const struct lr_crystal_map_sink sink = {take_crystal, draft};
-    LR_TRY(lr_crystal_map_lines(draft->path, most, &sink, draft->log));
-    if (draft->count == 0) {
-        return lr_error(draft->log, LR_BAD_INPUT,
-                        "%s: lists no crystals: give a crystal map, 'ring det [layer] x y z' per "
-                        "line",
-                        draft->path);
-    }
-
-    qsort(draft->entries, (size_t)draft->count, sizeof(*draft->entries), compare_entries);
-    for (int64_t k = 1; k < draft->count; k++) {
-        const struct entry *entry = &draft->entries[k];
-        if (entry->key == entry[-1].key) {
-            return lr_error(draft->log, LR_BAD_INPUT,
-                            "%s:%d: ring %u, detector %u, layer %u is named again (first in line "
-                            "%d): each crystal may appear once",
-                            draft->path, entry->line, (unsigned)(entry->key >> 20),
-                            (unsigned)(entry->key >> 4 & 0xffff), (unsigned)(entry->key & 15), entry[-1].line);
-        }
-    }
-    if (draft->count < draft->scanner->num_crystals) {
-        lr_warn(draft->log, "%s: lists %lld of the scanner's %d crystals; the others see no events", draft->path,
-                (long long)draft->count, draft->scanner->num_crystals);
-    }
-    return LR_OK;
-}
-
 lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner, struct lr_crystal_map *map,
                               const lr_log *log)
 {
     struct draft draft = {.path = path, .scanner = scanner, .log = log};
     *map = (struct lr_crystal_map){0};
-    lr_status status = read_draft(&draft);
-    if (status == LR_OK) status = fill_map(&draft, map);
+    lr_status status = lr_centre_index_init(&draft.index, scanner, log);
+    if (status != LR_OK) goto done;
+    status = LR_FAILED;
+    draft.claimed = lr_alloc(scanner->num_crystals, sizeof(*draft.claimed), "a crystal map", log);
+    if (draft.claimed == NULL) goto done;
+    /* Crystals stand in one line each, of less than MAX_LINE; as much again for comments. */
+    const int64_t most = (1 << 20) + 2 * (int64_t)MAX_LINE * scanner->num_crystals;
+    const struct lr_crystal_map_sink sink = {take_crystal, &draft};
+    status = lr_crystal_map_lines(path, most, &sink, log);
+    if (status == LR_OK && draft.count == 0) {
+        status = lr_error(log, LR_BAD_INPUT,
+                          "%s: lists no crystals: give a crystal map, 'ring det [layer] x y z' per "
+                          "line",
+                          path);
+    }
+    if (status != LR_OK) goto done;
+
+    qsort(draft.entries, (size_t)draft.count, sizeof(*draft.entries), compare_entries);
+    for (int64_t k = 1; k < draft.count; k++) {
+        const struct entry *entry = &draft.entries[k];
+        if (entry->key == entry[-1].key) {
+            status = lr_error(log, LR_BAD_INPUT,
+                              "%s:%d: ring %u, detector %u, layer %u is named again (first in line "
+                              "%d): each crystal may appear once",
+                              path, entry->line, (unsigned)(entry->key >> 20), (unsigned)(entry->key >> 4 & 0xffff),
+                              (unsigned)(entry->key & 15), entry[-1].line);
+            goto done;
+        }
+    }
+    if (draft.count < scanner->num_crystals) {
+        lr_warn(log, "%s: lists %lld of the scanner's %d crystals; the others see no events", path,
+                (long long)draft.count, scanner->num_crystals);
+    }
+
+    map->keys = lr_alloc(draft.count, sizeof(*map->keys), "a crystal map", log);
+    map->crystals = lr_alloc(draft.count, sizeof(*map->crystals), "a crystal map", log);
+    if (map->keys == NULL || map->crystals == NULL) {
+        lr_crystal_map_finish(map);
+        status = LR_FAILED;
+        goto done;
+    }
+    for (int64_t k = 0; k < draft.count; k++) {
+        map->keys[k] = draft.entries[k].key;
+        map->crystals[k] = draft.entries[k].crystal;
+    }
+    map->count = draft.count;
+done:
     lr_centre_index_finish(&draft.index);
     free(draft.claimed);
     free(draft.entries);

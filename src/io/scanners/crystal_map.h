@@ -24,7 +24,7 @@ static inline uint32_t lr_crystal_key(unsigned ring, unsigned detector, unsigned
 
 /* Reads STIR's text map: a line "ring det [layer] x y z" per crystal, millimetres, blanks or commas
  * between, '#' begins a comment. Each position must lie within 0.01 mm of the centre of one of the scanner's crystals
- * (half its depth behind the face), no two at the same. Numbers are read in the thread's locale.
+ * (half its depth below the face), no two at the same. Numbers are read in the thread's locale.
  * errors: LR_BAD_INPUT with file and line: malformed lines, crystals named twice, positions without
  *         a crystal; LR_FAILED if memory runs out. On failure *map holds nothing. */
 lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner, struct lr_crystal_map *map,
@@ -66,7 +66,7 @@ struct lr_centre_index {
 lr_status lr_centre_index_init(struct lr_centre_index *index, const lr_scanner *scanner, const lr_log *log);
 void lr_centre_index_finish(struct lr_centre_index *index);
 
-/* The crystal whose centre is nearest to a position, if within `reach_mm` (at most 1), else -1.
+/* The crystal with the centre nearest to a position, if within `reach_mm` (at most 1), else -1.
  * Constant time. */
 int lr_centre_index_find(const struct lr_centre_index *index, const double position_mm[3], double reach_mm);
 

@@ -61,47 +61,7 @@ static lr_status truncated(const struct reader *reader)
     return lr_error(reader->log, LR_BAD_INPUT, "%s: is truncated: copy it again", reader->path);
 }
 
-/* --- text --- */
-
-/* The next character; what a '#' begins is skipped up to the line's end. */
-static int next_character(FILE *file)
-{
-    int character = fgetc(file);
-    if (character == '#')
-        while (character != '\n' && character != EOF) character = fgetc(file);
-    return character;
-}
-
-static lr_status read_text(struct reader *reader)
-{
-    char word[MAX_WORD];
-    size_t length = 0;
-    int character;
-    reader->line = 1;
-    do {
-        character = next_character(reader->file);
-        const bool ends = character == EOF || strchr(" \t\r\n,", character) != NULL;
-        if (!ends) word[length++] = (char)character;
-        if (length > 0 && (ends || length == sizeof(word) - 1)) {
-            word[length] = '\0';
-            length = 0;
-            char *end = NULL;
-            const double value = strtod(word, &end);
-            if (end == word || *end != '\0') {
-                return lr_error(reader->log, LR_BAD_INPUT,
-                                "%s:%d: '%s' is not a number: one per crystal is needed (.npy, text or .petsird), and "
-                                "headings begin with #",
-                                reader->path, reader->line, word);
-            }
-            LR_TRY(keep(reader, value));
-        }
-        reader->line += character == '\n';
-    } while (character != EOF);
-    if (ferror(reader->file)) return truncated(reader);
-    return reader->count == reader->scanner->num_crystals ? LR_OK : wrong_count(reader, reader->count);
-}
-
-/* --- both --- */
+/* --- the file --- */
 
 static lr_status read_file(struct reader *reader)
 {
@@ -131,7 +91,35 @@ static lr_status read_file(struct reader *reader)
         return LR_OK;
     }
 
-    return ferror(reader->file) ? truncated(reader) : read_text(reader);
+    /* Text: words between blanks and commas; '#' begins a comment. */
+    if (ferror(reader->file)) return truncated(reader);
+    char word[MAX_WORD];
+    size_t length = 0;
+    int character;
+    reader->line = 1;
+    do {
+        character = fgetc(reader->file);
+        if (character == '#')
+            while (character != '\n' && character != EOF) character = fgetc(reader->file);
+        const bool ends = character == EOF || strchr(" \t\r\n,", character) != NULL;
+        if (!ends) word[length++] = (char)character;
+        if (length > 0 && (ends || length == sizeof(word) - 1)) {
+            word[length] = '\0';
+            length = 0;
+            char *end = NULL;
+            const double value = strtod(word, &end);
+            if (end == word || *end != '\0') {
+                return lr_error(reader->log, LR_BAD_INPUT,
+                                "%s:%d: '%s' is not a number: one per crystal is needed (.npy, text or .petsird), and "
+                                "headings begin with #",
+                                reader->path, reader->line, word);
+            }
+            LR_TRY(keep(reader, value));
+        }
+        reader->line += character == '\n';
+    } while (character != EOF);
+    if (ferror(reader->file)) return truncated(reader);
+    return reader->count == reader->scanner->num_crystals ? LR_OK : wrong_count(reader, reader->count);
 }
 
 lr_status lr_crystal_values_read(const char *path, const lr_scanner *scanner, float *values, const lr_log *log)

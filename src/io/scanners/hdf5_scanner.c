@@ -24,7 +24,7 @@ struct column {
     double tolerance; /* two scanners are the same up to this */
 };
 
-/* The last ones are there where a block has layers. */
+/* The last two are there only if a block has layers. */
 enum { num_columns = 13, num_plain_columns = 11 };
 
 static const struct column columns[num_columns] = {
@@ -43,7 +43,7 @@ static const struct column columns[num_columns] = {
     {"block", offsetof(lr_module, block), 1, true, 0.0},
 };
 
-/* It is there where a module has crystals of a material of its own. */
+/* This column is there only if a module has crystals of its own material. */
 static const struct column own_mu = {"module_mu_per_mm", offsetof(lr_module, mu_per_mm), 1, false, 1e-6};
 
 static int columns_of(bool has_layers)
@@ -81,26 +81,21 @@ static bool put_column(hid_t group, const lr_scanner *scanner, const struct colu
     return done;
 }
 
-static bool put_rules(hid_t group, const lr_scanner *scanner)
-{
-    const lr_coincidence *rules = &scanner->coincidence;
-    const int ring_difference = rules->limits_ring_difference ? rules->max_ring_difference : -1;
-    return lr_hdf5_put_numbers(group, "num_positions", H5T_NATIVE_INT, 0, &scanner->num_positions) &&
-           lr_hdf5_put_numbers(group, "detection_depth_mm", H5T_NATIVE_DOUBLE, 0, &scanner->detection_depth_mm) &&
-           lr_hdf5_put_numbers(group, "tof_resolution_ps", H5T_NATIVE_DOUBLE, 0, &scanner->tof_resolution_ps) &&
-           lr_hdf5_put_numbers(group, "crystal_mu_per_mm", H5T_NATIVE_DOUBLE, 0, &scanner->crystal_mu_per_mm) &&
-           lr_hdf5_put_numbers(group, "field_of_view_mm", H5T_NATIVE_DOUBLE, 0, &rules->field_of_view_mm) &&
-           lr_hdf5_put_numbers(group, "min_module_difference", H5T_NATIVE_INT, 0, &rules->min_module_difference) &&
-           lr_hdf5_put_numbers(group, "max_ring_difference", H5T_NATIVE_INT, 0, &ring_difference);
-}
-
 bool lr_hdf5_put_scanner(hid_t file, const lr_scanner *scanner)
 {
     const hid_t group = H5Gcreate2(file, "scanner", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     if (group < 0) return false;
+    const lr_coincidence *rules = &scanner->coincidence;
+    const int ring_difference = rules->limits_ring_difference ? rules->max_ring_difference : -1;
     bool done = lr_hdf5_put_string(group, "name", scanner->name ? scanner->name : "") &&
                 (scanner->source == NULL || lr_hdf5_put_string(group, "source", scanner->source)) &&
-                put_rules(group, scanner);
+                lr_hdf5_put_numbers(group, "num_positions", H5T_NATIVE_INT, 0, &scanner->num_positions) &&
+                lr_hdf5_put_numbers(group, "detection_depth_mm", H5T_NATIVE_DOUBLE, 0, &scanner->detection_depth_mm) &&
+                lr_hdf5_put_numbers(group, "tof_resolution_ps", H5T_NATIVE_DOUBLE, 0, &scanner->tof_resolution_ps) &&
+                lr_hdf5_put_numbers(group, "crystal_mu_per_mm", H5T_NATIVE_DOUBLE, 0, &scanner->crystal_mu_per_mm) &&
+                lr_hdf5_put_numbers(group, "field_of_view_mm", H5T_NATIVE_DOUBLE, 0, &rules->field_of_view_mm) &&
+                lr_hdf5_put_numbers(group, "min_module_difference", H5T_NATIVE_INT, 0, &rules->min_module_difference) &&
+                lr_hdf5_put_numbers(group, "max_ring_difference", H5T_NATIVE_INT, 0, &ring_difference);
     const int count = columns_of(lr_scanner_num_layers(scanner) > 1);
     for (int c = 0; c < count && done; c++) done = put_column(group, scanner, &columns[c]);
     if (scanner->castor_order != NULL && done) {
@@ -127,19 +122,6 @@ hid_t lr_hdf5_put_lors(hid_t file, const lr_lors *lors)
 
 /* --- comparing --- */
 
-static double number_of(const lr_module *module, const struct column *column, int k)
-{
-    const unsigned char *field = (const unsigned char *)module + column->offset;
-    if (column->whole) {
-        int whole;
-        memcpy(&whole, field + (size_t)k * sizeof(whole), sizeof(whole));
-        return whole;
-    }
-    double number;
-    memcpy(&number, field + (size_t)k * sizeof(number), sizeof(number));
-    return number;
-}
-
 static lr_status compare_column(const struct lr_hdf5_input *in, const lr_scanner *scanner, const struct column *column)
 {
     char name[64];
@@ -157,7 +139,9 @@ static lr_status compare_column(const struct lr_hdf5_input *in, const lr_scanner
     lr_status status = lr_hdf5_get(in, name, LR_HDF5_DOUBLE, shape, numbers);
     for (int n = 0; n < count && status == LR_OK; n++) {
         const int m = n / column->length, k = n % column->length;
-        const double own = number_of(&scanner->modules[m], column, k);
+        const char *field = (const char *)&scanner->modules[m] + column->offset;
+        const double own =
+            column->whole ? ((const int *)(const void *)field)[k] : ((const double *)(const void *)field)[k];
         if (!(fabs(numbers[n] - own) <= column->tolerance)) {
             status = lr_error(in->log, LR_BAD_INPUT,
                               "%s was made for another scanner: its module %d has %s[%d] = %.9g, "
@@ -290,32 +274,6 @@ static double read_rule(const struct lr_hdf5_input *in, const char *name, double
                                                                                                           : fallback;
 }
 
-static lr_scanner *make_scanner(const struct lr_hdf5_input *in, const lr_module *modules, int num_modules)
-{
-    struct lr_named_log named;
-    lr_log_name(&named, in->path, in->log);
-    char name[256] = "", source[4096] = "";
-    (void)lr_hdf5_get_string(in, "/scanner", "name", name, sizeof(name));
-    const bool has_source = lr_hdf5_get_string(in, "/scanner", "source", source, sizeof(source));
-    const int ring_difference = (int)read_rule(in, "max_ring_difference", -1);
-    const lr_scanner_params params = {
-        .name = name,
-        .modules = modules,
-        .num_modules = num_modules,
-        .num_positions = (int)read_rule(in, "num_positions", 0),
-        .coincidence = {.field_of_view_mm = read_rule(in, "field_of_view_mm", 0),
-                        .min_module_difference = (int)read_rule(in, "min_module_difference", 0),
-                        .limits_ring_difference = ring_difference >= 0,
-                        .max_ring_difference = ring_difference >= 0 ? ring_difference : 0},
-        .detection_depth_mm = read_rule(in, "detection_depth_mm", 0),
-        .tof_resolution_ps = read_rule(in, "tof_resolution_ps", 0),
-        .crystal_mu_per_mm = read_rule(in, "crystal_mu_per_mm", 0),
-        .source = has_source ? source : NULL,
-        .log = &named.log,
-    };
-    return lr_scanner_create(&params);
-}
-
 static lr_status read_castor_order(const struct lr_hdf5_input *in, lr_scanner *scanner)
 {
     static const char name[] = "/scanner/castor_order";
@@ -337,38 +295,56 @@ static lr_status read_castor_order(const struct lr_hdf5_input *in, lr_scanner *s
                                              name, in->path, scanner->num_crystals);
 }
 
-/* Creates a scanner from a file's /scanner. NULL, logged, on failure. */
-static lr_scanner *get_scanner(const struct lr_hdf5_input *in)
-{
-    int64_t shape[2];
-    if (lr_hdf5_shape(in, "/scanner/crystals", true, shape, 2) != LR_OK) return NULL;
-    /* /scanner is not compressed: two numbers of 4 bytes a module */
-    if (shape[0] < 2 || shape[0] > most_modules || shape[0] * 8 > in->file_bytes) {
-        (void)lr_error(in->log, LR_BAD_INPUT, "%s cannot have a scanner of %lld modules", in->path,
-                       (long long)shape[0]);
-        return NULL;
-    }
-    const int num_modules = (int)shape[0];
-    lr_module *modules = lr_alloc(num_modules, sizeof(*modules), "a scanner's modules", in->log);
-    lr_status status = modules != NULL ? LR_OK : LR_FAILED;
-    const int count = columns_of(lr_hdf5_has(in, "/scanner/layer"));
-    for (int c = 0; c < count && status == LR_OK; c++) status = read_column(in, &columns[c], modules, num_modules);
-    if (status == LR_OK && lr_hdf5_has(in, "/scanner/module_mu_per_mm"))
-        status = read_column(in, &own_mu, modules, num_modules);
-    lr_scanner *scanner = status == LR_OK ? make_scanner(in, modules, num_modules) : NULL;
-    if (scanner != NULL && (read_castor_order(in, scanner) != LR_OK || lr_hdf5_input_check(in) != LR_OK)) {
-        lr_scanner_destroy(scanner);
-        scanner = NULL;
-    }
-    free(modules);
-    return scanner;
-}
-
 lr_scanner *lr_scanner_read_hdf5(const char *path, const lr_log *log)
 {
     struct lr_hdf5_input in;
     if (lr_hdf5_input_open(&in, path, log) != LR_OK) return NULL;
-    lr_scanner *scanner = get_scanner(&in);
+    lr_scanner *scanner = NULL;
+    lr_module *modules = NULL;
+    int64_t shape[2];
+    if (lr_hdf5_shape(&in, "/scanner/crystals", true, shape, 2) != LR_OK) goto done;
+    /* /scanner is not compressed: each module takes two numbers of 4 bytes. */
+    if (shape[0] < 2 || shape[0] > most_modules || shape[0] * 8 > in.file_bytes) {
+        (void)lr_error(in.log, LR_BAD_INPUT, "%s cannot have a scanner of %lld modules", in.path, (long long)shape[0]);
+        goto done;
+    }
+    const int num_modules = (int)shape[0];
+    modules = lr_alloc(num_modules, sizeof(*modules), "a scanner's modules", in.log);
+    if (modules == NULL) goto done;
+    const int count = columns_of(lr_hdf5_has(&in, "/scanner/layer"));
+    for (int c = 0; c < count; c++)
+        if (read_column(&in, &columns[c], modules, num_modules) != LR_OK) goto done;
+    if (lr_hdf5_has(&in, "/scanner/module_mu_per_mm") && read_column(&in, &own_mu, modules, num_modules) != LR_OK)
+        goto done;
+
+    struct lr_named_log named;
+    lr_log_name(&named, in.path, in.log);
+    char name[256] = "", source[4096] = "";
+    (void)lr_hdf5_get_string(&in, "/scanner", "name", name, sizeof(name));
+    const bool has_source = lr_hdf5_get_string(&in, "/scanner", "source", source, sizeof(source));
+    const int ring_difference = (int)read_rule(&in, "max_ring_difference", -1);
+    const lr_scanner_params params = {
+        .name = name,
+        .modules = modules,
+        .num_modules = num_modules,
+        .num_positions = (int)read_rule(&in, "num_positions", 0),
+        .coincidence = {.field_of_view_mm = read_rule(&in, "field_of_view_mm", 0),
+                        .min_module_difference = (int)read_rule(&in, "min_module_difference", 0),
+                        .limits_ring_difference = ring_difference >= 0,
+                        .max_ring_difference = ring_difference >= 0 ? ring_difference : 0},
+        .detection_depth_mm = read_rule(&in, "detection_depth_mm", 0),
+        .tof_resolution_ps = read_rule(&in, "tof_resolution_ps", 0),
+        .crystal_mu_per_mm = read_rule(&in, "crystal_mu_per_mm", 0),
+        .source = has_source ? source : NULL,
+        .log = &named.log,
+    };
+    scanner = lr_scanner_create(&params);
+    if (scanner != NULL && (read_castor_order(&in, scanner) != LR_OK || lr_hdf5_input_check(&in) != LR_OK)) {
+        lr_scanner_destroy(scanner);
+        scanner = NULL;
+    }
+done:
+    free(modules);
     lr_hdf5_input_close(&in);
     return scanner;
 }

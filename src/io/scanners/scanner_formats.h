@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 struct lr_scanner_format {
-    const char *name;           /* in sentences: "CASToR .geom" */
+    const char *name;           /* in messages: "CASToR .geom" */
     const char *const *endings; /* of files to write, NULL at the end; NULL = cannot be written */
     bool (*recognises)(const struct lr_file_head *head);
     lr_scanner *(*read)(const char *path, const lr_log *log);
@@ -30,7 +30,7 @@ bool lr_geom_recognises(const struct lr_file_head *head);
 lr_scanner *lr_geom_read(const char *path, const lr_log *log);
 lr_status lr_geom_write(const char *path, const lr_scanner *scanner, const lr_log *log);
 
-/* CASToR's header of a look-up table, beside which the table stands (.hscan with .lut, .ghscan with
+/* CASToR's header of a look-up table, which is in the same folder (.hscan with .lut, .ghscan with
  * .glut). Memory: at most 24 times the table's size. */
 bool lr_hscan_recognises(const struct lr_file_head *head);
 lr_scanner *lr_hscan_read(const char *path, const lr_log *log);
@@ -50,7 +50,7 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given);
     "description|voxels number transaxial|voxels number axial|field of view transaxial|"                               \
     "field of view axial|multiple bed displacement|layers material|number of rings in scanner"
 
-/* Keys of scanners' files; projection data judge those beside the scanner. */
+/* Keys of scanners' files; projection data judge the keys that are not of the scanner. */
 extern const struct lr_known_keys lr_geom_keys, lr_hscan_keys, lr_stir_scanner_keys, lr_stir_data_keys;
 
 bool lr_stir_header_recognises(const struct lr_file_head *head);
@@ -65,19 +65,38 @@ struct lr_stir_bucket {
     double count;                /* around the ring */
     double blocks, crystals;     /* of a bucket; of a block, transaxial */
     double block_mm, crystal_mm; /* from one to the next */
-    double radius_mm;            /* where crystals detect */
+    double radius_mm;            /* of the places at which crystals detect */
 };
 
-/* Angle in radians from where the ring begins to the first bucket's normal, and to its first crystal. */
+/* Angle in radians from the ring's beginning to the first bucket's normal, and to its first crystal. */
 double lr_stir_bucket_turn(const struct lr_stir_bucket *bucket, double *first);
 
 /* PETSIRD: io/events/petsird.h has the reader. Written by the newest schema, without events. */
 lr_status lr_petsird_scanner_write(const char *path, const lr_scanner *scanner, const lr_log *log);
 
-/* YAML. */
+/* --- YAML --- */
+
+struct lr_yaml;
+
+/* Limits of what a file may describe. */
+#define LR_MAX_FILE_MODULES 100000
+#define LR_MAX_FILE_CRYSTALS 10000000
+
+/* A scanner from a YAML file: either `modules`, a list, or `ring` with `module`. Millimetres,
+ * degrees and picoseconds, as the keys say. The calling thread's locale must use a decimal point.
+ * errors: NULL; each message begins with file, line and column and shows the line, also those of
+ *         lr_scanner_create. */
+lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log);
+
+/* Reads the same from a document (io/files/yaml.h), which it takes over; NULL gives NULL. */
+lr_scanner *lr_scanner_parse(struct lr_yaml *yaml);
+
+/* Reads a draft, which need not make a scanner, from a document and takes that over; NULL gives NULL. */
+lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml);
+
 lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, const lr_log *log);
 
-/* Lists of crystals, shared by readers. */
+/* --- lists of crystals, shared by readers --- */
 
 /* More crystals than this are refused in files that spell out or describe them; the largest scanner
  * there is has 564,480. */
@@ -98,7 +117,7 @@ lr_status lr_listed_crystals_add(struct lr_listed_crystals *list, const lr_cryst
 /* Refuses a count that a header claims. */
 lr_status lr_listed_crystals_check(double count, const char *path, const lr_log *log);
 
-/* lr_scanner_from_crystals, without a sentence where it fails: for a list that may be read in
+/* lr_scanner_from_crystals, but a failure is not logged: for a list that may be read in
  * another way. Warnings go to the list's log. */
 lr_scanner *lr_listed_crystals_try(const lr_crystal_list *list, int *crystal_of);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "io/scanners/scanner_yaml.h"
-
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -32,51 +30,44 @@ struct lr_yaml_crystals {
 /* The layers of a module. */
 struct lr_yaml_layers {
     lr_layer items[LR_MAX_LAYERS];
-    struct lr_yaml_crystals crystals[LR_MAX_LAYERS]; /* where a layer has its own */
+    struct lr_yaml_crystals crystals[LR_MAX_LAYERS]; /* of a layer that has its own */
     int count;
 };
 
+#define NUM_FIELDS(fields) ((int)(sizeof(fields) / sizeof((fields)[0])))
+
 /* --- crystals --- */
 
-/* Crystals along one axis: a number, or a list with one number per block. */
-static lr_status read_blocks(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry, int axis,
-                             struct lr_yaml_crystals *crystals)
-{
-    struct fy_node *node = fy_node_sequence_get_by_index(entry->value, axis);
-    const bool is_list = node != NULL && fy_node_is_sequence(node);
-    const int count = is_list ? fy_node_sequence_item_count(node) : 1;
-    if (count < 1 || count > LR_MAX_FILE_MODULES)
-        return lr_yaml_error(yaml, node, "an axis must have from 1 to %d blocks, found %d", LR_MAX_FILE_MODULES, count);
-    crystals->blocks[axis] = lr_alloc(count, sizeof(int), "blocks", lr_yaml_log(yaml));
-    if (crystals->blocks[axis] == NULL) return LR_FAILED;
-    crystals->count[axis] = count;
-    void *iterator = NULL;
-    for (int k = 0; k < count; k++) {
-        struct fy_node *item = is_list ? fy_node_sequence_iterate(node, &iterator) : node;
-        const struct lr_yaml_field field = {axis ? "crystals along v" : "crystals along u",
-                                            NULL,
-                                            LR_YAML_COUNT,
-                                            true,
-                                            &crystals->blocks[axis][k],
-                                            NULL};
-        LR_TRY(lr_yaml_read_value(yaml, &field, item, entry->key));
-    }
-    return LR_OK;
-}
-
-/* Reads [along u, along v], each a whole number or, for a panel of blocks, a list of them.
+/* Reads [along u, along v], each the number of crystals or, for a panel of blocks, a list with one number per block.
  * Finish it, also after errors. */
 static lr_status lr_yaml_crystals_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
                                        struct lr_yaml_crystals *crystals)
 {
-    struct fy_node *node = entry->value;
-    if (node == NULL || !fy_node_is_sequence(node) || fy_node_sequence_item_count(node) != 2) {
+    if (entry->value == NULL || !fy_node_is_sequence(entry->value) || fy_node_sequence_item_count(entry->value) != 2) {
         return lr_yaml_error(yaml, entry->key,
                              "'crystals' must be [along u, along v], each a whole number or, for "
                              "a panel of blocks, a list of them");
     }
-    LR_TRY(read_blocks(yaml, entry, 0, crystals));
-    return read_blocks(yaml, entry, 1, crystals);
+    for (int axis = 0; axis < 2; axis++) {
+        struct fy_node *node = fy_node_sequence_get_by_index(entry->value, axis);
+        const bool is_list = node != NULL && fy_node_is_sequence(node);
+        const int count = is_list ? fy_node_sequence_item_count(node) : 1;
+        if (count < 1 || count > LR_MAX_FILE_MODULES) {
+            return lr_yaml_error(yaml, node, "an axis must have from 1 to %d blocks, found %d", LR_MAX_FILE_MODULES,
+                                 count);
+        }
+        crystals->blocks[axis] = lr_alloc(count, sizeof(int), "blocks", lr_yaml_log(yaml));
+        if (crystals->blocks[axis] == NULL) return LR_FAILED;
+        crystals->count[axis] = count;
+        const char *key = axis ? "crystals along v" : "crystals along u";
+        void *iterator = NULL;
+        for (int k = 0; k < count; k++) {
+            struct fy_node *item = is_list ? fy_node_sequence_iterate(node, &iterator) : node;
+            const struct lr_yaml_field field = {key, NULL, LR_YAML_COUNT, true, &crystals->blocks[axis][k], NULL};
+            LR_TRY(lr_yaml_read_value(yaml, &field, item, entry->key));
+        }
+    }
+    return LR_OK;
 }
 
 static void lr_yaml_crystals_finish(struct lr_yaml_crystals *crystals)
@@ -114,74 +105,65 @@ static lr_status lr_yaml_material_read(const struct lr_yaml *yaml, const struct 
 
 /* --- layers --- */
 
-static lr_status read_layer(const struct lr_yaml *yaml, struct fy_node *node, const int blocks[2],
-                            struct lr_yaml_layers *layers)
-{
-    lr_layer *layer = &layers->items[layers->count];
-    struct lr_yaml_crystals *crystals = &layers->crystals[layers->count];
-    struct lr_yaml_entry entry = {NULL, NULL}, material = {NULL, NULL};
-    struct fy_node *mu_key = NULL;
-    const struct lr_yaml_field fields[] = {
-        {"depth_mm", NULL, LR_YAML_POSITIVE, true, &layer->depth_mm, NULL},
-        {"front_mm", NULL, LR_YAML_NOT_NEGATIVE, false, &layer->front_mm, NULL},
-        {"crystals", NULL, LR_YAML_NODE, false, &entry.value, &entry.key},
-        {"pitch_mm", NULL, LR_YAML_POSITIVE_PAIR, false, layer->pitch_mm, NULL},
-        {"face_mm", NULL, LR_YAML_POSITIVE_PAIR, false, layer->face_mm, NULL},
-        {"offset_mm", NULL, LR_YAML_NUMBER_PAIR, false, layer->offset_mm, NULL},
-        {"crystal_mu_per_mm", NULL, LR_YAML_POSITIVE, false, &layer->mu_per_mm, &mu_key},
-        {"crystal_material", NULL, LR_YAML_NODE, false, &material.value, &material.key},
-    };
-    const struct lr_yaml_mapping mapping = {node, node, "a layer"};
-    layers->count++;
-    LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, (int)(sizeof(fields) / sizeof(fields[0]))));
-    LR_TRY(lr_yaml_material_read(yaml, &material, mu_key, &layer->mu_per_mm));
-    if (entry.key == NULL) return LR_OK;
-    LR_TRY(lr_yaml_crystals_read(yaml, &entry, crystals));
-    for (int k = 0; k < 2; k++) {
-        if (crystals->count[k] != blocks[k]) {
-            return lr_yaml_error(yaml, entry.key,
-                                 "a layer must have as many blocks as its module, %d along %s, "
-                                 "found %d",
-                                 blocks[k], k == 0 ? "u" : "v", crystals->count[k]);
-        }
-        layer->block_crystals[k] = crystals->blocks[k];
-    }
-    return LR_OK;
-}
-
-static lr_status refuse(const struct lr_yaml *yaml, struct fy_node *node, const lr_module *module,
-                        const struct lr_layer_fault *fault)
-{
-    if (fault->leaves) {
-        return lr_yaml_error(yaml, node,
-                             "layer %d ends %.4g mm behind the module's 'depth_mm' of %.6g: make "
-                             "its layers thinner or the module deeper",
-                             fault->layer, fault->excess_mm, module->depth_mm);
-    }
-    return lr_yaml_error(yaml, node,
-                         "layer %d begins %.4g mm before the end of the layer in front of it: "
-                         "raise its 'front_mm', or leave it out to begin there",
-                         fault->layer, fault->excess_mm);
-}
-
 /* Reads and checks the list `layers` of a module of that depth, with `blocks` blocks along u and v.
  * Finish it, also after errors; one without an entry is empty. */
 static lr_status lr_yaml_layers_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
                                      const lr_module *module, const int blocks[2], struct lr_yaml_layers *layers)
 {
-    struct fy_node *node = entry->value;
     *layers = (struct lr_yaml_layers){0};
     if (entry->key == NULL) return LR_OK;
-    const int count = node && fy_node_is_sequence(node) ? fy_node_sequence_item_count(node) : 0;
+    struct fy_node *list = entry->value;
+    const int count = list && fy_node_is_sequence(list) ? fy_node_sequence_item_count(list) : 0;
     if (count < 1 || count > LR_MAX_LAYERS) {
         return lr_yaml_error(yaml, entry->key,
                              "'layers' must be a list of 1 to %d layers, front to back, each with "
                              "its 'depth_mm'",
                              LR_MAX_LAYERS);
     }
-    for (int k = 0; k < count; k++) LR_TRY(read_layer(yaml, fy_node_sequence_get_by_index(node, k), blocks, layers));
+
+    for (int l = 0; l < count; l++) {
+        struct fy_node *node = fy_node_sequence_get_by_index(list, l), *mu_key = NULL;
+        lr_layer *layer = &layers->items[l];
+        struct lr_yaml_crystals *own = &layers->crystals[l];
+        struct lr_yaml_entry crystals = {NULL, NULL}, material = {NULL, NULL};
+        const struct lr_yaml_field fields[] = {
+            {"depth_mm", NULL, LR_YAML_POSITIVE, true, &layer->depth_mm, NULL},
+            {"front_mm", NULL, LR_YAML_NOT_NEGATIVE, false, &layer->front_mm, NULL},
+            {"crystals", NULL, LR_YAML_NODE, false, &crystals.value, &crystals.key},
+            {"pitch_mm", NULL, LR_YAML_POSITIVE_PAIR, false, layer->pitch_mm, NULL},
+            {"face_mm", NULL, LR_YAML_POSITIVE_PAIR, false, layer->face_mm, NULL},
+            {"offset_mm", NULL, LR_YAML_NUMBER_PAIR, false, layer->offset_mm, NULL},
+            {"crystal_mu_per_mm", NULL, LR_YAML_POSITIVE, false, &layer->mu_per_mm, &mu_key},
+            {"crystal_material", NULL, LR_YAML_NODE, false, &material.value, &material.key},
+        };
+        const struct lr_yaml_mapping mapping = {node, node, "a layer"};
+        layers->count++;
+        LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields)));
+        LR_TRY(lr_yaml_material_read(yaml, &material, mu_key, &layer->mu_per_mm));
+        if (crystals.key == NULL) continue;
+        LR_TRY(lr_yaml_crystals_read(yaml, &crystals, own));
+        for (int k = 0; k < 2; k++) {
+            if (own->count[k] != blocks[k]) {
+                return lr_yaml_error(yaml, crystals.key,
+                                     "a layer must have as many blocks as its module, %d along %s, "
+                                     "found %d",
+                                     blocks[k], k == 0 ? "u" : "v", own->count[k]);
+            }
+            layer->block_crystals[k] = own->blocks[k];
+        }
+    }
+
     const struct lr_layer_fault fault = lr_layers_find_fault(layers->items, layers->count, module->depth_mm);
-    return fault.layer < 0 ? LR_OK : refuse(yaml, fy_node_sequence_get_by_index(node, fault.layer), module, &fault);
+    if (fault.layer < 0) return LR_OK;
+    struct fy_node *at = fy_node_sequence_get_by_index(list, fault.layer);
+    return fault.leaves ? lr_yaml_error(yaml, at,
+                                        "layer %d ends %.4g mm behind the module's 'depth_mm' of %.6g: make "
+                                        "its layers thinner or the module deeper",
+                                        fault.layer, fault.excess_mm, module->depth_mm)
+                        : lr_yaml_error(yaml, at,
+                                        "layer %d begins %.4g mm before the end of the layer in front of it: "
+                                        "raise its 'front_mm', or leave it out to begin there",
+                                        fault.layer, fault.excess_mm);
 }
 
 static void lr_yaml_layers_finish(struct lr_yaml_layers *layers)
@@ -190,8 +172,6 @@ static void lr_yaml_layers_finish(struct lr_yaml_layers *layers)
     layers->count = 0;
 }
 
-#define NUM_FIELDS(fields) ((int)(sizeof(fields) / sizeof((fields)[0])))
-
 /* Largest deviation of the axes from a right angle; v is corrected for it. */
 static const double max_tilt_rad = 1e-3;
 
@@ -199,7 +179,6 @@ static const double max_tilt_rad = 1e-3;
 struct draft {
     const struct lr_yaml *yaml;
     struct lr_yaml_entry ring, module, modules, coincidence, tof, source, unverified, castor;
-    struct lr_yaml_entry crystals, layer_list; /* of `module` */
     struct fy_node *module_difference, *ring_difference;
     char *name;
     struct lr_text text; /* scanner.source */
@@ -208,13 +187,13 @@ struct draft {
     lr_ring description;
     double axial_length_mm;
     struct fy_node *positions;
-    struct fy_node *numbered; /* a module of the list whose layer is a number */
+    struct fy_node *numbered; /* a module of the list that gives its layer as a number */
     int64_t max_list;
     struct lr_yaml_crystals panel;
     struct lr_yaml_layers layers; /* of the panel, or of a module of the list */
 };
 
-/* Passes the geometry's sentences on, with the line of the key they are about. */
+/* Passes the geometry's messages on, with the line of the key that they are about. */
 struct placed_log {
     lr_log log;
     const struct lr_yaml *yaml;
@@ -271,22 +250,6 @@ static lr_status normalise(const struct draft *draft, struct fy_node *at, const 
     return LR_OK;
 }
 
-/* A normal is only there to be checked: it must be orthogonal to the axes. */
-static lr_status set_normal(const struct draft *draft, struct fy_node *key, lr_module *module)
-{
-    if (key == NULL) return LR_OK;
-    LR_TRY(normalise(draft, key, "normal", module->normal));
-    double product[3];
-    vec_cross(module->u, module->v, product);
-    const double angle = angle_between(product, module->normal);
-    if (fabs(sin(angle)) > max_tilt_rad) {
-        return lr_yaml_error(draft->yaml, key,
-                             "'normal' is not orthogonal to 'u' and 'v': leave it out, it follows "
-                             "from them");
-    }
-    return LR_OK;
-}
-
 static lr_status count_crystals(const struct draft *draft, struct fy_node *at, int64_t panels, int64_t per_panel,
                                 int64_t *total)
 {
@@ -297,34 +260,6 @@ static lr_status count_crystals(const struct draft *draft, struct fy_node *at, i
                              LR_MAX_FILE_CRYSTALS);
     }
     return LR_OK;
-}
-
-/* Appends a module, or one for each of its layers. Block 0 is that of modules without layers. */
-static lr_status append_module(struct draft *draft, const lr_module *module, int index)
-{
-    const struct lr_yaml_layers *layers = &draft->layers;
-    const int count = layers->count > 0 ? layers->count : 1;
-    const struct lr_items items = {sizeof(*draft->list), "modules", lr_yaml_log(draft->yaml)};
-    LR_TRY(lr_grow(&draft->list, &draft->max_list, draft->params.num_modules + (int64_t)count, &items));
-    for (int k = 0; k < count; k++) {
-        lr_module *appended = &draft->list[draft->params.num_modules++];
-        *appended = *module;
-        if (layers->count > 0) {
-            *appended = lr_layer_module(module, layers->items, k, (const int[2]){0, 0});
-            appended->block = count > 1 ? index + 1 : 0;
-        }
-    }
-    return LR_OK;
-}
-
-static lr_status count_layers(const struct draft *draft, struct fy_node *at, const lr_module *module, int64_t *total)
-{
-    const struct lr_yaml_layers *layers = &draft->layers;
-    for (int k = 0; k < layers->count; k++) {
-        const lr_module layer = lr_layer_module(module, layers->items, k, (const int[2]){0, 0});
-        LR_TRY(count_crystals(draft, at, layer.crystals[0], layer.crystals[1], total));
-    }
-    return layers->count > 0 ? LR_OK : count_crystals(draft, at, module->crystals[0], module->crystals[1], total);
 }
 
 static lr_status read_module(struct draft *draft, struct fy_node *node, lr_module *module, int64_t *total)
@@ -378,20 +313,26 @@ static lr_status read_module(struct draft *draft, struct fy_node *node, lr_modul
     vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
     LR_TRY(normalise(draft, v_key, "v", module->v));
 
-    LR_TRY(set_normal(draft, normal_key, module));
+    if (normal_key != NULL) {
+        LR_TRY(normalise(draft, normal_key, "normal", module->normal));
+        double product[3];
+        vec_cross(module->u, module->v, product);
+        if (fabs(sin(angle_between(product, module->normal))) > max_tilt_rad) {
+            return lr_yaml_error(draft->yaml, normal_key,
+                                 "'normal' is not orthogonal to 'u' and 'v': leave it out, it follows "
+                                 "from them");
+        }
+    }
+
+    const struct lr_yaml_layers *list = &draft->layers;
     lr_yaml_layers_finish(&draft->layers);
     LR_TRY(lr_yaml_layers_read(draft->yaml, &layers, module, (const int[2]){1, 1}, &draft->layers));
-    return count_layers(draft, crystals_key, module, total);
-}
-
-static lr_status refuse_ring_rules(const struct draft *draft)
-{
-    struct fy_node *at = draft->module_difference ? draft->module_difference : draft->ring_difference;
-    if (at == NULL || draft->positions != NULL) return LR_OK;
-    return lr_yaml_error(draft->yaml, at,
-                         "this rule counts modules around a ring, and 'modules' lists them freely: "
-                         "use 'field_of_view_mm', or the 'ring' form, or give 'num_positions' and "
-                         "each module's 'position'");
+    if (list->count == 0) return count_crystals(draft, crystals_key, module->crystals[0], module->crystals[1], total);
+    for (int k = 0; k < list->count; k++) {
+        const lr_module layer = lr_layer_module(module, list->items, k, (const int[2]){0, 0});
+        LR_TRY(count_crystals(draft, crystals_key, layer.crystals[0], layer.crystals[1], total));
+    }
+    return LR_OK;
 }
 
 static lr_status read_modules(struct draft *draft)
@@ -404,14 +345,33 @@ static lr_status read_modules(struct draft *draft)
         return lr_yaml_error(draft->yaml, draft->modules.key, "%d modules are too many: at most %d", count,
                              LR_MAX_FILE_MODULES);
     }
-    LR_TRY(refuse_ring_rules(draft));
+    struct fy_node *ring_rule = draft->module_difference ? draft->module_difference : draft->ring_difference;
+    if (ring_rule != NULL && draft->positions == NULL) {
+        return lr_yaml_error(draft->yaml, ring_rule,
+                             "this rule counts modules around a ring, and 'modules' lists them freely: "
+                             "use 'field_of_view_mm', or the 'ring' form, or give 'num_positions' and "
+                             "each module's 'position'");
+    }
+
+    const struct lr_yaml_layers *layers = &draft->layers;
+    const struct lr_items items = {sizeof(*draft->list), "modules", lr_yaml_log(draft->yaml)};
     int64_t num_crystals = 0;
     void *iterator = NULL;
     for (int k = 0; k < count; k++) {
         struct fy_node *item = fy_node_sequence_iterate(node, &iterator);
         lr_module module = {0};
         LR_TRY(read_module(draft, item, &module, &num_crystals));
-        LR_TRY(append_module(draft, &module, k));
+        /* A module, or one for each of its layers; modules without layers have block 0. */
+        const int parts = layers->count > 0 ? layers->count : 1;
+        LR_TRY(lr_grow(&draft->list, &draft->max_list, draft->params.num_modules + (int64_t)parts, &items));
+        for (int l = 0; l < parts; l++) {
+            lr_module *appended = &draft->list[draft->params.num_modules++];
+            *appended = module;
+            if (layers->count > 0) {
+                *appended = lr_layer_module(&module, layers->items, l, (const int[2]){0, 0});
+                appended->block = parts > 1 ? k + 1 : 0;
+            }
+        }
     }
     draft->params.modules = draft->list;
     return LR_OK;
@@ -421,115 +381,73 @@ static lr_status read_modules(struct draft *draft)
 
 static lr_status read_ring(struct draft *draft)
 {
+    const struct lr_yaml *yaml = draft->yaml;
     lr_ring *ring = &draft->description;
     struct fy_node *rings_key = NULL, *pitch_key = NULL;
     ring->rings = 1;
-    const struct lr_yaml_field fields[] = {
+    const struct lr_yaml_field ring_fields[] = {
         {"radius_mm", NULL, LR_YAML_POSITIVE, true, &ring->radius_mm, NULL},
         {"modules", NULL, LR_YAML_COUNT, true, &ring->modules, NULL},
         {"first_angle_deg", NULL, LR_YAML_NUMBER, false, &ring->first_angle_deg, NULL},
         {"rings", NULL, LR_YAML_COUNT, false, &ring->rings, &rings_key},
         {"ring_pitch_mm", NULL, LR_YAML_POSITIVE, false, &ring->ring_pitch_mm, &pitch_key},
     };
-    const struct lr_yaml_mapping mapping = {draft->ring.value, draft->ring.key, "a ring"};
-    LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
+    const struct lr_yaml_mapping ring_mapping = {draft->ring.value, draft->ring.key, "a ring"};
+    LR_TRY(lr_yaml_read_fields(yaml, &ring_mapping, ring_fields, NUM_FIELDS(ring_fields)));
     if (ring->rings > 1 && pitch_key == NULL) {
-        return lr_yaml_error(draft->yaml, rings_key, "%d rings need 'ring_pitch_mm', the distance from ring to ring",
+        return lr_yaml_error(yaml, rings_key, "%d rings need 'ring_pitch_mm', the distance from ring to ring",
                              ring->rings);
     }
-    return LR_OK;
-}
 
-/* All crystals of a panel, or of one of its layers, in rings of such panels. */
-static lr_status count_panels(const struct draft *draft, const int *const blocks[2], int64_t *total)
-{
-    const lr_ring *ring = &draft->description;
-    int64_t along[2] = {0, 0}, panel = 0;
-    for (int axis = 0; axis < 2; axis++)
-        for (int k = 0; k < ring->blocks[axis]; k++)
-            LR_TRY(count_crystals(draft, draft->crystals.key, 1, blocks[axis][k], &along[axis]));
-    LR_TRY(count_crystals(draft, draft->crystals.key, along[0], along[1], &panel));
-    return count_crystals(draft, draft->crystals.key, (int64_t)ring->modules * ring->rings, panel, total);
-}
-
-static lr_status check_ring_size(const struct draft *draft)
-{
-    const lr_ring *ring = &draft->description;
-    const int layers = ring->num_layers > 0 ? ring->num_layers : 1;
-    const double modules = (double)ring->modules * ring->rings * ring->blocks[0] * ring->blocks[1] * layers;
-    if (modules < 2) return lr_yaml_error(draft->yaml, draft->ring.key, "a scanner needs at least 2 modules");
-    if (modules > LR_MAX_FILE_MODULES) {
-        return lr_yaml_error(draft->yaml, draft->ring.key, "%.10g modules (with blocks%s) are too many: at most %d",
-                             modules, layers > 1 ? " and layers" : "", LR_MAX_FILE_MODULES);
-    }
-    int64_t total = 0;
-    for (int k = 0; k < layers; k++) {
-        const int *blocks[2] = {ring->block_crystals[0], ring->block_crystals[1]};
-        if (ring->num_layers > 0 && ring->layers[k].block_crystals[0] != NULL) {
-            blocks[0] = ring->layers[k].block_crystals[0];
-            blocks[1] = ring->layers[k].block_crystals[1];
-        }
-        LR_TRY(count_panels(draft, blocks, &total));
-    }
-    return LR_OK;
-}
-
-static lr_status read_panel(struct draft *draft)
-{
-    lr_ring *ring = &draft->description;
+    struct lr_yaml_entry crystals = {NULL, NULL}, layer_list = {NULL, NULL};
     struct fy_node *gap_key = NULL;
-    const struct lr_yaml_field fields[] = {
-        {"crystals", NULL, LR_YAML_NODE, true, &draft->crystals.value, &draft->crystals.key},
+    const struct lr_yaml_field panel_fields[] = {
+        {"crystals", NULL, LR_YAML_NODE, true, &crystals.value, &crystals.key},
         {"pitch_mm", NULL, LR_YAML_POSITIVE_PAIR, true, ring->pitch_mm, NULL},
         {"face_mm", NULL, LR_YAML_POSITIVE_PAIR, true, ring->face_mm, NULL},
         {"depth_mm", NULL, LR_YAML_POSITIVE, true, &ring->depth_mm, NULL},
         {"block_gap_mm", NULL, LR_YAML_WIDTH_PAIR, false, ring->block_gap_mm, &gap_key},
-        {"layers", NULL, LR_YAML_NODE, false, &draft->layer_list.value, &draft->layer_list.key},
+        {"layers", NULL, LR_YAML_NODE, false, &layer_list.value, &layer_list.key},
     };
-    const struct lr_yaml_mapping mapping = {draft->module.value, draft->module.key, "a module"};
-    LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
-    LR_TRY(lr_yaml_crystals_read(draft->yaml, &draft->crystals, &draft->panel));
+    const struct lr_yaml_mapping panel_mapping = {draft->module.value, draft->module.key, "a module"};
+    LR_TRY(lr_yaml_read_fields(yaml, &panel_mapping, panel_fields, NUM_FIELDS(panel_fields)));
+    LR_TRY(lr_yaml_crystals_read(yaml, &crystals, &draft->panel));
     for (int k = 0; k < 2; k++) {
         ring->block_crystals[k] = draft->panel.blocks[k];
         ring->blocks[k] = draft->panel.count[k];
     }
     if (ring->blocks[0] * (int64_t)ring->blocks[1] > 1 && gap_key == NULL) {
-        return lr_yaml_error(draft->yaml, draft->crystals.key,
+        return lr_yaml_error(yaml, crystals.key,
                              "a panel of blocks needs 'block_gap_mm', what is added to the pitch "
                              "between its blocks");
     }
     const lr_module whole = {.depth_mm = ring->depth_mm};
-    LR_TRY(lr_yaml_layers_read(draft->yaml, &draft->layer_list, &whole, ring->blocks, &draft->layers));
+    LR_TRY(lr_yaml_layers_read(yaml, &layer_list, &whole, ring->blocks, &draft->layers));
     ring->layers = draft->layers.items;
     ring->num_layers = draft->layers.count;
-    return check_ring_size(draft);
-}
 
-/* --- the whole file --- */
-
-static lr_status read_rules(struct draft *draft)
-{
-    lr_coincidence *rules = &draft->params.coincidence;
-    const struct lr_yaml_field fields[] = {
-        {"field_of_view_mm", NULL, LR_YAML_POSITIVE, false, &rules->field_of_view_mm, NULL},
-        {"min_module_difference", NULL, LR_YAML_INDEX, false, &rules->min_module_difference, &draft->module_difference},
-        {"max_ring_difference", NULL, LR_YAML_INDEX, false, &rules->max_ring_difference, &draft->ring_difference},
-    };
-    if (draft->coincidence.key == NULL) return LR_OK;
-    const struct lr_yaml_mapping mapping = {draft->coincidence.value, draft->coincidence.key, "a coincidence"};
-    LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
-    rules->limits_ring_difference = draft->ring_difference != NULL;
+    const int layers = ring->num_layers > 0 ? ring->num_layers : 1;
+    const double modules = (double)ring->modules * ring->rings * ring->blocks[0] * ring->blocks[1] * layers;
+    if (modules < 2) return lr_yaml_error(yaml, draft->ring.key, "a scanner needs at least 2 modules");
+    if (modules > LR_MAX_FILE_MODULES) {
+        return lr_yaml_error(yaml, draft->ring.key, "%.10g modules (with blocks%s) are too many: at most %d", modules,
+                             layers > 1 ? " and layers" : "", LR_MAX_FILE_MODULES);
+    }
+    int64_t total = 0;
+    for (int l = 0; l < layers; l++) {
+        const bool has_own = ring->num_layers > 0 && ring->layers[l].block_crystals[0] != NULL;
+        const int *const *blocks = has_own ? ring->layers[l].block_crystals : ring->block_crystals;
+        int64_t along[2] = {0, 0}, panel = 0;
+        for (int axis = 0; axis < 2; axis++)
+            for (int k = 0; k < ring->blocks[axis]; k++)
+                LR_TRY(count_crystals(draft, crystals.key, 1, blocks[axis][k], &along[axis]));
+        LR_TRY(count_crystals(draft, crystals.key, along[0], along[1], &panel));
+        LR_TRY(count_crystals(draft, crystals.key, (int64_t)ring->modules * ring->rings, panel, &total));
+    }
     return LR_OK;
 }
 
-static lr_status read_tof(struct draft *draft)
-{
-    const struct lr_yaml_field fields[] = {
-        {"resolution_ps", NULL, LR_YAML_POSITIVE, true, &draft->params.tof_resolution_ps, NULL},
-    };
-    const struct lr_yaml_mapping mapping = {draft->tof.value, draft->tof.key, "a tof"};
-    return draft->tof.key ? lr_yaml_read_fields(draft->yaml, &mapping, fields, 1) : LR_OK;
-}
+/* --- the whole file --- */
 
 static lr_status read_draft(struct draft *draft)
 {
@@ -557,10 +475,26 @@ static lr_status read_draft(struct draft *draft)
     const struct lr_yaml_mapping mapping = {root, root, "a scanner"};
     LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
     LR_TRY(lr_yaml_material_read(draft->yaml, &material, mu_key, &draft->params.crystal_mu_per_mm));
-    LR_TRY(read_rules(draft));
-    LR_TRY(read_tof(draft));
+    lr_coincidence *rules = &draft->params.coincidence;
+    const struct lr_yaml_field rule_fields[] = {
+        {"field_of_view_mm", NULL, LR_YAML_POSITIVE, false, &rules->field_of_view_mm, NULL},
+        {"min_module_difference", NULL, LR_YAML_INDEX, false, &rules->min_module_difference, &draft->module_difference},
+        {"max_ring_difference", NULL, LR_YAML_INDEX, false, &rules->max_ring_difference, &draft->ring_difference},
+    };
+    if (draft->coincidence.key != NULL) {
+        const struct lr_yaml_mapping inner = {draft->coincidence.value, draft->coincidence.key, "a coincidence"};
+        LR_TRY(lr_yaml_read_fields(draft->yaml, &inner, rule_fields, NUM_FIELDS(rule_fields)));
+        rules->limits_ring_difference = draft->ring_difference != NULL;
+    }
+    const struct lr_yaml_field resolution = {
+        "resolution_ps", NULL, LR_YAML_POSITIVE, true, &draft->params.tof_resolution_ps, NULL};
+    if (draft->tof.key != NULL) {
+        const struct lr_yaml_mapping inner = {draft->tof.value, draft->tof.key, "a tof"};
+        LR_TRY(lr_yaml_read_fields(draft->yaml, &inner, &resolution, 1));
+    }
     LR_TRY(append_texts(draft, "source", &draft->source));
     LR_TRY(append_texts(draft, "unverified", &draft->unverified));
+
     const struct lr_yaml *yaml = draft->yaml;
     struct fy_node *ring = draft->ring.key, *module = draft->module.key;
     struct fy_node *modules = draft->modules.key;
@@ -582,8 +516,7 @@ static lr_status read_draft(struct draft *draft)
     if (ring == NULL)
         return lr_yaml_error(yaml, lr_yaml_root(yaml), "a scanner needs either 'ring' with 'module', or 'modules'");
     if (module == NULL) return lr_yaml_error(yaml, ring, "a 'ring' needs a 'module' that describes its panels");
-    LR_TRY(read_ring(draft));
-    return read_panel(draft);
+    return read_ring(draft);
 }
 
 static void write_placed(void *user, lr_log_level level, lr_status status, const char *sentence)
@@ -596,29 +529,6 @@ static struct placed_log place_log(const struct draft *draft)
 {
     return (struct placed_log){
         {write_placed, NULL}, draft->yaml, draft->ring.key ? draft->ring.key : draft->modules.key};
-}
-
-/* Backends count on as many modules at each place. */
-static lr_status check_places(const struct draft *draft)
-{
-    const int places = draft->params.num_positions, count = draft->params.num_modules;
-    if (draft->positions == NULL) return LR_OK;
-    int *found = NULL;
-    if (places <= count) {
-        found = lr_alloc(places, sizeof(*found), "places", lr_yaml_log(draft->yaml));
-        if (found == NULL) return LR_FAILED;
-    }
-    bool even = found != NULL && count % places == 0;
-    for (int m = 0; m < count && even; m++) {
-        const int place = draft->list[m].position;
-        even = place < places && ++found[place] <= count / places;
-    }
-    free(found);
-    return even ? LR_OK
-                : lr_yaml_error(draft->yaml, draft->positions,
-                                "%d modules do not stand evenly at places 0 to %d: give as many at "
-                                "each place, or leave 'num_positions' and 'position' out",
-                                count, places - 1);
 }
 
 /* Runs of crystals, the first and the last number of each. */
@@ -664,46 +574,6 @@ static lr_status read_castor_order(const struct draft *draft, lr_scanner *scanne
                                                   scanner->num_crystals);
 }
 
-static lr_scanner *create_scanner(struct draft *draft)
-{
-    struct placed_log placed = place_log(draft);
-    placed.log.user = &placed;
-    draft->params.name = draft->name;
-    draft->params.source = draft->text.chars;
-    draft->params.log = &placed.log;
-    if (check_places(draft) != LR_OK) return NULL;
-    lr_scanner *scanner = draft->ring.key != NULL ? lr_scanner_create_ring(&draft->params, &draft->description)
-                                                  : lr_scanner_create(&draft->params);
-    if (scanner != NULL && draft->castor.key != NULL && read_castor_order(draft, scanner) != LR_OK) {
-        lr_scanner_destroy(scanner);
-        scanner = NULL;
-    }
-    return scanner;
-}
-
-/* Moves everything that was read into the draft. */
-static lr_scanner_draft *create_draft(struct draft *draft)
-{
-    struct placed_log placed = place_log(draft);
-    placed.log.user = &placed;
-    if (draft->ring.key != NULL) {
-        draft->list = lr_ring_expand(draft->name ? draft->name : "unnamed scanner", &draft->description,
-                                     &draft->params.num_modules, &placed.log);
-        draft->params.num_positions = draft->description.modules;
-    }
-    lr_scanner_draft *result =
-        draft->list == NULL ? NULL : lr_alloc(1, sizeof(*result), "a scanner", lr_yaml_log(draft->yaml));
-    if (result == NULL) return NULL;
-    result->params = draft->params;
-    result->params.name = draft->name;
-    result->params.source = draft->text.chars;
-    result->params.modules = draft->list;
-    result->axial_length_mm = draft->axial_length_mm;
-    draft->name = draft->text.chars = NULL;
-    draft->list = NULL;
-    return result;
-}
-
 static void finish(struct draft *draft, struct lr_yaml *yaml)
 {
     lr_yaml_crystals_finish(&draft->panel);
@@ -718,7 +588,43 @@ lr_scanner *lr_scanner_parse(struct lr_yaml *yaml)
 {
     struct draft draft = {.yaml = yaml};
     lr_scanner *scanner = NULL;
-    if (yaml != NULL && read_draft(&draft) == LR_OK) scanner = create_scanner(&draft);
+    if (yaml == NULL || read_draft(&draft) != LR_OK) goto done;
+    struct placed_log placed = place_log(&draft);
+    placed.log.user = &placed;
+    draft.params.name = draft.name;
+    draft.params.source = draft.text.chars;
+    draft.params.log = &placed.log;
+
+    /* The renderers count on equally many modules at each place. */
+    const int places = draft.params.num_positions, count = draft.params.num_modules;
+    if (draft.positions != NULL) {
+        int *found = NULL;
+        if (places <= count) {
+            found = lr_alloc(places, sizeof(*found), "places", lr_yaml_log(yaml));
+            if (found == NULL) goto done;
+        }
+        bool even = found != NULL && count % places == 0;
+        for (int m = 0; m < count && even; m++) {
+            const int place = draft.list[m].position;
+            even = place < places && ++found[place] <= count / places;
+        }
+        free(found);
+        if (!even) {
+            (void)lr_yaml_error(yaml, draft.positions,
+                                "%d modules do not stand evenly at places 0 to %d: give as many at "
+                                "each place, or leave 'num_positions' and 'position' out",
+                                count, places - 1);
+            goto done;
+        }
+    }
+
+    scanner = draft.ring.key != NULL ? lr_scanner_create_ring(&draft.params, &draft.description)
+                                     : lr_scanner_create(&draft.params);
+    if (scanner != NULL && draft.castor.key != NULL && read_castor_order(&draft, scanner) != LR_OK) {
+        lr_scanner_destroy(scanner);
+        scanner = NULL;
+    }
+done:
     finish(&draft, yaml);
     return scanner;
 }
@@ -727,7 +633,24 @@ lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml)
 {
     struct draft draft = {.yaml = yaml};
     lr_scanner_draft *result = NULL;
-    if (yaml != NULL && read_draft(&draft) == LR_OK) result = create_draft(&draft);
+    if (yaml == NULL || read_draft(&draft) != LR_OK) goto done;
+    if (draft.ring.key != NULL) {
+        struct placed_log placed = place_log(&draft);
+        placed.log.user = &placed;
+        draft.list = lr_ring_expand(draft.name ? draft.name : "unnamed scanner", &draft.description,
+                                    &draft.params.num_modules, &placed.log);
+        draft.params.num_positions = draft.description.modules;
+    }
+    if (draft.list != NULL) result = lr_alloc(1, sizeof(*result), "a scanner", lr_yaml_log(yaml));
+    if (result == NULL) goto done;
+    result->params = draft.params;
+    result->params.name = draft.name;
+    result->params.source = draft.text.chars;
+    result->params.modules = draft.list;
+    result->axial_length_mm = draft.axial_length_mm;
+    draft.name = draft.text.chars = NULL; /* the result's now */
+    draft.list = NULL;
+done:
     finish(&draft, yaml);
     return result;
 }
@@ -737,12 +660,7 @@ lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log)
     return lr_scanner_parse(lr_yaml_read(path, log));
 }
 
-lr_scanner *lr_scanner_read_text(const char *name, const char *text, int64_t text_bytes, const lr_log *log)
-{
-    return lr_scanner_parse(lr_yaml_parse(name, text, text_bytes, log));
-}
-
-/* Scanners as YAML that reads back identical: the ring form where there is one, else a list. */
+/* Scanners as YAML that reads back identical: the ring form if there is one, else a list. */
 
 /* A line of its own, unless it is zero. */
 static void put_number(struct lr_output *output, const char *key, double value)
@@ -753,47 +671,16 @@ static void put_number(struct lr_output *output, const char *key, double value)
 
 /* --- forms --- */
 
-static void put_blocks(struct lr_output *output, const int *crystals, int count)
-{
-    lr_yaml_put(output, count > 1 ? "[" : "");
-    for (int b = 0; b < count; b++) lr_yaml_put(output, "%s%d", b ? ", " : "", crystals[b]);
-    lr_yaml_put(output, count > 1 ? "]" : "");
-}
-
 static void put_crystals(struct lr_output *output, const lr_ring *ring, const int *const blocks[2])
 {
     lr_yaml_put(output, "crystals: [");
-    put_blocks(output, blocks[0], ring->blocks[0]);
-    lr_yaml_put(output, ", ");
-    put_blocks(output, blocks[1], ring->blocks[1]);
-    lr_yaml_put(output, "]");
-}
-
-static void put_layer(struct lr_output *output, const lr_ring *ring, int index)
-{
-    char text[32];
-    const lr_layer *layer = &ring->layers[index], *before = layer - 1;
-    lr_yaml_put(output, "    - {depth_mm: %s", lr_yaml_number(text, layer->depth_mm));
-    if (index > 0 && layer->front_mm != before->front_mm + before->depth_mm)
-        lr_yaml_put(output, ", front_mm: %s", lr_yaml_number(text, layer->front_mm));
-    /* A layer with the blocks of its panel does not list them. */
-    bool same = true;
-    for (int axis = 0; axis < 2; axis++)
-        for (int b = 0; b < ring->blocks[axis]; b++)
-            same = same && layer->block_crystals[axis][b] == ring->block_crystals[axis][b];
-
-    if (!same) {
-        lr_yaml_put(output, ", ");
-        put_crystals(output, ring, layer->block_crystals);
+    for (int axis = 0; axis < 2; axis++) {
+        const int count = ring->blocks[axis];
+        lr_yaml_put(output, "%s%s", axis ? ", " : "", count > 1 ? "[" : "");
+        for (int b = 0; b < count; b++) lr_yaml_put(output, "%s%d", b ? ", " : "", blocks[axis][b]);
+        lr_yaml_put(output, count > 1 ? "]" : "");
     }
-    if (layer->pitch_mm[0] != ring->pitch_mm[0] || layer->pitch_mm[1] != ring->pitch_mm[1])
-        lr_yaml_put_numbers(output, ", pitch_mm", layer->pitch_mm, 2);
-    if (layer->face_mm[0] != ring->face_mm[0] || layer->face_mm[1] != ring->face_mm[1])
-        lr_yaml_put_numbers(output, ", face_mm", layer->face_mm, 2);
-    if (layer->offset_mm[0] != 0 || layer->offset_mm[1] != 0)
-        lr_yaml_put_numbers(output, ", offset_mm", layer->offset_mm, 2);
-    if (layer->mu_per_mm > 0) lr_yaml_put(output, ", crystal_mu_per_mm: %s", lr_yaml_number(text, layer->mu_per_mm));
-    lr_yaml_put(output, "}\n");
+    lr_yaml_put(output, "]");
 }
 
 static void put_module(struct lr_output *output, const lr_module *module, bool in_ring)
@@ -821,45 +708,59 @@ static lr_status put_modules(struct lr_output *output, const lr_scanner *scanner
     struct lr_ring_form form;
     bool found;
     LR_TRY(lr_ring_form_find(scanner, &form, &found, log));
-    if (found) {
-        char text[32];
-        lr_yaml_put(output, "ring:\n  radius_mm: %s\n", lr_yaml_number(text, form.ring.radius_mm));
-        lr_yaml_put(output, "  modules: %d\n", form.ring.modules);
-        lr_yaml_put(output, "  first_angle_deg: %s\n", lr_yaml_number(text, form.ring.first_angle_deg));
-        lr_yaml_put(output, "  rings: %d\n", form.ring.rings);
-        if (form.ring.rings > 1)
-            lr_yaml_put(output, "  ring_pitch_mm: %s\n", lr_yaml_number(text, form.ring.ring_pitch_mm));
-        lr_yaml_put(output, "module:\n  ");
-        put_crystals(output, &form.ring, form.ring.block_crystals);
-        lr_yaml_put(output, "\n");
-        lr_yaml_put_numbers(output, "  pitch_mm", form.ring.pitch_mm, 2);
-        lr_yaml_put_numbers(output, "\n  face_mm", form.ring.face_mm, 2);
-        if (form.ring.blocks[0] * form.ring.blocks[1] > 1)
-            lr_yaml_put_numbers(output, "\n  block_gap_mm", form.ring.block_gap_mm, 2);
-        lr_yaml_put(output, "\n  depth_mm: %s\n", lr_yaml_number(text, form.ring.depth_mm));
-        lr_yaml_put(output, form.ring.num_layers > 0 ? "  layers:\n" : "");
-        for (int k = 0; k < form.ring.num_layers; k++) put_layer(output, &form.ring, k);
-
-        lr_ring_form_finish(&form);
+    if (!found) {
+        if (scanner->num_positions > 0) lr_yaml_put(output, "num_positions: %d\n", scanner->num_positions);
+        lr_yaml_put(output, "modules:\n");
+        for (int m = 0; m < scanner->num_modules; m++)
+            put_module(output, &scanner->modules[m], scanner->num_positions > 0);
         return LR_OK;
     }
-    if (scanner->num_positions > 0) lr_yaml_put(output, "num_positions: %d\n", scanner->num_positions);
-    lr_yaml_put(output, "modules:\n");
-    for (int m = 0; m < scanner->num_modules; m++) put_module(output, &scanner->modules[m], scanner->num_positions > 0);
+
+    char text[32];
+    const lr_ring *ring = &form.ring;
+    lr_yaml_put(output, "ring:\n  radius_mm: %s\n", lr_yaml_number(text, ring->radius_mm));
+    lr_yaml_put(output, "  modules: %d\n", ring->modules);
+    lr_yaml_put(output, "  first_angle_deg: %s\n", lr_yaml_number(text, ring->first_angle_deg));
+    lr_yaml_put(output, "  rings: %d\n", ring->rings);
+    if (ring->rings > 1) lr_yaml_put(output, "  ring_pitch_mm: %s\n", lr_yaml_number(text, ring->ring_pitch_mm));
+    lr_yaml_put(output, "module:\n  ");
+    put_crystals(output, ring, ring->block_crystals);
+    lr_yaml_put(output, "\n");
+    lr_yaml_put_numbers(output, "  pitch_mm", ring->pitch_mm, 2);
+    lr_yaml_put_numbers(output, "\n  face_mm", ring->face_mm, 2);
+    if (ring->blocks[0] * ring->blocks[1] > 1) lr_yaml_put_numbers(output, "\n  block_gap_mm", ring->block_gap_mm, 2);
+    lr_yaml_put(output, "\n  depth_mm: %s\n", lr_yaml_number(text, ring->depth_mm));
+
+    lr_yaml_put(output, ring->num_layers > 0 ? "  layers:\n" : "");
+    for (int k = 0; k < ring->num_layers; k++) {
+        const lr_layer *layer = &ring->layers[k], *before = layer - 1;
+        lr_yaml_put(output, "    - {depth_mm: %s", lr_yaml_number(text, layer->depth_mm));
+        if (k > 0 && layer->front_mm != before->front_mm + before->depth_mm)
+            lr_yaml_put(output, ", front_mm: %s", lr_yaml_number(text, layer->front_mm));
+        /* A layer with the blocks of its panel does not list them. */
+        bool same = true;
+        for (int axis = 0; axis < 2; axis++)
+            for (int b = 0; b < ring->blocks[axis]; b++)
+                same = same && layer->block_crystals[axis][b] == ring->block_crystals[axis][b];
+        if (!same) {
+            lr_yaml_put(output, ", ");
+            put_crystals(output, ring, layer->block_crystals);
+        }
+        if (layer->pitch_mm[0] != ring->pitch_mm[0] || layer->pitch_mm[1] != ring->pitch_mm[1])
+            lr_yaml_put_numbers(output, ", pitch_mm", layer->pitch_mm, 2);
+        if (layer->face_mm[0] != ring->face_mm[0] || layer->face_mm[1] != ring->face_mm[1])
+            lr_yaml_put_numbers(output, ", face_mm", layer->face_mm, 2);
+        if (layer->offset_mm[0] != 0 || layer->offset_mm[1] != 0)
+            lr_yaml_put_numbers(output, ", offset_mm", layer->offset_mm, 2);
+        if (layer->mu_per_mm > 0)
+            lr_yaml_put(output, ", crystal_mu_per_mm: %s", lr_yaml_number(text, layer->mu_per_mm));
+        lr_yaml_put(output, "}\n");
+    }
+    lr_ring_form_finish(&form);
     return LR_OK;
 }
 
 /* --- the rest --- */
-
-static void put_rules(struct lr_output *output, const lr_coincidence *rules)
-{
-    if (rules->field_of_view_mm == 0 && rules->min_module_difference == 0 && !rules->limits_ring_difference) return;
-    lr_yaml_put(output, "coincidence:\n");
-    put_number(output, "  field_of_view_mm", rules->field_of_view_mm);
-    if (rules->min_module_difference > 0)
-        lr_yaml_put(output, "  min_module_difference: %d\n", rules->min_module_difference);
-    if (rules->limits_ring_difference) lr_yaml_put(output, "  max_ring_difference: %d\n", rules->max_ring_difference);
-}
 
 /* Lines that begin with "unverified: ", or all others. */
 static void put_lines(struct lr_output *output, const char *source, bool marked)
@@ -889,7 +790,15 @@ lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, con
         lr_output_abandon(&output);
         return LR_FAILED;
     }
-    put_rules(&output, &scanner->coincidence);
+    const lr_coincidence *rules = &scanner->coincidence;
+    if (rules->field_of_view_mm != 0 || rules->min_module_difference != 0 || rules->limits_ring_difference) {
+        lr_yaml_put(&output, "coincidence:\n");
+        put_number(&output, "  field_of_view_mm", rules->field_of_view_mm);
+        if (rules->min_module_difference > 0)
+            lr_yaml_put(&output, "  min_module_difference: %d\n", rules->min_module_difference);
+        if (rules->limits_ring_difference)
+            lr_yaml_put(&output, "  max_ring_difference: %d\n", rules->max_ring_difference);
+    }
     put_number(&output, "detection_depth_mm", scanner->detection_depth_mm);
     put_number(&output, "crystal_mu_per_mm", scanner->crystal_mu_per_mm);
     if (scanner->tof_resolution_ps > 0) {

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The scanner block of STIR's projection-data headers (.hs). Lengths there are cm. Sources: STIR's
- * sample headers, Scanner.cxx and GeometryBlocksOnCylindrical.cxx of STIR 6.2 for where crystals stand; the
+ * sample headers, Scanner.cxx and GeometryBlocksOnCylindrical.cxx of STIR 6.2 for the places of crystals; the
  * directions are those of docs/formats/events.md, "Siemens list mode": (x, y, z) are all
  * reversed. */
 #include "base/log.h"
@@ -99,7 +99,7 @@ static const double pi = 3.14159265358979323846;
 static const double usual_depth_mm = 20;
 static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header", true};
 
-/* Scanners whose blocks STIR counts with crystals that are not there; the first around is the
+/* Scanners of which STIR counts crystals of blocks that are not there; the first around is the
  * virtual one (docs/formats/events.md, "Siemens list mode"), the last along the axis. */
 static const struct {
     const char *type;
@@ -219,15 +219,15 @@ bool lr_stir_scanner_known(const char *name, int64_t wanted[2])
     return known != NULL;
 }
 
-/* Starts from the scanner that STIR knows by the name that the header names; the header's own numbers go before it. */
-static lr_status start_from_known(struct draft *draft, bool *is_known)
+static lr_status read_numbers(struct draft *draft)
 {
+    /* The scanner that STIR knows by the header's name for it, unless the header says otherwise. */
     const struct lr_keyed_number rings = {"number of rings", 1, 1e5, false, true};
-    double number = 0;
-    LR_TRY(lr_keyed_text_number(&draft->text, &rings, 0, &number));
-    const struct known_scanner *known = find_known(draft->type, number);
-    *is_known = known != NULL;
-    if (known != NULL) {
+    double num_rings = 0;
+    LR_TRY(lr_keyed_text_number(&draft->text, &rings, 0, &num_rings));
+    const struct known_scanner *known = find_known(draft->type, num_rings);
+    const bool is_known = known != NULL;
+    if (is_known) {
         draft->rings = known->rings;
         draft->places = known->places;
         draft->radius_mm = known->diameter_cm;
@@ -240,13 +240,7 @@ static lr_status start_from_known(struct draft *draft, bool *is_known)
         memcpy(draft->per_block, known->per_block, sizeof(draft->per_block));
         memcpy(draft->per_bucket, known->per_bucket, sizeof(draft->per_bucket));
     }
-    return LR_OK;
-}
 
-static lr_status read_numbers(struct draft *draft)
-{
-    bool is_known;
-    LR_TRY(start_from_known(draft, &is_known));
     const struct {
         struct lr_keyed_number number;
         double *value;
@@ -276,37 +270,6 @@ static lr_status read_numbers(struct draft *draft)
     return LR_OK;
 }
 
-static lr_status check_blocks(struct draft *draft)
-{
-    for (int k = 0; k < 2; k++) {
-        const double all = k == 0 ? draft->places : draft->rings;
-        draft->per_block[k] = draft->per_block[k] > 0 ? draft->per_block[k] : k == 0 ? 1 : all;
-        draft->per_bucket[k] = draft->per_bucket[k] > 0 ? draft->per_bucket[k] : 1;
-    }
-    for (size_t k = 0; k < sizeof(virtual_crystals) / sizeof(virtual_crystals[0]); k++) {
-        if (strcmp(draft->type, virtual_crystals[k].type) == 0) {
-            draft->missing[0] = virtual_crystals[k].around;
-            draft->missing[1] = virtual_crystals[k].along;
-        }
-    }
-    if (fmod(draft->places, draft->per_block[0] * draft->per_bucket[0]) != 0) {
-        return lr_keyed_text_error(&draft->text, NULL,
-                                   "%g detectors per ring are no whole number of buckets of %g x "
-                                   "%g crystals",
-                                   draft->places, draft->per_bucket[0], draft->per_block[0]);
-    }
-    /* A single ring of blocks has the blocks' width around, and one crystal of them along the axis. Blocks of
-     * which the last along the axis lacks its virtual crystals still count. */
-    if (draft->rings < draft->per_block[1]) draft->per_block[1] = draft->rings;
-    if (fmod(draft->rings + draft->missing[1], draft->per_block[1]) != 0) {
-        return lr_keyed_text_error(&draft->text, NULL, "%g rings are no whole number of blocks of %g crystals",
-                                   draft->rings, draft->per_block[1]);
-    }
-    return draft->per_block[0] > draft->missing[0] && draft->per_block[1] > draft->missing[1]
-               ? LR_OK
-               : lr_keyed_text_error(&draft->text, NULL, "blocks have virtual crystals only");
-}
-
 static lr_status read_header(struct draft *draft)
 {
     draft->type = read_word(draft, "scanner type", read_word(draft, "originating system", ""));
@@ -330,66 +293,44 @@ static lr_status read_header(struct draft *draft)
                                    draft->layers);
     }
     LR_TRY(lr_listed_crystals_check(draft->rings * draft->places, draft->text.path, draft->text.log));
-    return strcmp(draft->geometry, "Generic") == 0 ? LR_OK : check_blocks(draft);
+    if (strcmp(draft->geometry, "Generic") == 0) return LR_OK;
+
+    for (int k = 0; k < 2; k++) {
+        const double all = k == 0 ? draft->places : draft->rings;
+        draft->per_block[k] = draft->per_block[k] > 0 ? draft->per_block[k] : k == 0 ? 1 : all;
+        draft->per_bucket[k] = draft->per_bucket[k] > 0 ? draft->per_bucket[k] : 1;
+    }
+    for (size_t k = 0; k < sizeof(virtual_crystals) / sizeof(virtual_crystals[0]); k++) {
+        if (strcmp(draft->type, virtual_crystals[k].type) == 0) {
+            draft->missing[0] = virtual_crystals[k].around;
+            draft->missing[1] = virtual_crystals[k].along;
+        }
+    }
+    if (fmod(draft->places, draft->per_block[0] * draft->per_bucket[0]) != 0) {
+        return lr_keyed_text_error(&draft->text, NULL,
+                                   "%g detectors per ring are no whole number of buckets of %g x "
+                                   "%g crystals",
+                                   draft->places, draft->per_bucket[0], draft->per_block[0]);
+    }
+    /* A single ring of blocks has the blocks' width around, and one crystal of them along the axis. The blocks
+     * count, too, if the last along the axis lacks its virtual crystals. */
+    if (draft->rings < draft->per_block[1]) draft->per_block[1] = draft->rings;
+    if (fmod(draft->rings + draft->missing[1], draft->per_block[1]) != 0) {
+        return lr_keyed_text_error(&draft->text, NULL, "%g rings are no whole number of blocks of %g crystals",
+                                   draft->rings, draft->per_block[1]);
+    }
+    return draft->per_block[0] > draft->missing[0] && draft->per_block[1] > draft->missing[1]
+               ? LR_OK
+               : lr_keyed_text_error(&draft->text, NULL, "blocks have virtual crystals only");
 }
 
 /* --- crystals --- */
-
-/* Position of one of STIR's panels, and of the crystals in it. */
-struct panel {
-    double angle; /* of its normal, in our frame */
-    double shift_mm;
-    double radius_mm; /* of its front face */
-};
 
 /* Distance of crystal n along an axis from the first one. */
 static double offset_mm(const struct draft *draft, int axis, int n)
 {
     const int per_block = (int)draft->per_block[axis];
     return n / per_block * draft->block_mm[axis] + n % per_block * draft->crystal_mm[axis];
-}
-
-/* Ring by ring from STIR's first, which is at the far end of our z. */
-static lr_status list_panels(struct draft *draft, int per_panel, const struct panel *first)
-{
-    const int rings = (int)draft->rings, panels = (int)draft->places / per_panel;
-    const double half[2] = {0.5 * offset_mm(draft, 0, per_panel - 1), 0.5 * offset_mm(draft, 1, rings - 1)};
-    for (int ring = 0; ring < rings; ring++) {
-        for (int place = 0; place < panels * per_panel; place++) {
-            const int k = place / per_panel, n = place % per_panel;
-            struct panel panel = *first;
-            panel.angle += 2 * pi * k / panels;
-            const double at[2] = {offset_mm(draft, 0, n) - half[0], half[1] - offset_mm(draft, 1, ring)};
-            /* Virtual crystals are the first around, and the last along the axis. */
-            if (!(n % (int)draft->per_block[0] < draft->missing[0] ||
-                  ring % (int)draft->per_block[1] >= (int)draft->per_block[1] - draft->missing[1])) {
-                const double s = sin(panel.angle), c = cos(panel.angle);
-                const double out = panel.radius_mm + 0.5 * draft->depth_mm, along = at[0] + panel.shift_mm;
-                const lr_crystal crystal = {.centre_mm = {out * c - along * s, out * s + along * c, at[1]},
-                                            .axes = {{-s, c, 0}, {0, 0, 1}, {c, s, 0}},
-                                            .size_mm = {draft->crystal_mm[0], draft->crystal_mm[1], draft->depth_mm},
-                                            .group = k};
-                LR_TRY(lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log));
-            }
-        }
-    }
-    return LR_OK;
-}
-
-/* STIR's cylinder has crystals at equal angles: each block becomes flat, tangent to it in the middle of its real
- * crystals. */
-static lr_status list_cylinder(struct draft *draft)
-{
-    const int per_block = (int)draft->per_block[0];
-    draft->crystal_mm[0] = 2 * pi * draft->radius_mm / draft->places;
-    draft->crystal_mm[1] = draft->ring_mm;
-    draft->block_mm[0] = per_block * draft->crystal_mm[0];
-    draft->block_mm[1] = draft->per_block[1] * draft->ring_mm;
-    const struct panel first = {.angle = pi / 2 + draft->tilt_deg * pi / 180 +
-                                         pi * (per_block - 1 + draft->missing[0]) / draft->places,
-                                .shift_mm = -0.5 * draft->missing[0] * draft->crystal_mm[0],
-                                .radius_mm = draft->radius_mm};
-    return list_panels(draft, per_block, &first);
 }
 
 double lr_stir_bucket_turn(const struct lr_stir_bucket *bucket, double *first)
@@ -402,28 +343,61 @@ double lr_stir_bucket_turn(const struct lr_stir_bucket *bucket, double *first)
     return turn;
 }
 
-/* Buckets are flat, and their middles stand on their normals (since STIR 6.2). */
-static lr_status list_buckets(struct draft *draft)
+/* Lists the crystals ring by ring from STIR's first, which is at the far end of our z. Panels are blocks of a cylinder,
+ * or buckets of `per_panel` crystals around. */
+static lr_status list_crystals(struct draft *draft, bool in_buckets, int per_panel)
 {
-    const int per_panel = (int)(draft->per_block[0] * draft->per_bucket[0]);
-    for (int k = 0; k < 2; k++) {
-        if (!(draft->crystal_mm[k] > 0) || !(draft->block_mm[k] > 0)) {
-            return lr_keyed_text_error(&draft->text, NULL,
-                                       "blocks on a cylinder need the distances between crystals "
-                                       "and between blocks in both directions");
+    /* The angle of the first panel's normal in our frame, and how far its crystals are shifted along it. */
+    double first_angle = pi / 2 + draft->tilt_deg * pi / 180, shift_mm = 0;
+    if (in_buckets) {
+        /* Buckets are flat, and their middles stand on their normals (since STIR 6.2). */
+        for (int k = 0; k < 2; k++) {
+            if (!(draft->crystal_mm[k] > 0) || !(draft->block_mm[k] > 0)) {
+                return lr_keyed_text_error(&draft->text, NULL,
+                                           "blocks on a cylinder need the distances between crystals "
+                                           "and between blocks in both directions");
+            }
+        }
+        const struct lr_stir_bucket bucket = {.count = draft->places / per_panel,
+                                              .crystals = draft->per_block[0],
+                                              .blocks = draft->per_bucket[0],
+                                              .crystal_mm = draft->crystal_mm[0],
+                                              .block_mm = draft->block_mm[0],
+                                              .radius_mm = draft->radius_mm + draft->doi_mm};
+        double of_crystal;
+        first_angle += lr_stir_bucket_turn(&bucket, &of_crystal);
+    } else {
+        /* STIR's cylinder has crystals at equal angles: each block becomes flat, tangent to it in the middle of its
+         * real crystals. */
+        draft->crystal_mm[0] = 2 * pi * draft->radius_mm / draft->places;
+        draft->crystal_mm[1] = draft->ring_mm;
+        draft->block_mm[0] = per_panel * draft->crystal_mm[0];
+        draft->block_mm[1] = draft->per_block[1] * draft->ring_mm;
+        first_angle += pi * (per_panel - 1 + draft->missing[0]) / draft->places;
+        shift_mm = -0.5 * draft->missing[0] * draft->crystal_mm[0];
+    }
+
+    const int rings = (int)draft->rings, panels = (int)draft->places / per_panel;
+    const double half[2] = {0.5 * offset_mm(draft, 0, per_panel - 1), 0.5 * offset_mm(draft, 1, rings - 1)};
+    for (int ring = 0; ring < rings; ring++) {
+        for (int place = 0; place < panels * per_panel; place++) {
+            const int k = place / per_panel, n = place % per_panel;
+            const double angle = first_angle + 2 * pi * k / panels;
+            const double at[2] = {offset_mm(draft, 0, n) - half[0], half[1] - offset_mm(draft, 1, ring)};
+            /* Virtual crystals are the first around, and the last along the axis. */
+            if (!(n % (int)draft->per_block[0] < draft->missing[0] ||
+                  ring % (int)draft->per_block[1] >= (int)draft->per_block[1] - draft->missing[1])) {
+                const double s = sin(angle), c = cos(angle);
+                const double out = draft->radius_mm + 0.5 * draft->depth_mm, along = at[0] + shift_mm;
+                const lr_crystal crystal = {.centre_mm = {out * c - along * s, out * s + along * c, at[1]},
+                                            .axes = {{-s, c, 0}, {0, 0, 1}, {c, s, 0}},
+                                            .size_mm = {draft->crystal_mm[0], draft->crystal_mm[1], draft->depth_mm},
+                                            .group = k};
+                LR_TRY(lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log));
+            }
         }
     }
-    const struct lr_stir_bucket bucket = {.count = draft->places / per_panel,
-                                          .crystals = draft->per_block[0],
-                                          .blocks = draft->per_bucket[0],
-                                          .crystal_mm = draft->crystal_mm[0],
-                                          .block_mm = draft->block_mm[0],
-                                          .radius_mm = draft->radius_mm + draft->doi_mm};
-    double of_crystal;
-    const struct panel first = {.angle =
-                                    pi / 2 + draft->tilt_deg * pi / 180 + lr_stir_bucket_turn(&bucket, &of_crystal),
-                                .radius_mm = draft->radius_mm};
-    return list_panels(draft, per_panel, &first);
+    return LR_OK;
 }
 
 /* --- the scanner --- */
@@ -463,9 +437,10 @@ static lr_scanner *build(struct draft *draft)
     draft->depth_mm = draft->doi_mm > 0 ? 2 * draft->doi_mm : usual_depth_mm;
     lr_warn(draft->text.log, "%s: does not say how long the crystals are: %.4g mm%s is taken", draft->text.path,
             draft->depth_mm, draft->doi_mm > 0 ? ", twice the average depth of interaction," : "");
-    if ((buckets ? list_buckets(draft) : list_cylinder(draft)) != LR_OK) return NULL;
-    /* Bins of sinograms without arc correction say how far apart measured crystals are. */
     const int per_panel = (int)draft->per_block[0] * (buckets ? (int)draft->per_bucket[0] : 1);
+    if (list_crystals(draft, buckets, per_panel) != LR_OK) return NULL;
+
+    /* Bins of sinograms without arc correction say how far apart measured crystals are. */
     const int panels = (int)draft->places / per_panel;
     const double apart = 0.5 * (draft->places - draft->bins);
     if (draft->bins > 0 && apart > 0 && panels >= 3) {
@@ -564,49 +539,21 @@ static lr_status take_line(void *user, const struct lr_crystal_map_line *line)
     return lr_listed_crystals_add(&draft->list, &crystal, draft->path, draft->log);
 }
 
-/* Maps may number layers from either side, and from 1: the nearest to the axis is in front. */
-static void number_layers(struct lr_listed_crystals *list)
-{
-    double radius[LR_MAX_LAYERS] = {0};
-    int count[LR_MAX_LAYERS] = {0}, number[LR_MAX_LAYERS] = {0};
-    for (int c = 0; c < list->count; c++) {
-        const lr_crystal *crystal = &list->items[c];
-        radius[crystal->layer] += hypot(crystal->centre_mm[0], crystal->centre_mm[1]);
-        count[crystal->layer]++;
-    }
-    for (int k = 0; k < LR_MAX_LAYERS; k++)
-        for (int other = 0; other < LR_MAX_LAYERS; other++)
-            number[k] += count[k] > 0 && count[other] > 0 && radius[other] / count[other] < radius[k] / count[k];
-    for (int c = 0; c < list->count; c++) list->items[c].layer = number[list->items[c].layer];
-}
-
-static lr_status read_file(struct map_draft *draft)
-{
-    const struct lr_crystal_map_sink sink = {take_line, draft};
-    LR_TRY(lr_crystal_map_lines(draft->path, INT64_MAX, &sink, draft->log));
-    return draft->list.count > 0 ? LR_OK : lr_error(draft->log, LR_BAD_INPUT, "%s: lists no crystals", draft->path);
-}
-
 /* --- the scanner --- */
-
-static void look_at_axis(struct lr_listed_crystals *list)
-{
-    for (int c = 0; c < list->count; c++) {
-        lr_crystal *crystal = &list->items[c];
-        const double r = hypot(crystal->centre_mm[0], crystal->centre_mm[1]);
-        if (r > 0) {
-            crystal->axes[2][0] = crystal->centre_mm[0] / r;
-            crystal->axes[2][1] = crystal->centre_mm[1] / r;
-        }
-    }
-}
 
 /* Crystals that make no flat panels are taken as they are: lines of them along the axis. */
 static lr_scanner *create(struct map_draft *draft, const lr_crystal_list *list)
 {
     lr_scanner *scanner = lr_listed_crystals_try(list, NULL);
     if (scanner != NULL) return scanner;
-    look_at_axis(&draft->list);
+    for (int c = 0; c < draft->list.count; c++) {
+        lr_crystal *crystal = &draft->list.items[c];
+        const double r = hypot(crystal->centre_mm[0], crystal->centre_mm[1]);
+        if (r > 0) {
+            crystal->axes[2][0] = crystal->centre_mm[0] / r;
+            crystal->axes[2][1] = crystal->centre_mm[1] / r;
+        }
+    }
     scanner = lr_listed_crystals_try(list, NULL);
     if (scanner == NULL) {
         for (int c = 0; c < draft->list.count; c++)
@@ -623,31 +570,49 @@ static lr_scanner *create(struct map_draft *draft, const lr_crystal_list *list)
 lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given)
 {
     struct map_draft draft = {.path = path, .log = given->log};
+    const struct lr_crystal_map_sink sink = {take_line, &draft};
     lr_scanner *scanner = NULL;
-    if (read_file(&draft) == LR_OK) {
-        number_layers(&draft.list);
-        lr_crystal_list list = *given;
-        list.crystals = draft.list.items;
-        list.num_crystals = draft.list.count;
-        list.infers_sizes = true;
-        list.depth_mm = draft.depth_mm > 0 ? draft.depth_mm : given->depth_mm;
-        for (int k = 0; k < 2; k++) list.face_mm[k] = draft.face_mm[k] > 0 ? draft.face_mm[k] : given->face_mm[k];
-        if (!(list.depth_mm > 0)) {
-            /* Crystals as long as they are far from each other, with hits in their middles: STIR, too, has the
-             * listed places as the ends of LORs. */
-            const double spacing = lr_crystals_spacing_mm(&list);
-            list.depth_mm = fmax(1e-3, round(spacing * 100) / 100);
-            list.detection_depth_mm = 0.5 * list.depth_mm;
-            lr_warn(list.log,
-                    "%s: does not say how long crystals are: they are taken as long as they are far from "
-                    "each other, %.6g mm, and hits are read at the listed places; where these are middles "
-                    "of crystals and hits are read on their fronts, add the comment '# depth_mm: 20' "
-                    "(with the right number)",
-                    path, list.depth_mm);
-        }
-
-        scanner = create(&draft, &list);
+    if (lr_crystal_map_lines(path, INT64_MAX, &sink, draft.log) != LR_OK) goto done;
+    if (draft.list.count == 0) {
+        lr_error(draft.log, LR_BAD_INPUT, "%s: lists no crystals", path);
+        goto done;
     }
+
+    /* Maps may number layers from either side, and from 1: the nearest to the axis is in front. */
+    double radius[LR_MAX_LAYERS] = {0};
+    int count[LR_MAX_LAYERS] = {0}, number[LR_MAX_LAYERS] = {0};
+    for (int c = 0; c < draft.list.count; c++) {
+        const lr_crystal *crystal = &draft.list.items[c];
+        radius[crystal->layer] += hypot(crystal->centre_mm[0], crystal->centre_mm[1]);
+        count[crystal->layer]++;
+    }
+    for (int k = 0; k < LR_MAX_LAYERS; k++)
+        for (int other = 0; other < LR_MAX_LAYERS; other++)
+            number[k] += count[k] > 0 && count[other] > 0 && radius[other] / count[other] < radius[k] / count[k];
+    for (int c = 0; c < draft.list.count; c++) draft.list.items[c].layer = number[draft.list.items[c].layer];
+
+    lr_crystal_list list = *given;
+    list.crystals = draft.list.items;
+    list.num_crystals = draft.list.count;
+    list.infers_sizes = true;
+    list.depth_mm = draft.depth_mm > 0 ? draft.depth_mm : given->depth_mm;
+    for (int k = 0; k < 2; k++) list.face_mm[k] = draft.face_mm[k] > 0 ? draft.face_mm[k] : given->face_mm[k];
+    if (!(list.depth_mm > 0)) {
+        /* Crystals as long as they are far from each other, with hits in their middles: STIR, too, has the
+         * listed places as the ends of LORs. */
+        const double spacing = lr_crystals_spacing_mm(&list);
+        list.depth_mm = fmax(1e-3, round(spacing * 100) / 100);
+        list.detection_depth_mm = 0.5 * list.depth_mm;
+        lr_warn(list.log,
+                "%s: does not say how long crystals are: they are taken as long as they are far from "
+                "each other, %.6g mm, and hits are read at the listed places; where these are middles "
+                "of crystals and hits are read on their fronts, add the comment '# depth_mm: 20' "
+                "(with the right number)",
+                path, list.depth_mm);
+    }
+    scanner = create(&draft, &list);
+
+done:
     free(draft.list.items);
     return scanner;
 }

@@ -470,12 +470,12 @@ static lr_status take_document(const struct lr_yaml *yaml, void *user)
 lr_status lr_view_session_read(const char *path, struct lr_view_session *session, const lr_log *log)
 {
     *session = (struct lr_view_session){0};
-    return lr_yaml_take_file(path, &(struct lr_yaml_taker){take_document, session, log});
+    return lr_yaml_take(path, NULL, 0, &(struct lr_yaml_taker){take_document, session, log});
 }
 
 lr_status lr_view_session_parse(const char *name, const char *text, int64_t text_bytes, struct lr_view_session *session,
                                 const lr_log *log)
 {
     *session = (struct lr_view_session){0};
-    return lr_yaml_take_text(name, text, text_bytes, &(struct lr_yaml_taker){take_document, session, log});
+    return lr_yaml_take(name, text, text_bytes, &(struct lr_yaml_taker){take_document, session, log});
 }
