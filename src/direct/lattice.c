@@ -103,49 +103,41 @@ struct walked {
     int64_t cost;
 };
 
-/* The steps at a place: counts them, and writes them where `steps` is not NULL. */
-static void visit(const struct columns *columns, const int next[2], const int place[2], struct lr_lattice_step *steps,
-                  struct walked *walked)
-{
-    int slices[2];
-    /* Slices that the outputs' columns have at a place, all together; false: none. */
-    slices[0] = INT32_MAX;
-    slices[1] = INT32_MIN;
-    for (int j = 0; j < J; j++) {
-        const struct column *column = column_of(columns, next, place, j);
-        if (column->low <= column->high) {
-            slices[0] = column->low < slices[0] ? column->low : slices[0];
-            slices[1] = column->high > slices[1] ? column->high : slices[1];
-        }
-    }
-
-    if (!(slices[0] <= slices[1])) return;
-    for (; slices[0] <= slices[1]; slices[0] += LR_LATTICE_TAPS) {
-        /* Instructions of a thread for a step, about; 0 = there is none. A tap's multiply-adds for two outputs
-         * are made where one of them has it. */
-        enum { SLICES = 24, BESIDES = 45 };
-        static const int count[1 << LR_LATTICE_TAPS] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
-        int pairs = 0;
-        for (int n = 0; n < J; n += 2)
-            pairs += count[find_taps(columns, next, place, slices[0], n) |
-                           find_taps(columns, next, place, slices[0], n + 1)];
-        const int cost = pairs > 0 ? 2 * SLICES * pairs + BESIDES : 0;
-
-        if (cost == 0) continue;
-        if (steps != NULL) steps[walked->count] = make_step(columns, next, place, slices);
-        walked->count++;
-        walked->cost += cost;
-    }
-}
-
+/* The steps of a lattice with rows along `next`, in the order of places: counts them, and writes them if `steps` is
+ * not NULL. */
 static struct walked walk(const struct columns *columns, const int next[2], struct lr_lattice_step *steps)
 {
+    /* Instructions of a thread for a step, about: a tap's multiply-adds for two outputs are made if one of them has
+     * it. */
+    enum { SLICES = 24, BESIDES = 45 };
+    static const int num_taps[1 << LR_LATTICE_TAPS] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
     const int *half = columns->shape->info.half;
     struct walked walked = {0, 0};
     int reach[2];
     for (int k = 0; k < 2; k++) reach[k] = half[k] + (J - 1) * abs(next[k]);
-    for (int y = -reach[1]; y <= reach[1]; y++)
-        for (int x = -reach[0]; x <= reach[0]; x++) visit(columns, next, (int[2]){x, y}, steps, &walked);
+    for (int y = -reach[1]; y <= reach[1]; y++) {
+        for (int x = -reach[0]; x <= reach[0]; x++) {
+            const int place[2] = {x, y};
+            int slices[2] = {INT32_MAX, INT32_MIN}; /* that the outputs' columns have here, all together */
+            for (int j = 0; j < J; j++) {
+                const struct column *column = column_of(columns, next, place, j);
+                if (column->low <= column->high) {
+                    slices[0] = column->low < slices[0] ? column->low : slices[0];
+                    slices[1] = column->high > slices[1] ? column->high : slices[1];
+                }
+            }
+            for (; slices[0] <= slices[1]; slices[0] += LR_LATTICE_TAPS) {
+                int pairs = 0;
+                for (int n = 0; n < J; n += 2)
+                    pairs += num_taps[find_taps(columns, next, place, slices[0], n) |
+                                      find_taps(columns, next, place, slices[0], n + 1)];
+                if (pairs == 0) continue;
+                if (steps != NULL) steps[walked.count] = make_step(columns, next, place, slices);
+                walked.count++;
+                walked.cost += 2 * SLICES * pairs + BESIDES;
+            }
+        }
+    }
     return walked;
 }
 
@@ -170,20 +162,18 @@ static int compare_steps(const void *a, const void *b)
                                                 : one->quad - other->quad;
 }
 
-/* The share of a row's direction that lies along the line of response, in voxels. */
-static double alignment(const struct lr_direct_shape *shape, const int next[2])
-{
-    const double *voxel_mm = shape->info.grid.voxel_mm, *tof = shape->axes[0];
-    const double line[2] = {tof[0] / voxel_mm[0], tof[1] / voxel_mm[1]};
-    return fabs(line[0] * next[0] + line[1] * next[1]) / (hypot(line[0], line[1]) * hypot(next[0], next[1]));
-}
-
 int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice candidates[LR_LATTICE_CANDIDATES])
 {
     const double least_alignment = cos(50 * 3.14159265358979 / 180); /* no other row is cheapest */
+    const double *voxel_mm = shape->info.grid.voxel_mm, *tof = shape->axes[0];
+    const double line[2] = {tof[0] / voxel_mm[0], tof[1] / voxel_mm[1]};
     int count = 0;
     for (int k = 0; k < NUM_DIRECTIONS; k++) {
-        if (alignment(shape, directions[k][0]) >= least_alignment) {
+        /* The share of the row's direction that lies along the line of response, in voxels. */
+        const int *next = directions[k][0];
+        const double alignment =
+            fabs(line[0] * next[0] + line[1] * next[1]) / (hypot(line[0], line[1]) * hypot(next[0], next[1]));
+        if (alignment >= least_alignment) {
             struct lr_lattice *candidate = &candidates[count++];
             *candidate = (struct lr_lattice){0};
             memcpy(candidate->next, directions[k][0], sizeof(candidate->next));
@@ -193,13 +183,17 @@ int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice
     return count;
 }
 
-static lr_status build(struct lr_lattice *lattice, const struct columns *columns, const lr_log *log)
+lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_shape *shape, const lr_log *log)
 {
+    struct columns columns = {.shape = shape};
     struct lr_lattice candidates[LR_LATTICE_CANDIDATES];
-    const int count = lr_lattice_candidates(columns->shape, candidates);
     struct walked least = {0, INT64_MAX};
+    *lattice = (struct lr_lattice){0};
+    lr_status status = find_columns(&columns, log);
+    if (status != LR_OK) goto done;
+    const int count = lr_lattice_candidates(shape, candidates);
     for (int k = 0; k < count; k++) {
-        const struct walked walked = walk(columns, candidates[k].next, NULL);
+        const struct walked walked = walk(&columns, candidates[k].next, NULL);
         if (walked.cost < least.cost) {
             least = walked;
             *lattice = candidates[k];
@@ -207,8 +201,9 @@ static lr_status build(struct lr_lattice *lattice, const struct columns *columns
     }
     lattice->count = least.count;
     lattice->steps = lr_alloc(least.count, sizeof(*lattice->steps), "steps of a view", log);
-    if (lattice->steps == NULL) return LR_FAILED;
-    walk(columns, lattice->next, lattice->steps);
+    status = lattice->steps != NULL ? LR_OK : LR_FAILED;
+    if (status != LR_OK) goto done;
+    walk(&columns, lattice->next, lattice->steps);
     qsort(lattice->steps, (size_t)lattice->count, sizeof(*lattice->steps), compare_steps);
     int n = 0;
     for (int class = 0; class <= LR_LATTICE_CLASSES; class ++) {
@@ -216,15 +211,7 @@ static lr_status build(struct lr_lattice *lattice, const struct columns *columns
         lattice->first[class] = n;
     }
 
-    return LR_OK;
-}
-
-lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_shape *shape, const lr_log *log)
-{
-    struct columns columns = {.shape = shape};
-    *lattice = (struct lr_lattice){0};
-    lr_status status = find_columns(&columns, log);
-    if (status == LR_OK) status = build(lattice, &columns, log);
+done:
     free(columns.list);
     return status;
 }

@@ -3,7 +3,7 @@
  *
  * Resolution models of paper 1 of lr/direct.h: section 6.1 and figure 8, asymmetric kernels of
  * section 5.2. */
-#include "direct/resolution.h"
+#include "direct/tables.h"
 
 #include "base/log.h"
 
@@ -78,27 +78,6 @@ static lr_status check_width(const char *what, double value, const char *unit, c
     return lr_error(log, LR_USAGE, "%s is %g %s: it must be positive", what, value, unit);
 }
 
-static lr_status check_values(const lr_radial_profiles *profiles, const lr_log *log)
-{
-    for (int d = 0; d < profiles->num_distances; d++) {
-        double sum = 0;
-        for (int k = 0; k < profiles->num_offsets; k++) {
-            const double value = profiles->values[(int64_t)d * profiles->num_offsets + k];
-            if (!(isfinite(value) && value >= 0)) {
-                return lr_error(log, LR_BAD_INPUT,
-                                "the profile at %g mm has the value %g at %g mm: values are finite "
-                                "and not negative",
-                                profiles->distance_mm[d], value,
-                                profiles->first_offset_mm + k * profiles->offset_step_mm);
-            }
-            sum += value;
-        }
-        if (!(sum > 0))
-            return lr_error(log, LR_BAD_INPUT, "the profile at %g mm is zero everywhere", profiles->distance_mm[d]);
-    }
-    return LR_OK;
-}
-
 static lr_status check_profiles(const lr_radial_profiles *profiles, const lr_log *log)
 {
     if (profiles == NULL || profiles->num_distances < 1 || profiles->num_offsets < 2)
@@ -117,7 +96,23 @@ static lr_status check_profiles(const lr_radial_profiles *profiles, const lr_log
         return lr_error(log, LR_BAD_INPUT, "the measured profiles go from %g to %g mm: they must lie around 0",
                         profiles->first_offset_mm, last_mm);
     }
-    return check_values(profiles, log);
+    for (int d = 0; d < profiles->num_distances; d++) {
+        double sum = 0;
+        for (int k = 0; k < profiles->num_offsets; k++) {
+            const double value = profiles->values[(int64_t)d * profiles->num_offsets + k];
+            if (!(isfinite(value) && value >= 0)) {
+                return lr_error(log, LR_BAD_INPUT,
+                                "the profile at %g mm has the value %g at %g mm: values are finite "
+                                "and not negative",
+                                profiles->distance_mm[d], value,
+                                profiles->first_offset_mm + k * profiles->offset_step_mm);
+            }
+            sum += value;
+        }
+        if (!(sum > 0))
+            return lr_error(log, LR_BAD_INPUT, "the profile at %g mm is zero everywhere", profiles->distance_mm[d]);
+    }
+    return LR_OK;
 }
 
 lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution *complete, const lr_log *log)

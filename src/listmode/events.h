@@ -98,16 +98,13 @@ lr_status lr_listmode_events_init(struct lr_listmode_events *events, const lr_li
 void lr_listmode_events_finish(struct lr_listmode_events *events);
 
 /* The same in two steps: the first one finds out all but the events themselves, which the caller keeps until they
- * are arranged; the second checks and arranges what is not arranged yet. A device may do so in between. */
-lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_listmode_params *params);
+ * are arranged; the second checks and arranges what is not arranged yet. A device may do so in between.
+ * sample: NULL, or lines without time of flight that stand in for the events of params, which are not read, and
+ * outlives the events. A device draws them as it arranges them, and leaves out those that are not in coincidence; the
+ * host does neither. Places of crystals are not compared, as modules in coincidence do not overlap. */
+lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_listmode_params *params,
+                                  const struct lr_listmode_sample *sample);
 lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr_listmode_params *params);
-
-/* The first step for lines of a sample, without time of flight, which outlives the events: a device draws them as it
- * arranges them, and leaves out those that are not in coincidence; the host does neither. Places of crystals are not
- * compared, as modules in coincidence do not overlap. params: count is that of the sample, and its events are not
- * read. errors: LR_USAGE for no lines; LR_FAILED. */
-lr_status lr_listmode_events_open_sample(struct lr_listmode_events *events, const lr_listmode_params *params,
-                                         const struct lr_listmode_sample *sample);
 
 /* Checks all events before anything is looked up by their crystals.
  * errors: LR_BAD_INPUT as above. */

@@ -86,11 +86,6 @@ struct lr_native_overlap {
     float y, height, more, lean;
 };
 
-static inline float lr_native_least(float a, float b)
-{
-    return a < b ? a : b;
-}
-
 static inline float lr_native_most(float a, float b)
 {
     return a > b ? a : b;
@@ -98,7 +93,8 @@ static inline float lr_native_most(float a, float b)
 
 static inline float lr_native_clamp(float x, float low, float high)
 {
-    return lr_native_least(lr_native_most(x, low), high);
+    const float above = lr_native_most(x, low);
+    return above < high ? above : high;
 }
 
 /* A line over the strip, clamped to -half .. half, as its mean and its first moment over the width

@@ -166,12 +166,6 @@ static void see(const struct stopping *stopping, const double point[3], struct s
     }
 }
 
-static bool is_primary(const struct seen_module *seen, int primary, int other)
-{
-    const double a = seen[primary].distance2, b = seen[other].distance2;
-    return fabs(a - b) <= tie * fmax(a, b) ? primary < other : a > b;
-}
-
 /* True if a line through the point may meet both spheres, on the same side of it or (-1) on opposite ones. */
 static bool may_share_line(const struct seen_module *a, const struct seen_module *b, int side)
 {
@@ -179,23 +173,12 @@ static bool may_share_line(const struct seen_module *a, const struct seen_module
            side * vec_dot(a->towards, b->towards) >= a->cosine * b->cosine - a->sine * b->sine - slack;
 }
 
-static struct target make_target(const struct stopping *stopping, const struct seen_module *seen, int primary,
-                                 int module)
-{
-    const struct box *from = &stopping->boxes[primary], *to = &stopping->boxes[module];
-    struct target target = {.module = module, .pair = -1};
-    for (int row = 0; row < 3; row++) {
-        target.at[row] = (float)seen[module].at[row];
-        for (int k = 0; k < 3; k++) target.turn[row][k] = (float)vec_dot(to->axes[row], from->axes[k]);
-    }
-    return target;
-}
-
 /* Lists the modules that lines of a primary may meet; false if none of them is a wanted secondary. */
 static bool find_targets(const struct use *use, const struct seen_module *seen, int primary)
 {
     const struct stopping *stopping = use->stopping;
-    const lr_lors *lors = stopping->params.lors;
+    const struct box *from = &stopping->boxes[primary];
+    const double own2 = seen[primary].distance2;
     struct worker *worker = use->worker;
     bool any = false;
     worker->num_before = worker->num_opposite = 0;
@@ -203,10 +186,18 @@ static bool find_targets(const struct use *use, const struct seen_module *seen, 
         const bool opposite = may_share_line(&seen[primary], &seen[m], -1);
         const bool before = may_share_line(&seen[primary], &seen[m], 1);
         if (m == primary || (!opposite && !before)) continue;
-        struct target target = make_target(stopping, seen, primary, m);
+        const struct box *to = &stopping->boxes[m];
+        struct target target = {.module = m, .pair = -1};
+        for (int row = 0; row < 3; row++) {
+            target.at[row] = (float)seen[m].at[row];
+            for (int k = 0; k < 3; k++) target.turn[row][k] = (float)vec_dot(to->axes[row], from->axes[k]);
+        }
         if (before) worker->before[worker->num_before++] = target;
         if (opposite) {
-            const int64_t pair = is_primary(seen, primary, m) ? lr_lors_pair(lors, primary, m) : -1;
+            /* The farther module is the primary of a pair; of equals that with the lower number. */
+            const double other2 = seen[m].distance2;
+            const bool is_primary = fabs(own2 - other2) <= tie * fmax(own2, other2) ? primary < m : own2 > other2;
+            const int64_t pair = is_primary ? lr_lors_pair(stopping->params.lors, primary, m) : -1;
             target.pair = pair >= 0 && (use->wanted == NULL || use->wanted[pair]) ? pair : -1;
             any = any || target.pair >= 0;
             worker->opposite[worker->num_opposite++] = target;
@@ -640,19 +631,6 @@ static struct lr_rows all_rows(const struct stopping *stopping)
     return rows;
 }
 
-/* Values of single LORs among those of whole pairs, 0 elsewhere. */
-static float *spread_lors(const struct stopping *stopping, const lr_selection *part, const struct window *window,
-                          const float *values)
-{
-    const lr_lors *lors = stopping->params.lors;
-    float *spread = lr_alloc(window->count, sizeof(float), "LOR values", stopping->params.log);
-    for (int64_t k = 0, pair = 0; spread != NULL && k < part->num_lors; k++) {
-        pair = pair_of(lors, part->lors[k], pair);
-        spread[place_of(window, lors, part->lors[k], pair)] = values != NULL ? values[k] : 1.0f;
-    }
-    return spread;
-}
-
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     const struct stopping *stopping = self;
@@ -666,8 +644,14 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     float *spread = NULL;
     lr_status status = LR_OK;
     if (part != NULL && part->lors != NULL) {
-        work.values = spread = spread_lors(stopping, part, &window, given);
+        /* Values of single LORs stand among those of whole pairs, which are 0. */
+        const lr_lors *lors = stopping->params.lors;
+        work.values = spread = lr_alloc(window.count, sizeof(float), "LOR values", stopping->params.log);
         status = spread != NULL ? LR_OK : LR_FAILED;
+        for (int64_t k = 0, pair = 0; spread != NULL && k < part->num_lors; k++) {
+            pair = pair_of(lors, part->lors[k], pair);
+            spread[place_of(&window, lors, part->lors[k], pair)] = given != NULL ? given[k] : 1.0f;
+        }
     }
     for (; work.first < rows.end && status == LR_OK; work.first += stretch) {
         const int64_t left = rows.end - work.first;
@@ -894,30 +878,6 @@ static void destroy(void *self)
     free(stopping);
 }
 
-static lr_status make(struct stopping *stopping)
-{
-    const struct lr_backend_params *params = &stopping->params;
-    const int modules = params->scanner->num_modules;
-    stopping->boxes = lr_alloc(modules, sizeof(*stopping->boxes), "the modules", params->log);
-    stopping->workers = lr_alloc(params->threads, sizeof(*stopping->workers), "threads", params->log);
-    if (stopping->boxes == NULL || stopping->workers == NULL) return LR_FAILED;
-    int most = 0; /* a line meets one crystal after the other, along u or v */
-    for (int m = 0; m < modules; m++) {
-        make_box(params, m, &stopping->boxes[m]);
-        const int *size = stopping->boxes[m].size;
-        most = size[0] + size[1] > most ? size[0] + size[1] : most;
-    }
-    for (int k = 0; k < params->threads; k++) {
-        struct worker *worker = &stopping->workers[k];
-        worker->seen = lr_alloc(modules, sizeof(*worker->seen), "modules", params->log);
-        worker->opposite = lr_alloc(modules, sizeof(*worker->opposite), "modules", params->log);
-        worker->before = lr_alloc(modules, sizeof(*worker->before), "modules", params->log);
-        worker->far = lr_alloc(most, sizeof(*worker->far), "crystals", params->log);
-        if (!worker->seen || !worker->opposite || !worker->before || !worker->far) return LR_FAILED;
-    }
-    return LR_OK;
-}
-
 lr_status lr_native_penetration_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns = {
@@ -939,13 +899,31 @@ lr_status lr_native_penetration_create(const struct lr_backend_params *params, s
     struct stopping *stopping = lr_alloc(1, sizeof(*stopping), "the native backend", params->log);
     if (stopping == NULL) return LR_FAILED;
     stopping->params = *params;
-    if (make(stopping) != LR_OK) {
-        destroy(stopping);
-        return LR_FAILED;
+    const int modules = params->scanner->num_modules;
+    stopping->boxes = lr_alloc(modules, sizeof(*stopping->boxes), "the modules", params->log);
+    stopping->workers = lr_alloc(params->threads, sizeof(*stopping->workers), "threads", params->log);
+    if (stopping->boxes == NULL || stopping->workers == NULL) goto failed;
+    int most = 0; /* a line meets one crystal after the other, along u or v */
+    for (int m = 0; m < modules; m++) {
+        make_box(params, m, &stopping->boxes[m]);
+        const int *size = stopping->boxes[m].size;
+        most = size[0] + size[1] > most ? size[0] + size[1] : most;
+    }
+    for (int k = 0; k < params->threads; k++) {
+        struct worker *worker = &stopping->workers[k];
+        worker->seen = lr_alloc(modules, sizeof(*worker->seen), "modules", params->log);
+        worker->opposite = lr_alloc(modules, sizeof(*worker->opposite), "modules", params->log);
+        worker->before = lr_alloc(modules, sizeof(*worker->before), "modules", params->log);
+        worker->far = lr_alloc(most, sizeof(*worker->far), "crystals", params->log);
+        if (!worker->seen || !worker->opposite || !worker->before || !worker->far) goto failed;
     }
     backend->fns = &fns;
     backend->self = stopping;
     snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s", params->threads,
              params->threads == 1 ? "" : "s");
     return LR_OK;
+
+failed:
+    destroy(stopping);
+    return LR_FAILED;
 }

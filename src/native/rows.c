@@ -123,41 +123,36 @@ static int lowest_bit(uint64_t word)
     return places[((word & (~word + 1)) * 0x022fdd63cc95386du) >> 58];
 }
 
-static void put(struct lr_owned_row *out, int64_t lor, double value)
-{
-    if (value > 0.0) lr_owned_row_put(out, lor, value);
-}
-
-/* The pair's sums, in order, to the row; they are 0 afterwards. */
-static lr_status collect_dense(const struct target *target, double scale, struct lr_owned_row *out)
-{
-    const int64_t *offsets = target->scene->params.lors->offsets;
-    const int64_t first = offsets[target->pair], count = offsets[target->pair + 1] - first;
-    struct worker *worker = target->worker;
-    for (int64_t word = 0; word <= (count - 1) >> 6; word++) {
-        uint64_t bits = worker->touched[word];
-        if (bits == 0) continue;
-        LR_TRY(lr_owned_row_reserve(out, out->count + 64, target->scene->params.log));
-        worker->touched[word] = 0;
-        for (; bits != 0; bits &= bits - 1) {
-            const int64_t at = word * 64 + lowest_bit(bits);
-            put(out, first + at, worker->sum[at] * scale);
-            worker->sum[at] = 0.0;
-        }
-    }
-    return LR_OK;
-}
-
-static lr_status collect_sparse(const struct target *target, double scale, struct lr_owned_row *out)
+/* Puts the pair's sums, in order, in the row. No sums are left. */
+static lr_status collect(const struct target *target, double scale, struct lr_owned_row *out)
 {
     const lr_log *log = target->scene->params.log;
     const int64_t *offsets = target->scene->params.lors->offsets;
-    const int64_t first = offsets[target->pair];
-    struct lr_elements *sparse = &target->worker->sparse;
-    LR_TRY(lr_elements_merge(sparse, offsets[target->pair + 1] - first, log));
-    LR_TRY(lr_owned_row_reserve(out, out->count + sparse->count, log));
-    for (int64_t k = 0; k < sparse->count; k++) put(out, first + sparse->list[k].lor, sparse->list[k].value * scale);
-    sparse->count = 0;
+    const int64_t first = offsets[target->pair], count = offsets[target->pair + 1] - first;
+    struct worker *worker = target->worker;
+    if (!target->is_dense) {
+        struct lr_elements *sparse = &worker->sparse;
+        LR_TRY(lr_elements_merge(sparse, count, log));
+        LR_TRY(lr_owned_row_reserve(out, out->count + sparse->count, log));
+        for (int64_t k = 0; k < sparse->count; k++) {
+            const double value = sparse->list[k].value * scale;
+            if (value > 0.0) lr_owned_row_put(out, first + sparse->list[k].lor, value);
+        }
+        sparse->count = 0;
+        return LR_OK;
+    }
+    for (int64_t word = 0; word <= (count - 1) >> 6; word++) {
+        uint64_t bits = worker->touched[word];
+        if (bits == 0) continue;
+        LR_TRY(lr_owned_row_reserve(out, out->count + 64, log));
+        worker->touched[word] = 0;
+        for (; bits != 0; bits &= bits - 1) {
+            const int64_t at = word * 64 + lowest_bit(bits);
+            const double value = worker->sum[at] * scale;
+            if (value > 0.0) lr_owned_row_put(out, first + at, value);
+            worker->sum[at] = 0.0;
+        }
+    }
     return LR_OK;
 }
 
@@ -183,38 +178,31 @@ static void place_columns(const struct stretch *stretch, int64_t row, struct wor
     }
 }
 
-static lr_status add_pair(const struct stretch *stretch, struct lr_native_view *view, struct target *target,
-                          struct lr_owned_row *out)
-{
-    const struct lr_native_scene *scene = view->scene;
-    const struct lr_native_pair *pair = &scene->pairs[target->pair];
-    const struct lr_native_module *j = &scene->modules[pair->j];
-    const int64_t *offsets = scene->params.lors->offsets;
-    const double scale = 1.0 / lr_rows_per_row(stretch->rows);
-    const struct lr_native_visit visit = {target->pair, lr_native_whole_pair(scene, target->pair, NULL), add, target};
-    target->crystals_j = (int64_t)j->num_columns * j->num_cells;
-    target->is_dense = offsets[target->pair + 1] - offsets[target->pair] <= stretch->most_dense;
-    target->is_full = lr_native_mask_is_full(scene, target->pair);
-    target->found = false;
-    for (int n = 0; n < stretch->num_columns; n++)
-        LR_TRY(lr_native_visit_column(view, &visit, &target->worker->columns[n]));
-    if (!target->found) return LR_OK;
-    return target->is_dense ? collect_dense(target, scale, out) : collect_sparse(target, scale, out);
-}
-
 static lr_status compute_row(const struct stretch *stretch, int64_t row, int number, struct lr_owned_row *out)
 {
     struct lr_native *native = stretch->native;
     struct lr_native_view *view = &native->views[number];
+    const struct lr_native_scene *scene = &native->scene;
     const struct lr_rows *rows = stretch->rows;
-    const int64_t num = rows->pairs != NULL ? rows->num_pairs : native->scene.params.lors->num_pairs;
-    struct target target = {.scene = &native->scene, .worker = &stretch->workers[number]};
+    const int64_t *offsets = scene->params.lors->offsets;
+    const int64_t num = rows->pairs != NULL ? rows->num_pairs : scene->params.lors->num_pairs;
+    const double scale = 1.0 / lr_rows_per_row(rows);
+    struct target target = {.scene = scene, .worker = &stretch->workers[number]};
     place_columns(stretch, row, target.worker);
     view->flat.key.pair = -1; /* the points have changed */
     out->count = 0;
     for (int64_t k = 0; k < num; k++) {
         target.pair = rows->pairs != NULL ? rows->pairs[k] : k;
-        LR_TRY(add_pair(stretch, view, &target, out));
+        const struct lr_native_module *j = &scene->modules[scene->pairs[target.pair].j];
+        const struct lr_native_visit visit = {target.pair, lr_native_whole_pair(scene, target.pair, NULL), add,
+                                              &target};
+        target.crystals_j = (int64_t)j->num_columns * j->num_cells;
+        target.is_dense = offsets[target.pair + 1] - offsets[target.pair] <= stretch->most_dense;
+        target.is_full = lr_native_mask_is_full(scene, target.pair);
+        target.found = false;
+        for (int n = 0; n < stretch->num_columns; n++)
+            LR_TRY(lr_native_visit_column(view, &visit, &target.worker->columns[n]));
+        if (target.found) LR_TRY(collect(&target, scale, out));
     }
     return LR_OK;
 }

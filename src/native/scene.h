@@ -135,9 +135,6 @@ static inline bool lr_native_takes(const struct lr_native_range *range, int ci, 
                range->turn;
 }
 
-/* Upper bound of the strips of one crossing. */
-int64_t lr_native_max_strips(const struct lr_native_scene *scene);
-
 /* The strips that belong to columns of the range, in order along the primary. Returns how many. */
 int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_native_crossing *crossing,
                           const struct lr_native_range *range, struct lr_native_strip *strips);

@@ -8,9 +8,11 @@
 
 #include "operator/backend.h"
 
+#include <lr/grid.h>
 #include <lr/log.h>
 #include <lr/lors.h>
 #include <lr/operator.h>
+#include <lr/scanner.h>
 #include <lr/vector.h>
 #include <pthread.h>
 
@@ -53,9 +55,6 @@ lr_status lr_psf_blur(struct lr_psf *psf, const lr_vector *image, const lr_vecto
 /* image becomes G image. */
 lr_status lr_psf_apply(struct lr_psf *psf, lr_vector *image);
 
-/* errors: LR_USAGE where there is a resolution, with which `what` cannot be had. */
-lr_status lr_psf_refuse(const struct lr_psf *psf, const char *what);
-
 /* --- the log and the progress that an operator hands to its backend --- */
 
 /* Passes sentences on one at a time, whatever thread they come from, and can hold back refusals while
@@ -71,9 +70,6 @@ struct lr_log_filter {
     char reason[1024];
 };
 
-/* to: copied; NULL drops all sentences. */
-void lr_log_filter_init(struct lr_log_filter *filter, const lr_log *to);
-
 /* The progress that an operator hands to its backend. Who counts rows as they come silences the
  * backend's own count meanwhile, so that a person sees one. */
 struct lr_progress_filter {
@@ -86,13 +82,8 @@ struct lr_progress_filter {
     double from, share; /* share > 0: what is reported is this much of a whole, after `from` */
 };
 
-void lr_progress_filter_init(struct lr_progress_filter *filter, const lr_progress *to);
-
 /* Reports in place of the silent backend. LR_OK or LR_CANCELLED. what: lives as long as the filter. */
 lr_status lr_progress_filter_say(struct lr_progress_filter *filter, const char *what, double done, double total);
-
-/* Sets what is reported while the silent backend asks whether to stop and nothing has been done yet. */
-void lr_progress_filter_begin(struct lr_progress_filter *filter, const char *what, double total);
 
 struct lr_direct_family;
 struct lr_listmode_family;
@@ -123,6 +114,10 @@ struct lr_operator {
     struct lr_psf psf;
     float *sensitivity; /* [num_voxels] without the resolution, or NULL until it is asked for */
 };
+
+/* An operator with nothing but its filters; lr_operator_destroy frees it. log: copied; NULL drops all messages.
+ * NULL if memory runs out, logged. */
+struct lr_operator *lr_operator_alloc(const lr_log *log, const lr_progress *progress);
 
 /* lr_operator_create over other backends than the built-in ones. choices: [num_choices], at most
  * LR_MAX_CHOICES; read during the call only. */
@@ -202,12 +197,37 @@ double lr_project_bytes(const struct lr_operator *op);
  * the program amid the work. */
 lr_status lr_project_check_room(const struct lr_operator *op);
 
-/* --- rows --- */
+/* --- settings: from what a caller asks of an operator to what a backend is given --- */
 
-/* Passes and memory that rows of LORs with so many elements take. */
-struct lr_lor_rows_plan {
-    double passes; /* over all voxels */
-    double memory_bytes;
-};
+/* --- the grid against the scanner --- */
+
+/* Refuses a grid that misses the scanner, and warns once of voxels beyond the detectors, and of a
+ * grid so small that its unit must be another.
+ *
+ * A voxel lies beyond the detectors when one plane has all its sample points on one side and all
+ * modules (their rectangles on the detection plane) on the other: no line between two modules can
+ * then pass a sample point, and A = 0. The planes tried are those across the three axes and across
+ * the axes and normals of every module, so for a ring the voxels counted are those outside its
+ * polygon or its length; some in the wedges between two neighbouring panels are not counted.
+ *
+ * samples: points per voxel along each axis. The work grows with ny nz times the number of
+ * distinct directions, not with the number of voxels.
+ * errors: LR_BAD_INPUT when every voxel lies beyond; LR_FAILED if memory runs out. */
+lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log);
+
+/* Warns, with the place, of a sample point of the grid, or of single points (points_mm, then grid is
+ * NULL), that lies so near a module's detection plane, before or behind its rectangle, that single
+ * precision on a device is not enough: within 0.3 mm elements of compute are up to 1e-3 off, and within
+ * micrometres most are lost. */
+void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log);
+void lr_coverage_warn_near_points(const double (*points_mm)[3], int64_t num_points, const lr_scanner *scanner,
+                                  const lr_log *log);
+
+/* Checks everything that does not depend on the backend and replaces every default.
+ * grid: receives the copy of params->grid that settings->grid then points to; must live as long.
+ * log: where sentences go, here and later (params->log is not used).
+ * errors: LR_USAGE, LR_BAD_INPUT (grid, mu), LR_FAILED. */
+lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *log, lr_grid *grid,
+                               struct lr_backend_params *settings);
 
 #endif

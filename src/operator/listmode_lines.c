@@ -90,8 +90,7 @@ static lr_listmode_params params_of(const struct lr_line_batch *batch, const lr_
 static lr_status open_lines(struct lr_line_batch *batch, const lr_log *log)
 {
     const lr_listmode_params params = params_of(batch, log);
-    batch->status = batch->is_drawn ? lr_listmode_events_open(&batch->lines, &params)
-                                    : lr_listmode_events_open_sample(&batch->lines, &params, &batch->sample);
+    batch->status = lr_listmode_events_open(&batch->lines, &params, batch->is_drawn ? NULL : &batch->sample);
     if (batch->status != LR_OK) lr_listmode_events_finish(&batch->lines);
     return batch->status;
 }
@@ -117,50 +116,43 @@ static void prepare(void *user)
     if (batch->count > 0) (void)open_lines(batch, NULL);
 }
 
-/* values: filled in and for the caller to destroy, or not touched where all are 1. */
-static lr_status put_factors(const struct lr_line_sum *sum, int64_t count, lr_vector *values)
-{
-    if (sum->factors == NULL) return LR_OK;
-    LR_TRY(lr_make_numbers(sum->op, "factors of lines", count, values));
-    for (int64_t k = 0; k < count; k++) lr_number_put(values, k, sum->factors[k]);
-    return LR_OK;
-}
-
-/* The device draws and holds the lines if it has the memory, else the host does. */
-static lr_status arrange(struct lr_line_batch *batch, const struct lr_listmode_backend_params *params)
-{
-    const struct lr_listmode_family *family = batch->sum->family;
-    if (!batch->is_drawn) {
-        LR_TRY(family->arrange(&batch->lines, params));
-        if (batch->lines.held != NULL) return LR_OK;
-        lr_listmode_events_finish(&batch->lines);
-        batch->count = gather(batch);
-        LR_TRY(batch->count > 0 ? open_lines(batch, params->log) : LR_OK);
-    }
-    if (batch->count == 0) return LR_OK;
-    const lr_listmode_params asked = params_of(batch, params->log);
-    return lr_listmode_arrange(family, &batch->lines, &asked, params);
-}
-
+/* Projects a batch. The device draws and holds its lines if it has the memory, else the host does. */
 static lr_status project(struct lr_line_batch *batch)
 {
     struct lr_line_sum *sum = batch->sum;
-    const struct lr_listmode_backend_params params = {.model = &sum->family->model,
+    const struct lr_listmode_family *family = sum->family;
+    const lr_log *log = sum->op->params.log;
+    const struct lr_listmode_backend_params params = {.model = &family->model,
                                                       .events = &batch->lines,
                                                       .threads = sum->op->params.threads,
                                                       .device = sum->op->params.device,
                                                       .max_memory_bytes = sum->op->params.max_memory_bytes,
                                                       .place = sum->op->backend.place,
                                                       .stands_for = &sum->op->backend,
-                                                      .log = sum->op->params.log};
+                                                      .log = log};
+    if (!batch->is_drawn) {
+        LR_TRY(family->arrange(&batch->lines, &params));
+        if (batch->lines.held == NULL) {
+            lr_listmode_events_finish(&batch->lines);
+            batch->count = gather(batch);
+            LR_TRY(batch->count > 0 ? open_lines(batch, log) : LR_OK);
+        }
+    }
+    if (batch->count == 0) return LR_OK;
+    if (batch->lines.held == NULL) {
+        const lr_listmode_params asked = params_of(batch, log);
+        LR_TRY(lr_listmode_arrange(family, &batch->lines, &asked, &params));
+    }
+
     struct lr_backend backend = {0};
     lr_vector values = {0};
-    LR_TRY(arrange(batch, &params));
-    if (batch->count == 0) return LR_OK;
-    LR_TRY(lr_listmode_open(sum->family, &params, &backend));
-    lr_status status = put_factors(sum, batch->lines.layout.count, &values);
-    status = status == LR_OK ? backend.fns->back(backend.self, NULL, sum->factors != NULL ? &values : NULL, &sum->image)
-                             : status;
+    const int64_t count = batch->lines.layout.count;
+    LR_TRY(lr_listmode_open(family, &params, &backend));
+    lr_status status = sum->factors != NULL ? lr_make_numbers(sum->op, "factors of lines", count, &values) : LR_OK;
+    for (int64_t k = 0; status == LR_OK && sum->factors != NULL && k < count; k++)
+        lr_number_put(&values, k, sum->factors[k]);
+    if (status == LR_OK)
+        status = backend.fns->back(backend.self, NULL, sum->factors != NULL ? &values : NULL, &sum->image);
     lr_vector_destroy(&values);
     backend.fns->destroy(backend.self);
     return status;
@@ -222,27 +214,6 @@ static bool next_batch(struct lr_line_batch *batch, const struct lr_line_batch *
     return batch->group < groups && batch->first < lines;
 }
 
-/* While a device projects a batch, the processors prepare the next. Software devices do so too, so that tests
- * cover this. */
-static lr_status add_and_prepare(struct lr_line_batch *batch, struct lr_line_batch *next)
-{
-    struct lr_background preparing = {0};
-    const struct lr_backend *backend = &batch->sum->op->backend;
-    if (!batch->is_drawn && !batch->sum->by_device) { /* only one thread may draw at a time */
-        lr_listmode_events_finish(&batch->lines);
-        prepare(batch);
-    }
-    const bool beside = next != NULL && lr_place_get_info(backend->place).kind != LR_PLACE_HOST;
-    if (beside) lr_background_start(&preparing, prepare, next);
-    const lr_status status = add_batch(batch);
-    lr_background_wait(&preparing);
-    /* Once the device had no memory to draw a batch, processors draw all that follow. */
-    batch->sum->by_device = batch->sum->by_device && !batch->is_drawn;
-
-    if (next != NULL && !beside && status == LR_OK) prepare(next);
-    return status;
-}
-
 lr_status lr_line_sum_run(struct lr_line_sum *sum)
 {
     struct lr_line_batch *batch = &sum->batches[0], *next = &sum->batches[1];
@@ -255,7 +226,23 @@ lr_status lr_line_sum_run(struct lr_line_sum *sum)
                                (double)batch->group * (double)sum->num_lines / sum->num_groups + (double)batch->first,
                                (double)sum->num_lines);
         const bool goes_on = next_batch(next, batch);
-        status = status == LR_OK ? add_and_prepare(batch, goes_on ? next : NULL) : status;
+        if (status == LR_OK) {
+            if (!batch->is_drawn && !sum->by_device) { /* only one thread may draw at a time */
+                lr_listmode_events_finish(&batch->lines);
+                prepare(batch);
+            }
+            /* While a device projects a batch, the processors prepare the next. Software devices do so too, so that
+             * tests cover this. */
+            struct lr_background preparing = {0};
+            const bool is_beside = goes_on && lr_place_get_info(sum->op->backend.place).kind != LR_PLACE_HOST;
+            if (is_beside) lr_background_start(&preparing, prepare, next);
+            status = add_batch(batch);
+            lr_background_wait(&preparing);
+            /* Once the device had no memory to draw a batch, processors draw all that follow. */
+            sum->by_device = sum->by_device && !batch->is_drawn;
+            if (goes_on && !is_beside && status == LR_OK) prepare(next);
+        }
+
         if (sum->group != NULL && (!goes_on || next->group != batch->group))
             lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, end_group, sum);
         struct lr_line_batch *const done = batch;

@@ -4,15 +4,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "operator/families.h"
-#include "operator/settings.h"
 #include "operator/stored.h"
 #include "plugin/plugin.h"
 
 #include <string.h>
-
-/* --- life --- */
 
 static lr_status create_compute(const struct lr_backend_params *params, struct lr_backend *backend)
 {
@@ -32,26 +27,6 @@ static const struct lr_backend_choice builtin_choices[] = {
     {.name = "raster", .create = create_raster},
     {.name = "cpu", .has_exact = true, .has_penetration = true, .is_reference = true, .create = lr_cpu_backend_create},
 };
-
-static void fill_info(struct lr_operator *op)
-{
-    lr_operator_info *info = &op->info;
-    info->backend = op->backend.fns->name;
-    info->device = op->backend.device;
-    info->is_gpu = op->backend.is_gpu;
-    info->passed_over = op->passed_over[0] != '\0' ? op->passed_over : NULL;
-    info->num_voxels = lr_grid_num_voxels(&op->grid);
-    info->num_lors = op->params.lors->count;
-    info->mode = op->params.mode;
-    info->penetration = op->params.penetration;
-    info->rays = op->params.mode == LR_MODE_EXACT ? 0 : op->params.rays;
-    for (int k = 0; k < 3; k++) info->samples[k] = op->params.samples[k];
-    info->mu_steps = op->params.mu_steps;
-    info->threads = op->params.threads;
-    info->max_memory_bytes = op->params.max_memory_bytes;
-    info->lors = op->params.lors;
-    info->grid = &op->grid;
-}
 
 static lr_status operator_init(struct lr_operator *op, const lr_operator_params *params,
                                const struct lr_choices *choices)
@@ -77,23 +52,35 @@ static lr_status operator_init(struct lr_operator *op, const lr_operator_params 
                                         .progress_filter = &op->progress_filter};
     struct lr_stored_size size = {0};
     if (wish.required || pays) LR_TRY(lr_stored_wrap(&op->backend, &op->params, &wish, &size));
-    op->info.stored = size.stored;
-    op->info.num_elements = size.num_elements;
-    op->info.memory_bytes = size.memory_bytes;
 
-    fill_info(op);
-    op->info.build_seconds = lr_clock_seconds() - start;
+    lr_operator_info *info = &op->info;
+    info->backend = op->backend.fns->name;
+    info->device = op->backend.device;
+    info->is_gpu = op->backend.is_gpu;
+    info->passed_over = op->passed_over[0] != '\0' ? op->passed_over : NULL;
+    info->num_voxels = lr_grid_num_voxels(&op->grid);
+    info->num_lors = op->params.lors->count;
+    info->mode = op->params.mode;
+    info->penetration = op->params.penetration;
+    info->rays = op->params.mode == LR_MODE_EXACT ? 0 : op->params.rays;
+    for (int k = 0; k < 3; k++) info->samples[k] = op->params.samples[k];
+    info->mu_steps = op->params.mu_steps;
+    info->threads = op->params.threads;
+    info->max_memory_bytes = op->params.max_memory_bytes;
+    info->lors = op->params.lors;
+    info->grid = &op->grid;
+    info->stored = size.stored;
+    info->num_elements = size.num_elements;
+    info->memory_bytes = size.memory_bytes;
+    info->build_seconds = lr_clock_seconds() - start;
     return LR_OK;
 }
 
 lr_operator *lr_operator_create_among(const lr_operator_params *params, const struct lr_backend_choice *choices,
                                       int num_choices)
 {
-    lr_operator *op = lr_alloc(1, sizeof(*op), "an operator", params->log);
-    if (op == NULL) return NULL;
-    lr_log_filter_init(&op->log_filter, params->log);
-    lr_progress_filter_init(&op->progress_filter, params->progress);
-    if (operator_init(op, params, &(struct lr_choices){choices, num_choices}) != LR_OK) {
+    lr_operator *op = lr_operator_alloc(params->log, params->progress);
+    if (op != NULL && operator_init(op, params, &(struct lr_choices){choices, num_choices}) != LR_OK) {
         lr_operator_destroy(op);
         return NULL;
     }

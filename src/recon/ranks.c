@@ -25,31 +25,9 @@ void lr_ranks_finish(struct lr_ranks *ranks)
     *ranks = (struct lr_ranks){0};
 }
 
-void lr_ranks_share_nothing(struct lr_ranks *ranks, int64_t num_voxels)
-{
-    ranks->has_slabs = false;
-    ranks->begin = 0;
-    ranks->end = num_voxels;
-}
-
 lr_vector lr_ranks_slab(const struct lr_ranks *ranks, const lr_vector *image)
 {
     return lr_vector_part(image, ranks->begin, ranks->end - ranks->begin);
-}
-
-lr_status lr_ranks_sum(const struct lr_ranks *ranks, lr_vector *image)
-{
-    return ranks->has_slabs ? lr_comm_sum_shares(ranks->comm, ranks->offsets, image) : lr_comm_sum(ranks->comm, image);
-}
-
-lr_status lr_ranks_gather(const struct lr_ranks *ranks, lr_vector *image)
-{
-    return ranks->has_slabs ? lr_comm_gather(ranks->comm, ranks->offsets, image) : LR_OK;
-}
-
-lr_status lr_ranks_add_up(const struct lr_ranks *ranks, double *numbers, int count)
-{
-    return ranks->has_slabs ? lr_comm_sum_numbers(ranks->comm, numbers, count) : LR_OK;
 }
 
 enum { NUM_OF_FIT = 5, NUM_OF_SUMS = 4 };

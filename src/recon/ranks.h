@@ -20,20 +20,8 @@ struct lr_ranks {
 lr_status lr_ranks_init(struct lr_ranks *ranks, lr_comm *comm, int64_t num_voxels, const lr_log *log);
 void lr_ranks_finish(struct lr_ranks *ranks);
 
-/* Every rank has all voxels from now on. */
-void lr_ranks_share_nothing(struct lr_ranks *ranks, int64_t num_voxels);
-
 /* This rank's voxels of an image. */
 lr_vector lr_ranks_slab(const struct lr_ranks *ranks, const lr_vector *image);
-
-/* The sum of all ranks' images, in this rank's slab. */
-lr_status lr_ranks_sum(const struct lr_ranks *ranks, lr_vector *image);
-
-/* All slabs, on all ranks. */
-lr_status lr_ranks_gather(const struct lr_ranks *ranks, lr_vector *image);
-
-/* Numbers that were found of slabs become those of the whole. */
-lr_status lr_ranks_add_up(const struct lr_ranks *ranks, double *numbers, int count);
 
 /* Fits of the ranks' data become that of all data. */
 lr_status lr_ranks_add_fits(const struct lr_ranks *ranks, lr_poisson_fit *fit);

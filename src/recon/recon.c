@@ -31,19 +31,6 @@ static const struct lr_update_rule *const rules[] = {
 };
 enum { NUM_RULES = sizeof(rules) / sizeof(rules[0]) };
 
-static lr_status check_rule(const lr_recon_params *params)
-{
-    const int algorithm = (int)params->algorithm;
-    if (algorithm < 0 || algorithm >= NUM_RULES)
-        return lr_error(params->log, LR_USAGE, "algorithm %d does not exist: give 0 to %d", algorithm, NUM_RULES - 1);
-    LR_TRY(rules[algorithm]->check(params));
-    if (params->prior == NULL) return LR_OK;
-    return rules[algorithm]->is_penalised
-               ? lr_rdp_check(params->prior, lr_operator_get_info(params->op)->num_voxels, params->log)
-               : lr_error(params->log, LR_USAGE, "a prior belongs to BSREM: %s maximises the likelihood alone",
-                          rules[algorithm]->name);
-}
-
 static lr_status check_subsets(const lr_recon_params *params, const lr_lors *lors)
 {
     const bool is_many = lr_comm_get_info(params->comm).size > 1;
@@ -96,7 +83,15 @@ static lr_status check_request(const lr_recon_params *params, const lr_vector *i
                         (long long)image->count, (long long)info->num_voxels);
     }
     const lr_lors *lors = info->lors;
-    LR_TRY(check_rule(params));
+    const int algorithm = (int)params->algorithm;
+    if (algorithm < 0 || algorithm >= NUM_RULES)
+        return lr_error(params->log, LR_USAGE, "algorithm %d does not exist: give 0 to %d", algorithm, NUM_RULES - 1);
+    LR_TRY(rules[algorithm]->check(params));
+    if (params->prior != NULL && !rules[algorithm]->is_penalised) {
+        return lr_error(params->log, LR_USAGE, "a prior belongs to BSREM: %s maximises the likelihood alone",
+                        rules[algorithm]->name);
+    }
+    if (params->prior != NULL) LR_TRY(lr_rdp_check(params->prior, info->num_voxels, params->log));
     LR_TRY(check_subsets(params, lors));
     LR_TRY(lr_lor_data_check(params->data, lors, "data", params->log));
     if (params->additive != NULL && params->additive_source.get != NULL) {
@@ -109,13 +104,8 @@ static lr_status check_request(const lr_recon_params *params, const lr_vector *i
                         "or 0 for having it summed",
                         params->additive_sum);
     }
-    return params->additive != NULL ? lr_lor_data_check(params->additive, lors, "additive term", params->log) : LR_OK;
-}
-
-/* errors: LR_BAD_INPUT for an initial image with values that are negative or not finite. */
-static lr_status check_initial(const lr_recon_params *params, int64_t num_voxels)
-{
-    for (int64_t v = 0; params->initial != NULL && v < num_voxels; v++) {
+    if (params->additive != NULL) LR_TRY(lr_lor_data_check(params->additive, lors, "additive term", params->log));
+    for (int64_t v = 0; params->initial != NULL && v < info->num_voxels; v++) {
         if (!isfinite(params->initial[v]) || params->initial[v] < 0.0f) {
             return lr_error(params->log, LR_BAD_INPUT,
                             "voxel %lld of the initial image is %g: values must be finite and at "
@@ -128,45 +118,34 @@ static lr_status check_initial(const lr_recon_params *params, int64_t num_voxels
 
 /* --- level of the uniform image --- */
 
-/* Sums the additive term over all ranks. Events have no numbers for all LORs: the caller gives their sum, or it is
- * 0. */
-static lr_status sum_additive(struct lr_compared *compared, double *sum)
-{
-    const struct lr_subsets *subsets = compared->subsets;
-    const bool of_events = lr_operator_get_info(subsets->params->op)->of_events;
-    *sum = of_events ? subsets->params->additive_sum : subsets->additive_counts;
-    if (subsets->is_sparse || subsets->interleave > 1 || of_events) return LR_OK;
-    for (int k = 0; k < subsets->count; k++) {
-        struct lr_compared_values with;
-        lr_vector_sums sums;
-        LR_TRY(lr_compared_get(compared, k, &with));
-        LR_TRY(lr_vector_add_up(&with.additive, NULL, &sums));
-        *sum += sums.sum;
-    }
-    return lr_comm_sum_numbers(subsets->params->comm, sum, 1);
-}
-
-static void check_against_counts(const struct lr_subsets *subsets, double additive)
-{
-    const double counts = subsets->counts, deviation = sqrt(counts);
-    if (additive > counts + 5.0 * deviation) {
-        lr_warn(subsets->params->log,
-                "the additive term adds up to %g counts, more than the %g that were measured, so "
-                "that next to nothing is left for the image: is it of this acquisition, in counts?",
-                additive, counts);
-    }
-}
-
 lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double *level)
 {
-    const double counts = compared->subsets->counts, least = 0.01;
+    const struct lr_subsets *subsets = compared->subsets;
+    const lr_recon_params *params = subsets->params;
+    const double counts = subsets->counts, least = 0.01;
     double additive = 0.0;
-    *level = 1.0;
     if (compared->has_additive) {
-        LR_TRY(sum_additive(compared, &additive));
-        check_against_counts(compared->subsets, additive);
+        /* Events have no numbers for all LORs: the caller gives their sum, or it is 0. */
+        const bool of_events = lr_operator_get_info(params->op)->of_events;
+        additive = of_events ? params->additive_sum : subsets->additive_counts;
+        if (!subsets->is_sparse && subsets->interleave <= 1 && !of_events) {
+            for (int k = 0; k < subsets->count; k++) {
+                struct lr_compared_values with;
+                lr_vector_sums sums;
+                LR_TRY(lr_compared_get(compared, k, &with));
+                LR_TRY(lr_vector_add_up(&with.additive, NULL, &sums));
+                additive += sums.sum;
+            }
+            LR_TRY(lr_comm_sum_numbers(params->comm, &additive, 1));
+        }
+        if (additive > counts + 5.0 * sqrt(counts)) {
+            lr_warn(params->log,
+                    "the additive term adds up to %g counts, more than the %g that were measured, so "
+                    "that next to nothing is left for the image: is it of this acquisition, in counts?",
+                    additive, counts);
+        }
     }
-    if (counts > 0.0 && seen_counts > 0.0) *level = fmax(counts - additive, least * counts) / seen_counts;
+    *level = counts > 0.0 && seen_counts > 0.0 ? fmax(counts - additive, least * counts) / seen_counts : 1.0;
     return LR_OK;
 }
 
@@ -329,22 +308,6 @@ static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *host)
     return lr_comm_sum(recon->ranks.comm, host);
 }
 
-/* The largest step that makes no voxel negative, of each voxel: 1 / its largest sensitivity of a subset. The
- * scale of all subsets is the largest of them. */
-static lr_status settle_own_steps(struct recon *recon)
-{
-    float *scale = recon->largest.values;
-    double largest = 0.0;
-    for (int64_t v = 0; v < recon->largest.count; v++) {
-        scale[v] = scale[v] > 0.0f ? 1.0f / scale[v] : 0.0f;
-        scale[v] = isfinite(scale[v]) ? scale[v] : 0.0f;
-        largest = fmax(largest, (double)scale[v]);
-    }
-    for (int k = 0; k < recon->subsets.count; k++) recon->scale[k] = largest;
-    const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->largest);
-    return lr_vector_copy(&slab, &recon->own_scale);
-}
-
 /* Voxels that no LOR sees start at 0 and stay there. */
 static lr_status start_image(struct recon *recon, lr_vector *host, const bool *seen)
 {
@@ -391,7 +354,7 @@ static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
             const lr_vector slab = lr_ranks_slab(&recon->ranks, host);
             LR_TRY(lr_vector_copy(&slab, &recon->sensitivity[k]));
         }
-        LR_TRY(recon->rule->is_penalised ? lr_penalty_add(&recon->penalty, host) : LR_OK);
+        if (recon->rule->is_penalised) LR_TRY(lr_vector_add_scaled(&recon->penalty.sensitivity, 1.0, host));
         const float *values = host->values;
         float *largest = recon->largest.values;
         for (int64_t v = 0; largest != NULL && v < host->count; v++) largest[v] = fmaxf(largest[v], values[v]);
@@ -400,7 +363,20 @@ static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
                    ? recon->rule->start(is_in_part ? host : &recon->sensitivity[k], &recon->scale[k])
                    : LR_OK);
     }
-    LR_TRY(has_own_steps(recon) ? settle_own_steps(recon) : LR_OK);
+    if (has_own_steps(recon)) {
+        /* The largest step that makes no voxel negative, of each voxel: 1 / its largest sensitivity of a subset. The
+         * scale of all subsets is the largest of them. */
+        float *scale = recon->largest.values;
+        double largest = 0.0;
+        for (int64_t v = 0; v < recon->largest.count; v++) {
+            scale[v] = scale[v] > 0.0f ? 1.0f / scale[v] : 0.0f;
+            scale[v] = isfinite(scale[v]) ? scale[v] : 0.0f;
+            largest = fmax(largest, (double)scale[v]);
+        }
+        for (int k = 0; k < count; k++) recon->scale[k] = largest;
+        const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->largest);
+        LR_TRY(lr_vector_copy(&slab, &recon->own_scale));
+    }
 
     LR_TRY(lr_find_level(&recon->compared, recon->seen_counts, &recon->level));
     if (recon->rule->is_penalised) LR_TRY(lr_penalty_start(&recon->penalty, recon->subsets.count, recon->level));
@@ -474,32 +450,11 @@ static lr_status fetch_image(struct recon *recon)
 
 /* --- one subset --- */
 
-static double sum_before(const struct outcome *outcome)
-{
-    return outcome->before.sums.product;
-}
-
 /* Estimates of sparse data and events are known where counts are, and of interleaved LORs among others;
  * those of all LORs add up to the sensitivity times the image. */
 static bool estimates_by_sensitivity(const struct recon *recon)
 {
     return recon->subsets.is_sparse || recon->info->of_events || recon->subsets.interleave > 1;
-}
-
-static lr_status add_before(const struct recon *recon, int k, struct outcome *outcome)
-{
-    const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->image);
-    return lr_vector_add_up_later(&slab, &recon->sensitivity[k], &outcome->before);
-}
-
-static lr_status fit(struct recon *recon, int k, lr_vector *values, struct outcome *outcome)
-{
-    struct lr_compared_values with;
-    LR_TRY(lr_compared_get(&recon->compared, k, &with));
-    const lr_vector *additive = recon->compared.has_additive ? &with.additive : NULL;
-    const lr_poisson_ratio ratio = {&with.measured, additive, values};
-    LR_TRY(estimates_by_sensitivity(recon) ? add_before(recon, k, outcome) : LR_OK);
-    return lr_vector_divide_counts_later(&ratio, &outcome->fit);
 }
 
 static lr_status find_out(const struct recon *recon, struct outcome *outcome)
@@ -510,8 +465,8 @@ static lr_status find_out(const struct recon *recon, struct outcome *outcome)
     LR_TRY(lr_later_fit_finish(&outcome->fit));
     LR_TRY(lr_ranks_add_update(&recon->ranks, fit, &outcome->before.sums, &outcome->after.sums));
     if (estimates_by_sensitivity(recon)) {
-        fit->log_likelihood += fit->estimated_counts - sum_before(outcome);
-        fit->estimated_counts = sum_before(outcome);
+        fit->log_likelihood += fit->estimated_counts - outcome->before.sums.product;
+        fit->estimated_counts = outcome->before.sums.product;
     }
     return LR_OK;
 }
@@ -540,7 +495,9 @@ static lr_status correct(struct recon *recon, int k, const lr_vector *values, st
     const double begin = lr_clock_seconds();
     LR_TRY(lr_project_back(&back, values, &recon->correction));
     recon->project_s += lr_clock_seconds() - begin;
-    LR_TRY(lr_ranks_sum(&recon->ranks, &recon->correction));
+    const struct lr_ranks *ranks = &recon->ranks;
+    LR_TRY(ranks->has_slabs ? lr_comm_sum_shares(ranks->comm, ranks->offsets, &recon->correction)
+                            : lr_comm_sum(ranks->comm, &recon->correction));
     step.penalty = &recon->penalty;
     step.image = &image;
     step.ratios = &next;
@@ -549,7 +506,7 @@ static lr_status correct(struct recon *recon, int k, const lr_vector *values, st
     step.next = &next;
     LR_TRY(recon->rule->update(&step));
     LR_TRY(lr_vector_add_up_later(&next, &recon->sensitivity[k], &outcome->after));
-    return lr_ranks_gather(&recon->ranks, &recon->correction);
+    return ranks->has_slabs ? lr_comm_gather(ranks->comm, ranks->offsets, &recon->correction) : LR_OK;
 }
 
 /* A subset that explains nothing would turn voxels into zeros, for good: by EM all that it sees, by
@@ -585,7 +542,7 @@ static lr_status pass_over(const struct recon *recon, int k, struct found *sum)
     lr_vector_sums sums;
     const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->image);
     LR_TRY(lr_vector_add_up(&slab, &recon->sensitivity[k], &sums));
-    LR_TRY(lr_ranks_add_up(&recon->ranks, &sums.product, 1));
+    if (recon->ranks.has_slabs) LR_TRY(lr_comm_sum_numbers(recon->ranks.comm, &sums.product, 1));
     sum->sensitive += sums.product;
     return LR_OK;
 }
@@ -598,7 +555,7 @@ static void swap(lr_vector *one, lr_vector *other)
 }
 
 /* Queues the whole update on the device and does not wait. */
-static lr_status tell(struct recon *recon, int k, struct found *sum, bool *has_failed)
+static lr_status queue_update(struct recon *recon, int k, struct found *sum, bool *has_failed)
 {
     lr_vector values = lr_vector_part(&recon->values, 0, recon->subsets.list[k].num_values);
     struct outcome *outcome = &recon->outcomes[recon->turn];
@@ -610,7 +567,14 @@ static lr_status tell(struct recon *recon, int k, struct found *sum, bool *has_f
     recon->project_s += lr_clock_seconds() - begin;
 
     add_device_seconds(recon, sum);
-    LR_TRY(fit(recon, k, &values, outcome));
+    struct lr_compared_values with;
+    LR_TRY(lr_compared_get(&recon->compared, k, &with));
+    const lr_vector *additive = recon->compared.has_additive ? &with.additive : NULL;
+    if (estimates_by_sensitivity(recon)) {
+        const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->image);
+        LR_TRY(lr_vector_add_up_later(&slab, &recon->sensitivity[k], &outcome->before));
+    }
+    LR_TRY(lr_vector_divide_counts_later(&(lr_poisson_ratio){&with.measured, additive, &values}, &outcome->fit));
     /* One process knows its fit before the update if LOR values are on the host. */
     *has_failed = recon->ranks.size == 1 && outcome->fit.place == NULL && is_passed_over(recon, &outcome->fit.fit);
     if (!*has_failed) {
@@ -620,36 +584,38 @@ static lr_status tell(struct recon *recon, int k, struct found *sum, bool *has_f
     return lr_later_send(outcome->after.place, recon->turn);
 }
 
-/* Waits for the sums of subset k's update, which made the image what it is. */
-static lr_status judge(struct recon *recon, int k, struct found *sum, bool *is_left_out)
-{
-    struct outcome *outcome = &recon->outcomes[1 - recon->turn];
-    LR_TRY(find_out(recon, outcome));
-    lr_poisson_fit_add(&sum->fit, &outcome->fit.fit);
-    *is_left_out = is_passed_over(recon, &outcome->fit.fit);
-    if (*is_left_out) return LR_OK;
-    sum->sensitive += outcome->after.sums.product;
-    const struct lr_update_step step = describe_step(recon, k);
-    if (outcome->after.sums.not_finite > 0) return report_growth(recon, outcome->after.sums.not_finite);
-    expect_growth(recon, k, &step);
-    return check_sum(recon, outcome->after.sums.sum);
-}
-
-/* The image holds whole updates of finite numbers only: of others it becomes what it was before. */
+/* Waits for the sums of the last update. The image holds whole updates of finite numbers only: of others it becomes
+ * what it was before. */
 static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_out)
 {
     const int k = recon->under_way;
+    struct outcome *outcome = &recon->outcomes[1 - recon->turn];
+    const lr_vector_sums *after = &outcome->after.sums;
     *is_left_out = false;
     if (k < 0) return LR_OK;
     recon->under_way = -1;
-    const lr_status status = judge(recon, k, sum, is_left_out);
+    lr_status status = find_out(recon, outcome);
+    if (status == LR_OK) {
+        lr_poisson_fit_add(&sum->fit, &outcome->fit.fit);
+        *is_left_out = is_passed_over(recon, &outcome->fit.fit);
+    }
+    if (status == LR_OK && !*is_left_out) {
+        const struct lr_update_step step = describe_step(recon, k);
+        sum->sensitive += after->product;
+        if (after->not_finite > 0) {
+            status = report_growth(recon, after->not_finite);
+        } else {
+            expect_growth(recon, k, &step);
+            status = check_sum(recon, after->sum);
+        }
+    }
     if (status != LR_OK || *is_left_out) swap(&recon->image, &recon->former);
     if (!recon->runs_ahead) swap(&recon->correction, &recon->former);
     return status == LR_OK && *is_left_out ? pass_over(recon, k, sum) : status;
 }
 
 /* The update before is waited for once this one has been queued, so that the device need not wait for the
- * host; where that one was passed over, this one is told again. */
+ * host; if that one was passed over, this one is queued again. */
 static lr_status visit(struct recon *recon, int k, struct found *sum)
 {
     bool has_failed, is_left_out;
@@ -663,9 +629,9 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
         return recon->whole->fns->updates->run(recon->whole->self, &next);
     }
 
-    LR_TRY(tell(recon, k, sum, &has_failed));
+    LR_TRY(queue_update(recon, k, sum, &has_failed));
     LR_TRY(settle(recon, sum, &is_left_out));
-    LR_TRY(is_left_out ? tell(recon, k, sum, &has_failed) : LR_OK);
+    LR_TRY(is_left_out ? queue_update(recon, k, sum, &has_failed) : LR_OK);
     if (has_failed) {
         LR_TRY(find_out(recon, &recon->outcomes[recon->turn]));
         lr_poisson_fit_add(&sum->fit, &recon->outcomes[recon->turn].fit.fit);
@@ -705,15 +671,6 @@ static void warn_left_out(struct recon *recon, const lr_poisson_fit *found)
             (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
 }
 
-static lr_status check_reached(const struct recon *recon, const lr_poisson_fit *found)
-{
-    if (found->left_out_lors == 0 || found->measured_counts > 0.0) return LR_OK;
-    return lr_error(recon->params->log, LR_BAD_INPUT,
-                    "none of the %g counts lies in a LOR that an active voxel reaches: check that "
-                    "grid and data belong together",
-                    found->left_out_counts);
-}
-
 /* k: subsets done of this iteration, which is the `number`-th. */
 static lr_status report(const struct recon *recon, int number, int k)
 {
@@ -749,13 +706,6 @@ static lr_status visit_all(struct recon *recon, int number, struct found *found)
     return status;
 }
 
-static void describe_traffic(const struct recon *recon, const lr_traffic *before, lr_iteration *done)
-{
-    const lr_traffic now = lr_place_get_info(lr_operator_place(recon->params->op)).traffic;
-    done->traffic =
-        (lr_traffic){.to_device = now.to_device - before->to_device, .to_host = now.to_host - before->to_host};
-}
-
 static lr_status iterate(struct recon *recon, int number)
 {
     const double begin = lr_clock_seconds();
@@ -772,7 +722,12 @@ static lr_status iterate(struct recon *recon, int number)
                : LR_OK);
     LR_TRY(visit_all(recon, number, &found));
     if (whole == NULL) {
-        LR_TRY(check_reached(recon, &found.fit));
+        if (found.fit.left_out_lors > 0 && !(found.fit.measured_counts > 0.0)) {
+            return lr_error(recon->params->log, LR_BAD_INPUT,
+                            "none of the %g counts lies in a LOR that an active voxel reaches: check that "
+                            "grid and data belong together",
+                            found.fit.left_out_counts);
+        }
         warn_left_out(recon, &found.fit);
         const double additive = recon->subsets.additive_counts;
         done.has_fit = true;
@@ -790,7 +745,9 @@ static lr_status iterate(struct recon *recon, int number)
     done.waiting_seconds = now.waiting_s - comm.waiting_s;
     done.sent_bytes = now.sent_bytes - comm.sent_bytes;
 
-    describe_traffic(recon, &crossed, &done);
+    const lr_traffic traffic = lr_place_get_info(lr_operator_place(recon->params->op)).traffic;
+    done.traffic.to_device = traffic.to_device - crossed.to_device;
+    done.traffic.to_host = traffic.to_host - crossed.to_host;
     /* Queueing work takes the host a moment; the device's clock has what it does meanwhile. */
     done.project_seconds = fmax(recon->project_s - projected_s, found.device_seconds);
     LR_TRY(whole != NULL && recon->params->iteration != NULL ? fetch_image(recon) : LR_OK);
@@ -803,7 +760,11 @@ static lr_status run(struct recon *recon)
     const int64_t num_voxels = recon->info->num_voxels;
     LR_TRY(lr_ranks_init(&recon->ranks, recon->params->comm, num_voxels, recon->params->log));
     LR_TRY(lr_subsets_init(&recon->subsets, recon->params));
-    if (recon->rule->is_penalised) lr_ranks_share_nothing(&recon->ranks, num_voxels);
+    if (recon->rule->is_penalised) { /* a prior looks at neighbours: every rank has all voxels */
+        recon->ranks.has_slabs = false;
+        recon->ranks.begin = 0;
+        recon->ranks.end = num_voxels;
+    }
     /* A device holds the data of whole views, not those of single LORs. */
     const lr_recon_params *params = recon->params;
     const struct lr_update_plan plan = {
@@ -850,7 +811,6 @@ lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
                           .info = lr_operator_get_info(params->op),
                           .under_way = -1,
                           .iterations = params->iterations > 0 ? params->iterations : DEFAULT_ITERATIONS};
-    LR_TRY(lr_comm_fail(params->comm, check_initial(params, recon.info->num_voxels)));
     lr_status status = run(&recon);
     if (recon.has_image && (status == LR_OK || status == LR_CANCELLED)) {
         lr_status got = recon.whole != NULL ? fetch_image(&recon) : LR_OK;

@@ -51,19 +51,19 @@ const struct lr_update_rule lr_rule_em = {
  * the place of one; with own steps, in which each voxel has the largest that its own sensitivity allows, as
  * Ahn and Fessler, IEEE Trans. Med. Imag. 22 (2003), scale them. docs/method/common.md, "Block RAMLA". */
 
-static bool is_number(double value)
+static lr_status check_relaxation(const lr_recon_params *params)
 {
-    return isfinite(value) && value >= 0.0;
+    const double first = params->relaxation, fall = params->relaxation_fall;
+    if (isfinite(first) && isfinite(fall) && first >= 0.0 && fall >= 0.0) return LR_OK;
+    return lr_error(params->log, LR_USAGE,
+                    "a relaxation of %g that falls by %g: both must be finite, and neither may "
+                    "be negative",
+                    first, fall);
 }
 
 static lr_status ramla_check(const lr_recon_params *params)
 {
-    if (!is_number(params->relaxation) || !is_number(params->relaxation_fall)) {
-        return lr_error(params->log, LR_USAGE,
-                        "a relaxation of %g that falls by %g: both must be finite, and neither may "
-                        "be negative",
-                        params->relaxation, params->relaxation_fall);
-    }
+    LR_TRY(check_relaxation(params));
     if (params->relaxation > 1.0) {
         lr_warn(params->log,
                 "a relaxation of %g, more than 1: voxels that an update would make negative become "
@@ -141,16 +141,6 @@ const struct lr_update_rule lr_rule_ramla = {
  * Emission Tomography Using Relaxed Ordered Subsets Algorithms, IEEE Trans. Med. Imag. 22 (2003), with
  * projection onto images that are not negative. docs/method/priors.md, "BSREM". */
 
-static lr_status bsrem_check(const lr_recon_params *params)
-{
-    const double first = params->relaxation, fall = params->relaxation_fall;
-    if (isfinite(first) && isfinite(fall) && first >= 0.0 && fall >= 0.0) return LR_OK;
-    return lr_error(params->log, LR_USAGE,
-                    "a relaxation of %g that falls by %g: both must be finite, and neither may be "
-                    "negative",
-                    first, fall);
-}
-
 static lr_status bsrem_update(const struct lr_update_step *step)
 {
     LR_TRY(update_gradient(step));
@@ -167,6 +157,6 @@ const struct lr_update_rule lr_rule_bsrem = {
     .name = "BSREM",
     .is_penalised = true,
     .remedy = "leave out voxels that are hardly seen, or take a smaller relaxation",
-    .check = bsrem_check,
+    .check = check_relaxation,
     .update = bsrem_update,
 };

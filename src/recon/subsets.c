@@ -100,24 +100,31 @@ void lr_osem_visits(int count, int32_t *order)
 
 /* --- dense data: every LOR of the pairs --- */
 
-static int64_t num_lors_of(const lr_lors *lors, int64_t pair)
+static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
 {
-    return lors->offsets[pair + 1] - lors->offsets[pair];
-}
-
-/* Counts of its LORs. */
-static lr_status sum_dense(const struct lr_subsets *subsets, struct lr_subset *subset)
-{
-    const lr_lor_data *data = subsets->params->data;
+    const lr_lors *lors = subsets->lors;
+    const lr_log *log = subsets->params->log;
+    subset->projected = subset->pairs;
+    subset->runs = lr_alloc(subset->pairs.num_pairs, sizeof(*subset->runs), what, log);
+    if (subset->runs == NULL) return LR_FAILED;
+    struct lr_lor_run *run = NULL; /* of pairs that follow each other */
     float *values = NULL;
     lr_status status = LR_OK;
     for (int64_t k = 0; status == LR_OK && k < subset->pairs.num_pairs; k++) {
         const int32_t pair = subset->pairs.pairs[k];
-        const int64_t count = num_lors_of(subsets->lors, pair);
-        lr_vector of_pair = lr_vector_of_floats(data->values + subsets->lors->offsets[pair], count);
+        const int64_t first = lors->offsets[pair], count = lors->offsets[pair + 1] - first;
+        if (run == NULL || run->first + run->count != first) {
+            run = &subset->runs[subset->num_runs++];
+            *run = (struct lr_lor_run){first, subset->num_values, 0};
+        }
+        run->count += count;
+        subset->num_values += count;
+
+        /* Counts of the pair's LORs that belong to the subset. */
+        lr_vector of_pair = lr_vector_of_floats(subsets->params->data->values + first, count);
         lr_vector_sums sums = {0};
         if (subsets->interleave > 1) {
-            float *room = lr_resize(values, count, sizeof(*values), what, subsets->params->log);
+            float *room = lr_resize(values, count, sizeof(*values), what, log);
             status = room != NULL ? LR_OK : LR_FAILED;
             values = room != NULL ? room : values;
             if (status == LR_OK) {
@@ -125,68 +132,38 @@ static lr_status sum_dense(const struct lr_subsets *subsets, struct lr_subset *s
                 one.pairs += k;
                 one.num_pairs = 1;
                 memcpy(values, of_pair.values, (size_t)count * sizeof(*values));
-                lr_selection_blank(subsets->lors, &one, values);
+                lr_selection_blank(lors, &one, values);
                 of_pair = lr_vector_of_floats(values, count);
             }
         }
-        status = status == LR_OK ? lr_vector_add_up(&of_pair, NULL, &sums) : status;
+        if (status == LR_OK) status = lr_vector_add_up(&of_pair, NULL, &sums);
         subset->counts += sums.sum;
     }
     free(values);
     return status;
 }
 
-static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
-{
-    subset->projected = subset->pairs;
-    subset->runs = lr_alloc(subset->pairs.num_pairs, sizeof(*subset->runs), what, subsets->params->log);
-    if (subset->runs == NULL) return LR_FAILED;
-    /* Pairs that follow each other are one run. */
-    const lr_lors *lors = subsets->lors;
-    struct lr_lor_run *run = NULL;
-    for (int64_t k = 0; k < subset->pairs.num_pairs; k++) {
-        const int32_t pair = subset->pairs.pairs[k];
-        const int64_t count = num_lors_of(lors, pair);
-        if (run == NULL || run->first + run->count != lors->offsets[pair]) {
-            run = &subset->runs[subset->num_runs++];
-            *run = (struct lr_lor_run){lors->offsets[pair], subset->num_values, 0};
-        }
-        run->count += count;
-        subset->num_values += count;
-    }
-
-    return sum_dense(subsets, subset);
-}
-
 /* --- sparse data: LORs with counts --- */
 
-/* Calls for each entry with counts, in order, with the subset it belongs to. */
-static void for_each_count(const struct lr_subsets *subsets, const int32_t *group_of,
-                           void (*body)(struct lr_subset *subset, int64_t lor, float value))
+/* Counts the entries with counts of each subset, or takes them once their lists are made. */
+static void visit_counts(const struct lr_subsets *subsets, const int32_t *group_of, bool takes)
 {
     const lr_lor_data *data = subsets->params->data;
     int64_t pair = 0;
     for (int64_t k = 0; k < data->count; k++) {
-        while (data->index[k] >= subsets->lors->offsets[pair + 1]) pair++;
-        if (data->values[k] > 0.0f) {
-            const int turn =
-                subsets->interleave > 1 ? lr_lors_angle(subsets->lors, data->index[k]) % subsets->interleave : 0;
-            body(subset_at(subsets, group_of[pair], turn), data->index[k], data->values[k]);
+        const int64_t lor = data->index[k];
+        while (lor >= subsets->lors->offsets[pair + 1]) pair++;
+        if (!(data->values[k] > 0.0f)) continue;
+        const int turn = subsets->interleave > 1 ? lr_lors_angle(subsets->lors, lor) % subsets->interleave : 0;
+        struct lr_subset *subset = subset_at(subsets, group_of[pair], turn);
+        if (takes) {
+            subset->lor_list[subset->num_values] = lor;
+            subset->measured[subset->num_values] = data->values[k];
+        } else {
+            subset->counts += data->values[k];
         }
+        subset->num_values++;
     }
-}
-
-static void count_entry(struct lr_subset *subset, int64_t lor, float value)
-{
-    (void)lor;
-    subset->num_values++;
-    subset->counts += value;
-}
-
-static void take_entry(struct lr_subset *subset, int64_t lor, float value)
-{
-    subset->lor_list[subset->num_values] = lor;
-    subset->measured[subset->num_values++] = value;
 }
 
 /* --- additive term of LORs that are not all compared --- */
@@ -202,65 +179,46 @@ static lr_status check_values(const struct lr_subsets *subsets, const lr_lor_spa
     return LR_OK;
 }
 
-static lr_status read_additive(const struct lr_subsets *subsets, struct lr_subset *subset)
+static lr_status add_additive(struct lr_subsets *subsets)
 {
     const lr_recon_params *params = subsets->params;
+    if (params->additive == NULL && params->additive_source.get == NULL) return LR_OK;
     const lr_lor_source *source = &params->additive_source;
-    const lr_lor_span span = {.numbers = subset->lor_list, .count = subset->num_values};
-    subset->additive = lr_alloc(span.count, sizeof(*subset->additive), what, params->log);
-    if (subset->additive == NULL) return LR_FAILED;
-    if (params->additive == NULL) {
-        LR_TRY(source->get(source->user, &span, subset->additive));
-        return check_values(subsets, &span, subset->additive);
+    for (int k = 0; subsets->is_sparse && k < subsets->count; k++) {
+        struct lr_subset *subset = &subsets->list[k];
+        const lr_lor_span span = {.numbers = subset->lor_list, .count = subset->num_values};
+        subset->additive = lr_alloc(span.count, sizeof(*subset->additive), what, params->log);
+        if (subset->additive == NULL) return LR_FAILED;
+        if (params->additive == NULL) {
+            LR_TRY(source->get(source->user, &span, subset->additive));
+            LR_TRY(check_values(subsets, &span, subset->additive));
+            continue;
+        }
+        struct lr_lor_cursor cursor = lr_lor_cursor_at(params->additive, 0);
+        for (int64_t n = 0; n < span.count; n++)
+            subset->additive[n] = (float)lr_lor_cursor_read(&cursor, span.numbers[n]);
     }
-    struct lr_lor_cursor cursor = lr_lor_cursor_at(params->additive, 0);
-    for (int64_t k = 0; k < span.count; k++) subset->additive[k] = (float)lr_lor_cursor_read(&cursor, span.numbers[k]);
-    return LR_OK;
-}
+    for (int64_t k = 0; params->additive != NULL && k < params->additive->count; k++)
+        subsets->additive_counts += params->additive->values[k];
+    if (params->additive != NULL) return LR_OK;
+    subsets->additive_counts = params->additive_sum;
+    if (params->additive_sum > 0.0) return LR_OK;
 
-/* Visits every LOR. */
-static lr_status sum_source(const struct lr_subsets *subsets, double *sum)
-{
-    const lr_lor_source *source = &subsets->params->additive_source;
-    float *values = lr_alloc(CHUNK, sizeof(*values), "the additive term", subsets->params->log);
+    /* The sum over all LORs, of which the source has to be asked. */
+    float *values = lr_alloc(CHUNK, sizeof(*values), "the additive term", params->log);
     lr_status status = values != NULL ? LR_OK : LR_FAILED;
     for (int64_t first = 0; status == LR_OK && first < subsets->lors->count; first += CHUNK) {
         const int64_t left = subsets->lors->count - first;
         const lr_lor_span span = {.first = first, .count = left < CHUNK ? left : CHUNK};
         status = source->get(source->user, &span, values);
-        status = status == LR_OK ? check_values(subsets, &span, values) : status;
-        for (int64_t k = 0; status == LR_OK && k < span.count; k++) *sum += values[k];
+        if (status == LR_OK) status = check_values(subsets, &span, values);
+        for (int64_t k = 0; status == LR_OK && k < span.count; k++) subsets->additive_counts += values[k];
     }
     free(values);
     return status;
 }
 
-static lr_status add_additive(struct lr_subsets *subsets)
-{
-    const lr_recon_params *params = subsets->params;
-    if (params->additive == NULL && params->additive_source.get == NULL) return LR_OK;
-    for (int k = 0; subsets->is_sparse && k < subsets->count; k++) LR_TRY(read_additive(subsets, &subsets->list[k]));
-    for (int64_t k = 0; params->additive != NULL && k < params->additive->count; k++)
-        subsets->additive_counts += params->additive->values[k];
-    if (params->additive != NULL) return LR_OK;
-    subsets->additive_counts = params->additive_sum;
-    return params->additive_sum > 0.0 ? LR_OK : sum_source(subsets, &subsets->additive_counts);
-}
-
 /* --- all of it --- */
-
-/* The only subset has all LORs: operators and fits know these without lists. */
-static void join_all(struct lr_subsets *subsets)
-{
-    struct lr_subset *subset = &subsets->list[0];
-    if (subsets->count > 1) return;
-    subset->pairs = (lr_selection){0};
-    if (!subsets->is_sparse) {
-        subset->projected = (lr_selection){0};
-        free(subset->runs);
-        subset->runs = NULL;
-    }
-}
 
 /* The caller's: subsets by their numbers, or groups of them. */
 static lr_status take_subsets(struct lr_subsets *subsets, const int32_t *group_of)
@@ -298,7 +256,7 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
         subsets->order[k] = k;
     if (subsets->is_sparse) {
         const lr_log *log = subsets->params->log;
-        for_each_count(subsets, group_of, count_entry);
+        visit_counts(subsets, group_of, false);
         for (int k = 0; k < subsets->count; k++) {
             struct lr_subset *subset = &subsets->list[k];
             subset->lor_list = lr_alloc(subset->num_values, sizeof(int64_t), what, log);
@@ -307,7 +265,7 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
             subset->projected = (lr_selection){.lors = subset->lor_list, .num_lors = subset->num_values};
             subset->num_values = 0; /* counted again as they come */
         }
-        for_each_count(subsets, group_of, take_entry);
+        visit_counts(subsets, group_of, true);
     }
 
     if (subsets->is_sparse || subsets->interleave > 1) LR_TRY(add_additive(subsets));
@@ -317,7 +275,17 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
         subsets->counts += subset->counts;
         subsets->most_values = subset->num_values > subsets->most_values ? subset->num_values : subsets->most_values;
     }
-    join_all(subsets);
+
+    /* The only subset has all LORs: operators and fits know these without lists. */
+    if (subsets->count == 1) {
+        struct lr_subset *subset = &subsets->list[0];
+        subset->pairs = (lr_selection){0};
+        if (!subsets->is_sparse) {
+            subset->projected = (lr_selection){0};
+            free(subset->runs);
+            subset->runs = NULL;
+        }
+    }
     return LR_OK;
 }
 
@@ -390,55 +358,36 @@ static const char *const names[2] = {"the measured counts", "the additive term"}
 
 /* --- values of a subset, gathered on the host --- */
 
-/* Negative values would turn into missing LORs. */
-static lr_status read_source(const struct lr_compared *compared, const struct lr_subset *subset, float *to)
+static lr_status gather_values(const struct lr_compared *compared, const struct lr_subset *subset, int which, float *to)
 {
-    const lr_osem_params *params = compared->subsets->params;
+    const struct lr_subsets *subsets = compared->subsets;
+    const lr_osem_params *params = subsets->params;
+    const lr_lor_data *data = which == MEASURED ? params->data : params->additive;
+    if (subsets->is_sparse) {
+        const float *from = which == MEASURED ? subset->measured : subset->additive;
+        memcpy(to, from, (size_t)subset->num_values * sizeof(*to));
+        return LR_OK;
+    }
+
     const struct lr_lor_run all = {0, 0, subset->num_values};
     const struct lr_lor_run *runs = subset->runs != NULL ? subset->runs : &all;
     const int64_t num_runs = subset->runs != NULL ? subset->num_runs : 1;
     for (int64_t n = 0; n < num_runs; n++) {
         const lr_lor_span span = {.first = runs[n].first, .count = runs[n].count};
         float *values = to + runs[n].begin;
-        LR_TRY(params->additive_source.get(params->additive_source.user, &span, values));
-        for (int64_t k = 0; k < span.count; k++) {
-            if (!(values[k] >= 0.0f && values[k] <= FLT_MAX)) {
-                return lr_lor_report_value(compared->subsets->lors, span.first + k, values[k], "additive term",
-                                           params->log);
-            }
+        if (data == NULL) {
+            /* Negative values of the source would turn into missing LORs. */
+            LR_TRY(params->additive_source.get(params->additive_source.user, &span, values));
+            LR_TRY(check_values(subsets, &span, values));
+        } else if (data->index == NULL) {
+            memcpy(values, data->values + span.first, (size_t)span.count * sizeof(*values));
+        } else {
+            struct lr_lor_cursor cursor = lr_lor_cursor_at(data, span.first);
+            for (int64_t k = 0; k < span.count; k++) values[k] = (float)lr_lor_cursor_read(&cursor, span.first + k);
         }
     }
-    return LR_OK;
-}
-
-static lr_status gather_values(const struct lr_compared *compared, const struct lr_subset *subset, int which, float *to)
-{
-    const lr_osem_params *params = compared->subsets->params;
-    const lr_lor_data *data = which == MEASURED ? params->data : params->additive;
-    if (compared->subsets->is_sparse) {
-        const float *from = which == MEASURED ? subset->measured : subset->additive;
-        memcpy(to, from, (size_t)subset->num_values * sizeof(*to));
-        return LR_OK;
-    }
-    LR_TRY(data == NULL ? read_source(compared, subset, to) : LR_OK);
-    if (data != NULL) {
-        const struct lr_lor_run all = {0, 0, subset->num_values};
-        const struct lr_lor_run *runs = subset->runs != NULL ? subset->runs : &all;
-        const int64_t num_runs = subset->runs != NULL ? subset->num_runs : 1;
-        for (int64_t n = 0; n < num_runs; n++) {
-            float *values = to + runs[n].begin;
-            if (data->index == NULL) {
-                memcpy(values, data->values + runs[n].first, (size_t)runs[n].count * sizeof(*values));
-                continue;
-            }
-            struct lr_lor_cursor cursor = lr_lor_cursor_at(data, runs[n].first);
-            for (int64_t k = 0; k < runs[n].count; k++)
-                values[k] = (float)lr_lor_cursor_read(&cursor, runs[n].first + k);
-        }
-    }
-
     if (which == MEASURED) /* LORs between those of the subset explain nothing and add nothing */
-        lr_selection_blank(compared->subsets->lors, &subset->pairs, to);
+        lr_selection_blank(subsets->lors, &subset->pairs, to);
     return LR_OK;
 }
 

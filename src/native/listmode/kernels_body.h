@@ -202,6 +202,7 @@ struct rectangle {
 
 static struct rectangle list_voxels(const struct lr_native_listmode_job *job, const struct way *way, float *memory)
 {
+    if (job->model->kernel != LR_LISTMODE_TUBE) return (struct rectangle){0};
     const int64_t capacity = job->tube->capacity;
     const double *edge = job->model->grid.voxel_mm;
     const float edges[2] = {(float)edge[job->frame->across[0]], (float)edge[job->frame->across[1]]};
@@ -317,11 +318,6 @@ static bool next_steps(struct steps *steps, int end)
     return steps->count > 0;
 }
 
-static struct rectangle open_rectangle(const struct lr_native_listmode_job *job, const struct way *way, float *memory)
-{
-    return job->model->kernel == LR_LISTMODE_TUBE ? list_voxels(job, way, memory) : (struct rectangle){0};
-}
-
 static double forward_event(const struct lr_native_listmode_job *job, const struct lr_listmode_line *line,
                             float *memory)
 {
@@ -330,7 +326,7 @@ static double forward_event(const struct lr_native_listmode_job *job, const stru
     double sum = 0;
     way.line = *line;
     if (!find_way(job, all, &way)) return 0.0;
-    const struct rectangle box = open_rectangle(job, &way, memory);
+    const struct rectangle box = list_voxels(job, &way, memory);
     struct steps steps;
     steps.first = way.slices[0];
     steps.count = 0;
@@ -344,7 +340,7 @@ static double forward_event(const struct lr_native_listmode_job *job, const stru
 
 static void back_event(const struct lr_native_listmode_job *job, const struct way *way, float value, float *memory)
 {
-    const struct rectangle box = open_rectangle(job, way, memory);
+    const struct rectangle box = list_voxels(job, way, memory);
     struct steps steps;
     steps.first = way->slices[0];
     steps.count = 0;
@@ -456,7 +452,7 @@ static void list(const struct lr_native_listmode_job *job, int64_t k, const stru
     struct way way;
     lr_listmode_line_of(job->events, k, job->frame->axis, &way.line);
     if (!find_way(job, all, &way)) return;
-    const struct rectangle box = open_rectangle(job, &way, memory);
+    const struct rectangle box = list_voxels(job, &way, memory);
     struct steps steps;
     steps.first = way.slices[0];
     steps.count = 0;
