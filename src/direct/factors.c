@@ -20,7 +20,7 @@
 
 /* A crystal as LORs need it. */
 struct factor_crystal {
-    double hit_mm[3]; /* where hits are read */
+    double hit_mm[3]; /* the place of its hits */
     int module;
     float efficiency;
 };
@@ -31,7 +31,7 @@ struct factor_scene {
     lr_grid grid;
     lr_view_set set;                 /* complete */
     struct factor_crystal *crystals; /* owned [num_crystals] */
-    struct lr_mu_lines mu;           /* where has_mu */
+    struct lr_mu_lines mu;           /* if has_mu */
     bool has_mu;
     double mu_step_mm;     /* between lines that it is integrated along */
     double outer_mm;       /* no crystal is farther from the axis */
@@ -44,7 +44,7 @@ struct factor_direction {
     double axes[3][3]; /* tof, radial, axial, as of a view */
     double weight;     /* its share of the solid angle that views have in the mean */
     double shift[2];   /* of the lattice of lines, 0 .. 1 of its step */
-    int view;          /* whose intervals hold it; -1: beyond the acceptance */
+    int view;          /* that it lies in; -1: beyond the acceptance */
 };
 
 /* Values of lines, by the view of their LOR. Zero is valid and finishes to nothing. */
@@ -113,7 +113,7 @@ struct work {
     struct factor_worker *worker;
     struct inside inside;
     int room;                   /* planes */
-    struct factor_plane *plane; /* the last one asked for */
+    struct factor_plane *plane; /* the last one that was used */
 };
 
 static lr_status open_plane(struct work *work, int view)
@@ -222,7 +222,7 @@ static double integrate(const struct work *work, const double place_mm[2])
     return lr_mu_lines_integral(&work->scene->mu, ends[0], ends[1]);
 }
 
-/* Survival at the middle of a cell, by the integrals around it, which are computed when they are first asked for. */
+/* Survival at the middle of a cell, by the integrals around it, each of which is computed on its first use. */
 static double survival(const struct work *work, int width, int i, int k)
 {
     const double step_mm = work->scene->mu_step_mm;
@@ -245,7 +245,8 @@ static double survival(const struct work *work, int width, int i, int k)
     return exp(-sum);
 }
 
-/* Makes sums over the lines of cells means of what reaches the crystals, and finds where these are. */
+/* Turns sums over the lines of cells into means of the photons that reach the crystals, and finds the range of
+ * cells that are not 0. */
 static void scale_plane(const struct work *work, struct factor_plane *plane, int integrals)
 {
     const struct factor_scene *scene = work->scene;
@@ -273,7 +274,7 @@ static lr_status factor_table_fill(struct factor_table *table, const struct fact
                         .worker = worker,
                         .inside = find_inside(&scene->set, direction)};
     *table = (struct factor_table){.planes = NULL};
-    /* Cells whose middles reach one cell beyond the voxels' centres. */
+    /* The middles of cells reach one cell beyond the voxels' centres. */
     const lr_grid *grid = &work.scene->grid;
     for (int n = 0; n < 2; n++) {
         const double *axis = work.direction->axes[1 + n];
@@ -334,7 +335,7 @@ static const int usual_directions = 32;
 /* The steepest tilt of a direction, and the largest beyond the acceptance. */
 static const double steepest_deg = 89.5, widest_margin_deg = 10;
 
-/* Steps of sequences whose every run is spread evenly, by the golden ratio in one and two dimensions. */
+/* Steps of sequences that are spread evenly however far they go: the golden ratio in one and two dimensions. */
 static const double golden = 0.6180339887498949, plastic[2] = {0.7548776662466927, 0.5698402909980532};
 
 struct job {
@@ -361,7 +362,7 @@ struct patch {
     int view;
 };
 
-/* Interval `tilt` of the set, and -1 and `tilts` for those beyond it whose lines may belong to LORs
+/* The patch of interval `tilt` of the set. Intervals -1 and `tilts` lie beyond it; their lines may belong to LORs
  * within. */
 static struct patch patch_at(const struct job *job, int azimuth, int tilt)
 {
@@ -376,7 +377,7 @@ static struct patch patch_at(const struct job *job, int azimuth, int tilt)
                           .view = is_view ? tilt * set->azimuths + azimuth : -1};
 }
 
-/* Its solid angle over that of a view in the mean. */
+/* The solid angle of a patch over the mean of a view. */
 static double share_of(const struct job *job, const struct patch *patch)
 {
     const lr_view_set *set = &job->scene.set;
@@ -550,7 +551,7 @@ static void add_slice(struct job *job, int64_t k, int z)
             const struct factor_plane *plane = &table->planes[n];
             float *view = job->histo->values + plane->view * num_voxels;
             int range[2];
-            /* Voxels of a row, from the first up to the second without it, that may lie where a plane is not 0. */
+            /* range: voxels of the row, the first and after the last, that may have a plane's cells that are not 0. */
             const int count = size[0];
             double low = 0, high = count;
             for (int i = 0; i < 2; i++) {
@@ -577,26 +578,6 @@ static void add_slices(void *user, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (int64_t z = begin; z < end; z++)
         for (int64_t k = 0; k < job->count; k++) add_slice(job, k, (int)z);
-}
-
-static lr_status add_batch(struct job *job)
-{
-    lr_status status = LR_OK;
-    for (int64_t k = 0; k < job->count; k++) job->directions[k] = direction_at(job, job->first + k);
-    lr_parallel_for(job->threads, job->count, 1, fill_tables, job);
-    for (int64_t k = 0; k < job->count; k++) status = job->made[k] != LR_OK ? job->made[k] : status;
-    if (status == LR_OK)
-        lr_parallel_for(job->threads, job->scene.grid.size[2], 1, add_slices, job);
-    else
-        (void)lr_error(job->params->log, status, "no memory for tables of lines");
-    for (int64_t k = 0; k < job->count; k++) {
-        struct factor_table *table = &job->tables[k];
-        for (int n = 0; n < table->num_planes; n++) free(table->planes[n].cells);
-        free(table->planes);
-        *table = (struct factor_table){.planes = NULL};
-    }
-
-    return status;
 }
 
 static lr_status run(struct job *job)
@@ -635,7 +616,22 @@ static lr_status run(struct job *job)
                                   (double)job->num_directions));
         const int64_t left = job->num_directions - job->first;
         job->count = left < batch ? left : batch;
-        LR_TRY(add_batch(job));
+
+        lr_status status = LR_OK;
+        for (int64_t k = 0; k < job->count; k++) job->directions[k] = direction_at(job, job->first + k);
+        lr_parallel_for(job->threads, job->count, 1, fill_tables, job);
+        for (int64_t k = 0; k < job->count; k++) status = job->made[k] != LR_OK ? job->made[k] : status;
+        if (status == LR_OK)
+            lr_parallel_for(job->threads, job->scene.grid.size[2], 1, add_slices, job);
+        else
+            (void)lr_error(log, status, "no memory for tables of lines");
+        for (int64_t k = 0; k < job->count; k++) {
+            struct factor_table *table = &job->tables[k];
+            for (int n = 0; n < table->num_planes; n++) free(table->planes[n].cells);
+            free(table->planes);
+            *table = (struct factor_table){.planes = NULL};
+        }
+        LR_TRY(status);
     }
     /* Points beyond all crystals lie on lines that the scanner measures, but not between their ends. */
     const lr_grid *grid = &job->scene.grid;

@@ -23,25 +23,6 @@ struct columns {
     struct column *list; /* owned [2 half y + 1][2 half x + 1] */
 };
 
-/* Offsets of a column follow each other, and an ellipsoid has no holes. */
-static lr_status find_columns(struct columns *columns, const lr_log *log)
-{
-    const lr_direct_tables_info *info = &columns->shape->info;
-    const int width = 2 * info->half[0] + 1;
-    const int64_t count = (int64_t)width * (2 * info->half[1] + 1);
-    columns->list = lr_alloc(count, sizeof(*columns->list), "columns of mSR", log);
-    if (columns->list == NULL) return LR_FAILED;
-    for (int64_t k = 0; k < count; k++) columns->list[k] = (struct column){0, 1, 0};
-    for (int64_t i = 0; i < info->num_offsets; i++) {
-        const int32_t *offset = columns->shape->offsets[i];
-        struct column *column =
-            &columns->list[(int64_t)(offset[1] + info->half[1]) * width + offset[0] + info->half[0]];
-        if (column->low > column->high) *column = (struct column){(int32_t)i, offset[2], offset[2]};
-        column->high = offset[2];
-    }
-    return LR_OK;
-}
-
 /* --- steps --- */
 
 /* Class of a step: 8 shape + 2 shift + (all outputs have an offset). Shapes 0, 1, 2 have 1, 3, 4
@@ -97,7 +78,7 @@ static int find_taps(const struct columns *columns, const int next[2], const int
     return low < above ? (1 << above) - (1 << low) : 0;
 }
 
-/* Steps of a walk, and what they cost. */
+/* The number and the cost of the steps of a walk. */
 struct walked {
     int count;
     int64_t cost;
@@ -143,8 +124,8 @@ static struct walked walk(const struct columns *columns, const int next[2], stru
 
 /* --- the lattice --- */
 
-/* Rows of the lattice, and the step to the next one. Rows that begin at the edge of the axis that is not the
- * step's have place 0 there, where one of bands' octets begins. */
+/* Rows of the lattice, and the step to the next one. Rows that begin at the edge of the axis that is not the step's
+ * have place 0 there, at which a group of 8 places of bands begins. */
 static const int directions[][2][2] = {
     {{1, 0}, {0, 1}}, {{0, 1}, {1, 0}}, {{1, 1}, {1, 0}},  {{-1, 1}, {1, 0}},
     {{2, 1}, {1, 0}}, {{1, 2}, {0, 1}}, {{-2, 1}, {1, 0}}, {{1, -2}, {0, 1}},
@@ -189,8 +170,22 @@ lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_sha
     struct lr_lattice candidates[LR_LATTICE_CANDIDATES];
     struct walked least = {0, INT64_MAX};
     *lattice = (struct lr_lattice){0};
-    lr_status status = find_columns(&columns, log);
-    if (status != LR_OK) goto done;
+
+    /* mSR by columns. Offsets of a column follow each other, and an ellipsoid has no holes. */
+    const lr_direct_tables_info *info = &shape->info;
+    const int width = 2 * info->half[0] + 1;
+    const int64_t num_columns = (int64_t)width * (2 * info->half[1] + 1);
+    lr_status status = LR_FAILED;
+    columns.list = lr_alloc(num_columns, sizeof(*columns.list), "columns of mSR", log);
+    if (columns.list == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < num_columns; k++) columns.list[k] = (struct column){0, 1, 0};
+    for (int64_t i = 0; i < info->num_offsets; i++) {
+        const int32_t *offset = shape->offsets[i];
+        struct column *column = &columns.list[(int64_t)(offset[1] + info->half[1]) * width + offset[0] + info->half[0]];
+        if (column->low > column->high) *column = (struct column){(int32_t)i, offset[2], offset[2]};
+        column->high = offset[2];
+    }
+
     const int count = lr_lattice_candidates(shape, candidates);
     for (int k = 0; k < count; k++) {
         const struct walked walked = walk(&columns, candidates[k].next, NULL);
@@ -201,8 +196,8 @@ lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_sha
     }
     lattice->count = least.count;
     lattice->steps = lr_alloc(least.count, sizeof(*lattice->steps), "steps of a view", log);
-    status = lattice->steps != NULL ? LR_OK : LR_FAILED;
-    if (status != LR_OK) goto done;
+    if (lattice->steps == NULL) goto done;
+    status = LR_OK;
     walk(&columns, lattice->next, lattice->steps);
     qsort(lattice->steps, (size_t)lattice->count, sizeof(*lattice->steps), compare_steps);
     int n = 0;
@@ -232,7 +227,7 @@ void lr_lattice_place_column(const struct lr_lattice *lattice, const int32_t col
 
 void lr_lattice_extent(const struct lr_lattice *lattice, const int size[2], int least[2], int most[2])
 {
-    least[0] = least[1] = most[0] = most[1] = 0; /* of the first column; those of the other corners: */
+    least[0] = least[1] = most[0] = most[1] = 0; /* of the first column */
     for (int corner = 1; corner < 4; corner++) {
         const int32_t column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
         int at[2];

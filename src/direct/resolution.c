@@ -14,8 +14,8 @@ static const double light_mm_per_ps = 0.299792458;
 static const double fwhm_per_sigma = 2.3548200450309493; /* 2 sqrt(2 ln 2) */
 static const double usual_width_mm = 5.8, usual_edge_mm = 288.0;
 
-/* A profile holds what lies beyond its ends by this share of a step: rounding, on a device too, must
- * not decide whether a voxel on its end counts. */
+/* A point beyond the end of a profile by at most this share of a step counts as on it: rounding, on a device too,
+ * must not decide whether a voxel on its end counts. */
 static const double profile_tie = 1e-4;
 
 /* Paper 1, section 6.1 and table III. */
@@ -78,8 +78,34 @@ static lr_status check_width(const char *what, double value, const char *unit, c
     return lr_error(log, LR_USAGE, "%s is %g %s: it must be positive", what, value, unit);
 }
 
-static lr_status check_profiles(const lr_radial_profiles *profiles, const lr_log *log)
+lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution *complete, const lr_log *log)
 {
+    *complete = *resolution;
+    complete->radial_mm = resolution->radial_mm == 0 ? usual_width_mm : resolution->radial_mm;
+    complete->axial_mm = resolution->axial_mm == 0 ? usual_width_mm : resolution->axial_mm;
+    complete->edge_mm = resolution->edge_mm == 0 ? usual_edge_mm : resolution->edge_mm;
+    complete->second_width = resolution->second_width == 0 ? 2.0 : resolution->second_width;
+    complete->second_shift = resolution->second_shift == 0 ? 1.0 : resolution->second_shift;
+    LR_TRY(check_width("the time resolution", complete->tof_ps, "ps", log));
+    LR_TRY(check_width("the radial width", complete->radial_mm, "mm", log));
+    LR_TRY(check_width("the axial width", complete->axial_mm, "mm", log));
+    LR_TRY(check_width("the edge's distance", complete->edge_mm, "mm", log));
+    LR_TRY(check_width("the second Gaussian's width", complete->second_width, "times the first", log));
+    if (!(isfinite(complete->second_shift) && complete->second_shift >= 0)) {
+        return lr_error(log, LR_USAGE, "the second Gaussian's shift is %g: it must not be negative",
+                        complete->second_shift);
+    }
+    if (complete->model == LR_RADIAL_LINEAR)
+        LR_TRY(check_width("the radial width at the edge", complete->radial_edge_mm, "mm", log));
+    if (complete->model == LR_RADIAL_VARIANT1 && complete->edge_mm <= variant1_at_mm) {
+        return lr_error(log, LR_USAGE, "an edge at %g mm: variant 1 needs one beyond %g mm", complete->edge_mm,
+                        variant1_at_mm);
+    }
+    if (complete->model != LR_RADIAL_MEASURED) return LR_OK;
+    if (complete->asymmetric)
+        return lr_error(log, LR_USAGE, "measured profiles are what they are: leave out the asymmetric kernel");
+
+    const lr_radial_profiles *profiles = complete->measured;
     if (profiles == NULL || profiles->num_distances < 1 || profiles->num_offsets < 2)
         return lr_error(log, LR_USAGE, "measured kernels need at least one profile of at least two values");
     for (int d = 0; d < profiles->num_distances; d++) {
@@ -113,35 +139,6 @@ static lr_status check_profiles(const lr_radial_profiles *profiles, const lr_log
             return lr_error(log, LR_BAD_INPUT, "the profile at %g mm is zero everywhere", profiles->distance_mm[d]);
     }
     return LR_OK;
-}
-
-lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution *complete, const lr_log *log)
-{
-    *complete = *resolution;
-    complete->radial_mm = resolution->radial_mm == 0 ? usual_width_mm : resolution->radial_mm;
-    complete->axial_mm = resolution->axial_mm == 0 ? usual_width_mm : resolution->axial_mm;
-    complete->edge_mm = resolution->edge_mm == 0 ? usual_edge_mm : resolution->edge_mm;
-    complete->second_width = resolution->second_width == 0 ? 2.0 : resolution->second_width;
-    complete->second_shift = resolution->second_shift == 0 ? 1.0 : resolution->second_shift;
-    LR_TRY(check_width("the time resolution", complete->tof_ps, "ps", log));
-    LR_TRY(check_width("the radial width", complete->radial_mm, "mm", log));
-    LR_TRY(check_width("the axial width", complete->axial_mm, "mm", log));
-    LR_TRY(check_width("the edge's distance", complete->edge_mm, "mm", log));
-    LR_TRY(check_width("the second Gaussian's width", complete->second_width, "times the first", log));
-    if (!(isfinite(complete->second_shift) && complete->second_shift >= 0)) {
-        return lr_error(log, LR_USAGE, "the second Gaussian's shift is %g: it must not be negative",
-                        complete->second_shift);
-    }
-    if (complete->model == LR_RADIAL_LINEAR)
-        LR_TRY(check_width("the radial width at the edge", complete->radial_edge_mm, "mm", log));
-    if (complete->model == LR_RADIAL_VARIANT1 && complete->edge_mm <= variant1_at_mm) {
-        return lr_error(log, LR_USAGE, "an edge at %g mm: variant 1 needs one beyond %g mm", complete->edge_mm,
-                        variant1_at_mm);
-    }
-    if (complete->model != LR_RADIAL_MEASURED) return LR_OK;
-    if (complete->asymmetric)
-        return lr_error(log, LR_USAGE, "measured profiles are what they are: leave out the asymmetric kernel");
-    return check_profiles(complete->measured, log);
 }
 
 /* --- profiles --- */

@@ -75,7 +75,7 @@ static bool is_within(const struct lr_direct_shape *shape, int x, int y, int z)
  * range[0] > range[1]: none. */
 static void find_range(const double abc[3], double most, int half, int range[2])
 {
-    const double slack = 1e-4; /* beyond what rounding can do */
+    const double slack = 1e-4; /* more than rounding errors */
     const double middle = -abc[1] / abc[0];
     const double square = (most - abc[2]) / abc[0] + middle * middle;
     const double width = sqrt(fmax(square, 0)) + slack;

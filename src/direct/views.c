@@ -107,7 +107,7 @@ lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection
     return LR_OK;
 }
 
-/* --- rows: what a voxel spreads --- */
+/* --- rows of voxels --- */
 
 struct element {
     int64_t lor;

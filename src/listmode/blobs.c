@@ -15,10 +15,10 @@
  * are good to 1e-6 of a blob's peak. */
 enum { ORDER = 2, ENTRIES = 4096 };
 
-/* The first zero of J_(7/2), where a blob's spectrum has its first. */
+/* The first zero of J_(7/2), and so of a blob's spectrum. */
 #define FIRST_ZERO 6.9879320005005
 
-/* The modified Bessel function of the first kind, by its series, whose terms are all positive. */
+/* The modified Bessel function of the first kind, by its series of positive terms. */
 static double bessel_i(double order, double x)
 {
     const double quarter = 0.25 * x * x;

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A radix sort. Threads take parts of the tickets that follow each other: where a part's tickets with a digit
- * go is known from what all parts have of each digit. */
+/* A radix sort. Threads take parts of the tickets that follow each other: the places of a part's tickets with a
+ * digit follow from the numbers of each digit in all parts. */
 
 enum {
     DIGIT_BITS = 11,
@@ -31,7 +31,7 @@ struct pass {
     struct lr_listmode_ticket *to;
     int64_t count, part; /* part: tickets of each but the last */
     int shift, threads, num_parts;
-    int64_t places[MOST_PARTS][NUM_DIGITS]; /* how many a part has, then where the next one goes */
+    int64_t places[MOST_PARTS][NUM_DIGITS]; /* number of a part's tickets, then the place of the next one */
 };
 
 static uint32_t digit_of(const struct pass *pass, int64_t k)
@@ -151,7 +151,7 @@ static lr_status init_ranges(struct lr_listmode_events *events, const lr_listmod
     return LR_OK;
 }
 
-/* --- what crystals have --- */
+/* --- properties of crystals --- */
 
 struct hits {
     const lr_scanner *scanner;
@@ -170,7 +170,7 @@ static void find_hits(void *user, int64_t begin, int64_t end, int worker)
 /* Bins narrower than this part of a standard deviation change nothing by 1e-5, and count as none. */
 static const double narrowest_bin = 0.01;
 
-/* All bins are as wide as the mean; where they are not, a warning says so. */
+/* Warns if bins differ in width: all count as wide as the mean. */
 static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
 {
     const double mean = lr_tof_bin_mm(edges_mm, num_bins);
@@ -190,8 +190,8 @@ static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
 static lr_status put_tof(struct lr_listmode_events *events, int at, double resolution_ps, double bin_mm,
                          const lr_listmode_params *params)
 {
-    /* The standard deviation that a resolution stands for, in mm of tof_mm; the scanner's where it is not
-     * known; 0 where that is not, either. */
+    /* The standard deviation of tof_mm, by the events' resolution, or if that is not known by the scanner's; 0 if
+     * neither is known. */
     const double known = resolution_ps > 0 ? resolution_ps : params->lors->scanner->tof_resolution_ps;
     const double sigma = known > 0 ? known * tof_mm_per_ps / fwhm_per_sigma : 0.0;
 
@@ -243,7 +243,7 @@ static lr_status check_event(const struct lr_listmode_events *events, int64_t nu
 
 enum { TAKEN_AT_ONCE = 1 << 14 };
 
-/* Events on their way into arrays; the first one that is refused, or one behind the last. */
+/* Events that are checked and copied into arrays. refused: the first one that is refused, or one after the last. */
 struct taking {
     const struct lr_listmode_events *events;
     int64_t begin;
@@ -401,13 +401,13 @@ enum {
     COPIED_AT_ONCE = 1 << 16
 };
 
-/* A range on its way into order. */
+/* A range that is arranged. */
 struct arranging {
     struct lr_listmode_events *events;
     const lr_event *range; /* as the caller has it */
     int64_t first, part;   /* part: events of each but the last */
     struct lr_listmode_ticket *tickets[2];
-    int64_t places[ARRANGED_MOST_PARTS][LR_LISTMODE_GROUPS]; /* how many, then where the next one goes */
+    int64_t places[ARRANGED_MOST_PARTS][LR_LISTMODE_GROUPS]; /* number of events, then the place of the next one */
 };
 
 /* --- partition --- */
@@ -473,7 +473,7 @@ static void copy_events(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Adds to *seconds what went by since *start, from when on the next time counts. */
+/* Adds the time since *start to *seconds, and restarts the clock. */
 static void add_seconds(double *start, double *seconds)
 {
     const double now = lr_clock_seconds();

@@ -97,7 +97,7 @@ void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode
     }
 }
 
-/* Whole numbers from `low` to `high`, both included where they are whole to rounding, of 0 .. size - 1. */
+/* Finds the whole numbers of 0 .. size - 1 from `low` to `high`; a bound that is whole up to rounding is included. */
 static void cut(double low, double high, int size, int range[2])
 {
     range[0] = (int)fmin(fmax(ceil(low - SLACK), 0.0), size);

@@ -46,7 +46,7 @@ void lr_listmode_places_finish(struct lr_listmode_places *places)
 
 /* --- rows --- */
 
-/* Rows that are made at a time, and events between two reports of progress. */
+/* Rows of a block, and events between two reports of progress. */
 enum { BLOCK = 1024, CHUNK = 1 << 13 };
 
 struct block {

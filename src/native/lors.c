@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* LORs that are sorted at a time. */
+/* LORs of a stretch, which is sorted as a whole. */
 #define STRETCH ((int64_t)1 << 22)
 
 /* Jobs that every thread should have. */
@@ -32,7 +32,7 @@ struct lors {
     int64_t *groups; /* [num_groups + 1] first entries with the same pair and columns */
     int64_t num_groups;
     const float *columns; /* image, forward */
-    double *totals;       /* [num] forward: where values go on to; of the caller's from `first` on */
+    double *totals;       /* [num] forward: sums of the values of LORs from `first` on */
     int64_t first;
     double *sums;     /* image, back */
     int rows_per_job; /* of voxels, back */
@@ -99,7 +99,7 @@ struct meeting {
     bool i_is_primary;
     int x, y;
     double starts[2];
-    float *values; /* the caller's, forward */
+    float *values; /* forward: the values of the caller */
 };
 
 /* Points that cells q of the primary and s of the secondary may see, with room for rounding: first,
@@ -141,7 +141,7 @@ static float exact_element(const struct meeting *meeting, const struct lr_native
                        : lr_native_weight(strip, &overlap);
 }
 
-/* Weight of line `ray` of cell q where it meets cell s; else 0. */
+/* Weight of line `ray` of cell q if it meets cell s; else 0. */
 static float sampled_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
                              int ray)
 {
@@ -196,7 +196,7 @@ static void meet_column(struct meeting *meeting, const int64_t group[2])
     struct lr_native_side sides[2];
     if (!lr_native_sees(scene, first->pair, point, sides)) return;
 
-    /* In sampled mode the roles may change once along the column. */
+    /* The roles of sampled mode may change once along the column. */
     bool roles[2] = {sides[0].height >= sides[1].height};
     int num_roles = 1;
     if (scene->params.mode != LR_MODE_EXACT) {
@@ -302,12 +302,6 @@ static lr_status open_lors(struct lors *lors, const struct lr_native_lors *list)
     return lors->entries != NULL && lors->groups != NULL ? LR_OK : LR_FAILED;
 }
 
-static void close_lors(struct lors *lors)
-{
-    free(lors->entries);
-    free(lors->groups);
-}
-
 /* --- forward --- */
 
 lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_native_lors *list, const float *image,
@@ -340,7 +334,8 @@ lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_nativ
         status = lr_native_run(native, &work, (lors->num_groups + GROUPS_PER_JOB - 1) / GROUPS_PER_JOB);
         for (int64_t k = begin; status == LR_OK && k < end; k++) values[k] = (float)lors->totals[k - begin] * scale;
     }
-    close_lors(lors);
+    free(lors->entries);
+    free(lors->groups);
     free(lors->totals);
     free(columns);
     return status;
@@ -367,7 +362,8 @@ lr_status lr_native_back_lors(struct lr_native *native, const struct lr_native_l
         status = lr_native_run(native, &work, (rows + lors.rows_per_job - 1) / lors.rows_per_job);
     }
     if (status == LR_OK) lr_native_from_columns(scene, lors.sums, image);
-    close_lors(&lors);
+    free(lors.entries);
+    free(lors.groups);
     free(lors.sums);
     return status;
 }

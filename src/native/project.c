@@ -65,7 +65,7 @@ static int64_t list_jobs(const struct forward *forward, struct job *jobs)
 
 struct scatter_target {
     float *values; /* of the job, block by block */
-    double *sums;  /* where they go on to */
+    double *sums;  /* totals of the values */
     bool *are_new; /* of each block: something was added to its values */
     int64_t num_blocks;
     int64_t first_block, block_size;
@@ -133,35 +133,6 @@ static lr_status visit_columns(const struct forward *forward, struct lr_native_v
     return LR_OK;
 }
 
-/* Copies values from blocks to the order of files; LORs out of coincidence are 0. */
-static void store(const struct forward *forward, const struct lr_native_visit *visit, const double *sums, float *values)
-{
-    const struct lr_native_scene *scene = &forward->native->scene;
-    const struct lr_native_pair *pair = &scene->pairs[visit->pair];
-    const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
-    const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
-    const float scale = 1.0f / (float)scene->num_all_samples;
-    const bool is_full = lr_native_mask_is_full(scene, visit->pair);
-    for (int ci = visit->range.begin[0]; ci < visit->range.end[0]; ci++) {
-        for (int cj = 0; cj < j->num_columns; cj++) {
-            if (!lr_native_takes(&visit->range, ci, cj)) {
-                sums += i->num_cells * j->num_cells;
-                continue;
-            }
-            for (int q = 0; q < i->num_cells; q++) {
-                float *row = values + lr_native_crystal(i, ci, q) * crystals;
-                for (int s = 0; s < j->num_cells; s++, sums++) {
-                    const int cell = q * j->num_cells + s;
-                    const bool allowed = (pair->along == NULL || pair->along[cell] != 0.0f) &&
-                                         (!is_full || lr_native_allowed(scene, visit->pair, (const int[2]){ci, cj},
-                                                                        (const int[2]){q, s}));
-                    row[lr_native_crystal(j, cj, s)] = allowed ? (float)*sums * scale : 0.0f;
-                }
-            }
-        }
-    }
-}
-
 static lr_status project_job(void *user, int64_t number, struct lr_native_view *view)
 {
     const struct forward *forward = user;
@@ -188,7 +159,32 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
     target.points = lr_alloc(scene->num_points[2], sizeof(*target.points), "LOR values", log);
     const bool has_all = target.values && target.sums && target.are_new && target.points;
     const lr_status status = has_all ? visit_columns(forward, view, &visit) : LR_FAILED;
-    if (status == LR_OK) store(forward, &visit, target.sums, forward->values + job->first_value);
+
+    /* Copies values from blocks to the order of files; LORs out of coincidence are 0. */
+    const struct lr_native_pair *on = &scene->pairs[pair];
+    const struct lr_native_module *i = &scene->modules[on->i], *j = &scene->modules[on->j];
+    const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
+    const float scale = 1.0f / (float)scene->num_all_samples;
+    const bool is_full = lr_native_mask_is_full(scene, pair);
+    const double *sums = target.sums;
+    for (int ci = job->begin; status == LR_OK && ci < job->end; ci++) {
+        for (int cj = 0; cj < j->num_columns; cj++) {
+            if (!lr_native_takes(&visit.range, ci, cj)) {
+                sums += i->num_cells * j->num_cells;
+                continue;
+            }
+            for (int q = 0; q < i->num_cells; q++) {
+                float *row = forward->values + job->first_value + lr_native_crystal(i, ci, q) * crystals;
+                for (int s = 0; s < j->num_cells; s++, sums++) {
+                    const int cell = q * j->num_cells + s;
+                    const bool allowed =
+                        (on->along == NULL || on->along[cell] != 0.0f) &&
+                        (!is_full || lr_native_allowed(scene, pair, (const int[2]){ci, cj}, (const int[2]){q, s}));
+                    row[lr_native_crystal(j, cj, s)] = allowed ? (float)*sums * scale : 0.0f;
+                }
+            }
+        }
+    }
     free(target.values);
     free(target.sums);
     free(target.are_new);
@@ -224,7 +220,7 @@ lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pai
 /* === back-projection: a job owns some voxels of one row across, and takes the pairs of modules in order. Values are
  * held in windows of pairs, block by block === */
 
-/* Bytes of a window where no limit is given. */
+/* Bytes of a window if no limit is given. */
 #define WINDOW_BYTES ((int64_t)512 << 20)
 
 /* Voxel columns of a job at most. */
@@ -239,7 +235,7 @@ struct source {
 
 struct window {
     struct lr_native *native;
-    const float *values;           /* the caller's; NULL: 1 */
+    const float *values;           /* of the caller; NULL: 1 */
     const lr_selection *list_part; /* which LORs of its pairs; NULL = all */
     struct lr_pair_window part;
     int64_t held;           /* values that need memory */
@@ -257,7 +253,7 @@ static bool is_held(const struct window *window, int64_t pair)
     return window->values != NULL || lr_native_mask_is_full(&window->native->scene, pair);
 }
 
-/* The next pairs whose values fit; false when none is left. */
+/* Takes the next pairs with values that fit; false if none is left. */
 static bool next_window(struct window *window, int64_t most)
 {
     struct lr_pair_window *part = &window->part;

@@ -43,7 +43,7 @@ static void describe_module(const struct lr_native_scene *scene, int index, stru
 
 /* --- masks --- */
 
-static bool is_turned(const struct lr_native_scene *scene, const struct lr_native_pair *pair)
+static bool is_along_u(const struct lr_native_scene *scene, const struct lr_native_pair *pair)
 {
     return lr_module_axial(&scene->params.scanner->modules[pair->i], scene->axis) == 0;
 }
@@ -63,7 +63,7 @@ static int scanner_cell(const struct lr_native_module *module, int cell)
 static uint32_t cells_set(const struct lr_native_scene *scene, int64_t index)
 {
     const struct lr_pair_mask *mask = &scene->params.lors->masks->pairs[index];
-    return is_turned(scene, &scene->pairs[index]) ? mask->offset_a : mask->offset_b;
+    return is_along_u(scene, &scene->pairs[index]) ? mask->offset_a : mask->offset_b;
 }
 
 bool lr_native_columns_allowed(const struct lr_native_scene *scene, int64_t index, int ci, int cj)
@@ -71,7 +71,7 @@ bool lr_native_columns_allowed(const struct lr_native_scene *scene, int64_t inde
     const struct lr_native_pair *pair = &scene->pairs[index];
     const struct lr_pair_mask *mask = &scene->params.lors->masks->pairs[index];
     if (mask->kind != LR_MASK_SEPARABLE) return true;
-    const uint32_t set = is_turned(scene, pair) ? mask->offset_b : mask->offset_a;
+    const uint32_t set = is_along_u(scene, pair) ? mask->offset_b : mask->offset_a;
     return has_bit(scene, set, (int64_t)ci * scene->modules[pair->j].num_columns + cj);
 }
 
@@ -81,8 +81,8 @@ bool lr_native_allowed(const struct lr_native_scene *scene, int64_t index, const
     const int q = scanner_cell(&scene->modules[pair->i], cells[0]);
     const int s = scanner_cell(&scene->modules[pair->j], cells[1]);
     const lr_lors *lors = scene->params.lors;
-    return is_turned(scene, pair) ? lr_coincidence_allows(lors, index, q, columns[0], s, columns[1])
-                                  : lr_coincidence_allows(lors, index, columns[0], q, columns[1], s);
+    return is_along_u(scene, pair) ? lr_coincidence_allows(lors, index, q, columns[0], s, columns[1])
+                                   : lr_coincidence_allows(lors, index, columns[0], q, columns[1], s);
 }
 
 /* The first pair with each set of cells: pairs with equal sets share its table. */
@@ -129,29 +129,6 @@ static lr_status find_table(struct lr_native_scene *scene, int64_t index, struct
 
 /* --- points --- */
 
-static lr_status make_points(struct lr_native_scene *scene)
-{
-    const lr_grid *grid = scene->params.grid;
-    const int axes[3] = {scene->across[0], scene->across[1], scene->axis};
-    scene->num_all_samples = 1;
-    for (int a = 0; a < 3; a++) {
-        const int axis = axes[a], samples = scene->params.samples[axis];
-        scene->num_samples[a] = samples;
-        scene->num_voxels[a] = grid->size[axis];
-        scene->num_points[a] = grid->size[axis] * samples;
-        scene->spacing[a] = grid->voxel_mm[axis] / samples;
-        scene->num_all_samples *= samples;
-        scene->points[a] =
-            lr_alloc(scene->num_points[a], sizeof(double), "the coordinates of sample points", scene->params.log);
-        if (scene->points[a] == NULL) return LR_FAILED;
-        for (int k = 0; k < scene->num_points[a]; k++) { /* see lr_grid_sample_point */
-            const double offset = (k % samples + 0.5) / samples - 0.5;
-            scene->points[a][k] = grid->origin_mm[axis] + (k / samples + offset) * grid->voxel_mm[axis];
-        }
-    }
-    return LR_OK;
-}
-
 /* --- life --- */
 
 lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_backend_params *params)
@@ -184,7 +161,26 @@ lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_ba
     if (scene->modules == NULL) goto finish;
     for (int m = 0; m < scanner->num_modules; m++)
         if (lr_module_axial(&scanner->modules[m], scene->axis) >= 0) describe_module(scene, m, &scene->modules[m]);
-    if (make_points(scene) != LR_OK) goto finish;
+
+    /* Sample points; see lr_grid_sample_point. */
+    const lr_grid *grid = params->grid;
+    const int axes[3] = {scene->across[0], scene->across[1], scene->axis};
+    scene->num_all_samples = 1;
+    for (int a = 0; a < 3; a++) {
+        const int axis = axes[a], samples = params->samples[axis];
+        scene->num_samples[a] = samples;
+        scene->num_voxels[a] = grid->size[axis];
+        scene->num_points[a] = grid->size[axis] * samples;
+        scene->spacing[a] = grid->voxel_mm[axis] / samples;
+        scene->num_all_samples *= samples;
+        scene->points[a] =
+            lr_alloc(scene->num_points[a], sizeof(double), "the coordinates of sample points", params->log);
+        if (scene->points[a] == NULL) goto finish;
+        for (int k = 0; k < scene->num_points[a]; k++) {
+            const double offset = (k % samples + 0.5) / samples - 0.5;
+            scene->points[a][k] = grid->origin_mm[axis] + (k / samples + offset) * grid->voxel_mm[axis];
+        }
+    }
 
     scene->pairs = lr_alloc(lors->num_pairs, sizeof(*scene->pairs), "pairs of modules", params->log);
     if (scene->pairs == NULL) goto finish;
@@ -252,12 +248,12 @@ struct lr_native_crossing lr_native_cross(const struct lr_native_side sides[2], 
     const struct lr_native_side *a = &sides[i_is_primary ? 0 : 1];
     const struct lr_native_side *b = &sides[i_is_primary ? 1 : 0];
     const struct lr_native_module *on_a = a->module, *on_b = b->module;
-    const double turn = dot(on_b->normal, on_a->tangent);
+    const double sine = dot(on_b->normal, on_a->tangent);
     return (struct lr_native_crossing){
         .primary = *a,
         .secondary = *b,
         .i_is_primary = i_is_primary,
-        .tau = {dot(on_b->normal, a->centre) / b->height, fabs(turn) < PARALLEL ? 0.0 : turn / b->height},
+        .tau = {dot(on_b->normal, a->centre) / b->height, fabs(sine) < PARALLEL ? 0.0 : sine / b->height},
         .on_second = {dot(on_b->tangent, a->centre), dot(on_b->tangent, on_a->tangent)},
         .reach = {dot(on_a->normal, b->centre), dot(on_a->normal, on_b->tangent)},
         .on_first = {dot(on_a->tangent, b->centre), dot(on_a->tangent, on_b->tangent)},
@@ -269,8 +265,8 @@ static double tau_at(const struct lr_native_crossing *crossing, double u)
     return crossing->tau[0] + crossing->tau[1] * u;
 }
 
-/* Coordinate on the primary of the line that meets coordinate w of the secondary. For a line from beside or behind it
- * is the end that the last lines from the front went to. */
+/* Coordinate on the primary of the line that meets coordinate w of the secondary. For a line that does not come
+ * from the front it is the end that the last lines from the front went to. */
 static double on_primary(const struct lr_native_crossing *crossing, double w)
 {
     const double *reach = crossing->reach, *on_first = crossing->on_first;
@@ -315,12 +311,6 @@ static void make_strip(const struct lr_native_crossing *crossing, double middle,
     strip->slant = (float)x;
 }
 
-static void name_strip(const struct lr_native_crossing *crossing, int p, int r, struct lr_native_strip *strip)
-{
-    strip->ci = crossing->i_is_primary ? p : r;
-    strip->cj = crossing->i_is_primary ? r : p;
-}
-
 /* Pieces for an edge that long at a distance. */
 static int num_pieces(double edge, double distance)
 {
@@ -350,7 +340,8 @@ static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, 
         const double width = (u1 - u0) / num;
         make_strip(crossing, u0 + (n + 0.5) * width, width, &strips[n]);
         strips[n].parts = num_pieces(a->face_along, nearest);
-        name_strip(crossing, p, r, &strips[n]);
+        strips[n].ci = crossing->i_is_primary ? p : r;
+        strips[n].cj = crossing->i_is_primary ? r : p;
     }
     return num;
 }
@@ -371,33 +362,9 @@ static bool sampled_strip(const struct lr_native_scene *scene, const struct lr_n
     make_strip(crossing, u, a->face / rays, strip);
     strip->dtau = 0.0f;
     strip->parts = 1;
-    name_strip(crossing, p, met, strip);
+    strip->ci = crossing->i_is_primary ? p : met;
+    strip->cj = crossing->i_is_primary ? met : p;
     return true;
-}
-
-static int exact_strips(const struct lr_native_crossing *crossing, const struct lr_native_range *range,
-                        const int along_a[2], struct lr_native_strip *strips)
-{
-    const int of_b = crossing->i_is_primary ? 1 : 0;
-    const struct lr_native_module *a = crossing->primary.module, *b = crossing->secondary.module;
-    const int most = 2 * (a->num_columns + b->num_columns);
-    int num = 0, pairs = 0;
-    for (int p = along_a[0]; p < along_a[1]; p++) {
-        /* Columns of the secondary that column p may be seen through. */
-        int between[2] = {0, b->num_columns};
-        const double u = column_middle(a, p), u0 = u - 0.5 * a->face, u1 = u + 0.5 * a->face;
-        if (tau_at(crossing, u0) > 1e-9 && tau_at(crossing, u1) > 1e-9)
-            columns_between(b, on_secondary(crossing, u0), on_secondary(crossing, u1), between);
-        const int begin = between[0] > range->begin[of_b] ? between[0] : range->begin[of_b];
-        const int end = between[1] < range->end[of_b] ? between[1] : range->end[of_b];
-        for (int r = begin; r < end && pairs < most; r++) {
-            if (!lr_native_takes(range, of_b == 1 ? p : r, of_b == 1 ? r : p)) continue;
-            const int found = exact_strip(crossing, p, r, &strips[num]);
-            num += found;
-            pairs += found > 0;
-        }
-    }
-    return num;
 }
 
 int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_native_crossing *crossing,
@@ -414,20 +381,40 @@ int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_n
 
     along_a[0] = along_a[0] > range->begin[a] ? along_a[0] : range->begin[a];
     along_a[1] = along_a[1] < range->end[a] ? along_a[1] : range->end[a];
-    if (scene->params.mode == LR_MODE_EXACT) return exact_strips(crossing, range, along_a, strips);
-    int num = 0, kept = 0;
+    int num = 0, num_within = 0;
+    if (scene->params.mode == LR_MODE_EXACT) {
+        const struct lr_native_module *first = crossing->primary.module;
+        const int most = 2 * (first->num_columns + module->num_columns);
+        int pairs = 0;
+        for (int p = along_a[0]; p < along_a[1]; p++) {
+            /* Columns of the secondary that column p may be seen through. */
+            int between[2] = {0, module->num_columns};
+            const double u = column_middle(first, p), u0 = u - 0.5 * first->face, u1 = u + 0.5 * first->face;
+            if (tau_at(crossing, u0) > 1e-9 && tau_at(crossing, u1) > 1e-9)
+                columns_between(module, on_secondary(crossing, u0), on_secondary(crossing, u1), between);
+            const int begin = between[0] > range->begin[b] ? between[0] : range->begin[b];
+            const int end = between[1] < range->end[b] ? between[1] : range->end[b];
+            for (int r = begin; r < end && pairs < most; r++) {
+                if (!lr_native_takes(range, b == 1 ? p : r, b == 1 ? r : p)) continue;
+                const int found = exact_strip(crossing, p, r, &strips[num]);
+                num += found;
+                pairs += found > 0;
+            }
+        }
+        return num;
+    }
     for (int p = along_a[0]; p < along_a[1]; p++)
         for (int ray = 0; ray < scene->params.rays; ray++)
             num += sampled_strip(scene, crossing, (const int[2]){p, ray}, &strips[num]);
 
-    /* Leaves out strips of other columns than the range's. */
+    /* Leaves out strips of columns outside the range. */
     for (int k = 0; k < num; k++) {
         const struct lr_native_strip *strip = &strips[k];
         if (strip->ci >= range->begin[0] && strip->ci < range->end[0] && strip->cj >= range->begin[1] &&
             strip->cj < range->end[1] && lr_native_takes(range, strip->ci, strip->cj))
-            strips[kept++] = *strip;
+            strips[num_within++] = *strip;
     }
-    return kept;
+    return num_within;
 }
 
 /* Room for rounding, in points of the grid. */

@@ -33,7 +33,7 @@ static void flat_finish(struct lr_native_flat *flat)
     *flat = (struct lr_native_flat){.key.pair = -1};
 }
 
-/* Lists the overlaps of primary cell q from place `next` on. Returns the place behind them. */
+/* Lists the overlaps of primary cell q from place `next` on. Returns the place after them. */
 static int add_cell(struct lr_native_flat *flat, const struct lr_native_axial *axial,
                     const struct lr_native_starts *starts, const int at[2])
 {
@@ -59,7 +59,7 @@ static int add_cell(struct lr_native_flat *flat, const struct lr_native_axial *a
     return next;
 }
 
-/* Computes what the key asks for, unless it is there. axials: of the parts. */
+/* Computes the overlaps of the key, unless they are there. axials: of the parts. */
 static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_flat_key *key,
                            const struct lr_native_axial *axials, const lr_log *log)
 {
@@ -326,7 +326,7 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
     struct lr_native_range range = {.end = {scene->modules[at->i].num_columns, scene->modules[at->j].num_columns}};
     if (part == NULL || part->interleave <= 1) return range;
     range.interleave = part->interleave;
-    range.turn = part->interleave_turn;
+    range.residue = part->interleave_turn;
     range.angles = scene->params.lors->angles->count;
     for (int n = 0; n < 2; n++) {
         const struct lr_native_module *module = &scene->modules[modules[n]];
@@ -352,12 +352,6 @@ struct lr_native_run_state {
     struct lr_native_watch watch;
 };
 
-static void set_status(struct lr_native_watch *watch, lr_status status)
-{
-    int good = LR_OK;
-    atomic_compare_exchange_strong(&watch->status, &good, (int)status);
-}
-
 lr_status lr_native_ask(struct lr_native_view *view)
 {
     struct lr_native_watch *watch = view->watch;
@@ -371,7 +365,7 @@ lr_status lr_native_ask(struct lr_native_view *view)
         const double done = run->work->share * part;
         const lr_status status =
             lr_progress_report(run->native->scene.params.progress, run->work->what, run->work->from + done, 1.0);
-        set_status(watch, status);
+        lr_native_set_status(&watch->status, status);
         watch->next_s = lr_clock_seconds() + ASK_SECONDS;
     }
 
@@ -386,7 +380,7 @@ static void do_jobs(void *user, int64_t begin, int64_t end, int worker)
     view->reports = worker == 0;
     for (int64_t k = begin; k < end && lr_native_ask(view) == LR_OK; k++) {
         atomic_fetch_add(&run->watch.num_begun, 1);
-        set_status(&run->watch, run->work->job(run->work->user, k, view));
+        lr_native_set_status(&run->watch.status, run->work->job(run->work->user, k, view));
         atomic_fetch_add(&run->watch.num_done, 1);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The choice of a backend among those of a family, and the devices that there are. */
+ * The choice of a backend of a family, and the list of devices. */
 #include "operator/facade.h"
 
 #include "base/log.h"
@@ -75,7 +75,7 @@ static lr_status create_named(struct lr_operator *op, const char *name, const st
     if (choice == NULL) return LR_USAGE;
     if (wish.mode == LR_MODE_AUTO) wish.mode = choice->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
     if (!fits(choice, &wish)) {
-        /* Says what the backend named lacks of the wish, and who has it. */
+        /* Reports the property that the backend lacks, and the backends that have it. */
         char names[128];
         list_names(choices, &wish, names, sizeof(names));
         if (wish.penetration && !choice->has_penetration) {
@@ -112,14 +112,14 @@ static void note_passed_over(struct lr_operator *op, const char *name)
 struct search {
     const struct lr_choices *choices;
     struct wish wish;
-    bool is_refused; /* one of those that have what is asked for cannot run here */
+    bool is_refused; /* a backend with the required properties cannot run here */
     char why[1200];  /* why the last one that dropped out did */
-    /* A renderer in software, kept while another backend may serve. */
+    /* A renderer in software, which is used if no other backend serves. */
     struct lr_backend emulated;
     const struct lr_backend_choice *emulated_choice;
 };
 
-/* The log says what the others lacked once it is known which one is taken instead. */
+/* Takes the backend. The log then names it, and the reason why the backends before it were not taken. */
 static lr_status take(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice,
                       const struct lr_backend *backend)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Operators of the family `direct`: which backend they have, and what the family has beside
- * projections. */
+ * Operators of the family `direct`: the choice of their backend, and their calls other than projections. */
 #include "operator/facade.h"
 
 #include "base/clock.h"
@@ -56,8 +55,8 @@ static lr_status check(const lr_direct_params *params)
     if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0)
         return lr_error(params->log, LR_USAGE, "threads, device and memory must not be negative");
     for (int k = 0; k < params->num_views; k++) {
-        /* Everything that tables would complain about, before the first one is built. Only measured profiles
-         * can make a kernel of zeros, which their values alone tell. */
+        /* All views are checked before the first tables are built. Only measured profiles can make a kernel of
+         * zeros, which is known once its values are computed. */
         const lr_direct_tables_params tables_params = {
             .grid = params->grid, .view = params->views[k], .kernel = params->kernel, .log = params->log};
         struct lr_direct_shape shape;
@@ -149,50 +148,46 @@ static lr_status open_backend(struct lr_operator *op, const lr_direct_params *pa
     return LR_OK;
 }
 
-static lr_status build(struct lr_operator *op, const lr_direct_params *params)
+lr_operator *lr_direct_create(const lr_direct_params *params)
 {
+    if (check(params) != LR_OK) return NULL;
     const double begin = lr_clock_seconds();
-    op->direct = lr_alloc(1, sizeof(*op->direct), "an operator", params->log);
-    if (op->direct == NULL) return LR_FAILED;
-    /* A view stands where a scanner has a pair of modules, and a voxel of its histo-image where that has a
-     * LOR. */
-    struct lr_direct_family *family = op->direct;
+    lr_operator *op = lr_operator_alloc(params->log, params->progress);
+    if (op == NULL) return NULL;
+    struct lr_direct_family *family = lr_alloc(1, sizeof(*family), "an operator", params->log);
+    op->direct = family;
+    if (family == NULL) goto failed;
+
+    /* A view of the layout takes the place of a pair of modules, and a voxel of its histo-image the place of a LOR. */
     const int64_t num_voxels = lr_grid_num_voxels(params->grid);
     const int count = params->num_views;
     family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
     family->offsets = lr_alloc(count + 1, sizeof(*family->offsets), "views", params->log);
-    if (family->views == NULL || family->offsets == NULL) return LR_FAILED;
+    if (family->views == NULL || family->offsets == NULL) goto failed;
     memcpy(family->views, params->views, (size_t)count * sizeof(*family->views));
     for (int view = 0; view <= count; view++) family->offsets[view] = view * num_voxels;
     family->layout = (lr_lors){.num_pairs = count, .offsets = family->offsets, .count = count * num_voxels};
     family->kernel = params->kernel;
     family->info = (lr_direct_info){.grid = *params->grid, .num_views = count, .views = family->views};
 
-    LR_TRY(open_backend(op, params));
+    if (open_backend(op, params) != LR_OK) goto failed;
     if (params->factors != NULL) op->factors = *params->factors;
-    const char *reason = op->direct->cuda_log.reason;
+    const char *reason = family->cuda_log.reason;
     op->info = (lr_operator_info){.backend = op->backend.fns->name,
                                   .device = op->backend.device,
                                   .passed_over = reason[0] != '\0' ? reason : NULL,
-                                  .num_voxels = lr_grid_num_voxels(&op->grid),
+                                  .num_voxels = num_voxels,
                                   .num_lors = op->params.lors->count,
                                   .samples = {1, 1, 1},
                                   .threads = op->params.threads,
                                   .build_seconds = lr_clock_seconds() - begin,
                                   .lors = op->params.lors,
                                   .grid = &op->grid};
-    return LR_OK;
-}
-
-lr_operator *lr_direct_create(const lr_direct_params *params)
-{
-    if (check(params) != LR_OK) return NULL;
-    lr_operator *op = lr_operator_alloc(params->log, params->progress);
-    if (op != NULL && build(op, params) != LR_OK) {
-        lr_operator_destroy(op);
-        return NULL;
-    }
     return op;
+
+failed:
+    lr_operator_destroy(op);
+    return NULL;
 }
 
 const lr_direct_info *lr_direct_get_info(const lr_operator *op)
@@ -200,17 +195,12 @@ const lr_direct_info *lr_direct_get_info(const lr_operator *op)
     return op->direct != NULL ? &op->direct->info : NULL;
 }
 
-/* --- beside projections --- */
-
-static lr_status check_family(const struct lr_operator *op)
-{
-    return op->direct != NULL ? LR_OK : lr_error(op->params.log, LR_USAGE, "this operator is not of the family direct");
-}
+/* --- calls other than projections --- */
 
 lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_attributes *attributes)
 {
     *attributes = (lr_direct_attributes){0};
-    LR_TRY(check_family(op));
+    if (op->direct == NULL) return lr_error(op->params.log, LR_USAGE, "this operator is not of the family direct");
     const struct lr_direct_backend *backend = &op->direct->backend;
     return backend->attributes != NULL
                ? backend->attributes(op->backend.self, attributes)
@@ -238,7 +228,7 @@ static lr_status time_view(struct lr_operator *op, lr_direct_work work, int32_t 
 lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_timing *timing)
 {
     *timing = (lr_direct_timing){0};
-    LR_TRY(check_family(op));
+    if (op->direct == NULL) return lr_error(op->params.log, LR_USAGE, "this operator is not of the family direct");
     const struct lr_direct_backend *backend = &op->direct->backend;
     const lr_direct_info *info = &op->direct->info;
 
@@ -326,7 +316,7 @@ struct lr_deposit {
 
 /* --- events --- */
 
-/* Runs of events of the kind that is asked for go on as they are. */
+/* Passes on the events of the kind that is wanted, in runs. */
 static lr_status take(void *user, const lr_event *events, int64_t count)
 {
     lr_deposit *deposit = user;

@@ -83,7 +83,7 @@ void lr_factor_store_finish(struct lr_factor_store *store)
 
 /* --- scaling --- */
 
-/* Factors asked for at a time. */
+/* Most factors that one call of the source returns. */
 #define SPAN_LORS ((int64_t)1 << 19)
 
 lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, float *values)
@@ -151,7 +151,7 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
     const lr_vector *found = factor_store_find(store, selection, values);
     if (found != NULL) return lr_vector_multiply(values, found);
 
-    /* Factors may fill a quarter of the memory that is free, or an eighth of a device's. */
+    /* Factors may fill a quarter of the memory that is free, or an eighth of the memory of a device. */
     const int64_t device = values->values == NULL ? lr_place_get_info(values->place).memory_bytes : 0;
     const double most = device > 0 ? (double)device / 8.0 : ((double)lr_available_memory() + store->bytes) / 4.0;
     const int64_t limit_bytes = op->params.max_memory_bytes;

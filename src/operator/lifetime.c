@@ -31,7 +31,7 @@ static void log_filter_write(void *user, lr_log_level level, lr_status status, c
     pthread_mutex_unlock(&filter->mutex);
 }
 
-static bool progress_filter_report(void *user, const char *what, double done, double total)
+static bool report_progress(void *user, const char *what, double done, double total)
 {
     const struct lr_progress_filter *filter = user;
     if (filter->is_silent) {
@@ -45,7 +45,7 @@ static bool progress_filter_report(void *user, const char *what, double done, do
     return lr_progress_report(filter->to, what, done < total ? done : total, total) == LR_OK;
 }
 
-lr_status lr_progress_filter_say(struct lr_progress_filter *filter, const char *what, double done, double total)
+lr_status lr_progress_filter_report(struct lr_progress_filter *filter, const char *what, double done, double total)
 {
     filter->what = what;
     filter->done = done;
@@ -63,7 +63,7 @@ struct lr_operator *lr_operator_alloc(const lr_log *log, const lr_progress *prog
     if (log != NULL) op->log_filter.to = *log;
     pthread_mutex_init(&op->log_filter.mutex, NULL);
     op->progress_filter =
-        (struct lr_progress_filter){.progress = {progress_filter_report, &op->progress_filter}, .to = progress};
+        (struct lr_progress_filter){.progress = {report_progress, &op->progress_filter}, .to = progress};
     return op;
 }
 

@@ -28,8 +28,8 @@ struct blobs_backend {
     struct lr_backend inner[2];
     int64_t each; /* coefficients of a grid */
     const lr_log *log;
-    const lr_progress *progress; /* the caller's; NULL = none */
-    lr_progress halves;          /* what the inner ones report to */
+    const lr_progress *progress; /* of the caller; NULL = none */
+    lr_progress halves;          /* receives reports of the inner ones */
     int half;                    /* that is at work */
 };
 
@@ -41,7 +41,7 @@ static bool report_half(void *user, const char *what, double done, double total)
     return lr_progress_report(self->progress, what, done + self->half * total, 2.0 * total) == LR_OK;
 }
 
-/* --- projections, where the vectors are --- */
+/* --- projections, at the place of the vectors --- */
 
 static lr_status forward(void *user, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
@@ -151,8 +151,8 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
     of_grid.progress = params->progress != NULL ? &self->halves : NULL;
     for (int g = 0; g < 2; g++) {
         of_grid.model = g == 0 ? &family->model : &family->second;
-        /* A grid's backend may run the programs of the same grid of another operator's, or of the first grid,
-         * which has the same kernel. */
+        /* A backend may run the programs of the same grid's backend in another operator, or of the first grid's
+         * backend, which has the same kernel. */
         of_grid.stands_for = params->stands_for != NULL
                                  ? &((const struct blobs_backend *)params->stands_for->self)->inner[g]
                              : g > 0 ? &self->inner[0]
@@ -181,7 +181,7 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
 
 /* --- the family --- */
 
-/* LORs that a sensitivity has at least where no number is asked for. */
+/* The least number of LORs of a sensitivity if the caller gives none. */
 static const int64_t usual_lines = INT64_C(1) << 25;
 
 static lr_status create_cuda(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
@@ -216,8 +216,8 @@ static lr_status create_compute(const struct lr_listmode_backend_params *params,
 struct choice {
     const char *name;
     lr_listmode_create_fn *create;
-    lr_place_kind place;             /* where it computes */
-    bool has_all_exact;              /* exact elements also of scanners whose modules may hide each other */
+    lr_place_kind place;             /* the place where it computes */
+    bool has_all_exact;              /* exact elements also if modules of the scanner may hide each other */
     lr_listmode_arrange_fn *arrange; /* NULL = the host */
 };
 
@@ -329,7 +329,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
     LR_TRY(lr_grid_check(params->grid, params->log));
     lr_listmode_params complete = *params;
     if (params->blobs == NULL) {
-        /* Points of the exact kernel are by default those of the family correspondence. */
+        /* The exact kernel's sample points are by default those of the family correspondence. */
         int usual[3] = {1, 1, 1};
         if (params->kernel == LR_LISTMODE_EXACT)
             lr_operator_default_samples(params->lors->scanner, params->grid, usual);
@@ -337,7 +337,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
         return lr_listmode_model_init(&family->model, &complete);
     }
 
-    /* Blobs: a model for either grid, whose tube has a blob's footprint. */
+    /* Blobs: each grid has a model of tubes with a blob's footprint. */
     lr_grid grids[2];
     lr_blobs *blobs = &family->info.blobs;
     *blobs = *params->blobs;
@@ -408,7 +408,7 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
     const bool has_source = params->factors != NULL && params->factors->get != NULL;
     const int threads = params->threads > 0 ? params->threads : lr_num_processors();
     if (has_source) family->factors = *params->factors;
-    if (has_source || params->blobs != NULL) /* what follows looks up by crystals */
+    if (has_source || params->blobs != NULL) /* factors are looked up by crystals */
         LR_TRY(lr_listmode_events_check(&family->events, threads, params->log));
     if (params->event_factors != NULL) {
         family->event_factors =
@@ -443,7 +443,7 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
     return family->event_factors != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Stands in for the caller's log: "auto" goes on without an error where there is no device. */
+/* Replaces the caller's log: "auto" goes on without an error if there is no device. */
 static void write_trial_log(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct lr_listmode_trial *trial = user;
@@ -547,7 +547,7 @@ static lr_status build(struct lr_operator *op, const lr_listmode_params *params)
     };
     LR_TRY(try_choices(op, params, &backend_params));
     op->grid = family->model.grid;
-    if (params->blobs != NULL) op->grid.size[2] *= 2; /* coefficients of the second grid follow those of the first */
+    if (params->blobs != NULL) op->grid.size[2] *= 2; /* the first grid's coefficients, then the second grid's */
     op->params = (struct lr_backend_params){.lors = &family->events.layout,
                                             .grid = &op->grid,
                                             .samples = {1, 1, 1},

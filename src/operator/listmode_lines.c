@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LORs that are events at a time: each time a backend is opened for them, which on a graphics processor takes
- * as long as projecting a million. Processors hear more often whether they are to stop. */
+/* LORs of a batch. A backend is opened for each batch, which on a graphics processor takes as long as projecting a
+ * million LORs. Smaller batches on processors can be stopped sooner. */
 enum { LINES_AT_ONCE = 1 << 19, LINES_ON_DEVICE = 1 << 22 };
 
-/* Lines and voxels that a thread takes at a time. */
+/* Lines and voxels of a thread's share. */
 enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
 
 /* Lines from which the events of a batch come. */
@@ -23,7 +23,7 @@ struct lines {
     struct lr_line_sum *sum;
     const struct lr_line_batch *batch;
     struct {
-        int64_t kept, place; /* from where the block begins; where they are to begin */
+        int64_t count, place; /* lines that count, from the block's begin on; their place among all that count */
     } blocks[LINES_ON_DEVICE / LINES_OF_BLOCK + 1];
 };
 
@@ -44,33 +44,33 @@ static void draw_block(void *user, int64_t begin, int64_t end, int worker)
         if (sum->drawn.numbers != NULL) sum->drawn.numbers[at] = lr_lors_number(sum->family->lors, a, b);
         sum->drawn.events[at++] = (lr_event){.crystals = {a, b}, .weight = 1};
     }
-    lines->blocks[begin / LINES_OF_BLOCK].kept = at - begin;
+    lines->blocks[begin / LINES_OF_BLOCK].count = at - begin;
 }
 
 static void pack_block(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct lines *lines = user;
     const struct lr_drawn_lines *from = &lines->sum->drawn, *to = &lines->batch->packed;
-    const size_t kept = (size_t)lines->blocks[begin / LINES_OF_BLOCK].kept;
+    const size_t count = (size_t)lines->blocks[begin / LINES_OF_BLOCK].count;
     const int64_t place = lines->blocks[begin / LINES_OF_BLOCK].place;
     (void)end;
     (void)worker;
-    memcpy(to->events + place, from->events + begin, kept * sizeof(*to->events));
-    if (to->numbers != NULL) memcpy(to->numbers + place, from->numbers + begin, kept * sizeof(*to->numbers));
+    memcpy(to->events + place, from->events + begin, count * sizeof(*to->events));
+    if (to->numbers != NULL) memcpy(to->numbers + place, from->numbers + begin, count * sizeof(*to->numbers));
 }
 
-/* The LORs of a batch that are in coincidence, and near the region; returns how many. */
+/* Draws the LORs of a batch that are in coincidence and near the region. Returns their number. */
 static int64_t gather(struct lr_line_batch *batch)
 {
     struct lines lines = {.sum = batch->sum, .batch = batch};
     const int64_t count = batch->sample.count;
     lr_parallel_for(batch->sum->op->params.threads, count, LINES_OF_BLOCK, draw_block, &lines);
     batch->is_drawn = true;
-    /* Puts what blocks have kept one behind the other. */
+    /* The lines of all blocks that count become one list. */
     int64_t sum = 0;
     for (int64_t begin = 0; begin < count; begin += LINES_OF_BLOCK) {
         lines.blocks[begin / LINES_OF_BLOCK].place = sum;
-        sum += lines.blocks[begin / LINES_OF_BLOCK].kept;
+        sum += lines.blocks[begin / LINES_OF_BLOCK].count;
     }
     lr_parallel_for(lines.sum->op->params.threads, count, LINES_OF_BLOCK, pack_block, &lines);
     return sum;
@@ -227,7 +227,7 @@ lr_status lr_line_sum_run(struct lr_line_sum *sum)
                                (double)sum->num_lines);
         const bool goes_on = next_batch(next, batch);
         if (status == LR_OK) {
-            if (!batch->is_drawn && !sum->by_device) { /* only one thread may draw at a time */
+            if (!batch->is_drawn && !sum->by_device) { /* lines are drawn into one array, so by one thread */
                 lr_listmode_events_finish(&batch->lines);
                 prepare(batch);
             }
@@ -276,7 +276,7 @@ lr_status lr_line_sum_open(struct lr_line_sum *sum)
     const bool has_factors = sum->family->factors.get != NULL;
     sum->stride = (double)sum->lors->count / (double)sum->num_lines;
     sum->at_once = sum->op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE;
-    /* Factors are asked for by the LORs' numbers; grids of blobs do not share what a device holds. */
+    /* Factors are looked up by the numbers of LORs; the two grids of blobs do not share the events of a device. */
     sum->by_device = sum->family->arrange != NULL && !has_factors && !(sum->family->info.blobs.radius_mm > 0);
     sum->total = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
     bool has_all = sum->total != NULL;
@@ -296,20 +296,16 @@ lr_status lr_line_sum_open(struct lr_line_sum *sum)
     return lr_make_numbers(sum->op, "an image in the backend's precision", num_voxels, &sum->image);
 }
 
-static void close_drawn(struct lr_drawn_lines *drawn)
-{
-    free(drawn->events);
-    free(drawn->numbers);
-}
-
 void lr_line_sum_close(struct lr_line_sum *sum)
 {
     free(sum->group);
     free(sum->total);
     free(sum->squares);
-    close_drawn(&sum->drawn);
+    free(sum->drawn.events);
+    free(sum->drawn.numbers);
     for (int k = 0; k < 2; k++) {
-        close_drawn(&sum->batches[k].packed);
+        free(sum->batches[k].packed.events);
+        free(sum->batches[k].packed.numbers);
         lr_listmode_events_finish(&sum->batches[k].lines);
     }
     free(sum->factors);

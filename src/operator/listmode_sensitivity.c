@@ -17,36 +17,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Voxels that a thread takes at a time. */
+/* Voxels of a thread's share. */
 enum { VOXELS_OF_BLOCK = 1 << 16 };
 
 /* --- levels of voxels, and pieces of the image --- */
 
-/* Levels of voxels. Those of level 0 have the lines that all have; each next level has twice as many, but only LORs
- * that come near its voxels. The last ones have all of these LORs, that of voxels which no line of the guide met being
- * a level of its own. */
+/* Levels of voxels. Voxels of level 0 have only the lines that all voxels have. Each next level has twice as many,
+ * drawn from LORs that come near its voxels. The last two levels have all LORs near them; the very last is of
+ * voxels that no line of the guide met. */
 enum { MOST_LEVELS = 48, LEFT_AT_0 = 255, LINES_PER_LEVEL = 2 };
 
 /* Most lines of the first sample, which sets the levels, and the groups whose scatter gives its error. */
 enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
 
-/* Edge of a tile of a slice of which the scatter of groups is taken together; how far around a voxel its sensitivity is
- * taken from, as few lines of the guide meet it; and by what part of that its own has to fall short to count alone, as
- * where a field of view ends. */
+/* TILE: edge of a square of a slice that has one scatter of groups. AROUND: the distance around a voxel over which
+ * its sensitivity is averaged, as few lines of the guide meet it. STEEP: a voxel's own sensitivity is taken if it
+ * is less than the mean by this factor, as at the border of the field of view. */
 enum { TILE = 16, AROUND = 2, STEEP = 4 };
 
 /* LORs that can be tested for coming near a level's voxels in the time in which one is projected. */
 enum { LOOKS_PER_LINE = 96 };
 
-/* Standard error of a voxel, as a part of its value, and which part of it is aimed at, as the guide estimates it roughly;
- * that of the mean voxel where the number of lines is not given. How many lines that may take. */
+/* most_error: the largest standard error of a voxel, relative to its value. aim: the part of it that is aimed at,
+ * as the guide estimates errors roughly. usual_error: the error of the mean voxel if the number of lines is not
+ * given. most_lines: the most lines that it may take. */
 static const double most_error = 0.02, aim = 0.9, usual_error = 0.012;
 static const int64_t most_lines = INT64_C(1) << 30;
 
 /* Shorter strides save nothing. */
 static const double worth_drawing = 1.5;
 
-/* Lines that further levels may take: a part of those that all voxels have, and what takes little time. */
+/* Most lines of further levels: a part of the lines that all voxels have, but at least a number that takes little
+ * time. */
 static const double part_for_levels = 0.6, least_for_levels = 1 << 22;
 
 /* A level's voxels in slices of one half of the image, in a box of the grid: in the slices that have many of them,
@@ -54,9 +56,9 @@ static const double part_for_levels = 0.6, least_for_levels = 1 << 22;
 struct piece {
     int level;
     bool is_unmet;         /* by lines of the guide */
-    int first[3], last[3]; /* behind the last */
+    int first[3], last[3]; /* after the last */
     int64_t count;         /* voxels of the level */
-    double visits;         /* the box's part of the whole sensitivity: of what projecting a LOR takes */
+    double visits;         /* the box's share of the whole sensitivity, and so of the cost of projecting a LOR */
 };
 
 enum { PIECES = 4, MANY = 8 }; /* in a level; more than a slice's voxels over that are many */
@@ -69,19 +71,19 @@ struct plan {
     double limit;          /* of the standard error */
     int num_levels;
     double strides[MOST_LEVELS];
-    /* First those whose voxels take least, last those of which no line was met. */
+    /* Ascending by the cost of a voxel; the last are those that no line met. */
     struct piece pieces[MOST_LEVELS * PIECES];
     int num_pieces;
 };
 
-/* LORs of a stride s have an error by s - 1: where all are taken there is none. */
+/* The error of LORs with a stride s grows with s - 1: all LORs, of stride 1, have none. */
 static double error_at(const struct plan *plan, int64_t v, double stride)
 {
     return stride > 1.0 ? sqrt((double)plan->variance[v] * (stride - 1.0)) : 0.0;
 }
 
-/* The operator of the guide: on the processor, so that its numbers are the same beside every backend; where elements
- * are exact their tubes serve, which are quicker. */
+/* Opens the operator of the guide. It works on the processor, so that levels are the same for every backend, and
+ * takes tubes instead of exact elements, as they are quicker. */
 static struct lr_operator *open_guide(struct lr_operator *op)
 {
     const struct lr_listmode_family *family = op->listmode;
@@ -121,8 +123,8 @@ static double mean_around(const struct grading *grading, int x, int y, int z)
     return total / count;
 }
 
-/* The variance is as a part of the value what each line adds to a voxel, about the same all over a tile, over the
- * voxel's value. */
+/* The relative variance of a voxel is the contribution of a line, about the same all over a tile, over the voxel's
+ * value. */
 static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct grading *grading = user;
@@ -173,7 +175,8 @@ static int compare_pieces(const void *a, const void *b)
                                                : first->level - second->level;
 }
 
-/* A piece is dear as its box, widened by how far LORs reach, has much of the whole sensitivity. */
+/* Lists the pieces. The cost of a piece is the share of its box, widened by the reach of LORs, in the whole
+ * sensitivity. */
 static void find_pieces(struct plan *plan, const struct lr_line_sum *sum)
 {
     const int *size = plan->op->grid.size;
@@ -295,8 +298,8 @@ struct ball {
     double centre[3], radius_mm;
 };
 
-/* Pairs of modules of which a line may come near: it stays as near to that of their balls' centres as crystals are to
- * these. *lors: to be destroyed; NULL with LR_OK: there are none. */
+/* Finds the pairs of modules with lines that may come near the region. A line is as close to the line between the
+ * balls' centres as its crystals are to these. *lors: to be destroyed; NULL with LR_OK: there are none. */
 static lr_status take_pairs(const struct lr_line_sum *sum, lr_lors **lors)
 {
     const lr_lors *all = sum->family->lors;

@@ -19,7 +19,7 @@ enum {
     SPREAD = 4,               /* no range is longer than this many average ones */
     CHUNK_ELEMENTS = 1 << 22,
     CHUNK_ROWS = 1 << 14,
-    SHARE_ROWS = 16, /* that a thread moves at a time */
+    SHARE_ROWS = 16, /* of a thread's share */
     ELEMENT_BYTES = sizeof(uint32_t) + sizeof(float)
 };
 
@@ -29,7 +29,7 @@ static int compare_lors(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Ends ranges at `end` (beyond the last one's), in pieces of at most `longest`. */
+/* Adds ranges of at most `longest` LORs up to `end`. */
 static void add_ranges(struct lr_matrix *matrix, int64_t end, int64_t longest)
 {
     int64_t begin = matrix->range_begin[matrix->num_ranges];
@@ -110,7 +110,7 @@ int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matri
     return (int64_t)((elements + staged) * ELEMENT_BYTES) + split_bytes(matrix, num_rows);
 }
 
-/* First element of `begin` .. `end` whose LOR is at least `lor`. */
+/* Finds the first element of `begin` .. `end` with a LOR of at least `lor`. */
 static int64_t lower_bound(const uint32_t *lors, int64_t begin, int64_t end, int64_t lor)
 {
     while (begin < end) {
@@ -123,7 +123,7 @@ static int64_t lower_bound(const uint32_t *lors, int64_t begin, int64_t end, int
     return begin;
 }
 
-/* Staged rows on their way into a chunk. */
+/* Staged rows that are moved into a chunk. */
 struct move {
     const struct lr_matrix *matrix;
     struct lr_matrix_chunk *chunk;
@@ -242,7 +242,7 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
     return LR_OK;
 }
 
-/* Rows that come together, on their way behind what is staged. */
+/* Rows of a block that are copied after the rows that are staged. */
 struct staging_rows {
     struct lr_matrix_staging *staging;
     const struct lr_packed_element *elements; /* of the first of them */
@@ -280,7 +280,7 @@ lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_b
     struct staging_rows rows = {.staging = staging, .elements = block->elements};
     const lr_row_sink one_by_one = {append_one, matrix};
     for (int64_t first = 0, num; first < block->num_rows; first += num) {
-        /* Gives places to as many rows as there is room for. */
+        /* Assigns places to the rows for which there is room. */
         int64_t *row_begin = staging->row_begin + staging->num_rows;
         int64_t num_elements = 0;
         for (num = 0; first + num < block->num_rows && staging->num_rows + num < staging->row_capacity; num++) {
@@ -340,7 +340,7 @@ lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_o
 
 /* Both projections with a stored matrix. */
 
-/* Bytes of partial sums that a back-projection keeps at a time. */
+/* Bytes of the partial sums of a panel in a back-projection. */
 #define PARTIAL_BYTES ((int64_t)64 << 20)
 
 enum { ROWS_PER_SHARE = 512 };
@@ -359,11 +359,6 @@ static bool has_selected(const struct lr_matrix *matrix, int64_t range, const st
 {
     struct lr_selection_walk walk = walk_range(matrix, range, part);
     return lr_selection_next(&walk);
-}
-
-static inline int64_t span_lor(const lr_lor_span *span, int64_t k)
-{
-    return span->numbers != NULL ? span->numbers[k] : span->first + k;
 }
 
 struct forward {
@@ -401,9 +396,13 @@ static void forward_ranges(void *user, int64_t begin_range, int64_t end_range, i
             continue;
         }
         struct lr_selection_walk walk = walk_range(matrix, g, forward->part);
-        while (lr_selection_next(&walk))
-            for (int64_t k = 0; k < walk.span.count; k++)
-                lr_number_put(&forward->data, walk.position + k, window[span_lor(&walk.span, k) - first]);
+        while (lr_selection_next(&walk)) {
+            const lr_lor_span *span = &walk.span;
+            for (int64_t k = 0; k < span->count; k++) {
+                const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
+                lr_number_put(&forward->data, walk.position + k, window[lor - first]);
+            }
+        }
     }
 }
 
@@ -478,14 +477,15 @@ static void back_ranges(void *user, int64_t begin, int64_t end, int worker)
                 memset(panel, 0, (size_t)back->num_rows * sizeof(*panel));
                 continue;
             }
-            /* The data of the range, zero where nothing is selected. */
+            /* The data of the range; LORs that are not selected are 0. */
             struct lr_selection_walk walk = walk_range(matrix, g, back->part);
             memset(window, 0, (size_t)(matrix->range_begin[g + 1] - first) * sizeof(*window));
             while (lr_selection_next(&walk)) {
-                for (int64_t k = 0; k < walk.span.count; k++) {
+                const lr_lor_span *span = &walk.span;
+                for (int64_t k = 0; k < span->count; k++) {
+                    const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
                     const bool is_one = back->data.values == NULL;
-                    window[span_lor(&walk.span, k) - first] =
-                        is_one ? 1.0 : lr_number_get(&back->data, walk.position + k);
+                    window[lor - first] = is_one ? 1.0 : lr_number_get(&back->data, walk.position + k);
                 }
             }
         }

@@ -38,13 +38,13 @@ struct lr_matrix {
         uint32_t *lor;      /* [element_capacity] */
         float *value;
     } staging;
-    int threads; /* of appending and projecting: set after lr_matrix_init; 0 = the caller's alone */
+    int threads; /* of appending and projecting: set after lr_matrix_init; 0 = only the calling thread */
     const lr_log *log;
 };
 
-/* Rows of a matrix that are looked at before it is made. */
+/* A sample of a matrix's rows, taken before it is made. */
 struct lr_matrix_sample {
-    int64_t num_rows;     /* looked at */
+    int64_t num_rows;     /* of the sample */
     int64_t num_elements; /* in them */
     uint32_t *lor;        /* [num_elements], any order; sorted by lr_matrix_init */
 };
@@ -54,7 +54,7 @@ lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors, struct lr_m
                          const lr_log *log);
 void lr_matrix_finish(struct lr_matrix *matrix);
 
-/* Bytes that num_rows rows like those of the sample will take, the last staging included. */
+/* Bytes that num_rows rows take if they are like the sample, with the last staging. */
 int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matrix_sample *sample, int64_t num_rows);
 
 /* Takes the next row (row->row is not read). Elements too small for a float are dropped. */
@@ -82,7 +82,8 @@ lr_status lr_matrix_forward(const struct lr_matrix *matrix, const struct lr_stor
 lr_status lr_matrix_back(const struct lr_matrix *matrix, const struct lr_stored_lors *part, const lr_vector *data,
                          lr_vector *image);
 
-/* Copies a row out, sorted by LOR. errors: LR_FAILED if memory runs out, logged. */
+/* Copies a row out, sorted by LOR.
+ * errors: LR_FAILED if memory runs out, logged. */
 lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_owned_row *copy);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections: vectors are taken to where the backend computes and in its precision, what goes in is
- * checked to be finite, factors are applied, and parts are picked where the backend knows only all
- * LORs. */
+ * Projections: vectors are copied to the backend's place and precision, inputs are checked to be finite, factors are
+ * applied, and parts are picked from all LORs if the backend has no parts. */
 #include "operator/facade.h"
 
 #include "base/log.h"
@@ -17,7 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Values looked at before the answer is read: the loop inside has no branch. */
+/* Values of a block, which is checked as a whole: its loop has no branch. */
 enum { BLOCK = 4096 };
 
 static bool block_is_finite(const lr_vector *vector, int64_t begin, int64_t end)
@@ -50,12 +49,12 @@ struct projection {
     struct lr_operator *op;
     const lr_selection *part;
     bool forward;
-    bool is_finite; /* what goes in is known to be so */
+    bool is_finite; /* the input is known to be finite */
 };
 
 /* --- memory --- */
 
-/* Grids whose projections need less are not looked at. */
+/* Projections that need less memory are not checked. */
 #define LARGE_BYTES 1e9
 
 /* Share of the free memory that projections may take: other programs take some meanwhile. */
@@ -170,8 +169,8 @@ static lr_status call(const struct projection *p, const lr_vector *in, lr_vector
 
 enum { CHANGED = 1, ON_THE_HOST = 2 };
 
-/* The vector itself, or a new one, which it must be when it is going to be changed: where the caller
- * has it, if the backend computes there, else on the host. */
+/* *staged: the vector itself, or a new one if it is going to be changed or is not such as the backend takes. A new
+ * one is at the caller's place if the backend computes there, else on the host. */
 static lr_status stage(const struct lr_operator *op, const lr_vector *vector, int how, lr_vector *staged)
 {
     const bool is_there = vector->values == NULL && vector->place == op->backend.place && (how & ON_THE_HOST) == 0;
@@ -195,7 +194,7 @@ static lr_status project(const struct projection *p, const lr_vector *in, lr_vec
 {
     lr_vector inner_in, inner_out;
     LR_TRY(lr_project_check_room(p->op));
-    const int lors = is_by_all(p) ? ON_THE_HOST : 0; /* where they are picked */
+    const int lors = is_by_all(p) ? ON_THE_HOST : 0; /* the host picks them */
     const int scaled = lr_has_factors(p->op) ? CHANGED : 0;
     LR_TRY(stage(p->op, in, p->forward ? 0 : lors | scaled, &inner_in));
     lr_status status = stage(p->op, out, p->forward ? lors : 0, &inner_out);
@@ -225,7 +224,7 @@ static lr_status check_vector(const struct lr_operator *op, const lr_vector *vec
     return LR_OK;
 }
 
-/* *part becomes NULL for all LORs. *count: how many are meant. */
+/* *part becomes NULL for all LORs. *count: the number of LORs. */
 static lr_status settle(const struct lr_operator *op, const lr_selection **part, int64_t *count)
 {
     const lr_selection all = {0};
@@ -302,8 +301,7 @@ bool lr_updates_device_clock(const lr_operator *op, double *seconds)
 
 /* Sensitivities A^T n: in windows of LORs, so that no array holds all of them. */
 
-/* Factors held at a time; a module pair is not divided. Where every window costs as much as all
- * LORs, fewer and larger ones. */
+/* Factors of a window; a module pair is not divided. Windows are larger if each costs as much as all LORs. */
 #define WINDOW_LORS ((int64_t)1 << 22)
 #define LARGE_WINDOW_LORS ((int64_t)1 << 26)
 
@@ -340,7 +338,7 @@ static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, l
     double *total = lr_alloc(image->count, sizeof(*total), "the sensitivity", op->params.log);
     lr_status status = total != NULL ? LR_OK : LR_FAILED;
     for (int64_t begin = 0; status == LR_OK && begin < end;) {
-        /* Entries of the part whose LORs are at most `most`, at least one entry. */
+        /* A window has entries of the part with at most `most` LORs, but at least one entry. */
         lr_selection window = {0};
         if (part->lors != NULL) {
             window.lors = part->lors + begin;

@@ -20,7 +20,7 @@
 
 static const char *const what = "computing matrix rows";
 
-/* Stands before the caller's sink and reports how far the rows are. */
+/* A sink before the caller's, which reports progress. */
 struct counted_sink {
     const lr_row_sink *sink;
     const struct lr_row_block_sink *blocks; /* of the sink; or NULL */
@@ -34,7 +34,7 @@ static lr_status take_and_count_block(void *user, const struct lr_row_block *blo
     struct counted_sink *counted = user;
     LR_TRY(counted->blocks->take(counted->blocks->user, block));
     counted->done += block->num_rows;
-    return lr_progress_filter_say(counted->progress_filter, what, (double)counted->done, (double)counted->total);
+    return lr_progress_filter_report(counted->progress_filter, what, (double)counted->done, (double)counted->total);
 }
 
 static lr_status take_and_count(void *user, const lr_row *row)
@@ -42,7 +42,7 @@ static lr_status take_and_count(void *user, const lr_row *row)
     struct counted_sink *counted = user;
     LR_TRY(counted->sink->take(counted->sink->user, row));
     counted->done++;
-    return lr_progress_filter_say(counted->progress_filter, what, (double)counted->done, (double)counted->total);
+    return lr_progress_filter_report(counted->progress_filter, what, (double)counted->done, (double)counted->total);
 }
 
 /* Stands before a sink and hands on some elements of each row, multiplied by their factors. */
@@ -168,7 +168,7 @@ static lr_status rows_check_choice(const struct lr_operator *op, const lr_row_ch
     return LR_OK;
 }
 
-/* Begins to report how far `total` rows are. */
+/* Begins to report progress of `total` rows. */
 static struct counted_sink count_rows(struct lr_operator *op, const lr_row_sink *sink, int64_t total)
 {
     /* Reported while the backend asks whether to stop and nothing has been done yet. */
@@ -255,11 +255,10 @@ lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int mod
     return backend->fns->picture(backend->self, point_mm, module, pixels);
 }
 
-/* The matrix by rows of LORs: voxel rows of a block of LORs are collected and turned over by a
- * counting sort. A block that turns out to need more memory than there is loses LORs at its end,
- * which then begin the next. */
+/* The matrix by rows of LORs: voxel rows of a block of LORs are collected and transposed by a counting sort. A
+ * block that turns out to need more memory than there is loses LORs at its end, which then begin the next. */
 
-/* Bytes of an element while it is collected and turned over, and of a LOR. */
+/* Bytes of an element while it is collected and transposed, and of a LOR. */
 enum { ELEMENT_BYTES = 20, LOR_BYTES = 8 };
 
 /* Rows that the first block's size is guessed from. */
@@ -283,16 +282,6 @@ struct block {
     int64_t total;     /* LORs of the selection */
     double num_voxels; /* of the grid */
 };
-
-static void empty_block(struct block *block)
-{
-    free(block->place);
-    free(block->voxel);
-    free(block->value);
-    block->place = block->voxel = NULL;
-    block->value = NULL;
-    block->count = block->capacity = 0;
-}
 
 /* --- collecting --- */
 
@@ -322,15 +311,15 @@ static lr_status make_room(struct block *block)
                             (long long)lr_selection_lor(block->op->params.lors, block->part, block->begin));
         }
         block->end = block->begin + (block->end - block->begin) / 2;
-        int64_t kept = 0;
+        int64_t count = 0;
         for (int64_t k = 0; k < block->count; k++) {
             if (block->place[k] < block->end - block->begin) {
-                block->place[kept] = block->place[k];
-                block->voxel[kept] = block->voxel[k];
-                block->value[kept++] = block->value[k];
+                block->place[count] = block->place[k];
+                block->voxel[count] = block->voxel[k];
+                block->value[count++] = block->value[k];
             }
         }
-        block->count = kept;
+        block->count = count;
     }
     return LR_OK;
 }
@@ -350,9 +339,9 @@ static lr_status collect(void *user, const lr_row *row)
         }
     }
     const double done = (double)(row->row + 1) / block->num_voxels;
-    return lr_progress_filter_say(&block->op->progress_filter, "computing matrix rows of LORs",
-                                  (double)block->begin + done * (double)(block->end - block->begin),
-                                  (double)block->total);
+    return lr_progress_filter_report(&block->op->progress_filter, "computing matrix rows of LORs",
+                                     (double)block->begin + done * (double)(block->end - block->begin),
+                                     (double)block->total);
 }
 
 /* --- transposing --- */
@@ -401,8 +390,8 @@ static lr_status deliver(const struct block *block, const lr_row_sink *sink)
             status = sink->take(sink->user, &row);
 
             if (status == LR_OK && k % 4096 == 0)
-                status = lr_progress_filter_say(&block->op->progress_filter, "computing matrix rows of LORs",
-                                                (double)block->end, (double)block->total);
+                status = lr_progress_filter_report(&block->op->progress_filter, "computing matrix rows of LORs",
+                                                   (double)block->end, (double)block->total);
         }
     }
 
@@ -449,44 +438,6 @@ static lr_status count_elements(void *user, const lr_row *row)
     return LR_OK;
 }
 
-static lr_status do_blocks(struct block *block, const lr_row_sink *sink)
-{
-    /* Elements that a LOR of the selection has on average, by a sample of rows. */
-    const int64_t num_voxels = block->op->info.num_voxels;
-    const int64_t rows = num_voxels < SAMPLE_ROWS ? num_voxels : SAMPLE_ROWS;
-    int64_t elements = 0;
-    const lr_row_sink counter = {count_elements, &elements};
-    block->end = block->total;
-    for (int64_t k = 0; k < rows; k++) {
-        const double turns = ((double)k + 0.5) * GOLDEN_SHARE;
-        const int64_t row = (int64_t)((turns - (double)(int64_t)turns) * (double)num_voxels);
-        LR_TRY(lr_progress_filter_say(&block->op->progress_filter, "estimating the matrix", (double)k, (double)rows));
-        LR_TRY(run_rows(block, row, row + 1, &counter));
-    }
-    double density = (double)elements / (double)rows * block->num_voxels / (double)block->total;
-
-    const int64_t memory = lr_stored_memory_limit(&block->op->params);
-    const lr_row_sink collector = {collect, block};
-    while (block->begin < block->total) {
-        /* The number of LORs that is expected to fit. */
-        const double fitting = PLANNED_SHARE * (double)memory / (ELEMENT_BYTES * density + LOR_BYTES);
-        const double most = fitting < 4e9 ? fitting : 4e9; /* places are 32 bits */
-        const double left = (double)(block->total - block->begin);
-        const int64_t length = most >= left ? block->total - block->begin : most > 1.0 ? (int64_t)most : 1;
-
-        const int64_t room = memory - LOR_BYTES * length;
-        block->end = block->begin + length;
-        block->most = room > ELEMENT_BYTES * 1024 ? room / ELEMENT_BYTES : 1024;
-        lr_status status = run_rows(block, 0, num_voxels, &collector);
-        if (status == LR_OK) status = deliver(block, sink);
-        density = 0.5 * (density + (double)block->count / (double)(block->end - block->begin));
-        empty_block(block);
-        LR_TRY(status);
-        block->begin = block->end;
-    }
-    return LR_OK;
-}
-
 lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const lr_row_sink *sink)
 {
     LR_TRY(rows_check_sink(op, sink));
@@ -496,25 +447,57 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
                         "a grid of %lld voxels is too large for rows by LOR: the most is 2^32",
                         (long long)op->info.num_voxels);
     }
-    struct block block = {.op = op,
-                          .part = part,
-                          .total = lr_selection_count(op->params.lors, part),
-                          .num_voxels = (double)op->info.num_voxels};
-    const lr_status status = block.total > 0 ? do_blocks(&block, sink) : LR_OK;
-    empty_block(&block);
-    return status;
+    const int64_t num_voxels = op->info.num_voxels, total = lr_selection_count(op->params.lors, part);
+    struct block block = {.op = op, .part = part, .end = total, .total = total, .num_voxels = (double)num_voxels};
+    if (total == 0) return LR_OK;
+
+    /* Elements that a LOR of the selection has on average, by a sample of rows. */
+    const int64_t rows = num_voxels < SAMPLE_ROWS ? num_voxels : SAMPLE_ROWS;
+    int64_t elements = 0;
+    const lr_row_sink counter = {count_elements, &elements};
+    for (int64_t k = 0; k < rows; k++) {
+        const double turns = ((double)k + 0.5) * GOLDEN_SHARE;
+        const int64_t row = (int64_t)((turns - (double)(int64_t)turns) * (double)num_voxels);
+        LR_TRY(lr_progress_filter_report(&op->progress_filter, "estimating the matrix", (double)k, (double)rows));
+        LR_TRY(run_rows(&block, row, row + 1, &counter));
+    }
+    double density = (double)elements / (double)rows * block.num_voxels / (double)total;
+
+    const int64_t memory = lr_stored_memory_limit(&op->params);
+    const lr_row_sink collector = {collect, &block};
+    for (; block.begin < total; block.begin = block.end) {
+        /* The number of LORs that is expected to fit. */
+        const double fitting = PLANNED_SHARE * (double)memory / (ELEMENT_BYTES * density + LOR_BYTES);
+        const double most = fitting < 4e9 ? fitting : 4e9; /* places are 32 bits */
+        const double left = (double)(total - block.begin);
+        const int64_t length = most >= left ? total - block.begin : most > 1.0 ? (int64_t)most : 1;
+
+        const int64_t room = memory - LOR_BYTES * length;
+        block.end = block.begin + length;
+        block.most = room > ELEMENT_BYTES * 1024 ? room / ELEMENT_BYTES : 1024;
+        lr_status status = run_rows(&block, 0, num_voxels, &collector);
+        if (status == LR_OK) status = deliver(&block, sink);
+        density = 0.5 * (density + (double)block.count / (double)(block.end - block.begin));
+        free(block.place);
+        free(block.voxel);
+        free(block.value);
+        block.place = block.voxel = NULL;
+        block.value = NULL;
+        block.count = block.capacity = 0;
+        LR_TRY(status);
+    }
+    return LR_OK;
 }
 
-/* The memory that work is going to take, and the elements of rows by a sample of them. The clock only says
- * how long the sample may go on: nobody is told a time. */
+/* The memory that work is going to take, and the elements of rows by a sample of them. The clock only limits the
+ * sample: no time is forecast. */
 
-/* The sample goes on until it has taken this long and has been at enough places, and no longer than
- * that where it has been at some. */
+/* The sample ends after ENOUGH_SECONDS if it has ENOUGH_PLACES, or after MOST_SECONDS if it has SOME_PLACES. */
 #define ENOUGH_SECONDS 0.5
 #define MOST_SECONDS 2.0
 enum { ENOUGH_PLACES = 24, SOME_PLACES = 4, MOST_PLACES = 4096 };
 
-/* Rows in a row are computed together; as many at a place as take about this long, and no more. */
+/* Rows that follow each other are computed together: at one place as many as take about PLACE_SECONDS. */
 #define PLACE_SECONDS 0.04
 enum { MOST_ROWS = 1024, LEAST_STRETCHES = 64 };
 
@@ -523,7 +506,7 @@ struct sample {
     const lr_rows_work *work;
     int64_t num_rows; /* of the choice */
     int64_t elements; /* at this place */
-    int64_t kept;     /* the same, of at least the threshold */
+    int64_t above;    /* the same, of at least the threshold */
     int places;
 };
 
@@ -533,7 +516,7 @@ static lr_status count(void *user, const lr_row *row)
     double largest = 0.0;
     for (int64_t k = 0; k < row->count; k++) largest = row->probability[k] > largest ? row->probability[k] : largest;
     const double least = sample->work->threshold * largest;
-    for (int64_t k = 0; k < row->count; k++) sample->kept += row->probability[k] >= least;
+    for (int64_t k = 0; k < row->count; k++) sample->above += row->probability[k] >= least;
     sample->elements += row->count;
     return LR_OK;
 }
@@ -549,8 +532,9 @@ static lr_status run_place(struct sample *sample, int64_t place, int64_t most, i
     while (*num < most && *num < left && (choice->voxels == NULL || choice->voxels[place + *num] == begin + *num))
         (*num)++;
     const struct lr_rows rows = lr_rows_of_voxels(&sample->op->params, begin, begin + *num);
-    sample->elements = sample->kept = 0;
-    LR_TRY(lr_progress_filter_say(&sample->op->progress_filter, "estimating the matrix", sample->places, MOST_PLACES));
+    sample->elements = sample->above = 0;
+    LR_TRY(
+        lr_progress_filter_report(&sample->op->progress_filter, "estimating the matrix", sample->places, MOST_PLACES));
     return rows_run(sample->op, &rows, choice->part, &sink);
 }
 
@@ -574,7 +558,7 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, l
     LR_TRY(run_place(&sample, num_rows / 2, 1, &num));
 
     /* The sample of few rows takes no longer than the rows themselves. */
-    double mean = 0.0, kept_mean = 0.0; /* of a row, sums over places */
+    double mean = 0.0, mean_above = 0.0; /* of a row, sums over places */
     const double start_s = lr_clock_seconds();
     for (double now_s = start_s; sample.places < MOST_PLACES && taken < num_rows &&
                                  (sample.places < ENOUGH_PLACES || now_s - start_s < ENOUGH_SECONDS) &&
@@ -585,7 +569,7 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, l
         LR_TRY(run_place(&sample, (int64_t)(share * (double)num_rows), most, &num));
         now_s = lr_clock_seconds();
         mean += (double)sample.elements / (double)num;
-        kept_mean += (double)sample.kept / (double)num;
+        mean_above += (double)sample.above / (double)num;
         sample.places++;
         taken += num;
         if (now_s - begun_s < 0.5 * PLACE_SECONDS) most = 2 * most < longest ? 2 * most : longest;
@@ -594,7 +578,7 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, l
     const double rows = (double)num_rows;
     forecast->rows = rows;
     forecast->elements = rows * mean / sample.places;
-    forecast->kept_elements = rows * kept_mean / sample.places;
+    forecast->kept_elements = rows * mean_above / sample.places;
     if (work->by_lor) { /* all voxels' rows are made and transposed in memory */
         const double lors = (double)lr_selection_count(op->params.lors, work->choice.part);
         forecast->rows = lors;
@@ -617,10 +601,10 @@ lr_status lr_operator_forecast_projections(lr_operator *op, double projections, 
         return LR_OK;
     }
 
-    /* The matrix, where one is going to be kept. */
+    /* The matrix counts if it is going to be stored. */
     const double known = op->params.deterministic ? 0.0 : projections;
-    const bool is_kept = store == LR_STORE_YES || (store == LR_STORE_AUTO && lr_stored_pays(&op->backend, known));
-    if (!is_kept || op->params.lors->count >= LR_STORED_MOST_LORS) return LR_OK;
+    const bool is_stored = store == LR_STORE_YES || (store == LR_STORE_AUTO && lr_stored_pays(&op->backend, known));
+    if (!is_stored || op->params.lors->count >= LR_STORED_MOST_LORS) return LR_OK;
     const lr_rows_work all = {.choice = {.end = op->info.num_voxels}};
     lr_forecast rows;
     LR_TRY(lr_operator_forecast_rows(op, &all, &rows));

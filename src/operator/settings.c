@@ -146,7 +146,7 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
 
 /* --- points on detection planes --- */
 
-/* True, and said, where the point is too near the module's rectangle, which is then said. */
+/* Warns and returns true if the point is too near the module's rectangle. */
 static bool warn_if_near(const lr_scanner *scanner, int index, const double point_mm[3], const lr_log *log)
 {
     const lr_module *module = &scanner->modules[index];
@@ -332,8 +332,8 @@ static double voxels_from_middle(const lr_grid *grid, int axis)
  * are many (mMR). */
 static const double most_slice_error = 0.012, most_single_error = 0.045;
 
-/* Slices that are looked at, those next to the middle; points that stand for a slice's mean; even
- * numbers of points that are tried. */
+/* MOST_SLICES: slices that are compared, next to the middle. MEAN_POINTS: points that give the mean of a slice.
+ * TRIED: even numbers of points that are tried. */
 enum { MOST_SLICES = 64, MEAN_POINTS = 48, TRIED = 4 };
 
 /* Intervals of z that crystals fill, by ascending edges. */
@@ -348,8 +348,7 @@ static int by_first_edge(const void *a, const void *b)
     return (one[0] > other[0]) - (one[0] < other[0]);
 }
 
-/* The rows of the front layer's upright modules, each once. An empty list where there are none, or no
- * memory. */
+/* Lists the crystal rings of the front layer's upright modules. The list is empty if there are none, or no memory. */
 static struct row_edges find_rows(const lr_scanner *scanner)
 {
     struct row_edges rows = {NULL, 0};
@@ -399,15 +398,15 @@ static double mean_of_slice(const struct row_edges *rows, double middle, double 
     return mean / points;
 }
 
-/* The number of points along z: `fewest`, or the least even one above it whose slices are right; where
- * none is, the best. */
+/* Finds the number of points along z: `fewest`, or the least even number above it that gives right slices, or the
+ * best of those tried. */
 static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int fewest)
 {
     const struct row_edges rows = find_rows(scanner);
     int best = fewest;
     double least = HUGE_VAL;
     for (int k = 0, points = fewest; k < TRIED && least > most_slice_error && rows.count > 0; k++) {
-        /* Largest error of slices on the axis by so many points along z, relative. */
+        /* The largest relative error of slices on the axis with this number of points along z. */
         const double size_mm = grid->voxel_mm[2];
         const double middle = -grid->origin_mm[2] / size_mm;
         const int last = grid->size[2] - 1;
@@ -458,7 +457,7 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
         const double ratio = fmin(0.5 * grid->voxel_mm[k] / spacing_mm, MAX_SAMPLES + 1.0);
         samples[k] = single ? 1 : 2 * round_up(ratio);
     }
-    if (samples[2] < MEAN_POINTS / 4) /* so many points see every phase of the rings */
+    if (samples[2] < MEAN_POINTS / 4) /* more points see every phase of the rings */
         samples[2] = settle_slices(scanner, grid, samples[2]);
 }
 

@@ -126,8 +126,8 @@ static lr_status judge(struct generation *generation, int64_t last_row)
         generation->too_large = true;
         return LR_FAILED;
     }
-    return lr_progress_filter_say(generation->progress_filter, "rendering the matrix", (double)(last_row + 1),
-                                  (double)generation->num_rows);
+    return lr_progress_filter_report(generation->progress_filter, "rendering the matrix", (double)(last_row + 1),
+                                     (double)generation->num_rows);
 }
 
 static lr_status take_row(void *user, const lr_row *row)
@@ -144,7 +144,7 @@ static lr_status take_block(void *user, const struct lr_row_block *block)
     return judge(generation, block->rows[block->num_rows - 1].row);
 }
 
-/* The matrix is not kept: an error when it had to be, else information. `what` ends "... needs". */
+/* Reports that the matrix is not stored: an error if it was required, else information. `what` ends "... needs". */
 static lr_status decline(const struct lr_backend_params *params, const struct lr_stored_wish *wish, const char *what,
                          int64_t bytes)
 {
@@ -164,7 +164,7 @@ static lr_status decline(const struct lr_backend_params *params, const struct lr
     return LR_OK;
 }
 
-/* Makes a matrix whose ranges balance the sample, and puts it in the backend's place. */
+/* Makes a matrix with ranges that balance the sample, and puts it in the backend's place. */
 static lr_status fill(struct lr_backend *backend, const struct lr_backend_params *params,
                       const struct lr_stored_wish *wish, struct lr_matrix_sample *sample, struct lr_stored_size *size)
 {
@@ -211,7 +211,7 @@ static lr_status fill(struct lr_backend *backend, const struct lr_backend_params
         .destroy = stored_destroy,
     };
     backend->fns = &stored->fns;
-    backend->place = NULL; /* the matrix is the host's */
+    backend->place = NULL; /* the matrix is on the host */
     backend->self = stored;
     *size = (struct lr_stored_size){true, matrix.num_elements, matrix.memory_bytes};
     return LR_OK;
@@ -260,7 +260,7 @@ lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_par
         const double share = turns - (double)(int64_t)turns;
         const int64_t row = count == num_rows ? k : (int64_t)(share * (double)num_rows);
         const struct lr_rows rows = lr_rows_of_voxels(params, row, row + 1);
-        status = lr_progress_filter_say(wish->progress_filter, "estimating the matrix", (double)k, (double)count);
+        status = lr_progress_filter_report(wish->progress_filter, "estimating the matrix", (double)k, (double)count);
         if (status == LR_OK) status = backend->fns->rows(backend->self, &rows, &sink);
     }
     if (status == LR_OK) status = fill(backend, params, wish, &sampling.sample, size);

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values of all guesses that are projected at a time. */
+/* Values of all guesses in a window of pairs. */
 enum { VALUES_AT_ONCE = 1 << 24, LEAST_AT_ONCE = 1 << 16 };
 
 enum { DEFAULT_ITERATIONS = 3 };
@@ -44,7 +44,7 @@ struct compose {
     int first;           /* iterations before all that is done here */
     int done, block_end; /* those before the current guess, and those after it */
     int block_begin;     /* those when guesses were composed last */
-    int last_kept;       /* when what to go on from was last_kept last */
+    int last_stored;     /* iterations when guesses were passed to `keep` last */
     bool has_image;
 };
 
@@ -180,7 +180,7 @@ static lr_status find_fit(struct compose *compose, const struct lr_ranks *ranks,
         }
     }
     LR_TRY(lr_comm_sum_numbers(compose->comm, &done->clipped_residual, 1));
-    return lr_ranks_add_fits(ranks, &done->fit);
+    return lr_ranks_add_update(ranks, &done->fit, NULL, NULL);
 }
 
 static lr_status compose_guesses(struct compose *compose, int iterations)
@@ -227,12 +227,12 @@ static lr_status compose_guesses(struct compose *compose, int iterations)
     return compose->params->composed != NULL ? compose->params->composed(compose->params->user, &done) : LR_OK;
 }
 
-/* --- what is last_kept to go on from --- */
+/* --- guesses to resume from --- */
 
 static bool is_due(const struct compose *compose, int done)
 {
     const int every = compose->params->keep != NULL ? compose->params->keep_every : 0;
-    return every > 0 && done / every > compose->last_kept / every;
+    return every > 0 && done / every > compose->last_stored / every;
 }
 
 /* All ranks have the guesses of all. done: iterations in all. */
@@ -243,7 +243,7 @@ static lr_status keep_guesses(struct compose *compose, int done)
                                 .count = compose->size,
                                 .num_voxels = compose->num_voxels,
                                 .values = compose->guesses};
-    compose->last_kept = done;
+    compose->last_stored = done;
     return compose->params->keep(compose->params->user, &guesses);
 }
 
@@ -252,7 +252,7 @@ static float *own_guess(const struct compose *compose, int k)
     return compose->guesses + (compose->first_own + k) * compose->num_voxels;
 }
 
-/* Reports an iteration of a rank's only guess. Its last iteration is last_kept once it is composed. */
+/* Reports an iteration of a rank's only guess. Its last iteration is stored later, once it is composed. */
 static lr_status on_iteration(void *user, const lr_iteration *done)
 {
     struct compose *compose = user;
@@ -334,7 +334,7 @@ static lr_status run(struct compose *compose)
     const int all = asked > 0 ? asked : DEFAULT_ITERATIONS;
     const int made = compose->params->guess_iterations, wanted = compose->params->local_iterations;
     const int each = wanted > 0 ? wanted : all + made; /* iterations of a guess before it is composed */
-    compose->first = compose->done = compose->last_kept = compose->own[0].iterations_before;
+    compose->first = compose->done = compose->last_stored = compose->own[0].iterations_before;
     compose->block_begin = compose->first - made % each;
     LR_TRY(allocate(compose));
 
@@ -344,7 +344,7 @@ static lr_status run(struct compose *compose)
         compose->block_end = next < end ? next : end;
         for (int k = 0; k < compose->num_own; k++) LR_TRY(guess(compose, k));
         LR_TRY(compose_guesses(compose, compose->block_end - compose->first));
-        /* Guesses go on from the composed image, except where it is 0, which an update would leave so. */
+        /* Guesses go on from the composed image. Its zeros are left out, as updates would not change them. */
         for (int g = 0; g < compose->size; g++) {
             float *values = compose->guesses + (int64_t)g * compose->num_voxels;
             for (int64_t v = 0; v < compose->num_voxels; v++)

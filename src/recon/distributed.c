@@ -25,7 +25,7 @@ enum { DEFAULT_ITERATIONS = 10, DEFAULT_LOCAL = 4 };
 /* Share of ML-EM's image in each z, so that no voxel becomes 0 for good. */
 static const double share_of_em = 0.01;
 
-/* A likelihood that falls by less is that of rounding. */
+/* A relative fall of the likelihood that rounding can cause. */
 static const double rounding = 1e-8;
 
 /* Images. */
@@ -36,9 +36,9 @@ enum {
     LOCAL,       /* z */
     OWN_RATIOS,  /* r(x) */
     RATIOS,      /* R */
-    FACTORS,     /* what z is multiplied by */
+    FACTORS,     /* the factors of z */
     SENSITIVITY, /* s */
-    SEEN,        /* 1 where s is positive, else 0 */
+    SEEN,        /* 1 for a positive s, else 0 */
     NUM_IMAGES
 };
 
@@ -85,12 +85,12 @@ static lr_status back(struct distributed *d, lr_vector *ratios)
     return LR_OK;
 }
 
-/* Estimates of LORs without counts are known by their sum alone, where data is sparse. */
+/* The estimates of LORs without counts are known as a sum only, if data is sparse. */
 static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 {
     lr_vector_sums sums;
     LR_TRY(forward(d, &d->images[IMAGE], fit));
-    LR_TRY(lr_ranks_add_fits(&d->ranks, fit));
+    LR_TRY(lr_ranks_add_update(&d->ranks, fit, NULL, NULL));
     if (d->subsets.is_sparse || lr_operator_get_info(d->params->op)->of_events) {
         LR_TRY(lr_vector_add_up(&d->images[IMAGE], &d->images[SENSITIVITY], &sums));
         fit->log_likelihood += fit->estimated_counts - sums.product;
@@ -103,7 +103,7 @@ static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 
 /* --- one round --- */
 
-/* If the image explains the data worse than the one before, ML-EM's is taken, which does not. */
+/* Takes ML-EM's image if the ranks' image explains the data worse than the one before, which ML-EM's never does. */
 static lr_status settle_image(struct distributed *d, lr_poisson_fit *fit)
 {
     LR_TRY(find_fit(d, fit));

@@ -7,8 +7,7 @@
 #include <math.h>
 
 /* Shares of the level (lr_find_level): the default of epsilon, and the floor of the preconditioner. A voxel at the
- * floor doubles in a step or so where the data want it, and one below it takes no larger steps than its curvature
- * allows. */
+ * floor can double in about one step, and a voxel below it takes no larger steps than its curvature allows. */
 static const double share_of_epsilon = 1e-2, share_of_floor = 1e-6;
 
 /* --- the prior --- */

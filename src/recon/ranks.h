@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a rank does of the updates where several reconstruct together: of the image it updates its slab,
- * a range of voxels, or all of it where the rule looks at neighbours. docs/method/cluster.md. */
+ * The part of a rank in the updates of several: it updates its slab of the image, a range of voxels, or all of the
+ * image if the rule looks at neighbours. docs/method/cluster.md. */
 #ifndef LR_RECON_RANKS_H
 #define LR_RECON_RANKS_H
 
@@ -20,13 +20,11 @@ struct lr_ranks {
 lr_status lr_ranks_init(struct lr_ranks *ranks, lr_comm *comm, int64_t num_voxels, const lr_log *log);
 void lr_ranks_finish(struct lr_ranks *ranks);
 
-/* This rank's voxels of an image. */
+/* The slab: voxels of an image that this rank updates. */
 lr_vector lr_ranks_slab(const struct lr_ranks *ranks, const lr_vector *image);
 
-/* Fits of the ranks' data become that of all data. */
-lr_status lr_ranks_add_fits(const struct lr_ranks *ranks, lr_poisson_fit *fit);
-
-/* The same in one message with what an update found of the ranks' slabs, before and after it. */
+/* Fits of the ranks' data become the fit of all data. In the same message, unless NULL, sums of the ranks' slabs
+ * before and after an update become sums of the image. */
 lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit, lr_vector_sums *before,
                               lr_vector_sums *after);
 

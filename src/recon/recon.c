@@ -31,36 +31,6 @@ static const struct lr_update_rule *const rules[] = {
 };
 enum { NUM_RULES = sizeof(rules) / sizeof(rules[0]) };
 
-static lr_status check_subsets(const lr_recon_params *params, const lr_lors *lors)
-{
-    const bool is_many = lr_comm_get_info(params->comm).size > 1;
-    const bool of_events = lr_operator_get_info(params->op)->of_events;
-    const int subsets = params->subsets, interleave = params->interleave;
-    if (is_many && subsets > 1 && params->subset_of == NULL) {
-        return lr_error(params->log, LR_USAGE,
-                        "where several ranks reconstruct together, subset_of must say to which of "
-                        "the %d subsets this rank's pairs belong",
-                        subsets);
-    }
-    if (subsets < 0 || (!is_many && lors->scanner == NULL && subsets > lors->num_pairs)) {
-        return lr_error(params->log, LR_USAGE,
-                        "%d subsets: they are made of %s, of which there are %lld; give 1 to "
-                        "that many",
-                        subsets,
-                        of_events               ? "ranges of events"
-                        : lors->scanner == NULL ? "views"
-                                                : "LORs of module pairs",
-                        (long long)lors->num_pairs);
-    }
-    if (interleave < 0 || (interleave > 1 && lors->scanner == NULL) || (interleave > 0 && subsets % interleave != 0)) {
-        return lr_error(params->log, LR_USAGE,
-                        "%d subsets of LORs interleaved %d-fold: give a divisor of their number, and 1 "
-                        "for histo-images",
-                        subsets, interleave);
-    }
-    return LR_OK;
-}
-
 /* errors: LR_USAGE for params, or an image, that make no sense; LR_BAD_INPUT for data that do not. */
 static lr_status check_request(const lr_recon_params *params, const lr_vector *image)
 {
@@ -92,7 +62,31 @@ static lr_status check_request(const lr_recon_params *params, const lr_vector *i
                         rules[algorithm]->name);
     }
     if (params->prior != NULL) LR_TRY(lr_rdp_check(params->prior, info->num_voxels, params->log));
-    LR_TRY(check_subsets(params, lors));
+
+    const bool is_many = lr_comm_get_info(params->comm).size > 1;
+    const int subsets = params->subsets, interleave = params->interleave;
+    if (is_many && subsets > 1 && params->subset_of == NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "where several ranks reconstruct together, subset_of must say to which of "
+                        "the %d subsets this rank's pairs belong",
+                        subsets);
+    }
+    if (subsets < 0 || (!is_many && lors->scanner == NULL && subsets > lors->num_pairs)) {
+        return lr_error(params->log, LR_USAGE,
+                        "%d subsets: they are made of %s, of which there are %lld; give 1 to "
+                        "that many",
+                        subsets,
+                        info->of_events         ? "ranges of events"
+                        : lors->scanner == NULL ? "views"
+                                                : "LORs of module pairs",
+                        (long long)lors->num_pairs);
+    }
+    if (interleave < 0 || (interleave > 1 && lors->scanner == NULL) || (interleave > 0 && subsets % interleave != 0)) {
+        return lr_error(params->log, LR_USAGE,
+                        "%d subsets of LORs interleaved %d-fold: give a divisor of their number, and 1 "
+                        "for histo-images",
+                        subsets, interleave);
+    }
     LR_TRY(lr_lor_data_check(params->data, lors, "data", params->log));
     if (params->additive != NULL && params->additive_source.get != NULL) {
         return lr_error(params->log, LR_USAGE,
@@ -157,8 +151,8 @@ enum { DEFAULT_ITERATIONS = 3 };
  * waits later. */
 struct outcome {
     struct lr_later_fit fit; /* then of all ranks */
-    /* Sums of this rank's slab with its sensitivity, before the update if that is asked for, and after it; then
-     * those of all ranks. */
+    /* Sums of this rank's slab with its sensitivity, then of all ranks: before the update, if estimates need it,
+     * and after it. */
     struct lr_later_sums before, after;
 };
 
@@ -170,33 +164,34 @@ struct recon {
     double project_s; /* that projections took so far */
     int iteration;    /* the current one, from 0, those before included */
     struct lr_ranks ranks;
-    lr_place *host;        /* with as many threads as the operator has; owned */
-    lr_place *place;       /* where images are */
-    lr_place *value_place; /* where LOR values are */
+    lr_place *host;        /* with the operator's number of threads; owned */
+    lr_place *place;       /* the place of images */
+    lr_place *value_place; /* the place of LOR values */
     struct lr_subsets subsets;
     struct lr_compared compared;
     struct lr_penalty penalty; /* of rules that are penalised */
     lr_vector *sensitivity;    /* [subsets] of the rank's slab */
     lr_vector all_sensitivity; /* on the host: of all events, until the start is over */
-    lr_vector largest;         /* on the host: of each voxel's, own steps go by it; alike */
-    lr_vector own_scale;       /* of the rank's slab: 1 / that, 0 where there is none */
-    double *scale;             /* [subsets] what the rule found of each */
-    lr_vector image;           /* changed only when a subset's update has been queued */
-    lr_vector correction;      /* A^T ratio, then the image after the update */
+    lr_vector
+        largest; /* on the host: the largest sensitivity of each voxel, for steps of its own; the same on all ranks */
+    lr_vector own_scale;  /* of the rank's slab: 1 / largest, or 0 */
+    double *scale;        /* [subsets] found by the rule */
+    lr_vector image;      /* changed only when a subset's update has been queued */
+    lr_vector correction; /* A^T ratio, then the image after the update */
     /* The image before the last update that was queued. Where a device has the next one queued before it is
      * known what became of that, this is a third vector; else it is empty except for a moment. */
     lr_vector former;
     bool runs_ahead;
     struct outcome outcomes[LR_LATER_TURNS];
-    int turn;                       /* of `outcomes`, for the update that is queued next */
-    int under_way;                  /* the subset whose update is not settled; -1 = none */
+    int current;                    /* of `outcomes`, for the update that is queued next */
+    int under_way;                  /* the subset of the update that is not settled; -1 = none */
     lr_vector values;               /* [most_values] yhat, then the ratio in its place */
     const struct lr_backend *whole; /* does whole updates and has the image; NULL = none does */
-    double most;                    /* what the rule lets the sum of the image be; 0 = anything */
-    double seen_counts;             /* what an image of ones gives, by the sensitivities */
+    double most;                    /* the largest sum of the image that the rule allows */
+    double seen_counts;             /* estimated counts of an image of ones, by the sensitivities */
     double level;                   /* of the uniform image to start from */
     bool has_image;                 /* whether `image` is one already */
-    bool has_clock;                 /* the backend knows what the device took for all projections so far */
+    bool has_clock;                 /* the backend knows the device's time of all projections */
     bool has_warned, has_warned_of_passing;
 };
 
@@ -212,7 +207,7 @@ static bool has_own_steps(const struct recon *recon)
     return recon->params->own_steps && recon->params->algorithm == LR_ALGORITHM_RAMLA;
 }
 
-/* Bytes of what is held where reconstruction works. */
+/* Bytes of all vectors at the place of the reconstruction. */
 static double bytes_held(const struct recon *recon, bool with_values)
 {
     const struct lr_subsets *subsets = &recon->subsets;
@@ -260,7 +255,7 @@ static lr_status make_vector(const struct recon *recon, const char *name, int64_
         &(lr_vector_params){.place = recon->place, .count = count, .name = name, .log = recon->params->log}, vector);
 }
 
-/* Allocates what the loop works on itself, where no backend does whole updates. */
+/* Allocates the vectors of the loop, which needs them if no backend does whole updates. */
 static lr_status allocate_steps(struct recon *recon)
 {
     const lr_log *log = recon->params->log;
@@ -415,11 +410,11 @@ static lr_status report_growth(const struct recon *recon, int64_t voxels)
                     (long long)voxels, recon->rule->name, recon->rule->remedy);
 }
 
-/* Sums that are rounded exceed what the rule promises by a little. */
+/* Rounded sums exceed the bound of the rule by a little. */
 static const double rounding_factor = 1.01;
 
-/* An image may be finite and yet explode: where numbers of very different sizes meet, the device loses
- * the small ones in a projection, and what they are compared with is no longer what they give. */
+/* An image may be finite and yet explode: a device loses small numbers that are added to very large ones in a
+ * projection, and estimates are then wrong. */
 static lr_status check_sum(struct recon *recon, double sum)
 {
     if (recon->rule->most == NULL || sum <= rounding_factor * recon->most) {
@@ -450,8 +445,8 @@ static lr_status fetch_image(struct recon *recon)
 
 /* --- one subset --- */
 
-/* Estimates of sparse data and events are known where counts are, and of interleaved LORs among others;
- * those of all LORs add up to the sensitivity times the image. */
+/* Estimates of sparse data and events are known for LORs with counts only, and those of interleaved LORs stand
+ * among others. The estimates of all LORs add up to the sensitivity times the image. */
 static bool estimates_by_sensitivity(const struct recon *recon)
 {
     return recon->subsets.is_sparse || recon->info->of_events || recon->subsets.interleave > 1;
@@ -549,17 +544,17 @@ static lr_status pass_over(const struct recon *recon, int k, struct found *sum)
 
 static void swap(lr_vector *one, lr_vector *other)
 {
-    const lr_vector kept = *one;
+    const lr_vector former = *one;
     *one = *other;
-    *other = kept;
+    *other = former;
 }
 
 /* Queues the whole update on the device and does not wait. */
 static lr_status queue_update(struct recon *recon, int k, struct found *sum, bool *has_failed)
 {
     lr_vector values = lr_vector_part(&recon->values, 0, recon->subsets.list[k].num_values);
-    struct outcome *outcome = &recon->outcomes[recon->turn];
-    const int slot = recon->turn * LR_LATER_SLOTS;
+    struct outcome *outcome = &recon->outcomes[recon->current];
+    const int slot = recon->current * LR_LATER_SLOTS;
     *outcome = (struct outcome){.fit.slot = slot, .before.slot = slot + 1, .after.slot = slot + 2};
     const struct lr_projection forward = {recon->params->op, &recon->subsets.list[k].projected, true};
     const double begin = lr_clock_seconds();
@@ -581,15 +576,15 @@ static lr_status queue_update(struct recon *recon, int k, struct found *sum, boo
         LR_TRY(correct(recon, k, &values, outcome));
         add_device_seconds(recon, sum);
     }
-    return lr_later_send(outcome->after.place, recon->turn);
+    return lr_later_send(outcome->after.place, recon->current);
 }
 
-/* Waits for the sums of the last update. The image holds whole updates of finite numbers only: of others it becomes
- * what it was before. */
+/* Waits for the sums of the last update. The image becomes the former one if the update was left out or has numbers
+ * that are not finite. */
 static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_out)
 {
     const int k = recon->under_way;
-    struct outcome *outcome = &recon->outcomes[1 - recon->turn];
+    struct outcome *outcome = &recon->outcomes[1 - recon->current];
     const lr_vector_sums *after = &outcome->after.sums;
     *is_left_out = false;
     if (k < 0) return LR_OK;
@@ -633,15 +628,15 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
     LR_TRY(settle(recon, sum, &is_left_out));
     LR_TRY(is_left_out ? queue_update(recon, k, sum, &has_failed) : LR_OK);
     if (has_failed) {
-        LR_TRY(find_out(recon, &recon->outcomes[recon->turn]));
-        lr_poisson_fit_add(&sum->fit, &recon->outcomes[recon->turn].fit.fit);
+        LR_TRY(find_out(recon, &recon->outcomes[recon->current]));
+        lr_poisson_fit_add(&sum->fit, &recon->outcomes[recon->current].fit.fit);
         return pass_over(recon, k, sum);
     }
     /* The image becomes that after the update of subset k, whatever came of it. */
     swap(&recon->former, &recon->image);
     swap(&recon->image, &recon->correction);
     recon->under_way = k;
-    recon->turn = 1 - recon->turn;
+    recon->current = 1 - recon->current;
 
     return recon->runs_ahead ? LR_OK : settle(recon, sum, &is_left_out);
 }
@@ -695,7 +690,7 @@ static lr_status visit_all(struct recon *recon, int number, struct found *found)
         status = report(recon, number, k);
         status = status == LR_OK ? visit(recon, recon->subsets.order[k], found) : status;
     }
-    if (status == LR_OK || status == LR_CANCELLED) { /* whose image is handed over */
+    if (status == LR_OK || status == LR_CANCELLED) { /* a cancelled run hands its image over, too */
         const lr_status settled = settle(recon, found, &is_left_out);
         status = settled != LR_OK ? settled : status;
     }
@@ -748,7 +743,7 @@ static lr_status iterate(struct recon *recon, int number)
     const lr_traffic traffic = lr_place_get_info(lr_operator_place(recon->params->op)).traffic;
     done.traffic.to_device = traffic.to_device - crossed.to_device;
     done.traffic.to_host = traffic.to_host - crossed.to_host;
-    /* Queueing work takes the host a moment; the device's clock has what it does meanwhile. */
+    /* The host only queues work, which takes little time; the device's clock has the time of the work. */
     done.project_seconds = fmax(recon->project_s - projected_s, found.device_seconds);
     LR_TRY(whole != NULL && recon->params->iteration != NULL ? fetch_image(recon) : LR_OK);
     const lr_recon_params *params = recon->params;
@@ -765,7 +760,7 @@ static lr_status run(struct recon *recon)
         recon->ranks.begin = 0;
         recon->ranks.end = num_voxels;
     }
-    /* A device holds the data of whole views, not those of single LORs. */
+    /* A backend that does whole updates takes the data of whole views, not of single LORs. */
     const lr_recon_params *params = recon->params;
     const struct lr_update_plan plan = {
         .num_subsets = recon->subsets.count, .algorithm = params->algorithm, .has_additive = has_additive(params)};

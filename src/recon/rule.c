@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* The relaxation of an iteration; usual: its first one, where the params name none. */
+/* The relaxation of an iteration. usual: of the first iteration if the params name none. */
 static double update_relaxation(const struct lr_update_step *step, double usual)
 {
     const lr_recon_params *params = step->params;
@@ -90,15 +90,10 @@ double lr_ramla_relaxation(int subsets)
     return subsets > 1 ? 10.0 / (9.0 + subsets) : 1.0;
 }
 
-static double find_relaxation(const struct lr_update_step *step)
-{
-    return update_relaxation(step, lr_ramla_relaxation(step->num_subsets));
-}
-
 /* The step length; the largest if voxels have steps of their own. */
 static double find_lambda(const struct lr_update_step *step)
 {
-    return find_relaxation(step) * step->scale;
+    return update_relaxation(step, lr_ramla_relaxation(step->num_subsets)) * step->scale;
 }
 
 /* Adjoint projections give sum_j x_j r_j <= sum_i y_i, and a factor that is cut off at 0 takes no more
@@ -110,20 +105,21 @@ static double find_most(const struct lr_update_step *step, double total, double 
 
 static lr_status ramla_update(const struct lr_update_step *step)
 {
+    const double relaxation = update_relaxation(step, lr_ramla_relaxation(step->num_subsets));
     if (step->own_scale != NULL) {
         /* BSREM's step without a floor: what is 0 stays so. */
         LR_TRY(update_gradient(step));
         return lr_vector_update_bsrem(&(lr_bsrem_update){.x = step->image,
                                                          .gradient = step->next,
                                                          .scale = step->own_scale,
-                                                         .relaxation = find_relaxation(step),
+                                                         .relaxation = relaxation,
                                                          .next = step->next});
     }
 
     return lr_vector_update_ramla(&(lr_ramla_update){.x = step->image,
                                                      .correction = step->ratios,
                                                      .sensitivity = step->sensitivity,
-                                                     .lambda = find_lambda(step),
+                                                     .lambda = relaxation * step->scale,
                                                      .next = step->next});
 }
 

@@ -17,11 +17,11 @@ enum { LR_PENALTY_VECTORS = 2 };
 struct lr_penalty {
     const lr_rdp *prior; /* NULL = none */
     const lr_log *log;
-    lr_relative_differences differences; /* except for what is found, and of what */
+    lr_relative_differences differences; /* except for `what`, x, y and scale */
     lr_vector sensitivity;               /* [num_voxels] on the host, to which the loop adds each subset's */
-    lr_vector kappa;                     /* [num_voxels]; zero where there is none */
-    lr_vector scale; /* [num_voxels] subsets / (sensitivity + the prior's share); 0 where none sees */
-    double floor;    /* of what voxels count for in the preconditioner */
+    lr_vector kappa;                     /* [num_voxels]; zero without a kappa image */
+    lr_vector scale; /* [num_voxels] subsets / (sensitivity + the prior's share); 0 for voxels that no LOR sees */
+    double floor;    /* the least value of a voxel in the preconditioner */
 };
 
 /* The params are checked. The penalty must not move in memory. Finish in any case.
@@ -46,29 +46,29 @@ lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *lo
 struct lr_update_step {
     const lr_recon_params *params;
     int iteration; /* from 0, those before included */
-    double scale;  /* what the rule's start found for this subset; of own steps the largest */
+    double scale;  /* found by the rule's start for this subset; of own steps the largest */
     int num_subsets;
     const struct lr_penalty *penalty; /* of rules that are penalised */
     const lr_vector *image;           /* x */
     const lr_vector *ratios;          /* A^T (y / (A x + b)) over the subset */
     const lr_vector *sensitivity;     /* A^T 1 over the subset */
-    const lr_vector *own_scale;       /* of each voxel, where steps are its own; else NULL */
+    const lr_vector *own_scale;       /* of each voxel, if voxels have steps of their own; else NULL */
     lr_vector *next;                  /* x after the update; may be the ratios */
 };
 
 struct lr_update_rule {
-    const char *name;   /* in sentences */
+    const char *name;   /* in messages */
     bool is_penalised;  /* needs a penalty, which the loop makes; no backend does its updates whole */
-    const char *remedy; /* what to do where voxels grow beyond the largest number */
+    const char *remedy; /* advice if voxels grow beyond the largest number */
     /* errors: LR_USAGE for params that the rule has not, or that are out of range. */
     lr_status (*check)(const lr_recon_params *params);
-    /* Finds what it needs of a subset, once; NULL = nothing. */
+    /* Finds the scale of a subset, once; NULL = none. */
     lr_status (*start)(const lr_vector *sensitivity, double *scale);
     lr_status (*update)(const struct lr_update_step *step);
     /* The step length, of which no vector is needed; NULL = there is none. */
     double (*lambda)(const struct lr_update_step *step);
-    /* The most that the image's sum can be after the update of an image with the sum `total` by a subset with so
-     * many counts, whatever they are; NULL = there is no such bound. No vector is needed. */
+    /* The largest sum that an image of the sum `total` can have after an update by a subset with these counts; NULL
+     * = there is no such bound. No vector is needed. */
     double (*most)(const struct lr_update_step *step, double total, double counts);
 };
 

@@ -44,16 +44,16 @@ double lr_seen_note(const lr_vector *sensitivity, bool *voxels, int threads)
     return sum;
 }
 
-/* LORs that a source is asked for at a time when all of it is summed. */
+/* LORs of one call of a source that is summed. */
 enum { CHUNK = 1 << 20 };
 
 static const char *const what = "the subsets";
 
 /* --- which pairs --- */
 
-static struct lr_subset *subset_at(const struct lr_subsets *subsets, int group, int turn)
+static struct lr_subset *subset_at(const struct lr_subsets *subsets, int group, int part)
 {
-    return &subsets->list[group * subsets->interleave + turn];
+    return &subsets->list[group * subsets->interleave + part];
 }
 
 /* Lists the module pairs of each group of subsets, in ascending order. */
@@ -72,12 +72,12 @@ static lr_status list_pairs(struct lr_subsets *subsets, const int32_t *group_of)
         subset->pair_list[subset->pairs.num_pairs++] = (int32_t)pair;
     }
     for (int k = 0; k < subsets->count; k++) {
-        const int turn = k % subsets->interleave;
-        const struct lr_subset *first = &subsets->list[k - turn];
+        const int part = k % subsets->interleave;
+        const struct lr_subset *first = &subsets->list[k - part];
         subsets->list[k].pairs = (lr_selection){.pairs = first->pair_list,
                                                 .num_pairs = first->pairs.num_pairs,
                                                 .interleave = subsets->interleave,
-                                                .interleave_turn = turn};
+                                                .interleave_turn = part};
     }
     return LR_OK;
 }
@@ -154,8 +154,8 @@ static void visit_counts(const struct lr_subsets *subsets, const int32_t *group_
         const int64_t lor = data->index[k];
         while (lor >= subsets->lors->offsets[pair + 1]) pair++;
         if (!(data->values[k] > 0.0f)) continue;
-        const int turn = subsets->interleave > 1 ? lr_lors_angle(subsets->lors, lor) % subsets->interleave : 0;
-        struct lr_subset *subset = subset_at(subsets, group_of[pair], turn);
+        const int part = subsets->interleave > 1 ? lr_lors_angle(subsets->lors, lor) % subsets->interleave : 0;
+        struct lr_subset *subset = subset_at(subsets, group_of[pair], part);
         if (takes) {
             subset->lor_list[subset->num_values] = lor;
             subset->measured[subset->num_values] = data->values[k];
@@ -204,7 +204,7 @@ static lr_status add_additive(struct lr_subsets *subsets)
     subsets->additive_counts = params->additive_sum;
     if (params->additive_sum > 0.0) return LR_OK;
 
-    /* The sum over all LORs, of which the source has to be asked. */
+    /* The sum over all LORs takes the whole source. */
     float *values = lr_alloc(CHUNK, sizeof(*values), "the additive term", params->log);
     lr_status status = values != NULL ? LR_OK : LR_FAILED;
     for (int64_t first = 0; status == LR_OK && first < subsets->lors->count; first += CHUNK) {
@@ -220,7 +220,7 @@ static lr_status add_additive(struct lr_subsets *subsets)
 
 /* --- all of it --- */
 
-/* The caller's: subsets by their numbers, or groups of them. */
+/* Lists the subsets of the caller, or its groups of interleaved subsets. */
 static lr_status take_subsets(struct lr_subsets *subsets, const int32_t *group_of)
 {
     const lr_recon_params *params = subsets->params;
@@ -289,29 +289,6 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
     return LR_OK;
 }
 
-/* Counts and shares of all ranks. An additive sum that was given is of all ranks already. */
-static lr_status sum_ranks(struct lr_subsets *subsets)
-{
-    lr_comm *comm = subsets->params->comm;
-    const bool is_given = subsets->params->additive_sum > 0.0;
-    subsets->own_counts = subsets->counts;
-    double sums[3] = {subsets->counts, is_given ? 0.0 : subsets->additive_counts, 0.0};
-    for (int k = 0; k < subsets->count; k++) {
-        struct lr_subset *subset = &subsets->list[k];
-        subset->share = (double)subset->num_values;
-        sums[2] += subset->share;
-        double of_all[2] = {subset->share, subset->counts};
-        LR_TRY(lr_comm_sum_numbers(comm, of_all, 2));
-        subset->share = of_all[0];
-        subset->counts = of_all[1];
-    }
-    LR_TRY(lr_comm_sum_numbers(comm, sums, 3));
-    subsets->counts = sums[0];
-    subsets->additive_counts = is_given ? subsets->additive_counts : sums[1];
-    for (int k = 0; k < subsets->count; k++) subsets->list[k].share /= sums[2] > 0.0 ? sums[2] : 1.0;
-    return LR_OK;
-}
-
 lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *params)
 {
     const lr_operator_info *info = lr_operator_get_info(params->op);
@@ -329,7 +306,25 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     int32_t *group_of = lr_alloc(info->lors->num_pairs, sizeof(*group_of), what, log);
     const lr_status status = group_of != NULL ? cut(subsets, group_of) : LR_FAILED;
     free(group_of);
-    return status == LR_OK ? sum_ranks(subsets) : status;
+    LR_TRY(status);
+
+    /* Counts and shares of all ranks. An additive sum that was given is of all ranks already. */
+    const bool is_given = params->additive_sum > 0.0;
+    subsets->own_counts = subsets->counts;
+    double sums[3] = {subsets->counts, is_given ? 0.0 : subsets->additive_counts, 0.0};
+    for (int k = 0; k < subsets->count; k++) {
+        struct lr_subset *subset = &subsets->list[k];
+        double of_all[2] = {(double)subset->num_values, subset->counts};
+        sums[2] += of_all[0];
+        LR_TRY(lr_comm_sum_numbers(params->comm, of_all, 2));
+        subset->share = of_all[0];
+        subset->counts = of_all[1];
+    }
+    LR_TRY(lr_comm_sum_numbers(params->comm, sums, 3));
+    subsets->counts = sums[0];
+    subsets->additive_counts = is_given ? subsets->additive_counts : sums[1];
+    for (int k = 0; k < subsets->count; k++) subsets->list[k].share /= sums[2] > 0.0 ? sums[2] : 1.0;
+    return LR_OK;
 }
 
 void lr_subsets_finish(struct lr_subsets *subsets)
@@ -351,7 +346,7 @@ void lr_subsets_finish(struct lr_subsets *subsets)
 
 enum { MEASURED = 0, ADDITIVE };
 
-/* Values that a thread looks at in one go, and how many are worth threads. */
+/* Values of a thread's share, and the number of values from which threads are worth while. */
 enum { VALUES_AT_ONCE = 1 << 14, MANY_VALUES = 1 << 20 };
 
 static const char *const names[2] = {"the measured counts", "the additive term"};

@@ -43,8 +43,7 @@ static void frame_init(struct lr_native_frame *frame, const struct lr_listmode_m
     frame->plane = length[0] * length[1];
 }
 
-/* An image of the grid on its way into numbers of a frame, or sums of a frame on their way into a total of the
- * grid. */
+/* A copy of an image of the grid into numbers of a frame, or an addition of a frame's sums to a total of the grid. */
 struct transfer {
     const struct lr_native_frame *frame;
     const lr_grid *grid;
@@ -63,7 +62,7 @@ static void transfer_rows(void *user, int64_t begin, int64_t end, int worker)
     const int64_t steps[3] = {1, size[0], (int64_t)size[0] * size[1]};
     const int64_t step = steps[frame->across[0]];
     for (int64_t index = begin; index < end; index++) {
-        /* One row of voxels along across[0]: where it begins in the grid's order and in the frame. */
+        /* The begin of a row of voxels along across[0], in the grid's order and in the frame. */
         const int64_t slice = index / frame->size[1], v = index % frame->size[1];
         const int64_t voxel = slice * steps[frame->axis] + v * steps[frame->across[1]];
         const int64_t number = slice * frame->plane + (v + frame->border[1]) * frame->row + frame->border[0];
@@ -110,13 +109,13 @@ static lr_status tube_init(struct lr_native_tube *tube, const struct lr_listmode
     return LR_OK;
 }
 
-/* --- some events at a time --- */
+/* --- chunks of events --- */
 
-/* Events between two reports of progress, and those that a thread takes forward at a time. Of thin lines
- * with time of flight many, which cover more slabs than each of them reaches. */
+/* Events between two reports of progress, and of a thread's share forward. Chunks of thin lines are long: with time
+ * of flight they then cover more slabs than one line reaches. */
 enum { LINES = 1 << 18, TUBES = 1 << 15, EXACT = 1 << 13, GRAIN = 512, EXACT_GRAIN = 32 };
 
-/* Arranged events of one group, some at a time. */
+/* A chunk of the arranged events of one group. */
 struct chunk {
     const struct lr_native_listmode *native;
     const struct lr_native_listmode_job *job;
@@ -259,7 +258,7 @@ static double event_reach(const struct lr_native_listmode_job *job)
     return longest / job->model->grid.voxel_mm[job->frame->axis] + 1.5;
 }
 
-/* The first event of the chunk whose centre is not below a slice; they ascend. */
+/* Finds the first event of the chunk with a centre not below a slice; centres ascend. */
 static int64_t first_from(const struct chunk *chunk, double slice)
 {
     int64_t low = chunk->begin, high = chunk->end;

@@ -13,8 +13,8 @@
 /* Overlaps smaller than this part of the face are rounding. */
 #define NOTHING 1e-13
 
-/* Faces whose diagonal is at most this part of their distance, squared, are seen as a density to second
- * order: what is left out is below 1e-7. */
+/* Faces with a diagonal of at most this part of their distance, both squared, are seen as a density to second
+ * order: the error is below 1e-7. */
 #define FLAT 1e-3
 
 /* Corners of a rectangle that is cut four times. */
@@ -25,9 +25,9 @@ enum { MOST_CORNERS = 8 };
 /* Axes of the two faces, and how they lie to each other. */
 struct pair {
     struct lr_listmode_hull hull;
-    double turn[3][3];  /* [axis of face 0][axis of face 1] their cosines */
-    double apart[2][3]; /* along the axes of face f: the other face's centre less its own */
-    double diagonal[2]; /* of face f, squared */
+    double cosine[3][3]; /* [axis of face 0][axis of face 1] their cosines */
+    double apart[2][3];  /* along the axes of face f: the other face's centre less its own */
+    double diagonal[2];  /* of face f, squared */
 };
 
 /* --- convex polygons in the plane of a face, counted from the foot of the point --- */
@@ -37,7 +37,7 @@ struct polygon {
     double x[MOST_CORNERS + 1], y[MOST_CORNERS + 1];
 };
 
-/* Keeps the part where a + b x + c y >= 0. */
+/* Cuts the polygon to the part with a + b x + c y >= 0. */
 static void cut(struct polygon *polygon, double a, double b, double c)
 {
     double signs[MOST_CORNERS + 1];
@@ -139,8 +139,8 @@ static void find_overlap(const struct pair *pair, const double place[2][3], int 
     const double high[2] = {half[0] - foot[0], half[1] - foot[1]};
     double ray[3][3]; /* axis j of `near` times the ray is [j][0] + x [j][1] + y [j][2] */
     for (int j = 0; j < 3; j++) {
-        ray[j][1] = far == 0 ? pair->turn[0][j] : pair->turn[j][0];
-        ray[j][2] = far == 0 ? pair->turn[1][j] : pair->turn[j][1];
+        ray[j][1] = far == 0 ? pair->cosine[0][j] : pair->cosine[j][0];
+        ray[j][2] = far == 0 ? pair->cosine[1][j] : pair->cosine[j][1];
         ray[j][0] = pair->apart[near][j] - eye[j] + foot[0] * ray[j][1] + foot[1] * ray[j][2];
     }
     *overlap = (struct polygon){4, {low[0], high[0], high[0], low[0]}, {low[1], low[1], high[1], high[1]}};
@@ -279,7 +279,7 @@ static void take_event(struct taker *taker, int64_t event, const int slab[2])
     for (int j = 0; j < 3; j++) {
         pair.apart[0][j] = vec_dot(faces[0].axis[j], between);
         pair.apart[1][j] = -vec_dot(faces[1].axis[j], between);
-        for (int k = 0; k < 3; k++) pair.turn[j][k] = vec_dot(faces[0].axis[j], faces[1].axis[k]);
+        for (int k = 0; k < 3; k++) pair.cosine[j][k] = vec_dot(faces[0].axis[j], faces[1].axis[k]);
     }
     for (int f = 0; f < 2; f++) {
         const double *half = faces[f].half_mm;
