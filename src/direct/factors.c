@@ -245,26 +245,6 @@ static double survival(const struct work *work, int width, int i, int k)
     return exp(-sum);
 }
 
-/* Turns sums over the lines of cells into means of the photons that reach the crystals, and finds the range of
- * cells that are not 0. */
-static void scale_plane(const struct work *work, struct factor_plane *plane, int integrals)
-{
-    const struct factor_scene *scene = work->scene;
-    const int *size = work->table->size;
-    const int layers = work->worker->bundle.num_layers;
-    const double norm = 1.0 / ((double)scene->lines_per_cell[0] * scene->lines_per_cell[1] * layers * layers);
-    for (int64_t n = 0; n < (int64_t)size[0] * size[1]; n++) {
-        const int at[2] = {(int)(n % size[0]), (int)(n / size[0])};
-        if (plane->cells[n] == 0.0f) continue;
-        const double reach = integrals > 0 ? survival(work, integrals, at[0], at[1]) : 1;
-        plane->cells[n] = (float)(plane->cells[n] * norm * reach);
-        for (int axis = 0; axis < 2; axis++) {
-            plane->low[axis] = at[axis] < plane->low[axis] ? at[axis] : plane->low[axis];
-            plane->high[axis] = at[axis] > plane->high[axis] ? at[axis] : plane->high[axis];
-        }
-    }
-}
-
 static lr_status factor_table_fill(struct factor_table *table, const struct factor_scene *scene,
                                    const struct factor_direction *direction, struct factor_worker *worker)
 {
@@ -318,7 +298,23 @@ static lr_status factor_table_fill(struct factor_table *table, const struct fact
         const int64_t count = size_of_integrals(scene, table->size, integrals);
         for (int64_t n = 0; n < count; n++) worker->integrals[n] = NAN;
     }
-    for (int k = 0; k < table->num_planes; k++) scale_plane(&work, &table->planes[k], integrals[0]);
+
+    /* Sums over the lines of cells become means of the photons that reach the crystals. */
+    const int layers = bundle->num_layers;
+    const double norm = 1.0 / ((double)scene->lines_per_cell[0] * scene->lines_per_cell[1] * layers * layers);
+    for (int k = 0; k < table->num_planes; k++) {
+        struct factor_plane *plane = &table->planes[k];
+        for (int64_t n = 0; n < (int64_t)table->size[0] * table->size[1]; n++) {
+            const int at[2] = {(int)(n % table->size[0]), (int)(n / table->size[0])};
+            if (plane->cells[n] == 0.0f) continue;
+            const double reach = integrals[0] > 0 ? survival(&work, integrals[0], at[0], at[1]) : 1;
+            plane->cells[n] = (float)(plane->cells[n] * norm * reach);
+            for (int axis = 0; axis < 2; axis++) {
+                plane->low[axis] = at[axis] < plane->low[axis] ? at[axis] : plane->low[axis];
+                plane->high[axis] = at[axis] > plane->high[axis] ? at[axis] : plane->high[axis];
+            }
+        }
+    }
     return LR_OK;
 }
 

@@ -56,24 +56,6 @@ static void move_part(void *user, int64_t begin, int64_t end, int worker)
     for (int64_t k = begin; k < end; k++) pass->to[places[digit_of(pass, k)]++] = pass->from[k];
 }
 
-/* A stable pass. false: all tickets have one digit, and are in order. */
-static bool sort_by_digit(struct pass *pass)
-{
-    lr_parallel_for(pass->threads, pass->count, pass->part, count_part, pass);
-    int64_t sum = 0;
-    for (int digit = 0; digit < NUM_DIGITS; digit++) {
-        const int64_t before = sum;
-        for (int part = 0; part < pass->num_parts; part++) {
-            const int64_t here = pass->places[part][digit];
-            pass->places[part][digit] = sum;
-            sum += here;
-        }
-        if (sum - before == pass->count) return false;
-    }
-    lr_parallel_for(pass->threads, pass->count, pass->part, move_part, pass);
-    return true;
-}
-
 void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_listmode_ticket *spare, int64_t count,
                               int threads)
 {
@@ -89,10 +71,22 @@ void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_list
         pass.from = from;
         pass.to = to;
         pass.shift = k * DIGIT_BITS;
-        if (sort_by_digit(&pass)) {
-            to = from;
-            from = to == tickets ? spare : tickets;
+        lr_parallel_for(pass.threads, count, pass.part, count_part, &pass);
+        int64_t sum = 0;
+        bool is_sorted = false; /* all tickets have one digit */
+        for (int digit = 0; digit < NUM_DIGITS && !is_sorted; digit++) {
+            const int64_t before = sum;
+            for (int part = 0; part < pass.num_parts; part++) {
+                const int64_t here = pass.places[part][digit];
+                pass.places[part][digit] = sum;
+                sum += here;
+            }
+            is_sorted = sum - before == count;
         }
+        if (is_sorted) continue;
+        lr_parallel_for(pass.threads, count, pass.part, move_part, &pass);
+        to = from;
+        from = to == tickets ? spare : tickets;
     }
     if (from != tickets) memcpy(tickets, from, (size_t)count * sizeof(*tickets));
 }

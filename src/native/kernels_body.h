@@ -61,15 +61,6 @@ struct exact_lists {
     float *y, *height, *taper, *skew;
 };
 
-static struct exact_lists open_lists(const struct lr_native_slots *slots)
-{
-    const int64_t step = slots->capacity;
-    int32_t *cells = slots->scratch + step;
-    float *overlaps = slots->overlaps;
-    return (struct exact_lists){cells,           cells + step,        overlaps,
-                                overlaps + step, overlaps + 2 * step, overlaps + 3 * step};
-}
-
 /* Lists every cell of the primary, in groups, with each cell of the secondary through which any cell of the group
  * may be seen. Returns the number of slots. */
 static int list_cells(const int cells[2], const int32_t *restrict first, const int32_t *restrict last,
@@ -140,7 +131,11 @@ static void place_cells(const struct lr_native_axial *axial, int end, const stru
 static int exact(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                  const struct lr_native_starts *starts, const struct lr_native_slots *slots)
 {
-    const struct exact_lists lists = open_lists(slots);
+    const int64_t step = slots->capacity;
+    int32_t *cell_lists = slots->scratch + step;
+    float *overlaps = slots->overlaps;
+    const struct exact_lists lists = {cell_lists,      cell_lists + step,   overlaps,
+                                      overlaps + step, overlaps + 2 * step, overlaps + 3 * step};
     int32_t *ends[2] = {slots->scratch, slots->scratch + round_up(axial->num_a)};
     int cells[2];
     primary_cells(strip, axial, starts, cells);

@@ -47,30 +47,6 @@ static double bytes_of(const lr_vector *vector)
     return (double)vector->count * (double)size;
 }
 
-/* Finds the factors of a selection (NULL = all LORs) at the place and in the precision of `like`; NULL = there are
- * none. They live as long as the store. */
-static const lr_vector *factor_store_find(const struct lr_factor_store *store, const lr_selection *selection,
-                                          const lr_vector *like)
-{
-    for (int k = 0; k < store->count; k++) {
-        const lr_vector *factors = &store->list[k].factors;
-        const bool is_host = factors->values != NULL, is_for_host = like->values != NULL;
-        if (is_host != is_for_host || factors->precision != like->precision) continue;
-        if (!is_host && factors->place != like->place) continue;
-
-        const lr_selection *own = &store->list[k].selection;
-        const bool is_all = store->list[k].is_all;
-        if (selection == NULL || is_all) {
-            if (selection == NULL && is_all) return factors;
-        } else if (own->num_lors == selection->num_lors && own->num_pairs == selection->num_pairs &&
-                   is_same_list(own->lors, selection->lors, own->num_lors, sizeof(*own->lors)) &&
-                   is_same_list(own->pairs, selection->pairs, own->num_pairs, sizeof(*own->pairs))) {
-            return factors;
-        }
-    }
-    return NULL;
-}
-
 void lr_factor_store_finish(struct lr_factor_store *store)
 {
     for (int k = 0; k < store->count; k++) {
@@ -148,8 +124,22 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
     struct lr_factor_store *store = &op->factor_store;
     const lr_log *log = op->params.log;
     if (!lr_has_factors(op) || values->count == 0) return LR_OK;
-    const lr_vector *found = factor_store_find(store, selection, values);
-    if (found != NULL) return lr_vector_multiply(values, found);
+
+    /* Stored factors of the selection (NULL = all LORs), at the place and in the precision of the values. */
+    for (int k = 0; k < store->count; k++) {
+        const lr_vector *factors = &store->list[k].factors;
+        const bool is_host = factors->values != NULL, is_for_host = values->values != NULL;
+        if (is_host != is_for_host || factors->precision != values->precision) continue;
+        if (!is_host && factors->place != values->place) continue;
+        const lr_selection *own = &store->list[k].selection;
+        const bool is_all = store->list[k].is_all;
+        const bool is_same = selection == NULL || is_all
+                                 ? selection == NULL && is_all
+                                 : own->num_lors == selection->num_lors && own->num_pairs == selection->num_pairs &&
+                                       is_same_list(own->lors, selection->lors, own->num_lors, sizeof(*own->lors)) &&
+                                       is_same_list(own->pairs, selection->pairs, own->num_pairs, sizeof(*own->pairs));
+        if (is_same) return lr_vector_multiply(values, factors);
+    }
 
     /* Factors may fill a quarter of the memory that is free, or an eighth of the memory of a device. */
     const int64_t device = values->values == NULL ? lr_place_get_info(values->place).memory_bytes : 0;

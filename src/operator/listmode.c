@@ -514,12 +514,15 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
                     params->backend);
 }
 
-static lr_status build(struct lr_operator *op, const lr_listmode_params *params)
+lr_operator *lr_listmode_create(const lr_listmode_params *params)
 {
+    if (check(params) != LR_OK) return NULL;
     const double begin = lr_clock_seconds();
+    lr_operator *op = lr_operator_alloc(params->log, params->progress);
+    if (op == NULL) return NULL;
     struct lr_listmode_family *family = lr_alloc(1, sizeof(*family), "an operator", params->log);
     op->listmode = family;
-    if (family == NULL) return LR_FAILED;
+    if (family == NULL) goto failed;
     family->lors = params->lors;
     family->grid = *params->grid;
     family->wanted_lines = params->sensitivity_lines > 0 ? params->sensitivity_lines : usual_lines;
@@ -528,9 +531,9 @@ static lr_status build(struct lr_operator *op, const lr_listmode_params *params)
     family->sensitivity_part = params->sensitivity_part;
     family->sensitivity_parts = params->sensitivity_parts > 0 ? params->sensitivity_parts : 1;
     family->sensitivity_of = params->sensitivity_of;
-    LR_TRY(make_models(family, params));
-    LR_TRY(lr_listmode_events_open(&family->events, params, NULL));
-    LR_TRY(take_factors(family, params));
+    if (make_models(family, params) != LR_OK || lr_listmode_events_open(&family->events, params, NULL) != LR_OK ||
+        take_factors(family, params) != LR_OK)
+        goto failed;
     op->factors = family->event_factors != NULL ? (lr_lor_source){get_factors, family->event_factors} : op->factors;
 
     const struct lr_listmode_backend_params backend_params = {
@@ -545,7 +548,7 @@ static lr_status build(struct lr_operator *op, const lr_listmode_params *params)
         .log = &op->log_filter.log,
         .progress = &op->progress_filter.progress,
     };
-    LR_TRY(try_choices(op, params, &backend_params));
+    if (try_choices(op, params, &backend_params) != LR_OK) goto failed;
     op->grid = family->model.grid;
     if (params->blobs != NULL) op->grid.size[2] *= 2; /* the first grid's coefficients, then the second grid's */
     op->params = (struct lr_backend_params){.lors = &family->events.layout,
@@ -576,18 +579,11 @@ static lr_status build(struct lr_operator *op, const lr_listmode_params *params)
                                   .build_seconds = lr_clock_seconds() - begin,
                                   .lors = op->params.lors,
                                   .grid = &op->grid};
-    return LR_OK;
-}
-
-lr_operator *lr_listmode_create(const lr_listmode_params *params)
-{
-    if (check(params) != LR_OK) return NULL;
-    lr_operator *op = lr_operator_alloc(params->log, params->progress);
-    if (op != NULL && build(op, params) != LR_OK) {
-        lr_operator_destroy(op);
-        return NULL;
-    }
     return op;
+
+failed:
+    lr_operator_destroy(op);
+    return NULL;
 }
 
 const lr_listmode_info *lr_listmode_get_info(const lr_operator *op)

@@ -28,15 +28,17 @@ static const struct lr_backend_choice builtin_choices[] = {
     {.name = "cpu", .has_exact = true, .has_penetration = true, .is_reference = true, .create = lr_cpu_backend_create},
 };
 
-static lr_status operator_init(struct lr_operator *op, const lr_operator_params *params,
-                               const struct lr_choices *choices)
+lr_operator *lr_operator_create_among(const lr_operator_params *params, const struct lr_backend_choice *choices,
+                                      int num_choices)
 {
+    lr_operator *op = lr_operator_alloc(params->log, params->progress);
+    if (op == NULL) return NULL;
     const double start = lr_clock_seconds();
-    LR_TRY(lr_settings_complete(params, &op->log_filter.log, &op->grid, &op->params));
+    if (lr_settings_complete(params, &op->log_filter.log, &op->grid, &op->params) != LR_OK) goto failed;
     op->params.progress = &op->progress_filter.progress;
     if (params->factors != NULL) op->factors = *params->factors;
-    LR_TRY(lr_choose_backend(op, params->backend, choices));
-    /* Whoever gives rays has lines in mind. */
+    if (lr_choose_backend(op, params->backend, &(struct lr_choices){choices, num_choices}) != LR_OK) goto failed;
+    /* Rays are given for lines, which sampled mode has. */
     if (params->rays > 0 && params->mode == LR_MODE_AUTO && op->params.mode == LR_MODE_EXACT) {
         lr_warn(op->params.log,
                 "rays = %d is not used: solid angles are computed exactly unless mode sampled is "
@@ -51,7 +53,7 @@ static lr_status operator_init(struct lr_operator *op, const lr_operator_params 
     const struct lr_stored_wish wish = {.required = params->store == LR_STORE_YES,
                                         .progress_filter = &op->progress_filter};
     struct lr_stored_size size = {0};
-    if (wish.required || pays) LR_TRY(lr_stored_wrap(&op->backend, &op->params, &wish, &size));
+    if ((wish.required || pays) && lr_stored_wrap(&op->backend, &op->params, &wish, &size) != LR_OK) goto failed;
 
     lr_operator_info *info = &op->info;
     info->backend = op->backend.fns->name;
@@ -73,18 +75,11 @@ static lr_status operator_init(struct lr_operator *op, const lr_operator_params 
     info->num_elements = size.num_elements;
     info->memory_bytes = size.memory_bytes;
     info->build_seconds = lr_clock_seconds() - start;
-    return LR_OK;
-}
-
-lr_operator *lr_operator_create_among(const lr_operator_params *params, const struct lr_backend_choice *choices,
-                                      int num_choices)
-{
-    lr_operator *op = lr_operator_alloc(params->log, params->progress);
-    if (op != NULL && operator_init(op, params, &(struct lr_choices){choices, num_choices}) != LR_OK) {
-        lr_operator_destroy(op);
-        return NULL;
-    }
     return op;
+
+failed:
+    lr_operator_destroy(op);
+    return NULL;
 }
 
 lr_operator *lr_operator_create(const lr_operator_params *params)

@@ -480,30 +480,6 @@ static void expect_growth(struct recon *recon, int k, const struct lr_update_ste
     if (rule->most != NULL) recon->most = rule->most(step, recon->most, recon->subsets.list[k].counts);
 }
 
-/* The image after the update, in the correction's place, and its sums. A rank updates its slab. */
-static lr_status correct(struct recon *recon, int k, const lr_vector *values, struct outcome *outcome)
-{
-    const struct lr_projection back = {recon->params->op, &recon->subsets.list[k].projected, true};
-    struct lr_update_step step = describe_step(recon, k);
-    const lr_vector image = lr_ranks_slab(&recon->ranks, &recon->image);
-    lr_vector next = lr_ranks_slab(&recon->ranks, &recon->correction);
-    const double begin = lr_clock_seconds();
-    LR_TRY(lr_project_back(&back, values, &recon->correction));
-    recon->project_s += lr_clock_seconds() - begin;
-    const struct lr_ranks *ranks = &recon->ranks;
-    LR_TRY(ranks->has_slabs ? lr_comm_sum_shares(ranks->comm, ranks->offsets, &recon->correction)
-                            : lr_comm_sum(ranks->comm, &recon->correction));
-    step.penalty = &recon->penalty;
-    step.image = &image;
-    step.ratios = &next;
-    step.sensitivity = &recon->sensitivity[k];
-    step.own_scale = has_own_steps(recon) ? &recon->own_scale : NULL;
-    step.next = &next;
-    LR_TRY(recon->rule->update(&step));
-    LR_TRY(lr_vector_add_up_later(&next, &recon->sensitivity[k], &outcome->after));
-    return ranks->has_slabs ? lr_comm_gather(ranks->comm, ranks->offsets, &recon->correction) : LR_OK;
-}
-
 /* A subset that explains nothing would turn voxels into zeros, for good: by EM all that it sees, by
  * RAMLA with a relaxation of 1 those that it sees best. It is passed over, unless there is nothing to
  * explain in any. */
@@ -556,9 +532,9 @@ static lr_status queue_update(struct recon *recon, int k, struct found *sum, boo
     struct outcome *outcome = &recon->outcomes[recon->current];
     const int slot = recon->current * LR_LATER_SLOTS;
     *outcome = (struct outcome){.fit.slot = slot, .before.slot = slot + 1, .after.slot = slot + 2};
-    const struct lr_projection forward = {recon->params->op, &recon->subsets.list[k].projected, true};
-    const double begin = lr_clock_seconds();
-    LR_TRY(lr_project_forward(&forward, &recon->image, &values));
+    const struct lr_projection projection = {recon->params->op, &recon->subsets.list[k].projected, true};
+    double begin = lr_clock_seconds();
+    LR_TRY(lr_project_forward(&projection, &recon->image, &values));
     recon->project_s += lr_clock_seconds() - begin;
 
     add_device_seconds(recon, sum);
@@ -573,7 +549,25 @@ static lr_status queue_update(struct recon *recon, int k, struct found *sum, boo
     /* One process knows its fit before the update if LOR values are on the host. */
     *has_failed = recon->ranks.size == 1 && outcome->fit.place == NULL && is_passed_over(recon, &outcome->fit.fit);
     if (!*has_failed) {
-        LR_TRY(correct(recon, k, &values, outcome));
+        /* The image after the update takes the correction's place. A rank updates its slab. */
+        const struct lr_ranks *ranks = &recon->ranks;
+        struct lr_update_step step = describe_step(recon, k);
+        const lr_vector image = lr_ranks_slab(ranks, &recon->image);
+        lr_vector next = lr_ranks_slab(ranks, &recon->correction);
+        begin = lr_clock_seconds();
+        LR_TRY(lr_project_back(&projection, &values, &recon->correction));
+        recon->project_s += lr_clock_seconds() - begin;
+        LR_TRY(ranks->has_slabs ? lr_comm_sum_shares(ranks->comm, ranks->offsets, &recon->correction)
+                                : lr_comm_sum(ranks->comm, &recon->correction));
+        step.penalty = &recon->penalty;
+        step.image = &image;
+        step.ratios = &next;
+        step.sensitivity = &recon->sensitivity[k];
+        step.own_scale = has_own_steps(recon) ? &recon->own_scale : NULL;
+        step.next = &next;
+        LR_TRY(recon->rule->update(&step));
+        LR_TRY(lr_vector_add_up_later(&next, &recon->sensitivity[k], &outcome->after));
+        if (ranks->has_slabs) LR_TRY(lr_comm_gather(ranks->comm, ranks->offsets, &recon->correction));
         add_device_seconds(recon, sum);
     }
     return lr_later_send(outcome->after.place, recon->current);

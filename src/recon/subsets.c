@@ -220,33 +220,26 @@ static lr_status add_additive(struct lr_subsets *subsets)
 
 /* --- all of it --- */
 
-/* Lists the subsets of the caller, or its groups of interleaved subsets. */
-static lr_status take_subsets(struct lr_subsets *subsets, const int32_t *group_of)
-{
-    const lr_recon_params *params = subsets->params;
-    const int num_groups = subsets->count / subsets->interleave;
-    for (int64_t pair = 0; pair < subsets->lors->num_pairs; pair++) {
-        if (group_of[pair] < 0 || group_of[pair] >= num_groups) {
-            return lr_error(params->log, LR_USAGE, "pair %lld belongs to subset %d: give 0 to %d", (long long)pair,
-                            (int)group_of[pair], num_groups - 1);
-        }
-    }
-    LR_TRY(list_pairs(subsets, group_of));
-    for (int k = 0; k < subsets->count; k++) {
-        if (subsets->list[k].pairs.num_pairs == 0 && lr_comm_get_info(params->comm).size == 1) {
-            return lr_error(params->log, LR_USAGE, "no pair belongs to subset %d of %d: leave it out", k,
-                            subsets->count);
-        }
-    }
-    return LR_OK;
-}
-
 static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
 {
     const lr_recon_params *params = subsets->params;
     if (params->subset_of != NULL) {
+        /* The subsets of the caller, or its groups of interleaved subsets. */
+        const int num_groups = subsets->count / subsets->interleave;
         memcpy(group_of, params->subset_of, (size_t)subsets->lors->num_pairs * sizeof(*group_of));
-        LR_TRY(take_subsets(subsets, group_of));
+        for (int64_t pair = 0; pair < subsets->lors->num_pairs; pair++) {
+            if (group_of[pair] < 0 || group_of[pair] >= num_groups) {
+                return lr_error(params->log, LR_USAGE, "pair %lld belongs to subset %d: give 0 to %d", (long long)pair,
+                                (int)group_of[pair], num_groups - 1);
+            }
+        }
+        LR_TRY(list_pairs(subsets, group_of));
+        for (int k = 0; k < subsets->count; k++) {
+            if (subsets->list[k].pairs.num_pairs == 0 && lr_comm_get_info(params->comm).size == 1) {
+                return lr_error(params->log, LR_USAGE, "no pair belongs to subset %d of %d: leave it out", k,
+                                subsets->count);
+            }
+        }
     } else {
         LR_TRY(lr_osem_subsets(subsets->lors, subsets->count / subsets->interleave, group_of, params->log));
         LR_TRY(list_pairs(subsets, group_of));
