@@ -3,10 +3,10 @@
  *
  * The cpu backend: the reference in double, written from the paper (docs/method/correspondence.md).
  *
- * Rows of the matrix are computed block by block: the rows of a block in parallel, each by one worker from start to
- * end, then taken in ascending order. So nothing depends on the number of threads. Both projections use these rows
- * ("Forward and back-projection"), so they are adjoint to rounding. A projection of some LORs computes every row whole
- * and takes the time of one of all LORs, but holds nothing for LORs that are not selected. */
+ * Rows of the matrix are computed block by block. One worker computes a row from start to end, several of a block in
+ * parallel, and then the rows are taken in ascending order, so that nothing depends on the number of threads. Both
+ * projections use these rows ("Forward and back-projection"), so they are adjoint to rounding. A projection of some
+ * LORs computes whole rows and takes as long as a projection of all LORs; it needs memory for the selected LORs only. */
 #include "operator/backend.h"
 
 #include "base/log.h"
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Enough rows a block that starting threads and uneven rows cost little. */
+/* A block has enough rows that starting threads and uneven rows cost little. */
 #define ROWS_PER_WORKER 16
 #define MAX_BLOCK_ROWS 256
 
@@ -55,10 +55,11 @@ struct walk {
 
 /* --- life --- */
 
-static void finish(struct cpu *cpu)
+static void destroy(void *self)
 {
+    struct cpu *cpu = self;
     for (int k = 0; k < cpu->num_workers; k++) {
-        lr_cpu_tally_finish(&cpu->workers[k].tally);
+        free(cpu->workers[k].tally.entries);
         lr_cpu_exact_finish(&cpu->workers[k].exact);
         lr_cpu_penetration_finish(&cpu->workers[k].penetration);
         lr_elements_finish(&cpu->workers[k].collected);
@@ -68,38 +69,7 @@ static void finish(struct cpu *cpu)
     free(cpu->workers);
     free(cpu->block);
     lr_cpu_scene_finish(&cpu->scene);
-    *cpu = (struct cpu){0};
-}
-
-static lr_status init(struct cpu *cpu, const struct lr_backend_params *params)
-{
-    /* Every worker has a row, and a block's elements stay within memory. */
-    const int threads = params->threads;
-    const int rows = ROWS_PER_WORKER * threads < MAX_BLOCK_ROWS ? ROWS_PER_WORKER * threads : MAX_BLOCK_ROWS;
-    *cpu = (struct cpu){.block_rows = rows > threads ? rows : threads};
-    LR_TRY(lr_cpu_scene_init(&cpu->scene, params));
-    cpu->workers = lr_alloc(threads, sizeof(*cpu->workers), "threads", params->log);
-    cpu->block = lr_alloc(cpu->block_rows, sizeof(*cpu->block), "matrix rows", params->log);
-    lr_status status = cpu->workers != NULL && cpu->block != NULL ? LR_OK : LR_FAILED;
-    for (int k = 0; k < threads && status == LR_OK; k++) {
-        cpu->num_workers = k + 1;
-        struct worker *worker = &cpu->workers[k];
-        status = lr_cpu_view_init(&worker->view, &cpu->scene);
-        if (status != LR_OK) break;
-        status = params->penetration             ? lr_cpu_penetration_init(&worker->penetration, &cpu->scene)
-                 : params->mode == LR_MODE_EXACT ? lr_cpu_exact_init(&worker->exact, &cpu->scene)
-                                                 : lr_cpu_tally_init(&worker->tally, &cpu->scene);
-    }
-    if (status != LR_OK) finish(cpu);
-    return status;
-}
-
-static void destroy(void *self)
-{
-    if (self != NULL) {
-        finish(self);
-        free(self);
-    }
+    free(cpu);
 }
 
 /* --- rows --- */
@@ -111,42 +81,38 @@ struct job {
     int64_t first;
 };
 
-static lr_status compute_row(struct worker *worker, const struct lr_rows *rows, int64_t row, struct lr_elements *out)
-{
-    const struct lr_cpu_scene *scene = worker->view.scene;
-    const lr_log *log = scene->params.log;
-    const int num_samples = lr_rows_per_row(rows);
-    struct lr_elements *collected = &worker->collected;
-    collected->count = 0;
-    for (int k = 0; k < num_samples; k++) {
-        double point[3];
-        lr_rows_point(rows, row, k, point);
-        lr_cpu_view_place(&worker->view, point);
-        if (scene->params.penetration)
-            LR_TRY(lr_cpu_penetration_elements(&worker->view, &worker->penetration, collected));
-        else if (scene->params.mode == LR_MODE_EXACT)
-            LR_TRY(lr_cpu_exact_elements(&worker->view, &worker->exact, collected));
-        else
-            LR_TRY(lr_cpu_trace(&worker->view, &worker->tally, collected));
-    }
-    LR_TRY(lr_elements_merge(collected, scene->params.lors->count, log));
-    return lr_elements_assign(out, collected, 1.0 / num_samples, log);
-}
-
 static void compute_share(void *user, int64_t begin, int64_t end, int index)
 {
     const struct job *job = user;
     struct worker *worker = &job->cpu->workers[index];
+    const struct lr_backend_params *params = &job->cpu->scene.params;
+    const int num_samples = lr_rows_per_row(job->rows);
+    struct lr_elements *collected = &worker->collected;
     for (int64_t k = begin; k < end && worker->status == LR_OK; k++) {
         struct lr_elements *out = &job->cpu->block[k];
         const int64_t row = job->first + k;
-        out->count = 0;
-        if (job->image == NULL || job->image[row] != 0) worker->status = compute_row(worker, job->rows, row, out);
+        out->count = collected->count = 0;
+        if (job->image != NULL && job->image[row] == 0) continue;
+        lr_status status = LR_OK;
+        for (int sample = 0; sample < num_samples && status == LR_OK; sample++) {
+            double point[3];
+            lr_rows_point(job->rows, row, sample, point);
+            lr_cpu_view_place(&worker->view, point, NULL);
+            if (params->penetration)
+                status = lr_cpu_penetration_elements(&worker->view, &worker->penetration, collected);
+            else if (params->mode == LR_MODE_EXACT)
+                status = lr_cpu_exact_elements(&worker->view, &worker->exact, collected);
+            else
+                status = lr_cpu_trace(&worker->view, &worker->tally, collected);
+        }
+        if (status == LR_OK) status = lr_elements_merge(collected, params->lors->count, params->log);
+        if (status == LR_OK) status = lr_elements_assign(out, collected, 1.0 / num_samples, params->log);
+        worker->status = status;
     }
 }
 
-/* Computes the rows block by block and has each block taken, reporting progress.
- * errors: LR_FAILED, out of memory, logged; LR_CANCELLED; what take returned. */
+/* Computes the rows block by block, hands each block to walk->take, and reports progress. errors: LR_FAILED, out of
+ * memory, logged; LR_CANCELLED; the status of walk->take. */
 static lr_status each_block(struct cpu *cpu, const struct lr_rows *rows, const struct walk *walk)
 {
     const lr_progress *progress = cpu->scene.params.progress;
@@ -194,29 +160,16 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 
 /* --- projections --- */
 
-/* A projection: between an image and the values of the LORs of a part, in its order. */
+/* A projection between an image and the values of a part's LORs, in the part's order. */
 struct work {
     struct cpu *cpu;
     const lr_selection *part; /* NULL: all LORs */
     const double *from;       /* back: NULL = all 1 */
     double *to;
+    bool is_forward;
     int64_t first;
     int num_rows;
 };
-
-static struct lr_selection_finder finder_of(const struct work *work)
-{
-    return (struct lr_selection_finder){.lors = work->cpu->scene.params.lors, .selection = work->part};
-}
-
-static lr_status take(struct work *work, int64_t first, int num_rows, lr_parallel_body *body, int64_t count)
-{
-    const int workers = work->cpu->num_workers;
-    work->first = first;
-    work->num_rows = num_rows;
-    lr_parallel_for(workers, count, count / workers + 1, body, work);
-    return LR_OK;
-}
 
 /* Values begin <= position < end belong to one worker, which adds all rows in order. */
 static void add_rows(void *user, int64_t begin, int64_t end, int worker)
@@ -229,18 +182,12 @@ static void add_rows(void *user, int64_t begin, int64_t end, int worker)
     for (int k = 0; k < work->num_rows; k++) {
         const struct lr_elements *row = &work->cpu->block[k];
         const double value = work->from[work->first + k];
-        struct lr_selection_finder finder = finder_of(work);
+        struct lr_selection_finder finder = {.lors = lors, .selection = work->part};
         for (int64_t n = lr_elements_find(row, first); n < row->count && row->list[n].lor <= last; n++) {
             const int64_t at = lr_selection_find(&finder, row->list[n].lor);
             if (at >= 0) work->to[at] += row->list[n].value * value;
         }
     }
-}
-
-static lr_status take_forward(void *user, struct cpu *cpu, int64_t first, int num_rows)
-{
-    struct work *work = user;
-    return take(work, first, num_rows, add_rows, lr_selection_count(cpu->scene.params.lors, work->part));
 }
 
 static void sum_rows(void *user, int64_t begin, int64_t end, int worker)
@@ -249,7 +196,7 @@ static void sum_rows(void *user, int64_t begin, int64_t end, int worker)
     const struct work *work = user;
     for (int64_t k = begin; k < end; k++) {
         const struct lr_elements *row = &work->cpu->block[k];
-        struct lr_selection_finder finder = finder_of(work);
+        struct lr_selection_finder finder = {.lors = work->cpu->scene.params.lors, .selection = work->part};
         double sum = 0;
         for (int64_t n = 0; n < row->count; n++) {
             const int64_t at = lr_selection_find(&finder, row->list[n].lor);
@@ -259,18 +206,23 @@ static void sum_rows(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-static lr_status take_back(void *user, struct cpu *cpu, int64_t first, int num_rows)
+static lr_status project_block(void *user, struct cpu *cpu, int64_t first, int num_rows)
 {
-    (void)cpu;
-    return take(user, first, num_rows, sum_rows, num_rows);
+    struct work *work = user;
+    const int64_t count = work->is_forward ? lr_selection_count(cpu->scene.params.lors, work->part) : num_rows;
+    work->first = first;
+    work->num_rows = num_rows;
+    lr_parallel_for(cpu->num_workers, count, count / cpu->num_workers + 1, work->is_forward ? add_rows : sum_rows,
+                    work);
+    return LR_OK;
 }
 
 /* Each LOR adds its voxels in ascending order. */
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     struct cpu *cpu = self;
-    struct work work = {.cpu = cpu, .part = part, .from = image->values, .to = values->values};
-    const struct walk walk = {"projecting", image->values, take_forward, &work};
+    struct work work = {.cpu = cpu, .part = part, .from = image->values, .to = values->values, .is_forward = true};
+    const struct walk walk = {"projecting", image->values, project_block, &work};
     memset(work.to, 0, (size_t)lr_selection_count(cpu->scene.params.lors, part) * sizeof(*work.to));
     return each_grid_block(cpu, &walk);
 }
@@ -279,7 +231,7 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     struct work work = {.cpu = self, .part = part, .from = values != NULL ? values->values : NULL, .to = image->values};
-    const struct walk walk = {.what = "back-projecting", .take = take_back, .user = &work};
+    const struct walk walk = {.what = "back-projecting", .take = project_block, .user = &work};
     return each_grid_block(self, &walk);
 }
 
@@ -299,7 +251,7 @@ static lr_status picture(void *self, const double point_mm[3], int module, lr_pi
                         "sampled mode");
     }
     struct lr_cpu_view *view = &cpu->workers[0].view;
-    lr_cpu_view_place(view, point_mm);
+    lr_cpu_view_place(view, point_mm, NULL);
     lr_cpu_trace_picture(view, module, pixels);
     return LR_OK;
 }
@@ -320,9 +272,34 @@ lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct l
     };
     struct cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);
     if (cpu == NULL) return LR_FAILED;
-    const lr_status status = init(cpu, params);
+
+    /* Every worker has a row, and a block's elements stay within memory. */
+    const int threads = params->threads;
+    const int rows_per_block = ROWS_PER_WORKER * threads < MAX_BLOCK_ROWS ? ROWS_PER_WORKER * threads : MAX_BLOCK_ROWS;
+    cpu->block_rows = rows_per_block > threads ? rows_per_block : threads;
+    lr_status status = lr_cpu_scene_init(&cpu->scene, params);
+    if (status == LR_OK) {
+        cpu->workers = lr_alloc(threads, sizeof(*cpu->workers), "threads", params->log);
+        cpu->block = lr_alloc(cpu->block_rows, sizeof(*cpu->block), "matrix rows", params->log);
+        status = cpu->workers != NULL && cpu->block != NULL ? LR_OK : LR_FAILED;
+    }
+    for (int k = 0; k < threads && status == LR_OK; k++) {
+        cpu->num_workers = k + 1;
+        struct worker *worker = &cpu->workers[k];
+        status = lr_cpu_view_init(&worker->view, &cpu->scene);
+        if (status != LR_OK) break;
+        if (params->penetration) {
+            status = lr_cpu_penetration_init(&worker->penetration, &cpu->scene);
+        } else if (params->mode == LR_MODE_EXACT) {
+            status = lr_cpu_exact_init(&worker->exact, &cpu->scene);
+        } else {
+            const int64_t most = (int64_t)params->rays * params->rays * cpu->scene.num_layers;
+            worker->tally.entries = lr_alloc(most, sizeof(*worker->tally.entries), "a crystal's lines", params->log);
+            status = worker->tally.entries != NULL ? LR_OK : LR_FAILED;
+        }
+    }
     if (status != LR_OK) {
-        free(cpu);
+        destroy(cpu);
         return status;
     }
     backend->fns = &fns;

@@ -16,17 +16,7 @@ struct cpu_deposit {
     lr_deposit_counts counts;
 };
 
-/* Coordinates in voxels from the centre of voxel (0, 0, 0). False if the point is outside the grid. */
-static bool find_place(const lr_grid *grid, const double point_mm[3], double place[3])
-{
-    bool inside = true;
-    for (int k = 0; k < 3; k++) {
-        place[k] = (point_mm[k] - grid->origin_mm[k]) / grid->voxel_mm[k];
-        inside = inside && place[k] >= -0.5 && place[k] < grid->size[k] - 0.5;
-    }
-    return inside;
-}
-
+/* Row of a voxel; an index beyond the grid counts as the nearest one within it. */
 static int64_t row_of(const lr_grid *grid, const int index[3])
 {
     int64_t row = 0;
@@ -35,12 +25,6 @@ static int64_t row_of(const lr_grid *grid, const int index[3])
         row = row * grid->size[k] + (index[k] < 0 ? 0 : index[k] > last ? last : index[k]);
     }
     return row;
-}
-
-static void add_nearest(const lr_grid *grid, const double place[3], float weight, float *histo)
-{
-    const int index[3] = {(int)floor(place[0] + 0.5), (int)floor(place[1] + 0.5), (int)floor(place[2] + 0.5)};
-    histo[row_of(grid, index)] += weight;
 }
 
 static void add_trilinear(const lr_grid *grid, const double place[3], float weight, float *histo)
@@ -58,40 +42,52 @@ static void add_trilinear(const lr_grid *grid, const double place[3], float weig
     }
 }
 
-static void deposit_event(struct cpu_deposit *deposit, const lr_event *event)
-{
-    const struct lr_deposit_backend_params *params = &deposit->params;
-    const lr_histo_images *images = params->images;
-    double a_mm[3], along[3], point_mm[3], place[3];
-    lr_scanner_hit_centre(params->scanner, event->crystals[0], a_mm);
-    lr_scanner_hit_centre(params->scanner, event->crystals[1], along);
-    vec_sub(along, a_mm, along);
-    const double length_mm = vec_length(along);
-    const int view = length_mm > 0 ? lr_view_set_find(&params->set, along) : -1;
-    if (view < 0) {
-        deposit->counts.too_tilted++;
-        return;
-    }
-    float *histo = images->values + view * lr_grid_num_voxels(&images->grid);
-    const float weight = event->weight / (float)params->parts;
-    int inside = 0;
-    for (int k = 0; k < params->parts; k++) {
-        const double off_mm = ((k + 0.5) / params->parts - 0.5) * params->bin_mm;
-        const double tof_mm = (double)event->tof_mm + off_mm;
-        vec_add_scaled(a_mm, 0.5 + tof_mm / length_mm, along, point_mm);
-        if (find_place(&images->grid, point_mm, place)) {
-            (params->rule == LR_DEPOSIT_NEAREST ? add_nearest : add_trilinear)(&images->grid, place, weight, histo);
-            inside++;
-        }
-    }
-    deposit->counts.deposited += inside > 0;
-    deposit->counts.outside_grid += inside == 0;
-    deposit->counts.weight += (double)inside * (double)weight;
-}
-
 static lr_status take(void *self, const lr_event *events, int64_t count)
 {
-    for (int64_t k = 0; k < count; k++) deposit_event(self, &events[k]);
+    struct cpu_deposit *deposit = self;
+    const struct lr_deposit_backend_params *params = &deposit->params;
+    const lr_grid *grid = &params->images->grid;
+    for (int64_t n = 0; n < count; n++) {
+        const lr_event *event = &events[n];
+        double a_mm[3], along[3];
+        lr_scanner_hit_centre(params->scanner, event->crystals[0], a_mm);
+        lr_scanner_hit_centre(params->scanner, event->crystals[1], along);
+        vec_sub(along, a_mm, along);
+        const double length_mm = vec_length(along);
+        const int view = length_mm > 0 ? lr_view_set_find(&params->set, along) : -1;
+        if (view < 0) {
+            deposit->counts.too_tilted++;
+            continue;
+        }
+
+        /* The time bin is divided into parts of equal weight. */
+        float *histo = params->images->values + view * lr_grid_num_voxels(grid);
+        const float weight = event->weight / (float)params->parts;
+        int num_inside = 0;
+        for (int part = 0; part < params->parts; part++) {
+            const double off_mm = ((part + 0.5) / params->parts - 0.5) * params->bin_mm;
+            const double tof_mm = (double)event->tof_mm + off_mm;
+            double point_mm[3], place[3]; /* place: in voxels from the centre of voxel (0, 0, 0) */
+            vec_add_scaled(a_mm, 0.5 + tof_mm / length_mm, along, point_mm);
+            bool is_inside = true;
+            for (int k = 0; k < 3; k++) {
+                place[k] = (point_mm[k] - grid->origin_mm[k]) / grid->voxel_mm[k];
+                is_inside = is_inside && place[k] >= -0.5 && place[k] < grid->size[k] - 0.5;
+            }
+            if (!is_inside) continue;
+            num_inside++;
+            if (params->rule == LR_DEPOSIT_NEAREST) {
+                const int nearest[3] = {(int)floor(place[0] + 0.5), (int)floor(place[1] + 0.5),
+                                        (int)floor(place[2] + 0.5)};
+                histo[row_of(grid, nearest)] += weight;
+            } else {
+                add_trilinear(grid, place, weight, histo);
+            }
+        }
+        deposit->counts.deposited += num_inside > 0;
+        deposit->counts.outside_grid += num_inside == 0;
+        deposit->counts.weight += (double)num_inside * (double)weight;
+    }
     return LR_OK;
 }
 

@@ -22,110 +22,69 @@ struct direct_cpu {
 struct gather {
     const struct lr_direct_backend_params *params;
     const lr_direct_tables *tables;
+    bool is_forward;
     const double *source;
     double *target;
 };
 
-static int64_t table_bytes(const lr_direct_tables *tables)
+/* Sums over the voxels around each voxel of the lines. In a forward projection each source has the weights of its
+ * own place, mirrored. */
+static void gather_lines(void *user, int64_t begin, int64_t end, int worker)
 {
-    const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
-    return info->num_offsets * (info->num_kernels * (int64_t)sizeof(double) + 12) +
-           (int64_t)info->grid.size[0] * info->grid.size[1] * 4;
-}
-
-/* Row of the voxel at an offset from (x, y, z), or -1 beyond the grid. */
-static int64_t neighbour(const lr_grid *grid, const int at[3], const int32_t offset[3])
-{
-    int64_t row = 0;
-    for (int k = 2; k >= 0; k--) {
-        const int index = at[k] + offset[k];
-        if (index < 0 || index >= grid->size[k]) return -1;
-        row = row * grid->size[k] + index;
-    }
-    return row;
-}
-
-static double gather_back(const struct gather *gather, const int at[3])
-{
-    const lr_grid *grid = &gather->params->grid;
+    (void)worker;
+    const struct gather *gather = user;
     const lr_direct_tables *tables = gather->tables;
-    const int64_t count = lr_direct_tables_get_info(tables)->num_offsets;
-    const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
-    const int32_t *map = lr_direct_tables_map(tables);
-    const double *values = lr_direct_tables_values(tables, map[at[0] + (int64_t)grid->size[0] * at[1]]);
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t row = neighbour(grid, at, offsets[i]);
-        sum += row >= 0 ? values[i] * gather->source[row] : 0;
-    }
-    return sum;
-}
-
-static double gather_forward(const struct gather *gather, const int at[3])
-{
-    const lr_grid *grid = &gather->params->grid;
-    const lr_direct_tables *tables = gather->tables;
-    const int64_t count = lr_direct_tables_get_info(tables)->num_offsets;
-    const int64_t slice = (int64_t)grid->size[0] * grid->size[1];
-    const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
-    const int32_t *map = lr_direct_tables_map(tables);
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t row = neighbour(grid, at, offsets[i]);
-        if (row >= 0) {
-            const double *values = lr_direct_tables_values(tables, map[row % slice]);
-            sum += values[count - 1 - i] * gather->source[row];
-        }
-    }
-    return sum;
-}
-
-static void gather_lines(const struct gather *gather, int64_t begin, int64_t end,
-                         double (*voxel)(const struct gather *, const int[3]))
-{
+    const bool is_forward = gather->is_forward;
     const int *size = gather->params->grid.size;
-    for (int64_t line = begin; line < end; line++) {
-        int at[3] = {0, (int)(line % size[1]), (int)(line / size[1])};
-        for (at[0] = 0; at[0] < size[0]; at[0]++) gather->target[line * size[0] + at[0]] = voxel(gather, at);
+    const int64_t count = lr_direct_tables_get_info(tables)->num_offsets, slice = (int64_t)size[0] * size[1];
+    const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
+    const int32_t *map = lr_direct_tables_map(tables);
+    for (int64_t voxel = begin * size[0]; voxel < end * size[0]; voxel++) {
+        const int at[3] = {(int)(voxel % size[0]), (int)(voxel / size[0] % size[1]), (int)(voxel / slice)};
+        const double *values = lr_direct_tables_values(tables, map[voxel % slice]);
+        double sum = 0;
+        for (int64_t i = 0; i < count; i++) {
+            bool is_inside = true;
+            int64_t row = 0;
+            for (int k = 2; k >= 0 && is_inside; k--) {
+                const int index = at[k] + offsets[i][k];
+                is_inside = index >= 0 && index < size[k];
+                row = row * size[k] + index;
+            }
+            if (!is_inside) continue;
+            if (is_forward) values = lr_direct_tables_values(tables, map[row % slice]);
+            sum += values[is_forward ? count - 1 - i : i] * gather->source[row];
+        }
+        gather->target[voxel] = sum;
     }
-}
-
-static void back_lines(void *user, int64_t begin, int64_t end, int worker)
-{
-    (void)worker;
-    gather_lines(user, begin, end, gather_back);
-}
-
-static void forward_lines(void *user, int64_t begin, int64_t end, int worker)
-{
-    (void)worker;
-    gather_lines(user, begin, end, gather_forward);
-}
-
-static lr_direct_tables *open_tables(struct direct_cpu *cpu, int view)
-{
-    if (cpu->tables[view] != NULL) return cpu->tables[view];
-    lr_direct_tables *tables = lr_direct_tables_create(&(lr_direct_tables_params){.grid = &cpu->params.grid,
-                                                                                  .view = cpu->params.views[view],
-                                                                                  .kernel = cpu->params.kernel,
-                                                                                  .log = cpu->params.log});
-    if (tables != NULL && cpu->bytes_kept + table_bytes(tables) <= cpu->params.max_memory_bytes) {
-        cpu->tables[view] = tables;
-        cpu->bytes_kept += table_bytes(tables);
-    }
-    return tables;
 }
 
 static lr_status project(void *self, const struct lr_direct_projection *projection)
 {
     struct direct_cpu *cpu = self;
     const int view = projection->view, *size = cpu->params.grid.size;
-    lr_direct_tables *tables = open_tables(cpu, view);
-    struct gather gather = {
-        .params = &cpu->params, .tables = tables, .source = projection->in, .target = projection->out};
-    if (tables == NULL) return LR_FAILED;
-    lr_parallel_for(cpu->params.threads, (int64_t)size[1] * size[2], 4,
-                    projection->is_forward ? forward_lines : back_lines, &gather);
+    lr_direct_tables *tables = cpu->tables[view];
+    if (tables == NULL) {
+        tables = lr_direct_tables_create(&(lr_direct_tables_params){.grid = &cpu->params.grid,
+                                                                    .view = cpu->params.views[view],
+                                                                    .kernel = cpu->params.kernel,
+                                                                    .log = cpu->params.log});
+        if (tables == NULL) return LR_FAILED;
+        const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
+        const int64_t bytes = info->num_offsets * (info->num_kernels * (int64_t)sizeof(double) + 12) +
+                              (int64_t)info->grid.size[0] * info->grid.size[1] * 4;
+        if (cpu->bytes_kept + bytes <= cpu->params.max_memory_bytes) {
+            cpu->tables[view] = tables;
+            cpu->bytes_kept += bytes;
+        }
+    }
+
+    struct gather gather = {.params = &cpu->params,
+                            .tables = tables,
+                            .is_forward = projection->is_forward,
+                            .source = projection->in,
+                            .target = projection->out};
+    lr_parallel_for(cpu->params.threads, (int64_t)size[1] * size[2], 4, gather_lines, &gather);
     if (cpu->tables[view] == NULL) lr_direct_tables_destroy(tables);
     return LR_OK;
 }

@@ -23,9 +23,6 @@ struct lr_cpu_tally {
     int count;
 };
 
-lr_status lr_cpu_tally_init(struct lr_cpu_tally *tally, const struct lr_cpu_scene *scene);
-void lr_cpu_tally_finish(struct lr_cpu_tally *tally);
-
 /* Adds what the placed view's point gives to each LOR in coincidence; a LOR may occur twice. */
 lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, struct lr_elements *elements);
 
@@ -89,7 +86,7 @@ struct lr_cpu_penetration {
     struct lr_cpu_candidate *opposite; /* modules on the other side of the point */
     struct lr_cpu_candidate *met;      /* those of `opposite` that the current line meets */
     int num_before, num_opposite, num_met;
-    int64_t many;                    /* elements at which repeats are merged next */
+    int64_t many;                    /* number of elements at which repeats are merged next */
     struct lr_cpu_crossings ends[2]; /* of the current line: in the primary, on the other side */
 };
 
@@ -98,9 +95,8 @@ struct lr_cpu_penetration {
 lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct lr_cpu_scene *scene);
 void lr_cpu_penetration_finish(struct lr_cpu_penetration *work);
 
-/* Adds what the placed view's point gives to each LOR in coincidence; a LOR may occur many times.
- * elements: those of the current row; repeats among them are merged when they grow many.
- * errors: LR_FAILED, out of memory, logged. */
+/* Adds what the placed view's point gives to each LOR in coincidence; a LOR may occur many times. elements: the
+ * current row's; repeats are merged once there are many. errors: LR_FAILED, out of memory, logged. */
 lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_penetration *work,
                                       struct lr_elements *elements);
 

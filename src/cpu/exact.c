@@ -16,8 +16,8 @@
 /* Slack in cells when looking for the candidates of a face. */
 #define SLACK 1e-9
 
-/* Values shared by all elements of a pair of modules. Plane coordinates of the primary are relative to the foot of the
- * eye here: those of lr_cpu_module less `foot`. */
+/* Values shared by all elements of a pair of modules. Plane coordinates of the primary are relative to the foot of
+ * the eye: the coordinates of lr_cpu_module minus `foot`. */
 struct pair {
     const struct lr_cpu_view *view;
     const struct lr_cpu_exact *exact;
@@ -71,22 +71,8 @@ static struct lr_cpu_projected project(const struct pair *pair, int module, doub
                                      -pair->height * vec_dot(pair->far->v, ray), vec_dot(pair->far->normal, ray)};
 }
 
-static void project_outline(const struct pair *pair, int module, struct lr_cpu_projected corners[4])
-{
-    const double *half = pair->view->scene->modules[module].half;
-    for (int k = 0; k < 4; k++) {
-        const double x = k == 1 || k == 2 ? half[0] : -half[0];
-        corners[k] = project(pair, module, x, k >= 2 ? half[1] : -half[1]);
-    }
-}
-
-static struct lr_cpu_rectangle far_rectangle(const struct pair *pair)
-{
-    const double *half = pair->far->half, *foot = pair->foot;
-    return (struct lr_cpu_rectangle){{-foot[0] - half[0], -foot[1] - half[1]}, {half[0] - foot[0], half[1] - foot[1]}};
-}
-
-/* Plane coefficients of n . ray on the primary's plane, ray going from the eye to its point. */
+/* Coefficients of n . ray as a linear function on the primary's plane. The ray goes from the eye to a point of that
+ * plane; n is the module's normal. */
 static void approach_plane(const struct pair *pair, int module, double plane[3])
 {
     const double *normal = pair->view->scene->modules[module].normal;
@@ -95,41 +81,32 @@ static void approach_plane(const struct pair *pair, int module, double plane[3])
     plane[2] = -pair->height * vec_dot(normal, pair->far->normal);
 }
 
-/* Area of the part of a module's outline on the primary that lies inside a counter-clockwise
- * polygon. */
-static double common_area(const struct pair *pair, int module, const struct lr_cpu_polygon *inside)
-{
-    struct lr_cpu_projected corners[4];
-    struct lr_cpu_polygon common, cut;
-    const struct lr_cpu_rectangle whole = far_rectangle(pair);
-    project_outline(pair, module, corners);
-    lr_cpu_polygon_clip_projected(corners, 4, &whole, &common);
-    for (int edge = 0; edge < inside->count && common.count <= LR_CPU_POLYGON_MAX_CUT; edge++) {
-        double plane[3];
-        lr_cpu_polygon_edge(inside, edge, plane);
-        lr_cpu_polygon_clip(&common, plane, &cut);
-        common = cut;
-    }
-    return inside->count > 0 ? fabs(lr_cpu_polygon_area(&common)) : 0;
-}
-
-/* Outline of what a module hides of the primary or else of the secondary, counter-clockwise: the part of the primary
- * seen through the module's rectangle, or behind it, where that is nearer than the plane of the module it hides. False
- * when the pair loses nothing. */
+/* Outline of what a module hides of the primary, or else of the secondary, counter-clockwise: the part of the
+ * primary seen through the module's rectangle, or behind it, in which the module is nearer than the plane of the
+ * hidden module. False if the pair loses nothing. */
 static bool find_blocker(const struct pair *pair, int module, bool hides_primary, struct lr_cpu_blocker *blocker)
 {
     const struct lr_cpu_toward *toward = pair->view->toward;
-    const double height = toward[module].height;
-    struct lr_cpu_projected corners[4];
-    struct lr_cpu_polygon outline, *out = &blocker->outline;
+    const double height = toward[module].height, *foot = pair->foot, *half = pair->far->half;
+    const struct lr_cpu_rectangle whole = {{-foot[0] - half[0], -foot[1] - half[1]},
+                                           {half[0] - foot[0], half[1] - foot[1]}};
+    struct lr_cpu_projected corners[2][4]; /* of the blocker and the secondary */
+    for (int k = 0; k < 8; k++) {
+        const int of = k < 4 ? module : pair->secondary, corner = k % 4;
+        const double *size = pair->view->scene->modules[of].half;
+        const double x = corner == 1 || corner == 2 ? size[0] : -size[0];
+        corners[k / 4][corner] = project(pair, of, x, corner >= 2 ? size[1] : -size[1]);
+    }
+
     double nearer[3]; /* the half plane in which rays meet the blocker first */
-    const struct lr_cpu_rectangle whole = far_rectangle(pair);
-    project_outline(pair, module, corners);
     approach_plane(pair, module, nearer);
     if (hides_primary) {
-        /* On the point's own side of the eye the projection is in front where it is behind on the other. Rays meet the
-         * blocker at eye + s ray, 0 < s = -height / (normal . ray) < 1. */
-        for (int k = 0; k < 4; k++) corners[k] = (struct lr_cpu_projected){-corners[k].x, -corners[k].y, -corners[k].w};
+        /* A module on the primary's side is projected with the opposite sign. Rays meet the blocker at eye + s ray,
+         * 0 < s = -height / (normal . ray) < 1. */
+        for (int k = 0; k < 4; k++) {
+            const struct lr_cpu_projected at = corners[0][k];
+            corners[0][k] = (struct lr_cpu_projected){-at.x, -at.y, -at.w};
+        }
         nearer[2] += height;
         for (int k = 0; k < 3; k++) nearer[k] = height < 0 ? nearer[k] : -nearer[k];
     } else {
@@ -142,12 +119,21 @@ static bool find_blocker(const struct pair *pair, int module, bool hides_primary
         for (int k = 0; k < 3; k++)
             nearer[k] = sign * (nearer[k] * toward[pair->secondary].height - behind[k] * height);
     }
-    lr_cpu_polygon_clip_projected(corners, 4, &whole, &outline);
-    lr_cpu_polygon_clip(&outline, nearer, out);
-    if (lr_cpu_polygon_area(out) < 0) lr_cpu_polygon_reverse(out);
-    blocker->box = lr_cpu_polygon_box(out);
-    const double least = NOTHING * pair->far->half[0] * pair->far->half[1];
-    return common_area(pair, pair->secondary, out) > least;
+    struct lr_cpu_polygon common, cut, *outline = &blocker->outline;
+    lr_cpu_polygon_clip_projected(corners[0], 4, &whole, &cut);
+    lr_cpu_polygon_clip(&cut, nearer, outline);
+    if (lr_cpu_polygon_area(outline) < 0) lr_cpu_polygon_reverse(outline);
+    blocker->box = lr_cpu_polygon_box(outline);
+
+    /* The area of the outline that lies inside the secondary's. */
+    lr_cpu_polygon_clip_projected(corners[1], 4, &whole, &common);
+    for (int edge = 0; edge < outline->count && common.count <= LR_CPU_POLYGON_MAX_CUT; edge++) {
+        double plane[3];
+        lr_cpu_polygon_edge(outline, edge, plane);
+        lr_cpu_polygon_clip(&common, plane, &cut);
+        common = cut;
+    }
+    return outline->count > 0 && fabs(lr_cpu_polygon_area(&common)) > NOTHING * half[0] * half[1];
 }
 
 static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting *secondary, struct lr_cpu_exact *exact)
@@ -168,30 +154,28 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
     }
 }
 
-/* The first blocker from `next` on whose box meets the polygon's. */
-static int next_blocker(const struct lr_cpu_exact *exact, const struct lr_cpu_polygon *piece, int next)
-{
-    const struct lr_cpu_rectangle box = lr_cpu_polygon_box(piece);
-    while (next < exact->num_blockers) {
-        const struct lr_cpu_rectangle *other = &exact->blockers[next].box;
-        if (box.low[0] <= other->high[0] && other->low[0] <= box.high[0] && box.low[1] <= other->high[1] &&
-            other->low[1] <= box.high[1])
-            break;
-        next++;
-    }
-    return next;
-}
-
-/* Adds what blockers from `next` on leave visible of a piece that lies left of the first `edge`
- * edges of blocker `next`. Outside a convex blocker lies, edge by edge, what is right of this edge
- * and left of all before. */
+/* Adds the part of a piece that blockers from place[0] on leave visible. The piece lies to the left of the first
+ * place[1] edges of that blocker. The outside of a convex blocker has one part per edge: to the right of this edge,
+ * and to the left of all edges before it. */
 static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *piece, const int place[2],
                         struct overlap *sum)
 {
     struct lr_cpu_polygon part;
     if (piece->count < 3) return;
     const struct lr_cpu_exact *exact = pair->exact;
-    const int edge = place[1], next = edge > 0 ? place[0] : next_blocker(exact, piece, place[0]);
+    const int edge = place[1];
+    int next = place[0];
+    if (edge == 0) {
+        /* The first blocker whose box meets the piece's. */
+        const struct lr_cpu_rectangle box = lr_cpu_polygon_box(piece);
+        while (next < exact->num_blockers) {
+            const struct lr_cpu_rectangle *other = &exact->blockers[next].box;
+            if (box.low[0] <= other->high[0] && other->low[0] <= box.high[0] && box.low[1] <= other->high[1] &&
+                other->low[1] <= box.high[1])
+                break;
+            next++;
+        }
+    }
     if (piece->count > LR_CPU_POLYGON_MAX_CUT) {
         for (int half = 0; half < 2; half++) {
             lr_cpu_polygon_half(piece, half, &part);
@@ -218,38 +202,33 @@ static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *pi
     }
 }
 
-/* Factor for the line through the eye and the centroid of the overlap. */
-static double absorb(const struct pair *pair, const struct overlap *overlap)
-{
-    const struct lr_cpu_view *view = pair->view;
-    const struct lr_backend_params *params = &view->scene->params;
-    double ray[3], y1[3], y2[3];
-    const double x = overlap->moment[0] / overlap->area + pair->foot[0];
-    const double y = overlap->moment[1] / overlap->area + pair->foot[1];
-    vec_add_scaled(view->toward[pair->primary].offset, x, pair->far->u, ray);
-    vec_add_scaled(ray, y, pair->far->v, ray);
-    const double t = view->toward[pair->secondary].height / vec_dot(pair->near->normal, ray);
-    vec_add_scaled(view->point, 1, ray, y1);
-    vec_add_scaled(view->point, -t, ray, y2);
-    return lr_cpu_absorption(params->mu, params->mu_steps, y1, y2);
-}
-
-/* Probability of one pair of faces, 0 when they do not see each other. corners: of the secondary's. */
+/* Probability of one pair of faces, 0 when they do not see each other; corners: the secondary face's. */
 static double element(const struct pair *pair, const struct lr_cpu_rectangle *face,
                       const struct lr_cpu_projected corners[4])
 {
+    const struct lr_cpu_view *view = pair->view;
+    const struct lr_backend_params *params = &view->scene->params;
     const double smallest = NOTHING * (face->high[0] - face->low[0]) * (face->high[1] - face->low[1]);
     struct lr_cpu_polygon polygon;
     lr_cpu_polygon_clip_projected(corners, 4, face, &polygon);
     if (polygon.count < 3 || fabs(lr_cpu_polygon_area(&polygon)) <= smallest) return 0;
-    if (pair->exact->num_blockers == 0 && pair->view->scene->params.mu == NULL)
+    if (pair->exact->num_blockers == 0 && params->mu == NULL)
         return lr_cpu_polygon_solid_angle(&polygon, pair->height) / (2 * PI);
     struct overlap sum = {0};
     add_visible(pair, &polygon, (int[2]){0, 0}, &sum);
-    return sum.area > smallest ? absorb(pair, &sum) * sum.solid_angle / (2 * PI) : 0;
+    if (!(sum.area > smallest)) return 0;
+
+    /* Photons are absorbed as along the line through the eye and the centroid of the overlap. */
+    double ray[3], y1[3], y2[3];
+    vec_add_scaled(view->toward[pair->primary].offset, sum.moment[0] / sum.area + pair->foot[0], pair->far->u, ray);
+    vec_add_scaled(ray, sum.moment[1] / sum.area + pair->foot[1], pair->far->v, ray);
+    const double t = view->toward[pair->secondary].height / vec_dot(pair->near->normal, ray);
+    vec_add_scaled(view->point, 1, ray, y1);
+    vec_add_scaled(view->point, -t, ray, y2);
+    return lr_cpu_absorption(params->mu, params->mu_steps, y1, y2) * sum.solid_angle / (2 * PI);
 }
 
-/* Faces from range[0] to range[1] - 1 of an axis that a coordinate interval can touch. */
+/* Range of faces along an axis that a coordinate interval can touch: range[0] .. range[1] - 1. */
 static void find_faces(const struct lr_cpu_module *module, int axis, const double interval[2], int range[2])
 {
     const int size = module->crystals[axis];
@@ -259,8 +238,8 @@ static void find_faces(const struct lr_cpu_module *module, int axis, const doubl
     range[1] = high < size - 1 ? (int)fmax(high + 1, 0) : size;
 }
 
-/* Box of the secondary's plane seen through a primary face: empty (low > high) when the face lies
- * behind, the whole plane when only a part of it does. */
+/* Box of the secondary's plane seen through a primary face: empty (low > high) if the face lies behind, the whole
+ * plane if only a part of the face does. */
 static void look_back(const struct pair *pair, const struct lr_cpu_rectangle *face, double x[2], double y[2])
 {
     const struct lr_cpu_toward *toward = &pair->view->toward[pair->secondary];

@@ -18,7 +18,7 @@
 /* Slack of the culling tests. */
 #define SLACK 1e-9
 
-/* Repeats are merged when a row has this many elements, and each time it has doubled since. */
+/* Repeats are merged when a row has this many elements, and whenever it has doubled since. */
 #define MANY_ELEMENTS (1 << 20)
 
 /* Coordinates of a box: along u, along v, and depth behind the front face; its origin is the centre
@@ -52,34 +52,6 @@ static double gap_of(const struct lr_cpu_module *module, int axis)
     return module->pitch[axis] - module->face[axis];
 }
 
-static int count_gap_strata(const struct lr_cpu_module *module, int axis, int rays)
-{
-    const double gap = gap_of(module, axis);
-    return gap > NO_GAP * module->pitch[axis] ? (int)ceil(rays * gap / module->face[axis] - SLACK) : 0;
-}
-
-static void make_box(const struct lr_cpu_scene *scene, int index, struct lr_cpu_box *box)
-{
-    const struct lr_cpu_module *module = &scene->modules[index];
-    const lr_module *given = &scene->params.scanner->modules[index];
-    const int rays = scene->params.rays;
-    box->module = module;
-    box->mu_per_mm = lr_module_mu_per_mm(scene->params.scanner, index);
-    double size2 = 0;
-    for (int k = 0; k < 3; k++) {
-        box->front[k] = given->centre_mm[k];
-        box->high[k] = k < 2 ? module->half[k] - 0.5 * gap_of(module, k) : given->depth_mm;
-        box->low[k] = k < 2 ? -box->high[k] : 0;
-        size2 += pow(box->high[k] - box->low[k], 2);
-    }
-    vec_add_scaled(box->front, -0.5 * given->depth_mm, module->normal, box->middle);
-    box->radius = 0.5 * sqrt(size2);
-    box->gap_strata[0] = count_gap_strata(module, 0, rays);
-    box->gap_strata[1] = count_gap_strata(module, 1, rays);
-    box->depth_strata = (int)ceil(rays * given->depth_mm / fmax(module->pitch[0], module->pitch[1]) - SLACK);
-    box->depth_strata = box->depth_strata > 1 ? box->depth_strata : 1;
-}
-
 lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct lr_cpu_scene *scene)
 {
     const lr_log *log = scene->params.log;
@@ -94,7 +66,30 @@ lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct 
         lr_cpu_penetration_finish(work);
         return LR_FAILED;
     }
-    for (int m = 0; m < num_modules; m++) make_box(scene, m, &work->boxes[m]);
+    for (int m = 0; m < num_modules; m++) {
+        const struct lr_cpu_module *module = &scene->modules[m];
+        const lr_module *given = &scene->params.scanner->modules[m];
+        const int rays = scene->params.rays;
+        struct lr_cpu_box *box = &work->boxes[m];
+        box->module = module;
+        box->mu_per_mm = lr_module_mu_per_mm(scene->params.scanner, m);
+        double size2 = 0;
+        for (int k = 0; k < 3; k++) {
+            box->front[k] = given->centre_mm[k];
+            box->high[k] = k < 2 ? module->half[k] - 0.5 * gap_of(module, k) : given->depth_mm;
+            box->low[k] = k < 2 ? -box->high[k] : 0;
+            size2 += pow(box->high[k] - box->low[k], 2);
+        }
+        vec_add_scaled(box->front, -0.5 * given->depth_mm, module->normal, box->middle);
+        box->radius = 0.5 * sqrt(size2);
+        for (int axis = 0; axis < 2; axis++) {
+            const double gap = gap_of(module, axis);
+            const bool has_gap = gap > NO_GAP * module->pitch[axis];
+            box->gap_strata[axis] = has_gap ? (int)ceil(rays * gap / module->face[axis] - SLACK) : 0;
+        }
+        box->depth_strata = (int)ceil(rays * given->depth_mm / fmax(module->pitch[0], module->pitch[1]) - SLACK);
+        box->depth_strata = box->depth_strata > 1 ? box->depth_strata : 1;
+    }
     return LR_OK;
 }
 
@@ -116,25 +111,6 @@ static bool may_share_line(const struct lr_cpu_box *a, const struct lr_cpu_box *
 {
     return a->cosine == 0 || b->cosine == 0 ||
            side * vec_dot(a->towards, b->towards) >= a->cosine * b->cosine - a->sine * b->sine - SLACK;
-}
-
-/* Lists the modules that lines of a primary may meet; false when none can be its secondary. */
-static bool find_candidates(const struct lr_cpu_view *view, struct lr_cpu_penetration *work, int primary)
-{
-    const struct lr_cpu_scene *scene = view->scene;
-    const struct lr_cpu_box *far = &work->boxes[primary];
-    bool any = false;
-    work->num_before = work->num_opposite = 0;
-    for (int m = 0; m < scene->num_modules; m++) {
-        if (m == primary) continue;
-        if (may_share_line(far, &work->boxes[m], 1)) work->before[work->num_before++].module = m;
-        if (may_share_line(far, &work->boxes[m], -1)) {
-            work->opposite[work->num_opposite++].module = m;
-            any =
-                any || (lr_lors_pair(scene->params.lors, primary, m) >= 0 && lr_cpu_view_is_primary(view, primary, m));
-        }
-    }
-    return any;
 }
 
 /* --- one line through one box --- */
@@ -167,82 +143,54 @@ static bool clip_box(const struct lr_cpu_box *box, const struct local *line, dou
     return range[1] > range[0];
 }
 
-/* A line's way through the cells of a module. */
-struct walk {
-    const struct lr_cpu_box *box;
-    const struct local *line;
-    double range[2];
-    int cell[2];
-};
-
-/* Cell at the beginning. On a boundary either neighbour will do: the other's part is nothing. */
-static int first_cell(const struct walk *walk, int axis)
-{
-    const struct lr_cpu_module *module = walk->box->module;
-    const double at = walk->line->at[axis] + walk->range[0] * walk->line->step[axis];
-    const int cell = (int)floor((at + module->half[axis]) / module->pitch[axis]);
-    const int last = module->crystals[axis] - 1;
-    return cell < 0 ? 0 : cell > last ? last : cell;
-}
-
-/* t at which the line leaves its cell along an axis. */
-static double leave_cell(const struct walk *walk, int axis)
-{
-    const struct lr_cpu_module *module = walk->box->module;
-    const double step = walk->line->step[axis];
-    const double boundary = (walk->cell[axis] + (step > 0 ? 1 : 0)) * module->pitch[axis] - module->half[axis];
-    return step == 0 ? INFINITY : (boundary - walk->line->at[axis]) / step;
-}
-
-/* Part of t that the line spends in its cell's crystal. */
-static double crystal_part(const struct walk *walk)
-{
-    double range[2] = {walk->range[0], walk->range[1]};
-    for (int axis = 0; axis < 2; axis++) {
-        const struct lr_cpu_module *module = walk->box->module;
-        const double centre = lr_cpu_face_centre(module, axis, walk->cell[axis]);
-        const double half = 0.5 * module->face[axis];
-        clip_slab(walk->line, axis, (double[2]){centre - half, centre + half}, range);
-    }
-    return fmax(0, range[1] - range[0]);
-}
-
-/* Goes on to the next cell; false when the line has left the box. */
-static bool next_cell(struct walk *walk)
-{
-    const double leave[2] = {leave_cell(walk, 0), leave_cell(walk, 1)};
-    const int axis = leave[1] < leave[0];
-    walk->cell[axis] += walk->line->step[axis] > 0 ? 1 : -1;
-    return leave[axis] < walk->range[1] && walk->cell[axis] >= 0 &&
-           walk->cell[axis] < walk->box->module->crystals[axis];
-}
-
 /* Appends the crystals of one module that the photon at point + t side ray, t <= end, crosses. */
 static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work, int module,
                               const struct line *line, double side, double end, struct lr_cpu_crossings *out)
 {
     const struct lr_cpu_box *box = &work->boxes[module];
+    const struct lr_cpu_module *cells = box->module;
     const struct local local = to_local(box, line->ray, side);
-    struct walk walk = {.box = box, .line = &local, .range = {0, end}};
-    if (!clip_box(box, &local, walk.range)) return LR_OK;
-    walk.cell[0] = first_cell(&walk, 0);
-    walk.cell[1] = first_cell(&walk, 1);
-    do {
-        const double length = crystal_part(&walk) * line->length;
+    double range[2] = {0, end};
+    if (!clip_box(box, &local, range)) return LR_OK;
+
+    /* The first cell. On a boundary either neighbour will do: the part in the other is empty. */
+    int cell[2];
+    for (int axis = 0; axis < 2; axis++) {
+        const double at = local.at[axis] + range[0] * local.step[axis];
+        const int index = (int)floor((at + cells->half[axis]) / cells->pitch[axis]);
+        const int last = cells->crystals[axis] - 1;
+        cell[axis] = index < 0 ? 0 : index > last ? last : index;
+    }
+
+    bool is_inside = true;
+    while (is_inside) {
+        double part[2] = {range[0], range[1]},
+               leave[2]; /* t within the cell's crystal; t at which the line leaves the cell along each axis */
+        for (int axis = 0; axis < 2; axis++) {
+            const double centre = lr_cpu_face_centre(cells, axis, cell[axis]), half = 0.5 * cells->face[axis];
+            const double step = local.step[axis];
+            const double boundary = (cell[axis] + (step > 0 ? 1 : 0)) * cells->pitch[axis] - cells->half[axis];
+            clip_slab(&local, axis, (double[2]){centre - half, centre + half}, part);
+            leave[axis] = step == 0 ? INFINITY : (boundary - local.at[axis]) / step;
+        }
+        const double length = fmax(0, part[1] - part[0]) * line->length;
         if (length > 0) {
-            const struct lr_cpu_crossing crossing = {.crystal = {module, {walk.cell[0], walk.cell[1]}},
-                                                     .depth = box->mu_per_mm * length};
             const struct lr_items items = {sizeof(*out->list), "crystals on a line", view->scene->params.log};
             LR_TRY(lr_grow(&out->list, &out->capacity, out->count + 1, &items));
-            out->list[out->count++] = crossing;
+            out->list[out->count++] =
+                (struct lr_cpu_crossing){.crystal = {module, {cell[0], cell[1]}}, .depth = box->mu_per_mm * length};
         }
-    } while (next_cell(&walk));
+
+        const int axis = leave[1] < leave[0];
+        cell[axis] += local.step[axis] > 0 ? 1 : -1;
+        is_inside = leave[axis] < range[1] && cell[axis] >= 0 && cell[axis] < cells->crystals[axis];
+    }
     return LR_OK;
 }
 
 /* --- one line --- */
 
-/* Probabilities that each crystal stops the photon, of which `left` reach the first. */
+/* Sets the probability that each crystal stops the photon, which reaches the first with probability `left`. */
 static void stop_photon(struct lr_cpu_crossings *crossings, double left)
 {
     for (int k = 0; k < crossings->count; k++) {
@@ -257,25 +205,6 @@ static int by_entry(const void *a, const void *b)
     const struct lr_cpu_candidate *one = a, *other = b;
     if (one->entry != other->entry) return one->entry < other->entry ? -1 : 1;
     return (one->module > other->module) - (one->module < other->module);
-}
-
-static lr_status emit(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work, double weight,
-                      struct lr_elements *elements)
-{
-    for (int b = 0; b < work->ends[1].count; b++) {
-        const struct lr_cpu_crossing *near = &work->ends[1].list[b];
-        const int primary = work->ends[0].list[0].crystal.module;
-        if (!lr_cpu_view_is_primary(view, primary, near->crystal.module)) continue;
-        for (int a = 0; a < work->ends[0].count; a++) {
-            const struct lr_cpu_crossing *far = &work->ends[0].list[a];
-            const int64_t lor = lr_cpu_scene_lor(view->scene, &far->crystal, &near->crystal);
-            if (lor >= 0) {
-                const double value = weight * far->probability * near->probability;
-                LR_TRY(lr_elements_add(elements, lor, value, view->scene->params.log));
-            }
-        }
-    }
-    return LR_OK;
 }
 
 static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetration *work, int primary,
@@ -318,7 +247,18 @@ static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetr
     double y1[3], y2[3];
     vec_add_scaled(view->point, 1, line->ray, y1);
     vec_add_scaled(view->point, -work->met[0].entry, line->ray, y2);
-    return emit(view, work, line->weight * lr_cpu_absorption(params->mu, params->mu_steps, y1, y2), elements);
+    const double weight = line->weight * lr_cpu_absorption(params->mu, params->mu_steps, y1, y2);
+    for (int b = 0; b < second->count; b++) {
+        const struct lr_cpu_crossing *near = &second->list[b];
+        if (!lr_cpu_view_is_primary(view, primary, near->crystal.module)) continue;
+        for (int a = 0; a < first->count; a++) {
+            const struct lr_cpu_crossing *far = &first->list[a];
+            const int64_t lor = lr_cpu_scene_lor(view->scene, &far->crystal, &near->crystal);
+            const double value = weight * far->probability * near->probability;
+            if (lor >= 0) LR_TRY(lr_elements_add(elements, lor, value, params->log));
+        }
+    }
+    return LR_OK;
 }
 
 /* --- the lines of one primary --- */
@@ -328,10 +268,10 @@ struct stratum {
     double at, width;
 };
 
-/* Place of a line in its stratum, in 2^-32 of the stratum's width along both edges: the fractional
- * parts of sums of multiples of irrational numbers, which fill the unit square evenly (Roberts, The
- * unreasonable effectiveness of quasirandom sequences, 2018), other ones for each module. In the
- * middle of each stratum lines would keep the same distance to gaps. */
+/* Place of a line in its stratum, as a share of the stratum's width along both edges. Places are fractional parts of
+ * sums of multiples of irrational numbers, which fill the unit square evenly (Roberts, The unreasonable
+ * effectiveness of quasirandom sequences, 2018). Each module has a sequence of its own. Lines in the middle of every
+ * stratum would keep the same distance to gaps. */
 static void place_in_stratum(int module, const int64_t index[2], double place[2])
 {
     static const uint32_t golden = 2654435769, plastic[2] = {3242174889, 2447445414},
@@ -343,8 +283,8 @@ static void place_in_stratum(int module, const int64_t index[2], double place[2]
     }
 }
 
-/* Number of strata along an axis of a box: R in each face, as many in each gap as keep about their
- * width, and along the depth. */
+/* Number of strata along an axis of a box: `rays` in each face, and as many in each gap as keep about their width;
+ * depth_strata along the depth. */
 static int count_strata(const struct lr_cpu_view *view, const struct lr_cpu_box *box, int axis)
 {
     if (axis == 2) return box->depth_strata;
@@ -371,26 +311,12 @@ static struct stratum find_stratum(const struct lr_cpu_view *view, const struct 
     return (struct stratum){centre + 0.5 * module->face[axis] + (part - rays + place) * width, width};
 }
 
-/* The line through a place of the surface, whose outward normal is along `axis`. */
-static struct line make_line(const struct lr_cpu_box *box, const double place[3], int axis, double area)
-{
-    struct line line = {.ray = {0, 0, 0}};
-    double local[3];
-    vec_sub(place, box->point, local);
-    vec_add_scaled(line.ray, local[0], box->module->u, line.ray);
-    vec_add_scaled(line.ray, local[1], box->module->v, line.ray);
-    vec_add_scaled(line.ray, -local[2], box->module->normal, line.ray);
-    line.length = vec_length(local);
-    line.weight = area * fabs(local[axis]) / pow(line.length, 3) / (2 * PI);
-    return line;
-}
-
 static int64_t next_merge(const struct lr_elements *elements)
 {
     return 2 * elements->count > MANY_ELEMENTS ? 2 * elements->count : MANY_ELEMENTS;
 }
 
-/* Lines through one face of a primary's box; nothing when the point does not see it from outside. */
+/* Traces lines through one face of a primary's box, if the point sees it from outside. */
 static lr_status trace_face(const struct lr_cpu_view *view, struct lr_cpu_penetration *work, int primary,
                             const int face[2], struct lr_elements *elements)
 {
@@ -401,14 +327,22 @@ static lr_status trace_face(const struct lr_cpu_view *view, struct lr_cpu_penetr
     const int64_t num_a = count_strata(view, box, a), num_b = count_strata(view, box, b);
     for (int64_t k = 0; k < num_a * num_b; k++) {
         const int64_t index[2] = {k % num_a, k / num_a};
-        double within[2], place[3];
+        double within[2], place[3], local[3];
         place_in_stratum(primary, index, within);
         const struct stratum in_a = find_stratum(view, box, a, (int)index[0], within[0]);
         const struct stratum in_b = find_stratum(view, box, b, (int)index[1], within[1]);
         place[axis] = at;
         place[a] = in_a.at;
         place[b] = in_b.at;
-        const struct line line = make_line(box, place, axis, in_a.width * in_b.width);
+
+        /* The line through this place of the surface, whose outward normal is along `axis`. */
+        struct line line = {.ray = {0, 0, 0}};
+        vec_sub(place, box->point, local);
+        vec_add_scaled(line.ray, local[0], box->module->u, line.ray);
+        vec_add_scaled(line.ray, local[1], box->module->v, line.ray);
+        vec_add_scaled(line.ray, -local[2], box->module->normal, line.ray);
+        line.length = vec_length(local);
+        line.weight = in_a.width * in_b.width * fabs(local[axis]) / pow(line.length, 3) / (2 * PI);
         LR_TRY(trace_line(view, work, primary, &line, elements));
         if (elements->count >= work->many) {
             const struct lr_backend_params *params = &view->scene->params;
@@ -422,8 +356,9 @@ static lr_status trace_face(const struct lr_cpu_view *view, struct lr_cpu_penetr
 lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_penetration *work,
                                       struct lr_elements *elements)
 {
+    const struct lr_cpu_scene *scene = view->scene;
     work->many = next_merge(elements);
-    for (int m = 0; m < view->scene->num_modules; m++) {
+    for (int m = 0; m < scene->num_modules; m++) {
         struct lr_cpu_box *box = &work->boxes[m];
         double offset[3];
         vec_sub(view->point, box->front, offset);
@@ -439,9 +374,20 @@ lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_pe
         box->cosine = within ? 0 : sqrt(1 - box->sine * box->sine);
     }
 
-    for (int primary = 0; primary < view->scene->num_modules; primary++) {
-        if (!find_candidates(view, work, primary)) continue;
-        for (int face = 0; face < 6; face++)
+    for (int primary = 0; primary < scene->num_modules; primary++) {
+        /* Modules that lines of the primary may meet. */
+        const struct lr_cpu_box *far = &work->boxes[primary];
+        bool has_secondary = false;
+        work->num_before = work->num_opposite = 0;
+        for (int m = 0; m < scene->num_modules; m++) {
+            if (m == primary) continue;
+            if (may_share_line(far, &work->boxes[m], 1)) work->before[work->num_before++].module = m;
+            if (!may_share_line(far, &work->boxes[m], -1)) continue;
+            work->opposite[work->num_opposite++].module = m;
+            has_secondary = has_secondary || (lr_lors_pair(scene->params.lors, primary, m) >= 0 &&
+                                              lr_cpu_view_is_primary(view, primary, m));
+        }
+        for (int face = 0; has_secondary && face < 6; face++)
             LR_TRY(trace_face(view, work, primary, (int[2]){face / 2, face % 2 ? 1 : -1}, elements));
     }
     return LR_OK;

@@ -4,39 +4,9 @@
 
 #include <math.h>
 
-/* Room for a quadrilateral clipped by four half spaces: 8 corners, and were rounding to make every
- * polygon on the way as jagged as can be, 6, 9, 13 and 19. */
+/* Room for a quadrilateral clipped by four half spaces. It has 8 corners; if rounding made every polygon as jagged
+ * as possible, there would be 6, 9, 13 and 19. */
 #define MAX_PROJECTED 20
-
-/* Signed distance of a projected point from side 0 .. 3 of a rectangle, times w. */
-static double inside_side(const struct lr_cpu_projected *point, const struct lr_cpu_rectangle *rectangle, int side)
-{
-    switch (side) {
-    case 0: return point->x - rectangle->low[0] * point->w;
-    case 1: return rectangle->high[0] * point->w - point->x;
-    case 2: return point->y - rectangle->low[1] * point->w;
-    default: return rectangle->high[1] * point->w - point->y;
-    }
-}
-
-/* One half space. `distances` are the corners' distances, not all of one sign. */
-static int cut_projected(const struct lr_cpu_projected *in, int count, const double *distances,
-                         struct lr_cpu_projected *out)
-{
-    int num_out = 0;
-    for (int k = 0; k < count; k++) {
-        const int next = k + 1 < count ? k + 1 : 0;
-        const double here = distances[k], there = distances[next];
-        if (here >= 0) out[num_out++] = in[k];
-        if ((here > 0 && there < 0) || (here < 0 && there > 0)) {
-            const double t = here / (here - there);
-            out[num_out++] =
-                (struct lr_cpu_projected){in[k].x + t * (in[next].x - in[k].x), in[k].y + t * (in[next].y - in[k].y),
-                                          in[k].w + t * (in[next].w - in[k].w)};
-        }
-    }
-    return num_out;
-}
 
 void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int num_corners,
                                    const struct lr_cpu_rectangle *rectangle, struct lr_cpu_polygon *out)
@@ -49,16 +19,29 @@ void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int n
         double distances[MAX_PROJECTED];
         int num_inside = 0, num_outside = 0;
         for (int k = 0; k < count; k++) {
-            distances[k] = inside_side(&points[k], rectangle, side);
+            /* Signed distance from the rectangle's side, times w. */
+            const int axis = side / 2;
+            const double at = axis == 0 ? points[k].x : points[k].y, w = points[k].w;
+            distances[k] = side % 2 == 0 ? at - rectangle->low[axis] * w : rectangle->high[axis] * w - at;
             num_inside += distances[k] > 0;
             num_outside += distances[k] < 0;
         }
         if (num_inside == 0) return;
-        if (num_outside > 0) {
-            struct lr_cpu_projected *cut = points == buffers[0] ? buffers[1] : buffers[0];
-            count = cut_projected(points, count, distances, cut);
-            points = cut;
+        if (num_outside == 0) continue;
+        struct lr_cpu_projected *cut = points == buffers[0] ? buffers[1] : buffers[0];
+        int num_cut = 0;
+        for (int k = 0; k < count; k++) {
+            const struct lr_cpu_projected p = points[k], q = points[k + 1 < count ? k + 1 : 0];
+            const double here = distances[k], there = distances[k + 1 < count ? k + 1 : 0];
+            if (here >= 0) cut[num_cut++] = p;
+            if ((here > 0 && there < 0) || (here < 0 && there > 0)) {
+                const double t = here / (here - there);
+                cut[num_cut++] =
+                    (struct lr_cpu_projected){p.x + t * (q.x - p.x), p.y + t * (q.y - p.y), p.w + t * (q.w - p.w)};
+            }
         }
+        points = cut;
+        count = num_cut;
     }
     for (int k = 0; k < count; k++) {
         out->at[k][0] = points[k].x / points[k].w;

@@ -11,8 +11,8 @@
 /* Vertices a polygon can hold. */
 #define LR_CPU_POLYGON_MAX 32
 
-/* Vertices a polygon may have to be clipped once more: one cut adds at most one, and at most half
- * as many again were rounding to make the polygon jagged. */
+/* Vertices that a polygon may have before another cut. A cut adds at most one, and at most half as many again if
+ * rounding has made the polygon jagged. */
 #define LR_CPU_POLYGON_MAX_CUT 20
 
 /* Convex, in either orientation; vertices relative to the foot of the eye on the plane. */

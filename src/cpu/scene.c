@@ -16,31 +16,29 @@
 /* Slack of the culling tests, relative; rounding is some 1e-15. */
 #define SLACK 1e-9
 
-static void copy_module(const lr_scanner *scanner, int index, struct lr_cpu_module *out)
-{
-    const lr_module *module = &scanner->modules[index];
-    lr_scanner_detection_centre(scanner, index, out->centre);
-    for (int k = 0; k < 3; k++) {
-        out->u[k] = module->u[k];
-        out->v[k] = module->v[k];
-        out->normal[k] = module->normal[k];
-    }
-    for (int axis = 0; axis < 2; axis++) {
-        out->crystals[axis] = module->crystals[axis];
-        out->pitch[axis] = module->pitch_mm[axis];
-        out->face[axis] = module->face_mm[axis];
-        out->half[axis] = 0.5 * module->crystals[axis] * module->pitch_mm[axis];
-    }
-    out->layer = module->layer;
-    out->radius = sqrt(out->half[0] * out->half[0] + out->half[1] * out->half[1]);
-}
-
 lr_status lr_cpu_scene_init(struct lr_cpu_scene *scene, const struct lr_backend_params *params)
 {
     const lr_scanner *scanner = params->scanner;
     struct lr_cpu_module *modules = lr_alloc(scanner->num_modules, sizeof(*modules), "the modules", params->log);
     if (modules == NULL) return LR_FAILED;
-    for (int m = 0; m < scanner->num_modules; m++) copy_module(scanner, m, &modules[m]);
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        struct lr_cpu_module *out = &modules[m];
+        lr_scanner_detection_centre(scanner, m, out->centre);
+        for (int k = 0; k < 3; k++) {
+            out->u[k] = module->u[k];
+            out->v[k] = module->v[k];
+            out->normal[k] = module->normal[k];
+        }
+        for (int axis = 0; axis < 2; axis++) {
+            out->crystals[axis] = module->crystals[axis];
+            out->pitch[axis] = module->pitch_mm[axis];
+            out->face[axis] = module->face_mm[axis];
+            out->half[axis] = 0.5 * module->crystals[axis] * module->pitch_mm[axis];
+        }
+        out->layer = module->layer;
+        out->radius = sqrt(out->half[0] * out->half[0] + out->half[1] * out->half[1]);
+    }
     *scene = (struct lr_cpu_scene){
         .params = *params,
         .num_modules = scanner->num_modules,
@@ -94,34 +92,25 @@ void lr_cpu_view_finish(struct lr_cpu_view *view)
     *view = (struct lr_cpu_view){0};
 }
 
-static void place_module(struct lr_cpu_view *view, int m)
-{
-    const struct lr_cpu_module *module = &view->scene->modules[m];
-    struct lr_cpu_toward *toward = &view->toward[m];
-    vec_sub(module->centre, view->point, toward->offset);
-    toward->distance2 = vec_dot(toward->offset, toward->offset);
-    toward->height = -vec_dot(module->normal, toward->offset);
-    toward->foot[0] = -vec_dot(module->u, toward->offset);
-    toward->foot[1] = -vec_dot(module->v, toward->offset);
-    const double distance = sqrt(toward->distance2);
-    const bool within = distance <= module->radius;
-    for (int k = 0; k < 3; k++) toward->direction[k] = distance > 0 ? toward->offset[k] / distance : 0;
-    /* Inside the sphere the cone is the whole space; a half angle of 90 degrees marks it. */
-    toward->sine = within ? 1 : module->radius / distance;
-    toward->cosine = within ? 0 : sqrt(1 - toward->sine * toward->sine);
-}
-
-void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3])
+void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3], const int pair[2])
 {
     for (int k = 0; k < 3; k++) view->point[k] = point[k];
-    for (int m = 0; m < view->scene->num_modules; m++) place_module(view, m);
-}
-
-void lr_cpu_view_place_two(struct lr_cpu_view *view, const double point[3], const int modules[2])
-{
-    for (int k = 0; k < 3; k++) view->point[k] = point[k];
-    place_module(view, modules[0]);
-    place_module(view, modules[1]);
+    for (int n = 0; n < (pair != NULL ? 2 : view->scene->num_modules); n++) {
+        const int m = pair != NULL ? pair[n] : n;
+        const struct lr_cpu_module *module = &view->scene->modules[m];
+        struct lr_cpu_toward *toward = &view->toward[m];
+        vec_sub(module->centre, view->point, toward->offset);
+        toward->distance2 = vec_dot(toward->offset, toward->offset);
+        toward->height = -vec_dot(module->normal, toward->offset);
+        toward->foot[0] = -vec_dot(module->u, toward->offset);
+        toward->foot[1] = -vec_dot(module->v, toward->offset);
+        const double distance = sqrt(toward->distance2);
+        const bool is_within = distance <= module->radius;
+        for (int k = 0; k < 3; k++) toward->direction[k] = distance > 0 ? toward->offset[k] / distance : 0;
+        /* Inside the sphere the cone is the whole space; a half angle of 90 degrees marks it. */
+        toward->sine = is_within ? 1 : module->radius / distance;
+        toward->cosine = is_within ? 0 : sqrt(1 - toward->sine * toward->sine);
+    }
 }
 
 bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other)
@@ -132,25 +121,27 @@ bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int oth
     return a > b;
 }
 
-/* The side of the point on which a module is looked for: opposite to the primary, with its rectangle mirrored in the
- * point, or the primary's own side. */
+/* The side of the point on which a module is looked for: the side opposite to the primary, with the module's
+ * rectangle mirrored in the point, or the primary's own side. */
 static const double opposite_side = 1, same_side = -1;
 
-/* Box around the projection of a module's rectangle on the primary's plane. False: not visible. */
-static bool find_box(const struct lr_cpu_view *view, int primary, double side, struct lr_cpu_sighting *out)
+/* Lists a module on one side of the point if a line through the point and the primary may meet it. */
+static void add_if_seen(struct lr_cpu_view *view, int primary, double side, struct lr_cpu_sighting sighting)
 {
-    const struct lr_cpu_module *near = &view->scene->modules[out->module];
-    const struct lr_cpu_module *far = &view->scene->modules[primary];
-    const struct lr_cpu_toward *toward = &view->toward[primary];
+    /* Their bounding spheres, one of them mirrored for the opposite side, may overlap as seen from the point. */
+    const struct lr_cpu_toward *toward = &view->toward[primary], *other = &view->toward[sighting.module];
+    const bool may_meet = toward->cosine == 0 || other->cosine == 0 ||
+                          -side * vec_dot(toward->direction, other->direction) >=
+                              toward->cosine * other->cosine - toward->sine * other->sine - SLACK;
+    if (!may_meet) return;
+
+    /* The box around the projection of the module's rectangle on the primary's plane. */
+    const struct lr_cpu_module *near = &view->scene->modules[sighting.module], *far = &view->scene->modules[primary];
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
     int num_behind = 0, num_near_horizon = 0, num_beyond = 0;
-    for (int axis = 0; axis < 2; axis++) {
-        out->low[axis] = INFINITY;
-        out->high[axis] = -INFINITY;
-    }
     for (int corner = 0; corner < 4; corner++) {
         double ray[3]; /* from the point to the corner */
-        const double *offset = view->toward[out->module].offset;
-        vec_add_scaled(offset, corner & 1 ? near->half[0] : -near->half[0], near->u, ray);
+        vec_add_scaled(other->offset, corner & 1 ? near->half[0] : -near->half[0], near->u, ray);
         vec_add_scaled(ray, corner & 2 ? near->half[1] : -near->half[1], near->v, ray);
         const double depth = side * vec_dot(far->normal, ray);
         num_behind += depth <= 0;
@@ -160,36 +151,22 @@ static bool find_box(const struct lr_cpu_view *view, int primary, double side, s
             continue;
         }
         const double scale = side * toward->height / depth;
-        const double x = toward->foot[0] - scale * vec_dot(far->u, ray);
-        const double y = toward->foot[1] - scale * vec_dot(far->v, ray);
-        out->low[0] = fmin(out->low[0], x);
-        out->high[0] = fmax(out->high[0], x);
-        out->low[1] = fmin(out->low[1], y);
-        out->high[1] = fmax(out->high[1], y);
+        const double at[2] = {toward->foot[0] - scale * vec_dot(far->u, ray),
+                              toward->foot[1] - scale * vec_dot(far->v, ray)};
+        for (int axis = 0; axis < 2; axis++) {
+            low[axis] = fmin(low[axis], at[axis]);
+            high[axis] = fmax(high[axis], at[axis]);
+        }
     }
-    bool visible = num_behind < 4 && (side == opposite_side || num_beyond < 4);
+    bool is_visible = num_behind < 4 && (side == opposite_side || num_beyond < 4);
     for (int axis = 0; axis < 2; axis++) {
         const double half = far->half[axis];
-        if (num_near_horizon > 0) {
-            out->low[axis] = -INFINITY;
-            out->high[axis] = INFINITY;
-        } else {
-            out->low[axis] -= SLACK * (half + fabs(out->low[axis]));
-            out->high[axis] += SLACK * (half + fabs(out->high[axis]));
-        }
-        visible = visible && out->low[axis] <= half && out->high[axis] >= -half;
+        sighting.low[axis] = num_near_horizon > 0 ? -INFINITY : low[axis] - SLACK * (half + fabs(low[axis]));
+        sighting.high[axis] = num_near_horizon > 0 ? INFINITY : high[axis] + SLACK * (half + fabs(high[axis]));
+        is_visible = is_visible && sighting.low[axis] <= half && sighting.high[axis] >= -half;
     }
-    return visible;
-}
+    if (!is_visible) return;
 
-static void add_if_seen(struct lr_cpu_view *view, int primary, double side, struct lr_cpu_sighting sighting)
-{
-    const struct lr_cpu_toward *a = &view->toward[primary], *b = &view->toward[sighting.module];
-    /* Their bounding spheres, one of them mirrored for the opposite side, may overlap as seen from the point. */
-    const bool may_meet =
-        a->cosine == 0 || b->cosine == 0 ||
-        -side * vec_dot(a->direction, b->direction) >= a->cosine * b->cosine - a->sine * b->sine - SLACK;
-    if (!may_meet || !find_box(view, primary, side, &sighting)) return;
     if (side == opposite_side)
         view->opposite[view->num_opposite++] = sighting;
     else
@@ -205,7 +182,7 @@ void lr_cpu_view_look(struct lr_cpu_view *view, int primary)
         const double height = view->toward[m].height;
         const struct lr_cpu_sighting sighting = {.module = m,
                                                  .detects = height > 0 && lr_cpu_view_is_primary(view, primary, m)};
-        /* A line meets the plane that the point lies in nowhere else. */
+        /* No line through the point meets a module whose plane contains the point. */
         if (m == primary || !(may_hide ? height != 0 : sighting.detects)) continue;
         add_if_seen(view, primary, opposite_side, sighting);
         if (may_hide && view->scene->modules[m].layer == view->scene->modules[primary].layer)

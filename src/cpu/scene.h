@@ -37,10 +37,9 @@ struct lr_cpu_crystal {
 /* A module that a line through the point and the primary's rectangle may meet. */
 struct lr_cpu_sighting {
     int module;
-    bool detects;           /* faces the point and is nearer to it than the primary */
-    double low[2], high[2]; /* box around its rectangle, projected through the point onto the
-                               primary's plane, in the plane's coordinates; infinite where the
-                               rectangle reaches behind the eye */
+    bool detects; /* faces the point and is nearer to it than the primary */
+    double low[2],
+        high[2]; /* box around its rectangle, projected through the point onto the primary's plane, in the plane's coordinates; infinite if the rectangle reaches behind the eye */
 };
 
 /* A sample point and the modules around it. One per worker. */
@@ -80,18 +79,15 @@ int64_t lr_cpu_scene_lor(const struct lr_cpu_scene *scene, const struct lr_cpu_c
 lr_status lr_cpu_view_init(struct lr_cpu_view *view, const struct lr_cpu_scene *scene);
 void lr_cpu_view_finish(struct lr_cpu_view *view);
 
-/* Puts the eye at a point. */
-void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3]);
-
-/* The same for two modules alone: the view has no others. */
-void lr_cpu_view_place_two(struct lr_cpu_view *view, const double point[3], const int modules[2]);
+/* Puts the eye at a point. The view then has the modules of a pair alone, or all if `pair` is NULL. */
+void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3], const int pair[2]);
 
 /* True if `primary` takes that role in its pair with `other`. */
 bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other);
 
-/* Lists the modules opposite to one primary and before it, in ascending module order; nothing when the primary does not
- * face the point. Where modules cannot hide each other only those opposite that detect are listed. Conservative: a
- * listed module may turn out not to be hit. */
+/* Lists the modules opposite to one primary and before it, in ascending module order, and none if the primary does
+ * not face the point. If modules cannot hide each other, only opposite ones that detect are listed. The list is
+ * conservative: a listed module may turn out not to be hit. */
 void lr_cpu_view_look(struct lr_cpu_view *view, int primary);
 
 /* Probability that neither photon is absorbed between y1 and y2: docs/method/common.md,

@@ -6,11 +6,11 @@
 #include "base/mem.h"
 #include "base/vec.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #define PI 3.14159265358979323846
 
-/* Hits whose distances differ by less, relatively, count as equally far. */
+/* Hits count as equally far if their distances differ by less than this share. */
 #define SAME_DISTANCE 1e-12
 
 /* One line from a point of the primary through the eye. */
@@ -26,56 +26,16 @@ struct hit {
     double plane[2];
 };
 
-lr_status lr_cpu_tally_init(struct lr_cpu_tally *tally, const struct lr_cpu_scene *scene)
-{
-    const int64_t rays = scene->params.rays;
-    tally->count = 0;
-    tally->entries =
-        lr_alloc(rays * rays * scene->num_layers, sizeof(*tally->entries), "a crystal's lines", scene->params.log);
-    return tally->entries != NULL ? LR_OK : LR_FAILED;
-}
-
-void lr_cpu_tally_finish(struct lr_cpu_tally *tally)
-{
-    free(tally->entries);
-    *tally = (struct lr_cpu_tally){0};
-}
-
-static double sample_place(const struct lr_cpu_module *module, int axis, int crystal, double part)
-{
-    return lr_cpu_face_centre(module, axis, crystal) + (part - 0.5) * module->face[axis];
-}
-
 /* The line of sample a along u and b along v, 0 .. rays - 1, of a primary crystal. */
 static void make_line(const struct lr_cpu_view *view, const struct lr_cpu_crystal *from, int a, int b,
                       struct line *line)
 {
     const struct lr_cpu_module *module = &view->scene->modules[from->module];
-    const double rays = view->scene->params.rays;
-    line->plane[0] = sample_place(module, 0, from->at[0], (a + 0.5) / rays);
-    line->plane[1] = sample_place(module, 1, from->at[1], (b + 0.5) / rays);
+    const double rays = view->scene->params.rays, part[2] = {(a + 0.5) / rays, (b + 0.5) / rays};
+    for (int axis = 0; axis < 2; axis++)
+        line->plane[axis] = lr_cpu_face_centre(module, axis, from->at[axis]) + (part[axis] - 0.5) * module->face[axis];
     vec_add_scaled(view->toward[from->module].offset, line->plane[0], module->u, line->ray);
     vec_add_scaled(line->ray, line->plane[1], module->v, line->ray);
-}
-
-/* Replaces `hit` if the line meets the rectangle nearer than that. */
-static void meet(const struct lr_cpu_view *view, const struct lr_cpu_sighting *sighting, const struct line *line,
-                 struct hit *hit)
-{
-    const struct lr_cpu_module *module = &view->scene->modules[sighting->module];
-    const struct lr_cpu_toward *toward = &view->toward[sighting->module];
-    const double approach = vec_dot(module->normal, line->ray);
-    if (!(approach > 0 || (approach < 0 && toward->height < 0))) return;
-    const double t = toward->height / approach;
-    if (!(t > 0 && t < hit->t * (1 - SAME_DISTANCE))) return;
-    const double x = toward->foot[0] - t * vec_dot(module->u, line->ray);
-    const double y = toward->foot[1] - t * vec_dot(module->v, line->ray);
-    if (fabs(x) <= module->half[0] && fabs(y) <= module->half[1]) {
-        hit->met = sighting;
-        hit->t = t;
-        hit->plane[0] = x;
-        hit->plane[1] = y;
-    }
 }
 
 static bool is_in_box(const struct lr_cpu_sighting *sighting, const struct line *line)
@@ -84,16 +44,25 @@ static bool is_in_box(const struct lr_cpu_sighting *sighting, const struct line 
     return x >= sighting->low[0] && x <= sighting->high[0] && y >= sighting->low[1] && y <= sighting->high[1];
 }
 
-/* The first module of a layer on the side opposite to the primary, in ascending order: on a tie the
- * lower index stays. */
+/* Finds the first module of a layer that the line hits on the side opposite to the primary. Modules are visited in
+ * ascending order, so that the lower index wins a tie. */
 static void follow(const struct lr_cpu_view *view, int layer, const struct line *line, struct hit *hit)
 {
     hit->met = NULL;
     hit->t = INFINITY;
     for (int k = 0; k < view->num_opposite; k++) {
         const struct lr_cpu_sighting *sighting = &view->opposite[k];
-        if (view->scene->modules[sighting->module].layer == layer && is_in_box(sighting, line))
-            meet(view, sighting, line, hit);
+        const struct lr_cpu_module *module = &view->scene->modules[sighting->module];
+        const struct lr_cpu_toward *toward = &view->toward[sighting->module];
+        if (module->layer != layer || !is_in_box(sighting, line)) continue;
+        const double approach = vec_dot(module->normal, line->ray);
+        if (!(approach > 0 || (approach < 0 && toward->height < 0))) continue;
+        const double t = toward->height / approach;
+        if (!(t > 0 && t < hit->t * (1 - SAME_DISTANCE))) continue;
+        const double x = toward->foot[0] - t * vec_dot(module->u, line->ray);
+        const double y = toward->foot[1] - t * vec_dot(module->v, line->ray);
+        if (fabs(x) <= module->half[0] && fabs(y) <= module->half[1])
+            *hit = (struct hit){.met = sighting, .t = t, .plane = {x, y}};
     }
 }
 
@@ -115,25 +84,22 @@ static bool is_stopped(const struct lr_cpu_view *view, int primary, const struct
     return false;
 }
 
-/* Index of the face that holds a coordinate inside the rectangle, or -1 in a gap. */
-static int find_face(const struct lr_cpu_module *module, int axis, double at)
-{
-    const int size = module->crystals[axis];
-    /* Not negative except for rounding, so cutting off the fraction is floor(). */
-    const int cell = (int)(at / module->pitch[axis] + 0.5 * size);
-    const int index = cell < size ? cell : size - 1;
-    const double from_centre = at - lr_cpu_face_centre(module, axis, index);
-    return fabs(from_centre) <= 0.5 * module->face[axis] ? index : -1;
-}
-
 /* Crystal of the module that was hit; false in a gap. */
 static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit, struct lr_cpu_crystal *crystal)
 {
     const struct lr_cpu_module *module = &view->scene->modules[hit->met->module];
+    bool is_face = true;
     crystal->module = hit->met->module;
-    crystal->at[0] = find_face(module, 0, hit->plane[0]);
-    crystal->at[1] = find_face(module, 1, hit->plane[1]);
-    return crystal->at[0] >= 0 && crystal->at[1] >= 0;
+    for (int axis = 0; axis < 2; axis++) {
+        const int size = module->crystals[axis];
+        /* Coordinates are not negative except for rounding, so that cutting off the fraction is floor(). */
+        const int cell = (int)(hit->plane[axis] / module->pitch[axis] + 0.5 * size);
+        const int index = cell < size ? cell : size - 1;
+        const double from_centre = hit->plane[axis] - lr_cpu_face_centre(module, axis, index);
+        is_face = is_face && index >= 0 && fabs(from_centre) <= 0.5 * module->face[axis];
+        crystal->at[axis] = index;
+    }
+    return is_face;
 }
 
 /* P_abs times the solid angle of the line, over 2 pi. */
@@ -154,89 +120,72 @@ static double weigh(const struct lr_cpu_view *view, int primary, const struct li
     return weight;
 }
 
-static void tally_add(struct lr_cpu_tally *tally, const struct lr_cpu_crystal *crystal, double weight)
-{
-    for (int k = tally->count - 1; k >= 0; k--) {
-        struct lr_cpu_tally_entry *entry = &tally->entries[k];
-        if (entry->crystal.module == crystal->module && entry->crystal.at[0] == crystal->at[0] &&
-            entry->crystal.at[1] == crystal->at[1]) {
-            entry->weight += weight;
-            return;
-        }
-    }
-    tally->entries[tally->count++] = (struct lr_cpu_tally_entry){*crystal, weight};
-}
-
-/* All lines of one primary crystal. */
-static void trace_crystal(const struct lr_cpu_view *view, const struct lr_cpu_crystal *from, struct lr_cpu_tally *tally)
-{
-    const int rays = view->scene->params.rays;
-    tally->count = 0;
-    for (int b = 0; b < rays; b++) {
-        for (int a = 0; a < rays; a++) {
-            struct line line;
-            make_line(view, from, a, b, &line);
-            for (int layer = 0; layer < view->scene->num_layers; layer++) {
-                /* One line of the primary and one layer of the other modules. */
-                struct hit hit;
-                struct lr_cpu_crystal struck;
-                follow(view, layer, &line, &hit);
-                if (hit.met != NULL && hit.met->detects && find_crystal(view, &hit, &struck) &&
-                    !(view->num_before > 0 && is_stopped(view, from->module, &line)))
-                    tally_add(tally, &struck, weigh(view, from->module, &line, &hit));
-            }
-        }
-    }
-}
-
 lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, struct lr_elements *elements)
 {
-    for (int primary = 0; primary < view->scene->num_modules; primary++) {
-        const int *size = view->scene->modules[primary].crystals;
+    const struct lr_cpu_scene *scene = view->scene;
+    const int rays = scene->params.rays, num_layers = scene->num_layers;
+    for (int primary = 0; primary < scene->num_modules; primary++) {
+        const int *size = scene->modules[primary].crystals;
         lr_cpu_view_look(view, primary);
         if (view->num_opposite == 0) continue;
         for (int number = 0; number < size[0] * size[1]; number++) {
+            /* The crystals that the lines of a primary crystal hit, one for each layer of the other modules. */
             const struct lr_cpu_crystal from = {primary, {number % size[0], number / size[0]}};
-            trace_crystal(view, &from, tally);
+            tally->count = 0;
+            for (int k = 0; k < rays * rays * num_layers; k++) {
+                const int layer = k % num_layers, sample = k / num_layers;
+                struct line line;
+                struct hit hit;
+                struct lr_cpu_crystal struck;
+                make_line(view, &from, sample % rays, sample / rays, &line);
+                follow(view, layer, &line, &hit);
+                if (hit.met == NULL || !hit.met->detects || !find_crystal(view, &hit, &struck) ||
+                    (view->num_before > 0 && is_stopped(view, primary, &line)))
+                    continue;
+                const double weight = weigh(view, primary, &line, &hit);
+                int n = tally->count - 1;
+                while (n >= 0 && memcmp(&tally->entries[n].crystal, &struck, sizeof(struck)) != 0) n--;
+                if (n >= 0)
+                    tally->entries[n].weight += weight;
+                else
+                    tally->entries[tally->count++] = (struct lr_cpu_tally_entry){struck, weight};
+            }
+
             for (int k = 0; k < tally->count; k++) {
                 const struct lr_cpu_tally_entry *entry = &tally->entries[k];
-                const int64_t lor = lr_cpu_scene_lor(view->scene, &from, &entry->crystal);
-                if (lor >= 0 && lr_elements_add(elements, lor, entry->weight, view->scene->params.log) != LR_OK)
-                    return LR_FAILED;
+                const int64_t lor = lr_cpu_scene_lor(scene, &from, &entry->crystal);
+                if (lor >= 0) LR_TRY(lr_elements_add(elements, lor, entry->weight, scene->params.log));
             }
         }
     }
     return LR_OK;
 }
 
-/* Shows the modules of the primary's own layer. */
-static lr_pixel trace_pixel(const struct lr_cpu_view *view, int primary, const int pixel[2])
-{
-    const int rays = view->scene->params.rays;
-    const struct lr_cpu_crystal from = {primary, {pixel[0] / rays, pixel[1] / rays}};
-    struct line line;
-    make_line(view, &from, pixel[0] % rays, pixel[1] % rays, &line);
-    struct hit hit;
-    follow(view, view->scene->modules[primary].layer, &line, &hit);
-    struct lr_cpu_crystal struck;
-    const bool is_front = hit.met != NULL && view->toward[hit.met->module].height > 0;
-    if (!is_front || !find_crystal(view, &hit, &struck) || is_stopped(view, primary, &line))
-        return (lr_pixel){.module = -1, .r = -1, .s = -1};
-    const bool counts = hit.met->detects && lr_cpu_scene_lor(view->scene, &from, &struck) >= 0;
-    return (lr_pixel){
-        .module = (float)hit.met->module,
-        .r = (float)struck.at[0],
-        .s = (float)struck.at[1],
-        .weight = counts ? (float)weigh(view, primary, &line, &hit) : 0,
-        .path_mm = (float)((1 + hit.t) * vec_length(line.ray)),
-    };
-}
-
 void lr_cpu_trace_picture(struct lr_cpu_view *view, int primary, lr_pixel *pixels)
 {
-    const int *size = view->scene->modules[primary].crystals;
-    const int rays = view->scene->params.rays;
+    const struct lr_cpu_module *module = &view->scene->modules[primary];
+    const int rays = view->scene->params.rays, width = module->crystals[0] * rays, height = module->crystals[1] * rays;
     lr_cpu_view_look(view, primary);
-    for (int y = 0; y < size[1] * rays; y++)
-        for (int x = 0; x < size[0] * rays; x++) *pixels++ = trace_pixel(view, primary, (int[2]){x, y});
+    for (int pixel = 0; pixel < width * height; pixel++) {
+        const int x = pixel % width, y = pixel / width;
+        const struct lr_cpu_crystal from = {primary, {x / rays, y / rays}};
+        struct line line;
+        struct hit hit; /* by a module of the primary's own layer */
+        struct lr_cpu_crystal struck;
+        make_line(view, &from, x % rays, y % rays, &line);
+        follow(view, module->layer, &line, &hit);
+        const bool is_front = hit.met != NULL && view->toward[hit.met->module].height > 0;
+        if (!is_front || !find_crystal(view, &hit, &struck) || is_stopped(view, primary, &line)) {
+            pixels[pixel] = (lr_pixel){.module = -1, .r = -1, .s = -1};
+            continue;
+        }
+        const bool counts = hit.met->detects && lr_cpu_scene_lor(view->scene, &from, &struck) >= 0;
+        pixels[pixel] = (lr_pixel){
+            .module = (float)hit.met->module,
+            .r = (float)struck.at[0],
+            .s = (float)struck.at[1],
+            .weight = counts ? (float)weigh(view, primary, &line, &hit) : 0,
+            .path_mm = (float)((1 + hit.t) * vec_length(line.ray)),
+        };
+    }
 }

@@ -10,7 +10,6 @@
 #include "cuda_interop/vector_passes.h"
 #include "vector/kinds.h"
 #include "vector/later.h"
-#include "vector/sums.h"
 #include "vector/vector.h"
 
 #include <cuda_runtime_api.h>

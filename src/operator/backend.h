@@ -70,7 +70,7 @@ struct lr_backend_updates {
 /* `picture`, `device_seconds`, `device_clock`, `prepare` and `updates` may be NULL: the facade then does without.
  * forward and back: part NULL for all LORs; else, with has_parts, a selection that is checked, not
  * empty and not all, and values in its order. back with values NULL, with has_parts and a part alone,
- * takes 1 for every value: the sensitivity. Vectors are in float32, or in float64 where
+ * takes 1 for every value: the sensitivity; the part is interleaved with ones_by_angle alone. Vectors are in float32, or in float64 where
  * computes_in_double, and each is on the host or at the backend's place; outputs are overwritten.
  * Both report progress themselves, done / total being the share of the call's work. */
 struct lr_backend_fns {
@@ -82,6 +82,7 @@ struct lr_backend_fns {
     int voxel_bytes;       /* that a projection works with at most per voxel of the grid, a copy of the
                         image in the backend's precision included */
     bool projects_by_rows; /* a projection computes every row whole: a part takes as long as all */
+    bool ones_by_angle;    /* back with values NULL leaves out LORs that are interleaved with the part's */
     bool heeds_pairs;      /* `rows` leaves out the elements of other pairs than rows->pairs; else the
                           facade does */
     lr_status (*forward)(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values);

@@ -305,22 +305,21 @@ bool lr_updates_device_clock(const lr_operator *op, double *seconds)
 #define WINDOW_LORS ((int64_t)1 << 22)
 #define LARGE_WINDOW_LORS ((int64_t)1 << 26)
 
-/* 1 for each of the LORs, times their factors. count: of the LORs. */
+/* Makes 1 for each LOR of the part, and 0 for those interleaved with them, times their factors. */
 static lr_status make_ones(const struct lr_operator *op, const lr_selection *part, int64_t count, lr_vector *values)
 {
     LR_TRY(lr_make_numbers(op, "LOR data in the backend's precision", count, values));
-    LR_TRY(lr_vector_fill(values, 1.0));
     if (part != NULL && part->interleave > 1) {
-        /* LORs of other turns become zero, in single precision. */
-        float *numbers = lr_alloc(count, sizeof(*numbers), "a window of LORs", op->params.log);
-        lr_vector host = lr_vector_of_floats(numbers, count);
-        lr_status status = numbers != NULL ? lr_vector_copy(values, &host) : LR_FAILED;
-        if (status == LR_OK) {
-            lr_selection_blank(op->params.lors, part, numbers);
-            status = lr_vector_copy(&host, values);
-        }
-        free(numbers);
+        float *ones = lr_alloc(count, sizeof(*ones), "a window of LORs", op->params.log);
+        if (ones == NULL) return LR_FAILED;
+        for (int64_t k = 0; k < count; k++) ones[k] = 1.0f;
+        lr_selection_blank(op->params.lors, part, ones);
+        const lr_vector host = lr_vector_of_floats(ones, count);
+        const lr_status status = lr_vector_copy(&host, values);
+        free(ones);
         LR_TRY(status);
+    } else {
+        LR_TRY(lr_vector_fill(values, 1.0));
     }
     return lr_scaling_apply_once(op, part, values);
 }
@@ -396,7 +395,8 @@ static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection 
         if (status == LR_OK) status = call(&back, &values, &inner);
         lr_vector_destroy(&values);
     } else if (status == LR_OK) {
-        status = lr_has_factors(op) || part->interleave > 1 ? sum_windows(op, part, &inner) : call(&back, NULL, &inner);
+        const bool takes_ones = part->interleave <= 1 || op->backend.fns->ones_by_angle;
+        status = lr_has_factors(op) || !takes_ones ? sum_windows(op, part, &inner) : call(&back, NULL, &inner);
     }
     if (status == LR_OK) status = lr_vector_copy(&inner, image);
     lr_vector_destroy(&inner);

@@ -11,15 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- ticks --- */
-
 enum { most_decimals = 12 };
 
-static const double tolerance = 1e-9; /* of a step: what rounding makes of a round end */
+static const double tolerance = 1e-9; /* of a step: most rounding of an end at a round value */
 
-/* --- steps --- */
+/* --- ticks --- */
 
-/* The least 1, 2 or 5 times a power of ten that is not below. */
+/* The least 1, 2 or 5 times a power of ten that is not below the value. */
 static double round_step(double value)
 {
     const double power = pow(10.0, floor(log10(value)));
@@ -32,9 +30,7 @@ static double count_ticks(double low, double high, double step)
     return floor(high / step + tolerance) - ceil(low / step - tolerance) + 1.0;
 }
 
-/* --- labels --- */
-
-/* Numbers of five digits before the point, or of three zeros behind it, share a power of ten. */
+/* Numbers of five digits before the point, or of three zeros after it, share a power of ten. */
 static int common_power(double low, double high)
 {
     const double largest = fmax(fabs(low), fabs(high));
@@ -42,18 +38,14 @@ static int common_power(double low, double high)
     return is_short || !isfinite(largest) ? 0 : (int)floor(log10(largest) + tolerance);
 }
 
-static int digits_behind_point(double step)
-{
-    const double digits = -floor(log10(step) + tolerance);
-    return digits < 0.0 ? 0 : digits > most_decimals ? most_decimals : (int)digits;
-}
-
 /* Decimals that distinguish ticks, or give a single one at least two digits. */
 static int decimals_of(const struct lr_ticks *ticks)
 {
     const double finest = ticks->step > 0.0 ? ticks->step : fabs(ticks->first) / 100.0;
     const double scaled = finest / pow(10.0, ticks->power);
-    return scaled > 0.0 && isfinite(scaled) ? digits_behind_point(scaled) : 0;
+    if (!(scaled > 0.0) || !isfinite(scaled)) return 0;
+    const double digits = -floor(log10(scaled) + tolerance);
+    return digits < 0.0 ? 0 : digits > most_decimals ? most_decimals : (int)digits;
 }
 
 struct lr_ticks lr_ticks_choose(double low, double high, int most)
@@ -108,24 +100,19 @@ static void add(struct lr_tick_unit *unit, const char *text)
     snprintf(unit->text + used, sizeof(unit->text) - used, "%s", text);
 }
 
-/* Adds a power of ten; without raised digits in the font, as "1e5". */
-static void add_power(struct lr_tick_unit *unit, int power)
-{
-    static const char *const raised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-    char digits[16];
-    if (!lr_font_shows("⁻⁰¹²³⁴⁵⁶⁷⁸⁹")) {
-        snprintf(unit->text, sizeof(unit->text), "1e%d", power);
-        return;
-    }
-    snprintf(digits, sizeof(digits), "%d", power < 0 ? -power : power);
-    add(unit, power < 0 ? "10⁻" : "10");
-    for (const char *digit = digits; *digit != '\0'; digit++) add(unit, raised[*digit - '0']);
-}
-
+/* A power of ten is written as "1e5" if the font has no raised digits. */
 struct lr_tick_unit lr_tick_unit(const struct lr_ticks *ticks, const char *unit)
 {
+    static const char *const raised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
     struct lr_tick_unit all = {""};
-    if (ticks->power != 0) add_power(&all, ticks->power);
+    if (ticks->power != 0 && !lr_font_shows("⁻⁰¹²³⁴⁵⁶⁷⁸⁹")) {
+        snprintf(all.text, sizeof(all.text), "1e%d", ticks->power);
+    } else if (ticks->power != 0) {
+        char digits[16];
+        snprintf(digits, sizeof(digits), "%d", ticks->power < 0 ? -ticks->power : ticks->power);
+        add(&all, ticks->power < 0 ? "10⁻" : "10");
+        for (const char *digit = digits; *digit != '\0'; digit++) add(&all, raised[*digit - '0']);
+    }
     if (unit != NULL && unit[0] != '\0') {
         add(&all, all.text[0] != '\0' ? " " : "");
         add(&all, unit);
@@ -141,8 +128,6 @@ static lr_text_style style_of(const struct lr_axes *axes)
 {
     return (lr_text_style){.colour = axes->ink, .size_px = axes->text_px > 0 ? axes->text_px : lr_font_small};
 }
-
-/* --- ticks --- */
 
 static int widest_label(const struct lr_ticks *ticks, const lr_text_style *style)
 {
@@ -163,7 +148,7 @@ static struct lr_ticks choose_ticks(const struct lr_axis *axis, int most)
     return (struct lr_ticks){.first = first, .step = 1.0, .count = (int)(last - first) + 1};
 }
 
-/* Ticks across, as many as their labels have room for. */
+/* Ticks across; their labels do not overlap. */
 static struct lr_ticks ticks_across(const struct lr_axes *axes, const lr_text_style *style)
 {
     const struct lr_axis *axis = &axes->across;
@@ -185,8 +170,6 @@ static struct lr_ticks ticks_up(const struct lr_axes *axes, int line)
     const struct lr_ticks scaled = lr_ticks_choose(at, at, 1);
     return lr_ticks_unscaled(&scaled);
 }
-
-/* --- places --- */
 
 static double share_of(const struct lr_axis *axis, double value)
 {
@@ -231,27 +214,6 @@ struct lr_margins lr_axes_margins(const struct lr_axes *axes)
     return margins;
 }
 
-/* --- drawing --- */
-
-static void draw_up(lr_picture *picture, const struct lr_axes *axes)
-{
-    const lr_text_style style = style_of(axes);
-    const int line = lr_picture_text_height(&style);
-    const struct lr_ticks ticks = ticks_up(axes, line);
-    const int right = axes->corner[0] - 1 - tick_length;
-    int free_from = INT32_MAX;
-    for (int n = 0; n < ticks.count; n++) {
-        const int y = lr_axes_y(axes, lr_tick_value(&ticks, n)) - 1;
-        lr_picture_fill(picture, (int[2]){right, y}, (int[2]){1 + tick_length, 1}, axes->ink);
-        const struct lr_tick_label label = lr_tick_label(&ticks, n);
-        const int width = lr_picture_text_width(label.text, &style);
-        if (y + line / 2 <= free_from) {
-            lr_picture_text(picture, (int[2]){right - space - width, y - line / 2}, label.text, &style);
-            free_from = y - line / 2;
-        }
-    }
-}
-
 /* Begin of a name: centred on its axis, but within the margins. */
 static int begin_name(int corner, int size, int width, const int margins[2])
 {
@@ -264,7 +226,8 @@ void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes)
 {
     lr_picture_frame(picture, (int[2]){axes->corner[0] - 1, axes->corner[1] - 1},
                      (int[2]){axes->size[0] + 2, axes->size[1] + 2}, axes->ink);
-    const lr_text_style style = style_of(axes);
+    lr_text_style style = style_of(axes);
+    const int line = lr_picture_text_height(&style);
     const struct lr_ticks ticks = ticks_across(axes, &style);
     const int bottom = axes->corner[1] + axes->size[1];
     int free_from = INT32_MIN;
@@ -279,22 +242,33 @@ void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes)
         }
     }
 
-    draw_up(picture, axes);
-    lr_text_style name_style = style_of(axes);
-    const int line = lr_picture_text_height(&name_style);
+    const struct lr_ticks up = ticks_up(axes, line);
+    const int right = axes->corner[0] - 1 - tick_length;
+    free_from = INT32_MAX;
+    for (int n = 0; n < up.count; n++) {
+        const int y = lr_axes_y(axes, lr_tick_value(&up, n)) - 1;
+        lr_picture_fill(picture, (int[2]){right, y}, (int[2]){1 + tick_length, 1}, axes->ink);
+        const struct lr_tick_label label = lr_tick_label(&up, n);
+        const int width = lr_picture_text_width(label.text, &style);
+        if (y + line / 2 <= free_from) {
+            lr_picture_text(picture, (int[2]){right - space - width, y - line / 2}, label.text, &style);
+            free_from = y - line / 2;
+        }
+    }
+
     const struct lr_margins margins = lr_axes_margins(axes);
     if (axes->across.name != NULL) {
-        const int width = width_of_name(&axes->across, &name_style);
+        const int width = width_of_name(&axes->across, &style);
         const int first =
             begin_name(axes->corner[0], axes->size[0], width, (const int[2]){margins.left, margins.right});
-        lr_picture_text(picture, (int[2]){first, bottom + 1 + tick_length + line}, axes->across.name, &name_style);
+        lr_picture_text(picture, (int[2]){first, bottom + 1 + tick_length + line}, axes->across.name, &style);
     }
     if (axes->up.name != NULL) {
-        const int width = width_of_name(&axes->up, &name_style);
+        const int width = width_of_name(&axes->up, &style);
         const int first =
             begin_name(axes->corner[1], axes->size[1], width, (const int[2]){margins.top, margins.bottom});
-        name_style.upwards = true;
-        lr_picture_text(picture, (int[2]){axes->corner[0] - margins.left, first}, axes->up.name, &name_style);
+        style.upwards = true;
+        lr_picture_text(picture, (int[2]){axes->corner[0] - margins.left, first}, axes->up.name, &style);
     }
 }
 
@@ -302,61 +276,47 @@ void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes)
 
 enum { num_colours = 256, usual_width = 12, usual_height = 100, most_ticks = 9 };
 
-/* An array to be drawn, its defaults filled in. */
-struct map {
-    lr_map_params params;
-    lr_colour colours[num_colours];
-    double scale; /* colours per unit of value */
-};
-
 static float value_at(const lr_map_params *params, int column, int row)
 {
     return params->values[column * params->stride[0] + row * params->stride[1]];
 }
 
-static lr_colour colour_of(const struct map *map, double value)
-{
-    if (isnan(value)) return map->params.not_a_number;
-    const double place = (value - map->params.low) * map->scale;
-    const double within = !(place > 0.0) ? 0.0 : fmin(place, num_colours - 1.0);
-    return map->colours[(int)(within + 0.5)];
-}
-
 void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_params *params)
 {
     if (params->size[0] <= 0 || params->size[1] <= 0) return;
-    struct map map = {.params = *params};
-    lr_map_params *full = &map.params;
+    lr_map_params full = *params;
     for (int k = 0; k < 2; k++)
-        full->drawn_size[k] = params->drawn_size[k] > 0 ? params->drawn_size[k] : params->size[k];
-    full->stride[0] = params->stride[0] != 0 ? params->stride[0] : 1;
-    full->stride[1] = params->stride[1] != 0 ? params->stride[1] : params->size[0];
+        full.drawn_size[k] = params->drawn_size[k] > 0 ? params->drawn_size[k] : params->size[k];
+    full.stride[0] = params->stride[0] != 0 ? params->stride[0] : 1;
+    full.stride[1] = params->stride[1] != 0 ? params->stride[1] : params->size[0];
     if (params->low == 0.0 && params->high == 0.0) {
         /* Least and largest finite value; 0 and 1 when there is none. */
         double low = INFINITY, high = -INFINITY;
-        for (int row = 0; row < full->size[1]; row++) {
-            for (int column = 0; column < full->size[0]; column++) {
-                const double value = value_at(full, column, row);
+        for (int row = 0; row < full.size[1]; row++) {
+            for (int column = 0; column < full.size[0]; column++) {
+                const double value = value_at(&full, column, row);
                 if (isfinite(value)) {
                     low = fmin(low, value);
                     high = fmax(high, value);
                 }
             }
         }
-        full->low = low <= high ? low : 0.0;
-        full->high = low <= high ? high : 1.0;
+        full.low = low <= high ? low : 0.0;
+        full.high = low <= high ? high : 1.0;
     }
 
-    for (int n = 0; n < num_colours; n++) map.colours[n] = lr_colour_of(params->colours, n / (num_colours - 1.0));
-    map.scale = full->high != full->low ? (num_colours - 1.0) / (full->high - full->low) : 0.0;
-
-    const int *size = params->size, *drawn = map.params.drawn_size;
+    lr_colour colours[num_colours];
+    for (int n = 0; n < num_colours; n++) colours[n] = lr_colour_of(params->colours, n / (num_colours - 1.0));
+    const double per_value = full.high != full.low ? (num_colours - 1.0) / (full.high - full.low) : 0.0;
+    const int *size = full.size, *drawn = full.drawn_size;
     for (int y = 0; y < drawn[1]; y++) {
         const int from_top = (int)((int64_t)y * size[1] / drawn[1]);
         const int row = params->first_row_on_top ? from_top : size[1] - 1 - from_top;
         for (int x = 0; x < drawn[0]; x++) {
             const int column = (int)((int64_t)x * size[0] / drawn[0]);
-            const lr_colour colour = colour_of(&map, value_at(&map.params, column, row));
+            const double value = value_at(&full, column, row), place = (value - full.low) * per_value;
+            const double within = !(place > 0.0) ? 0.0 : fmin(place, num_colours - 1.0);
+            const lr_colour colour = isnan(value) ? full.not_a_number : colours[(int)(within + 0.5)];
             lr_picture_fill(picture, (int[2]){corner[0] + x, corner[1] + y}, (int[2]){1, 1}, colour);
         }
     }
@@ -366,7 +326,7 @@ void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_param
 
 /* A bar with its defaults filled in, and its ticks. */
 struct bar {
-    int size[2], line;
+    int size[2], line, unit_left; /* unit_left: distance of the unit from the bar's left edge */
     lr_text_style style;
     struct lr_ticks ticks;
     struct lr_tick_unit unit;
@@ -382,45 +342,15 @@ static struct bar make_bar(const lr_bar_params *params)
     const int most = 2 * bar.size[1] / (3 * bar.line);
     bar.ticks = lr_ticks_choose(params->low, params->high, most < most_ticks ? most : most_ticks);
     bar.unit = lr_tick_unit(&bar.ticks, params->unit);
-    return bar;
-}
+    bar.unit_left = bar.size[0] + tick_length + space + widest_label(&bar.ticks, &bar.style) + space;
 
-/* Distance of the unit from the bar's left edge. */
-static int find_unit(const struct bar *bar)
-{
-    int widest = 0;
-    for (int n = 0; n < bar->ticks.count; n++) {
-        const struct lr_tick_label label = lr_tick_label(&bar->ticks, n);
-        const int width = lr_picture_text_width(label.text, &bar->style);
-        widest = width > widest ? width : widest;
-    }
-    return bar->size[0] + tick_length + space + widest + space;
+    return bar;
 }
 
 int lr_picture_bar_width(const lr_bar_params *params)
 {
     const struct bar bar = make_bar(params);
-    return find_unit(&bar) + (bar.unit.text[0] != '\0' ? bar.line : 0);
-}
-
-/* A label stands beside its tick, but within the picture. */
-static void draw_ticks(lr_picture *picture, const int corner[2], const struct bar *bar, const double range[2])
-{
-    const double span = range[1] - range[0];
-    const int right = corner[0] + bar->size[0], last = picture->size[1] - bar->line;
-    for (int n = 0; n < bar->ticks.count; n++) {
-        const double value = lr_tick_value(&bar->ticks, n);
-        const double share = span > 0.0 ? (value - range[0]) / span : 0.5;
-        const int y = corner[1] + (int)lround((1.0 - share) * (bar->size[1] - 1));
-        const int above = y - bar->line / 2;
-        const struct lr_tick_label label = lr_tick_label(&bar->ticks, n);
-        lr_picture_fill(picture, (int[2]){right, y}, (int[2]){tick_length, 1}, bar->style.colour);
-        lr_picture_text(picture,
-                        (int[2]){right + tick_length + space, above < 0      ? 0
-                                                              : above > last ? last
-                                                                             : above},
-                        label.text, &bar->style);
-    }
+    return bar.unit_left + (bar.unit.text[0] != '\0' ? bar.line : 0);
 }
 
 void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_params *params)
@@ -433,10 +363,21 @@ void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_param
     }
     lr_picture_frame(picture, corner, bar.size, bar.style.colour);
 
-    draw_ticks(picture, corner, &bar, (const double[2]){params->low, params->high});
+    /* A label is next to its tick, but within the picture. */
+    const double span = params->high - params->low;
+    const int right = corner[0] + bar.size[0], last = picture->size[1] - bar.line;
+    for (int n = 0; n < bar.ticks.count; n++) {
+        const double share = span > 0.0 ? (lr_tick_value(&bar.ticks, n) - params->low) / span : 0.5;
+        const int y = corner[1] + (int)lround((1.0 - share) * (bar.size[1] - 1)), above = y - bar.line / 2;
+        const int top = above < 0 ? 0 : above > last ? last : above;
+        const struct lr_tick_label label = lr_tick_label(&bar.ticks, n);
+        lr_picture_fill(picture, (int[2]){right, y}, (int[2]){tick_length, 1}, bar.style.colour);
+        lr_picture_text(picture, (int[2]){right + tick_length + space, top}, label.text, &bar.style);
+    }
+
     lr_text_style style = bar.style;
     const int width = lr_picture_text_width(bar.unit.text, &style);
     const int middle = corner[1] + (bar.size[1] - width) / 2;
     style.upwards = true;
-    lr_picture_text(picture, (int[2]){corner[0] + find_unit(&bar), middle > 0 ? middle : 0}, bar.unit.text, &style);
+    lr_picture_text(picture, (int[2]){corner[0] + bar.unit_left, middle > 0 ? middle : 0}, bar.unit.text, &style);
 }

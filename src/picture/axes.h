@@ -10,12 +10,12 @@
 struct lr_ticks {
     double first, step; /* step is 1, 2 or 5 times a power of ten; 0 with a single tick */
     int count;          /* at least 1 */
-    int power;          /* labels are values over 10^power, 0 where they are short without */
+    int power;          /* labels are values over 10^power; 0 if they are short without it */
     int decimals;       /* of the labels */
 };
 
-/* Ticks from low to high: two at least, and no more than `most` where that leaves two. A range that
- * is empty or not finite has one, at `low`. */
+/* Ticks from low to high: two at least, and no more than `most` if that leaves two. A range that
+ * is empty or not finite has one tick, at `low`. */
 struct lr_ticks lr_ticks_choose(double low, double high, int most);
 
 /* The same ticks with labels that are whole values, for places without a power of ten. */
@@ -28,14 +28,14 @@ struct lr_tick_label {
 };
 struct lr_tick_label lr_tick_label(const struct lr_ticks *ticks, int n);
 
-/* The unit of the labels: the unit (NULL or "": none) with its power of ten, as "10^-5 %" with the power raised; ""
- * where neither is there. */
+/* The unit of the labels: the unit (NULL or "": none) with its power of ten, as "10^-5 %" with the power raised; "" for
+ * neither. */
 struct lr_tick_unit {
     char text[128];
 };
 struct lr_tick_unit lr_tick_unit(const struct lr_ticks *ticks, const char *unit);
 
-/* Zero `name`: no text beside the ticks. */
+/* An axis. Zero `name`: no text next to the ticks. */
 struct lr_axis {
     double low, high; /* at the left or lower edge, and at the other */
     const char *name; /* with its unit: "x (mm)" */
@@ -43,7 +43,7 @@ struct lr_axis {
 };
 
 struct lr_axes {
-    int corner[2], size[2]; /* what the axes enclose; the frame stands around it */
+    int corner[2], size[2]; /* of the area within the axes and their frame */
     struct lr_axis across, up;
     lr_colour ink;
     int text_px; /* size of the letters; 0 = 12 */
@@ -54,7 +54,7 @@ static inline int lr_larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* Pixels that ticks, labels and names take on each side of what they enclose. */
+/* Pixels that ticks, labels and names take on each side of the area. */
 struct lr_margins {
     int left, top, right, bottom;
 };

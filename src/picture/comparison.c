@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Sampled beside exact elements, and a chart of the errors of sampled rows over R with logarithmic axes. */
+ * * A page with sampled and exact elements side by side, and a chart of the errors of sampled rows over R with
+ * logarithmic axes. */
 #include <lr/picture.h>
 
 #include "base/log.h"
@@ -33,8 +34,7 @@ enum { chart_text_px = 16, space = 6, marker_radius = 5, line_length = 36 };
 static const lr_text_style chart_style = {.colour = {38, 38, 38}, .size_px = chart_text_px};
 static const lr_colour chart_ink = {38, 38, 38}, rule = {222, 222, 222}, law_grey = {120, 120, 120};
 
-/* Curves, in colours that the colour-blind can distinguish, each with a marker of its own.
- * */
+/* Curves, in colours that the colour-blind can distinguish, each with a marker of its own. */
 enum curve { CURVE_L2, CURVE_SUM, CURVE_MISSED, NUM_CURVES };
 static const lr_colour curve_colours[NUM_CURVES] = {{0, 90, 160}, {204, 85, 0}, {0, 140, 105}};
 static const char *const curve_names[NUM_CURVES] = {"relative L2", "|error of the sum|", "weight missed"};
@@ -91,40 +91,38 @@ static int left_room(const struct chart_axes *axes)
     return lr_picture_text_height(&chart_style) + widest + 2 * space;
 }
 
-static int legend_room(void)
-{
-    int widest = lr_picture_text_width(law_name, &chart_style);
-    for (int n = 0; n < NUM_CURVES; n++)
-        widest = lr_larger(widest, lr_picture_text_width(curve_names[n], &chart_style));
-    return 3 * space + line_length + widest;
-}
-
-static void draw_decades(const struct chart_axes *axes)
-{
-    const int right = axes->corner[0] + axes->size[0] - 1;
-    for (int power = axes->lowest; power <= axes->highest; power++) {
-        const int y = y_of(axes, pow(10.0, power));
-        lr_picture_line(axes->picture, (int[2]){axes->corner[0], y}, (int[2]){right, y}, rule);
-        const struct percent percent = percent_of(power);
-        const int width = lr_picture_text_width(percent.text, &chart_style);
-        const int above = y - lr_picture_text_height(&chart_style) / 2;
-        lr_picture_text(axes->picture, (int[2]){axes->corner[0] - width - space, above}, percent.text, &chart_style);
-    }
-}
-
-static void write_chart_names(const struct chart_axes *axes)
+/* Lines at powers of ten and at each R, their labels, and the names of the axes. */
+static void draw_chart_axes(const struct chart_axes *axes, const struct error_chart *chart)
 {
     static const char across[] = "R, samples along each side of a crystal", up[] = "error";
     lr_text_style style = chart_style;
-    const int line = lr_picture_text_height(&style), below = axes->corner[1] + axes->size[1];
-    const int width = lr_picture_text_width(across, &style);
-    const int height = lr_picture_text_width(up, &style);
-    lr_picture_text(axes->picture, (int[2]){axes->corner[0] + (axes->size[0] - width) / 2, below + space + line},
-                    across, &style);
-    style.upwards = true;
-    lr_picture_text(axes->picture,
-                    (int[2]){axes->corner[0] - left_room(axes), axes->corner[1] + (axes->size[1] - height) / 2}, up,
+    const int line = lr_picture_text_height(&style), left = axes->corner[0], top = axes->corner[1];
+    const int right = left + axes->size[0] - 1, bottom = top + axes->size[1] - 1;
+    for (int power = axes->lowest; power <= axes->highest; power++) {
+        const int y = y_of(axes, pow(10.0, power));
+        lr_picture_line(axes->picture, (int[2]){left, y}, (int[2]){right, y}, rule);
+        const struct percent percent = percent_of(power);
+        const int width = lr_picture_text_width(percent.text, &style);
+        lr_picture_text(axes->picture, (int[2]){left - width - space, y - line / 2}, percent.text, &style);
+    }
+    int free_from = 0;
+    for (int n = 0; n < chart->count; n++) {
+        const int x = x_of(axes, chart->rays[n]);
+        lr_picture_line(axes->picture, (int[2]){x, top}, (int[2]){x, bottom}, rule);
+        char text[16];
+        snprintf(text, sizeof(text), "%d", chart->rays[n]);
+        const int width = lr_picture_text_width(text, &style);
+        if (x - width / 2 >= free_from) {
+            lr_picture_text(axes->picture, (int[2]){x - width / 2, bottom + space}, text, &style);
+            free_from = x + width / 2 + 2 * space;
+        }
+    }
+
+    const int width = lr_picture_text_width(across, &style), height = lr_picture_text_width(up, &style);
+    lr_picture_text(axes->picture, (int[2]){left + (axes->size[0] - width) / 2, bottom + 1 + space + line}, across,
                     &style);
+    style.upwards = true;
+    lr_picture_text(axes->picture, (int[2]){left - left_room(axes), top + (axes->size[1] - height) / 2}, up, &style);
 }
 
 static void draw_thick(lr_picture *picture, const int from[2], const int to[2], lr_colour colour)
@@ -221,26 +219,14 @@ static void draw_error_chart(lr_picture *picture, const int corner[2], const str
         .highest = (int)ceil(log10(most)),
     };
     const int left = left_room(&axes), line = lr_picture_text_height(&chart_style);
+    int widest = lr_picture_text_width(law_name, &chart_style); /* of the legend */
+    for (int n = 0; n < NUM_CURVES; n++)
+        widest = lr_larger(widest, lr_picture_text_width(curve_names[n], &chart_style));
     axes.corner[0] += left;
-    axes.size[0] = chart->size[0] - left - legend_room();
+    axes.size[0] = chart->size[0] - left - (3 * space + line_length + widest);
     axes.size[1] = chart->size[1] - line / 2 - 2 * (line + space);
 
-    draw_decades(&axes);
-    const int bottom = axes.corner[1] + axes.size[1] - 1;
-    int free_from = 0;
-    for (int n = 0; n < chart->count; n++) {
-        const int x = x_of(&axes, chart->rays[n]);
-        lr_picture_line(axes.picture, (int[2]){x, axes.corner[1]}, (int[2]){x, bottom}, rule);
-        char text[16];
-        snprintf(text, sizeof(text), "%d", chart->rays[n]);
-        const int width = lr_picture_text_width(text, &chart_style);
-        if (x - width / 2 >= free_from) {
-            lr_picture_text(axes.picture, (int[2]){x - width / 2, bottom + space}, text, &chart_style);
-            free_from = x + width / 2 + 2 * space;
-        }
-    }
-
-    write_chart_names(&axes);
+    draw_chart_axes(&axes, chart);
     lr_picture_frame(picture, axes.corner, axes.size, chart_ink);
     double rays[2] = {chart->rays[0], chart->rays[chart->count - 1]};
     rays[1] = fmin(rays[1], SAMPLING_LAW / pow(10.0, axes.lowest));
@@ -272,7 +258,7 @@ enum {
     bar_width = 18,
     chart_height = 340,
     widest_chart = 1100,
-    widest_line = 1400, /* pixels of title and subtitle that the page is made wide enough for */
+    widest_line = 1400, /* pixels of title and subtitle for which the page is wide enough */
     most_sampled = 64,
     most_pixels = 256 /* a crystal and axis */
 };
@@ -323,7 +309,7 @@ static double largest_of(const lr_row *row)
     return largest;
 }
 
-/* The least number with few digits that is not below; 1 for 0. */
+/* The least number with few digits that is not below the value; 1 for 0. */
 static double round_up(double value)
 {
     static const double steps[] = {1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0};
@@ -343,7 +329,7 @@ static void write_text(const struct page *page, const int corner[2], const char 
     lr_picture_text(page->picture, corner, text, &within);
 }
 
-/* One line of a card: what it is, and at the right its value. */
+/* One line of a card: the name of a value, and the value at the right. */
 static void write_figure(const struct page *page, int *y, const char *what, const char *value)
 {
     const int width = lr_picture_text_width(value, &plain);
@@ -378,7 +364,7 @@ static void write_card(const struct page *page, int top, int k)
     write_percent(page, &y, "their weight", error->missed_weight);
 }
 
-/* Draws the subtitle into lines from `top` on, or, without a picture, only counts them. */
+/* Draws the subtitle in lines from `top` on, and returns their number. picture NULL: only counts them. */
 static int break_subtitle(const struct page *page, const lr_picture *picture, int top)
 {
     const char *text = page->params->subtitle;
@@ -445,14 +431,6 @@ static void draw_weights(const struct page *page, int top, const lr_row *row, en
 
 /* --- the page --- */
 
-/* The widest bar of a column; scales are not known yet, but labels have few digits. */
-static int room_of_bar(const struct page *page, enum column column)
-{
-    if (column == COLUMN_SAMPLED) return gap;
-    const lr_bar_params widest = bar_of(page, column, column == COLUMN_EXACT ? 1e-4 : 1.2);
-    return gap + lr_picture_bar_width(&widest) + gap;
-}
-
 static void arrange(struct page *page)
 {
     const lr_comparison_params *params = page->params;
@@ -474,7 +452,13 @@ static void arrange(struct page *page)
     int x = margin + page->card_width + 2 * gap;
     for (int c = 0; c < NUM_COLUMNS; c++) {
         page->x[c] = x + page->margins.left;
-        x = page->x[c] + page->panel[0] + room_of_bar(page, (enum column)c) + gap;
+        x = page->x[c] + page->panel[0] + gap + gap;
+        if (c != COLUMN_SAMPLED) {
+            /* The widest bar of a column: scales are not known yet, but labels have few digits. */
+            const lr_bar_params widest = bar_of(page, (enum column)c, c == COLUMN_EXACT ? 1e-4 : 1.2);
+            x += lr_picture_bar_width(&widest) + gap;
+        }
+
         for (int line = 0; line < 2; line++) {
             const int text = lr_picture_text_width(headings[c][line], &plain);
             x = lr_larger(x, page->x[c] + text + 2 * gap);

@@ -39,23 +39,6 @@ enum { space = 14, patch = 72, swatch = 11, least_bar = 170 };
 
 static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 
-static lr_status check_params(const lr_correspondence_params *params)
-{
-    if (params->pixels == NULL || params->scanner == NULL || params->module < 0 ||
-        params->module >= params->scanner->num_modules || params->rays <= 0) {
-        return lr_error(params->log, LR_USAGE, "no correspondence image of module %d with %d rays can be drawn",
-                        params->module, params->rays);
-    }
-    return LR_OK;
-}
-
-static int zoom_of(const lr_correspondence_params *params, const int size[2])
-{
-    if (params->zoom > 0) return params->zoom;
-    const int zoom = usual_side / (size[0] > size[1] ? size[0] : size[1]);
-    return zoom > 1 ? zoom : 1;
-}
-
 /* An index counted from 0 among `count`, as a channel. */
 static uint8_t channel(float index, int count)
 {
@@ -63,27 +46,7 @@ static uint8_t channel(float index, int count)
     return !(value > 0.0) ? 0 : value >= 255.0 ? 255 : (uint8_t)lround(value);
 }
 
-static lr_colour crystal_colour(const lr_scanner *scanner, const lr_pixel *pixel)
-{
-    const int module = (int)pixel->module;
-    if (!(pixel->module >= 0.0f) || module >= scanner->num_modules || pixel->r < 0.0f) return black;
-    const int *crystals = scanner->modules[module].crystals;
-    return (lr_colour){channel(pixel->r, crystals[0]), channel(pixel->s, crystals[1]), 0};
-}
-
-static double largest_weight(const lr_pixel *pixels, int64_t count)
-{
-    double high = 0.0;
-    for (int64_t n = 0; n < count; n++) high = fmax(high, (double)pixels[n].weight);
-    return high > 0.0 ? high : 1.0;
-}
-
-static lr_colour weight_colour(const lr_pixel *pixel, double high)
-{
-    return pixel->weight > 0.0f ? lr_colour_of(LR_COLOURS_PERCEPTUAL, (double)pixel->weight / high) : black;
-}
-
-/* The image without what stands around it. */
+/* The image without its axes and legend. */
 struct image {
     const lr_correspondence_params *params;
     const int *crystals; /* of the primary */
@@ -108,7 +71,7 @@ static void draw_grid(lr_picture *picture, const struct image *image)
     }
 }
 
-/* --- what stands around it --- */
+/* --- axes and legend --- */
 
 struct layout {
     struct lr_axes axes;
@@ -120,7 +83,7 @@ struct layout {
 
 static const lr_text_style plain = {.colour = {0, 0, 0}, .size_px = lr_font_small};
 
-/* Indices of crystals, or shares of their number where modules have unlike numbers. */
+/* Indices of crystals, or fractions of their number if modules have different numbers. */
 static struct lr_axis key_axis(const lr_scanner *scanner, int axis)
 {
     static const char *const names[2][2] = {{"r", "s"}, {"r / last", "s / last"}};
@@ -181,7 +144,7 @@ static struct layout arrange(struct image *image)
     return layout;
 }
 
-/* The colours of a module's crystals, each as large as it comes out. */
+/* The colours of a module's crystals. */
 static void draw_key(lr_picture *picture, struct lr_axes *key)
 {
     const double counts[2] = {key->across.high - key->across.low, key->up.high - key->up.low};
@@ -208,13 +171,22 @@ static void draw_none(lr_picture *picture, int x, int y)
 
 lr_picture *lr_picture_correspondence(const lr_correspondence_params *params)
 {
-    if (check_params(params) != LR_OK) return NULL;
+    if (params->pixels == NULL || params->scanner == NULL || params->module < 0 ||
+        params->module >= params->scanner->num_modules || params->rays <= 0) {
+        (void)lr_error(params->log, LR_USAGE, "no correspondence image of module %d with %d rays can be drawn",
+                       params->module, params->rays);
+        return NULL;
+    }
+    const lr_scanner *scanner = params->scanner;
     const int *crystals = params->scanner->modules[params->module].crystals;
     struct image image = {
         .params = params, .crystals = crystals, .size = {params->rays * crystals[0], params->rays * crystals[1]}};
-    image.zoom = zoom_of(params, image.size);
-    image.high =
-        params->high > 0.0 ? params->high : largest_weight(params->pixels, (int64_t)image.size[0] * image.size[1]);
+    const int usual_zoom = usual_side / (image.size[0] > image.size[1] ? image.size[0] : image.size[1]);
+    image.zoom = params->zoom > 0 ? params->zoom : usual_zoom > 1 ? usual_zoom : 1;
+    double largest = 0.0;
+    for (int64_t n = 0; n < (int64_t)image.size[0] * image.size[1]; n++)
+        largest = fmax(largest, (double)params->pixels[n].weight);
+    image.high = params->high > 0.0 ? params->high : largest > 0.0 ? largest : 1.0;
 
     struct layout layout = arrange(&image);
     lr_picture *picture = lr_picture_create(layout.size, params->log);
@@ -224,8 +196,16 @@ lr_picture *lr_picture_correspondence(const lr_correspondence_params *params)
     for (int row = 0; row < size[1]; row++) {
         for (int column = 0; column < size[0]; column++) {
             const lr_pixel *pixel = &params->pixels[(int64_t)row * size[0] + column];
-            const lr_colour colour = params->view == LR_VIEW_WEIGHTS ? weight_colour(pixel, image.high)
-                                                                     : crystal_colour(params->scanner, pixel);
+            const int module = (int)pixel->module;
+            lr_colour colour = black;
+            if (params->view == LR_VIEW_WEIGHTS) {
+                if (pixel->weight > 0.0f)
+                    colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, (double)pixel->weight / image.high);
+            } else if (pixel->module >= 0.0f && module < scanner->num_modules && !(pixel->r < 0.0f)) {
+                const int *met = scanner->modules[module].crystals;
+                colour = (lr_colour){channel(pixel->r, met[0]), channel(pixel->s, met[1]), 0};
+            }
+
             lr_picture_fill(picture,
                             (int[2]){image.corner[0] + column * zoom, image.corner[1] + (size[1] - 1 - row) * zoom},
                             (int[2]){zoom, zoom}, colour);

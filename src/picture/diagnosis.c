@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A scanner as the geometry doctor sees it: two views of the modules' boxes and the findings. */
+ * A page of the geometry doctor: two views of the modules' boxes, and the findings. */
 #include "base/mem.h"
 #include "base/vec.h"
 #include "picture/axes.h"
@@ -17,8 +17,8 @@ enum {
     MARGIN = 24,                  /* around the page */
     WIDTH = 2 * VIEW + MARGIN,    /* of the page */
     CAPTION = 60,                 /* above the views */
-    LEGEND = CAPTION + SIDE + 60, /* where it begins */
-    FINDINGS = LEGEND + MARGIN,   /* where they begin */
+    LEGEND = CAPTION + SIDE + 60, /* its top edge */
+    FINDINGS = LEGEND + MARGIN,   /* their top edge */
     AIR = 30,                     /* around the scanner in a view */
     LINE_GAP = 3,                 /* between lines of text */
     MOST_LINES = 60,
@@ -49,7 +49,7 @@ struct sheet {
 
 /* --- geometry --- */
 
-/* The normal of a draft's module is not known to be set: outwards is away from the axis. */
+/* The normal of a draft's module need not be set: outwards is away from the axis. */
 static void outward_of(const lr_module *module, double outward[3])
 {
     vec_cross(module->u, module->v, outward);
@@ -77,7 +77,7 @@ static void place(const struct view *view, const double at[3], int pixel[2])
     const struct lr_axes *frame = &view->frame;
     const double right = (at[view->axes[0]] - frame->across.low) * view->scale;
     const double up = (at[view->axes[1]] - frame->up.low) * view->scale;
-    /* Far outside is cut off all the same, and must fit an int. */
+    /* Points far outside are cut off anyway; their pixels must fit an int. */
     pixel[0] = frame->corner[0] + (int)lround(fmax(-1e5, fmin(1e5, right)));
     pixel[1] = frame->corner[1] + frame->size[1] - (int)lround(fmax(-1e5, fmin(1e5, up)));
 }
@@ -143,7 +143,7 @@ static void draw_grid(const struct sheet *sheet, const struct view *view)
     for (int c = 0; c < 4; c++) draw_edge(view, corners[c], corners[(c + 1) % 4], green);
 }
 
-/* A text over lines stands on white, within its view. */
+/* A text over lines is written on white, within its view. */
 static void write_over(const struct view *view, const int middle[2], const char *text, lr_colour colour)
 {
     const lr_text_style style = {.colour = colour, .size_px = lr_font_small};
@@ -159,7 +159,7 @@ static void write_over(const struct view *view, const int middle[2], const char 
 static void draw_view(const struct sheet *sheet, int column, const char *caption, bool side)
 {
     struct view view = {.picture = sheet->picture, .axes = {side ? 2 : 0, 1}};
-    /* Both axes on one scale, so wide that the scanner has air around it. */
+    /* Both axes have one scale, with a margin around the scanner. */
     static const char *const names[] = {"x (mm)", "y (mm)", "z (mm)"};
     struct lr_axes *frame = &view.frame;
     struct lr_axis *drawn[2] = {&frame->across, &frame->up};
@@ -223,22 +223,7 @@ static void draw_view(const struct sheet *sheet, int column, const char *caption
     }
 }
 
-static void write_title(const struct sheet *sheet)
-{
-    const lr_text_style bold = {.size_px = lr_font_title, .bold = true};
-    const lr_scanner_params *params = &sheet->params->draft->params;
-    char count[48];
-    snprintf(count, sizeof(count), ": %d modules", params->num_modules);
-    lr_text_style name = bold;
-    name.most_px = WIDTH - 2 * MARGIN - lr_picture_text_width(count, &bold);
-    const char *text = params->name != NULL ? params->name : "unnamed scanner";
-    const int width = lr_picture_text_width(text, &name);
-    lr_picture_text(sheet->picture, (int[2]){MARGIN, 8}, text, &name);
-    const int after = MARGIN + (width < name.most_px ? width : name.most_px);
-    lr_picture_text(sheet->picture, (int[2]){after, 8}, count, &bold);
-}
-
-/* A line of colour and its meaning; returns where the next one begins. */
+/* Writes an entry of the legend: a line of colour and its meaning. Returns the place of the next entry. */
 static int write_entry(lr_picture *picture, int x, const char *text, lr_colour colour)
 {
     const int y = LEGEND, line = lr_picture_text_height(&small);
@@ -249,48 +234,35 @@ static int write_entry(lr_picture *picture, int x, const char *text, lr_colour c
 
 /* --- findings --- */
 
-/* Writes a text in lines broken at blanks; returns how many. Without a picture it only counts. */
-static int write_lines(lr_picture *picture, int line, const char *text, lr_colour colour)
+/* Writes the findings in lines broken at blanks; returns the number of lines. picture NULL: only counts them. */
+static int write_findings(lr_picture *picture, const lr_diagnosis *diagnosis)
 {
-    const lr_text_style style = {.colour = colour, .size_px = lr_font_usual};
-    const int height = lr_picture_text_height(&style) + LINE_GAP;
     int count = 0;
-    for (; *text != '\0'; count++) {
-        struct lr_font_text part;
-        lr_font_next_line(&text, WIDTH - 2 * MARGIN, &style, &part);
-        if (picture != NULL) {
-            const int corner[2] = {MARGIN, FINDINGS + (line + count) * height};
-            lr_picture_text(picture, corner, part.text, &style);
+    for (int k = 0; k < diagnosis->num_findings && count < MOST_LINES; k++) {
+        const lr_finding *finding = &diagnosis->findings[k];
+        const bool suspect = finding->severity == LR_SUSPECT;
+        const lr_text_style style = {.colour = suspect ? red : black, .size_px = lr_font_usual};
+        const int height = lr_picture_text_height(&style) + LINE_GAP;
+        char text[2048];
+        snprintf(text, sizeof(text), "%s %s: %s%s%s", suspect ? "suspect" : "note", lr_finding_kind_name(finding->kind),
+                 finding->sentence, finding->remedy[0] != '\0' ? "; " : "", finding->remedy);
+        for (const char *rest = text; *rest != '\0'; count++) {
+            struct lr_font_text part;
+            lr_font_next_line(&rest, WIDTH - 2 * MARGIN, &style, &part);
+            if (picture != NULL)
+                lr_picture_text(picture, (int[2]){MARGIN, FINDINGS + count * height}, part.text, &style);
         }
     }
     return count;
 }
 
-static int write_findings(lr_picture *picture, const lr_diagnosis *diagnosis)
-{
-    int line = 0;
-    for (int k = 0; k < diagnosis->num_findings && line < MOST_LINES; k++) {
-        const lr_finding *finding = &diagnosis->findings[k];
-        const bool suspect = finding->severity == LR_SUSPECT;
-        char text[2048];
-        snprintf(text, sizeof(text), "%s %s: %s%s%s", suspect ? "suspect" : "note", lr_finding_kind_name(finding->kind),
-                 finding->sentence, finding->remedy[0] != '\0' ? "; " : "", finding->remedy);
-        line += write_lines(picture, line, text, suspect ? red : black);
-    }
-    return line;
-}
-
-static int findings_height(const lr_diagnosis *diagnosis)
-{
-    return write_findings(NULL, diagnosis) * (lr_picture_text_height(&plain) + LINE_GAP);
-}
-
-/* --- all of it --- */
+/* --- the page --- */
 
 lr_picture *lr_picture_diagnosis(const lr_diagnosis_params *params)
 {
     struct sheet sheet = {.params = params};
-    const int size[2] = {WIDTH, FINDINGS + findings_height(params->diagnosis) + MARGIN};
+    const int line = lr_picture_text_height(&plain) + LINE_GAP;
+    const int size[2] = {WIDTH, FINDINGS + write_findings(NULL, params->diagnosis) * line + MARGIN};
     static const int top_left[2] = {0, 0};
     sheet.suspected = lr_alloc(params->draft->params.num_modules, sizeof(*sheet.suspected), "a picture", params->log);
     sheet.picture = sheet.suspected != NULL ? lr_picture_create(size, params->log) : NULL;
@@ -321,7 +293,17 @@ lr_picture *lr_picture_diagnosis(const lr_diagnosis_params *params)
             }
         }
 
-        write_title(&sheet);
+        const lr_text_style bold = {.size_px = lr_font_title, .bold = true};
+        lr_text_style name_style = bold;
+        char modules[48];
+        snprintf(modules, sizeof(modules), ": %d modules", scanner->num_modules);
+        name_style.most_px = WIDTH - 2 * MARGIN - lr_picture_text_width(modules, &bold);
+        const char *name = scanner->name != NULL ? scanner->name : "unnamed scanner";
+        const int width = lr_picture_text_width(name, &name_style);
+        const int after = MARGIN + (width < name_style.most_px ? width : name_style.most_px);
+        lr_picture_text(sheet.picture, (int[2]){MARGIN, 8}, name, &name_style);
+        lr_picture_text(sheet.picture, (int[2]){after, 8}, modules, &bold);
+
         draw_view(&sheet, 0, "seen from +z", false);
         draw_view(&sheet, 1, "seen from the side", true);
         int x = MARGIN;

@@ -30,30 +30,28 @@ struct panel {
     const char *unit;
 };
 
-static double highest(const struct panel *panel)
-{
-    double high = 0;
-    for (int k = 0; k < panel->size[0] * panel->size[1]; k++) high = fmax(high, (double)panel->values[k]);
-    return high > 0 ? high : 1;
-}
-
-/* A map of numbers between axes, with its bar. */
-static lr_picture *draw_map(const struct sheet *sheet, const struct panel *panel)
+/* Adds a tile with a map of numbers between axes, and its bar; its caption is written already. */
+static bool add_map(struct sheet *sheet, const struct panel *panel)
 {
     const int *size = panel->size;
     const int longer = size[0] > size[1] ? size[0] : size[1];
     const int zoom = longer >= PANEL ? 1 : PANEL / longer;
+    double high = 0;
+    for (int k = 0; k < size[0] * size[1]; k++) high = fmax(high, (double)panel->values[k]);
     struct lr_axes axes = {.size = {zoom * size[0], zoom * size[1]}, .across = panel->across, .up = panel->up};
     const struct lr_margins margins = lr_axes_margins(&axes);
     const lr_bar_params bar = {.size = {0, axes.size[1] > LEAST_BAR ? axes.size[1] : LEAST_BAR},
-                               .high = highest(panel),
+                               .high = high > 0 ? high : 1,
                                .colours = panel->colours,
                                .unit = panel->unit};
     const int right = margins.left + axes.size[0] + GAP;
     const int below = margins.bottom > margins.top ? margins.bottom : margins.top;
     const int whole[2] = {right + lr_picture_bar_width(&bar), margins.top + bar.size[1] + below};
     lr_picture *picture = lr_picture_create(whole, sheet->log);
-    if (picture == NULL) return NULL;
+    sheet->tiles[sheet->num_tiles].picture = picture;
+    sheet->tiles[sheet->num_tiles].caption = sheet->captions[sheet->num_tiles];
+    sheet->num_tiles++;
+    if (picture == NULL) return false;
     axes.corner[0] = margins.left;
     axes.corner[1] = margins.top;
     lr_picture_fill(picture, (const int[2]){0, 0}, picture->size, (lr_colour){255, 255, 255});
@@ -65,17 +63,7 @@ static lr_picture *draw_map(const struct sheet *sheet, const struct panel *panel
                                     .colours = bar.colours});
     lr_axes_draw(picture, &axes);
     lr_picture_bar(picture, (const int[2]){right, margins.top}, &bar);
-    return picture;
-}
-
-/* Adds a tile; its caption is written already. */
-static bool add_map(struct sheet *sheet, const struct panel *panel)
-{
-    lr_picture *picture = draw_map(sheet, panel);
-    sheet->tiles[sheet->num_tiles].picture = picture;
-    sheet->tiles[sheet->num_tiles].caption = sheet->captions[sheet->num_tiles];
-    sheet->num_tiles++;
-    return picture != NULL;
+    return true;
 }
 
 static char *next_caption(struct sheet *sheet)
@@ -97,7 +85,7 @@ static struct lr_axis offset_axis(const lr_direct_tables_info *info, int axis, c
     return (struct lr_axis){-half_mm, half_mm, name, false};
 }
 
-/* Sums of the offsets over the axis that is not shown: ones, or a kernel's values in slice z = 0. */
+/* Adds a map of offsets, summed over the axis that is not shown: of ones, or of a kernel's values in slice z = 0. */
 static bool add_offsets(struct sheet *sheet, int up, const double *kernel)
 {
     const int *half = sheet->info->half;
@@ -129,46 +117,44 @@ static bool add_kernel(struct sheet *sheet, int identifier)
     return add_offsets(sheet, 1, lr_direct_tables_values(sheet->tables, identifier));
 }
 
-static bool add_all(struct sheet *sheet)
+lr_picture *lr_picture_direct_tables(const lr_direct_tables *tables, const lr_log *log)
 {
-    const lr_direct_tables_info *info = sheet->info;
-    const int last = info->num_identifiers - 1;
-    const lr_grid *grid = &sheet->info->grid;
-    const int *size = grid->size;
+    const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
+    const lr_grid *grid = &info->grid;
+    const int *size = grid->size, last = info->num_identifiers - 1;
     const int64_t count = (int64_t)size[0] * size[1];
-    float *values = lr_alloc(count, sizeof(*values), "a picture", sheet->log);
-    for (int64_t k = 0; values != NULL && k < count; k++) values[k] = (float)lr_direct_tables_map(sheet->tables)[k];
-    snprintf(next_caption(sheet), 96, "LORmap: %d kernels, epsilon %g mm", sheet->info->num_kernels,
-             sheet->info->epsilon_mm);
+    struct sheet *sheet = lr_alloc(1, sizeof(*sheet), "a picture", log);
+    if (sheet == NULL) return NULL;
+    sheet->tables = tables;
+    sheet->info = info;
+    sheet->log = log;
+    float *values = lr_alloc(count, sizeof(*values), "a picture", log);
+    for (int64_t k = 0; values != NULL && k < count; k++) values[k] = (float)lr_direct_tables_map(tables)[k];
+    snprintf(next_caption(sheet), 96, "LORmap: %d kernels, epsilon %g mm", info->num_kernels, info->epsilon_mm);
     const struct panel panel = {.values = values,
                                 .size = {size[0], size[1]},
                                 .across = grid_axis(grid, 0, "x (mm)"),
                                 .up = grid_axis(grid, 1, "y (mm)"),
                                 .colours = LR_COLOURS_PERCEPTUAL,
                                 .unit = "number of the kernel"};
-    const bool done = values != NULL && add_map(sheet, &panel);
+    bool done = values != NULL && add_map(sheet, &panel);
     free(values);
 
-    if (!done) return false;
-    snprintf(next_caption(sheet), 96, "mSR seen along z: %lld offsets", (long long)info->num_offsets);
-    if (!add_offsets(sheet, 1, NULL)) return false;
-    snprintf(next_caption(sheet), 96, "mSR seen along y");
-    return add_offsets(sheet, 2, NULL) && add_kernel(sheet, 0) && add_kernel(sheet, last / 2) &&
-           add_kernel(sheet, last);
-}
+    if (done) {
+        snprintf(next_caption(sheet), 96, "mSR seen along z: %lld offsets", (long long)info->num_offsets);
+        done = add_offsets(sheet, 1, NULL);
+    }
+    if (done) {
+        snprintf(next_caption(sheet), 96, "mSR seen along y");
+        done = add_offsets(sheet, 2, NULL) && add_kernel(sheet, 0) && add_kernel(sheet, last / 2) &&
+               add_kernel(sheet, last);
+    }
 
-lr_picture *lr_picture_direct_tables(const lr_direct_tables *tables, const lr_log *log)
-{
-    struct sheet *sheet = lr_alloc(1, sizeof(*sheet), "a picture", log);
     lr_picture *picture = NULL;
-    if (sheet == NULL) return NULL;
-    sheet->tables = tables;
-    sheet->info = lr_direct_tables_get_info(tables);
-    sheet->log = log;
-    if (add_all(sheet)) {
+    if (done) {
         char title[96];
-        snprintf(title, sizeof(title), "Look-up tables: azimuth %g°, tilt %g°", sheet->info->view.azimuth_deg,
-                 sheet->info->view.tilt_deg);
+        snprintf(title, sizeof(title), "Look-up tables: azimuth %g°, tilt %g°", info->view.azimuth_deg,
+                 info->view.tilt_deg);
         picture = lr_picture_mosaic(&(lr_mosaic_params){
             .tiles = sheet->tiles, .num_tiles = sheet->num_tiles, .columns = 3, .title = title, .log = log});
     }

@@ -16,9 +16,9 @@ enum { most_room = 32000 };
 
 static const char family[] = "DejaVu Sans", strokes[] = "@cairo:";
 
-/* --- what went wrong --- */
+/* --- failures --- */
 
-/* Text is written by functions that have no log. */
+/* Failures are noted here, since functions that write text have no log. */
 static atomic_bool lacks_font, lacks_memory, has_told;
 
 void lr_font_tell(const lr_log *log)
@@ -36,17 +36,13 @@ void lr_font_tell(const lr_log *log)
 
 /* --- fonts --- */
 
-static int size_of(const lr_text_style *style)
-{
-    return style->size_px > 0 ? style->size_px : lr_font_usual;
-}
-
-/* Everything that a system's settings could change is said, so that the same pixels come of it
- * everywhere: heights are rounded to whole pixels, and so are advances. */
+/* All options that a system's settings could change are set, so that the pixels are the same everywhere: heights and
+ * advances are rounded to whole pixels. */
 static cairo_scaled_font_t *open_family(const char *name, const lr_text_style *style)
 {
     cairo_matrix_t scale, same;
-    cairo_matrix_init_scale(&scale, size_of(style), size_of(style));
+    const int size_px = style->size_px > 0 ? style->size_px : lr_font_usual;
+    cairo_matrix_init_scale(&scale, size_px, size_px);
     cairo_matrix_init_identity(&same);
     cairo_font_options_t *options = cairo_font_options_create();
     cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
@@ -76,9 +72,9 @@ static bool has_letters(cairo_scaled_font_t *font, const char *text)
     return complete;
 }
 
-/* If the family is missing, fontconfig names another one, which may hold nothing but symbols; where there is no
- * font at all, cairo takes its strokes by itself. Never NULL; if memory runs out, it has an error of cairo's, and
- * draws nothing. */
+/* If the family is missing, fontconfig names another one, which may have nothing but symbols; if there is no font at
+ * all, cairo uses its strokes by itself. Never NULL; if memory runs out, the font has an error of cairo, and draws
+ * nothing. */
 static cairo_scaled_font_t *open_font(const lr_text_style *style)
 {
     cairo_scaled_font_t *font = open_family(family, style);
@@ -99,7 +95,7 @@ bool lr_font_shows(const char *text)
     return shows;
 }
 
-/* Pixels above and below the line on which letters stand. */
+/* Pixels above and below the base line of letters. */
 static void find_extents(cairo_scaled_font_t *font, int *above, int *below)
 {
     cairo_font_extents_t extents = {0};
@@ -118,7 +114,7 @@ static int width_of(cairo_scaled_font_t *font, const char *text)
 
 /* --- texts --- */
 
-/* Copies as much of a text of any bytes as there is room for. */
+/* Copies a text of any bytes, as far as there is room, and cleans it. */
 static void font_clean(const char *text, struct lr_font_text *clean)
 {
     size_t length = strlen(text);
@@ -141,7 +137,7 @@ static size_t fitting_bytes(cairo_scaled_font_t *font, const char *text, int roo
     while (too_long - fits > 1) {
         size_t middle = fits + (too_long - fits) / 2;
         while (middle > fits && ((unsigned char)text[middle] & 0xc0) == 0x80) middle--;
-        if (middle == fits) { /* all between belongs to one character */
+        if (middle == fits) { /* all bytes between belong to one character */
             middle = fits + lr_character_bytes((const unsigned char *)text + fits);
             if (middle >= too_long) break;
         }
@@ -189,7 +185,7 @@ void lr_font_next_line(const char **text, int width_px, const lr_text_style *sty
 
 /* --- drawing --- */
 
-/* Coverage of a line of text by its letters, with a border for those that extend beyond it. */
+/* Coverage of a line of text by its letters, with a border for letters that extend beyond the line. */
 struct mask {
     cairo_surface_t *surface;
     int size[2], border;
@@ -216,32 +212,24 @@ static void draw_mask(cairo_scaled_font_t *font, const char *text, struct mask *
     }
 }
 
-static void blend(uint8_t *channel, uint8_t colour, int share)
-{
-    const int changed = (int)*channel * (255 - share) + (int)colour * share;
-    *channel = (uint8_t)((changed + 127) / 255);
-}
-
-/* Pixels that a text may take. */
-static int room_of(const lr_picture *picture, const int corner[2], const lr_text_style *style)
+void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style)
 {
     const int axis = style->upwards ? 1 : 0;
     const int64_t rest = (int64_t)picture->size[axis] - corner[axis];
     const int64_t asked = style->most_px > 0 && style->most_px < rest ? style->most_px : rest;
-    return (int)(asked < 0 ? 0 : asked < most_room ? asked : most_room);
-}
-
-void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style)
-{
+    const int room = (int)(asked < 0 ? 0 : asked < most_room ? asked : most_room);
     struct lr_font_text line;
     struct mask mask;
     font_clean(text, &line);
     cairo_scaled_font_t *font = open_font(style);
-    shorten(font, &line, room_of(picture, corner, style));
+    shorten(font, &line, room);
+
     if (line.text[0] != '\0') {
         draw_mask(font, line.text, &mask);
         const unsigned char *rows = cairo_image_surface_get_data(mask.surface);
         const int stride = cairo_image_surface_get_stride(mask.surface);
+        const uint8_t colour[3] = {style->colour.r, style->colour.g, style->colour.b};
+
         for (int y = 0; y < mask.size[1] && mask.size[0] > 0; y++) {
             for (int x = 0; x < mask.size[0]; x++) {
                 const int share = rows[(size_t)y * (size_t)stride + (size_t)x];
@@ -249,15 +237,11 @@ void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
                 const int length = mask.size[0] - 2 * mask.border;
                 const int64_t at[2] = {(int64_t)corner[0] + (style->upwards ? down : along),
                                        (int64_t)corner[1] + (style->upwards ? length - 1 - along : down)};
-                if (share > 0) {
-                    const lr_colour colour = style->colour;
-                    if (at[0] >= 0 && at[1] >= 0 && at[0] < picture->size[0] && at[1] < picture->size[1]) {
-                        uint8_t *rgb = picture->rgb + 3 * (at[1] * picture->size[0] + at[0]);
-                        blend(&rgb[0], colour.r, share);
-                        blend(&rgb[1], colour.g, share);
-                        blend(&rgb[2], colour.b, share);
-                    }
-                }
+                if (share == 0 || at[0] < 0 || at[1] < 0 || at[0] >= picture->size[0] || at[1] >= picture->size[1])
+                    continue;
+                uint8_t *rgb = picture->rgb + 3 * (at[1] * picture->size[0] + at[0]);
+                for (int k = 0; k < 3; k++)
+                    rgb[k] = (uint8_t)((rgb[k] * (255 - share) + colour[k] * share + 127) / 255);
             }
         }
 

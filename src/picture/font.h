@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Letters of DejaVu Sans by cairo, which finds the font through fontconfig. Where there is none,
- * cairo's own strokes stand in, which have ASCII only. */
+ * Letters of DejaVu Sans by cairo, which finds the font through fontconfig. If there is none, cairo's own strokes
+ * are used, which have ASCII only. */
 #ifndef LR_PICTURE_FONT_H
 #define LR_PICTURE_FONT_H
 
@@ -12,8 +12,8 @@
 /* Sizes of letters in pixels: within a picture, usual text, and a panel's title. */
 enum { lr_font_small = 12, lr_font_usual = 13, lr_font_title = 19 };
 
-/* Warns, once in a process, where some text was written without a font or not at all for lack of
- * memory. Every function that makes a whole picture calls this last. */
+/* Warns, once in a process, if some text was written without a font, or not at all for lack of memory. Every function
+ * that makes a whole picture calls this last. */
 void lr_font_tell(const lr_log *log);
 
 /* True if the font has letters for all of a text. */
@@ -27,9 +27,8 @@ struct lr_font_text {
     char text[1024];
 };
 
-/* The first line of a clean text that is broken into lines of at most that width in pixels, at
- * blanks where it can be; *text moves on to the next one, "" at the end. A line has at least one
- * character. */
+/* Takes the first line of a clean text that is broken into lines of at most width_px pixels, at blanks if possible.
+ * *text moves on to the next line, "" at the end. A line has at least one character. */
 void lr_font_next_line(const char **text, int width_px, const lr_text_style *style, struct lr_font_text *line);
 
 #endif

@@ -24,12 +24,6 @@ struct arrangement {
     int64_t width;  /* of the panel */
 };
 
-static void release(struct arrangement *arrangement)
-{
-    free(arrangement->x);
-    free(arrangement->y);
-}
-
 static void make_room(int64_t *room, int wanted)
 {
     *room = wanted > *room ? wanted : *room;
@@ -48,7 +42,7 @@ static void sum_up(int64_t *extents, int count, int64_t start, int64_t between)
 
 /* --- text over the tiles --- */
 
-/* Draws the subtitle into lines from `top` on, or, without a picture, only counts them. */
+/* Draws the subtitle in lines from `top` on, and returns their number. picture NULL: only counts them. */
 static int break_subtitle(lr_picture *picture, const struct arrangement *arrangement, const char *text, int top)
 {
     const int room = (int)(arrangement->width - 2 * arrangement->gap);
@@ -62,13 +56,6 @@ static int break_subtitle(lr_picture *picture, const struct arrangement *arrange
         }
     }
     return lines;
-}
-
-static int heading_height(const struct arrangement *arrangement, const lr_mosaic_params *params)
-{
-    const int lines = break_subtitle(NULL, arrangement, params->subtitle, 0);
-    return (params->title != NULL ? arrangement->title_height : 0) +
-           (lines > 0 ? lines * arrangement->line_height + after_subtitle : 0);
 }
 
 /* --- tiles --- */
@@ -86,7 +73,8 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
     arrangement->x = lr_alloc(columns + 1, sizeof(int64_t), "a panel", params->log);
     arrangement->y = lr_alloc(arrangement->rows + 1, sizeof(int64_t), "a panel", params->log);
     if (arrangement->x == NULL || arrangement->y == NULL) {
-        release(arrangement);
+        free(arrangement->x);
+        free(arrangement->y);
         return LR_FAILED;
     }
     for (int n = 0; n < params->num_tiles; n++) {
@@ -104,9 +92,11 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
     const int64_t tiled = arrangement->x[arrangement->columns];
     arrangement->width = headed > tiled ? headed : tiled;
 
-    sum_up(arrangement->y, arrangement->rows,
-           arrangement->gap + arrangement->caption_height + heading_height(arrangement, params),
-           arrangement->gap + arrangement->caption_height);
+    const int lines = break_subtitle(NULL, arrangement, params->subtitle, 0);
+    const int heading = (params->title != NULL ? arrangement->title_height : 0) +
+                        (lines > 0 ? lines * arrangement->line_height + after_subtitle : 0);
+    const int between = arrangement->gap + arrangement->caption_height;
+    sum_up(arrangement->y, arrangement->rows, between + heading, between);
     return LR_OK;
 }
 
@@ -148,7 +138,8 @@ lr_picture *lr_picture_mosaic(const lr_mosaic_params *params)
         }
     }
 
-    release(&arrangement);
+    free(arrangement.x);
+    free(arrangement.y);
     lr_font_tell(params->log);
     return page;
 }

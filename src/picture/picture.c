@@ -4,8 +4,8 @@
  * Pictures: pixels and shapes, and colour maps.
  *
  * The perceptual colour map is a path through Oklab (B. Ottosson, "A perceptual color space for image processing",
- * 2020): lightness rises in equal steps while the hue turns from violet over blue and green to yellow. The diverging
- * one falls in lightness from its middle to both ends. */
+ * 2020): lightness rises in equal steps while the hue turns from violet over blue and green to yellow. In the
+ * diverging map lightness falls from the middle to both ends. */
 #include <lr/picture.h>
 
 #include "base/log.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A row has four indices (p, q, r, s); the correspondence image brings them to two, because on a
- * crystal's face the lines of different LORs lie side by side. */
+ * LORs of the pixels of a correspondence image. A row has four indices (p, q, r, s), and the image two, because the
+ * lines of different LORs meet a crystal's face next to each other. */
 #ifndef LR_PICTURE_PIXEL_LOR_H
 #define LR_PICTURE_PIXEL_LOR_H
 
@@ -19,7 +19,7 @@ struct lr_pixel_window {
 /* LOR of the pixel's line; -1 if it hits no crystal, or one out of coincidence. */
 int64_t lr_pixel_lor(const struct lr_pixel_window *window, int x, int y);
 
-/* Probability of a LOR in a row; 0 where the row has none. */
+/* Probability of a LOR in a row; 0 if the row does not have it. */
 double lr_row_element(const lr_row *row, int64_t lor);
 
 #endif

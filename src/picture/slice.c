@@ -14,7 +14,7 @@ enum { least_bar = 60, power_room = 36 /* of a power of ten before the unit */ }
 
 static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 
-/* One slice of an image: which axes it shows and how large. */
+/* One slice of an image, its axes and its size. */
 struct view {
     int across, up, normal; /* axes of the image */
     int slice;
@@ -22,17 +22,6 @@ struct view {
     double pixels_per_mm;
     lr_map_params map;
 };
-
-/* About 256 pixels for the longer side, and whole pixels per voxel where there are several. */
-static double usual_scale(const struct view *view, const lr_grid *grid)
-{
-    const double across = grid->size[view->across] * grid->voxel_mm[view->across];
-    const double up = grid->size[view->up] * grid->voxel_mm[view->up];
-    const double scale = usual_side / fmax(across, up);
-    const double smaller = fmin(grid->voxel_mm[view->across], grid->voxel_mm[view->up]);
-    const double per_voxel = scale * smaller;
-    return per_voxel >= 1.0 ? floor(per_voxel) / smaller : scale;
-}
 
 static int drawn_pixels(double mm, double pixels_per_mm)
 {
@@ -52,7 +41,16 @@ static struct view make_view(const lr_slice_params *params)
     const double place = floor((params->position_mm - grid->origin_mm[axis]) / grid->voxel_mm[axis] + 0.5);
     view.slice = place < 1.0 ? 0 : place >= grid->size[axis] ? grid->size[axis] - 1 : (int)place;
 
-    view.pixels_per_mm = params->pixels_per_mm > 0.0 ? params->pixels_per_mm : usual_scale(&view, grid);
+    /* About 256 pixels for the longer side, and whole pixels per voxel if there are several. */
+    const double across_mm = grid->size[view.across] * grid->voxel_mm[view.across];
+    const double up_mm = grid->size[view.up] * grid->voxel_mm[view.up];
+    const double scale = usual_side / fmax(across_mm, up_mm);
+    const double smaller_mm = fmin(grid->voxel_mm[view.across], grid->voxel_mm[view.up]);
+    const double per_voxel = scale * smaller_mm;
+    view.pixels_per_mm = params->pixels_per_mm > 0.0 ? params->pixels_per_mm
+                         : per_voxel >= 1.0          ? floor(per_voxel) / smaller_mm
+                                                     : scale;
+
     const int axes[2] = {view.across, view.up};
     view.map.values = params->image->values + view.slice * view.stride[view.normal];
     view.map.colours = params->colours;
@@ -80,20 +78,12 @@ static struct view make_view(const lr_slice_params *params)
     return view;
 }
 
-/* The largest 1, 2 or 5 times a power of ten that is at most `mm`. */
-static double round_length(double mm)
-{
-    const double power = pow(10.0, floor(log10(mm)));
-    const double digit = mm / power;
-    return power * (digit >= 5.0 ? 5.0 : digit >= 2.0 ? 2.0 : 1.0);
-}
-
-/* --- what stands around the slice --- */
+/* --- axes and bars around the slice --- */
 
 struct layout {
     int corner[2]; /* of the slice */
     int size[2];   /* of the picture */
-    int strip;     /* top of the scale bar's */
+    int strip;     /* top edge of the scale bar's strip */
     double length_mm;
     char length[32];
     struct lr_axes axes;
@@ -141,9 +131,13 @@ static struct layout arrange(const struct view *view, const lr_slice_params *par
         layout.size[1] = lr_larger(layout.size[1], margins.top + layout.bar.size[1] + lr_font_small);
     }
     if (params->scale_bar) {
-        /* Room for the scale bar, whose words may be wider than the slice. */
+        /* The text of the scale bar may be wider than the slice. */
         const lr_text_style style = {.size_px = lr_font_small};
-        layout.length_mm = round_length(0.4 * view->map.drawn_size[0] / view->pixels_per_mm);
+        /* The largest 1, 2 or 5 times a power of ten that is at most two fifths of the slice. */
+        const double most_mm = 0.4 * view->map.drawn_size[0] / view->pixels_per_mm;
+        const double power = pow(10.0, floor(log10(most_mm))), digit = most_mm / power;
+        layout.length_mm = power * (digit >= 5.0 ? 5.0 : digit >= 2.0 ? 2.0 : 1.0);
+
         snprintf(layout.length, sizeof(layout.length), "%g mm", layout.length_mm);
         const int words =
             drawn_pixels(layout.length_mm, view->pixels_per_mm) + space + lr_picture_text_width(layout.length, &style);

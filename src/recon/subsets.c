@@ -100,18 +100,48 @@ void lr_osem_visits(int count, int32_t *order)
 
 /* --- dense data: every LOR of the pairs --- */
 
+/* Sums of counts by module pair, several pairs at once. */
+struct pair_sums {
+    const struct lr_subsets *subsets;
+    const lr_selection *pairs;
+    double *sums; /* [pairs->num_pairs] */
+    float *room;  /* [threads][most]: values of a pair without other subsets' LORs; NULL if LORs are not interleaved */
+    int64_t most;
+};
+
+static void sum_pairs(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct pair_sums *of = user;
+    const lr_lors *lors = of->subsets->lors;
+    for (int64_t k = begin; k < end; k++) {
+        lr_selection one = *of->pairs;
+        one.pairs += k;
+        one.num_pairs = 1;
+        const int64_t first = lors->offsets[one.pairs[0]], count = lors->offsets[one.pairs[0] + 1] - first;
+        const float *values = of->subsets->params->data->values + first;
+        if (of->room != NULL) {
+            float *own = of->room + worker * of->most;
+            memcpy(own, values, (size_t)count * sizeof(*own));
+            lr_selection_blank(lors, &one, own);
+            values = own;
+        }
+        for (int64_t n = 0; n < count; n++) of->sums[k] += values[n];
+    }
+}
+
 static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
 {
     const lr_lors *lors = subsets->lors;
     const lr_log *log = subsets->params->log;
+    const int threads = lr_operator_get_info(subsets->params->op)->threads;
+    struct pair_sums of = {.subsets = subsets, .pairs = &subset->pairs};
+    const int64_t num_pairs = of.pairs->num_pairs;
     subset->projected = subset->pairs;
-    subset->runs = lr_alloc(subset->pairs.num_pairs, sizeof(*subset->runs), what, log);
+    subset->runs = lr_alloc(num_pairs, sizeof(*subset->runs), what, log);
     if (subset->runs == NULL) return LR_FAILED;
     struct lr_lor_run *run = NULL; /* of pairs that follow each other */
-    float *values = NULL;
-    lr_status status = LR_OK;
-    for (int64_t k = 0; status == LR_OK && k < subset->pairs.num_pairs; k++) {
-        const int32_t pair = subset->pairs.pairs[k];
+    for (int64_t k = 0; k < num_pairs; k++) {
+        const int32_t pair = of.pairs->pairs[k];
         const int64_t first = lors->offsets[pair], count = lors->offsets[pair + 1] - first;
         if (run == NULL || run->first + run->count != first) {
             run = &subset->runs[subset->num_runs++];
@@ -119,28 +149,17 @@ static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
         }
         run->count += count;
         subset->num_values += count;
-
-        /* Counts of the pair's LORs that belong to the subset. */
-        lr_vector of_pair = lr_vector_of_floats(subsets->params->data->values + first, count);
-        lr_vector_sums sums = {0};
-        if (subsets->interleave > 1) {
-            float *room = lr_resize(values, count, sizeof(*values), what, log);
-            status = room != NULL ? LR_OK : LR_FAILED;
-            values = room != NULL ? room : values;
-            if (status == LR_OK) {
-                lr_selection one = subset->pairs;
-                one.pairs += k;
-                one.num_pairs = 1;
-                memcpy(values, of_pair.values, (size_t)count * sizeof(*values));
-                lr_selection_blank(lors, &one, values);
-                of_pair = lr_vector_of_floats(values, count);
-            }
-        }
-        if (status == LR_OK) status = lr_vector_add_up(&of_pair, NULL, &sums);
-        subset->counts += sums.sum;
+        of.most = count > of.most ? count : of.most;
     }
-    free(values);
-    return status;
+
+    of.sums = lr_alloc(num_pairs, sizeof(*of.sums), what, log);
+    of.room = subsets->interleave > 1 ? lr_alloc(threads * of.most, sizeof(*of.room), what, log) : NULL;
+    const bool is_there = of.sums != NULL && (of.room != NULL || subsets->interleave <= 1);
+    if (is_there && num_pairs > 0) lr_parallel_for(threads, num_pairs, 1, sum_pairs, &of);
+    for (int64_t k = 0; is_there && k < num_pairs; k++) subset->counts += of.sums[k];
+    free(of.room);
+    free(of.sums);
+    return is_there ? LR_OK : LR_FAILED;
 }
 
 /* --- sparse data: LORs with counts --- */

@@ -22,86 +22,56 @@ struct lr_compute {
     struct gl_context *ctx; /* of the place */
     struct lr_method_params method_params;
     const struct lr_method *method, *rows_method;
-    void *projector, *lister; /* of these; the lister is made when it is first asked for, and may be
+    void *projector, *lister; /* of these methods; the lister is made when it is first asked for, and may be
                                  the projector */
 };
 
 static const struct lr_method *const methods[] = {&lr_columns_method, &lr_pairs_method, &lr_points_method};
 
-/* The first that serves; the last one always does. */
+/* The first method that serves; the last method always does. */
 static const struct lr_method *find_method(const struct lr_method_params *params, enum lr_method_work work)
 {
     int k = 0;
-    while (!methods[k]->serves(params, work)) k++;
+    while (methods[k]->serves != NULL && !methods[k]->serves(params, work)) k++;
     return methods[k];
-}
-
-static bool has_parts(const struct lr_compute *compute)
-{
-    return compute->method->forward_lors != NULL;
 }
 
 /* --- projections --- */
 
-/* A copy on the host of values at the place: lists are spelt out with their values by the host. */
-static lr_status make_host_copy(const struct lr_compute *compute, const lr_vector *values, lr_vector *host)
-{
-    return lr_vector_create(
-        &(lr_vector_params){.count = values->count, .name = "values of a list of LORs", .log = compute->params.log},
-        host);
-}
-
-static lr_status forward_lors(struct lr_compute *compute, const struct lr_lor_list *list, const float *image,
-                              lr_vector *values)
+static lr_status project(struct lr_compute *compute, bool is_forward, const lr_selection *part, const lr_vector *in,
+                         lr_vector *out)
 {
     const struct lr_method *method = compute->method;
-    if (values->values != NULL) return method->forward_lors(compute->projector, list, image, values->values);
-    lr_vector host;
-    LR_TRY(make_host_copy(compute, values, &host));
-    lr_status status = method->forward_lors(compute->projector, list, image, host.values);
-    status = status == LR_OK ? lr_vector_copy(&host, values) : status;
-    lr_vector_destroy(&host);
-    return status;
-}
-
-static lr_status back_lors(struct lr_compute *compute, const struct lr_lor_list *list, const lr_vector *values,
-                           float *image)
-{
-    const struct lr_method *method = compute->method;
-    if (values == NULL || values->values != NULL)
-        return method->back_lors(compute->projector, list, values != NULL ? values->values : NULL, image);
-    lr_vector host;
-    LR_TRY(make_host_copy(compute, values, &host));
-    lr_status status = lr_vector_copy(values, &host);
-    status = status == LR_OK ? method->back_lors(compute->projector, list, host.values, image) : status;
-    lr_vector_destroy(&host);
-    return status;
-}
-
-static lr_status project_forward(struct lr_compute *compute, const lr_selection *part, const lr_vector *image,
-                                 lr_vector *values)
-{
-    const struct lr_method *method = compute->method;
-    const lr_selection all = {0}, *wanted = part != NULL ? part : &all;
-    const struct lr_pair_list pairs = {wanted->pairs, wanted->num_pairs, wanted->interleave, wanted->interleave_turn};
-    const struct lr_lor_list list = {wanted->lors, wanted->num_lors};
-    lr_values_count_traffic(compute->place, image, values);
-    LR_TRY(image->values == NULL ? method->take_image(compute->projector, image) : LR_OK);
-    return wanted->lors != NULL ? forward_lors(compute, &list, image->values, values)
-                                : method->forward(compute->projector, &pairs, image->values, values);
-}
-
-static lr_status project_back(struct lr_compute *compute, const lr_selection *part, const lr_vector *values,
-                              lr_vector *image)
-{
-    const struct lr_method *method = compute->method;
-    const lr_selection all = {0}, *wanted = part != NULL ? part : &all;
-    const struct lr_pair_list pairs = {wanted->pairs, wanted->num_pairs, wanted->interleave, wanted->interleave_turn};
-    const struct lr_lor_list list = {wanted->lors, wanted->num_lors};
-    lr_values_count_traffic(compute->place, values, image);
-    LR_TRY(wanted->lors != NULL ? back_lors(compute, &list, values, image->values)
-                                : method->back(compute->projector, &pairs, values, image->values));
-    return image->values == NULL ? method->give_image(compute->projector, image) : LR_OK;
+    const lr_vector *image = is_forward ? in : out, *values = is_forward ? out : in;
+    const lr_selection all = {0}, *selection = part != NULL ? part : &all;
+    const struct lr_pair_list pairs = {selection->pairs, selection->num_pairs, selection->interleave,
+                                       selection->interleave_turn};
+    const struct lr_lor_list list = {selection->lors, selection->num_lors};
+    lr_status status = LR_OK;
+    lr_values_count_traffic(compute->place, in, out);
+    if (is_forward && image->values == NULL) LR_TRY(method->take_image(compute->projector, image));
+    if (selection->lors == NULL) {
+        LR_TRY(is_forward ? method->forward(compute->projector, &pairs, image->values, out)
+                          : method->back(compute->projector, &pairs, values, image->values));
+    } else {
+        /* Methods read the list on the host, and its values with it. */
+        const bool is_copied = values != NULL && values->values == NULL;
+        lr_vector host = {0};
+        if (is_copied)
+            LR_TRY(lr_vector_create(&(lr_vector_params){.count = values->count,
+                                                        .name = "values of a list of LORs",
+                                                        .log = compute->params.log},
+                                    &host));
+        float *floats = is_copied ? host.values : values != NULL ? values->values : NULL;
+        if (is_copied && !is_forward) status = lr_vector_copy(values, &host);
+        if (status == LR_OK)
+            status = is_forward ? method->forward_lors(compute->projector, &list, image->values, floats)
+                                : method->back_lors(compute->projector, &list, floats, image->values);
+        if (status == LR_OK && is_copied && is_forward) status = lr_vector_copy(&host, out);
+        if (is_copied) lr_vector_destroy(&host);
+        LR_TRY(status);
+    }
+    return !is_forward && image->values == NULL ? method->give_image(compute->projector, out) : LR_OK;
 }
 
 /* --- the backend --- */
@@ -110,7 +80,7 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
 {
     struct lr_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = project_forward(compute, part, image, values);
+    const lr_status status = project(compute, true, part, image, values);
     gl_context_release(compute->ctx);
     return gl_context_status(compute->ctx, status);
 }
@@ -119,14 +89,14 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 {
     struct lr_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = project_back(compute, part, values, image);
+    const lr_status status = project(compute, false, part, values, image);
     gl_context_release(compute->ctx);
     return gl_context_status(compute->ctx, status);
 }
 
 static double read_clock(const struct lr_compute *compute, double (*clock)(const void *self))
 {
-    if (gl_context_make_current(compute->ctx) != LR_OK) return 0.0;
+    if (clock == NULL || gl_context_make_current(compute->ctx) != LR_OK) return 0.0;
     const double seconds = clock(compute->projector);
     gl_context_release(compute->ctx);
     return seconds;
@@ -144,13 +114,13 @@ static double device_clock(void *self)
     return read_clock(compute, compute->method->device_clock);
 }
 
-static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+static lr_status rows(void *self, const struct lr_rows *request, const lr_row_sink *sink)
 {
     struct lr_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
     if (compute->lister == NULL) compute->lister = compute->rows_method->create(&compute->method_params);
     const lr_status status =
-        compute->lister != NULL ? compute->rows_method->rows(compute->lister, wanted, sink) : LR_FAILED;
+        compute->lister != NULL ? compute->rows_method->rows(compute->lister, request, sink) : LR_FAILED;
 
     gl_context_release(compute->ctx);
     return gl_context_status(compute->ctx, status);
@@ -165,7 +135,7 @@ static lr_status prepare(void *self, bool lists)
     return gl_context_status(compute->ctx, status);
 }
 
-/* Vectors may keep the place open, but the backend's log goes. */
+/* Vectors may keep the place open longer than the backend's log. */
 static void close_place(struct lr_compute *compute)
 {
     lr_place_silence(compute->place);
@@ -196,28 +166,11 @@ static const struct lr_backend_fns compute_fns = {
     .destroy = destroy,
 };
 
-/* LOR numbers on the device are 32 bit; rows need all of them in one window. */
-static lr_status check_lors(const struct lr_backend_params *params, const char *renderer)
-{
-    if (params->lors->count < (int64_t)UINT32_MAX) return LR_OK;
-    return lr_error(params->log, LR_USAGE,
-                    "%lld LORs are more than the %lld that backend compute can number on %s: use "
-                    "backend native or cpu",
-                    (long long)params->lors->count, (long long)UINT32_MAX - 1, renderer);
-}
-
-static int64_t find_max_window(const struct lr_compute *compute)
-{
-    const int64_t most = gl_context_limits(compute->ctx)->max_storage_bytes;
-    const int64_t wanted = compute->params.max_memory_bytes;
-    return (wanted > 0 && wanted < most ? wanted : most) / (int64_t)sizeof(float);
-}
-
-/* Terms of a LOR in the mean, about, from which on they are added up in fixed point: a float, to which threads add
+/* Average number of terms of a LOR from which on they are added up in fixed point, about: a float, to which threads add
  * in any order, loses more and more of them. */
 static const double many_terms = 8192.0;
 
-/* True if any pair's LORs have so many of the points that stand between its modules. */
+/* True if the LORs of any pair have more terms than that, from the points between its modules. */
 static bool has_many_terms(const struct lr_backend_params *params)
 {
     enum { ELEMENTS_PER_CRYSTAL = 5 }; /* of a point */
@@ -240,37 +193,24 @@ static bool has_many_terms(const struct lr_backend_params *params)
 static lr_status open_projector(struct lr_compute *compute)
 {
     const struct lr_backend_params *params = &compute->params;
+    const int64_t most = gl_context_limits(compute->ctx)->max_storage_bytes, limit = params->max_memory_bytes;
     compute->method_params =
         (struct lr_method_params){.ctx = compute->ctx,
                                   .backend = params,
                                   .may_hide = !params->penetration && lr_modules_may_hide(params->scanner),
-                                  .max_window = find_max_window(compute)};
+                                  .max_window = (limit > 0 && limit < most ? limit : most) / (int64_t)sizeof(float)};
     compute->method = find_method(&compute->method_params, LR_METHOD_PROJECTIONS);
     compute->rows_method = find_method(&compute->method_params, LR_METHOD_ROWS);
     compute->fns = compute_fns;
-    compute->fns.has_parts = has_parts(compute);
+    compute->fns.has_parts = compute->method->forward_lors != NULL;
     compute->fns.device_clock = compute->method->device_clock != NULL ? device_clock : NULL;
     compute->params.deterministic =
         compute->params.deterministic || (compute->method == &lr_pairs_method && has_many_terms(&compute->params));
     compute->projector = compute->method->create(&compute->method_params);
+    compute->fns.ones_by_angle = compute->projector != NULL && compute->method->leaves_out != NULL &&
+                                 compute->method->leaves_out(compute->projector);
     if (compute->rows_method == compute->method) compute->lister = compute->projector;
     return compute->projector != NULL ? LR_OK : LR_FAILED;
-}
-
-static lr_status open_compute(struct lr_compute *compute, struct lr_backend *backend)
-{
-    const struct lr_backend_params *params = &compute->params;
-    LR_TRY(lr_place_open_on(
-        &(lr_place_params){.kind = LR_PLACE_GL, .device = params->device, .shared = params->shared, .log = params->log},
-        &compute->place));
-    compute->ctx = compute->place->ctx;
-    const struct gl_limits *limits = gl_context_limits(compute->ctx);
-    backend->is_gpu = !limits->software;
-    LR_TRY(check_lors(params, limits->renderer));
-    LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = open_projector(compute);
-    gl_context_release(compute->ctx);
-    return gl_context_status(compute->ctx, status);
 }
 
 lr_status lr_compute_backend_create(const struct lr_backend_params *params, struct lr_backend *backend)
@@ -279,17 +219,38 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
     struct lr_compute *compute = lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
     if (compute == NULL) return LR_FAILED;
     compute->params = *params;
-    const lr_status status = open_compute(compute, backend);
+    lr_status status = lr_place_open_on(
+        &(lr_place_params){.kind = LR_PLACE_GL, .device = params->device, .shared = params->shared, .log = params->log},
+        &compute->place);
+    const struct gl_limits *limits = NULL;
+    if (status == LR_OK) {
+        compute->ctx = compute->place->ctx;
+        limits = gl_context_limits(compute->ctx);
+        backend->is_gpu = !limits->software;
+
+        /* LOR numbers on the device have 32 bits, and rows need all of them in one window. */
+        if (params->lors->count >= (int64_t)UINT32_MAX)
+            status = lr_error(params->log, LR_USAGE,
+                              "%lld LORs are more than the %lld that backend compute can number on %s: use "
+                              "backend native or cpu",
+                              (long long)params->lors->count, (long long)UINT32_MAX - 1, limits->renderer);
+    }
+    if (status == LR_OK) status = gl_context_make_current(compute->ctx);
+    if (status == LR_OK) {
+        status = open_projector(compute);
+        gl_context_release(compute->ctx);
+        status = gl_context_status(compute->ctx, status);
+    }
     if (status != LR_OK) {
         close_place(compute);
         free(compute);
         return status;
     }
-    const struct gl_limits *limits = gl_context_limits(compute->ctx);
+
     backend->fns = &compute->fns;
     backend->self = compute;
-    /* Sums in fixed point are scaled by what the host sees of the image. */
-    backend->place = has_parts(compute) && !compute->params.deterministic ? compute->place : NULL;
+    /* Sums in fixed point are scaled by the image, which the host must have. */
+    backend->place = compute->fns.has_parts && !compute->params.deterministic ? compute->place : NULL;
     snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);
     backend->is_emulated = limits->software;
     return LR_OK;

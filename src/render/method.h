@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The ways in which the `compute` backend projects and lists elements: by columns, by pairs, point by
- * point. Each is a folder here; the first one that serves does the work (compute_backend.c). */
+ * Methods by which the `compute` backend projects and lists elements: by columns, by pairs, point by point. Each has
+ * a folder here; the first method that serves is used (compute_backend.c). */
 #ifndef LR_RENDER_METHOD_H
 #define LR_RENDER_METHOD_H
 
 #include "gl/context.h"
 #include "operator/backend.h"
 
-/* Rounds of loops that a thread of a shader may take. */
-
-/* llvmpipe ends all loops of a thread after 65,535 rounds altogether, and says nothing. */
+/* Most rounds of loops of a thread: llvmpipe ends all loops of a thread after 65,535 rounds altogether, and does not
+ * report it. */
 enum { LR_MOST_ROUNDS_SOFTWARE = 60000 };
-/* Module pairs [num_pairs] ascending, whose values follow each other; NULL: all of them. Of LORs that are
- * interleaved (lr_selection) a method may leave out those of other parts: forward they are finite, and 0 in back. */
+
+/* Module pairs [num_pairs] ascending, whose values follow each other; NULL: all of them. A method may leave out LORs
+ * of other parts if LORs are interleaved (lr_selection): their values are finite in forward, and 0 in back. */
 struct lr_pair_list {
     const int32_t *pairs;
     int64_t num_pairs;
     int interleave, turn;
 };
 
-/* LORs [count] ascending, without repeats: list mode, where nearly all LORs are empty. */
+/* LORs [count] ascending, without repeats: for list mode, in which nearly all LORs are empty. */
 struct lr_lor_list {
     const int64_t *lors;
     int64_t count;
@@ -38,14 +38,15 @@ enum lr_method_work { LR_METHOD_PROJECTIONS = 0, LR_METHOD_ROWS };
 
 struct lr_method {
     const char *name;
+    /* NULL: always. */
     bool (*serves)(const struct lr_method_params *params, enum lr_method_work work);
     /* errors: NULL, logged. */
     void *(*create)(const struct lr_method_params *params);
     void (*destroy)(void *self);
-    /* Starts the programs of projections, as far as it is known which they will be. */
+    /* Starts the programs of projections, as far as they are known. */
     lr_status (*prepare)(void *self, bool lists);
 
-    /* image: on the host; NULL, where the method has `take_image`: with the method, where it stays.
+    /* image: on the host; NULL if the method has taken it (`take_image`).
      * values: of the list's pairs, on the host or at the backend's place; NULL in back: 1 each. */
     lr_status (*forward)(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
     lr_status (*back)(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
@@ -55,14 +56,17 @@ struct lr_method {
     lr_status (*forward_lors)(void *self, const struct lr_lor_list *list, const float *image, float *values);
     lr_status (*back_lors)(void *self, const struct lr_lor_list *list, const float *values, float *image);
 
-    /* An image at the backend's place to where the method keeps it, and from there. */
+    /* Copies an image at the backend's place to the method's own, and back. */
     lr_status (*take_image)(void *self, const lr_vector *image);
     lr_status (*give_image)(void *self, lr_vector *image);
 
     /* Every element of the rows, in order, to the sink. */
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
-    /* Seconds of the last projection; 0: not measured. May wait for the device. */
+    /* True if back leaves out the LORs of other parts that are interleaved with the list's; NULL: it does not. */
+    bool (*leaves_out)(const void *self);
+
+    /* Seconds of the last projection; NULL: not measured. May wait for the device. */
     double (*device_seconds)(const void *self);
     /* Seconds of all projections so far; NULL = not known. */
     double (*device_clock)(const void *self);

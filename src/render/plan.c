@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Modules that only touch, or lie in a plane with the point, hide nothing: relative to lengths. */
+/* Tolerance relative to lengths: modules that only touch, or lie in a plane with the point, hide nothing. */
 static const double touching = 1e-9;
 
 /* A module's rectangle from the point: the pyramid of the rays that meet it. */
@@ -27,33 +27,17 @@ struct view {
     bool flat;            /* the point lies in the rectangle's plane: no line meets it */
 };
 
+/* Modules that may stop lines on their way to others, seen from one point. Conservative: no such module is left out. */
 struct lr_plan_hiding {
     const lr_scanner *scanner;
     int num_words;
-    struct view *views;      /* [num_modules] */
-    uint64_t *hiders;        /* [num_modules][num_words] */
-    uint64_t *candidates;    /* [num_modules][num_words]: which others a module may hide from points
-                             that it faces, as they stand partly behind its plane */
+    struct view *views; /* [num_modules] */
+    uint64_t *hiders;   /* [num_modules][num_words] */
+    /* [num_modules][num_words]: the modules that a module may hide from points that it faces, since they are partly
+     * beyond its plane. */
+    uint64_t *candidates;
     double (*corners)[4][3]; /* [num_modules], in the scanner's frame */
 };
-
-static void set_bit(uint64_t *words, int bit)
-{
-    words[bit / 64] |= (uint64_t)1 << bit % 64;
-}
-
-static void find_corners(const lr_scanner *scanner, int index, double corners[4][3])
-{
-    const lr_module *module = &scanner->modules[index];
-    double centre[3];
-    lr_scanner_detection_centre(scanner, index, centre);
-    for (int k = 0; k < 4; k++) {
-        const double a = (k == 1 || k == 2 ? 0.5 : -0.5) * module->crystals[0];
-        const double b = (k >= 2 ? 0.5 : -0.5) * module->crystals[1];
-        vec_add_scaled(centre, a * module->pitch_mm[0], module->u, corners[k]);
-        vec_add_scaled(corners[k], b * module->pitch_mm[1], module->v, corners[k]);
-    }
-}
 
 /* True if some corner of `other` is farther than touching along a direction from a corner of
  * `module`'s rectangle. */
@@ -68,16 +52,6 @@ static bool reaches(const struct lr_plan_hiding *hiding, int module, int other, 
     return false;
 }
 
-static void find_candidates(struct lr_plan_hiding *hiding)
-{
-    const int num_modules = hiding->scanner->num_modules;
-    for (int k = 0; k < num_modules; k++) {
-        for (int a = 0; a < num_modules; a++)
-            if (a != k && reaches(hiding, k, a, -1.0)) set_bit(&hiding->candidates[(int64_t)k * hiding->num_words], a);
-    }
-}
-
-/* errors: NULL, logged. The scanner stays the caller's and outlives it. */
 static void plan_hiding_destroy(struct lr_plan_hiding *hiding)
 {
     if (hiding == NULL) return;
@@ -88,6 +62,7 @@ static void plan_hiding_destroy(struct lr_plan_hiding *hiding)
     free(hiding);
 }
 
+/* errors: NULL, logged. The scanner stays the caller's and outlives it. */
 static struct lr_plan_hiding *plan_hiding_create(const lr_scanner *scanner, const lr_log *log)
 {
     const int64_t num_modules = scanner->num_modules;
@@ -104,23 +79,23 @@ static struct lr_plan_hiding *plan_hiding_create(const lr_scanner *scanner, cons
         plan_hiding_destroy(hiding);
         return NULL;
     }
-    for (int m = 0; m < num_modules; m++) find_corners(scanner, m, hiding->corners[m]);
-    find_candidates(hiding);
-    return hiding;
-}
-
-/* A side whose edge points at the point keeps no ray out: its normal is 0. */
-static void find_sides(struct view *view, const double middle[3])
-{
-    for (int k = 0; k < 4; k++) {
-        double *side = view->sides[k];
-        const double *from = view->corners[k], *to = view->corners[(k + 1) % 4];
-        vec_cross(from, to, side);
-        const double length = vec_length(side);
-        double factor = length > touching * vec_length(from) * vec_length(to) ? 1.0 / length : 0.0;
-        factor = vec_dot(side, middle) < 0.0 ? -factor : factor;
-        for (int axis = 0; axis < 3; axis++) side[axis] *= factor;
+    for (int m = 0; m < num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        double centre[3];
+        lr_scanner_detection_centre(scanner, m, centre);
+        for (int k = 0; k < 4; k++) {
+            const double a = (k == 1 || k == 2 ? 0.5 : -0.5) * module->crystals[0];
+            const double b = (k >= 2 ? 0.5 : -0.5) * module->crystals[1];
+            double *corner = hiding->corners[m][k];
+            vec_add_scaled(centre, a * module->pitch_mm[0], module->u, corner);
+            vec_add_scaled(corner, b * module->pitch_mm[1], module->v, corner);
+        }
     }
+    for (int k = 0; k < num_modules; k++)
+        for (int a = 0; a < num_modules; a++)
+            if (a != k && reaches(hiding, k, a, -1.0))
+                hiding->candidates[(int64_t)k * hiding->num_words + a / 64] |= (uint64_t)1 << a % 64;
+    return hiding;
 }
 
 static void see(const struct lr_plan_hiding *hiding, int module, const double point_mm[3], struct view *view)
@@ -146,7 +121,17 @@ static void see(const struct lr_plan_hiding *hiding, int module, const double po
         view->cosine = sqrt(1.0 - view->sine * view->sine);
         vec_add_scaled(view->towards, 1.0 / distance, middle, view->towards);
     }
-    find_sides(view, middle);
+
+    /* A side whose edge is directed at the point keeps no ray out: its normal is 0. */
+    for (int k = 0; k < 4; k++) {
+        double *side = view->sides[k];
+        const double *from = view->corners[k], *to = view->corners[(k + 1) % 4];
+        vec_cross(from, to, side);
+        const double length = vec_length(side);
+        double factor = length > touching * vec_length(from) * vec_length(to) ? 1.0 / length : 0.0;
+        factor = vec_dot(side, middle) < 0.0 ? -factor : factor;
+        for (int axis = 0; axis < 3; axis++) side[axis] *= factor;
+    }
 }
 
 /* True if all of b lies outside of one side of a's pyramid. */
@@ -169,17 +154,9 @@ static bool share_ray(const struct view *a, const struct view *b, double mirror)
            !side_parts(a, b, mirror) && !side_parts(b, a, mirror);
 }
 
-/* If k hides a, a part of k lies on the point's side of a's plane, and one of a beyond k's; and
- * both are of one layer. */
-static bool may_hide(const struct lr_plan_hiding *hiding, int k, int a)
-{
-    const struct view *near = &hiding->views[k], *far = &hiding->views[a];
-    return hiding->scanner->modules[k].layer == hiding->scanner->modules[a].layer && share_ray(near, far, 1.0) &&
-           reaches(hiding, a, k, far->height > 0.0 ? 1.0 : -1.0) &&
-           reaches(hiding, k, a, near->height > 0.0 ? -1.0 : 1.0);
-}
-
-/* Takes up a point, for the questions below. */
+/* Finds, for each module, the modules of which some line from the point may meet one before it meets the module. If k
+ * hides a, then a part of k lies on the point's side of a's plane, a part of a lies beyond k's plane, and both modules
+ * are of one layer. */
 static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_mm[3])
 {
     const int num_modules = hiding->scanner->num_modules, num_words = hiding->num_words;
@@ -187,35 +164,20 @@ static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_m
     for (int m = 0; m < num_modules; m++) see(hiding, m, point_mm, &hiding->views[m]);
     for (int k = 0; k < num_modules; k++) {
         const uint64_t *candidates = &hiding->candidates[(int64_t)k * num_words];
-        const bool facing = hiding->views[k].height > 0.0;
+        const struct view *near = &hiding->views[k];
+        const bool facing = near->height > 0.0;
         for (int a = 0; a < num_modules; a++) {
             if (facing && a % 64 == 0 && candidates[a / 64] == 0) {
                 a += 63;
                 continue;
             }
-            if (a != k && (!facing || ((candidates[a / 64] >> a % 64 & 1) != 0)) && may_hide(hiding, k, a))
-                set_bit(&hiding->hiders[(int64_t)a * num_words], k);
+            const struct view *far = &hiding->views[a];
+            if (a != k && (!facing || ((candidates[a / 64] >> a % 64 & 1) != 0)) &&
+                hiding->scanner->modules[k].layer == hiding->scanner->modules[a].layer && share_ray(near, far, 1.0) &&
+                reaches(hiding, a, k, far->height > 0.0 ? 1.0 : -1.0) && reaches(hiding, k, a, facing ? -1.0 : 1.0))
+                hiding->hiders[(int64_t)a * num_words + k / 64] |= (uint64_t)1 << k % 64;
         }
     }
-}
-
-/* The modules of which some line from the point may meet one before it meets `module`, as bits:
- * module k is bit k % 64 of word k / 64. Valid until the next look. */
-static const uint64_t *plan_hiders(const struct lr_plan_hiding *hiding, int module)
-{
-    return &hiding->hiders[(int64_t)module * hiding->num_words];
-}
-
-/* Words of such a list. */
-static int plan_hiding_words(const struct lr_plan_hiding *hiding)
-{
-    return hiding->num_words;
-}
-
-/* True if some line through the point may meet a on one side of it and b on the other. */
-static bool plan_opposite(const struct lr_plan_hiding *hiding, int a, int b)
-{
-    return share_ray(&hiding->views[a], &hiding->views[b], -1.0);
 }
 
 /* --- plan --- */
@@ -233,40 +195,25 @@ struct lr_plan_sight {
  * (docs/method/correspondence.md, "Roles"). */
 static const double tie_tolerance = 1e-9;
 
-static void see_module(const lr_scanner *scanner, int index, const double point_mm[3], struct lr_plan_sight *sight)
+/* penetration: the sphere around a module's crystals takes the place of the one around its detection plane, and the
+ * module faces every point, since it stops photons from any side. */
+static void see_module(const struct lr_plan *plan, int index, const double point_mm[3], struct lr_plan_sight *sight)
 {
-    const lr_module *module = &scanner->modules[index];
-    double centre[3];
-    lr_scanner_detection_centre(scanner, index, centre);
-    double offset[3];
-    vec_sub(centre, point_mm, offset);
-    const double distance = vec_length(offset);
-    const double radius =
-        0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
-    *sight = (struct lr_plan_sight){.distance_squared = distance * distance,
-                                    .facing = vec_dot(module->normal, offset) < 0.0,
-                                    .inside = distance <= radius};
-    if (!sight->inside) {
-        sight->sine = radius / distance;
-        sight->cosine = sqrt(1.0 - sight->sine * sight->sine);
-        vec_add_scaled((const double[3]){0, 0, 0}, 1.0 / distance, offset, sight->towards);
-    }
-}
-
-/* Modules stop photons from any side with penetration. */
-static void see_box(const lr_scanner *scanner, int index, const double point_mm[3], struct lr_plan_sight *sight)
-{
-    double middle[3], offset[3];
-    /* The sphere around a module's crystals, in place of the one around its detection plane. */
-    const lr_module *module = &scanner->modules[index];
-    vec_add_scaled(module->centre_mm, -0.5 * module->depth_mm, module->normal, middle);
+    const lr_module *module = &plan->scanner->modules[index];
     const double edges[3] = {module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1],
                              module->depth_mm};
-    const double radius = 0.5 * vec_length(edges);
-
+    double middle[3], offset[3];
+    lr_scanner_detection_centre(plan->scanner, index, middle);
     vec_sub(middle, point_mm, offset);
-    const double distance = vec_length(offset);
-    sight->facing = true;
+    double distance = vec_length(offset), radius = 0.5 * hypot(edges[0], edges[1]);
+    *sight = (struct lr_plan_sight){.distance_squared = distance * distance,
+                                    .facing = plan->penetration || vec_dot(module->normal, offset) < 0.0};
+    if (plan->penetration) {
+        vec_add_scaled(module->centre_mm, -0.5 * module->depth_mm, module->normal, middle);
+        vec_sub(middle, point_mm, offset);
+        distance = vec_length(offset);
+        radius = 0.5 * vec_length(edges);
+    }
     sight->inside = distance <= radius;
     if (!sight->inside) {
         sight->sine = radius / distance;
@@ -291,127 +238,71 @@ static bool may_share_line(const struct lr_plan_sight *a, const struct lr_plan_s
     return cosine >= a->cosine * b->cosine - a->sine * b->sine - 1e-9;
 }
 
-static struct lr_plan_image make_image(const struct lr_plan *plan, const double point_mm[3], int primary, int slot)
-{
-    struct lr_plan_image image = {.primary = primary};
-    if (plan->columns > 0) {
-        image.tile_x = slot % plan->columns * plan->tile[0];
-        image.tile_y = slot / plan->columns * plan->tile[1];
-    }
-    for (int k = 0; k < 3; k++) lr_split_float(point_mm[k], &image.point[k], &image.rest[k]);
-    return image;
-}
-
 /* The modules that an image shows. */
 struct lr_plan_subject {
     int primary, layer;
 };
-
-/* Adds the image of one primary and a layer when it shows a pair of the window. All modules of the
- * layer that the primary may see are drawn, those out of coincidence too: they stop lines. */
-static bool plan_primary(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch,
-                         struct lr_plan_subject subject)
-{
-    const int primary = subject.primary;
-    const struct lr_plan_sight *sights = plan->sights;
-    const int first_draw = batch->num_draws;
-    bool wanted = false;
-    for (int j = 0; j < plan->scanner->num_modules; j++) {
-        if (j == primary || plan->scanner->modules[j].layer != subject.layer || !sights[j].facing ||
-            !is_primary(sights, primary, j) || !may_share_line(&sights[primary], &sights[j], -1))
-            continue;
-        if (batch->num_draws == plan->max_draws) return false;
-        plan->draws[batch->num_draws++] = (struct lr_plan_draw){(uint32_t)batch->num_images, (uint32_t)j};
-        wanted = wanted || lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j));
-    }
-    if (!wanted) batch->num_draws = first_draw;
-    return true;
-}
-
-static bool is_listed(const uint64_t *modules, int module)
-{
-    return (modules[module / 64] >> module % 64 & 1) != 0;
-}
-
-static bool add_draw(struct lr_plan *plan, struct lr_batch *batch, uint32_t module)
-{
-    if (batch->num_draws == plan->max_draws) return false;
-    plan->draws[batch->num_draws++] = (struct lr_plan_draw){(uint32_t)batch->num_images, module};
-    return true;
-}
-
-static bool plan_before(struct lr_plan *plan, struct lr_batch *batch, int primary)
-{
-    const uint64_t *hiders = plan_hiders(plan->hidden, primary);
-    for (int k = 0; k < plan->scanner->num_modules; k++)
-        if (is_listed(hiders, k) && !add_draw(plan, batch, (uint32_t)k | LR_BEFORE_PRIMARY)) return false;
-    return true;
-}
 
 static bool is_secondary(const struct lr_plan *plan, struct lr_plan_subject subject, int j)
 {
     const int primary = subject.primary;
     return j != primary && plan->scanner->modules[j].layer == subject.layer && plan->sights[j].facing &&
            is_primary(plan->sights, primary, j) && may_share_line(&plan->sights[primary], &plan->sights[j], -1) &&
-           plan_opposite(plan->hidden, primary, j);
+           (!plan->hiding || share_ray(&plan->hidden->views[primary], &plan->hidden->views[j], -1.0));
 }
 
-/* Finds the modules that may hide a secondary of the primary. */
-static void find_hiders(struct lr_plan *plan, struct lr_plan_subject subject)
-{
-    const int num_words = plan_hiding_words(plan->hidden);
-    memset(plan->hiders, 0, (size_t)num_words * sizeof(*plan->hiders));
-    for (int j = 0; j < plan->scanner->num_modules; j++) {
-        const uint64_t *hiders = plan_hiders(plan->hidden, j);
-        for (int word = 0; is_secondary(plan, subject, j) && word < num_words; word++)
-            plan->hiders[word] |= hiders[word];
-    }
-}
-
-/* Like plan_primary, with the modules that stop lines on either side of the point. */
-static bool plan_hiding(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch,
-                        struct lr_plan_subject subject)
-{
-    const int primary = subject.primary, first_draw = batch->num_draws;
-    bool wanted = work->whole;
-    find_hiders(plan, subject);
-    if (!plan_before(plan, batch, primary)) return false;
-    for (int j = 0; j < plan->scanner->num_modules; j++) {
-        const bool hides = is_listed(plan->hiders, j), pairs = is_secondary(plan, subject, j);
-        const bool stops = j != primary && (hides || work->whole) && !pairs &&
-                           plan->scanner->modules[j].layer == subject.layer && plan_opposite(plan->hidden, primary, j);
-        const uint32_t flags = stops ? LR_ONLY_STOPS : hides ? LR_HIDES : 0;
-        if ((pairs || stops) && !add_draw(plan, batch, (uint32_t)j | flags)) return false;
-        wanted = wanted || (pairs && lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j)));
-    }
-    if (!wanted) batch->num_draws = first_draw;
-    return true;
-}
-
+/* Lists the draws of one image if it shows a pair of the window; false when they do not fit. All modules of the layer
+ * that the primary may see are drawn, those out of coincidence too: they stop lines. If modules may hide each other,
+ * those that stop lines on either side of the point are drawn as well; with penetration, every module that lines
+ * through the primary's box may cross. */
 static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch,
                        struct lr_plan_subject subject)
 {
-    if (plan->penetration) {
-        /* Like plan_primary, with every module that lines through the primary's box may cross. */
-        const int primary = subject.primary;
-        const struct lr_plan_sight *sights = plan->sights;
-        const int first_draw = batch->num_draws;
-        bool wanted = false;
-        for (int j = 0; j < plan->scanner->num_modules; j++) {
-            const bool opposite = may_share_line(&sights[primary], &sights[j], -1);
-            if (j == primary || (!opposite && !may_share_line(&sights[primary], &sights[j], 1))) continue;
-            if (batch->num_draws == plan->max_draws) return false;
-            const bool pairs = is_primary(sights, primary, j);
-            plan->draws[batch->num_draws++] =
-                (struct lr_plan_draw){(uint32_t)batch->num_images, (uint32_t)j | (pairs ? 0 : LR_ONLY_STOPS)};
-            wanted = wanted ||
-                     (opposite && pairs && lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j)));
+    const int num_modules = plan->scanner->num_modules, primary = subject.primary, first_draw = batch->num_draws;
+    const struct lr_plan_hiding *hidden = plan->hidden;
+    const struct lr_plan_sight *sights = plan->sights;
+    const uint32_t image = (uint32_t)batch->num_images;
+    bool shows_pair = plan->hiding && work->whole;
+    if (plan->hiding) {
+        /* The modules that may hide a secondary, then those that may hide the primary. */
+        memset(plan->hiders, 0, (size_t)hidden->num_words * sizeof(*plan->hiders));
+        for (int j = 0; j < num_modules; j++) {
+            const uint64_t *hiders = &hidden->hiders[(int64_t)j * hidden->num_words];
+            if (!is_secondary(plan, subject, j)) continue;
+            for (int word = 0; word < hidden->num_words; word++) plan->hiders[word] |= hiders[word];
         }
-        if (!wanted) batch->num_draws = first_draw;
-        return true;
+        const uint64_t *before = &hidden->hiders[(int64_t)primary * hidden->num_words];
+        for (int k = 0; k < num_modules; k++) {
+            if ((before[k / 64] >> k % 64 & 1) == 0) continue;
+            if (batch->num_draws == plan->max_draws) return false;
+            plan->draws[batch->num_draws++] = (struct lr_plan_draw){image, (uint32_t)k | LR_BEFORE_PRIMARY};
+        }
     }
-
-    return plan->hiding ? plan_hiding(plan, work, batch, subject) : plan_primary(plan, work, batch, subject);
+    for (int j = 0; j < num_modules; j++) {
+        bool is_drawn = false, pairs = false;
+        uint32_t flags = 0;
+        if (j == primary) continue;
+        if (plan->penetration) {
+            const bool opposite = may_share_line(&sights[primary], &sights[j], -1);
+            const bool has_role = is_primary(sights, primary, j);
+            is_drawn = opposite || may_share_line(&sights[primary], &sights[j], 1);
+            pairs = opposite && has_role;
+            flags = has_role ? 0 : LR_ONLY_STOPS;
+        } else {
+            const bool hides = plan->hiding && (plan->hiders[j / 64] >> j % 64 & 1) != 0;
+            pairs = is_secondary(plan, subject, j);
+            const bool stops = plan->hiding && (hides || work->whole) && !pairs &&
+                               plan->scanner->modules[j].layer == subject.layer &&
+                               share_ray(&hidden->views[primary], &hidden->views[j], -1.0);
+            is_drawn = pairs || stops;
+            flags = stops ? LR_ONLY_STOPS : hides ? LR_HIDES : 0;
+        }
+        if (is_drawn && batch->num_draws == plan->max_draws) return false;
+        if (is_drawn) plan->draws[batch->num_draws++] = (struct lr_plan_draw){image, (uint32_t)j | flags};
+        shows_pair = shows_pair || (pairs && lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j)));
+    }
+    if (!shows_pair) batch->num_draws = first_draw;
+    return true;
 }
 
 static int module_crystals(const struct lr_plan *plan, int module)
@@ -420,7 +311,7 @@ static int module_crystals(const struct lr_plan *plan, int module)
     return crystals[0] * crystals[1];
 }
 
-/* Leaves the last image only as many crystals as an image may have, and adds more for the rest. */
+/* Divides the crystals of the last image among as many images as they need. */
 static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
 {
     const struct lr_plan_image image = plan->images[batch->num_images - 1];
@@ -444,29 +335,12 @@ static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
     return true;
 }
 
-/* Adds one image of the point; false when it does not fit. */
-static bool add_image(struct lr_plan *plan, const struct lr_plan_work *work, const double point_mm[3],
-                      struct lr_plan_subject subject, struct lr_batch *batch)
-{
-    const int draws_before = batch->num_draws;
-    if (batch->num_images == plan->max_images || !plan_image(plan, work, batch, subject)) return false;
-    if (batch->num_draws == draws_before) return true;
-    plan->images[batch->num_images] = make_image(plan, point_mm, subject.primary, batch->num_images);
-    plan->images[batch->num_images++].first_draw = draws_before;
-    const int num_draws = batch->num_draws - draws_before;
-    batch->most_draws = num_draws > batch->most_draws ? num_draws : batch->most_draws;
-    return !plan->hiding || plan->columns > 0 || share_crystals(plan, batch);
-}
-
-/* Adds all images of one sample point; false, with the batch as it was, when they do not fit. */
+/* Adds all images of one sample point; false if they do not fit, and the batch is then unchanged. */
 static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work, const double point_mm[3],
                        struct lr_batch *batch)
 {
     const struct lr_batch before = *batch;
-    for (int m = 0; m < plan->scanner->num_modules; m++) {
-        see_module(plan->scanner, m, point_mm, &plan->sights[m]);
-        if (plan->penetration) see_box(plan->scanner, m, point_mm, &plan->sights[m]);
-    }
+    for (int m = 0; m < plan->scanner->num_modules; m++) see_module(plan, m, point_mm, &plan->sights[m]);
     if (plan->hiding) plan_hiding_look(plan->hidden, point_mm);
     for (int primary = 0; primary < plan->scanner->num_modules; primary++) {
         const bool is_left_out = work->primary != NULL && *work->primary != primary;
@@ -476,7 +350,21 @@ static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work, co
                 (work->primary != NULL && !plan->penetration && layer != own))
                 continue;
             const struct lr_plan_subject subject = {primary, layer};
-            if (!add_image(plan, work, point_mm, subject, batch)) {
+            const int slot = batch->num_images, first_draw = batch->num_draws;
+            bool fits = slot < plan->max_images && plan_image(plan, work, batch, subject);
+            const int num_draws = batch->num_draws - first_draw;
+            if (fits && num_draws > 0) {
+                struct lr_plan_image *image = &plan->images[batch->num_images++];
+                *image = (struct lr_plan_image){.primary = primary, .first_draw = first_draw};
+                if (plan->columns > 0) {
+                    image->tile_x = slot % plan->columns * plan->tile[0];
+                    image->tile_y = slot / plan->columns * plan->tile[1];
+                }
+                for (int k = 0; k < 3; k++) lr_split_float(point_mm[k], &image->point[k], &image->rest[k]);
+                batch->most_draws = num_draws > batch->most_draws ? num_draws : batch->most_draws;
+                fits = !plan->hiding || plan->columns > 0 || share_crystals(plan, batch);
+            }
+            if (!fits) {
                 *batch = before;
                 return false;
             }
@@ -485,52 +373,40 @@ static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work, co
     return true;
 }
 
-static void add_to_row(struct lr_plan *plan, struct lr_batch *batch, int first_image, struct lr_plan_row row)
-{
-    const int last = batch->num_rows - 1;
-    if (batch->num_images == first_image) return;
-    row.first_image = (uint32_t)first_image;
-    row.end_image = (uint32_t)batch->num_images;
-    if (last >= 0 && plan->batch_rows[last].row == row.row)
-        plan->batch_rows[last].end_image = row.end_image;
-    else
-        plan->batch_rows[batch->num_rows++] = row;
-}
-
-/* Plans the point under the cursor and moves on; false when the batch is full. */
-static bool plan_next_point(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_plan_cursor *cursor,
-                            struct lr_batch *batch)
-{
-    const int per_row = lr_rows_per_row(work->rows);
-    const float emission = work->emission ? work->emission[cursor->row] : 1.0f;
-    const float factor = (float)(1.0 / per_row);
-    if (emission == 0.0f) {
-        cursor->row++;
-        return true;
-    }
-    double point_mm[3];
-    lr_rows_point(work->rows, work->rows->begin + cursor->row, cursor->point, point_mm);
-    const int first_image = batch->num_images;
-    if (!plan_point(plan, work, point_mm, batch)) return false;
-    for (int k = first_image; k < batch->num_images; k++) {
-        plan->images[k].scale = emission * factor;
-        plan->images[k].row = (uint32_t)cursor->row;
-    }
-    add_to_row(plan, batch, first_image, (struct lr_plan_row){.row = (uint32_t)cursor->row, .factor = factor});
-    if (++cursor->point == per_row) {
-        cursor->point = 0;
-        cursor->row++;
-    }
-    return true;
-}
-
 bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_plan_cursor *cursor,
                   struct lr_batch *batch)
 {
     const int64_t num_rows = work->rows->end - work->rows->begin;
+    const int per_row = lr_rows_per_row(work->rows);
+    const float factor = (float)(1.0 / per_row);
     *batch = (struct lr_batch){.images = plan->images, .draws = plan->draws, .rows = plan->batch_rows};
     if (cursor->row >= num_rows) return false;
-    while (cursor->row < num_rows && plan_next_point(plan, work, cursor, batch)) {
+    while (cursor->row < num_rows) {
+        const float emission = work->emission ? work->emission[cursor->row] : 1.0f;
+        if (emission == 0.0f) {
+            cursor->row++;
+            continue;
+        }
+        const int first_image = batch->num_images;
+        double point_mm[3];
+        lr_rows_point(work->rows, work->rows->begin + cursor->row, cursor->point, point_mm);
+        if (!plan_point(plan, work, point_mm, batch)) break;
+        for (int k = first_image; k < batch->num_images; k++) {
+            plan->images[k].scale = emission * factor;
+            plan->images[k].row = (uint32_t)cursor->row;
+        }
+
+        /* Images of several points of a row follow each other. */
+        struct lr_plan_row *last = batch->num_rows > 0 ? &plan->batch_rows[batch->num_rows - 1] : NULL;
+        if (batch->num_images > first_image && last != NULL && last->row == (uint32_t)cursor->row)
+            last->end_image = (uint32_t)batch->num_images;
+        else if (batch->num_images > first_image)
+            plan->batch_rows[batch->num_rows++] =
+                (struct lr_plan_row){(uint32_t)first_image, (uint32_t)batch->num_images, (uint32_t)cursor->row, factor};
+        if (++cursor->point == per_row) {
+            cursor->point = 0;
+            cursor->row++;
+        }
     }
     if (plan->columns > 0) batch->atlas_rows = (batch->num_images + plan->columns - 1) / plan->columns;
     return true;
@@ -547,7 +423,7 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2])
     }
 }
 
-/* More images keep a device no busier, and their lists take the host's memory. */
+/* Most images of an atlas: more keep a device no busier, and their lists take memory of the host. */
 enum { MOST_ATLAS_IMAGES = 65535 };
 
 static bool size_atlas(struct lr_plan *plan, int atlas_size, const lr_log *log)
@@ -576,50 +452,6 @@ static bool size_atlas(struct lr_plan *plan, int atlas_size, const lr_log *log)
     return true;
 }
 
-/* Most images of one point. */
-static int64_t point_images(const struct lr_plan *plan)
-{
-    const int share = plan->hiding ? plan->image_crystals : 0;
-    int64_t images = 0;
-    for (int m = 0; m < plan->scanner->num_modules; m++)
-        images += share > 0 ? (module_crystals(plan, m) + share - 1) / share : 1;
-    return images * plan->layers;
-}
-
-static bool size_plan(struct lr_plan *plan, const struct lr_plan_params *params)
-{
-    const int modules = plan->scanner->num_modules;
-    const int images = (int)point_images(plan);
-    if (params->atlas_size > 0) {
-        if (!size_atlas(plan, params->atlas_size, params->log)) return false;
-    } else {
-        plan->max_images = params->max_images > images ? params->max_images : images;
-    }
-    const int64_t draws = (plan->hiding ? 32 : 16) * (int64_t)plan->max_images;
-    const int64_t one_point = (plan->hiding ? 2 : 1) * (int64_t)modules * images;
-    plan->max_draws = (int)(draws > one_point ? draws : one_point);
-    return true;
-}
-
-static bool allocate_plan(struct lr_plan *plan, const lr_log *log)
-{
-    plan->images = lr_alloc(plan->max_images, sizeof(*plan->images), "a batch of images", log);
-    plan->draws = lr_alloc(plan->max_draws, sizeof(*plan->draws), "a batch of draws", log);
-    plan->batch_rows = lr_alloc(plan->max_images, sizeof(*plan->batch_rows), "the rows of a batch", log);
-    plan->sights = lr_alloc(plan->scanner->num_modules, sizeof(*plan->sights), "module distances", log);
-    return plan->images && plan->draws && plan->batch_rows && plan->sights;
-}
-
-static bool allocate_hiding(struct lr_plan *plan, const lr_log *log)
-{
-    if (!plan->hiding) return true;
-    plan->hidden = plan_hiding_create(plan->scanner, log);
-    plan->hiders = plan->hidden
-                       ? lr_alloc(plan_hiding_words(plan->hidden), sizeof(uint64_t), "modules that hide others", log)
-                       : NULL;
-    return plan->hiders != NULL;
-}
-
 struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
 {
     struct lr_plan *plan = lr_alloc(1, sizeof(*plan), "a plan", params->log);
@@ -631,7 +463,33 @@ struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
     plan->image_crystals = params->image_crystals;
     plan->layers = params->penetration ? 1 : lr_scanner_num_layers(plan->scanner);
     plan->hiding = !params->penetration && lr_modules_may_hide(plan->scanner);
-    if (!size_plan(plan, params) || !allocate_plan(plan, params->log) || !allocate_hiding(plan, params->log)) {
+
+    /* Room for the images of one point at least. */
+    const int num_modules = plan->scanner->num_modules, share = plan->hiding ? plan->image_crystals : 0;
+    int64_t of_point = 0;
+    for (int m = 0; m < num_modules; m++) of_point += share > 0 ? (module_crystals(plan, m) + share - 1) / share : 1;
+    const int images = (int)(of_point * plan->layers);
+    plan->max_images = params->max_images > images ? params->max_images : images;
+    if (params->atlas_size > 0 && !size_atlas(plan, params->atlas_size, params->log)) {
+        lr_plan_destroy(plan);
+        return NULL;
+    }
+    const int64_t draws = (plan->hiding ? 32 : 16) * (int64_t)plan->max_images;
+    const int64_t one_point = (plan->hiding ? 2 : 1) * (int64_t)num_modules * images;
+    plan->max_draws = (int)(draws > one_point ? draws : one_point);
+
+    plan->images = lr_alloc(plan->max_images, sizeof(*plan->images), "a batch of images", params->log);
+    plan->draws = lr_alloc(plan->max_draws, sizeof(*plan->draws), "a batch of draws", params->log);
+    plan->batch_rows = lr_alloc(plan->max_images, sizeof(*plan->batch_rows), "the rows of a batch", params->log);
+    plan->sights = lr_alloc(num_modules, sizeof(*plan->sights), "module distances", params->log);
+    bool has_memory = plan->images && plan->draws && plan->batch_rows && plan->sights;
+    if (has_memory && plan->hiding) {
+        plan->hidden = plan_hiding_create(plan->scanner, params->log);
+        if (plan->hidden != NULL)
+            plan->hiders = lr_alloc(plan->hidden->num_words, sizeof(uint64_t), "modules that hide others", params->log);
+        has_memory = plan->hiders != NULL;
+    }
+    if (!has_memory) {
         lr_plan_destroy(plan);
         return NULL;
     }

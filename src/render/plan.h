@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What is rendered, in which order, and where it lands: batches of correspondence images in one
- * atlas. No OpenGL here. */
+ * Batches of correspondence images in one atlas: their points, modules and tiles, in order. No OpenGL here. */
 #ifndef LR_RENDER_PLAN_H
 #define LR_RENDER_PLAN_H
 
+#include "model/lors/elements.h"
 #include "model/lors/pair_window.h"
 #include "model/lors/rows.h"
 #include "operator/backend.h"
@@ -17,21 +17,21 @@
 enum { LR_MAX_RASTER_RAYS = 64 };
 
 /* One rendering of one sample point into one primary's window, which shows the modules of one
- * layer; `struct Image` of shaders/common/scene.glsl. A point is given as floats and what their rounding left over. */
+ * layer; `struct Image` of shaders/common/scene.glsl. A point is given as floats and the rests after rounding. */
 struct lr_plan_image {
     float point[3];
-    float scale; /* what forward projection multiplies weights by: emission / points per voxel */
+    float scale; /* factor of weights in forward projection: emission / points per voxel */
     float rest[3];
     uint32_t row; /* counted from the request's first row */
     int32_t primary;
-    int32_t tile_x, tile_y; /* left and lower texel of its tile; 0 without an atlas, unless modules
-                               may hide each other: of the primary's crystals the first and the one
-                               after the last that the image is for */
-    int32_t first_draw;     /* its draws follow each other */
+    /* Left and lower texel of its tile; 0 without an atlas. If modules may hide each other and there is no atlas: the
+     * first crystal of the primary that the image is for, and the one after the last. */
+    int32_t tile_x, tile_y;
+    int32_t first_draw; /* its draws follow each other */
 };
 
-/* Splits a number into a float and what its rounding left over. The float goes through memory,
- * because gcc 12 drops the rounding where it vectorises (double)(float)x. */
+/* Splits a number into a float and the rest after rounding. The float goes through memory,
+ * because gcc 12 drops the rounding when it vectorises (double)(float)x. */
 static inline void lr_split_float(double number, float *rounded, float *rest)
 {
     const volatile float kept = (float)number;
@@ -39,12 +39,12 @@ static inline void lr_split_float(double number, float *rounded, float *rest)
     *rest = (float)(number - (double)*rounded);
 }
 
-/* One secondary module rasterised into one image. With penetration any module that lines through
- * the primary may cross, on either side of the point; LR_ONLY_STOPS beside the secondary's number
- * says that the pair's roles are the other way round. Where modules may hide each other, also those
- * that may stop the image's lines: first, with LR_BEFORE_PRIMARY, those between the point and the
- * primary; then, among the secondaries, those with LR_ONLY_STOPS, which are farther than the
- * primary or do not face the point; secondaries that may stop lines have LR_HIDES. */
+/* One module drawn into one image: a secondary, or with penetration any module that lines through the primary may
+ * cross, on either side of the point. A flag LR_ONLY_STOPS in the module's number then says that the pair's roles are
+ * exchanged. If modules may hide each other, modules that may stop the image's lines are drawn, too: first, with
+ * LR_BEFORE_PRIMARY, modules between the point and the primary; then, among the secondaries, modules with
+ * LR_ONLY_STOPS, which are farther than the primary or do not face the point. Secondaries that may stop lines have
+ * LR_HIDES. */
 struct lr_plan_draw {
     uint32_t image, secondary;
 };
@@ -72,10 +72,9 @@ struct lr_plan_work {
     const struct lr_rows *rows;
     struct lr_pair_window window;
     const float *emission; /* [end - begin] */
-    bool whole;            /* for pictures: where modules may hide each other, all that lines meet, of pairs
-                   without LORs too */
-    const int *primary;    /* the image with this one alone, of its own layer; NULL = those with all
-                           primaries */
+    /* Pictures show all modules that lines meet if modules may hide each other, also of pairs without LORs. */
+    bool whole;
+    const int *primary; /* only the image with this primary, of its own layer; NULL = images with all primaries */
 };
 
 /* The place at which a batch ended; zero-initialise. */
@@ -90,8 +89,7 @@ struct lr_plan_params {
     int atlas_size;     /* edge of the square atlas, texels; 0 = no atlas, but: */
     int max_images;     /* in a batch */
     bool penetration;   /* list all modules that lines through a primary may cross */
-    int image_crystals; /* of an image where modules may hide each other, without an atlas; 0 = all
-                           of the primary's */
+    int image_crystals; /* of an image if modules may hide each other, without an atlas; 0 = all of the primary */
     const lr_log *log;
 };
 
@@ -102,7 +100,7 @@ struct lr_plan {
     bool penetration;
     bool hiding; /* modules may hide each other, and what stops lines is listed */
     int image_crystals;
-    int layers;        /* of the scanner; 1 with penetration, whose images show all of them */
+    int layers;        /* of the scanner; 1 with penetration, whose images show all layers */
     int tile[2];       /* of the largest module, texels; 0 without an atlas */
     int columns, rows; /* tiles in the atlas; 0 without */
     int max_images, max_draws;
@@ -110,35 +108,27 @@ struct lr_plan {
     struct lr_plan_draw *draws;
     struct lr_plan_row *batch_rows;
     struct lr_plan_sight *sights;  /* [num_modules], of the point being planned */
-    struct lr_plan_hiding *hidden; /* likewise; NULL unless `hiding` */
-    uint64_t *hiders;              /* of an image's secondaries, bits of modules; likewise */
+    struct lr_plan_hiding *hidden; /* of the point being planned; NULL unless `hiding` */
+    uint64_t *hiders;              /* of an image's secondaries, bits of modules; NULL unless `hiding` */
 };
 
-/* errors: NULL; with an atlas LR_USAGE for more than LR_MAX_RASTER_RAYS, or when the windows of one
- * point do not fit it. */
+/* errors: NULL; with an atlas LR_USAGE for more than LR_MAX_RASTER_RAYS, or if the windows of one point do not fit
+ * it. */
 struct lr_plan *lr_plan_create(const struct lr_plan_params *params);
 void lr_plan_destroy(struct lr_plan *plan);
 
-/* Fills *batch with what follows the cursor, whole points at a time, and moves the cursor.
- * Returns false when nothing is left (the batch is then empty). A batch may be empty before the
- * end, when none of its points sees a pair of the window. */
+/* Fills *batch with the images of the points from the cursor on, of whole points only, and moves the cursor. Returns
+ * false if no points are left (the batch is then empty). A batch may be empty before the end if none of its points
+ * sees a pair of the window. */
 bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_plan_cursor *cursor,
                   struct lr_batch *batch);
 
 /* Pixels of the largest module's window. */
 void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2]);
 
-/* --- hiding --- */
-
-/* Modules that may stop lines on their way to others, seen from one point at a time: for the plans
- * of scanners whose modules may hide each other. Conservative: none that may is left out. */
-
-struct lr_plan_hiding;
-
 /* --- sweep --- */
 
-/* A projection's way through all voxels, batch by batch, for one window of LORs: the same for every
- * backend of this folder. */
+/* A projection of all voxels, batch by batch, for one window of LORs. */
 
 struct lr_sweep {
     const struct lr_backend_params *params;
@@ -153,5 +143,26 @@ struct lr_rows lr_sweep_voxels(const struct lr_backend_params *params);
 
 /* Hands every batch of the work on and reports progress, all windows together being 1. */
 lr_status lr_sweep_run(const struct lr_sweep *sweep, const struct lr_plan_work *work);
+
+/* --- rows --- */
+
+/* Matrix rows in order from batches of images, for all methods that compute images. */
+struct lr_row_batches {
+    struct lr_plan *plan;
+    /* Computes a batch and copies it to the host; called for one batch after the other. */
+    lr_status (*fetch)(void *user, const struct lr_batch *batch);
+    /* Appends the elements of one row of that batch, in any order, repeats allowed. Called from
+     * several threads at once. */
+    lr_status (*fill)(void *user, const struct lr_plan_row *row, struct lr_elements *list);
+    void *user;
+    int threads;
+    const lr_log *log;
+    const lr_progress *progress;
+};
+
+/* Hands every row to the sink in order, empty ones too, each sorted and without repeats; rows whose
+ * points are in several batches are put together. */
+lr_status lr_row_batches_deliver(const struct lr_row_batches *batches, const struct lr_rows *rows,
+                                 const lr_row_sink *sink);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "render/row_batches.h"
+#include "render/plan.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -20,21 +20,18 @@ struct reading {
     int64_t next_row;           /* to be delivered, counted from the first */
 };
 
-static lr_status merge(const struct reading *reading, struct lr_elements *list)
-{
-    return lr_elements_merge(list, reading->batches->num_lors, reading->batches->log);
-}
-
 static void read_share(void *user, int64_t begin, int64_t end, int worker)
 {
     struct reading *reading = user;
-    const struct lr_row_source *source = &reading->batches->source;
+    const struct lr_row_batches *batches = reading->batches;
+
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
         struct lr_elements *list = &reading->lists[k];
         list->count = 0;
-        if (source->fill(source->user, &reading->batch.rows[k], list) != LR_OK || merge(reading, list) != LR_OK)
-            list->count = -1; /* its sentence is in the log */
+        if (batches->fill(batches->user, &reading->batch.rows[k], list) != LR_OK ||
+            lr_elements_merge(list, reading->batches->plan->lors->count, reading->batches->log) != LR_OK)
+            list->count = -1; /* its message is in the log */
     }
 }
 
@@ -56,70 +53,54 @@ static lr_status deliver_carried(struct reading *reading)
     const int64_t row = reading->carried_row;
     if (row < 0) return LR_OK;
     reading->carried_row = -1;
-    LR_TRY(merge(reading, &reading->carried));
+    LR_TRY(lr_elements_merge(&reading->carried, reading->batches->plan->lors->count, reading->batches->log));
     LR_TRY(deliver_empty_until(reading, row));
     LR_TRY(deliver(reading, row, &reading->carried));
     reading->carried.count = 0;
     return LR_OK;
 }
 
-static lr_status carry(struct reading *reading, int64_t row, const struct lr_elements *list)
-{
-    for (int64_t k = 0; k < list->count; k++)
-        LR_TRY(lr_elements_add(&reading->carried, list->list[k].lor, list->list[k].value, reading->batches->log));
-    reading->carried_row = row;
-    return LR_OK;
-}
-
-/* Delivers the batch's rows; the one that the cursor stands in is carried over to the next. */
-static lr_status deliver_batch(struct reading *reading, const struct lr_plan_cursor *cursor)
-{
-    for (int k = 0; k < reading->batch.num_rows; k++) {
-        const int64_t row = reading->batch.rows[k].row;
-        const struct lr_elements *list = &reading->lists[k];
-        if (list->count < 0) return LR_FAILED;
-        if (reading->carried_row >= 0 && reading->carried_row != row) LR_TRY(deliver_carried(reading));
-        if (reading->carried_row == row || (cursor->row == row && cursor->point > 0)) {
-            LR_TRY(carry(reading, row, list));
-        } else {
-            LR_TRY(deliver_empty_until(reading, row));
-            LR_TRY(deliver(reading, row, list));
-        }
-    }
-    if (reading->carried_row >= 0 && cursor->row != reading->carried_row) return deliver_carried(reading);
-    return LR_OK;
-}
-
 static lr_status read_all(struct reading *reading)
 {
     const struct lr_row_batches *batches = reading->batches;
-    const struct lr_row_source *source = &batches->source;
+
     const int64_t num_rows = reading->rows->end - reading->rows->begin;
+    const struct lr_rows *rows = reading->rows;
     struct lr_plan_cursor cursor = {0};
-    while (source->next(source->user, reading->rows, &cursor, &reading->batch)) {
-        LR_TRY(source->fetch(source->user, &reading->batch));
+    struct lr_plan_work work = {.rows = rows, .window = lr_pair_window_all(batches->plan->lors)};
+    if (rows->pairs != NULL) { /* images without these pairs are left out */
+        work.window = lr_pair_window_begin(batches->plan->lors, rows->pairs, rows->num_pairs);
+        work.window.end = rows->num_pairs;
+    }
+    while (lr_plan_next(batches->plan, &work, &cursor, &reading->batch)) {
+        LR_TRY(batches->fetch(batches->user, &reading->batch));
         lr_parallel_for(batches->threads, reading->batch.num_rows, 1, read_share, reading);
-        LR_TRY(deliver_batch(reading, &cursor));
+        for (int k = 0; k < reading->batch.num_rows; k++) {
+            const int64_t row = reading->batch.rows[k].row;
+            const struct lr_elements *list = &reading->lists[k];
+            if (list->count < 0) return LR_FAILED;
+            if (reading->carried_row >= 0 && reading->carried_row != row) LR_TRY(deliver_carried(reading));
+            if (reading->carried_row != row && (cursor.row != row || cursor.point == 0)) {
+                LR_TRY(deliver_empty_until(reading, row));
+                LR_TRY(deliver(reading, row, list));
+                continue;
+            }
+            /* A row that the batch did not complete is carried over to the next batch. */
+            for (int64_t at = 0; at < list->count; at++)
+                LR_TRY(lr_elements_add(&reading->carried, list->list[at].lor, list->list[at].value, batches->log));
+            reading->carried_row = row;
+        }
+        if (reading->carried_row >= 0 && cursor.row != reading->carried_row) LR_TRY(deliver_carried(reading));
+
         LR_TRY(lr_progress_report(batches->progress, "rendering the matrix", (double)cursor.row, (double)num_rows));
     }
     return deliver_empty_until(reading, num_rows);
 }
 
-bool lr_row_batches_plan(struct lr_plan *plan, const struct lr_rows *rows, struct lr_plan_cursor *cursor,
-                         struct lr_batch *batch)
-{
-    struct lr_plan_work work = {.rows = rows, .window = lr_pair_window_all(plan->lors)};
-    if (rows->pairs != NULL) { /* images that show none of them are left out */
-        work.window = lr_pair_window_begin(plan->lors, rows->pairs, rows->num_pairs);
-        work.window.end = rows->num_pairs;
-    }
-    return lr_plan_next(plan, &work, cursor, batch);
-}
-
 lr_status lr_row_batches_deliver(const struct lr_row_batches *batches, const struct lr_rows *rows,
                                  const lr_row_sink *sink)
 {
-    const int max_rows = batches->max_rows;
+    const int max_rows = batches->plan->max_images;
     struct reading reading = {
         .batches = batches, .rows = rows, .delivery = {.sink = sink, .log = batches->log}, .carried_row = -1};
     reading.lists = lr_alloc(max_rows, sizeof(*reading.lists), "rows", batches->log);

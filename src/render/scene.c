@@ -7,6 +7,7 @@
 #include "common/bindings.h"
 #include "model/scanner/coincidence.h"
 #include "model/scanner/scanner.h"
+#include "render/values.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,60 +34,6 @@ struct scene_mask {
     uint32_t kind, offset_a, offset_b, unused;
 };
 
-static struct scene_module describe_module(const lr_scanner *scanner, int index)
-{
-    const lr_module *module = &scanner->modules[index];
-    struct scene_module out = {
-        .pitch_u = (float)module->pitch_mm[0],
-        .pitch_v = (float)module->pitch_mm[1],
-        .face_u = (float)module->face_mm[0],
-        .face_v = (float)module->face_mm[1],
-        .crystals = {module->crystals[0], module->crystals[1]},
-        .first_crystal = scanner->first_crystal[index],
-        .num_crystals = module->crystals[0] * module->crystals[1],
-    };
-    double centre[3];
-    lr_scanner_detection_centre(scanner, index, centre);
-    for (int k = 0; k < 3; k++) {
-        lr_split_float(centre[k], &out.centre[k], &out.rest[k]);
-        out.u[k] = (float)module->u[k];
-        out.v[k] = (float)module->v[k];
-        out.normal[k] = (float)module->normal[k];
-    }
-    return out;
-}
-
-static struct gl_buffer *upload(struct gl_context *ctx, const char *label, const void *data, int64_t bytes)
-{
-    return gl_buffer_create(ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
-}
-
-static struct gl_buffer *upload_modules(const struct lr_scene *scene)
-{
-    const int num_modules = scene->scanner->num_modules;
-    struct scene_module *modules =
-        lr_alloc(num_modules, sizeof(*modules), "the scanner's modules", gl_context_log(scene->ctx));
-    if (modules == NULL) return NULL;
-    for (int m = 0; m < num_modules; m++) modules[m] = describe_module(scene->scanner, m);
-    struct gl_buffer *buffer = upload(scene->ctx, "modules", modules, num_modules * (int64_t)sizeof(*modules));
-    free(modules);
-    return buffer;
-}
-
-static struct gl_buffer *upload_crystal_module(const struct lr_scene *scene)
-{
-    const lr_scanner *scanner = scene->scanner;
-    uint32_t *module_of =
-        lr_alloc(scanner->num_crystals, sizeof(*module_of), "the modules of crystals", gl_context_log(scene->ctx));
-    if (module_of == NULL) return NULL;
-    for (int m = 0; m < scanner->num_modules; m++)
-        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) module_of[c] = (uint32_t)m;
-    struct gl_buffer *buffer =
-        upload(scene->ctx, "module of each crystal", module_of, scanner->num_crystals * (int64_t)sizeof(*module_of));
-    free(module_of);
-    return buffer;
-}
-
 lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_pair_window *window)
 {
     const lr_lors *lors = scene->lors;
@@ -112,25 +59,65 @@ lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_pair_windo
     return status;
 }
 
-static lr_status upload_masks(struct lr_scene *scene)
+static lr_status upload_scene(struct lr_scene *scene, const struct lr_scene_absorption *absorption)
 {
+    const lr_scanner *scanner = scene->scanner;
+    const lr_log *log = gl_context_log(scene->ctx);
+    const int num_modules = scanner->num_modules;
+    struct scene_module *modules = lr_alloc(num_modules, sizeof(*modules), "the scanner's modules", log);
+    for (int m = 0; modules != NULL && m < num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        struct scene_module *out = &modules[m];
+        *out = (struct scene_module){
+            .pitch_u = (float)module->pitch_mm[0],
+            .pitch_v = (float)module->pitch_mm[1],
+            .face_u = (float)module->face_mm[0],
+            .face_v = (float)module->face_mm[1],
+            .crystals = {module->crystals[0], module->crystals[1]},
+            .first_crystal = scanner->first_crystal[m],
+            .num_crystals = module->crystals[0] * module->crystals[1],
+        };
+        double centre[3];
+        lr_scanner_detection_centre(scanner, m, centre);
+        for (int k = 0; k < 3; k++) {
+            lr_split_float(centre[k], &out->centre[k], &out->rest[k]);
+            out->u[k] = (float)module->u[k];
+            out->v[k] = (float)module->v[k];
+            out->normal[k] = (float)module->normal[k];
+        }
+    }
+    if (modules != NULL)
+        scene->modules = lr_data_buffer(scene->ctx, "modules", num_modules * (int64_t)sizeof(*modules), modules);
+    free(modules);
+
+    uint32_t *module_of = lr_alloc(scanner->num_crystals, sizeof(*module_of), "the modules of crystals", log);
+    for (int m = 0; module_of != NULL && m < num_modules; m++)
+        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) module_of[c] = (uint32_t)m;
+    if (module_of != NULL)
+        scene->crystal_module = lr_data_buffer(scene->ctx, "module of each crystal",
+                                               scanner->num_crystals * (int64_t)sizeof(*module_of), module_of);
+    free(module_of);
+
+    const int64_t entries = (int64_t)num_modules * num_modules;
+    scene->pairs = lr_data_buffer(scene->ctx, "pairs", entries * (int64_t)sizeof(struct scene_pair), NULL);
+    if (!scene->modules || !scene->crystal_module || !scene->pairs) return LR_FAILED;
+    const struct lr_pair_window all = lr_pair_window_all(scene->lors);
+    LR_TRY(lr_scene_set_window(scene, &all));
+
     const struct lr_coincidence_masks *masks = scene->lors->masks;
     const int64_t num_pairs = scene->lors->num_pairs;
-    struct scene_mask *entries = lr_alloc(num_pairs, sizeof(*entries), "coincidence masks", gl_context_log(scene->ctx));
-    if (entries == NULL) return LR_FAILED;
+    struct scene_mask *kinds = lr_alloc(num_pairs, sizeof(*kinds), "coincidence masks", log);
+    if (kinds == NULL) return LR_FAILED;
     for (int64_t k = 0; k < num_pairs; k++) {
         const struct lr_pair_mask *mask = &masks->pairs[k];
-        entries[k] = (struct scene_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
+        kinds[k] = (struct scene_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
     }
-    scene->mask_entries = upload(scene->ctx, "coincidence masks", entries, num_pairs * (int64_t)sizeof(*entries));
-    free(entries);
-    scene->mask_words =
-        upload(scene->ctx, "coincidence mask words", masks->words, masks->num_words * (int64_t)sizeof(*masks->words));
-    return scene->mask_entries && scene->mask_words ? LR_OK : LR_FAILED;
-}
+    scene->mask_entries = lr_data_buffer(scene->ctx, "coincidence masks", num_pairs * (int64_t)sizeof(*kinds), kinds);
+    free(kinds);
+    scene->mask_words = lr_data_buffer(scene->ctx, "coincidence mask words",
+                                       masks->num_words * (int64_t)sizeof(*masks->words), masks->words);
+    if (!scene->mask_entries || !scene->mask_words) return LR_FAILED;
 
-static lr_status upload_absorption(struct lr_scene *scene, const struct lr_scene_absorption *absorption)
-{
     const lr_image *mu = absorption->mu;
     if (mu == NULL) return LR_OK;
     scene->mu_steps = absorption->steps;
@@ -147,19 +134,6 @@ static lr_status upload_absorption(struct lr_scene *scene, const struct lr_scene
                                                   .depth = mu->grid.size[2],
                                               });
     return scene->mu ? gl_texture_upload(scene->mu, mu->values) : LR_FAILED;
-}
-
-static lr_status upload_scene(struct lr_scene *scene, const struct lr_scene_absorption *absorption)
-{
-    const int64_t entries = (int64_t)scene->scanner->num_modules * scene->scanner->num_modules;
-    scene->modules = upload_modules(scene);
-    scene->crystal_module = upload_crystal_module(scene);
-    scene->pairs = upload(scene->ctx, "pairs", NULL, entries * (int64_t)sizeof(struct scene_pair));
-    if (!scene->modules || !scene->crystal_module || !scene->pairs) return LR_FAILED;
-    const struct lr_pair_window all = lr_pair_window_all(scene->lors);
-    LR_TRY(lr_scene_set_window(scene, &all));
-    LR_TRY(upload_masks(scene));
-    return upload_absorption(scene, absorption);
 }
 
 lr_status lr_scene_init(struct lr_scene *scene, struct gl_context *ctx, const lr_lors *lors,
@@ -201,24 +175,22 @@ void lr_rays_define_init(struct lr_rays_define *define, int rays)
 
 /* --- boxes of crystals --- */
 
-/* Gaps of less than this part of the pitch are rounding; taken off before rounding up. */
+/* Gaps that are a smaller part of the pitch than this are due to rounding; subtracted before rounding up. */
 static const double rounding = 1e-9;
-
-static uint32_t gap_strata(const lr_module *module, int axis, int rays)
-{
-    const double gap = module->pitch_mm[axis] - module->face_mm[axis];
-    if (gap <= rounding * module->pitch_mm[axis]) return 0;
-    return (uint32_t)ceil(rays * gap / module->face_mm[axis] - rounding);
-}
 
 static struct lr_penetration_box box_of(const lr_module *module, int rays)
 {
     const double pitch = fmax(module->pitch_mm[0], module->pitch_mm[1]);
-    return (struct lr_penetration_box){
-        .gap_strata = {gap_strata(module, 0, rays), gap_strata(module, 1, rays)},
+    struct lr_penetration_box box = {
         .depth_strata = (uint32_t)fmax(1, ceil(rays * module->depth_mm / pitch - rounding)),
         .depth_mm = (float)module->depth_mm,
     };
+    for (int axis = 0; axis < 2; axis++) {
+        const double gap = module->pitch_mm[axis] - module->face_mm[axis];
+        if (gap > rounding * module->pitch_mm[axis])
+            box.gap_strata[axis] = (uint32_t)ceil(rays * gap / module->face_mm[axis] - rounding);
+    }
+    return box;
 }
 
 struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner *scanner, int rays)
@@ -231,9 +203,7 @@ struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner 
         boxes[m].mu_per_mm = (float)lr_module_mu_per_mm(scanner, m);
     }
     struct gl_buffer *buffer =
-        gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "boxes of modules",
-                                                         .size_bytes = scanner->num_modules * (int64_t)sizeof(*boxes),
-                                                         .data = boxes});
+        lr_data_buffer(ctx, "boxes of modules", scanner->num_modules * (int64_t)sizeof(*boxes), boxes);
     free(boxes);
     return buffer;
 }

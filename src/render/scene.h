@@ -35,7 +35,7 @@ lr_status lr_scene_init(struct lr_scene *scene, struct gl_context *ctx, const lr
 void lr_scene_finish(struct lr_scene *scene);
 
 /* Makes LOR numbers count from the window's first LOR, one pair of its list after the other; pairs outside it
- * have none. Does nothing when that is the window already and no list. */
+ * have none. Does nothing if it is the current window and has no list. */
 lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_pair_window *window);
 
 /* Puts the scene's buffers and the attenuation map into a pass. */

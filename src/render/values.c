@@ -38,6 +38,11 @@ lr_status lr_values_get(const struct gl_buffer *buffer, int64_t offset, lr_vecto
     return gl_context_check(buffer->ctx, "LOR values on the device");
 }
 
+struct gl_buffer *lr_data_buffer(struct gl_context *ctx, const char *label, int64_t bytes, const void *data)
+{
+    return gl_buffer_create(ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
+}
+
 struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, int64_t count, const lr_vector *values)
 {
     struct gl_buffer *buffer =
@@ -54,24 +59,22 @@ struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, in
 
 /* --- sums in fixed point --- */
 
-/* The overflow flag and a word beside it. */
+/* The overflow flag and an unused word. */
 enum { HEAD_BYTES = 8 };
 
 /* Bits of 1 on the device. */
 enum { BITS = 61 };
 
-/* Factor by which the largest element may exceed its estimate; overflows are noticed beyond that. */
+/* Factor by which the largest element may exceed its estimate; larger elements are noticed as overflows. */
 static const double guess_margin = 16.0;
 
-/* Sums read at a time. */
+/* Sums of one read. */
 enum { PIECE = 1 << 16 };
 
 lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent)
 {
-    *fixed = (struct lr_fixed){.count = count, .exponent = exponent};
-    fixed->buffer =
-        gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "sums in fixed point",
-                                                         .size_bytes = HEAD_BYTES + count * LR_FIXED_BYTES});
+    *fixed = (struct lr_fixed){.count = count, .exponent = exponent, .unit = ldexp(1.0, exponent - BITS)};
+    fixed->buffer = lr_data_buffer(ctx, "sums in fixed point", HEAD_BYTES + count * LR_FIXED_BYTES, NULL);
     return fixed->buffer != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -89,17 +92,6 @@ lr_status lr_fixed_overflowed(const struct lr_fixed *fixed, bool *overflowed)
     return LR_OK;
 }
 
-static double to_double(const uint32_t words[2])
-{
-    const double high = words[1] < 0x80000000u ? words[1] : words[1] - 0x1.0p32;
-    return high * 0x1.0p32 + words[0];
-}
-
-double lr_fixed_unit(const struct lr_fixed *fixed)
-{
-    return ldexp(1.0, fixed->exponent - BITS);
-}
-
 lr_status lr_fixed_read(const struct lr_fixed *fixed, float *values)
 {
     uint32_t(*words)[2] = lr_alloc(PIECE, sizeof(*words), "sums in fixed point", gl_context_log(fixed->buffer->ctx));
@@ -107,8 +99,10 @@ lr_status lr_fixed_read(const struct lr_fixed *fixed, float *values)
     for (int64_t begin = 0; status == LR_OK && begin < fixed->count; begin += PIECE) {
         const int64_t here = fixed->count - begin < PIECE ? fixed->count - begin : PIECE;
         status = gl_buffer_read(fixed->buffer, HEAD_BYTES + begin * LR_FIXED_BYTES, here * LR_FIXED_BYTES, words);
-        for (int64_t k = 0; status == LR_OK && k < here; k++)
-            values[begin + k] = (float)ldexp(to_double(words[k]), fixed->exponent - BITS);
+        for (int64_t k = 0; status == LR_OK && k < here; k++) {
+            const double high = words[k][1] < 0x80000000u ? words[k][1] : words[k][1] - 0x1.0p32;
+            values[begin + k] = (float)ldexp(high * 0x1.0p32 + words[k][0], fixed->exponent - BITS);
+        }
     }
     free(words);
     return status;
@@ -129,33 +123,22 @@ int64_t lr_fixed_most(int64_t floats)
     return most > 0 ? most : 1;
 }
 
-static double largest_face(const lr_scanner *scanner)
-{
-    double largest = 0.0;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const double *face = scanner->modules[m].face_mm;
-        largest = fmax(largest, face[0] * face[1]);
-    }
-    return largest;
-}
-
-static double nearest_pair(const lr_lors *lors)
-{
-    double nearest = INFINITY;
-    for (int64_t k = 0; k < lors->num_pairs; k++) {
-        double way[3];
-        vec_sub(lors->scanner->modules[lors->pairs[k][0]].centre_mm,
-                lors->scanner->modules[lors->pairs[k][1]].centre_mm, way);
-        nearest = fmin(nearest, vec_length(way));
-    }
-    return nearest;
-}
-
 int lr_fixed_sum_exponent(const struct lr_backend_params *params, const float *image)
 {
     const int64_t num_voxels = lr_grid_num_voxels(params->grid);
-    const double half_way = 0.5 * nearest_pair(params->lors);
-    const double part = largest_face(params->scanner) / (6.283185307179586 * half_way * half_way);
+    const lr_scanner *scanner = params->scanner;
+    const lr_lors *lors = params->lors;
+    double face = 0.0, nearest = INFINITY; /* area of the largest face; distance of the two nearest modules */
+    for (int m = 0; m < scanner->num_modules; m++)
+        face = fmax(face, scanner->modules[m].face_mm[0] * scanner->modules[m].face_mm[1]);
+    for (int64_t k = 0; k < lors->num_pairs; k++) {
+        double offset[3];
+        vec_sub(lors->scanner->modules[lors->pairs[k][0]].centre_mm,
+                lors->scanner->modules[lors->pairs[k][1]].centre_mm, offset);
+        nearest = fmin(nearest, vec_length(offset));
+    }
+    const double half_way = 0.5 * nearest, part = face / (6.283185307179586 * half_way * half_way);
+
     double sum = 0.0;
     int exponent = 0;
     for (int64_t k = 0; k < num_voxels; k++) sum += fabs((double)image[k]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LOR values of a projection, on the host or at the backend's place, to and from buffers of passes.
+ * Buffers of passes, and LOR values of a projection, on the host or at the backend's place, to and from them.
  * Vectors are in float32; the context is current. */
 #ifndef LR_RENDER_VALUES_H
 #define LR_RENDER_VALUES_H
@@ -10,13 +10,16 @@
 #include "operator/backend.h"
 #include "vector/place.h"
 
-/* A buffer of `count` values: those of the vector, or zeros where it is NULL. errors: NULL, logged. */
+/* A buffer of the data, or of zeros if it is NULL. errors: NULL, logged. */
+struct gl_buffer *lr_data_buffer(struct gl_context *ctx, const char *label, int64_t bytes, const void *data);
+
+/* A buffer of `count` values: those of the vector, or zeros if it is NULL. errors: NULL, logged. */
 struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, int64_t count, const lr_vector *values);
 
-/* Vectors of a projection that are on the host pass between it and the place. in: NULL = none. */
+/* Counts the transfers of vectors on the host to and from the place. in: NULL = none. */
 void lr_values_count_traffic(lr_place *place, const lr_vector *in, const lr_vector *out);
 
-/* A vector's values to and from where they stand in a buffer, in bytes. */
+/* Copies a vector's values to and from a buffer. offset: bytes. */
 lr_status lr_values_put(const lr_vector *values, struct gl_buffer *buffer, int64_t offset);
 lr_status lr_values_get(const struct gl_buffer *buffer, int64_t offset, lr_vector *values);
 
@@ -28,14 +31,15 @@ lr_status lr_values_get(const struct gl_buffer *buffer, int64_t offset, lr_vecto
 struct lr_fixed {
     struct gl_buffer *buffer;
     int64_t count;
-    int exponent; /* a sum of 1 on the device stands for 2^exponent */
+    int exponent; /* of the value of the integer 2^61 on the device */
+    double unit;  /* the value of the integer 1 on the device */
     bool overflowed;
 };
 
-/* Bytes of a sum on the device; what the exponent rises by after an overflow. */
+/* Bytes of a sum on the device; the rise of the exponent after an overflow. */
 enum { LR_FIXED_BYTES = 8, LR_FIXED_STEP = 8 };
 
-/* Sums in place of that many floats, at least 1. */
+/* The number of sums in the memory of `floats` floats, at least 1. */
 int64_t lr_fixed_most(int64_t floats);
 
 /* Zero sums. errors: LR_FAILED; *fixed is then empty. */
@@ -45,17 +49,14 @@ void lr_fixed_finish(struct lr_fixed *fixed);
 /* True if a sum was too large, so that all are to be worked out anew with a larger exponent. */
 lr_status lr_fixed_overflowed(const struct lr_fixed *fixed, bool *overflowed);
 
-/* The value of a sum of 1 on the device. */
-double lr_fixed_unit(const struct lr_fixed *fixed);
-
 /* values: [count]. */
 lr_status lr_fixed_read(const struct lr_fixed *fixed, float *values);
 
 /* The smallest exponent whose power of two is above all finite values in size. */
 int lr_fixed_exponent(const float *values, int64_t count);
 
-/* An exponent for LOR values of an image: the sum of its voxels' sizes times a generous guess at the
- * largest element, a crystal seen from half-way between the two nearest modules that have LORs. */
+/* An exponent for LOR values of an image: the sum of its voxels' absolute values times a generous estimate of the
+ * largest element, for a crystal seen from half-way between the two nearest modules that have LORs. */
 int lr_fixed_sum_exponent(const struct lr_backend_params *params, const float *image);
 
 #endif

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers that are worked on at once, in double; blocks that a thread takes at a time. */
+/* Numbers of a block, which are worked on in double; blocks that a thread takes together. */
 enum { BLOCK = 512, GRAIN = 128, SHARE = BLOCK * GRAIN };
 
 /* Shares whose sums are held at once. */
@@ -25,20 +25,17 @@ enum { MOST_SHARES = 256 };
 
 /* --- life and copies --- */
 
-static lr_status allocate(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
-{
-    const char *name = params->name != NULL ? params->name : "a vector";
-    vector->storage->block = lr_alloc(bytes, 1, name, params->log);
-    vector->values = vector->storage->block;
-    return vector->values != NULL ? LR_OK : LR_FAILED;
-}
-
 static lr_status create(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
 {
+    const char *name = params->name != NULL ? params->name : "a vector";
     vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
-    const lr_status status = vector->storage != NULL ? allocate(params, bytes, vector) : LR_FAILED;
-    if (status != LR_OK) free(vector->storage);
-    return status;
+    if (vector->storage == NULL) return LR_FAILED;
+    vector->storage->block = vector->values = lr_alloc(bytes, 1, name, params->log);
+    if (vector->values == NULL) {
+        free(vector->storage);
+        return LR_FAILED;
+    }
+    return LR_OK;
 }
 
 static void destroy(lr_vector *vector)
@@ -94,20 +91,7 @@ static int length_at(int64_t begin, int64_t count)
 
 /* --- element by element --- */
 
-/* NaN stays NaN, and is noticed when the image is added up. */
-static inline double ramla_factor(double lambda, double correction, double sensitivity)
-{
-    const double factor = 1.0 + lambda * (correction - sensitivity);
-    return factor < 0.0 ? 0.0 : factor;
-}
-
-/* NaN stays NaN here, too. */
-static inline double update_bsrem(const struct lr_vector_task *task, double x, double step)
-{
-    const double next = x + task->scalar * (x > task->floor ? x : task->floor) * step;
-    return next < 0.0 ? 0.0 : next;
-}
-
+/* NaN stays NaN in all operations, and is noticed when the image is added up. */
 static void work_out(const struct lr_vector_task *task, int count, double *y, double in[LR_VECTOR_INPUTS][BLOCK])
 {
     const double *x = in[0], scalar = task->scalar;
@@ -118,31 +102,32 @@ static void work_out(const struct lr_vector_task *task, int count, double *y, do
         case LR_VECTOR_DIVIDE: y[k] = x[k] > 0.0 ? y[k] / x[k] : scalar; break;
         case LR_VECTOR_ADD_SCALED: y[k] += scalar * x[k]; break;
         case LR_VECTOR_UPDATE_EM: y[k] = in[2][k] > 0.0 ? x[k] / in[2][k] * in[1][k] : x[k]; break;
-        case LR_VECTOR_UPDATE_RAMLA:
-            y[k] = in[2][k] > 0.0 ? x[k] * ramla_factor(scalar, in[1][k], in[2][k]) : x[k];
+        case LR_VECTOR_UPDATE_RAMLA: {
+            const double factor = 1.0 + scalar * (in[1][k] - in[2][k]);
+            y[k] = in[2][k] > 0.0 ? x[k] * (factor < 0.0 ? 0.0 : factor) : x[k];
             break;
-        case LR_VECTOR_UPDATE_BSREM:
-            y[k] = in[2][k] > 0.0 ? update_bsrem(task, x[k], in[1][k] * in[2][k]) : x[k];
+        }
+        case LR_VECTOR_UPDATE_BSREM: {
+            const double next = x[k] + scalar * (x[k] > task->floor ? x[k] : task->floor) * (in[1][k] * in[2][k]);
+            y[k] = in[2][k] > 0.0 ? (next < 0.0 ? 0.0 : next) : x[k];
             break;
+        }
         default: break;
         }
     }
 }
 
-static bool needs_y(enum lr_vector_op op)
-{
-    return op == LR_VECTOR_MULTIPLY || op == LR_VECTOR_DIVIDE || op == LR_VECTOR_ADD_SCALED;
-}
-
 static void apply_blocks(void *user, int64_t first, int64_t end, int worker)
 {
     const struct lr_vector_task *task = user;
+    const bool needs_y =
+        task->op == LR_VECTOR_MULTIPLY || task->op == LR_VECTOR_DIVIDE || task->op == LR_VECTOR_ADD_SCALED;
     double y[BLOCK], in[LR_VECTOR_INPUTS][BLOCK];
     (void)worker;
     for (int64_t block = first; block < end; block++) {
         const int64_t begin = block * BLOCK;
         const int count = length_at(begin, task->y.count);
-        if (needs_y(task->op)) load(&task->y, begin, count, y);
+        if (needs_y) load(&task->y, begin, count, y);
         for (int k = 0; k < LR_VECTOR_INPUTS && task->in[k] != NULL; k++) load(task->in[k], begin, count, in[k]);
         work_out(task, count, y, in);
         store(&task->y, begin, count, y);
@@ -150,11 +135,6 @@ static void apply_blocks(void *user, int64_t first, int64_t end, int worker)
 }
 
 /* --- fill --- */
-
-static int64_t num_blocks(int64_t count)
-{
-    return (count + BLOCK - 1) / BLOCK;
-}
 
 struct filling {
     lr_vector vector;
@@ -184,22 +164,18 @@ static int threads_for(const lr_vector *vector)
 static lr_status fill(lr_vector *vector, double value)
 {
     struct filling filling = {*vector, value};
-    lr_parallel_for(threads_for(vector), num_blocks(vector->count), GRAIN, fill_blocks, &filling);
+    lr_parallel_for(threads_for(vector), (vector->count + BLOCK - 1) / BLOCK, GRAIN, fill_blocks, &filling);
     return LR_OK;
 }
 
 static lr_status apply(const struct lr_vector_task *task)
 {
-    lr_parallel_for(threads_for(&task->y), num_blocks(task->y.count), GRAIN, apply_blocks, (void *)(uintptr_t)task);
+    lr_parallel_for(threads_for(&task->y), (task->y.count + BLOCK - 1) / BLOCK, GRAIN, apply_blocks,
+                    (void *)(uintptr_t)task);
     return LR_OK;
 }
 
 /* --- sums: of shares that depend on the count alone --- */
-
-static int64_t num_shares(int64_t count)
-{
-    return (count + SHARE - 1) / SHARE;
-}
 
 struct summing {
     const lr_vector *x, *y;
@@ -228,48 +204,41 @@ static inline void add_number(struct lanes *lanes, int k, double x, double y)
     lanes->not_finite[k] += !is_number;
 }
 
-static void add_block(struct lanes *lanes, int count, const double *x, const double *y)
-{
-    int k = 0;
-    for (; k + LANES <= count; k += LANES)
-        for (int lane = 0; lane < LANES; lane++) add_number(lanes, lane, x[k + lane], y[k + lane]);
-    for (int lane = 0; k < count; k++, lane++) add_number(lanes, lane, x[k], y[k]);
-}
-
-static void add_share(const struct summing *at, int64_t share, lr_vector_sums *sums)
-{
-    double x[BLOCK], y[BLOCK];
-    struct lanes lanes = {0};
-    const int64_t end = (share + 1) * SHARE < at->x->count ? (share + 1) * SHARE : at->x->count;
-    for (int k = 0; k < LANES; k++) lanes.largest[k] = -INFINITY;
-    for (int64_t begin = share * SHARE; begin < end; begin += BLOCK) {
-        const int count = length_at(begin, end);
-        load(at->x, begin, count, x);
-        load(at->y, begin, count, y);
-        add_block(&lanes, count, x, y);
-    }
-    lr_vector_sums joined = {.largest = -INFINITY};
-    for (int lane = 0; lane < LANES; lane++) {
-        joined.sum += lanes.sum[lane];
-        joined.product += lanes.product[lane];
-        joined.difference += lanes.difference[lane];
-        joined.largest = fmax(joined.largest, lanes.largest[lane]);
-        joined.not_finite += lanes.not_finite[lane];
-    }
-    *sums = joined;
-}
-
-static void add_shares(void *user, int64_t begin, int64_t end, int worker)
+static void add_shares(void *user, int64_t first, int64_t last, int worker)
 {
     struct summing *at = user;
     (void)worker;
-    for (int64_t k = begin; k < end; k++) add_share(at, at->first + k, &at->shares[k]);
+    for (int64_t n = first; n < last; n++) {
+        double x[BLOCK], y[BLOCK];
+        struct lanes lanes = {0};
+        const int64_t share = at->first + n;
+        const int64_t end = (share + 1) * SHARE < at->x->count ? (share + 1) * SHARE : at->x->count;
+        for (int k = 0; k < LANES; k++) lanes.largest[k] = -INFINITY;
+        for (int64_t begin = share * SHARE; begin < end; begin += BLOCK) {
+            const int count = length_at(begin, end);
+            int k = 0;
+            load(at->x, begin, count, x);
+            load(at->y, begin, count, y);
+            for (; k + LANES <= count; k += LANES)
+                for (int lane = 0; lane < LANES; lane++) add_number(&lanes, lane, x[k + lane], y[k + lane]);
+            for (int lane = 0; k < count; k++, lane++) add_number(&lanes, lane, x[k], y[k]);
+        }
+        lr_vector_sums joined = {.largest = -INFINITY};
+        for (int lane = 0; lane < LANES; lane++) {
+            joined.sum += lanes.sum[lane];
+            joined.product += lanes.product[lane];
+            joined.difference += lanes.difference[lane];
+            joined.largest = fmax(joined.largest, lanes.largest[lane]);
+            joined.not_finite += lanes.not_finite[lane];
+        }
+        at->shares[n] = joined;
+    }
 }
 
 static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
 {
-    const int64_t shares = num_shares(x->count);
-    struct summing at; /* large, and not to be cleared as a whole */
+    const int64_t shares = (x->count + SHARE - 1) / SHARE;
+    struct summing at; /* it is large: clearing it all would take time */
     at.x = x;
     at.y = y;
     for (at.first = 0; at.first < shares; at.first += MOST_SHARES) {
@@ -290,7 +259,7 @@ static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *
 /* --- counts --- */
 
 struct dividing {
-    const float *measured, *additive; /* additive: or NULL */
+    const float *measured, *additive; /* additive may be NULL */
     float *values;
     int64_t count;
     int64_t first; /* share of shares[0] */
@@ -313,26 +282,25 @@ static inline double add_lor(lr_poisson_fit *fit, double measured, double estima
     return fmin(measured / estimated, LARGEST_RATIO);
 }
 
-static void divide_share(const struct dividing *at, int64_t share, lr_poisson_fit *fit)
-{
-    const int64_t end = (share + 1) * SHARE < at->count ? (share + 1) * SHARE : at->count;
-    *fit = (lr_poisson_fit){0};
-    for (int64_t k = share * SHARE; k < end; k++) {
-        const double b = at->additive != NULL ? (double)at->additive[k] : 0.0;
-        at->values[k] = (float)add_lor(fit, at->measured[k], at->values[k] + b);
-    }
-}
-
-static void divide_shares(void *user, int64_t begin, int64_t end, int worker)
+static void divide_shares(void *user, int64_t first, int64_t last, int worker)
 {
     struct dividing *at = user;
     (void)worker;
-    for (int64_t k = begin; k < end; k++) divide_share(at, at->first + k, &at->shares[k]);
+    for (int64_t n = first; n < last; n++) {
+        const int64_t share = at->first + n;
+        const int64_t end = (share + 1) * SHARE < at->count ? (share + 1) * SHARE : at->count;
+        lr_poisson_fit fit = {0};
+        for (int64_t k = share * SHARE; k < end; k++) {
+            const double b = at->additive != NULL ? (double)at->additive[k] : 0.0;
+            at->values[k] = (float)add_lor(&fit, at->measured[k], at->values[k] + b);
+        }
+        at->shares[n] = fit;
+    }
 }
 
 static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
 {
-    const int64_t shares = num_shares(ratio->values->count);
+    const int64_t shares = (ratio->values->count + SHARE - 1) / SHARE;
     struct dividing at = {.measured = ratio->measured->values,
                           .additive = ratio->additive != NULL ? ratio->additive->values : NULL,
                           .values = ratio->values->values,
@@ -370,10 +338,10 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
 
 /* --- relative differences of neighbours: equations in lr/vector.h --- */
 
-/* Numbers of a row that are worked on at once; rows that a thread takes at a time. */
+/* Numbers of a row that are worked on together; rows that a thread takes together. */
 enum { PIECE = 256, ROWS = 16 };
 
-/* A piece of a row, with the number before and the one behind it; beyond the ends kappa is 0. */
+/* A piece of a row, with the number before it and the number after it; kappa is 0 beyond the row's ends. */
 struct row_piece {
     double x[PIECE + 2], kappa[PIECE + 2];
 };
@@ -398,18 +366,18 @@ static void load_piece(const lr_relative_differences *differences, int64_t row, 
     }
 }
 
-/* A number and a neighbour, without weight and kappa. */
+/* The term of a number and a neighbour, without weight and kappa. */
 static inline double find_term(const lr_relative_differences *differences, double x, double other)
 {
     const double gamma = differences->gamma, epsilon = differences->epsilon;
     const double d = x - other, size = fabs(d), n = x + other + gamma * size + epsilon;
     if (differences->what == LR_DIFFERENCES_WEIGHTS) return 1.0;
-    if (!(n > 0.0)) return n == 0.0 ? 0.0 : n; /* what is not a number is noticed later */
+    if (!(n > 0.0)) return n == 0.0 ? 0.0 : n; /* NaN is noticed later */
     return differences->what == LR_DIFFERENCES_VALUE ? 0.5 * d * d / n
                                                      : d * (gamma * size + x + 3.0 * other + 2.0 * epsilon) / (n * n);
 }
 
-/* Adds what a neighbouring row gives; `which` has its differences along y and z (lr/vector.h). */
+/* Adds the terms of a neighbouring row; `which` encodes its differences along y and z (lr/vector.h). */
 static void add_row(const lr_relative_differences *differences, const struct row_piece pieces[2],
                     const int range_which[2], double *sums)
 {
@@ -426,47 +394,33 @@ static void add_row(const lr_relative_differences *differences, const struct row
     }
 }
 
-static void add_neighbours(const lr_relative_differences *differences, int64_t row, const int range[2], double *sums)
-{
-    const int ny = differences->size[1], nz = differences->size[2];
-    const int y = (int)(row % ny), z = (int)(row / ny);
-    struct row_piece pieces[2];
-    load_piece(differences, row, range, &pieces[0]);
-    for (int dz = -1; dz <= 1; dz++) {
-        for (int dy = -1; dy <= 1; dy++) {
-            if (y + dy < 0 || y + dy >= ny || z + dz < 0 || z + dz >= nz) continue;
-            const int which = 2 * (dy != 0) + 4 * (dz != 0);
-            load_piece(differences, row + dy + (int64_t)dz * ny, range, &pieces[1]);
-            add_row(differences, pieces, (const int[2]){range[1], which}, sums);
-        }
-    }
-}
-
-static void difference_row(const lr_relative_differences *differences, int64_t row)
-{
-    const int length = differences->size[0];
-    const bool adds = differences->what == LR_DIFFERENCES_GRADIENT;
-    for (int first = 0; first < length; first += PIECE) {
-        const int count = length - first < PIECE ? length - first : PIECE;
-        double sums[PIECE] = {0};
-        add_neighbours(differences, row, (const int[2]){first, count}, sums);
-        for (int k = 0; k < count; k++) {
-            const int64_t number = row * length + first + k;
-            const double before = adds ? read_number(differences->y, number) : 0.0;
-            const lr_vector *vector = differences->y;
-            const double value = adds ? before + differences->scale * sums[k] : sums[k];
-            if (vector->precision == LR_FLOAT64)
-                ((double *)vector->values)[number] = value;
-            else
-                ((float *)vector->values)[number] = (float)value;
-        }
-    }
-}
-
 static void difference_rows(void *user, int64_t begin, int64_t end, int worker)
 {
+    const lr_relative_differences *differences = user;
+    const lr_vector *target = differences->y;
+    const int length = differences->size[0], ny = differences->size[1], nz = differences->size[2];
+    const bool adds = differences->what == LR_DIFFERENCES_GRADIENT;
     (void)worker;
-    for (int64_t row = begin; row < end; row++) difference_row(user, row);
+    for (int64_t row = begin; row < end; row++) {
+        const int y = (int)(row % ny), z = (int)(row / ny);
+        for (int first = 0; first < length; first += PIECE) {
+            const int range[2] = {first, length - first < PIECE ? length - first : PIECE};
+            double sums[PIECE] = {0};
+            struct row_piece pieces[2];
+            load_piece(differences, row, range, &pieces[0]);
+            for (int n = 0; n < 9; n++) {
+                const int dy = n % 3 - 1, dz = n / 3 - 1, which = 2 * (dy != 0) + 4 * (dz != 0);
+                if (y + dy < 0 || y + dy >= ny || z + dz < 0 || z + dz >= nz) continue;
+                load_piece(differences, row + dy + (int64_t)dz * ny, range, &pieces[1]);
+                add_row(differences, pieces, (const int[2]){range[1], which}, sums);
+            }
+            for (int k = 0; k < range[1] && adds; k++) {
+                const double before = read_number(target, row * length + first + k);
+                sums[k] = before + differences->scale * sums[k];
+            }
+            store(target, row * length + first, range[1], sums);
+        }
+    }
 }
 
 static lr_status relative_differences(const lr_relative_differences *differences)
@@ -491,15 +445,6 @@ static void add_numbers(const lr_vector *x, int64_t begin, int count, double wei
     for (int k = 0; k < count; k++) sums[k] += weight * (double)numbers[k];
 }
 
-static void store_sums(const lr_vector *y, int64_t begin, int count, const double *sums)
-{
-    for (int k = 0; k < count; k++)
-        if (y->precision == LR_FLOAT64)
-            ((double *)y->values)[begin + k] = sums[k];
-        else
-            ((float *)y->values)[begin + k] = (float)sums[k];
-}
-
 static void convolve_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     const lr_convolution *convolution = user;
@@ -521,7 +466,7 @@ static void convolve_rows(void *user, int64_t begin, int64_t end, int worker)
                     }
                 }
             } else {
-                /* The same where the neighbours are in other rows. */
+                /* The same for neighbours in other rows. */
                 const int *size = convolution->size;
                 const int64_t step = convolution->axis == 1 ? 1 : size[1];
                 const int place = (int)(convolution->axis == 1 ? row % size[1] : row / size[1]);
@@ -533,7 +478,7 @@ static void convolve_rows(void *user, int64_t begin, int64_t end, int worker)
                 }
             }
 
-            store_sums(convolution->y, row * length + first, range[1], sums);
+            store(convolution->y, row * length + first, range[1], sums);
         }
     }
 }

@@ -9,7 +9,6 @@
 #include "base/parallel.h"
 #include "plugin/plugin.h"
 #include "vector/kinds.h"
-#include "vector/later.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,30 +17,6 @@ static void pass_on(void *user, lr_log_level level, lr_status status, const char
 {
     const lr_place *place = user;
     if (place->to != NULL && place->to->write != NULL) place->to->write(place->to->user, level, status, sentence);
-}
-
-static lr_status open_kind(lr_place *place, const lr_place_params *params)
-{
-    atomic_init(&place->holders, 1);
-    place->kind = params->kind;
-    place->threads = params->threads > 0 ? params->threads : lr_num_processors();
-    place->log = (lr_log){.write = pass_on, .user = place};
-    place->to = params->log;
-    if (params->kind == LR_PLACE_HOST) {
-        snprintf(place->device, sizeof(place->device), "CPU, %d thread%s", place->threads,
-                 place->threads == 1 ? "" : "s");
-
-        return LR_OK;
-    }
-    /* Opens a place by the plugin of its kind. */
-    if (params->kind == LR_PLACE_GL) {
-        const struct lr_gl_plugin *gl = lr_plugin_gl(&place->log);
-        place->fns = gl != NULL ? gl->places : NULL;
-    } else {
-        const struct lr_cuda_plugin *cuda = lr_plugin_cuda(&place->log);
-        place->fns = cuda != NULL ? cuda->places : NULL;
-    }
-    return place->fns != NULL ? place->fns->open(params, place) : LR_NO_DEVICE;
 }
 
 lr_status lr_place_open_on(const lr_place_params *params, lr_place **place)
@@ -57,7 +32,27 @@ lr_status lr_place_open_on(const lr_place_params *params, lr_place **place)
         return lr_error(params->log, LR_USAGE, "a CUDA stream is for places of kind LR_PLACE_CUDA alone");
 
     lr_place *opened = lr_alloc(1, sizeof(*opened), "a place for vectors", params->log);
-    const lr_status status = opened != NULL ? open_kind(opened, params) : LR_FAILED;
+    if (opened == NULL) return LR_FAILED;
+    atomic_init(&opened->holders, 1);
+    opened->kind = params->kind;
+    opened->threads = params->threads > 0 ? params->threads : lr_num_processors();
+    opened->log = (lr_log){.write = pass_on, .user = opened};
+    opened->to = params->log;
+    lr_status status = LR_OK;
+    if (params->kind == LR_PLACE_HOST) {
+        snprintf(opened->device, sizeof(opened->device), "CPU, %d thread%s", opened->threads,
+                 opened->threads == 1 ? "" : "s");
+    } else {
+        /* The plugin of its kind opens the place. */
+        if (params->kind == LR_PLACE_GL) {
+            const struct lr_gl_plugin *gl = lr_plugin_gl(&opened->log);
+            opened->fns = gl != NULL ? gl->places : NULL;
+        } else {
+            const struct lr_cuda_plugin *cuda = lr_plugin_cuda(&opened->log);
+            opened->fns = cuda != NULL ? cuda->places : NULL;
+        }
+        status = opened->fns != NULL ? opened->fns->open(params, opened) : LR_NO_DEVICE;
+    }
     if (status != LR_OK) {
         free(opened);
         return status;
@@ -118,15 +113,13 @@ lr_place_info lr_place_get_info(const lr_place *place)
 
 /* --- the caller's memory on a device --- */
 
-static lr_status check_count(const lr_vector_params *params)
+/* refusal: why the place cannot have such memory; NULL if it can. */
+static lr_status wrap(const lr_vector_params *params, void *memory, const char *refusal, lr_vector *vector)
 {
+    *vector = (lr_vector){0};
     if (params->count < 0)
         return lr_error(params->log, LR_USAGE, "a vector of %lld numbers cannot be", (long long)params->count);
-    return LR_OK;
-}
-
-static lr_status wrap(const lr_vector_params *params, void *memory, lr_vector *vector)
-{
+    if (refusal != NULL) return lr_error(params->log, LR_USAGE, "%s", refusal);
     lr_vector made = {.count = params->count, .precision = params->precision, .place = params->place};
     LR_TRY(params->place->fns->wrap(params, memory, &made));
     lr_place_keep(made.place);
@@ -134,37 +127,25 @@ static lr_status wrap(const lr_vector_params *params, void *memory, lr_vector *v
     return LR_OK;
 }
 
-/* --- CUDA --- */
-
 lr_status lr_vector_wrap_cuda(const lr_vector_params *params, void *memory, lr_vector *vector)
 {
-    *vector = (lr_vector){0};
-    LR_TRY(check_count(params));
-    if (params->place == NULL || params->place->kind != LR_PLACE_CUDA) {
-        return lr_error(params->log, LR_USAGE,
-                        "memory of a CUDA device can only be a vector at a place of kind "
-                        "LR_PLACE_CUDA: open one, or take lr_vector_of_floats for the host's");
-    }
-    return wrap(params, memory, vector);
-}
-
-/* --- OpenGL --- */
-
-static lr_status check_shared(const lr_vector_params *params)
-{
-    const lr_place *place = params->place;
-    if (place != NULL && place->kind == LR_PLACE_GL && place->shares) return LR_OK;
-    return lr_error(params->log, LR_USAGE,
-                    "an OpenGL buffer can only be a vector at an OpenGL place that shares objects "
-                    "with the buffer's context: open one with lr_place_params.shared");
+    const bool fits = params->place != NULL && params->place->kind == LR_PLACE_CUDA;
+    return wrap(params, memory,
+                fits ? NULL
+                     : "memory of a CUDA device can only be a vector at a place of kind "
+                       "LR_PLACE_CUDA: open one, or take lr_vector_of_floats for the host's",
+                vector);
 }
 
 lr_status lr_vector_wrap_gl(const lr_vector_params *params, lr_vector_gl_buffer *buffer, lr_vector *vector)
 {
-    *vector = (lr_vector){0};
-    LR_TRY(check_count(params));
-    LR_TRY(check_shared(params));
-    return wrap(params, buffer, vector);
+    const lr_place *place = params->place;
+    const bool fits = place != NULL && place->kind == LR_PLACE_GL && place->shares;
+    return wrap(params, buffer,
+                fits ? NULL
+                     : "an OpenGL buffer can only be a vector at an OpenGL place that shares objects "
+                       "with the buffer's context: open one with lr_place_params.shared",
+                vector);
 }
 
 /* --- handing over --- */

@@ -20,24 +20,24 @@ struct lr_place {
     int threads;                         /* host */
     struct gl_context *ctx;              /* OpenGL; owned */
     struct lr_vector_programs *programs; /* OpenGL: made when first asked for */
-    bool shares;                         /* OpenGL: its objects are another context's too */
+    bool shares;                         /* OpenGL: it shares objects with another context */
     struct lr_cuda_place *cuda;          /* CUDA; owned */
     void *cuda_stream;                   /* CUDA: the cudaStream_t that all work is done on */
     int cuda_device;                     /* CUDA: its number */
     lr_traffic traffic;
     char device[160];
     int64_t memory_bytes; /* 0 = not known */
-    lr_log log;           /* passes sentences on to `to`, which may change */
+    lr_log log;           /* passes messages on to `to`, which may change */
     const lr_log *to;     /* NULL = nowhere */
 };
 
 /* lr_place_open, with the status of a failure. *place is NULL then. */
 lr_status lr_place_open_on(const lr_place_params *params, lr_place **place);
 
-/* Who opened a place for itself, and lets it outlive its own log, has it fall silent. */
+/* Silences a place, for an owner that lets the place outlive its log. */
 void lr_place_silence(lr_place *place);
 
-/* Threads that work on vectors of a place; NULL: the host. */
+/* Threads that work on vectors of a place; NULL is the host. */
 int lr_place_threads(const lr_place *place);
 
 /* The buffer of a vector at an OpenGL place, and where the vector begins in it. */

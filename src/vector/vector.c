@@ -3,7 +3,6 @@
  *
  * The facade of vectors: checks, then calls the place. */
 #include "vector/vector.h"
-#include "vector/sums.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -14,11 +13,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Numbers that are converted or copied between two devices at a time. */
+/* Numbers converted or copied between two devices in one piece. */
 enum { CHUNK = 1 << 18 };
 
-/* Numbers whose precision is changed at a time between OpenGL and CUDA; each such piece is lent, which
- * takes longer than to copy a few. */
+/* Numbers whose precision is changed in one piece between OpenGL and CUDA. Each piece is lent, which takes longer
+ * than to copy a few numbers. */
 enum { LENT_CHUNK = 1 << 24 };
 
 static lr_place_kind kind_of(const lr_vector *vector)
@@ -88,7 +87,7 @@ static lr_status check_counts(const lr_vector *x, const lr_vector *y)
                     (long long)y->count);
 }
 
-/* On the host the number of threads may differ. */
+/* Places on the host may differ in their number of threads. */
 static bool is_same_place(const lr_vector *x, const lr_vector *y)
 {
     return x->place == y->place || (!is_at_device(x) && !is_at_device(y));
@@ -137,17 +136,6 @@ static lr_status copy_at_place(const lr_vector *from, lr_vector *to)
                : fns_of(to)->apply(&(struct lr_vector_task){.op = LR_VECTOR_CONVERT, .y = *to, .in = {from}});
 }
 
-/* Copies through `between`, which is at the CUDA place and has the precision of the OpenGL one. */
-static lr_status exchange_piece(const lr_vector *from, lr_vector *to, lr_vector *between, bool *is_done)
-{
-    if (kind_of(to) == LR_PLACE_CUDA) {
-        LR_TRY(to->place->fns->exchange(from, between, is_done));
-        return *is_done ? copy_at_place(between, to) : LR_OK;
-    }
-    LR_TRY(copy_at_place(from, between));
-    return from->place->fns->exchange(between, to, is_done);
-}
-
 /* Copies between OpenGL and CUDA in two precisions; *is_done as for `exchange`. */
 static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *is_done)
 {
@@ -166,22 +154,17 @@ static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *
         const lr_vector source = lr_vector_part(from, at, longest);
         lr_vector target = lr_vector_part(to, at, longest);
         lr_vector piece = lr_vector_part(&between, 0, source.count);
-        status = exchange_piece(&source, &target, &piece, is_done);
+        /* The piece is at the CUDA place and has the precision of the OpenGL one. */
+        if (to_cuda) {
+            status = to->place->fns->exchange(&source, &piece, is_done);
+            if (status == LR_OK && *is_done) status = copy_at_place(&piece, &target);
+        } else {
+            status = copy_at_place(&source, &piece);
+            if (status == LR_OK) status = from->place->fns->exchange(&piece, &target, is_done);
+        }
     }
     lr_vector_destroy(&between);
     return status;
-}
-
-/* Copies between two devices, or two places of one. */
-static lr_status copy_between(const lr_vector *from, lr_vector *to)
-{
-    bool is_done = false;
-    if (kind_of(from) != kind_of(to)) {
-        const lr_place *cuda = kind_of(to) == LR_PLACE_CUDA ? to->place : from->place;
-        LR_TRY(from->precision == to->precision ? cuda->fns->exchange(from, to, &is_done)
-                                                : exchange_converted(from, to, &is_done));
-    }
-    return is_done ? LR_OK : copy_in_chunks(from, to);
 }
 
 lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
@@ -191,7 +174,13 @@ lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
     if (is_same_place(from, to)) return copy_at_place(from, to);
     if (from->precision == to->precision && !is_at_device(from)) return fns_of(to)->write(to, from->values);
     if (from->precision == to->precision && !is_at_device(to)) return fns_of(from)->read(from, to->values);
-    return is_at_device(from) && is_at_device(to) ? copy_between(from, to) : copy_in_chunks(from, to);
+    bool is_done = false;
+    if (is_at_device(from) && is_at_device(to) && kind_of(from) != kind_of(to)) {
+        const lr_place *cuda = kind_of(to) == LR_PLACE_CUDA ? to->place : from->place;
+        LR_TRY(from->precision == to->precision ? cuda->fns->exchange(from, to, &is_done)
+                                                : exchange_converted(from, to, &is_done));
+    }
+    return is_done ? LR_OK : copy_in_chunks(from, to);
 }
 
 /* --- element by element --- */
@@ -343,8 +332,7 @@ static lr_status check_ratio(const lr_poisson_ratio *ratio)
 lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
 {
     lr_poisson_fit own;
-    const bool is_host = ratio->values->place == NULL || ratio->values->place->kind == LR_PLACE_HOST;
-    fit = fit == NULL && is_host ? &own : fit;
+    fit = fit == NULL && !is_at_device(ratio->values) ? &own : fit;
     if (fit != NULL) *fit = (lr_poisson_fit){0};
     LR_TRY(check_ratio(ratio));
     return ratio->values->count > 0 ? fns_of(ratio->values)->divide_counts(ratio, fit) : LR_OK;
@@ -373,20 +361,15 @@ lr_status lr_later_fit_finish(struct lr_later_fit *later)
 
 /* --- pictures --- */
 
-static lr_status check_picture(const lr_vector *image, const lr_vector_texture *copy)
-{
-    const int64_t texels = (int64_t)copy->size[0] * copy->size[1] * copy->size[2];
-    const bool is_there = image->place != NULL && image->place->kind == LR_PLACE_GL;
-    if (is_there && image->precision == LR_FLOAT32 && image->count == texels) return LR_OK;
-    return lr_error(image->place != NULL ? &image->place->log : NULL, LR_USAGE,
-                    "%lld numbers cannot be shown as %d x %d x %d texels: that takes as many, in "
-                    "float32, at an OpenGL place",
-                    (long long)image->count, copy->size[0], copy->size[1], copy->size[2]);
-}
-
 lr_status lr_vector_show(const lr_vector *image, lr_vector_texture *copy)
 {
+    const int64_t texels = (int64_t)copy->size[0] * copy->size[1] * copy->size[2];
     copy->done = NULL;
-    LR_TRY(check_picture(image, copy));
+    if (kind_of(image) != LR_PLACE_GL || image->precision != LR_FLOAT32 || image->count != texels) {
+        return lr_error(log_of(image), LR_USAGE,
+                        "%lld numbers cannot be shown as %d x %d x %d texels: that takes as many, in "
+                        "float32, at an OpenGL place",
+                        (long long)image->count, copy->size[0], copy->size[1], copy->size[2]);
+    }
     return image->place->fns->show(image, copy);
 }

@@ -10,7 +10,6 @@
 #include "gl/transfer.h"
 #include "vector/kinds.h"
 #include "vector/later.h"
-#include "vector/sums.h"
 #include "vector/vector.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * Sums per LOR of more events than are held at once. */
 #include "test.h"
 
-#include "io/lor_data/lor_sums.h"
+#include "io/lor_data/lor_data.h"
 
 /* More than waits at once, on so few LORs that sums repeat, then so many that the sums outgrow what
  * waits. */

@@ -22,7 +22,7 @@ static int setting_of(const char *name, int most, int usual)
     return number > 0 && number <= most ? (int)number : usual;
 }
 
-int lr_listmode_kept_threads(bool forward)
+int lr_listmode_job_threads(bool forward)
 {
     return forward ? setting_of("LR_TEST_LISTMODE_FORWARD_THREADS", MOST_THREADS, LR_EVENTS_SLAB_GROUP)
                    : setting_of("LR_TEST_LISTMODE_THREADS", MOST_THREADS, LR_EVENTS_GROUP);

@@ -252,10 +252,9 @@ static inline void run_step(struct alone *alone, const struct lr_window *window,
 static inline struct lr_window begin_windows(struct alone *alone, struct lr_columns *columns,
                                              struct lr_stack_order *order)
 {
-    const bool exact = alone->at->mode == LR_MODE_EXACT;
-    *order = (struct lr_stack_order){0};
-    if (exact) alone_check(alone, lr_columns_order_by_stacks(columns, &alone->list, order) == LR_OK);
-    struct lr_window window = lr_window_begin(columns, &alone->list, exact ? order : NULL);
+    struct lr_window window;
+    alone_check(alone, lr_window_begin(&window, columns, &alone->list, order) == LR_OK);
+
     window.most_rounds = columns->most_rounds;
     return window;
 }
@@ -265,8 +264,7 @@ static inline void open_window(struct alone *alone, struct lr_window *window, bo
     const bool exact = alone->at->mode == LR_MODE_EXACT;
     float nothing = 0.0f; /* of the host: only counted */
     const lr_vector values = lr_vector_of_floats(&nothing, alone->num_values);
-    const struct lr_window_data data = {with_file || !exact ? &values : NULL, true};
-    alone_check(alone, (exact ? lr_window_open_stacks(window, &data) : lr_window_open(window, &data)) == LR_OK);
+    alone_check(alone, lr_window_open(window, with_file || !exact ? &values : NULL, true) == LR_OK);
 }
 
 #endif

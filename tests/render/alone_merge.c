@@ -243,7 +243,7 @@ static int check_list(struct gl_context *ctx, struct lr_merge_programs *programs
     int misfits = 0;
     for (int k = 0; k < 3; k++) {
         check_host(&merge, &list, &expected);
-        lr_receiver_turn(&receiver);
+        receiver.current = 1 - receiver.current;
         const struct lr_received received = run_device(&receiver, &merge, &list, &misfits);
         check(&expected, &received, rounding);
         assert_true(k == 0 || memcmp(first, received.elements, bytes) == 0);

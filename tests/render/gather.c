@@ -171,12 +171,12 @@ static void check_gather(struct gathering *gathering, int times)
     stage_check(stage, gl_texture_upload(stage->images.atlas->colours[0], gathering->atlas) == LR_OK);
     stage_check(stage, gl_buffer_upload(stage->images.images, 0, image_bytes, gathering->images) == LR_OK);
     stage_check(stage, lr_gather_init(&gather, &stage->scene, stage->plan, num_voxels) == LR_OK);
-    lr_gather_clear(&gather);
+    gl_target_clear(gather.image.target, NULL);
     for (int k = 0; k < times; k++)
         stage_check(stage, lr_gather_run(&gather, &stage->images, &gathering->batch, &lors) == LR_OK);
     assert_true(check_halvings(gathering, &gather) > 0);
     check_collected(gathering, &gather, times);
-    lr_gather_clear(&gather);
+    gl_target_clear(gather.image.target, NULL);
     float first;
     stage_check(stage, gl_texture_read(gather.image.target->colours[0], &(struct gl_box){.width = 1, .height = 1},
                                        &first) == LR_OK);

@@ -149,8 +149,8 @@ static inline void stage_open(struct stage *stage, const struct stage_params *pa
     stage_check(stage, stage->plan != NULL);
     stage_check(stage, lr_scene_init(&stage->scene, stage->ctx, stage->lors,
                                      &(struct lr_scene_absorption){params->mu, params->mu_steps}) == LR_OK);
-    stage_check(stage,
-                lr_correspondence_init(&stage->images, &stage->scene, stage->plan, params->path_length) == LR_OK);
+    stage_check(stage, lr_correspondence_init(&stage->images, &stage->scene, stage->plan, params->path_length, false) ==
+                           LR_OK);
     stage->eye = eye_create(stage->scanner, params->rays);
     stage->grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){1, 1, 1});
     stage->backend_params = (struct lr_backend_params){.scanner = stage->scanner,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Reconstructions amid their iterations, as HDF5; layout: docs/formats/checkpoints.md. */
+ * Reconstructions between two iterations, in HDF5; layout: docs/formats/checkpoints.md. */
 #include "io/checkpoints/key.h"
 
 #include "base/log.h"
@@ -31,7 +31,7 @@ static const struct {
 };
 enum { NUM_NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
 
-/* CRC-32 of all that is read back, in the order of the file. */
+/* CRC-32 of all values that are read back, in the order of the file. */
 static int64_t check_sum(const lr_checkpoint *checkpoint)
 {
     const lr_grid *grid = &checkpoint->grid;
@@ -50,59 +50,31 @@ static int64_t check_sum(const lr_checkpoint *checkpoint)
 
 /* --- writing --- */
 
-static bool put_numbers(hid_t group, const lr_checkpoint *checkpoint)
+lr_status lr_checkpoint_write(const char *path, const lr_checkpoint *checkpoint, const lr_log *log)
 {
-    bool done = true;
+    struct lr_hdf5_output out;
+    const lr_grid *grid = &checkpoint->grid;
+    const int64_t shape[2] = {checkpoint->num_images, checkpoint->num_values};
+    LR_TRY(lr_hdf5_output_open(&out, path, "checkpoint", log));
+    const int64_t sum = check_sum(checkpoint);
+    const hid_t group = H5Gcreate2(out.file, group_name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    bool done = group >= 0 && lr_hdf5_put_string(group, "key", checkpoint->key);
     for (int k = 0; k < NUM_NUMBERS; k++) {
         const char *from = (const char *)checkpoint + numbers[k].offset;
         done = done && lr_hdf5_put_numbers(group, numbers[k].name, H5T_NATIVE_INT, 0, from);
     }
-    return done && lr_hdf5_put_numbers(group, "log_likelihood", H5T_NATIVE_DOUBLE, 0, &checkpoint->log_likelihood);
-}
-
-static bool put(struct lr_hdf5_output *out, const lr_checkpoint *checkpoint)
-{
-    const lr_grid *grid = &checkpoint->grid;
-    const int64_t shape[2] = {checkpoint->num_images, checkpoint->num_values};
-    const int64_t sum = check_sum(checkpoint);
-    const hid_t group = H5Gcreate2(out->file, group_name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    if (group < 0) return false;
-    const bool done = lr_hdf5_put_string(group, "key", checkpoint->key) && put_numbers(group, checkpoint) &&
-                      lr_hdf5_put_numbers(group, "grid_size", H5T_NATIVE_INT, 3, grid->size) &&
-                      lr_hdf5_put_numbers(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, 3, grid->voxel_mm) &&
-                      lr_hdf5_put_numbers(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, 3, grid->origin_mm) &&
-                      lr_hdf5_put_numbers(group, "crc32", H5T_NATIVE_INT64, 0, &sum) &&
-                      lr_hdf5_put_array(group, "images", H5T_NATIVE_FLOAT, shape, checkpoint->images);
-    return H5Gclose(group) >= 0 && done;
-}
-
-lr_status lr_checkpoint_write(const char *path, const lr_checkpoint *checkpoint, const lr_log *log)
-{
-    struct lr_hdf5_output out;
-    LR_TRY(lr_hdf5_output_open(&out, path, "checkpoint", log));
-    if (!put(&out, checkpoint)) (void)lr_hdf5_output_fail(&out, "a checkpoint");
+    done = done && lr_hdf5_put_numbers(group, "log_likelihood", H5T_NATIVE_DOUBLE, 0, &checkpoint->log_likelihood) &&
+           lr_hdf5_put_numbers(group, "grid_size", H5T_NATIVE_INT, 3, grid->size) &&
+           lr_hdf5_put_numbers(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, 3, grid->voxel_mm) &&
+           lr_hdf5_put_numbers(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, 3, grid->origin_mm) &&
+           lr_hdf5_put_numbers(group, "crc32", H5T_NATIVE_INT64, 0, &sum) &&
+           lr_hdf5_put_array(group, "images", H5T_NATIVE_FLOAT, shape, checkpoint->images);
+    const bool is_closed = group >= 0 && H5Gclose(group) >= 0;
+    if (!done || !is_closed) (void)lr_hdf5_output_fail(&out, "a checkpoint");
     return lr_hdf5_output_finish(&out);
 }
 
 /* --- reading --- */
-
-/* Checks the shape before allocating. */
-static lr_status get_shape(const struct lr_hdf5_input *in, lr_checkpoint *checkpoint)
-{
-    int64_t shape[2] = {0};
-    LR_TRY(lr_grid_check(&checkpoint->grid, in->log));
-    LR_TRY(lr_hdf5_shape(in, "/checkpoint/images", false, shape, 2));
-    if (shape[0] < 1 || shape[0] > INT32_MAX || shape[1] < 1 ||
-        shape[0] > in->file_bytes / (int64_t)sizeof(float) / shape[1]) {
-        return lr_error(in->log, LR_BAD_INPUT,
-                        "%s promises %lld images of %lld values and does not hold them: it is "
-                        "damaged",
-                        in->path, (long long)shape[0], (long long)shape[1]);
-    }
-    checkpoint->num_images = (int)shape[0];
-    checkpoint->num_values = shape[1];
-    return LR_OK;
-}
 
 static lr_status read_from(const struct lr_hdf5_input *in, const char *key, lr_checkpoint *checkpoint)
 {
@@ -136,8 +108,18 @@ static lr_status read_from(const struct lr_hdf5_input *in, const char *key, lr_c
     int64_t sum = -1;
     const bool has_sum = lr_hdf5_get_int64(in, "/checkpoint", "crc32", 1, &sum);
     LR_TRY(has_sum ? LR_OK : lr_hdf5_input_check(in));
-    LR_TRY(get_shape(in, checkpoint));
-    const int64_t shape[2] = {checkpoint->num_images, checkpoint->num_values};
+    int64_t shape[2] = {0};
+    LR_TRY(lr_grid_check(grid, in->log));
+    LR_TRY(lr_hdf5_shape(in, "/checkpoint/images", false, shape, 2));
+    if (shape[0] < 1 || shape[0] > INT32_MAX || shape[1] < 1 ||
+        shape[0] > in->file_bytes / (int64_t)sizeof(float) / shape[1]) {
+        return lr_error(in->log, LR_BAD_INPUT,
+                        "%s promises %lld images of %lld values and does not hold them: it is "
+                        "damaged",
+                        in->path, (long long)shape[0], (long long)shape[1]);
+    }
+    checkpoint->num_images = (int)shape[0];
+    checkpoint->num_values = shape[1];
     checkpoint->images = lr_alloc(shape[0] * shape[1], sizeof(float), "a checkpoint", in->log);
     LR_TRY(checkpoint->images != NULL ? LR_OK : LR_FAILED);
     LR_TRY(lr_hdf5_get(in, "/checkpoint/images", LR_HDF5_FLOAT, shape, checkpoint->images));
@@ -172,6 +154,8 @@ void lr_checkpoint_finish(lr_checkpoint *checkpoint)
     free(checkpoint->images);
     *checkpoint = (lr_checkpoint){.images = NULL};
 }
+
+/* --- keys --- */
 
 enum { MOST_SHOWN = 300 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CASToR's PET data (.Cdf), packed little endian. A list-mode event: time in ms, [attenuation
+ * CASToR's PET data (.Cdf), packed little endian. An event in list mode: time in ms, [attenuation
  * factor], [kind, one byte], [scatter rate], [randoms rate], [normalization factor], [time of flight
- * in ps], two crystal numbers. A histogram's: time, [attenuation], [randoms], [normalization], for
- * each time-of-flight bin the counts and [scatter], two crystal numbers. Time of flight is the time
- * of arrival at the first crystal less that at the second: positive nearer to the second. */
+ * in ps], two crystal numbers. An event in a histogram: time, [attenuation], [randoms], [normalization], for
+ * each time-of-flight bin the counts and [scatter], two crystal numbers. The time of flight is the time
+ * of arrival at the first crystal minus the time at the second: positive nearer to the second. */
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -30,7 +30,7 @@ enum castor_mode { MODE_LIST, MODE_HISTOGRAM };
 enum { MAX_TOF_BINS = 4096 };
 
 struct castor_header {
-    char *data_path; /* owned: the .Cdf, found from the header's folder */
+    char *data_path; /* owned: of the .Cdf, relative to the folder of the header */
     char scanner[64];
     enum castor_mode mode;
     int64_t num_events;
@@ -40,7 +40,7 @@ struct castor_header {
     int num_tof_bins; /* of a histogram, at least 1 */
 };
 
-/* vDataFile.cc and iDataFilePET.cc of CASToR 3.1.1. */
+/* Keys of vDataFile.cc and iDataFilePET.cc of CASToR 3.1.1. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
      "data filename|number of events|data mode|scanner name|duration (s)|"
@@ -81,26 +81,12 @@ static const char *value_of(const struct lr_keyed_text *text, const char *key)
     return line != NULL ? line->value : "";
 }
 
-static lr_status number(const struct lr_keyed_text *text, const char *key, double *value)
-{
-    const struct lr_keyed_number any = {.key = key, .least = -1e300, .most = 1e300};
-    return lr_keyed_text_number(text, &any, 0, value);
-}
-
 static lr_status whole(const struct lr_keyed_text *text, struct lr_keyed_number number, int64_t *value)
 {
     double read = (double)*value;
     number.whole = true;
     LR_TRY(lr_keyed_text_number(text, &number, 0, &read));
     *value = (int64_t)read;
-    return LR_OK;
-}
-
-static lr_status flag(const struct lr_keyed_text *text, const char *key, bool *value)
-{
-    int64_t read = 0;
-    LR_TRY(whole(text, (struct lr_keyed_number){.key = key, .most = 1}, &read));
-    *value = read != 0;
     return LR_OK;
 }
 
@@ -111,8 +97,8 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
-/* errors: LR_BAD_INPUT for a file that is none, and for data that have no events as they are understood here:
- * normalization files, events of several lines, emission points. */
+/* errors: LR_BAD_INPUT for a file that is no header, and for data that are not read here: normalization files, events
+ * of several lines, emission points. */
 static lr_status read_header(const struct lr_keyed_text *text, struct castor_header *header)
 {
     const struct lr_keyed_number events = {.key = "number of events", .most = 0x1p52, .required = true};
@@ -122,7 +108,8 @@ static lr_status read_header(const struct lr_keyed_text *text, struct castor_hea
     snprintf(header->scanner, sizeof(header->scanner), "%.63s", value_of(text, "scanner name"));
     lr_clean_text(header->scanner);
     LR_TRY(whole(text, events, &header->num_events));
-    LR_TRY(number(text, "duration (s)", &header->duration_s));
+    struct lr_keyed_number any = {.key = "duration (s)", .least = -1e300, .most = 1e300};
+    LR_TRY(lr_keyed_text_number(text, &any, 0, &header->duration_s));
     static const char *const lists[] = {"list-mode", "listmode", "list", "0", NULL};
     static const char *const histograms[] = {"histogram", "histo", "1", NULL};
     const struct lr_keyed_line *line = lr_keyed_text_find(text, "data mode");
@@ -134,19 +121,34 @@ static lr_status read_header(const struct lr_keyed_text *text, struct castor_hea
     }
     header->mode = is_list ? MODE_LIST : MODE_HISTOGRAM;
 
-    LR_TRY(flag(text, "attenuation correction flag", &header->has_attenuation));
-    LR_TRY(flag(text, "normalization correction flag", &header->has_normalization));
-    LR_TRY(flag(text, "scatter correction flag", &header->has_scatter));
-    LR_TRY(flag(text, "random correction flag", &header->has_randoms));
-    LR_TRY(flag(text, "tof information flag", &header->has_tof));
-    LR_TRY(flag(text, "coincidence kind flag", &header->has_kind));
+    const struct {
+        const char *key;
+        bool *value;
+    } flags[] = {{"attenuation correction flag", &header->has_attenuation},
+                 {"normalization correction flag", &header->has_normalization},
+                 {"scatter correction flag", &header->has_scatter},
+                 {"random correction flag", &header->has_randoms},
+                 {"tof information flag", &header->has_tof},
+                 {"coincidence kind flag", &header->has_kind}};
+    for (size_t k = 0; k < sizeof(flags) / sizeof(flags[0]); k++) {
+        int64_t read = 0;
+        LR_TRY(whole(text, (struct lr_keyed_number){.key = flags[k].key, .most = 1}, &read));
+        *flags[k].value = read != 0;
+    }
 
+    const struct {
+        const char *key;
+        double *value;
+    } numbers[] = {{"tof resolution (ps)", &header->tof_resolution_ps},
+                   {"list tof measurement range (ps)", &header->tof_range_ps},
+                   {"list tof quantization bin size (ps)", &header->tof_quantisation_ps},
+                   {"histo tof bin size (ps)", &header->tof_bin_ps}};
+    for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++) {
+        any.key = numbers[k].key;
+        LR_TRY(lr_keyed_text_number(text, &any, 0, numbers[k].value));
+    }
     const struct lr_keyed_number range = {.key = "histo tof number of bins", .least = 1, .most = MAX_TOF_BINS};
     int64_t bins = 1;
-    LR_TRY(number(text, "tof resolution (ps)", &header->tof_resolution_ps));
-    LR_TRY(number(text, "list tof measurement range (ps)", &header->tof_range_ps));
-    LR_TRY(number(text, "list tof quantization bin size (ps)", &header->tof_quantisation_ps));
-    LR_TRY(number(text, "histo tof bin size (ps)", &header->tof_bin_ps));
     LR_TRY(whole(text, range, &bins));
     header->num_tof_bins = (int)bins;
     if (header->mode == MODE_HISTOGRAM && bins > 1 && !(header->tof_bin_ps > 0)) {
@@ -160,7 +162,7 @@ static lr_status read_header(const struct lr_keyed_text *text, struct castor_hea
     return header->data_path != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Bytes of an event in the data. */
+/* Size of an event in the data, bytes. */
 static int64_t bytes_per_event(const struct castor_header *header)
 {
     const int terms = header->has_attenuation + header->has_normalization + header->has_randoms;
@@ -177,8 +179,8 @@ struct reader {
     const lr_log *log;
     struct lr_event_stream *stream;
     struct castor_header header;
-    int num_crystals; /* of the file's scanner, where order is there */
-    int *order;       /* owned [num_crystals] our number of theirs, -1 = none; NULL = kept */
+    int num_crystals; /* of the file's scanner, if `order` is given */
+    int *order; /* owned [num_crystals] the scanner's number of a crystal in the file, -1 = none; NULL = the same */
     lr_event_counts *counts;
     struct lr_event_times times;
     int64_t number; /* of the event */
@@ -200,21 +202,22 @@ static float float_at(const unsigned char *bytes)
 
 /* --- one event --- */
 
-/* Converts the crystals' numbers to the scanner's; false, and counted, where the scanner lacks one. */
+/* Converts crystal numbers of the file to numbers of the scanner; counts the event, and returns false, if the scanner
+ * lacks one. */
 static bool take_crystals(struct reader *reader, const unsigned char *ids, lr_event *event)
 {
     for (int k = 0; k < 2; k++) {
         const uint32_t id = word_at(ids + 4 * k);
-        const bool kept = reader->order == NULL && id <= INT32_MAX;
+        const bool is_same = reader->order == NULL && id <= INT32_MAX;
         const bool found = reader->order != NULL && id < (uint32_t)reader->num_crystals && reader->order[id] >= 0;
-        if (!kept && !found) {
+        if (!is_same && !found) {
             if (reader->counts->unknown_crystals++ == 0) {
                 snprintf(reader->first_unknown, sizeof(reader->first_unknown), "event %lld with crystal %u",
                          (long long)reader->number, (unsigned)id);
             }
             return false;
         }
-        event->crystals[k] = kept ? (int32_t)id : reader->order[id];
+        event->crystals[k] = is_same ? (int32_t)id : reader->order[id];
     }
     return true;
 }
@@ -277,34 +280,37 @@ static lr_status refuse_short(const struct reader *reader, int64_t bytes)
                     (long long)each, reader->source->path);
 }
 
-/* Checks the path before opening, since opening a pipe would wait for its other end. */
-static lr_status check_size(const struct reader *reader)
+static lr_status read_data(struct reader *reader)
 {
-    struct stat facts;
     const struct castor_header *header = &reader->header;
     const int64_t each = bytes_per_event(header);
+
+    /* The size is checked before opening, since opening a pipe would wait for its other end. */
+    struct stat facts;
     if (stat(header->data_path, &facts) != 0) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s, which %s names, cannot be opened: %s", header->data_path,
                         reader->source->path, strerror(errno));
     }
     if (!S_ISREG(facts.st_mode))
         return lr_error(reader->log, LR_BAD_INPUT, "%s: is no regular file: give a CASToR .Cdf", header->data_path);
-    const int64_t bytes = facts.st_size, there = bytes / each;
-    if (there < header->num_events)
-        return reader->source->until_damage && there > 0 ? LR_OK : refuse_short(reader, bytes);
-    if (there != header->num_events || bytes % each != 0) {
+    const int64_t there = facts.st_size / each;
+    if (there < header->num_events && !(reader->source->until_damage && there > 0))
+        return refuse_short(reader, facts.st_size);
+    if (there > header->num_events || (there == header->num_events && facts.st_size % each != 0)) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: has %lld bytes, and %lld events of %lld bytes, as its header %s tells, "
                         "are not as long: they belong to other data",
-                        header->data_path, (long long)bytes, (long long)header->num_events, (long long)each,
+                        header->data_path, (long long)facts.st_size, (long long)header->num_events, (long long)each,
                         reader->source->path);
     }
-    return LR_OK;
-}
+    if (reader->stream->sink == NULL) return LR_OK;
 
-static lr_status read_events(struct reader *reader, FILE *file)
-{
-    const int64_t each = bytes_per_event(&reader->header);
+    FILE *file = lr_file_open(header->data_path, "", reader->log);
+    if (file == NULL) return LR_BAD_INPUT;
+    struct lr_discreet_log discreet;
+    const lr_log *log = reader->log;
+    lr_log_discreet(&discreet, header->data_path, reader->source->path, log);
+    reader->log = &discreet.log;
     const int64_t at_once = each < BUFFER_BYTES ? BUFFER_BYTES / each : 1;
     unsigned char *bytes = lr_alloc(at_once, (size_t)each, "events", reader->log);
     lr_status status = bytes != NULL ? LR_OK : LR_FAILED;
@@ -313,77 +319,21 @@ static lr_status read_events(struct reader *reader, FILE *file)
         got = fread(bytes, (size_t)each, (size_t)at_once, file);
         for (size_t k = 0; k < got && status == LR_OK; k++, reader->number++) {
             const unsigned char *event = bytes + k * (size_t)each;
-            status =
-                reader->header.mode == MODE_LIST ? take_list_event(reader, event) : take_histogram_event(reader, event);
+            status = header->mode == MODE_LIST ? take_list_event(reader, event) : take_histogram_event(reader, event);
         }
     }
     free(bytes);
     if (status == LR_OK && ferror(file))
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->header.data_path, strerror(errno));
-    return status == LR_OK && reader->number < reader->header.num_events ? refuse_short(reader, (int64_t)ftell(file))
-                                                                         : status;
-}
-
-static lr_status read_data(struct reader *reader)
-{
-    LR_TRY(check_size(reader));
-    if (reader->stream->sink == NULL) return LR_OK;
-    FILE *file = lr_file_open(reader->header.data_path, "", reader->log);
-    if (file == NULL) return LR_BAD_INPUT;
-    struct lr_discreet_log discreet;
-    const lr_log *log = reader->log;
-    lr_log_discreet(&discreet, reader->header.data_path, reader->source->path, log);
-    reader->log = &discreet.log;
-    const lr_status status = read_events(reader, file);
+        status = lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", header->data_path, strerror(errno));
+    if (status == LR_OK && reader->number < header->num_events) status = refuse_short(reader, (int64_t)ftell(file));
     reader->log = log;
     fclose(file);
     return status;
 }
 
-/* --- the whole --- */
+/* --- the whole file --- */
 
-static void warn_terms(const struct reader *reader)
-{
-    const struct castor_header *header = &reader->header;
-    char terms[128] = "";
-    const char *const names[] = {header->has_attenuation ? "attenuation factors" : NULL,
-                                 header->has_normalization ? "normalization factors" : NULL,
-                                 header->has_scatter ? "scatter rates" : NULL,
-                                 header->has_randoms ? "randoms rates" : NULL};
-    for (int k = 0; k < 4; k++) {
-        const size_t used = strlen(terms);
-        if (names[k] != NULL) snprintf(terms + used, sizeof(terms) - used, "%s%s", used > 0 ? ", " : "", names[k]);
-    }
-    if (terms[0] != '\0') {
-        lr_warn(reader->log,
-                "%s: the %s of its events are passed over: give what they stand for as "
-                "attenuation, efficiencies and additive terms",
-                reader->source->path, terms);
-    }
-}
-
-static lr_status fill_info(const struct reader *reader, lr_events_info *info)
-{
-    const struct castor_header *header = &reader->header;
-    const bool list = header->mode == MODE_LIST;
-    const int bins = header->num_tof_bins;
-    snprintf(info->version, sizeof(info->version), list ? "list mode" : "histogram");
-    snprintf(info->scanner, sizeof(info->scanner), "%s", header->scanner);
-    info->has_tof = list ? header->has_tof : bins > 1;
-    info->tof_resolution_ps = info->has_tof ? header->tof_resolution_ps : 0;
-    info->duration_s = header->duration_s;
-    info->tof_range_mm = info->has_tof && list ? LR_MM_PER_PS * header->tof_range_ps : 0;
-    info->tof_bin_mm = info->has_tof && list ? LR_MM_PER_PS * header->tof_quantisation_ps : 0;
-    if (list || bins < 2) return LR_OK;
-    info->tof_edges_mm = lr_alloc(bins + 1, sizeof(*info->tof_edges_mm), "edges", reader->log);
-    if (info->tof_edges_mm == NULL) return LR_FAILED;
-    info->num_tof_bins = bins;
-    for (int k = 0; k <= bins; k++)
-        info->tof_edges_mm[k] = (float)(LR_MM_PER_PS * header->tof_bin_ps * (k - 0.5 * bins));
-    return LR_OK;
-}
-
-/* Finds the file beside the header that has the scanner's name and this ending; NULL, to be freed. */
+/* Finds the file next to the header that has the scanner's name and an ending. Returns its path, to be freed; or NULL. */
 static char *find_scanner_file(const struct reader *reader, const char *ending)
 {
     char name[sizeof(reader->header.scanner) + sizeof(".geom")];
@@ -398,7 +348,7 @@ static char *find_scanner_file(const struct reader *reader, const char *ending)
     return path;
 }
 
-/* Numbers crystals by CASToR's scanner file, which is named or lies beside the header, else by lr_castor_order. */
+/* Numbers crystals by CASToR's scanner file, if it is given or found next to the header; else by lr_castor_order. */
 static lr_status number_crystals(struct reader *reader)
 {
     const lr_scanner *scanner = reader->source->scanner;
@@ -431,12 +381,44 @@ static lr_status read_all(struct reader *reader)
     lr_c_locale_leave(locale);
     LR_TRY(status);
 
-    LR_TRY(fill_info(reader, reader->stream->info));
+    lr_events_info *info = reader->stream->info;
+    const bool list = header->mode == MODE_LIST;
+    const int bins = header->num_tof_bins;
+    snprintf(info->version, sizeof(info->version), list ? "list mode" : "histogram");
+    snprintf(info->scanner, sizeof(info->scanner), "%s", header->scanner);
+    info->has_tof = list ? header->has_tof : bins > 1;
+    info->tof_resolution_ps = info->has_tof ? header->tof_resolution_ps : 0;
+    info->duration_s = header->duration_s;
+    info->tof_range_mm = info->has_tof && list ? LR_MM_PER_PS * header->tof_range_ps : 0;
+    info->tof_bin_mm = info->has_tof && list ? LR_MM_PER_PS * header->tof_quantisation_ps : 0;
+    if (!list && bins > 1) {
+        info->tof_edges_mm = lr_alloc(bins + 1, sizeof(*info->tof_edges_mm), "edges", reader->log);
+        if (info->tof_edges_mm == NULL) return LR_FAILED;
+        info->num_tof_bins = bins;
+        for (int k = 0; k <= bins; k++)
+            info->tof_edges_mm[k] = (float)(LR_MM_PER_PS * header->tof_bin_ps * (k - 0.5 * bins));
+    }
+
     LR_TRY(number_crystals(reader));
     LR_TRY(read_data(reader));
     if (reader->stream->sink == NULL) return LR_OK;
     LR_TRY(lr_event_stream_flush(reader->stream));
-    warn_terms(reader);
+
+    char terms[128] = "";
+    const char *const names[] = {header->has_attenuation ? "attenuation factors" : NULL,
+                                 header->has_normalization ? "normalization factors" : NULL,
+                                 header->has_scatter ? "scatter rates" : NULL,
+                                 header->has_randoms ? "randoms rates" : NULL};
+    for (int k = 0; k < 4; k++) {
+        const size_t used = strlen(terms);
+        if (names[k] != NULL) snprintf(terms + used, sizeof(terms) - used, "%s%s", used > 0 ? ", " : "", names[k]);
+    }
+    if (terms[0] != '\0') {
+        lr_warn(reader->log,
+                "%s: the %s of its events are passed over: give what they stand for as "
+                "attenuation, efficiencies and additive terms",
+                reader->source->path, terms);
+    }
     return lr_events_judge_unknown(reader->source, reader->counts, reader->first_unknown);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CASToR data: list mode as events come, histograms of LOR data (layout: castor_events.c). The
- * header is written last, for it holds the number of events. */
+ * The writer of CASToR data: list mode and histograms of LOR data (layout: castor_events.c). The
+ * header is written last, since it holds the number of events. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -16,18 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A header and its data while they are written. */
+/* Header and data that are being written. */
 struct lr_castor_writer {
     struct lr_output data;
     const char *path;
     const lr_log *log;
     char *data_path; /* owned */
-    int *place;      /* owned [num_crystals] their number of our crystal */
+    int *place;      /* owned [num_crystals] a crystal's number in the file */
     char scanner[64];
     bool has_tof, any;
     double tof_resolution_ps, tof_bin_ps, duration_s;
-    double tof_range_ps; /* that could be measured; 0 = not known */
-    double largest_ps;
+    double tof_range_ps; /* range that could be measured; 0 = not known */
+    double largest_ps;   /* of the times of flight so far */
     uint32_t first_ms, last_ms;
     int64_t count, delayeds;
 };
@@ -47,33 +47,31 @@ static void put_float(unsigned char *bytes, double value)
     put_word(bytes, bits);
 }
 
-static lr_status take_one(struct lr_castor_writer *writer, const lr_event *event)
-{
-    unsigned char bytes[16];
-    const double tof_ps = event->tof_mm / LR_MM_PER_PS;
-    const int lead = writer->has_tof ? 8 : 4;
-    int64_t repeats;
-    if (event->is_delayed) {
-        writer->delayeds++;
-        return LR_OK;
-    }
-    LR_TRY(lr_event_repeats(event, writer->path, &repeats, writer->log));
-    put_word(bytes, event->time_ms);
-    put_float(bytes + 4, tof_ps);
-    put_word(bytes + lead, (uint32_t)writer->place[event->crystals[0]]);
-    put_word(bytes + lead + 4, (uint32_t)writer->place[event->crystals[1]]);
-    writer->largest_ps = fmax(writer->largest_ps, fabs(tof_ps));
-    writer->first_ms = writer->any && writer->first_ms < event->time_ms ? writer->first_ms : event->time_ms;
-    writer->last_ms = writer->last_ms > event->time_ms ? writer->last_ms : event->time_ms;
-    writer->any = true;
-    writer->count += repeats;
-    for (int64_t k = 0; k < repeats; k++) LR_TRY(lr_output_write(&writer->data, bytes, (size_t)lead + 8));
-    return LR_OK;
-}
-
 lr_status lr_castor_writer_take(void *user, const lr_event *events, int64_t count)
 {
-    for (int64_t k = 0; k < count; k++) LR_TRY(take_one(user, &events[k]));
+    struct lr_castor_writer *writer = user;
+    const int lead = writer->has_tof ? 8 : 4;
+    for (int64_t k = 0; k < count; k++) {
+        const lr_event *event = &events[k];
+        const double tof_ps = event->tof_mm / LR_MM_PER_PS;
+        unsigned char bytes[16];
+        int64_t repeats;
+        if (event->is_delayed) {
+            writer->delayeds++;
+            continue;
+        }
+        LR_TRY(lr_event_repeats(event, writer->path, &repeats, writer->log));
+        put_word(bytes, event->time_ms);
+        put_float(bytes + 4, tof_ps);
+        put_word(bytes + lead, (uint32_t)writer->place[event->crystals[0]]);
+        put_word(bytes + lead + 4, (uint32_t)writer->place[event->crystals[1]]);
+        writer->largest_ps = fmax(writer->largest_ps, fabs(tof_ps));
+        writer->first_ms = writer->any && writer->first_ms < event->time_ms ? writer->first_ms : event->time_ms;
+        writer->last_ms = writer->last_ms > event->time_ms ? writer->last_ms : event->time_ms;
+        writer->any = true;
+        writer->count += repeats;
+        for (int64_t r = 0; r < repeats; r++) LR_TRY(lr_output_write(&writer->data, bytes, (size_t)lead + 8));
+    }
     return LR_OK;
 }
 
@@ -133,69 +131,59 @@ static void destroy(struct lr_castor_writer *writer)
     free(writer);
 }
 
-static lr_status name_data(struct lr_castor_writer *writer)
-{
-    if (!lr_path_ends(writer->path, ".Cdh"))
-        return lr_error(writer->log, LR_USAGE, "%s: the name of a CASToR header ends in .Cdh", writer->path);
-    writer->data_path = lr_path_with_ending(writer->path, ".Cdf", writer->log);
-    return writer->data_path != NULL ? LR_OK : LR_FAILED;
-}
-
-static lr_status number_crystals(struct lr_castor_writer *writer, const lr_scanner *scanner)
-{
-    int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "crystal numbers", writer->log);
-    writer->place = lr_alloc(scanner->num_crystals, sizeof(*writer->place), "crystal numbers", writer->log);
-    lr_status status = order != NULL && writer->place != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) status = lr_castor_order(scanner, order, writer->log);
-    if (status == LR_OK) lr_castor_place(order, scanner->num_crystals, writer->place);
-    free(order);
-    return status;
-}
-
 static struct lr_castor_writer *create(const char *path, const lr_scanner *scanner, const lr_log *log)
 {
     struct lr_castor_writer *writer = lr_alloc(1, sizeof(*writer), "a writer", log);
     if (writer == NULL) return NULL;
+    int *order = NULL;
     writer->path = path;
     writer->log = log;
     snprintf(writer->scanner, sizeof(writer->scanner), "%s", scanner->name);
     for (char *at = writer->scanner; *at != '\0'; at++) *at = strchr(" \t#:,/", *at) != NULL ? '_' : *at;
 
-    if (name_data(writer) != LR_OK || number_crystals(writer, scanner) != LR_OK ||
-        lr_output_open(&writer->data, writer->data_path, log) != LR_OK) {
-        destroy(writer);
-        return NULL;
+    if (!lr_path_ends(path, ".Cdh")) {
+        lr_error(log, LR_USAGE, "%s: the name of a CASToR header ends in .Cdh", path);
+        goto failed;
     }
+    writer->data_path = lr_path_with_ending(path, ".Cdf", log);
+    if (writer->data_path == NULL) goto failed;
+    order = lr_alloc(scanner->num_crystals, sizeof(*order), "crystal numbers", log);
+    writer->place = lr_alloc(scanner->num_crystals, sizeof(*writer->place), "crystal numbers", log);
+    if (order == NULL || writer->place == NULL || lr_castor_order(scanner, order, log) != LR_OK) goto failed;
+    lr_castor_place(order, scanner->num_crystals, writer->place);
+    if (lr_output_open(&writer->data, writer->data_path, log) != LR_OK) goto failed;
+    free(order);
     return writer;
-}
 
-/* CASToR has one time resolution, and all events have time of flight or none. */
-static lr_status check_kinds(const lr_events_writer_params *params)
-{
-    const lr_event_kinds *kinds = &params->info->kinds;
-    const lr_tof_bins *first = kinds->tof;
-    for (int k = 0; params->info->has_tof && k < kinds->count * kinds->count; k++) {
-        const lr_tof_bins *bins = &kinds->tof[k];
-        const double own_mm = lr_tof_bin_mm(bins->edges_mm, bins->num_bins);
-        const double first_mm = lr_tof_bin_mm(first->edges_mm, first->num_bins);
-        if ((bins->num_bins > 1) != (first->num_bins > 1) || bins->resolution_ps != first->resolution_ps ||
-            fabs(own_mm - first_mm) > 1e-5 * first_mm) {
-            return lr_error(params->log, LR_USAGE,
-                            "%s: CASToR has one time resolution and one width of bins for all "
-                            "events, and the source's module types differ: 0 and 0 have %d "
-                            "time-of-flight bins of %.4g mm and %.4g ps FWHM, %d and %d have %d of "
-                            "%.4g mm and %.4g ps: write PETSIRD, or leave the times of flight out",
-                            params->path, first->num_bins, first_mm, first->resolution_ps, k / kinds->count,
-                            k % kinds->count, bins->num_bins, own_mm, bins->resolution_ps);
-        }
-    }
-    return LR_OK;
+failed:
+    free(order);
+    destroy(writer);
+    return NULL;
 }
 
 struct lr_castor_writer *lr_castor_writer_create(const lr_events_writer_params *params)
 {
     const lr_events_info *info = params->info;
-    if (info != NULL && check_kinds(params) != LR_OK) return NULL;
+
+    /* CASToR has one time resolution, and all events have time of flight or none. */
+    const int num_kinds = info != NULL && info->has_tof ? info->kinds.count : 0;
+    for (int k = 0; k < num_kinds * num_kinds; k++) {
+        const lr_tof_bins *first = info->kinds.tof, *bins = &info->kinds.tof[k];
+        const double own_mm = lr_tof_bin_mm(bins->edges_mm, bins->num_bins);
+        const double first_mm = lr_tof_bin_mm(first->edges_mm, first->num_bins);
+        if ((bins->num_bins > 1) != (first->num_bins > 1) || bins->resolution_ps != first->resolution_ps ||
+            fabs(own_mm - first_mm) > 1e-5 * first_mm) {
+            lr_error(params->log, LR_USAGE,
+                     "%s: CASToR has one time resolution and one width of bins for all "
+                     "events, and the source's module types differ: 0 and 0 have %d "
+                     "time-of-flight bins of %.4g mm and %.4g ps FWHM, %d and %d have %d of "
+                     "%.4g mm and %.4g ps: write PETSIRD, or leave the times of flight out",
+                     params->path, first->num_bins, first_mm, first->resolution_ps, k / num_kinds, k % num_kinds,
+                     bins->num_bins, own_mm, bins->resolution_ps);
+            return NULL;
+        }
+    }
+
     struct lr_castor_writer *writer = create(params->path, params->lors->scanner, params->log);
     if (writer == NULL || info == NULL) return writer;
     writer->duration_s = info->duration_s;

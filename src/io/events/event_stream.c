@@ -33,17 +33,7 @@ lr_status lr_event_stream_add(struct lr_event_stream *stream, const lr_event *ev
     return stream->waiting == LR_EVENTS_AT_ONCE ? lr_event_stream_flush(stream) : LR_OK;
 }
 
-lr_status lr_event_stream_room(struct lr_event_stream *stream, int64_t count, lr_event **room)
-{
-    const lr_event_sink *sink = stream->sink;
-    *room = NULL;
-    LR_TRY(lr_event_stream_flush(stream));
-    if (sink == NULL || sink->room == NULL) return LR_OK;
-    *room = sink->room(sink->user, count);
-    return *room != NULL ? LR_OK : LR_FAILED;
-}
-
-lr_status lr_event_stream_hand(struct lr_event_stream *stream, const lr_event *events, int64_t count)
+lr_status lr_event_stream_add_many(struct lr_event_stream *stream, const lr_event *events, int64_t count)
 {
     LR_TRY(lr_event_stream_flush(stream));
     if (count == 0 || stream->sink == NULL) return LR_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the readers of list mode share: events on their way from a file to a sink. */
+ * The stream of events from a file to a sink, which all readers of list mode share. */
 #ifndef LR_IO_EVENT_STREAM_H
 #define LR_IO_EVENT_STREAM_H
 
@@ -12,38 +12,34 @@
 
 enum { LR_EVENTS_AT_ONCE = 1 << 16 };
 
-/* Events, collected and given to the sink some at a time. One thread. */
+/* Collects events and gives them to the sink in portions. One thread. */
 struct lr_event_stream {
     const lr_events_source *source;
     const lr_event_sink *sink; /* NULL = only the information before the events is wanted */
-    lr_events_info *info;      /* never NULL; its counts are the reader's to keep */
+    lr_events_info *info;      /* never NULL; the reader updates its counts */
     int64_t num_added;         /* events so far */
     bool is_refused;           /* whether the sink has ended the reading */
     int waiting;
     lr_event events[LR_EVENTS_AT_ONCE];
 };
 
-/* Adds one event of a file; a status other than LR_OK is the sink's and ends the reading. */
+/* Adds one event of a file. errors: the status of the sink, which ends the reading. */
 lr_status lr_event_stream_add(struct lr_event_stream *stream, const lr_event *event);
 
-/* True if the next events are not wanted; asks the source once for each time that events would go to the sink. */
+/* True if the source leaves the next events out; to be called once for each portion that would go to the sink. */
 static inline bool lr_event_stream_skips(const struct lr_event_stream *stream)
 {
     const lr_events_source *source = stream->source;
     return source->skips != NULL && !source->until_damage && source->skips(source->user);
 }
 
-/* Asks the sink for memory for the next events, so that giving them to it copies nothing: *room is [count], or NULL
- * where the sink has none. errors: LR_FAILED if memory runs out. */
-lr_status lr_event_stream_room(struct lr_event_stream *stream, int64_t count, lr_event **room);
+/* Gives many events of weight 1 to the sink at once, after the waiting ones. */
+lr_status lr_event_stream_add_many(struct lr_event_stream *stream, const lr_event *events, int64_t count);
 
-/* Gives many events of weight 1 to the sink at once, behind those that wait. */
-lr_status lr_event_stream_hand(struct lr_event_stream *stream, const lr_event *events, int64_t count);
-
-/* Gives the events that wait to the sink. */
+/* Gives the waiting events to the sink. */
 lr_status lr_event_stream_flush(struct lr_event_stream *stream);
 
-/* First and last time, for a duration that the file does not give. Zero has no time yet. */
+/* First and last time, for the duration if the file does not give it. All zero: no time yet. */
 struct lr_event_times {
     bool any;
     uint64_t first_ms, last_ms;
@@ -80,13 +76,13 @@ lr_status lr_petsird_events(const lr_events_source *source, struct lr_event_stre
 lr_status lr_castor_events(const lr_events_source *source, struct lr_event_stream *stream);
 lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *stream);
 
-/* Warns of events whose crystals the scanner lacks; LR_BAD_INPUT where all events are such. */
+/* Warns of events whose crystals the scanner lacks. errors: LR_BAD_INPUT if all events are such. */
 lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event_counts *counts, const char *first);
 
-/* Makes sure that a scanner is there, for formats whose crystals mean nothing without one. */
+/* Checks that there is a scanner, for formats that need one to find the places of crystals. */
 lr_status lr_events_need_scanner(const lr_events_source *source);
 
-/* The writers behind lr_events_writer, one per format: create returns NULL, logged; take is a sink's; finish and
+/* The writers of lr_events_writer, one per format. create: errors: NULL, logged. take: for lr_event_sink. finish and
  * abandon free the writer. */
 
 struct lr_petsird_writer;
@@ -101,7 +97,7 @@ lr_status lr_castor_writer_take(void *writer, const lr_event *events, int64_t co
 lr_status lr_castor_writer_finish(struct lr_castor_writer *writer);
 void lr_castor_writer_abandon(struct lr_castor_writer *writer);
 
-/* Gives how often an event is written: its weight, which must be whole. errors: LR_USAGE. */
+/* Gives how often an event is written: its weight, which must be a whole number. errors: LR_USAGE. */
 lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats, const lr_log *log);
 
 /* Half of the distance that light travels in a picosecond: mm along a line for each ps between the arrivals at its

@@ -7,7 +7,7 @@
 #include "base/path.h"
 #include "io/events/event_stream.h"
 #include "io/files/regular_file.h"
-#include "io/lor_data/lor_sums.h"
+#include "io/lor_data/lor_data.h"
 #include "model/lors/place.h"
 #include "model/scanner/coincidence.h"
 
@@ -57,8 +57,41 @@ lr_events_format lr_events_recognise(const char *path)
     return lr_events_head_format(&head);
 }
 
-static lr_status refuse_unknown(const lr_events_source *source)
+/* --- until a damage --- */
+
+/* Log that holds back LR_BAD_INPUT errors, for files that are read up to their first damage only. Must not move. */
+struct damage {
+    lr_log log;
+    const lr_log *to;
+    bool is_found;
+    char message[1024]; /* the last error that was held back */
+};
+
+static void hold_back(void *user, lr_log_level level, lr_status status, const char *message)
 {
+    struct damage *damage = user;
+    if (level == LR_LOG_ERROR && status == LR_BAD_INPUT) {
+        damage->is_found = true;
+        snprintf(damage->message, sizeof(damage->message), "%s", message);
+    } else if (damage->to != NULL) {
+        damage->to->write(damage->to->user, level, status, message);
+    }
+}
+
+/* --- reading --- */
+
+static lr_status read_format(const lr_events_source *source, struct lr_event_stream *stream)
+{
+    switch (source->format) {
+    case LR_EVENTS_SAFIR: return lr_safir_events(source, stream);
+    case LR_EVENTS_SIEMENS: return lr_siemens_events(source, stream);
+    case LR_EVENTS_PETSIRD: return lr_petsird_events(source, stream);
+    case LR_EVENTS_CASTOR: return lr_castor_events(source, stream);
+    case LR_EVENTS_GE: return lr_ge_events(source, stream);
+    default: break;
+    }
+
+    /* No known format: the error names the likely mistake. */
     struct lr_file_head head;
     lr_file_head_read(source->path, &head);
     if (access(source->path, R_OK) != 0) {
@@ -89,60 +122,24 @@ static lr_status refuse_unknown(const lr_events_source *source)
                     source->path);
 }
 
-/* --- until a damage --- */
-
-/* Log that holds back errors of the kind LR_BAD_INPUT, for files of which only the events before a damage are
- * wanted. Must not move. */
-struct damage {
-    lr_log log;
-    const lr_log *to;
-    bool is_found;
-    char sentence[1024]; /* the last one */
-};
-
-static void hold_back(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    struct damage *damage = user;
-    if (level == LR_LOG_ERROR && status == LR_BAD_INPUT) {
-        damage->is_found = true;
-        snprintf(damage->sentence, sizeof(damage->sentence), "%s", sentence);
-    } else if (damage->to != NULL) {
-        damage->to->write(damage->to->user, level, status, sentence);
-    }
-}
-
-/* --- reading --- */
-
-static lr_status read_format(const lr_events_source *source, struct lr_event_stream *stream)
-{
-    switch (source->format) {
-    case LR_EVENTS_SAFIR: return lr_safir_events(source, stream);
-    case LR_EVENTS_SIEMENS: return lr_siemens_events(source, stream);
-    case LR_EVENTS_PETSIRD: return lr_petsird_events(source, stream);
-    case LR_EVENTS_CASTOR: return lr_castor_events(source, stream);
-    case LR_EVENTS_GE: return lr_ge_events(source, stream);
-    default: return refuse_unknown(source);
-    }
-}
-
-/* Turns the reader's error into a warning where events came before it. */
+/* Turns the reader's error into a warning if events came before it. */
 static lr_status read_until_damage(const lr_events_source *source, struct lr_event_stream *stream)
 {
     struct damage damage = {.log = {hold_back, &damage}, .to = source->log};
-    lr_events_source patient = *source;
-    patient.log = &damage.log;
-    const lr_status status = read_format(&patient, stream);
+    lr_events_source held = *source;
+    held.log = &damage.log;
+    const lr_status status = read_format(&held, stream);
     const lr_event_counts *counts = &stream->info->counts;
     if (!damage.is_found) return status;
     if (status != LR_BAD_INPUT || stream->is_refused || stream->num_added == 0)
-        return lr_error(damage.to, status, "%s", damage.sentence);
+        return lr_error(damage.to, status, "%s", damage.message);
     LR_TRY(lr_event_stream_flush(stream));
     char unknown[96] = "";
     if (counts->unknown_crystals > 0) {
         snprintf(unknown, sizeof(unknown), ", and %lld of crystals that the scanner lacks left out",
                  (long long)counts->unknown_crystals);
     }
-    lr_warn(damage.to, "%s: the %lld events before that are taken%s", damage.sentence, (long long)stream->num_added,
+    lr_warn(damage.to, "%s: the %lld events before that are taken%s", damage.message, (long long)stream->num_added,
             unknown);
     return LR_OK;
 }
@@ -150,16 +147,16 @@ static lr_status read_until_damage(const lr_events_source *source, struct lr_eve
 lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *sink, lr_events_info *info)
 {
     lr_events_info own = {0};
-    lr_events_info *kept = info != NULL ? info : &own;
+    lr_events_info *found = info != NULL ? info : &own;
     lr_events_source exact = *source;
-    *kept = (lr_events_info){0};
+    *found = (lr_events_info){0};
     if (exact.format == LR_EVENTS_UNKNOWN) exact.format = lr_events_recognise(exact.path);
     struct lr_event_stream *stream = lr_alloc(1, sizeof(*stream), "events", source->log);
     if (stream == NULL) return LR_FAILED;
     stream->source = &exact;
     stream->sink = sink;
-    stream->info = kept;
-    kept->format = exact.format;
+    stream->info = found;
+    found->format = exact.format;
     const lr_status status = exact.until_damage ? read_until_damage(&exact, stream) : read_format(&exact, stream);
     free(stream);
     lr_events_info_finish(&own);
@@ -199,33 +196,11 @@ struct joining {
     int32_t *pairs;     /* owned [num_modules][num_modules] */
 };
 
-/* Entries of the table of module pairs: no LORs, a LOR for each two crystals, or those LORs of pair FIRST_PAIR + n
- * that its mask allows. Events are looked up in two tables. */
+/* Entries of the table of module pairs: no LORs, a LOR for each two crystals, or FIRST_PAIR + n for the LORs that the
+ * mask of pair n allows. */
 enum { NONE_JOINED = 0, ALL_JOINED, FIRST_PAIR, MOST_MODULES = 1 << 12 };
 
-/* low, high: crystals of the pair's lower and higher module. */
-static bool is_allowed(const lr_lors *lors, int64_t pair, int32_t low, int32_t high)
-{
-    const lr_scanner *scanner = lors->scanner;
-    const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
-    const int a = low - scanner->first_crystal[i], b = high - scanner->first_crystal[j];
-    const int nu_i = scanner->modules[i].crystals[0], nu_j = scanner->modules[j].crystals[0];
-    return lr_coincidence_allows(lors, pair, a % nu_i, a / nu_i, b % nu_j, b / nu_j);
-}
-
-static bool is_joined(const struct joining *joining, const int32_t crystals[2])
-{
-    const lr_scanner *scanner = joining->lors->scanner;
-    const int32_t a = crystals[0], b = crystals[1];
-    if (joining->pairs == NULL) return lr_place_joined(joining->lors, crystals) >= 0;
-    if (a < 0 || b < 0 || a >= scanner->num_crystals || b >= scanner->num_crystals) return false;
-    const int64_t row = (int64_t)joining->module_of[a] * scanner->num_modules;
-    const int found = joining->pairs[row + joining->module_of[b]];
-    return found >= FIRST_PAIR ? is_allowed(joining->lors, found - FIRST_PAIR, a < b ? a : b, a < b ? b : a)
-                               : found == ALL_JOINED;
-}
-
-/* Leaves out the tables, so that LORs are looked up, where there is no memory for them or far too many modules. */
+/* Makes the tables, unless memory is short or modules are far too many: then each LOR is looked up. */
 static void open_joining(struct joining *joining, const lr_lors *lors)
 {
     const lr_scanner *scanner = lors->scanner;
@@ -255,84 +230,88 @@ static void finish_joining(struct joining *joining)
 
 static int64_t count_joined(const struct joining *joining, const lr_event *events, int64_t count)
 {
+    const lr_lors *lors = joining->lors;
+    const lr_scanner *scanner = lors->scanner;
     int64_t joined = 0;
-    for (int64_t k = 0; k < count; k++) joined += is_joined(joining, events[k].crystals);
+    for (int64_t k = 0; k < count; k++) {
+        const int32_t a = events[k].crystals[0], b = events[k].crystals[1];
+        if (joining->pairs == NULL) {
+            joined += lr_place_joined(lors, events[k].crystals) >= 0;
+            continue;
+        }
+        if (a < 0 || b < 0 || a >= scanner->num_crystals || b >= scanner->num_crystals) continue;
+        const int64_t row = (int64_t)joining->module_of[a] * scanner->num_modules;
+        const int found = joining->pairs[row + joining->module_of[b]];
+        if (found < FIRST_PAIR) {
+            joined += found == ALL_JOINED;
+            continue;
+        }
+        const int64_t pair = found - FIRST_PAIR;
+        const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
+        const int p = (a < b ? a : b) - scanner->first_crystal[i], q = (a < b ? b : a) - scanner->first_crystal[j];
+        const int nu_i = scanner->modules[i].crystals[0], nu_j = scanner->modules[j].crystals[0];
+        joined += lr_coincidence_allows(lors, pair, p % nu_i, p / nu_i, q % nu_j, q / nu_j);
+    }
     return joined;
 }
 
-/* Events that a thread takes at a time. */
+/* Events that a thread handles in one go. */
 enum { AT_ONCE = 1 << 13 };
 
+/* One of three results for each event of a span: the weight, the LOR, or only whether there is a LOR. */
 struct work {
-    const lr_lors *lors;
     const lr_event *events;
-    int64_t *numbers;
-    atomic_llong *joined; /* events that have a LOR */
-    float *weights;
+    float *weights;         /* receives the weights, if not NULL; */
+    int64_t *numbers;       /* else this receives the LORs, if not NULL; else events with a LOR are only counted */
+    struct joining joining; /* with tables if LORs are only counted */
+    atomic_llong joined;    /* events that have a LOR */
 };
 
-static void number_share(void *user, int64_t begin, int64_t end, int worker)
+static void work_on_share(void *user, int64_t begin, int64_t end, int worker)
 {
-    const struct work *work = user;
+    struct work *work = user;
     int64_t joined = 0;
     (void)worker;
-    for (int64_t k = begin; k < end; k++) {
-        work->numbers[k] = lr_place_joined(work->lors, work->events[k].crystals);
-        joined += work->numbers[k] >= 0;
+    if (work->weights != NULL) {
+        for (int64_t k = begin; k < end; k++) work->weights[k] = work->events[k].weight;
+    } else if (work->numbers != NULL) {
+        for (int64_t k = begin; k < end; k++) {
+            work->numbers[k] = lr_place_joined(work->joining.lors, work->events[k].crystals);
+            joined += work->numbers[k] >= 0;
+        }
+    } else {
+        joined = count_joined(&work->joining, work->events + begin, end - begin);
     }
-    atomic_fetch_add(work->joined, joined);
+    atomic_fetch_add(&work->joined, joined);
 }
 
-struct counting {
-    struct joining joining;
-    const lr_event *events;
-    atomic_llong joined;
-};
-
-static void count_share(void *user, int64_t begin, int64_t end, int worker)
-{
-    struct counting *counting = user;
-    (void)worker;
-    atomic_fetch_add(&counting->joined, count_joined(&counting->joining, counting->events + begin, end - begin));
-}
-
-int64_t lr_events_count_joined(const lr_lors *lors, const lr_event_span *span)
-{
-    struct counting counting = {.events = span->events};
-    const int threads = span->threads > 0 ? span->threads : lr_num_processors();
-    atomic_init(&counting.joined, 0);
-    open_joining(&counting.joining, lors);
-    lr_parallel_for(threads, span->count, AT_ONCE, count_share, &counting);
-    finish_joining(&counting.joining);
-    return atomic_load(&counting.joined);
-}
-
-static void weigh_share(void *user, int64_t begin, int64_t end, int worker)
-{
-    const struct work *work = user;
-    (void)worker;
-    for (int64_t k = begin; k < end; k++) work->weights[k] = work->events[k].weight;
-}
-
-static void run_span(const lr_event_span *span, lr_parallel_body *body, struct work *work)
+static int64_t run_span(const lr_event_span *span, struct work *work)
 {
     const bool is_long = span->count > AT_ONCE;
     const int threads = !is_long ? 1 : span->threads > 0 ? span->threads : lr_num_processors();
     work->events = span->events;
-    lr_parallel_for(threads, span->count, AT_ONCE, body, work);
+    atomic_init(&work->joined, 0);
+    lr_parallel_for(threads, span->count, AT_ONCE, work_on_share, work);
+    return atomic_load(&work->joined);
+}
+
+int64_t lr_events_count_joined(const lr_lors *lors, const lr_event_span *span)
+{
+    struct work work = {.weights = NULL};
+    open_joining(&work.joining, lors);
+    const int64_t joined = run_span(span, &work);
+    finish_joining(&work.joining);
+    return joined;
 }
 
 int64_t lr_events_lors(const lr_lors *lors, const lr_event_span *span, int64_t *numbers)
 {
-    atomic_llong joined;
-    atomic_init(&joined, 0);
-    run_span(span, number_share, &(struct work){.lors = lors, .numbers = numbers, .joined = &joined});
-    return atomic_load(&joined);
+    return run_span(span, &(struct work){.numbers = numbers, .joining = {.lors = lors}});
 }
 
 void lr_events_weights(const lr_event_span *span, float *weights)
 {
-    run_span(span, weigh_share, &(struct work){.weights = weights});
+    (void)run_span(span, &(struct work){.weights = weights});
 }
 
 /* --- lists --- */
@@ -343,7 +322,7 @@ struct growing_list {
     int threads;
     const lr_log *log;
     struct joining joining;
-    atomic_llong looked_at, joined; /* events, and those of them that are in coincidence */
+    atomic_llong looked_at, joined; /* numbers of all events, and of the events in coincidence */
 };
 
 enum { COPIED_AT_ONCE = 1 << 15 };
@@ -360,7 +339,7 @@ static void copy_share(void *user, int64_t begin, int64_t end, int worker)
     memcpy(copying->to + begin, copying->from + begin, (size_t)(end - begin) * sizeof(*copying->to));
 }
 
-/* Makes room behind the events that the list has. */
+/* Makes room after the events that the list has. */
 static lr_event *make_room(void *user, int64_t count)
 {
     struct growing_list *growing = user;
@@ -370,7 +349,8 @@ static lr_event *make_room(void *user, int64_t count)
                                                                                         : NULL;
 }
 
-/* Several threads copy: the first touch of new memory takes longer than copying. */
+/* Appends events to the list, if they are not in its room already. Several threads copy, since the first touch of new
+ * memory takes longer than copying. */
 static lr_status append(void *user, const lr_event *events, int64_t count)
 {
     struct growing_list *growing = user;
@@ -390,44 +370,34 @@ static void look(void *user, const lr_event *events, int64_t count)
     atomic_fetch_add(&growing->joined, count_joined(&growing->joining, events, count));
 }
 
-static lr_status fill_list(const lr_events_source *source, struct growing_list *growing)
-{
-    const lr_event_sink sink = {
-        .take = append, .user = growing, .room = make_room, .look = growing->joining.lors != NULL ? look : NULL};
-    lr_event_list *list = growing->list;
-    atomic_init(&growing->looked_at, 0);
-    atomic_init(&growing->joined, 0);
-    LR_TRY(lr_events_read(source, &sink, &list->info));
-    const int64_t looked_at = atomic_load(&growing->looked_at);
-    list->are_joined = !source->until_damage && /* of a damaged file other events may be taken */
-                       looked_at == list->count && atomic_load(&growing->joined) == looked_at;
-    return LR_OK;
-}
-
 /* lors NULL: does not check whether events are in coincidence. */
-static lr_event_list *read_list(const lr_events_source *source, const lr_lors *lors)
+lr_event_list *lr_event_list_read_joined(const lr_events_source *source, const lr_lors *lors)
 {
     struct growing_list growing = {.threads = source->threads > 0 ? source->threads : lr_num_processors(),
                                    .log = source->log};
-    growing.list = lr_alloc(1, sizeof(*growing.list), "events", source->log);
-    if (growing.list == NULL) return NULL;
+    const lr_event_sink sink = {
+        .take = append, .user = &growing, .room = make_room, .look = lors != NULL ? look : NULL};
+    lr_event_list *list = lr_alloc(1, sizeof(*list), "events", source->log);
+    if (list == NULL) return NULL;
+    growing.list = list;
     if (lors != NULL) open_joining(&growing.joining, lors);
-    if (fill_list(source, &growing) != LR_OK) {
-        lr_event_list_destroy(growing.list);
-        growing.list = NULL;
+    atomic_init(&growing.looked_at, 0);
+    atomic_init(&growing.joined, 0);
+    if (lr_events_read(source, &sink, &list->info) == LR_OK) {
+        const int64_t looked_at = atomic_load(&growing.looked_at);
+        list->are_joined = !source->until_damage && /* of a damaged file other events may be taken */
+                           looked_at == list->count && atomic_load(&growing.joined) == looked_at;
+    } else {
+        lr_event_list_destroy(list);
+        list = NULL;
     }
     finish_joining(&growing.joining);
-    return growing.list;
+    return list;
 }
 
 lr_event_list *lr_event_list_read(const lr_events_source *source)
 {
-    return read_list(source, NULL);
-}
-
-lr_event_list *lr_event_list_read_joined(const lr_events_source *source, const lr_lors *lors)
-{
-    return read_list(source, lors);
+    return lr_event_list_read_joined(source, NULL);
 }
 
 void lr_event_list_destroy(lr_event_list *list)
@@ -478,19 +448,6 @@ static lr_status bin(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-static lr_status finish_binning(struct binning *binning, lr_prompts_delayeds *data)
-{
-    data->prompts = lr_lor_sums_finish(&binning->prompts, binning->log);
-    data->delayeds = lr_lor_sums_finish(&binning->delayeds, binning->log);
-    if (data->prompts == NULL || data->delayeds == NULL) {
-        lr_lor_data_destroy(data->prompts);
-        lr_lor_data_destroy(data->delayeds);
-        *data = (lr_prompts_delayeds){0};
-        return LR_FAILED;
-    }
-    return LR_OK;
-}
-
 lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors, lr_prompts_delayeds *data,
                         lr_events_info *info)
 {
@@ -498,14 +455,21 @@ lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors, lr_
     const lr_event_sink sink = {.take = bin, .user = &binning};
     lr_events_source exact = *source;
     lr_events_info own = {0};
-    lr_events_info *kept = info != NULL ? info : &own;
+    lr_events_info *found = info != NULL ? info : &own;
     exact.scanner = lors->scanner;
     *data = (lr_prompts_delayeds){0};
-    lr_status status = lr_events_read(&exact, &sink, kept);
+    lr_status status = lr_events_read(&exact, &sink, found);
     if (status == LR_OK) {
-        kept->counts.not_in_coincidence = binning.not_in_coincidence;
-        status = finish_binning(&binning, data);
-        data->counts = status == LR_OK ? kept->counts : data->counts;
+        found->counts.not_in_coincidence = binning.not_in_coincidence;
+        data->prompts = lr_lor_sums_finish(&binning.prompts, source->log);
+        data->delayeds = lr_lor_sums_finish(&binning.delayeds, source->log);
+        data->counts = found->counts;
+        if (data->prompts == NULL || data->delayeds == NULL) {
+            lr_lor_data_destroy(data->prompts);
+            lr_lor_data_destroy(data->delayeds);
+            *data = (lr_prompts_delayeds){0};
+            status = LR_FAILED;
+        }
     }
     lr_lor_sums_destroy(&binning.prompts);
     lr_lor_sums_destroy(&binning.delayeds);

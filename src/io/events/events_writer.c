@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Events on their way to a file of any format, and tab-separated text, which a person or a script looks at. */
+ * Writing events to files of any format, and to tab-separated text for people and scripts. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -19,61 +19,41 @@
 
 struct tsv_writer {
     struct lr_output output;
-    lr_events_writer_params params; /* what it points to is the caller's */
+    lr_events_writer_params params; /* pointers in it are not owned */
 };
 
 static const char tsv_header[] = "time_ms\tdelayed\tweight\tcrystal_a\tcrystal_b\ttof_mm\tx_mm\ty_mm\tz_mm\n";
 
-static lr_status put_event(struct tsv_writer *tsv, const lr_event *event)
-{
-    const lr_events_info *info = tsv->params.info;
-    const bool has_tof = info != NULL && lr_events_info_has_tof(info, event->crystals);
-    double centre_mm[3] = {NAN, NAN, NAN};
-    char line[256];
-    if (has_tof) {
-        /* The annihilation's place according to the time of flight. */
-        double a_mm[3], along[3];
-        lr_scanner_hit_centre(tsv->params.lors->scanner, event->crystals[0], a_mm);
-        lr_scanner_hit_centre(tsv->params.lors->scanner, event->crystals[1], along);
-        vec_sub(along, a_mm, along);
-        const double length_mm = vec_length(along);
-        const double share = length_mm > 0 ? 0.5 + event->tof_mm / length_mm : 0.5;
-        vec_add_scaled(a_mm, share, along, centre_mm);
-    }
-
-    const int length =
-        snprintf(line, sizeof(line), "%u\t%d\t%.9g\t%d\t%d\t%.9g\t%.9g\t%.9g\t%.9g\n", (unsigned)event->time_ms,
-                 event->is_delayed ? 1 : 0, event->weight, (int)event->crystals[0], (int)event->crystals[1],
-                 has_tof ? event->tof_mm : NAN, centre_mm[0], centre_mm[1], centre_mm[2]);
-    return lr_output_write(&tsv->output, line, (size_t)length);
-}
-
-static struct tsv_writer *create_tsv(const lr_events_writer_params *params)
-{
-    struct tsv_writer *tsv = lr_alloc(1, sizeof(*tsv), "a writer", params->log);
-    if (tsv == NULL) return NULL;
-    tsv->params = *params;
-    if (lr_output_open(&tsv->output, params->path, params->log) != LR_OK) {
-        free(tsv);
-        return NULL;
-    }
-    (void)lr_output_write(&tsv->output, tsv_header, strlen(tsv_header)); /* finish reports a failure */
-    return tsv;
-}
-
 static lr_status take_tsv(void *user, const lr_event *events, int64_t count)
 {
+    struct tsv_writer *tsv = user;
+    const lr_scanner *scanner = tsv->params.lors->scanner;
+    const lr_events_info *info = tsv->params.info;
     const struct lr_c_locale locale = lr_c_locale_enter();
     lr_status status = LR_OK;
-    for (int64_t k = 0; status == LR_OK && k < count; k++) status = put_event(user, &events[k]);
-    lr_c_locale_leave(locale);
-    return status;
-}
+    for (int64_t k = 0; status == LR_OK && k < count; k++) {
+        const lr_event *event = &events[k];
+        const bool has_tof = info != NULL && lr_events_info_has_tof(info, event->crystals);
+        double centre_mm[3] = {NAN, NAN, NAN};
+        if (has_tof) {
+            /* The annihilation's place according to the time of flight. */
+            double a_mm[3], along[3];
+            lr_scanner_hit_centre(scanner, event->crystals[0], a_mm);
+            lr_scanner_hit_centre(scanner, event->crystals[1], along);
+            vec_sub(along, a_mm, along);
+            const double length_mm = vec_length(along);
+            const double share = length_mm > 0 ? 0.5 + event->tof_mm / length_mm : 0.5;
+            vec_add_scaled(a_mm, share, along, centre_mm);
+        }
 
-static lr_status finish_tsv(struct tsv_writer *tsv)
-{
-    const lr_status status = lr_output_finish(&tsv->output);
-    free(tsv);
+        char line[256];
+        const int length =
+            snprintf(line, sizeof(line), "%u\t%d\t%.9g\t%d\t%d\t%.9g\t%.9g\t%.9g\t%.9g\n", (unsigned)event->time_ms,
+                     event->is_delayed ? 1 : 0, event->weight, (int)event->crystals[0], (int)event->crystals[1],
+                     has_tof ? event->tof_mm : NAN, centre_mm[0], centre_mm[1], centre_mm[2]);
+        status = lr_output_write(&tsv->output, line, (size_t)length);
+    }
+    lr_c_locale_leave(locale);
     return status;
 }
 
@@ -85,16 +65,15 @@ struct lr_events_writer {
     struct tsv_writer *tsv;
 };
 
-static lr_events_format format_of(const char *path)
-{
-    if (lr_path_ends(path, ".petsird")) return LR_EVENTS_PETSIRD;
-    if (lr_path_ends(path, ".tsv")) return LR_EVENTS_TSV;
-    return lr_path_ends(path, ".Cdh") ? LR_EVENTS_CASTOR : LR_EVENTS_UNKNOWN;
-}
-
 lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params)
 {
-    const lr_events_format format = params->format != LR_EVENTS_UNKNOWN ? params->format : format_of(params->path);
+    lr_events_format format = params->format;
+    if (format == LR_EVENTS_UNKNOWN) {
+        format = lr_path_ends(params->path, ".petsird") ? LR_EVENTS_PETSIRD
+                 : lr_path_ends(params->path, ".tsv")   ? LR_EVENTS_TSV
+                 : lr_path_ends(params->path, ".Cdh")   ? LR_EVENTS_CASTOR
+                                                        : LR_EVENTS_UNKNOWN;
+    }
     if (format != LR_EVENTS_PETSIRD && format != LR_EVENTS_CASTOR && format != LR_EVENTS_TSV) {
         lr_error(params->log, LR_USAGE,
                  "%s: events are written to PETSIRD (.petsird), CASToR (.Cdh) and text (.tsv) files", params->path);
@@ -102,12 +81,20 @@ lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params)
     }
     lr_events_writer *writer = lr_alloc(1, sizeof(*writer), "a writer", params->log);
     if (writer == NULL) return NULL;
-    if (format == LR_EVENTS_PETSIRD)
+    if (format == LR_EVENTS_PETSIRD) {
         writer->petsird = lr_petsird_writer_create(params);
-    else if (format == LR_EVENTS_CASTOR)
+    } else if (format == LR_EVENTS_CASTOR) {
         writer->castor = lr_castor_writer_create(params);
-    else
-        writer->tsv = create_tsv(params);
+    } else {
+        struct tsv_writer *tsv = lr_alloc(1, sizeof(*tsv), "a writer", params->log);
+        if (tsv != NULL && lr_output_open(&tsv->output, params->path, params->log) == LR_OK) {
+            tsv->params = *params;
+            (void)lr_output_write(&tsv->output, tsv_header, strlen(tsv_header)); /* finish reports a failure */
+            writer->tsv = tsv;
+        } else {
+            free(tsv);
+        }
+    }
     if (writer->petsird == NULL && writer->castor == NULL && writer->tsv == NULL) {
         free(writer);
         return NULL;
@@ -126,7 +113,8 @@ lr_status lr_events_writer_finish(lr_events_writer *writer)
 {
     const lr_status status = writer->petsird != NULL  ? lr_petsird_writer_finish(writer->petsird)
                              : writer->castor != NULL ? lr_castor_writer_finish(writer->castor)
-                                                      : finish_tsv(writer->tsv);
+                                                      : lr_output_finish(&writer->tsv->output);
+    free(writer->tsv);
     free(writer);
     return status;
 }
@@ -138,10 +126,8 @@ void lr_events_writer_abandon(lr_events_writer *writer)
         lr_petsird_writer_abandon(writer->petsird);
     else if (writer->castor != NULL)
         lr_castor_writer_abandon(writer->castor);
-    else {
+    else
         lr_output_abandon(&writer->tsv->output);
-        free(writer->tsv);
-    }
-
+    free(writer->tsv);
     free(writer);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * GE's list mode as HDF5, as the public NEMA acquisition of a Discovery MI has it (LIST0000.BLF;
- * Zenodo 8404015): the dataset MiceList/TofCoinc holds five whole numbers an event: ring and place of
- * crystal a, ring and place of crystal b, and the time of flight in steps of 13.02 ps, positive where a
- * was hit first. What the numbers mean is known from public readers of that file, parallelproj's first
- * (docs/formats/events.md). */
+ * GE's list mode in HDF5, in the form of the public NEMA acquisition of a Discovery MI (LIST0000.BLF;
+ * Zenodo 8404015): the dataset MiceList/TofCoinc holds five whole numbers per event: ring and place of
+ * crystal a, ring and place of crystal b, and the time of flight in steps of 13.02 ps, positive if a
+ * was hit first. The meaning of the numbers is known from public readers of that file, first
+ * parallelproj (docs/formats/events.md). */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -20,18 +20,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lists are written with 13 steps joined, 29 of these bins around the line's middle. */
+/* Times of flight in lists are multiples of 13 steps, in 29 such bins around the middle of the line. */
 enum { JOINED = 13, BINS = 29 };
 static const double step_mm = 13.02 * 0.149896229;
 
-/* Crystals of a scanner, by GE's numbers. */
+/* Crystals of a scanner by GE's numbering. */
 struct ge_crystals {
     struct lr_sinogram_rings rings; /* without virtual places */
-    int per_module;                 /* places */
+    int per_module;                 /* places around the axis */
 };
 
-/* The module at the top is that whose middle is nearest to +y, of two the one clockwise of it.
- * name: of the file, for sentences. errors: LR_BAD_INPUT for a scanner that is not made of full
+/* Numbers the crystals from the module at the top, whose middle is nearest to +y; of two equally near ones it is the
+ * clockwise one. name: of the file, for messages. errors: LR_BAD_INPUT for a scanner that is not made of full
  * rings. lr_sinogram_rings_finish must follow in any case. */
 static lr_status number_crystals(struct ge_crystals *crystals, const lr_scanner *scanner, const char *name,
                                  const lr_log *log)
@@ -46,13 +46,13 @@ static lr_status number_crystals(struct ge_crystals *crystals, const lr_scanner 
     return lr_sinogram_rings_turn(&crystals->rings, modules * crystals->per_module, log);
 }
 
-/* A crystal's number over the whole scanner; -1 where it lacks it. */
+/* The number of a crystal over the whole scanner; -1 if there is none. */
 static inline int32_t crystal_at(const struct ge_crystals *crystals, int32_t ring, int32_t place)
 {
     const struct lr_sinogram_rings *rings = &crystals->rings;
     if (ring < 0 || ring >= rings->rings || place < 0 || place >= rings->around) return -1;
-    /* GE's places begin with the module at the top and run clockwise, as seen against z; ours are turned to
-     * begin there too, and run the other way round. */
+    /* GE's places begin with the module at the top and run clockwise, seen against z; `rings` begins there, too, but
+     * counts the opposite way. */
     const int ours = (crystals->per_module - 1 - place + rings->around) % rings->around;
     return rings->crystals[(int64_t)(rings->rings - 1 - ring) * rings->around + ours];
 }
@@ -79,58 +79,39 @@ bool lr_ge_recognises(const struct lr_file_head *head)
     return lr_head_is_hdf5(head) && (lr_path_ends(head->path, ".BLF") || lr_head_holds(head, group, sizeof(group) - 1));
 }
 
-/* --- events --- */
-
-static lr_status check_time(const struct reader *reader, int32_t steps)
-{
-    if (steps % JOINED == 0 && abs(steps) <= JOINED * (BINS / 2)) return LR_OK;
-    return lr_error(reader->source->log, LR_BAD_INPUT,
-                    "%s: event %lld has the time of flight %d, and not one of the %d multiples of %d "
-                    "around 0 that such lists have: it is damaged, or of another scanner",
-                    reader->source->path, (long long)reader->next, (int)steps, BINS, JOINED);
-}
-
-static lr_status take_event(struct reader *reader, const int32_t *numbers)
-{
-    const lr_event event = {
-        .crystals = {crystal_at(&reader->crystals, numbers[0], numbers[1]),
-                     crystal_at(&reader->crystals, numbers[2], numbers[3])},
-        .tof_mm = (float)(-numbers[4] * step_mm),
-        .weight = 1,
-    };
-    LR_TRY(check_time(reader, numbers[4]));
-    reader->next++;
-    reader->counts.prompts++;
-    if (event.crystals[0] < 0 || event.crystals[1] < 0) {
-        for (int k = 0; k < COLUMNS && reader->counts.unknown_crystals == 0; k++) reader->first_unknown[k] = numbers[k];
-        reader->counts.unknown_crystals++;
-        return LR_OK;
-    }
-    return lr_event_stream_add(reader->stream, &event);
-}
-
-static lr_status read_rows(struct reader *reader, int32_t *numbers)
+static lr_status read_events(struct reader *reader, int32_t *numbers)
 {
     while (reader->next < reader->num_events) {
         const int64_t left = reader->num_events - reader->next;
         const struct lr_hdf5_rows rows = {reader->next, left < ROWS_PER_READ ? left : ROWS_PER_READ, COLUMNS};
         LR_TRY(lr_hdf5_get_rows(&reader->in, EVENTS, &rows, numbers));
-        for (int64_t k = 0; k < rows.count; k++) LR_TRY(take_event(reader, numbers + COLUMNS * k));
+        for (int64_t k = 0; k < rows.count; k++) {
+            const int32_t *row = numbers + COLUMNS * k;
+            const lr_event event = {
+                .crystals = {crystal_at(&reader->crystals, row[0], row[1]),
+                             crystal_at(&reader->crystals, row[2], row[3])},
+                .tof_mm = (float)(-row[4] * step_mm),
+                .weight = 1,
+            };
+            if (row[4] % JOINED != 0 || abs(row[4]) > JOINED * (BINS / 2)) {
+                return lr_error(reader->source->log, LR_BAD_INPUT,
+                                "%s: event %lld has the time of flight %d, and not one of the %d multiples of %d "
+                                "around 0 that such lists have: it is damaged, or of another scanner",
+                                reader->source->path, (long long)reader->next, (int)row[4], BINS, JOINED);
+            }
+            reader->next++;
+            reader->counts.prompts++;
+            if (event.crystals[0] >= 0 && event.crystals[1] >= 0)
+                LR_TRY(lr_event_stream_add(reader->stream, &event));
+            else if (reader->counts.unknown_crystals++ == 0)
+                memcpy(reader->first_unknown, row, sizeof(reader->first_unknown));
+        }
     }
-    return LR_OK;
-}
-
-static lr_status read_events(struct reader *reader)
-{
-    int32_t *numbers = lr_alloc(COLUMNS * ROWS_PER_READ, sizeof(*numbers), "events", reader->source->log);
-    if (numbers == NULL) return LR_FAILED;
-    const lr_status status = read_rows(reader, numbers);
-    free(numbers);
-    LR_TRY(status);
     LR_TRY(lr_event_stream_flush(reader->stream));
     char first[96];
-    const int32_t *is = reader->first_unknown;
-    snprintf(first, sizeof(first), "rings %d and %d, places %d and %d", (int)is[0], (int)is[2], (int)is[1], (int)is[3]);
+    const int32_t *row = reader->first_unknown;
+    snprintf(first, sizeof(first), "rings %d and %d, places %d and %d", (int)row[0], (int)row[2], (int)row[1],
+             (int)row[3]);
     return lr_events_judge_unknown(reader->source, &reader->counts, first);
 }
 
@@ -155,7 +136,11 @@ static lr_status read_open(struct reader *reader)
     if (info->tof_edges_mm == NULL) return LR_FAILED;
     for (int k = 0; k <= BINS; k++) info->tof_edges_mm[k] = (float)((k - 0.5 * BINS) * JOINED * step_mm);
 
-    return reader->stream->sink != NULL ? read_events(reader) : LR_OK;
+    if (reader->stream->sink == NULL) return LR_OK;
+    int32_t *numbers = lr_alloc(COLUMNS * ROWS_PER_READ, sizeof(*numbers), "events", reader->source->log);
+    const lr_status status = numbers != NULL ? read_events(reader, numbers) : LR_FAILED;
+    free(numbers);
+    return status;
 }
 
 lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *stream)
@@ -170,10 +155,10 @@ lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *s
     return status;
 }
 
-/* The correction terms that belong to GE's public list mode (corrections.h5; Zenodo 8404015): of each
- * event, in the list's order, correction_lists/sens, atten and contam; of each pair of crystals
- * all_xtals/xtal_ids, with place and ring of either, all_xtals/sens and atten. What the numbers mean is
- * known from public readers of that file, parallelproj's first (docs/formats/events.md). */
+/* The correction terms that belong to GE's public list mode (corrections.h5; Zenodo 8404015): for each
+ * event, in the list's order, correction_lists/sens, atten and contam; for each pair of crystals
+ * all_xtals/xtal_ids, with place and ring of both, all_xtals/sens and atten. The meaning of the numbers is
+ * known from public readers of that file, first parallelproj (docs/formats/events.md). */
 
 enum { IDS = 4 };
 
@@ -185,12 +170,10 @@ struct terms_reader {
     int32_t *ids;        /* [ROWS_PER_READ][IDS] */
     float *sens, *atten; /* [ROWS_PER_READ] */
     int64_t num_pairs;
-    int64_t no_lor; /* pairs of which the scanner has no LOR in coincidence */
+    int64_t no_lor; /* pairs without a LOR in coincidence on the scanner */
 };
 
-/* --- numbers --- */
-
-/* Entries range[0] .. range[0] + range[1] - 1, checked. */
+/* Reads range[1] entries from entry range[0] on, and checks them. */
 static lr_status get_numbers(const struct terms_reader *reader, const char *name, const int64_t range[2],
                              float *numbers)
 {
@@ -208,7 +191,7 @@ static lr_status get_numbers(const struct terms_reader *reader, const char *name
     return LR_OK;
 }
 
-/* Checks that datasets have as many entries each. */
+/* Gives the length of datasets, which must all have the same. */
 static lr_status check_lengths(const struct terms_reader *reader, const char *const *names, int64_t *length)
 {
     for (int k = 0; names[k] != NULL; k++) {
@@ -224,8 +207,6 @@ static lr_status check_lengths(const struct terms_reader *reader, const char *co
     }
     return LR_OK;
 }
-
-/* --- of events --- */
 
 static lr_status read_lists(struct terms_reader *reader)
 {
@@ -249,20 +230,6 @@ static lr_status read_lists(struct terms_reader *reader)
     }
     found->count = length;
     return LR_OK;
-}
-
-/* --- of all LORs --- */
-
-static void take_pair(struct terms_reader *reader, const int32_t *ids, float factor)
-{
-    const int32_t a = crystal_at(&reader->crystals, ids[1], ids[0]);
-    const int32_t b = crystal_at(&reader->crystals, ids[3], ids[2]);
-    const int64_t lor = a >= 0 && b >= 0 ? lr_lors_number(reader->lors, a, b) : -1;
-    if (lor < 0 || !lr_lors_in_coincidence(reader->lors, lor)) {
-        reader->no_lor++;
-        return;
-    }
-    reader->found->lors->values[lor] += factor; /* a LOR that is listed twice is measured twice */
 }
 
 /* --- the file --- */
@@ -304,8 +271,16 @@ static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
         LR_TRY(lr_hdf5_get_rows(&reader->in, "all_xtals/xtal_ids", &rows, reader->ids));
         LR_TRY(get_numbers(reader, "all_xtals/sens", range, reader->sens));
         LR_TRY(get_numbers(reader, "all_xtals/atten", range, reader->atten));
-        for (int64_t k = 0; k < range[1]; k++)
-            take_pair(reader, reader->ids + IDS * k, reader->sens[k] * reader->atten[k]);
+        for (int64_t k = 0; k < range[1]; k++) {
+            const int32_t *ids = reader->ids + IDS * k;
+            const int32_t a = crystal_at(&reader->crystals, ids[1], ids[0]);
+            const int32_t b = crystal_at(&reader->crystals, ids[3], ids[2]);
+            const int64_t lor = a >= 0 && b >= 0 ? lr_lors_number(reader->lors, a, b) : -1;
+            if (lor < 0 || !lr_lors_in_coincidence(reader->lors, lor))
+                reader->no_lor++;
+            else /* a LOR that is listed twice is measured twice */
+                reader->found->lors->values[lor] += reader->sens[k] * reader->atten[k];
+        }
     }
 
     /* LORs that the file does not list are not measured: events there would have no sensitivity. */

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The header of a PETSIRD file: names as in model/ScannerInformation.yml, GeometryInformation.yml
- * and DetectorInformation.yml of ETSInitiative/PETSIRD. Fields are looked up by name, so that those
- * that a version adds, or moves, do no harm. */
+ * and DetectorInformation.yml of ETSInitiative/PETSIRD. Fields are looked up by name, so that versions which
+ * add or move some can be read. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/events/event_stream.h"
@@ -15,14 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- tables over types of modules and pairs of them ---
- *
- * A table that has not the types' number of entries is refused, since which entry is whose would be a guess. */
+/* --- lists of floats --- */
 
 /* List of floats of any length. */
 struct floats {
     struct lr_petsird *petsird;
-    float **values; /* owned by the caller; replaced */
+    float **values; /* owned by the caller; freed and allocated anew */
     int64_t count;
 };
 
@@ -53,16 +51,10 @@ static lr_status take_floats(void *user, struct lr_yardl_input *input, const str
     return read_floats(input, list.item, list.count, *floats->values);
 }
 
-/* --- pairs of types --- */
-
-/* A pair of nested lists over module types, [type1][type2] or its lower triangle. */
-struct type_matrix {
-    const char *name; /* of the field */
-    struct lr_petsird *petsird;
-    lr_status (*take)(struct lr_petsird *petsird, struct lr_petsird_pair *pair, const struct lr_yardl_type *type);
-    bool *is_odd; /* set where there are more entries than pairs of types, which are passed over;
-                     NULL = they are an error */
-};
+/* --- tables over types of modules and pairs of them ---
+ *
+ * A table whose number of entries differs from the number of types is refused, since the types of
+ * its entries could only be guessed. */
 
 static lr_status need_types(struct lr_petsird *petsird, const char *name)
 {
@@ -72,38 +64,6 @@ static lr_status need_types(struct lr_petsird *petsird, const char *name)
                                                    "format is not understood",
                                                    name);
 }
-
-static lr_status pass_over(const struct type_matrix *matrix, const int64_t entry[2], const struct lr_yardl_type *type)
-{
-    struct lr_petsird *petsird = matrix->petsird;
-    if (matrix->is_odd != NULL) {
-        *matrix->is_odd = true;
-        return lr_yardl_skip(petsird->input, type);
-    }
-    return lr_yardl_error(petsird->input,
-                          "'%s' has an entry for module types %lld and %lld, and there are %d "
-                          "types: which entry is whose is not known",
-                          matrix->name, (long long)entry[0], (long long)entry[1], petsird->num_types);
-}
-
-static lr_status take_type_matrix(const struct type_matrix *matrix, const struct lr_yardl_type *type)
-{
-    struct lr_petsird *petsird = matrix->petsird;
-    struct lr_yardl_list rows, columns;
-    LR_TRY(need_types(petsird, matrix->name));
-    LR_TRY(lr_yardl_list(petsird->input, type, &rows));
-    for (int64_t i = 0; i < rows.count; i++) {
-        LR_TRY(lr_yardl_list(petsird->input, rows.item, &columns));
-        for (int64_t j = 0; j < columns.count; j++) {
-            const bool known = i < petsird->num_types && j < petsird->num_types;
-            LR_TRY(known ? matrix->take(petsird, &petsird->pairs[i * petsird->num_types + j], columns.item)
-                         : pass_over(matrix, (const int64_t[2]){i, j}, columns.item));
-        }
-    }
-    return LR_OK;
-}
-
-/* --- bins --- */
 
 static const struct lr_yardl_field edge_fields[] = {{"edges", true, take_floats, NULL}, {0}};
 
@@ -120,16 +80,6 @@ static lr_status check_ascending(struct lr_petsird *petsird, const float *edges,
     return LR_OK;
 }
 
-static lr_status find_middles(struct lr_petsird *petsird, struct lr_petsird_pair *pair)
-{
-    const int bins = pair->num_edges - 1;
-    free(pair->middles_mm);
-    pair->middles_mm = lr_alloc(bins, sizeof(*pair->middles_mm), "bins", petsird->log);
-    for (int k = 0; pair->middles_mm != NULL && k < bins; k++)
-        pair->middles_mm[k] = (float)(0.5 * ((double)pair->edges_mm[k] + pair->edges_mm[k + 1]));
-    return pair->middles_mm != NULL ? LR_OK : LR_FAILED;
-}
-
 static lr_status take_tof_edges(struct lr_petsird *petsird, struct lr_petsird_pair *pair,
                                 const struct lr_yardl_type *type)
 {
@@ -139,89 +89,90 @@ static lr_status take_tof_edges(struct lr_petsird *petsird, struct lr_petsird_pa
         return lr_yardl_error(petsird->input, "%lld edges of time-of-flight bins", (long long)edges.count);
     pair->num_edges = (int)edges.count;
     LR_TRY(check_ascending(petsird, pair->edges_mm, edges.count));
-    return edges.count > 0 ? find_middles(petsird, pair) : LR_OK;
-}
+    if (edges.count == 0) return LR_OK;
 
-static lr_status take_tof_bins(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    (void)input;
-    return take_type_matrix(&(struct type_matrix){.name = "tofBinEdges", .petsird = user, .take = take_tof_edges},
-                            type);
-}
-
-static lr_status take_tof_resolution(struct lr_petsird *petsird, struct lr_petsird_pair *pair,
-                                     const struct lr_yardl_type *type)
-{
-    LR_TRY(lr_yardl_number(petsird->input, type, &pair->resolution_mm));
-    if (!(pair->resolution_mm > 0) || !isfinite(pair->resolution_mm)) pair->resolution_mm = 0;
+    const int bins = pair->num_edges - 1;
+    free(pair->middles_mm);
+    pair->middles_mm = lr_alloc(bins, sizeof(*pair->middles_mm), "bins", petsird->log);
+    if (pair->middles_mm == NULL) return LR_FAILED;
+    for (int k = 0; k < bins; k++)
+        pair->middles_mm[k] = (float)(0.5 * ((double)pair->edges_mm[k] + pair->edges_mm[k + 1]));
     return LR_OK;
 }
 
-static lr_status take_resolutions(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    struct lr_petsird *petsird = user;
-    (void)input;
-    LR_TRY(take_type_matrix(
-        &(struct type_matrix){"tofResolution", petsird, take_tof_resolution, &petsird->odd_resolutions}, type));
-    for (int k = 0; petsird->odd_resolutions && k < petsird->num_types * petsird->num_types; k++)
-        petsird->pairs[k].resolution_mm = 0;
-    return LR_OK;
-}
-
-/* --- masks --- */
-
-/* Reads the numbers of a mask: an array [rows][columns], or rows of which each may be shorter. */
-static lr_status take_mask_rows(struct lr_petsird *petsird, struct lr_petsird_pair *pair,
-                                const struct lr_yardl_list *list)
-{
-    struct lr_yardl_list row = {.item = list->item, .count = pair->columns};
-    const bool nested = list->rank == 1;
-    for (int64_t i = 0; i < pair->rows; i++) {
-        if (nested) LR_TRY(lr_yardl_list(petsird->input, list->item, &row));
-        for (int64_t j = 0; j < row.count; j++) {
-            int64_t group;
-            LR_TRY(lr_yardl_integer(petsird->input, row.item, &group));
-            if (j < pair->columns && group < 0)
-                pair->excluded[i * pair->columns + j] = 1;
-            else if (j < pair->columns)
-                pair->excluded[i * pair->columns + j] = 2;
-        }
-    }
-    return LR_OK;
-}
-
+/* Reads a mask of module pairs: an array [rows][columns], or rows of which each may be shorter. */
 static lr_status take_mask(struct lr_petsird *petsird, struct lr_petsird_pair *pair, const struct lr_yardl_type *type)
 {
     struct lr_yardl_list list;
-    const int64_t at = (pair - petsird->pairs) / petsird->num_types;
-    const int64_t across = (pair - petsird->pairs) % petsird->num_types;
+    const int64_t number = pair - petsird->pairs;
+    const int64_t most_rows = petsird->types[number / petsird->num_types].num_modules;
+    const int64_t most_columns = petsird->types[number % petsird->num_types].num_modules;
     LR_TRY(lr_yardl_list(petsird->input, type, &list));
     if (list.count == 0) return LR_OK;
     pair->rows = list.dims[0];
-    pair->columns = list.rank == 2 ? list.dims[1] : petsird->types[across].num_modules;
-    if (list.rank > 2 || pair->rows > petsird->types[at].num_modules ||
-        pair->columns > petsird->types[across].num_modules) {
+    pair->columns = list.rank == 2 ? list.dims[1] : most_columns;
+    if (list.rank > 2 || pair->rows > most_rows || pair->columns > most_columns) {
         return lr_yardl_error(petsird->input,
                               "the table of module pairs has %lld x %lld of them, and there are "
                               "%lld x %lld",
-                              (long long)pair->rows, (long long)pair->columns,
-                              (long long)petsird->types[at].num_modules, (long long)petsird->types[across].num_modules);
+                              (long long)pair->rows, (long long)pair->columns, (long long)most_rows,
+                              (long long)most_columns);
     }
     if (pair->columns > 0 && pair->rows > LR_PETSIRD_MAX_MASK / pair->columns)
         return lr_yardl_error(petsird->input, "more than %d pairs of modules: they are not read", LR_PETSIRD_MAX_MASK);
     free(pair->excluded);
     pair->excluded = lr_alloc(pair->rows * pair->columns, 1, "pairs of modules", petsird->log);
-    return pair->excluded != NULL ? take_mask_rows(petsird, pair, &list) : LR_FAILED;
+    if (pair->excluded == NULL) return LR_FAILED;
+
+    struct lr_yardl_list row = {.item = list.item, .count = pair->columns};
+    for (int64_t i = 0; i < pair->rows; i++) {
+        if (list.rank == 1) LR_TRY(lr_yardl_list(petsird->input, list.item, &row));
+        for (int64_t j = 0; j < row.count; j++) {
+            int64_t group;
+            LR_TRY(lr_yardl_integer(petsird->input, row.item, &group));
+            if (j < pair->columns) pair->excluded[i * pair->columns + j] = group < 0 ? 1 : 2;
+        }
+    }
+    return LR_OK;
 }
 
-static lr_status take_masks(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
+/* Reads nested lists over module types, [type1][type2] or their lower triangle, of bins, resolutions or masks. */
+static lr_status take_pairs(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
-    (void)input;
-    return take_type_matrix(&(struct type_matrix){.name = "modulePairSGIDLUT", .petsird = user, .take = take_mask},
-                            type);
+    struct lr_petsird *petsird = user;
+    const char *name = lr_yardl_field_name(input);
+    const int n = petsird->num_types;
+    const bool are_edges = strcmp(name, "tofBinEdges") == 0;
+    const bool are_resolutions = strcmp(name, "tofResolution") == 0;
+    struct lr_yardl_list rows, columns;
+    LR_TRY(need_types(petsird, name));
+    LR_TRY(lr_yardl_list(input, type, &rows));
+    for (int64_t i = 0; i < rows.count; i++) {
+        LR_TRY(lr_yardl_list(input, rows.item, &columns));
+        for (int64_t j = 0; j < columns.count; j++) {
+            const bool known = i < n && j < n;
+            struct lr_petsird_pair *pair = known ? &petsird->pairs[i * n + j] : NULL;
+            if (!known && are_resolutions) {
+                petsird->odd_resolutions = true;
+                LR_TRY(lr_yardl_skip(input, columns.item));
+            } else if (!known) {
+                return lr_yardl_error(input,
+                                      "'%s' has an entry for module types %lld and %lld, and there are %d "
+                                      "types: which entry is whose is not known",
+                                      name, (long long)i, (long long)j, n);
+            } else if (are_edges) {
+                LR_TRY(take_tof_edges(petsird, pair, columns.item));
+            } else if (are_resolutions) {
+                LR_TRY(lr_yardl_number(input, columns.item, &pair->resolution_mm));
+                if (!(pair->resolution_mm > 0) || !isfinite(pair->resolution_mm)) pair->resolution_mm = 0;
+            } else {
+                LR_TRY(take_mask(petsird, pair, columns.item));
+            }
+        }
+    }
+    for (int k = 0; petsird->odd_resolutions && k < n * n; k++) petsird->pairs[k].resolution_mm = 0;
+    return LR_OK;
 }
-
-/* --- energies --- */
 
 static lr_status take_energies(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
@@ -256,7 +207,7 @@ static lr_status take_energies(void *user, struct lr_yardl_input *input, const s
     return LR_OK;
 }
 
-/* --- numbers --- */
+/* --- efficiencies of crystal pairs --- */
 
 static void include(struct lr_petsird_range *range, double value)
 {
@@ -265,7 +216,7 @@ static void include(struct lr_petsird_range *range, double value)
     range->count++;
 }
 
-/* Reads `count` floats of 4 bytes in a row; a header may have millions. */
+/* Extends a range by `count` floats of 4 bytes in a row; a header may have millions. */
 static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yardl_type *type, int64_t count,
                                struct lr_petsird_range *range)
 {
@@ -286,9 +237,10 @@ static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yar
     return LR_OK;
 }
 
-/* Finds the smallest and largest of all floats within a value, however nested, and skips other numbers. */
-static lr_status survey(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_petsird_range *range)
+/* Finds the range of all efficiencies of crystal pairs: of the floats within a value, however nested. */
+static lr_status survey(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
+    struct lr_petsird_range *range = &((struct lr_petsird *)user)->pair_efficiencies;
     struct lr_yardl_list list;
     struct lr_yardl_part part;
     double value;
@@ -301,21 +253,21 @@ static lr_status survey(struct lr_yardl_input *input, const struct lr_yardl_type
     case LR_YARDL_LIST:
         LR_TRY(lr_yardl_list(input, type, &list));
         if (list.item->kind == LR_YARDL_FLOAT32) return survey_floats(input, list.item, list.count, range);
-        for (int64_t k = 0; k < list.count; k++) LR_TRY(survey(input, list.item, range));
+        for (int64_t k = 0; k < list.count; k++) LR_TRY(survey(user, input, list.item));
         return LR_OK;
     case LR_YARDL_RECORD:
-        for (int k = 0; k < type->num_parts; k++) LR_TRY(survey(input, type->parts[k].type, range));
+        for (int k = 0; k < type->num_parts; k++) LR_TRY(survey(user, input, type->parts[k].type));
         return LR_OK;
     case LR_YARDL_UNION:
         LR_TRY(lr_yardl_case(input, type, &part));
-        return part.type != NULL ? survey(input, part.type, range) : LR_OK;
+        return part.type != NULL ? survey(user, input, part.type) : LR_OK;
     default: return lr_yardl_skip(input, type);
     }
 }
 
-/* --- fields that have no place in the model --- */
+/* --- fields that the model lacks --- */
 
-/* Records of all versions up to v0.12.0, without those of volumes, materials and signals. */
+/* Fields of all versions up to v0.12.0, except the fields of volumes, materials and signals. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
      "scanner|exam|modelName|scannerGeometry|replicatedModules|detectingElements|object|"
@@ -357,7 +309,7 @@ void lr_petsird_note(struct lr_petsird *petsird, const char *name, const char *v
     }
 }
 
-lr_status lr_petsird_tell_notes(struct lr_petsird *petsird)
+lr_status lr_petsird_log_notes(struct lr_petsird *petsird)
 {
     const struct lr_keyed_text text = {
         .path = petsird->path, .log = petsird->log, .lines = petsird->notes, .count = petsird->num_notes};
@@ -391,67 +343,48 @@ static lr_status note_field(void *user, struct lr_yardl_input *input, const stru
     return LR_OK;
 }
 
-/* --- places --- */
+/* --- boxes and places of crystals --- */
 
-static lr_status take_matrix(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
+/* Reads the numbers of a transformation, or the coordinates of a corner. */
+static lr_status take_vector(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
+    const bool is_matrix = strcmp(lr_yardl_field_name(input), "matrix") == 0;
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
-    if (list.count != 12)
+    if (is_matrix && list.count != 12)
         return lr_yardl_error(input, "a transformation has %lld numbers, not 3 x 4", (long long)list.count);
-    return read_floats(input, list.item, 12, user);
+    if (!is_matrix && list.count != 3)
+        return lr_yardl_error(input, "a corner has %lld coordinates", (long long)list.count);
+    return read_floats(input, list.item, list.count, user);
 }
 
-struct transforms {
-    struct lr_petsird *petsird;
-    float (**matrices)[12];
-    int64_t *count;
-};
-
-static lr_status take_transforms(const struct transforms *into, struct lr_yardl_input *input,
-                                 const struct lr_yardl_type *type)
+static lr_status take_transforms(struct lr_petsird *petsird, const struct lr_yardl_type *type, float (**matrices)[12],
+                                 int64_t *count)
 {
-    static const struct lr_yardl_field fields[] = {{"matrix", true, take_matrix, NULL}, {0}};
+    static const struct lr_yardl_field fields[] = {{"matrix", true, take_vector, NULL}, {0}};
+    struct lr_yardl_input *input = petsird->input;
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
     if (list.count > 0 && list.item->least_bytes < 48)
         return lr_yardl_error(input, "the schema has no transformations where they are needed");
-    free(*into->matrices);
-    *into->count = 0;
-    *into->matrices = lr_alloc(list.count, sizeof(**into->matrices), "places of crystals", into->petsird->log);
-    if (*into->matrices == NULL) return LR_FAILED;
-    *into->count = list.count;
-    for (int64_t k = 0; k < list.count; k++) LR_TRY(lr_yardl_record(input, list.item, fields, (*into->matrices)[k]));
+    free(*matrices);
+    *count = 0;
+    *matrices = lr_alloc(list.count, sizeof(**matrices), "places of crystals", petsird->log);
+    if (*matrices == NULL) return LR_FAILED;
+    *count = list.count;
+    for (int64_t k = 0; k < list.count; k++) LR_TRY(lr_yardl_record(input, list.item, fields, (*matrices)[k]));
     return LR_OK;
-}
-
-/* --- modules: which of the types is being read, and its parts by name --- */
-
-struct module_reading {
-    struct lr_petsird *petsird;
-    struct lr_petsird_type *type;
-    int corner;
-};
-
-static lr_status take_coordinates(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    struct module_reading *reading = user;
-    struct lr_yardl_list list;
-    LR_TRY(lr_yardl_list(input, type, &list));
-    if (list.count != 3) return lr_yardl_error(input, "a corner has %lld coordinates", (long long)list.count);
-    return read_floats(input, list.item, 3, reading->type->corners_mm[reading->corner]);
 }
 
 static lr_status take_corners(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
-    static const struct lr_yardl_field fields[] = {{"c", true, take_coordinates, NULL}, {0}};
-    struct module_reading *reading = user;
+    static const struct lr_yardl_field fields[] = {{"c", true, take_vector, NULL}, {0}};
+    struct lr_petsird *petsird = user;
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
     if (list.count != 8)
         return lr_yardl_error(input, "a crystal has %lld corners, not the 8 of a box", (long long)list.count);
-    for (reading->corner = 0; reading->corner < 8; reading->corner++)
-        LR_TRY(lr_yardl_record(input, list.item, fields, reading));
+    for (int c = 0; c < 8; c++) LR_TRY(lr_yardl_record(input, list.item, fields, petsird->current->corners_mm[c]));
     return LR_OK;
 }
 
@@ -461,27 +394,22 @@ static const struct lr_yardl_field volume_fields[] = {{"shape", true, NULL, shap
 
 static lr_status take_element_places(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
-    struct module_reading *reading = user;
-    const struct transforms into = {reading->petsird, &reading->type->elements, &reading->type->num_elements};
-    return take_transforms(&into, input, type);
+    struct lr_petsird *petsird = user;
+    (void)input;
+    return take_transforms(petsird, type, &petsird->current->elements, &petsird->current->num_elements);
 }
 
 static const struct lr_yardl_field elements_fields[] = {
     {"object", true, NULL, volume_fields}, {"transforms", true, take_element_places, NULL}, {0}};
 
-static lr_status note_of_module(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    return note_field(((struct module_reading *)user)->petsird, input, type);
-}
-
 static const struct lr_yardl_field module_fields[] = {{"detectingElements", true, NULL, elements_fields},
-                                                      {NULL, false, note_of_module, NULL}};
+                                                      {NULL, false, note_field, NULL}};
 
 static lr_status take_module_places(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
-    struct module_reading *reading = user;
-    const struct transforms into = {reading->petsird, &reading->type->modules, &reading->type->num_modules};
-    return take_transforms(&into, input, type);
+    struct lr_petsird *petsird = user;
+    (void)input;
+    return take_transforms(petsird, type, &petsird->current->modules, &petsird->current->num_modules);
 }
 
 static lr_status take_replicated(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
@@ -502,10 +430,10 @@ static lr_status take_replicated(void *user, struct lr_yardl_input *input, const
     LR_TRY(petsird->types != NULL && petsird->pairs != NULL ? LR_OK : LR_FAILED);
 
     for (int k = 0; k < petsird->num_types; k++) {
-        struct module_reading reading = {petsird, &petsird->types[k], 0};
-        reading.type->num_energies = 1;
-        reading.type->per_energy = 1.0;
-        LR_TRY(lr_yardl_record(input, list.item, fields, &reading));
+        petsird->current = &petsird->types[k];
+        petsird->current->num_energies = 1;
+        petsird->current->per_energy = 1.0;
+        LR_TRY(lr_yardl_record(input, list.item, fields, petsird));
     }
     return LR_OK;
 }
@@ -514,11 +442,6 @@ static const struct lr_yardl_field geometry_fields[] = {{"replicatedModules", tr
                                                         {NULL, false, note_field, NULL}};
 
 /* --- efficiencies --- */
-
-static void widen(struct lr_petsird_range *range, const float *values, int64_t count)
-{
-    for (int64_t k = 0; k < count; k++) include(range, values[k]);
-}
 
 static lr_status take_bin_efficiencies(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
@@ -530,7 +453,7 @@ static lr_status take_bin_efficiencies(void *user, struct lr_yardl_input *input,
         struct floats into = {petsird, &values, 0};
         lr_status status = take_floats(&into, input, list.item);
         if (status == LR_OK && k < petsird->num_types) {
-            widen(&petsird->bin_efficiencies, values, into.count);
+            for (int64_t v = 0; v < into.count; v++) include(&petsird->bin_efficiencies, values[v]);
             free(petsird->types[k].efficiencies);
             petsird->types[k].efficiencies = values;
             petsird->types[k].num_efficiencies = into.count;
@@ -542,15 +465,10 @@ static lr_status take_bin_efficiencies(void *user, struct lr_yardl_input *input,
     return LR_OK;
 }
 
-static lr_status take_pair_efficiencies(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    return survey(input, type, &((struct lr_petsird *)user)->pair_efficiencies);
-}
-
 static const struct lr_yardl_field efficiencies_fields[] = {
     {"detectionBinEfficiencies", false, take_bin_efficiencies, NULL},
-    {"modulePairSGIDLUT", false, take_masks, NULL},
-    {"modulePairEfficienciesVectors", false, take_pair_efficiencies, NULL},
+    {"modulePairSGIDLUT", false, take_pairs, NULL},
+    {"modulePairEfficienciesVectors", false, survey, NULL},
     {NULL, false, note_field, NULL}};
 
 static lr_status take_name(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
@@ -561,15 +479,15 @@ static lr_status take_name(void *user, struct lr_yardl_input *input, const struc
 
 static const struct lr_yardl_field scanner_fields[] = {{"modelName", false, take_name, NULL},
                                                        {"scannerGeometry", true, NULL, geometry_fields},
-                                                       {"tofBinEdges", false, take_tof_bins, NULL},
-                                                       {"tofResolution", false, take_resolutions, NULL},
+                                                       {"tofBinEdges", false, take_pairs, NULL},
+                                                       {"tofResolution", false, take_pairs, NULL},
                                                        {"eventEnergyBinEdges", false, take_energies, NULL},
                                                        {"detectionEfficiencies", false, NULL, efficiencies_fields},
                                                        {NULL, false, note_field, NULL}};
 
 static const struct lr_yardl_field exam_fields[] = {{NULL, false, note_field, NULL}};
 
-/* --- the whole --- */
+/* --- the whole header --- */
 
 const char *lr_petsird_schema_text(const char *version)
 {
@@ -580,14 +498,6 @@ const char *lr_petsird_schema_text(const char *version)
             return lr_petsird_table[k].text;
     }
     return NULL;
-}
-
-/* FNV-1a, 64 bits. */
-static uint64_t digest(const char *text)
-{
-    uint64_t value = UINT64_C(0xcbf29ce484222325);
-    for (; *text != '\0'; text++) value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return value;
 }
 
 lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr_log *log)
@@ -603,7 +513,7 @@ lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr
         return lr_error(log, LR_BAD_INPUT, "%s: holds '%.40s', not PETSIRD's header and time blocks", path,
                         lr_yardl_schema_name(petsird->schema));
     }
-    /* Digests of the versions' schemas. Those of v0.8.0 to v0.9.1 are equal, and those of v0.11. */
+    /* FNV-1a digests of the schemas, by version. Schemas from v0.8.0 to v0.9.1 are equal, and so are those of v0.11. */
     static const struct {
         uint64_t digest;
         const char *version;
@@ -612,7 +522,9 @@ lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr
         {UINT64_C(0xc74b2338005194bd), "0.9.1"},  {UINT64_C(0xcd4aca807ae1862e), "0.10.0"},
         {UINT64_C(0x3273d5484fc8122d), "0.11.1"}, {UINT64_C(0x5f30ec72bdbbd883), "0.12.0"},
     };
-    const uint64_t own = digest(lr_yardl_schema_text(petsird->schema));
+    uint64_t own = UINT64_C(0xcbf29ce484222325);
+    for (const char *text = lr_yardl_schema_text(petsird->schema); *text != '\0'; text++)
+        own = (own ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
     strcpy(petsird->version, "other");
     for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
         if (known[k].digest == own) strcpy(petsird->version, known[k].version);
@@ -654,7 +566,7 @@ void lr_petsird_close(struct lr_petsird *petsird)
     *petsird = (struct lr_petsird){0};
 }
 
-/* --- what they say --- */
+/* --- properties --- */
 
 const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, const int types[2], double *sign)
 {
@@ -688,12 +600,8 @@ int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_
     return type;
 }
 
-/* Properties that the types of modules of a file share, and those that differ between them. */
-
-/* Bins are the same where their edges agree to single precision, which mirroring may cost. */
+/* Bins are the same if their edges agree to single precision, which mirroring may cost. */
 static const double equal_mm = 5e-5;
-
-/* --- one pair of types --- */
 
 /* Edge k of the bins of events in the order of the types. */
 static double edge_mm(const struct lr_petsird_pair *pair, double sign, int k)
@@ -701,36 +609,28 @@ static double edge_mm(const struct lr_petsird_pair *pair, double sign, int k)
     return sign > 0 ? pair->edges_mm[k] : -(double)pair->edges_mm[pair->num_edges - 1 - k];
 }
 
-static bool same_bins(const struct lr_petsird *petsird, const int types[2])
-{
-    static const int first[2] = {0, 0};
-    double signs[2];
-    const struct lr_petsird_pair *one = lr_petsird_tof(petsird, first, &signs[0]);
-    const struct lr_petsird_pair *other = lr_petsird_tof(petsird, types, &signs[1]);
-    bool same = one->num_edges == other->num_edges;
-    for (int k = 0; same && k < one->num_edges; k++)
-        same = fabs(edge_mm(one, signs[0], k) - edge_mm(other, signs[1], k)) < equal_mm;
-    return same;
-}
-
-/* --- all pairs --- */
-
+/* Properties that all pairs of module types of a file share. */
 struct agreement {
     bool any_tof, tof, energies;
     double resolution_mm[2]; /* smallest and largest of pairs that have time of flight */
+    bool differs;            /* the resolution */
 };
 
 static struct agreement compare(const struct lr_petsird *petsird)
 {
-    struct agreement found = {false, true, true, {INFINITY, 0}};
+    struct agreement found = {false, true, true, {INFINITY, 0}, false};
     const int n = petsird->num_types;
+    double signs[2];
+    const struct lr_petsird_pair *one = lr_petsird_tof(petsird, (const int[2]){0, 0}, &signs[0]);
     for (int k = 0; k < n * n; k++) {
         const int types[2] = {k / n, k % n};
-        const double mm = petsird_resolution_mm(petsird, types);
-        found.tof = found.tof && same_bins(petsird, types);
-        double sign;
+        const struct lr_petsird_pair *other = lr_petsird_tof(petsird, types, &signs[1]);
+        found.tof = found.tof && one->num_edges == other->num_edges;
+        for (int e = 0; found.tof && e < one->num_edges; e++)
+            found.tof = fabs(edge_mm(one, signs[0], e) - edge_mm(other, signs[1], e)) < equal_mm;
 
-        if (lr_petsird_tof(petsird, types, &sign)->num_edges > 2) {
+        if (other->num_edges > 2) {
+            const double mm = petsird_resolution_mm(petsird, types);
             found.any_tof = true;
             found.resolution_mm[0] = fmin(found.resolution_mm[0], mm);
             found.resolution_mm[1] = fmax(found.resolution_mm[1], mm);
@@ -740,29 +640,23 @@ static struct agreement compare(const struct lr_petsird *petsird)
         found.energies = found.energies && memcmp(petsird->types[0].energy_kev, petsird->types[k].energy_kev,
                                                   sizeof(petsird->types[k].energy_kev)) == 0;
     }
+    found.differs = found.any_tof && found.resolution_mm[0] != found.resolution_mm[1];
     return found;
-}
-
-static bool differs(const struct agreement *found)
-{
-    return found->any_tof && found->resolution_mm[0] != found->resolution_mm[1];
 }
 
 double lr_petsird_common_resolution_ps(const struct lr_petsird *petsird, double differ_ps[2])
 {
     const struct agreement found = compare(petsird);
     for (int k = 0; differ_ps != NULL && k < 2; k++)
-        differ_ps[k] = differs(&found) ? found.resolution_mm[k] / LR_MM_PER_PS : 0;
-    return found.any_tof && !differs(&found) ? found.resolution_mm[0] / LR_MM_PER_PS : 0;
+        differ_ps[k] = found.differs ? found.resolution_mm[k] / LR_MM_PER_PS : 0;
+    return found.any_tof && !found.differs ? found.resolution_mm[0] / LR_MM_PER_PS : 0;
 }
 
 bool lr_petsird_has_kinds(const struct lr_petsird *petsird)
 {
     const struct agreement found = compare(petsird);
-    return !found.tof || !found.energies || differs(&found);
+    return !found.tof || !found.energies || found.differs;
 }
-
-/* --- filling in --- */
 
 static lr_status copy_edges(const struct lr_petsird *petsird, const int types[2], float **edges_mm, int *num_bins)
 {
@@ -776,19 +670,17 @@ static lr_status copy_edges(const struct lr_petsird *petsird, const int types[2]
     return LR_OK;
 }
 
-lr_status lr_petsird_fill_info(const struct lr_petsird *petsird, lr_events_info *info)
+lr_status lr_petsird_fill_info(const struct lr_petsird *petsird, const int32_t *numbers, int count,
+                               lr_events_info *info)
 {
     static const int first[2] = {0, 0};
     const struct agreement found = compare(petsird);
     info->has_tof = found.any_tof;
     info->tof_resolution_ps = lr_petsird_common_resolution_ps(petsird, NULL);
     if (found.energies) memcpy(info->energy_kev, petsird->types[0].energy_kev, sizeof(info->energy_kev));
-    return found.tof && found.any_tof ? copy_edges(petsird, first, &info->tof_edges_mm, &info->num_tof_bins) : LR_OK;
-}
+    if (found.tof && found.any_tof) LR_TRY(copy_edges(petsird, first, &info->tof_edges_mm, &info->num_tof_bins));
+    if (!lr_petsird_has_kinds(petsird)) return LR_OK;
 
-lr_status lr_petsird_fill_kinds(const struct lr_petsird *petsird, const int32_t *numbers, int count,
-                                lr_events_info *info)
-{
     const int n = petsird->num_types;
     lr_event_kinds *kinds = &info->kinds;
     kinds->count = n;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A scanner from the geometry of a PETSIRD file: crystals are boxes put in place twice, element
- * into module and module into scanner. */
+ * A scanner from the geometry of a PETSIRD file: crystals are boxes that are transformed twice, from
+ * element to module and from module to scanner. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -14,16 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Largest distance of corners from those of a right box, in parts of its longest edge. */
+/* Largest distance of corners from the corners of a right box, relative to its longest edge. */
 static const double box_tolerance = 1e-3;
 
-/* Most modules whose pairs are examined one by one. */
+/* Largest number of modules whose pairs are examined. */
 enum { MAX_MASK_MODULES = 1 << 14 };
-
-/* A crystal's box: from its centre to the middles of three faces. */
-struct box {
-    double half[3][3];
-};
 
 /* --- places --- */
 
@@ -68,7 +63,7 @@ void lr_petsird_centre(const struct lr_petsird *petsird, int64_t crystal, double
 
 /* --- boxes --- */
 
-/* Largest distance of a corner from the eight of the box with a corner and three edges. */
+/* Largest distance of a corner from the nearest corner of the box that corner 0 and three edges span. */
 static double box_residual(const double corners[8][3], const double edges[3][3])
 {
     double worst = 0;
@@ -86,105 +81,77 @@ static double box_residual(const double corners[8][3], const double edges[3][3])
     return worst;
 }
 
-static double skewness(const double edges[3][3])
+/* Finds the box of the type's crystals, in the coordinates before both transformations. Its halves lead from the
+ * centre to the middles of three faces. */
+static lr_status find_box(const struct lr_petsird *petsird, const struct lr_petsird_type *type, double half[3][3])
 {
-    double worst = 0;
-    for (int k = 0; k < 3; k++) {
-        const double *a = edges[k], *b = edges[(k + 1) % 3];
-        worst = fmax(worst, fabs(vec_dot(a, b)) / fmax(vec_length(a), vec_length(b)));
-    }
-    return worst;
-}
+    double corners[8][3], edges[3][3] = {{0}};
+    double best = INFINITY, longest = 0, shortest = INFINITY;
+    for (int c = 0; c < 8; c++)
+        for (int k = 0; k < 3; k++) corners[c][k] = type->corners_mm[c][k];
 
-/* Finds the three edges from corner 0, whatever the corners' order: of all candidates those nearest to a right box.
- * Returns how far from one the corners are, mm. */
-static double find_edges(const double corners[8][3], double edges[3][3])
-{
-    double best = INFINITY;
+    /* The corners may have any order: of all triples of edges from corner 0, the one nearest to a right box is taken. */
     for (int n = 0; n < 7 * 7 * 7; n++) {
         const int picked[3] = {1 + n % 7, 1 + n / 7 % 7, 1 + n / 49};
-        double tried[3][3];
+        double tried[3][3], skewness = 0;
         if (picked[0] >= picked[1] || picked[1] >= picked[2]) continue;
         for (int k = 0; k < 3; k++) vec_sub(corners[picked[k]], corners[0], tried[k]);
-        const double off = fmax(box_residual(corners, (const double(*)[3])tried), skewness((const double(*)[3])tried));
+        for (int k = 0; k < 3; k++) {
+            const double *a = tried[k], *b = tried[(k + 1) % 3];
+            skewness = fmax(skewness, fabs(vec_dot(a, b)) / fmax(vec_length(a), vec_length(b)));
+        }
+        const double off = fmax(box_residual((const double(*)[3])corners, (const double(*)[3])tried), skewness);
         if (off < best) {
             best = off;
             memcpy(edges, tried, sizeof(tried));
         }
     }
-    return best;
-}
 
-/* Finds the box of the type's crystals, in the coordinates before both transformations. */
-static lr_status find_box(const struct lr_petsird *petsird, const struct lr_petsird_type *type, struct box *box)
-{
-    double corners[8][3], edges[3][3] = {{0}};
-    double longest = 0, shortest = INFINITY;
-    for (int c = 0; c < 8; c++)
-        for (int k = 0; k < 3; k++) corners[c][k] = type->corners_mm[c][k];
-    const double off = find_edges((const double(*)[3])corners, edges);
     for (int k = 0; k < 3; k++) {
         longest = fmax(longest, vec_length(edges[k]));
         shortest = fmin(shortest, vec_length(edges[k]));
     }
-    if (!(off <= box_tolerance * longest) || !(shortest > 0)) {
+    if (!(best <= box_tolerance * longest) || !(shortest > 0)) {
         return lr_error(petsird->log, LR_BAD_INPUT,
                         "%s: the crystals of module type %d are no right boxes: their corners are "
                         "%.3g mm off the nearest one, and modules here hold boxes only",
-                        petsird->path, (int)(type - petsird->types), off);
+                        petsird->path, (int)(type - petsird->types), best);
     }
     for (int k = 0; k < 3; k++)
-        for (int m = 0; m < 3; m++) box->half[k][m] = 0.5 * edges[k][m];
+        for (int m = 0; m < 3; m++) half[k][m] = 0.5 * edges[k][m];
     return LR_OK;
-}
-
-/* Orders three directions as u, v, depth. The depth is the one nearest to the way from the scanner's axis to the
- * module (or along z where the module stands on the axis), and v the one of the others that is nearer to z. */
-static void order_axes(const double axes[3][3], const double module_mm[3], int order[3])
-{
-    double outward[3] = {module_mm[0], module_mm[1], 0};
-    int depth = 0;
-    if (!(vec_length(outward) > 1e-3)) {
-        outward[0] = outward[1] = 0;
-        outward[2] = 1;
-    }
-    for (int k = 1; k < 3; k++)
-        depth = fabs(vec_dot(axes[k], outward)) > fabs(vec_dot(axes[depth], outward)) ? k : depth;
-    const int one = (depth + 1) % 3, other = (depth + 2) % 3;
-    const bool one_is_v = fabs(axes[one][2]) > fabs(axes[other][2]);
-    order[0] = one_is_v ? other : one;
-    order[1] = one_is_v ? one : other;
-    order[2] = depth;
 }
 
 /* --- crystals --- */
 
-/* The modules of a type being listed. */
-struct listing {
-    const struct lr_petsird *petsird;
-    const struct lr_petsird_type *type;
-    struct box box;
-    int group; /* of its first module */
-};
-
-static void place_crystal(const struct listing *listing, int64_t module, int64_t element, const double module_mm[3],
-                          lr_crystal *crystal)
+/* Fills in the size and axes of a crystal. Its depth is the direction nearest to the one from the scanner's axis to the
+ * module (or nearest to z if the module is on the axis), and v is the one of the others that is nearer to z. */
+static void orient_crystal(const float element[12], const float module[12], const double half[3][3],
+                           const double module_mm[3], lr_crystal *crystal)
 {
-    const struct lr_petsird_type *type = listing->type;
     double axes[3][3], size_mm[3];
-    int order[3];
     for (int k = 0; k < 3; k++) {
-        rotate(type->elements[element], listing->box.half[k], axes[k]);
-        rotate(type->modules[module], axes[k], axes[k]);
+        rotate(element, half[k], axes[k]);
+        rotate(module, axes[k], axes[k]);
         size_mm[k] = 2 * vec_length(axes[k]);
         for (int m = 0; m < 3 && size_mm[k] > 0; m++) axes[k][m] /= 0.5 * size_mm[k];
     }
-    order_axes((const double(*)[3])axes, module_mm, order);
+
+    double outward[3] = {module_mm[0], module_mm[1], 0};
+    if (!(vec_length(outward) > 1e-3)) {
+        outward[0] = outward[1] = 0;
+        outward[2] = 1;
+    }
+    int depth = 0;
+    for (int k = 1; k < 3; k++)
+        depth = fabs(vec_dot(axes[k], outward)) > fabs(vec_dot(axes[depth], outward)) ? k : depth;
+    const int one = (depth + 1) % 3, other = (depth + 2) % 3;
+    const bool one_is_v = fabs(axes[one][2]) > fabs(axes[other][2]);
+    const int order[3] = {one_is_v ? other : one, one_is_v ? one : other, depth};
     for (int k = 0; k < 3; k++) {
         crystal->size_mm[k] = size_mm[order[k]];
         memcpy(crystal->axes[k], axes[order[k]], sizeof(axes[0]));
     }
-    crystal->group = listing->group + (int)module;
 }
 
 static lr_crystal *list_crystals(const struct lr_petsird *petsird)
@@ -192,38 +159,35 @@ static lr_crystal *list_crystals(const struct lr_petsird *petsird)
     lr_crystal *crystals = lr_alloc(petsird->num_crystals, sizeof(*crystals), "crystals", petsird->log);
     int group = 0;
     for (int k = 0; crystals != NULL && k < petsird->num_types; k++) {
-        struct listing listing = {.petsird = petsird, .type = &petsird->types[k], .group = group};
-        if (listing.type->num_elements == 0 || listing.type->num_modules == 0) continue;
-        if (find_box(petsird, listing.type, &listing.box) != LR_OK) {
+        const struct lr_petsird_type *type = &petsird->types[k];
+        double half[3][3];
+        if (type->num_elements == 0 || type->num_modules == 0) continue;
+        if (find_box(petsird, type, half) != LR_OK) {
             free(crystals);
             return NULL;
         }
-        const struct lr_petsird_type *type = listing.type;
         for (int64_t m = 0; m < type->num_modules; m++) {
-            double module_mm[3];
             const int64_t first = type->first_crystal + m * type->num_elements;
-            double one[3];
-            memset(module_mm, 0, 3 * sizeof(*module_mm));
+            double module_mm[3] = {0, 0, 0};
             for (int64_t e = 0; e < type->num_elements; e++) {
-                lr_petsird_centre(listing.petsird, first + e, one);
-                vec_add_scaled(module_mm, 1.0 / (double)type->num_elements, one, module_mm);
+                lr_petsird_centre(petsird, first + e, crystals[first + e].centre_mm);
+                vec_add_scaled(module_mm, 1.0 / (double)type->num_elements, crystals[first + e].centre_mm, module_mm);
             }
-
             for (int64_t e = 0; e < type->num_elements; e++) {
-                const int64_t at = type->first_crystal + m * type->num_elements + e;
-                lr_petsird_centre(listing.petsird, at, crystals[at].centre_mm);
-                place_crystal(&listing, m, e, module_mm, &crystals[at]);
+                orient_crystal(type->elements[e], type->modules[m], (const double(*)[3])half, module_mm,
+                               &crystals[first + e]);
+                crystals[first + e].group = group + (int)m;
             }
         }
-
-        group += (int)listing.type->num_modules;
+        group += (int)type->num_modules;
     }
     return crystals;
 }
 
 /* --- the mask --- */
 
-static unsigned char said(const struct lr_petsird *petsird, const int types[2], const int64_t modules[2])
+/* The entry of two modules in the mask of their types; 0 = not given. */
+static unsigned char mask_entry(const struct lr_petsird *petsird, const int types[2], const int64_t modules[2])
 {
     const struct lr_petsird_pair *pair = &petsird->pairs[types[0] * petsird->num_types + types[1]];
     return pair->excluded != NULL && modules[0] < pair->rows && modules[1] < pair->columns
@@ -235,45 +199,28 @@ bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], con
 {
     const int other_types[2] = {types[1], types[0]};
     const int64_t other_modules[2] = {modules[1], modules[0]};
-    const unsigned char one = said(petsird, types, modules);
-    return (one != 0 ? one : said(petsird, other_types, other_modules)) != 1;
+    const unsigned char one = mask_entry(petsird, types, modules);
+    return (one != 0 ? one : mask_entry(petsird, other_types, other_modules)) != 1;
 }
 
-/* Comparison of the file's mask with the rule that modules stand at least some places apart. */
-struct mask_count {
-    int64_t excluded;    /* pairs of different modules that the mask excludes */
-    int farthest;        /* most places apart of these */
-    int nearest_allowed; /* least places apart of the others */
-};
-
-/* First crystals of the file's modules. */
+/* A module of the file, and the place of its first crystal in the scanner. */
 struct file_module {
     int type;
     int64_t module;
     int position, block;
 };
 
-static int places_apart(int a, int b, int around)
-{
-    const int apart = abs(a - b);
-    return apart < around - apart ? apart : around - apart;
-}
-
-static int count_modules(const struct lr_petsird *petsird)
-{
-    int64_t count = 0;
-    for (int t = 0; t < petsird->num_types; t++)
-        count += petsird->types[t].num_elements > 0 ? petsird->types[t].num_modules : 0;
-    return (int)count;
-}
-
-/* Finds the rule min_module_difference that says the same as the mask; warns of a mask that no rule expresses. */
+/* Finds the rule min_module_difference that is equivalent to the mask: that modules in coincidence are at least some
+ * positions apart. Warns of a mask that no rule expresses. */
 static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner *scanner, const int *crystal_of,
                              int *min_module_difference)
 {
     *min_module_difference = 0;
     if (!lr_petsird_has_mask(petsird)) return LR_OK;
-    struct file_module *modules = lr_alloc(count_modules(petsird), sizeof(*modules), "modules", petsird->log);
+    int64_t num_modules = 0;
+    for (int t = 0; t < petsird->num_types; t++)
+        num_modules += petsird->types[t].num_elements > 0 ? petsird->types[t].num_modules : 0;
+    struct file_module *modules = lr_alloc((int)num_modules, sizeof(*modules), "modules", petsird->log);
     if (modules == NULL) return LR_FAILED;
     int count = 0;
     for (int t = 0; t < petsird->num_types; t++) {
@@ -284,7 +231,6 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
             modules[count++] = (struct file_module){t, m, scanner->modules[own].position, scanner->modules[own].block};
         }
     }
-
     if (count > MAX_MASK_MODULES) {
         free(modules);
         lr_warn(petsird->log,
@@ -293,58 +239,59 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
                 petsird->path, count, MAX_MASK_MODULES);
         return LR_OK;
     }
-    struct mask_count found = {0, -1, INT32_MAX};
+
+    int64_t excluded = 0;                           /* pairs of different modules */
+    int farthest = -1, nearest_allowed = INT32_MAX; /* positions between excluded modules, and between allowed ones */
+    const int around = scanner->num_positions;
     for (int i = 0; i < count; i++) {
         for (int j = 0; j < i; j++) {
             const int types[2] = {modules[i].type, modules[j].type};
             const int64_t pair[2] = {modules[i].module, modules[j].module};
             if (modules[i].block > 0 && modules[i].block == modules[j].block) continue; /* layers */
-            const int apart = scanner->num_positions > 0
-                                  ? places_apart(modules[i].position, modules[j].position, scanner->num_positions)
-                                  : 0;
+            int apart = around > 0 ? abs(modules[i].position - modules[j].position) : 0;
+            if (around - apart < apart && around > 0) apart = around - apart;
             if (lr_petsird_allows(petsird, types, pair)) {
-                found.nearest_allowed = apart < found.nearest_allowed ? apart : found.nearest_allowed;
+                nearest_allowed = apart < nearest_allowed ? apart : nearest_allowed;
             } else {
-                found.excluded++;
-                found.farthest = apart > found.farthest ? apart : found.farthest;
+                excluded++;
+                farthest = apart > farthest ? apart : farthest;
             }
         }
     }
-
     free(modules);
-    if (found.excluded == 0) return LR_OK;
-    if (scanner->num_positions > 0 && found.farthest < found.nearest_allowed && found.nearest_allowed != INT32_MAX) {
-        *min_module_difference = found.nearest_allowed;
+    if (excluded == 0) return LR_OK;
+    if (around > 0 && farthest < nearest_allowed && nearest_allowed != INT32_MAX) {
+        *min_module_difference = nearest_allowed;
         return LR_OK;
     }
     lr_warn(petsird->log,
             "%s: puts %lld pairs of modules out of coincidence, which no rule of ours says: they "
             "are taken as if in coincidence, set min_module_difference or field_of_view_mm in a "
             "scanner file of your own",
-            petsird->path, (long long)found.excluded);
+            petsird->path, (long long)excluded);
     return LR_OK;
 }
 
 /* --- the scanner --- */
 
-/* PETSIRD's own helpers put a detection in the middle of its crystal; where crystals differ the shortest ones count. */
-static double middle_mm(const lr_crystal *crystals, int64_t count)
+lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird)
 {
-    double depth_mm = INFINITY;
-    for (int64_t k = 0; k < count; k++) depth_mm = fmin(depth_mm, crystals[k].size_mm[2]);
-    return 0.5 * depth_mm;
-}
+    lr_scanner *scanner = NULL;
+    lr_crystal *crystals = list_crystals(petsird);
+    if (crystals == NULL) return NULL;
+    int *crystal_of = lr_alloc(petsird->num_crystals, sizeof(*crystal_of), "numbers of crystals", petsird->log);
+    if (crystal_of == NULL) goto end;
 
-static lr_scanner *build(const struct lr_petsird *petsird, const lr_crystal *crystals, int *crystal_of)
-{
-    int apart = 0;
+    /* PETSIRD's own helpers put a detection in the middle of its crystal; of different crystals the shortest counts. */
+    double depth_mm = INFINITY;
+    for (int64_t k = 0; k < petsird->num_crystals; k++) depth_mm = fmin(depth_mm, crystals[k].size_mm[2]);
     double differ_ps[2];
     const double resolution_ps = lr_petsird_common_resolution_ps(petsird, differ_ps);
     lr_crystal_list list = {
         .crystals = crystals,
         .num_crystals = (int)petsird->num_crystals,
         .name = petsird->name[0] != '\0' ? petsird->name : NULL,
-        .detection_depth_mm = middle_mm(crystals, petsird->num_crystals),
+        .detection_depth_mm = 0.5 * depth_mm,
         .tof_resolution_ps = resolution_ps,
         .source = "a PETSIRD file",
         .finds_layers = true,
@@ -356,27 +303,17 @@ static lr_scanner *build(const struct lr_petsird *petsird, const lr_crystal *cry
                 "given), of which a scanner holds one: it is taken as one whose is not known",
                 petsird->path, differ_ps[0], differ_ps[1]);
     }
-    lr_scanner *scanner = lr_scanner_from_crystals(&list, crystal_of, NULL);
-    if (scanner == NULL || settle_mask(petsird, scanner, crystal_of, &apart) != LR_OK) {
-        lr_scanner_destroy(scanner);
-        return NULL;
-    }
-    if (apart > 0) {
+
+    int apart = 0;
+    scanner = lr_scanner_from_crystals(&list, crystal_of, NULL);
+    const bool is_settled = scanner != NULL && settle_mask(petsird, scanner, crystal_of, &apart) == LR_OK;
+    if (!is_settled || apart > 0) {
         lr_scanner_destroy(scanner);
         list.coincidence.min_module_difference = apart;
-        scanner = lr_scanner_from_crystals(&list, NULL, NULL);
+        scanner = is_settled ? lr_scanner_from_crystals(&list, NULL, NULL) : NULL;
     }
-    return scanner;
-}
 
-lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird)
-{
-    lr_scanner *scanner = NULL;
-    lr_crystal *crystals = list_crystals(petsird);
-    int *crystal_of = crystals != NULL
-                          ? lr_alloc(petsird->num_crystals, sizeof(*crystal_of), "numbers of crystals", petsird->log)
-                          : NULL;
-    if (crystal_of != NULL) scanner = build(petsird, crystals, crystal_of);
+end:
     free(crystal_of);
     free(crystals);
     return scanner;
@@ -396,42 +333,34 @@ lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log)
     return scanner;
 }
 
-/* Largest distance between a crystal and the scanner's: the tolerance with which crystal lists become modules, and
- * the rounding of the file's numbers. */
+/* Largest distance between a crystal of the file and its match in the scanner: the tolerance with which crystal lists
+ * become modules, and the rounding of the file's numbers. */
 static const double reach_mm = 0.1;
-
-/* --- places --- */
-
-static lr_status judge_match(const struct lr_petsird *petsird, const lr_scanner *scanner,
-                             const struct lr_centre_index *index, const int64_t lost[2])
-{
-    double centre_mm[3];
-    if (lost[0] == 0) return LR_OK;
-    lr_petsird_centre(petsird, lost[1], centre_mm);
-    const bool all = lost[0] == petsird->num_crystals;
-    lr_log_write(petsird->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
-                 "%s: %lld of its %lld crystals are none of %s's, first the one at (%g, %g, %g) mm, "
-                 "from which the nearest is %.4g mm away: %s",
-                 petsird->path, (long long)lost[0], (long long)petsird->num_crystals, scanner->name, centre_mm[0],
-                 centre_mm[1], centre_mm[2], lr_centre_index_distance(index, centre_mm),
-                 all ? "the file is another scanner's, which can be read from it" : "what belongs to them is left out");
-    return all ? LR_BAD_INPUT : LR_OK;
-}
 
 lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner, int32_t *numbers)
 {
     struct lr_centre_index index;
-    int64_t lost[2] = {0, -1}; /* how many, the first */
+    int64_t num_lost = 0;
+    double centre_mm[3], first_mm[3] = {0, 0, 0};
     LR_TRY(lr_centre_index_init(&index, scanner, petsird->log));
     for (int64_t k = 0; k < petsird->num_crystals; k++) {
-        double centre_mm[3];
         lr_petsird_centre(petsird, k, centre_mm);
         numbers[k] = lr_centre_index_find(&index, centre_mm, reach_mm);
-        if (numbers[k] < 0 && lost[0]++ == 0) lost[1] = k;
+        if (numbers[k] < 0 && num_lost++ == 0) memcpy(first_mm, centre_mm, sizeof(first_mm));
     }
-    const lr_status status = judge_match(petsird, scanner, &index, lost);
+
+    const bool all = num_lost > 0 && num_lost == petsird->num_crystals;
+    if (num_lost > 0) {
+        lr_log_write(petsird->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
+                     "%s: %lld of its %lld crystals are none of %s's, first the one at (%g, %g, %g) mm, "
+                     "from which the nearest is %.4g mm away: %s",
+                     petsird->path, (long long)num_lost, (long long)petsird->num_crystals, scanner->name, first_mm[0],
+                     first_mm[1], first_mm[2], lr_centre_index_distance(&index, first_mm),
+                     all ? "the file is another scanner's, which can be read from it"
+                         : "what belongs to them is left out");
+    }
     lr_centre_index_finish(&index);
-    return status;
+    return all ? LR_BAD_INPUT : LR_OK;
 }
 
 /* --- efficiencies --- */
@@ -471,22 +400,19 @@ static lr_status fill_values(const struct lr_petsird *petsird, const lr_scanner 
     return LR_OK;
 }
 
-static lr_status read_values(struct lr_petsird *petsird, const lr_scanner *scanner, float *values)
-{
-    if (petsird->bin_efficiencies.count == 0)
-        return lr_error(petsird->log, LR_BAD_INPUT, "%s: holds no efficiencies of detection bins", petsird->path);
-    int32_t *numbers = lr_alloc(petsird->num_crystals, sizeof(*numbers), "numbers of crystals", petsird->log);
-    lr_status status = numbers != NULL ? lr_petsird_match(petsird, scanner, numbers) : LR_FAILED;
-    if (status == LR_OK) status = fill_values(petsird, scanner, numbers, values);
-    free(numbers);
-    return status;
-}
-
 lr_status lr_petsird_values_read(const char *path, const lr_scanner *scanner, float *values, const lr_log *log)
 {
     struct lr_petsird petsird;
+    int32_t *numbers = NULL;
     lr_status status = lr_petsird_open(&petsird, path, log);
-    if (status == LR_OK) status = read_values(&petsird, scanner, values);
+    if (status == LR_OK && petsird.bin_efficiencies.count == 0)
+        status = lr_error(log, LR_BAD_INPUT, "%s: holds no efficiencies of detection bins", path);
+    if (status == LR_OK) {
+        numbers = lr_alloc(petsird.num_crystals, sizeof(*numbers), "numbers of crystals", log);
+        status = numbers != NULL ? lr_petsird_match(&petsird, scanner, numbers) : LR_FAILED;
+    }
+    if (status == LR_OK) status = fill_values(&petsird, scanner, numbers, values);
+    free(numbers);
     lr_petsird_close(&petsird);
     return status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * PETSIRD files written as events come: the scanner laid out as modules sorted into types of equal ones, the header,
- * and a time block for each millisecond that has any events. */
+ * The writer of PETSIRD files: modules of the scanner are sorted into types of equal ones; the header; and, while
+ * events arrive, a time block for each millisecond that has any. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -21,27 +21,26 @@ struct tof_bins {
     float *edges_mm; /* owned [num_edges]; 2 = no time of flight */
     int num_edges;
     double resolution_mm; /* FWHM; 0 = none */
-    bool is_given;        /* by the source, so that an event's place is the middle of a bin */
-    bool is_mirrored;     /* those of b and a are these mirrored, to 1e-3 mm */
+    bool is_given;        /* by the source, so that the place of an event is the middle of a bin */
+    bool is_mirrored;     /* the bins of (b, a) are the mirrored bins of (a, b), to 1e-3 mm */
 };
 
-/* Layout of a scanner in the file. Kinds are those of the source's crystals (lr_event_kinds); there is one where all
- * are the same. */
+/* Layout of a scanner in the file. Kinds are the kinds of the source's crystals (lr_event_kinds), or a single one. */
 struct layout {
     const lr_lors *lors;
     int num_types;
     int *type_of;  /* owned [num_modules] */
     int *index_of; /* owned [num_modules] place of a module within its type */
     int *example;  /* owned [num_types] first module of a type */
-    int *count;    /* owned [num_types] modules */
+    int *count;    /* owned [num_types] modules of a type */
     int *kind_of;  /* owned [num_types] */
     int num_kinds;
     struct tof_bins *bins;   /* owned [num_kinds][num_kinds] */
     double (*energy_kev)[2]; /* owned [num_kinds] */
-    int minor;               /* schema: 9 or 10 */
+    int minor;               /* of the schema's version: 9, 10 or 12 */
 };
 
-/* Width of bins where no resolution is given: the way that light goes in 20 ps. */
+/* Width of bins if no resolution is given: half the way of light in 20 ps. */
 static const double usual_bin_mm = 3;
 static const double any_energy_kev = 1022;
 static const double equal_mm = 5e-5;
@@ -59,75 +58,56 @@ static bool is_mirrored(const lr_module *module)
     return vec_dot(w, module->normal) > 0;
 }
 
-/* Compares to single precision: fitted modules differ in the last digits. */
-static bool equal_modules(const lr_module *a, const lr_module *b)
-{
-    bool equal = fabs(a->depth_mm - b->depth_mm) < equal_mm && is_mirrored(a) == is_mirrored(b);
-    for (int k = 0; k < 2; k++) {
-        equal = equal && a->crystals[k] == b->crystals[k] &&
-                fabs(a->pitch_mm[k] - b->pitch_mm[k]) * a->crystals[k] < equal_mm &&
-                fabs(a->face_mm[k] - b->face_mm[k]) < equal_mm;
-    }
-    return equal;
-}
-
-/* The kind of a module's crystals; 0 where none of them has one. */
-static lr_status module_kind(const lr_scanner *scanner, int module, const lr_events_info *info, const lr_log *log,
-                             int *kind)
-{
-    const lr_event_kinds *kinds = &info->kinds;
-    int found = LR_EVENTS_NO_KIND;
-    for (int c = scanner->first_crystal[module]; c < scanner->first_crystal[module + 1]; c++) {
-        const int own = c < kinds->num_crystals ? kinds->kind_of[c] : LR_EVENTS_NO_KIND;
-        if (own != LR_EVENTS_NO_KIND && found != LR_EVENTS_NO_KIND && own != found) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "module %d of %s has crystals of the source's module types %d and %d, "
-                            "whose times of flight or energies differ: a PETSIRD module cannot "
-                            "hold both, take the source's own scanner",
-                            module, scanner->name, found, own);
-        }
-        found = own != LR_EVENTS_NO_KIND ? own : found;
-    }
-    *kind = found != LR_EVENTS_NO_KIND ? found : 0;
-    return LR_OK;
-}
-
-static lr_status sort_module(struct layout *layout, int m, int kind, const lr_log *log)
+/* Sorts modules into types. Modules of one type are equal to single precision, since fitted modules differ in the last
+ * digits, and their crystals are of one kind. Crystals without a kind count as kind 0. */
+static lr_status sort_modules(struct layout *layout, const lr_events_info *info, const lr_log *log)
 {
     const lr_scanner *scanner = layout->lors->scanner;
-    int type = 0;
-    while (type < layout->num_types && !(layout->kind_of[type] == kind &&
-                                         equal_modules(&scanner->modules[m], &scanner->modules[layout->example[type]])))
-        type++;
-    if (type == LR_PETSIRD_MAX_TYPES) {
-        return lr_error(log, LR_USAGE,
-                        "%s has modules of more than %d kinds, which are too many for a PETSIRD "
-                        "file",
-                        scanner->name, LR_PETSIRD_MAX_TYPES);
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *a = &scanner->modules[m];
+        int kind = LR_EVENTS_NO_KIND;
+        for (int c = scanner->first_crystal[m]; info != NULL && c < scanner->first_crystal[m + 1]; c++) {
+            const int own = c < info->kinds.num_crystals ? info->kinds.kind_of[c] : LR_EVENTS_NO_KIND;
+            if (own != LR_EVENTS_NO_KIND && kind != LR_EVENTS_NO_KIND && own != kind) {
+                return lr_error(log, LR_BAD_INPUT,
+                                "module %d of %s has crystals of the source's module types %d and %d, "
+                                "whose times of flight or energies differ: a PETSIRD module cannot "
+                                "hold both, take the source's own scanner",
+                                m, scanner->name, kind, own);
+            }
+            kind = own != LR_EVENTS_NO_KIND ? own : kind;
+        }
+        if (kind == LR_EVENTS_NO_KIND) kind = 0;
+
+        int type = 0;
+        for (; type < layout->num_types; type++) {
+            const lr_module *b = &scanner->modules[layout->example[type]];
+            bool equal = layout->kind_of[type] == kind && fabs(a->depth_mm - b->depth_mm) < equal_mm &&
+                         is_mirrored(a) == is_mirrored(b);
+            for (int k = 0; k < 2; k++) {
+                equal = equal && a->crystals[k] == b->crystals[k] &&
+                        fabs(a->pitch_mm[k] - b->pitch_mm[k]) * a->crystals[k] < equal_mm &&
+                        fabs(a->face_mm[k] - b->face_mm[k]) < equal_mm;
+            }
+            if (equal) break;
+        }
+        if (type == LR_PETSIRD_MAX_TYPES) {
+            return lr_error(log, LR_USAGE,
+                            "%s has modules of more than %d kinds, which are too many for a PETSIRD "
+                            "file",
+                            scanner->name, LR_PETSIRD_MAX_TYPES);
+        }
+        if (type == layout->num_types) {
+            layout->kind_of[type] = kind;
+            layout->example[layout->num_types++] = m;
+        }
+        layout->type_of[m] = type;
+        layout->index_of[m] = layout->count[type]++;
     }
-    if (type == layout->num_types) {
-        layout->kind_of[type] = kind;
-        layout->example[layout->num_types++] = m;
-    }
-    layout->type_of[m] = type;
-    layout->index_of[m] = layout->count[type]++;
     return LR_OK;
 }
 
 /* --- bins --- */
-
-/* Upper bound of the distance of any point of a crystal from the origin. */
-static double reach_mm(const lr_scanner *scanner)
-{
-    double reach = 0;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        const double across =
-            hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
-        reach = fmax(reach, vec_length(module->centre_mm) + 0.5 * across + module->depth_mm);
-    }
-    return reach;
-}
 
 static lr_status set_edges(struct tof_bins *bins, int count, double width_mm, const lr_log *log)
 {
@@ -148,20 +128,36 @@ static lr_status copy_edges(struct tof_bins *bins, const float *edges_mm, int co
     return LR_OK;
 }
 
-/* Sets the bins where all crystals are of one kind. */
-static lr_status choose_edges(struct layout *layout, const lr_events_info *info, const lr_log *log)
+/* Takes the bins from the source's kinds, or chooses them if there are none. */
+static lr_status set_bins(struct layout *layout, const lr_events_info *info, const lr_log *log)
 {
+    const lr_scanner *scanner = layout->lors->scanner;
+    double reach = 0; /* upper bound of the distance between any point of a crystal and the origin */
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double across =
+            hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
+        reach = fmax(reach, vec_length(module->centre_mm) + 0.5 * across + module->depth_mm);
+    }
+
+    const int num_kinds = info != NULL ? info->kinds.count : 0;
+    for (int k = 0; k < num_kinds * num_kinds; k++) {
+        const lr_tof_bins *from = &info->kinds.tof[k];
+        layout->bins[k].resolution_mm = LR_MM_PER_PS * from->resolution_ps;
+        LR_TRY(from->num_bins > 0 ? copy_edges(&layout->bins[k], from->edges_mm, from->num_bins, log)
+                                  : set_edges(&layout->bins[k], 1, 2 * reach, log));
+    }
+    if (num_kinds > 0) return LR_OK;
+
     struct tof_bins *bins = layout->bins;
-    const double reach = reach_mm(layout->lors->scanner);
-    bins->resolution_mm =
-        LR_MM_PER_PS * (info != NULL && info->tof_resolution_ps > 0 ? info->tof_resolution_ps
-                                                                    : layout->lors->scanner->tof_resolution_ps);
+    bins->resolution_mm = LR_MM_PER_PS * (info != NULL && info->tof_resolution_ps > 0 ? info->tof_resolution_ps
+                                                                                      : scanner->tof_resolution_ps);
     if (info == NULL || !info->has_tof) return set_edges(bins, 1, 2 * reach, log);
     if (info->num_tof_bins > 0) return copy_edges(bins, info->tof_edges_mm, info->num_tof_bins, log);
     const double bin_mm = info->tof_bin_mm > 0      ? info->tof_bin_mm
                           : bins->resolution_mm > 0 ? bins->resolution_mm / BINS_PER_RESOLUTION
                                                     : usual_bin_mm;
-    /* Bins of the source have their middles at 0, or their edges where its range holds an even number. */
+    /* A bin of the source has its middle at 0, or its edge if the source's range holds an even number of bins. */
     const bool is_even =
         info->tof_bin_mm > 0 && fabs(remainder(info->tof_range_mm / bin_mm, 2.0)) < 0.01 && info->tof_range_mm > 0;
     const int half = (int)fmin(ceil(reach / bin_mm), MAX_BINS / 2);
@@ -170,28 +166,13 @@ static lr_status choose_edges(struct layout *layout, const lr_events_info *info,
     return set_edges(bins, count, bin_mm, log);
 }
 
-/* Takes the bins of the source's kinds. */
-static lr_status take_kinds(struct layout *layout, const lr_event_kinds *kinds, const lr_log *log)
-{
-    const double reach = reach_mm(layout->lors->scanner);
-    for (int k = 0; k < kinds->count * kinds->count; k++) {
-        const lr_tof_bins *from = &kinds->tof[k];
-        layout->bins[k].resolution_mm = LR_MM_PER_PS * from->resolution_ps;
-        LR_TRY(from->num_bins > 0 ? copy_edges(&layout->bins[k], from->edges_mm, from->num_bins, log)
-                                  : set_edges(&layout->bins[k], 1, 2 * reach, log));
-    }
-    return LR_OK;
-}
-
 /* Bins of two module types of the file. */
 static const struct tof_bins *bins_of_types(const struct layout *layout, int a, int b)
 {
     return &layout->bins[layout->kind_of[a] * layout->num_kinds + layout->kind_of[b]];
 }
 
-/* --- all of it --- */
-
-/* errors: LR_USAGE for more than 64 types of modules; LR_BAD_INPUT for a module with crystals of two
+/* Lays out the scanner. errors: LR_USAGE for more than 64 types of modules; LR_BAD_INPUT for a module with crystals of two
  * kinds; LR_FAILED if memory runs out. Finish it in any case. */
 static lr_status init_layout(struct layout *layout, const lr_events_writer_params *params)
 {
@@ -216,26 +197,18 @@ static lr_status init_layout(struct layout *layout, const lr_events_writer_param
                ? LR_OK
                : LR_FAILED);
 
-    const lr_scanner *scanner = layout->lors->scanner;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        int kind = 0;
-        if (info != NULL && info->kinds.count > 0) LR_TRY(module_kind(scanner, m, info, params->log, &kind));
-        LR_TRY(sort_module(layout, m, kind, params->log));
-    }
-
+    LR_TRY(sort_modules(layout, differ ? info : NULL, log));
+    LR_TRY(set_bins(layout, info, log));
     for (int k = 0; k < layout->num_kinds; k++) {
-        const double *given = info == NULL            ? NULL
-                              : info->kinds.count > 0 ? info->kinds.energy_kev[k]
-                                                      : info->energy_kev;
+        const double *given = differ ? info->kinds.energy_kev[k] : info != NULL ? info->energy_kev : NULL;
         layout->energy_kev[k][1] = any_energy_kev;
         if (given != NULL && given[1] > given[0]) memcpy(layout->energy_kev[k], given, sizeof(*layout->energy_kev));
     }
 
-    LR_TRY(differ ? take_kinds(layout, &info->kinds, params->log) : choose_edges(layout, info, params->log));
     for (int k = 0; k < layout->num_kinds * layout->num_kinds; k++) {
-        const int across = k % layout->num_kinds * layout->num_kinds + k / layout->num_kinds;
+        const int mirrored = k % layout->num_kinds * layout->num_kinds + k / layout->num_kinds;
         struct tof_bins *one = &layout->bins[k];
-        const struct tof_bins *other = &layout->bins[across];
+        const struct tof_bins *other = &layout->bins[mirrored];
         bool same = one->num_edges == other->num_edges;
         for (int e = 0; same && e < one->num_edges; e++) {
             const double mirrored_mm = -(double)other->edges_mm[one->num_edges - 1 - e];
@@ -247,17 +220,9 @@ static lr_status init_layout(struct layout *layout, const lr_events_writer_param
     return LR_OK;
 }
 
-/* The header of a PETSIRD file, field by field in the order of the schemas v0.9.1, v0.10.0 and
- * v0.12.0
- * (assets/petsird). A module's own axes: x from the front face outwards, y along u (against it in
- * mirrored modules, so that the axes stay right-handed), z along v. */
+/* --- the header: field by field in the order of the schemas v0.9.1, v0.10.0 and v0.12.0 (assets/petsird) --- */
 
 enum { MOST_PAIR_VALUES = 1 << 24 };
-
-static bool is_old(const struct layout *layout)
-{
-    return layout->minor < 10;
-}
 
 static const lr_module *module_of_type(const struct layout *layout, int type)
 {
@@ -270,43 +235,16 @@ static int64_t num_elements(const struct layout *layout, int type)
     return (int64_t)module->crystals[0] * module->crystals[1];
 }
 
-/* --- geometry --- */
-
-static void put_elements(struct lr_output *output, const lr_module *module)
-{
-    const double sign = is_mirrored(module) ? -1 : 1;
-    lr_yardl_put_unsigned(output, (uint64_t)module->crystals[0] * (uint64_t)module->crystals[1]);
-    for (int q = 0; q < module->crystals[1]; q++) {
-        for (int p = 0; p < module->crystals[0]; p++) {
-            const double place[3] = {0, sign * (p - 0.5 * (module->crystals[0] - 1)) * module->pitch_mm[0],
-                                     (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1]};
-            for (int row = 0; row < 3; row++) {
-                for (int column = 0; column < 3; column++) lr_yardl_put_float(output, row == column);
-                lr_yardl_put_float(output, place[row]);
-            }
-        }
-    }
-}
-
-static void put_place(struct lr_output *output, const lr_module *module)
-{
-    const double sign = is_mirrored(module) ? -1 : 1;
-    for (int row = 0; row < 3; row++) {
-        lr_yardl_put_float(output, -module->normal[row]);
-        lr_yardl_put_float(output, sign * module->u[row]);
-        lr_yardl_put_float(output, module->v[row]);
-        lr_yardl_put_float(output, module->centre_mm[row]);
-    }
-}
-
+/* A module has axes of its own: x from the front face outwards, y along u (opposite to u in mirrored modules, so that
+ * the axes stay right-handed), z along v. */
 static void put_geometry(const struct layout *layout, struct lr_output *output)
 {
+    static const double side[4][2] = {{-0.5, -0.5}, {-0.5, 0.5}, {0.5, 0.5}, {0.5, -0.5}};
     const lr_scanner *scanner = layout->lors->scanner;
     lr_yardl_put_unsigned(output, (uint64_t)layout->num_types);
     for (int t = 0; t < layout->num_types; t++) {
-        /* Four corners of the front face, then those behind them. */
+        /* Four corners of the front face, then four of the back. */
         const lr_module *module = module_of_type(layout, t);
-        static const double side[4][2] = {{-0.5, -0.5}, {-0.5, 0.5}, {0.5, 0.5}, {0.5, -0.5}};
         for (int c = 0; c < 8; c++) {
             lr_yardl_put_float(output, c < 4 ? 0 : module->depth_mm);
             lr_yardl_put_float(output, side[c % 4][0] * module->face_mm[0]);
@@ -314,88 +252,100 @@ static void put_geometry(const struct layout *layout, struct lr_output *output)
         }
         lr_yardl_put_unsigned(output, 0); /* material */
 
-        put_elements(output, module_of_type(layout, t));
-        lr_yardl_put_unsigned(output, 0); /* nothing that does not detect */
+        const double sign = is_mirrored(module) ? -1 : 1;
+        const int64_t elements = num_elements(layout, t);
+        lr_yardl_put_unsigned(output, (uint64_t)elements);
+        for (int64_t e = 0; e < elements; e++) {
+            const int p = (int)(e % module->crystals[0]), q = (int)(e / module->crystals[0]);
+            const double place[3] = {0, sign * (p - 0.5 * (module->crystals[0] - 1)) * module->pitch_mm[0],
+                                     (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1]};
+            for (int row = 0; row < 3; row++) {
+                for (int column = 0; column < 3; column++) lr_yardl_put_float(output, row == column);
+                lr_yardl_put_float(output, place[row]);
+            }
+        }
+        lr_yardl_put_unsigned(output, 0); /* volumes that do not detect */
+
         lr_yardl_put_unsigned(output, (uint64_t)layout->count[t]);
-        for (int m = 0; m < scanner->num_modules; m++)
-            if (layout->type_of[m] == t) put_place(output, &scanner->modules[m]);
+        for (int m = 0; m < scanner->num_modules; m++) {
+            const lr_module *placed = &scanner->modules[m];
+            const double sign_u = is_mirrored(placed) ? -1 : 1;
+            for (int row = 0; row < 3 && layout->type_of[m] == t; row++) {
+                lr_yardl_put_float(output, -placed->normal[row]);
+                lr_yardl_put_float(output, sign_u * placed->u[row]);
+                lr_yardl_put_float(output, placed->v[row]);
+                lr_yardl_put_float(output, placed->centre_mm[row]);
+            }
+        }
     }
-    lr_yardl_put_unsigned(output, 0); /* no volumes besides */
+    lr_yardl_put_unsigned(output, 0); /* other volumes that do not detect */
 }
 
-/* --- matrices over module types --- */
+/* Tables over pairs of module types. */
+enum pair_table { TOF_EDGES, TOF_RESOLUTIONS, GROUPS, EFFICIENCIES };
 
-/* Writes the entry for types a and b. */
-typedef void (*put_entry)(const struct layout *layout, struct lr_output *output, int a, int b);
+/* Writes a table's entry for types a and b. */
+static void put_pair(const struct layout *layout, struct lr_output *output, enum pair_table table, int a, int b)
+{
+    const struct tof_bins *bins = bins_of_types(layout, a, b);
+    const bool is_old = layout->minor < 10;
+    const int modules = layout->lors->scanner->num_modules;
+    const int64_t rows = num_elements(layout, a), columns = num_elements(layout, b);
+    switch (table) {
+    case TOF_EDGES:
+        lr_yardl_put_unsigned(output, (uint64_t)bins->num_edges);
+        for (int k = 0; k < bins->num_edges; k++) lr_yardl_put_float(output, bins->edges_mm[k]);
+        break;
 
-/* Writes all pairs, or those of the lower triangle from v0.10.0 on. */
-static void put_pairs(const struct layout *layout, struct lr_output *output, put_entry put)
+    case TOF_RESOLUTIONS: lr_yardl_put_float(output, bins->resolution_mm); break;
+
+    case GROUPS: /* of each pair of modules: 0, or -1 if it is out of coincidence */
+        lr_yardl_put_unsigned(output, (uint64_t)layout->count[a]);
+        if (is_old) lr_yardl_put_unsigned(output, (uint64_t)layout->count[b]);
+        for (int i = 0; i < modules; i++) {
+            if (layout->type_of[i] != a) continue;
+            const int count = !is_old && a == b ? layout->index_of[i] + 1 : layout->count[b];
+            if (!is_old) lr_yardl_put_unsigned(output, (uint64_t)count);
+            for (int j = 0; j < modules; j++)
+                if (layout->type_of[j] == b && layout->index_of[j] < count)
+                    lr_yardl_put_signed(output, lr_lors_pair(layout->lors, i, j) >= 0 ? 0 : -1);
+        }
+        break;
+
+    case EFFICIENCIES: /* group 0: all pairs of crystals have the efficiency 1 */
+        lr_yardl_put_unsigned(output, 1);
+        lr_yardl_put_unsigned(output, (uint64_t)rows);
+        if (is_old) lr_yardl_put_unsigned(output, (uint64_t)columns);
+        for (int64_t i = 0; i < rows; i++) {
+            if (!is_old) lr_yardl_put_unsigned(output, (uint64_t)columns);
+            for (int64_t j = 0; j < columns; j++) lr_yardl_put_float(output, 1);
+        }
+        lr_yardl_put_unsigned(output, 0); /* the group; zig-zag or not */
+        break;
+    }
+}
+
+/* Writes a table of all pairs, or of the lower triangle from v0.10.0 on. */
+static void put_pairs(const struct layout *layout, struct lr_output *output, enum pair_table table)
 {
     lr_yardl_put_unsigned(output, (uint64_t)layout->num_types);
     for (int a = 0; a < layout->num_types; a++) {
-        const int columns = is_old(layout) ? layout->num_types : a + 1;
+        const int columns = layout->minor < 10 ? layout->num_types : a + 1;
         lr_yardl_put_unsigned(output, (uint64_t)columns);
-        for (int b = 0; b < columns; b++) put(layout, output, a, b);
+        for (int b = 0; b < columns; b++) put_pair(layout, output, table, a, b);
     }
 }
-
-static void put_tof_edges(const struct layout *layout, struct lr_output *output, int a, int b)
-{
-    const struct tof_bins *bins = bins_of_types(layout, a, b);
-    lr_yardl_put_unsigned(output, (uint64_t)bins->num_edges);
-    for (int k = 0; k < bins->num_edges; k++) lr_yardl_put_float(output, bins->edges_mm[k]);
-}
-
-static void put_tof_resolution(const struct layout *layout, struct lr_output *output, int a, int b)
-{
-    lr_yardl_put_float(output, bins_of_types(layout, a, b)->resolution_mm);
-}
-
-/* The group of each pair of modules: 0, or -1 out of coincidence. */
-static void put_groups(const struct layout *layout, struct lr_output *output, int a, int b)
-{
-    const int modules = layout->lors->scanner->num_modules;
-    const bool triangle = !is_old(layout) && a == b;
-    lr_yardl_put_unsigned(output, (uint64_t)layout->count[a]);
-    if (is_old(layout)) lr_yardl_put_unsigned(output, (uint64_t)layout->count[b]);
-    for (int i = 0; i < modules; i++) {
-        if (layout->type_of[i] != a) continue;
-        const int columns = triangle ? layout->index_of[i] + 1 : layout->count[b];
-        if (!is_old(layout)) lr_yardl_put_unsigned(output, (uint64_t)columns);
-        for (int j = 0; j < modules; j++)
-            if (layout->type_of[j] == b && layout->index_of[j] < columns) {
-                const lr_lors *lors = layout->lors;
-                const bool in = lr_lors_pair(lors, i, j) >= 0;
-                lr_yardl_put_signed(output, in ? 0 : -1);
-            }
-    }
-}
-
-/* Group 0: all pairs of crystals have the efficiency 1. */
-static void put_unit_efficiencies(const struct layout *layout, struct lr_output *output, int a, int b)
-{
-    const int64_t rows = num_elements(layout, a), columns = num_elements(layout, b);
-    lr_yardl_put_unsigned(output, 1);
-    lr_yardl_put_unsigned(output, (uint64_t)rows);
-    if (is_old(layout)) lr_yardl_put_unsigned(output, (uint64_t)columns);
-    for (int64_t i = 0; i < rows; i++) {
-        if (!is_old(layout)) lr_yardl_put_unsigned(output, (uint64_t)columns);
-        for (int64_t j = 0; j < columns; j++) lr_yardl_put_float(output, 1);
-    }
-    lr_yardl_put_unsigned(output, 0); /* the group; zig-zag or not */
-}
-
-/* --- the scanner --- */
 
 static void put_scanner(const struct layout *layout, struct lr_output *output)
 {
+    const bool is_old = layout->minor < 10;
     lr_yardl_put_text(output, layout->lors->scanner->name);
     put_geometry(layout, output);
     lr_yardl_put_unsigned(output, 0);                           /* materials */
     lr_yardl_put_unsigned(output, 0);                           /* alignment of the gantry: null */
     if (layout->minor >= 12) lr_yardl_put_text(output, "none"); /* collimator */
-    put_pairs(layout, output, put_tof_edges);
-    put_pairs(layout, output, put_tof_resolution);
+    put_pairs(layout, output, TOF_EDGES);
+    put_pairs(layout, output, TOF_RESOLUTIONS);
     lr_yardl_put_unsigned(output, (uint64_t)layout->num_types);
     for (int t = 0; t < layout->num_types; t++) {
         const double *window = layout->energy_kev[layout->kind_of[t]];
@@ -405,17 +355,17 @@ static void put_scanner(const struct layout *layout, struct lr_output *output)
     }
     lr_yardl_put_unsigned(output, (uint64_t)layout->num_types);
     for (int t = 0; t < layout->num_types; t++) lr_yardl_put_float(output, 0); /* energy resolution */
-    lr_yardl_put_signed(output, 0);                                            /* singles' histograms: none */
-    if (layout->minor >= 12) lr_yardl_put_unsigned(output, 0);                 /* no units of singles */
-    lr_yardl_put_unsigned(output, 0);                                          /* and no bins of theirs */
+    lr_yardl_put_signed(output, 0);                                            /* histograms of singles: none */
+    if (layout->minor >= 12) lr_yardl_put_unsigned(output, 0);                 /* units of singles: none */
+    lr_yardl_put_unsigned(output, 0);                                          /* energy bins of singles: none */
     /* Policies: none of the named ones is known to hold. */
-    const int other = is_old(layout) ? 3 : 4;
+    const int other = is_old ? 3 : 4;
     lr_yardl_put_signed(output, 0); /* singles */
     lr_yardl_put_signed(output, other);
     lr_yardl_put_signed(output, other);
     lr_yardl_put_signed(output, 0); /* triples, quadruples */
     lr_yardl_put_signed(output, 0);
-    if (is_old(layout)) {
+    if (is_old) {
         static const unsigned char stored[5] = {0, 1, 1, 0, 0};
         (void)lr_output_write(output, stored, sizeof(stored));
     }
@@ -428,22 +378,22 @@ static void put_scanner(const struct layout *layout, struct lr_output *output)
     lr_yardl_put_text(output, "all alike; which modules are in coincidence");
     lr_yardl_put_float(output, 1);
     lr_yardl_put_unsigned(output, 0); /* of detection bins: none */
-    if (is_old(layout)) lr_yardl_put_unsigned(output, 1);
-    put_pairs(layout, output, put_groups);
-    if (is_old(layout)) lr_yardl_put_unsigned(output, fits);
+    if (is_old) lr_yardl_put_unsigned(output, 1);
+    put_pairs(layout, output, GROUPS);
+    if (is_old) lr_yardl_put_unsigned(output, fits);
     if (fits)
-        put_pairs(layout, output, put_unit_efficiencies);
-    else if (!is_old(layout))
+        put_pairs(layout, output, EFFICIENCIES);
+    else if (!is_old)
         lr_yardl_put_unsigned(output, 0);
 }
 
-/* PETSIRD files as events come: a time block for each millisecond that has any. */
+/* --- events: a time block for each millisecond that has any --- */
 
 enum { MOST_WAITING = 1 << 18 };
 
-/* An event of the block, as the file holds it. */
+/* An event of the block, in the file's terms. */
 struct waiting {
-    uint32_t key; /* (delayed, type a, type b): the list that it goes to */
+    uint32_t key; /* the list that it goes to, by (delayed, type a, type b) */
     uint32_t bins[2], tof;
     uint32_t number; /* keeps the order within a list */
 };
@@ -456,14 +406,53 @@ struct lr_petsird_writer {
     struct waiting *waiting; /* owned [MOST_WAITING] */
     int count;
     uint32_t time_ms;
-    int64_t beyond; /* times of flight outside all bins */
+    int64_t beyond; /* number of times of flight outside all bins */
 };
 
-/* --- one event --- */
-
-/* Returns the bin that holds a place; the first or last one beyond them, which is counted. */
-static uint32_t bin_of(struct lr_petsird_writer *writer, const struct tof_bins *bins, float tof_mm)
+static uint32_t key_of(const struct layout *layout, bool is_delayed, const int types[2])
 {
+    const uint32_t n = (uint32_t)layout->num_types;
+    return ((is_delayed ? n : 0) + (uint32_t)types[0]) * n + (uint32_t)types[1];
+}
+
+/* Converts an event to the file's terms. From v0.10.0 on, the crystal with the higher type and number comes first; the
+ * source's bins must fit the event with its crystals exchanged, too. */
+static lr_status convert(struct lr_petsird_writer *writer, const lr_event *event, struct waiting *out)
+{
+    const struct layout *layout = &writer->layout;
+    const lr_scanner *scanner = layout->lors->scanner;
+    float tof_mm = event->tof_mm;
+    int types[2];
+    uint32_t numbers[2];
+    for (int k = 0; k < 2; k++) {
+        const int m = lr_scanner_module_of(scanner, event->crystals[k]);
+        const int within = event->crystals[k] - scanner->first_crystal[m];
+        const int64_t elements = scanner->first_crystal[m + 1] - scanner->first_crystal[m];
+        types[k] = layout->type_of[m];
+        numbers[k] = (uint32_t)(layout->index_of[m] * elements + within);
+    }
+
+    const bool lower = types[0] < types[1] || (types[0] == types[1] && numbers[0] < numbers[1]);
+    const int first = layout->minor >= 10 && lower ? 1 : 0;
+    const struct tof_bins *bins = bins_of_types(layout, types[0], types[1]);
+    if (first == 1 && bins->is_given && !bins->is_mirrored) {
+        return lr_error(writer->log, LR_USAGE,
+                        "%s: from version 0.10 on the crystal with the higher type and number comes first, "
+                        "and the source's time-of-flight bins of that order are not those of this "
+                        "one mirrored: write version 0.9, which keeps the order",
+                        writer->path);
+    }
+    if (first == 1) {
+        bins = bins_of_types(layout, types[1], types[0]);
+        tof_mm = -tof_mm;
+    }
+    out->bins[0] = numbers[first];
+    out->bins[1] = numbers[1 - first];
+    out->key = key_of(layout, event->is_delayed, (const int[2]){types[first], types[1 - first]});
+    out->tof = 0;
+    if (bins->num_edges <= 2) return LR_OK;
+
+    /* The bin that holds the time of flight; the first or last one if it is beyond them. */
     int low = 0, high = bins->num_edges - 1;
     writer->beyond += tof_mm < bins->edges_mm[0] || tof_mm > bins->edges_mm[high];
     while (high - low > 1) {
@@ -473,62 +462,9 @@ static uint32_t bin_of(struct lr_petsird_writer *writer, const struct tof_bins *
         else
             low = middle;
     }
-    return (uint32_t)low;
-}
-
-static uint32_t key_of(const struct layout *layout, bool is_delayed, const int types[2])
-{
-    const uint32_t n = (uint32_t)layout->num_types;
-    return ((is_delayed ? n : 0) + (uint32_t)types[0]) * n + (uint32_t)types[1];
-}
-
-/* Exchanges the two crystals. Bins of the source must be there for the exchanged event, too. */
-static lr_status exchange(const struct lr_petsird_writer *writer, int types[2], struct waiting *out)
-{
-    const struct layout *layout = &writer->layout;
-    const uint32_t bin = out->bins[0];
-    const int type = types[0];
-    const struct tof_bins *bins = bins_of_types(layout, types[0], types[1]);
-    if (bins->is_given && !bins->is_mirrored) {
-        return lr_error(writer->log, LR_USAGE,
-                        "%s: from version 0.10 on the crystal with the higher type and number comes first, "
-                        "and the source's time-of-flight bins of that order are not those of this "
-                        "one mirrored: write version 0.9, which keeps the order",
-                        writer->path);
-    }
-    out->bins[0] = out->bins[1];
-    out->bins[1] = bin;
-    types[0] = types[1];
-    types[1] = type;
+    out->tof = (uint32_t)low;
     return LR_OK;
 }
-
-static lr_status convert(struct lr_petsird_writer *writer, const lr_event *event, struct waiting *out)
-{
-    const struct layout *layout = &writer->layout;
-    float tof_mm = event->tof_mm;
-    int types[2];
-    const lr_scanner *scanner = layout->lors->scanner;
-    for (int k = 0; k < 2; k++) {
-        const int m = lr_scanner_module_of(scanner, event->crystals[k]);
-        const int within = event->crystals[k] - scanner->first_crystal[m];
-        const int64_t elements = scanner->first_crystal[m + 1] - scanner->first_crystal[m];
-        types[k] = layout->type_of[m];
-        out->bins[k] = (uint32_t)(layout->index_of[m] * elements + within);
-    }
-
-    const bool lower = types[0] < types[1] || (types[0] == types[1] && out->bins[0] < out->bins[1]);
-    if (layout->minor >= 10 && lower) {
-        LR_TRY(exchange(writer, types, out));
-        tof_mm = -tof_mm;
-    }
-    const struct tof_bins *bins = bins_of_types(layout, types[0], types[1]);
-    out->tof = bins->num_edges > 2 ? bin_of(writer, bins, tof_mm) : 0;
-    out->key = key_of(layout, event->is_delayed, types);
-    return LR_OK;
-}
-
-/* --- blocks --- */
 
 static int compare(const void *a, const void *b)
 {
@@ -537,7 +473,7 @@ static int compare(const void *a, const void *b)
     return left->number < right->number ? -1 : left->number > right->number;
 }
 
-/* Writes the lists of prompts or of delayeds; *at moves on behind them. */
+/* Writes the lists of prompts or of delayeds, whose events begin at *at; *at becomes the place after them. */
 static void put_lists(struct lr_petsird_writer *writer, bool is_delayed, int *at)
 {
     const struct layout *layout = &writer->layout;
@@ -580,23 +516,21 @@ static lr_status put_block(struct lr_petsird_writer *writer)
     return output->error != 0 ? LR_FAILED : LR_OK;
 }
 
-static lr_status take_one(struct lr_petsird_writer *writer, const lr_event *event)
-{
-    int64_t repeats;
-    LR_TRY(lr_event_repeats(event, writer->path, &repeats, writer->log));
-    for (int64_t k = 0; k < repeats; k++) {
-        if (writer->count == MOST_WAITING || event->time_ms != writer->time_ms) LR_TRY(put_block(writer));
-        writer->time_ms = event->time_ms;
-        struct waiting *waiting = &writer->waiting[writer->count];
-        LR_TRY(convert(writer, event, waiting));
-        waiting->number = (uint32_t)writer->count++;
-    }
-    return LR_OK;
-}
-
 lr_status lr_petsird_writer_take(void *user, const lr_event *events, int64_t count)
 {
-    for (int64_t k = 0; k < count; k++) LR_TRY(take_one(user, &events[k]));
+    struct lr_petsird_writer *writer = user;
+    for (int64_t k = 0; k < count; k++) {
+        const lr_event *event = &events[k];
+        int64_t repeats;
+        LR_TRY(lr_event_repeats(event, writer->path, &repeats, writer->log));
+        for (int64_t r = 0; r < repeats; r++) {
+            if (writer->count == MOST_WAITING || event->time_ms != writer->time_ms) LR_TRY(put_block(writer));
+            writer->time_ms = event->time_ms;
+            struct waiting *waiting = &writer->waiting[writer->count];
+            LR_TRY(convert(writer, event, waiting));
+            waiting->number = (uint32_t)writer->count++;
+        }
+    }
     return LR_OK;
 }
 

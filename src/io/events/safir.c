@@ -3,7 +3,7 @@
  *
  * SAFIR list mode: 32 bytes that begin with a signature, then little-endian 64-bit records. From the
  * lowest bit, an event holds ringA:8 ringB:8 detA:16 detB:16 layerA:4 layerB:4 reserved:6 delayed:1
- * type:1 (layers of 3 bits and 8 reserved in NeuroLF's files), a time mark (type 1) milliseconds in
+ * type:1 (in NeuroLF's files: layers of 3 bits and 8 reserved bits); a time mark (type 1) holds milliseconds in
  * bits 0 to 47. Sources: STIR's CListRecordSAFIR.h and SAFIRCListmodeInputFileFormat.h. */
 #include "base/log.h"
 #include "base/mem.h"
@@ -21,7 +21,7 @@
 
 enum { SIGNATURE_BYTES = 32, RECORD_BYTES = 8, RECORDS_PER_READ = 8192 };
 
-/* The bytes from the signature's zero byte to byte 31 are the writer's own. */
+/* Readers ignore the bytes from the signature's zero byte to byte 31. */
 static const struct signature {
     const char *text;
     unsigned layer_bits;
@@ -45,59 +45,44 @@ struct reader {
     uint64_t time_ms; /* of the last time mark */
     int64_t num_records;
     uint64_t first_unknown;       /* the first event that names an unknown crystal, */
-    int64_t first_unknown_record; /* and where */
+    int64_t first_unknown_record; /* and its record's number */
 };
 
-/* --- the map beside the events --- */
-
-/* Finds the one map in an open folder, that of the path. */
-static char *pick_map(DIR *folder, const char *path, const lr_log *log)
-{
-    char *found = NULL;
-    const struct dirent *item;
-    while ((item = readdir(folder)) != NULL) {
-        static const char end[] = "crystal_map.txt";
-        const size_t length = strlen(item->d_name);
-        if (!(length >= sizeof(end) - 1 && strcmp(item->d_name + length - (sizeof(end) - 1), end) == 0)) continue;
-        if (found != NULL) {
-            lr_error(log, LR_BAD_INPUT, "%s: more than one crystal map lies beside it, %s and %s: name the one to use",
-                     path, lr_path_name(found), item->d_name);
-            free(found);
-            return NULL;
-        }
-        found = lr_path_beside(path, item->d_name, log);
-        if (found == NULL) return NULL;
-    }
-    if (found == NULL)
-        lr_error(log, LR_BAD_INPUT, "%s: no crystal map (*crystal_map.txt) lies beside it: name one", path);
-    return found;
-}
-
-/* Returns the path of the map, to be freed; NULL, logged. */
+/* Finds the one crystal map in the folder of the events. Returns its path, to be freed; NULL, logged. */
 static char *find_map(const char *path, const lr_log *log)
 {
+    static const char end[] = "crystal_map.txt";
     char *name = lr_path_beside(path, "./", log);
     if (name == NULL) return NULL;
-    char *found = NULL;
     DIR *folder = opendir(name);
-    if (folder == NULL) {
-        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
-    } else {
-        found = pick_map(folder, path, log);
-        closedir(folder);
-    }
+    if (folder == NULL) lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
     free(name);
-    return found;
+    if (folder == NULL) return NULL;
+
+    char *found = NULL;
+    bool failed = false;
+    const struct dirent *item;
+    while (!failed && (item = readdir(folder)) != NULL) {
+        const size_t length = strlen(item->d_name);
+        if (length < sizeof(end) - 1 || strcmp(item->d_name + length - (sizeof(end) - 1), end) != 0) continue;
+        if (found == NULL) {
+            found = lr_path_beside(path, item->d_name, log);
+            failed = found == NULL;
+        } else {
+            lr_error(log, LR_BAD_INPUT, "%s: more than one crystal map lies beside it, %s and %s: name the one to use",
+                     path, lr_path_name(found), item->d_name);
+            failed = true;
+        }
+    }
+    closedir(folder);
+    if (found == NULL && !failed)
+        lr_error(log, LR_BAD_INPUT, "%s: no crystal map (*crystal_map.txt) lies beside it: name one", path);
+    if (!failed) return found;
+    free(found);
+    return NULL;
 }
 
 /* --- records --- */
-
-static uint64_t record_at(const unsigned char *bytes)
-{
-    uint64_t record = 0;
-    for (int k = RECORD_BYTES - 1; k >= 0; k--) record = record << 8 | bytes[k];
-    return record;
-}
 
 static uint32_t key_of(const struct reader *reader, uint64_t record, bool is_b)
 {
@@ -108,25 +93,7 @@ static uint32_t key_of(const struct reader *reader, uint64_t record, bool is_b)
     return lr_crystal_key(ring, detector, layer);
 }
 
-static lr_status take_event(struct reader *reader, uint64_t record, bool is_delayed)
-{
-    const int a = lr_crystal_map_find(&reader->map, key_of(reader, record, false));
-    const int b = lr_crystal_map_find(&reader->map, key_of(reader, record, true));
-    *(is_delayed ? &reader->counts.delayeds : &reader->counts.prompts) += 1;
-    if (a < 0 || b < 0) {
-        if (reader->counts.unknown_crystals++ == 0) {
-            reader->first_unknown = record;
-            reader->first_unknown_record = reader->num_records;
-        }
-        return LR_OK;
-    }
-    const lr_event event = {{a, b}, 0, 1, (uint32_t)reader->time_ms, is_delayed};
-    return lr_event_stream_add(reader->stream, &event);
-}
-
-/* --- the file --- */
-
-/* Returns the signature that a file begins with, or would if it were whole; NULL when there is none. */
+/* Finds the signature that a file begins with, or would begin with if it were whole; NULL if there is none. */
 static const struct signature *find_signature(const char *start, size_t length)
 {
     for (int k = 0; k < NUM_SIGNATURES; k++) {
@@ -143,28 +110,6 @@ bool lr_safir_recognises(const struct lr_file_head *head)
     return found != NULL && head->count > strlen(found->text);
 }
 
-static lr_status check_signature(struct reader *reader, FILE *file)
-{
-    char start[SIGNATURE_BYTES];
-    const size_t length = fread(start, 1, sizeof(start), file);
-    if (ferror(file))
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
-    const struct signature *found = find_signature(start, length);
-    if (found == NULL) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: does not begin with '%s', '%s' or '%s', so it is no SAFIR list mode%s", reader->path,
-                        signatures[0].text, signatures[1].text, signatures[2].text,
-                        length == 0 ? ": the file is empty" : "");
-    }
-    if (length < sizeof(start)) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: ends after %zu of the %d bytes before its first record: copy it again", reader->path,
-                        length, SIGNATURE_BYTES);
-    }
-    reader->layer_bits = found->layer_bits;
-    return LR_OK;
-}
-
 static int64_t byte_of(int64_t record)
 {
     return SIGNATURE_BYTES + RECORD_BYTES * record;
@@ -177,17 +122,26 @@ static lr_status read_records(struct reader *reader, FILE *file)
     do {
         length = fread(bytes, 1, sizeof(bytes), file);
         for (size_t at = 0; at + RECORD_BYTES <= length; at += RECORD_BYTES) {
-            const uint64_t record = record_at(bytes + at);
-            lr_status status = LR_OK;
+            uint64_t record = 0;
+            for (int k = RECORD_BYTES - 1; k >= 0; k--) record = record << 8 | bytes[at + (size_t)k];
+            const int64_t number = reader->num_records++;
             if (record >> 63 & 1) {
                 reader->counts.time_marks++;
                 reader->time_ms = record & UINT64_C(0xffffffffffff);
                 lr_event_times_add(&reader->times, reader->time_ms);
-            } else {
-                status = take_event(reader, record, (record >> 62 & 1) != 0);
+                continue;
             }
-            reader->num_records++;
-            LR_TRY(status);
+            const bool is_delayed = (record >> 62 & 1) != 0;
+            const int a = lr_crystal_map_find(&reader->map, key_of(reader, record, false));
+            const int b = lr_crystal_map_find(&reader->map, key_of(reader, record, true));
+            const lr_event event = {{a, b}, 0, 1, (uint32_t)reader->time_ms, is_delayed};
+            *(is_delayed ? &reader->counts.delayeds : &reader->counts.prompts) += 1;
+            if (a >= 0 && b >= 0) {
+                LR_TRY(lr_event_stream_add(reader->stream, &event));
+            } else if (reader->counts.unknown_crystals++ == 0) {
+                reader->first_unknown = record;
+                reader->first_unknown_record = number;
+            }
         }
     } while (length == sizeof(bytes));
     if (ferror(file))
@@ -208,7 +162,24 @@ static lr_status read_records(struct reader *reader, FILE *file)
 
 static lr_status read_file(struct reader *reader, FILE *file)
 {
-    LR_TRY(check_signature(reader, file));
+    char start[SIGNATURE_BYTES];
+    const size_t length = fread(start, 1, sizeof(start), file);
+    if (ferror(file))
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
+    const struct signature *signature = find_signature(start, length);
+    if (signature == NULL) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: does not begin with '%s', '%s' or '%s', so it is no SAFIR list mode%s", reader->path,
+                        signatures[0].text, signatures[1].text, signatures[2].text,
+                        length == 0 ? ": the file is empty" : "");
+    }
+    if (length < sizeof(start)) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: ends after %zu of the %d bytes before its first record: copy it again", reader->path,
+                        length, SIGNATURE_BYTES);
+    }
+    reader->layer_bits = signature->layer_bits;
+
     const char *crystal_map = reader->source->companion;
     char *found = crystal_map == NULL ? find_map(reader->path, reader->log) : NULL;
     const char *path = crystal_map ? crystal_map : found;
@@ -221,7 +192,7 @@ static lr_status read_file(struct reader *reader, FILE *file)
     LR_TRY(read_records(reader, file));
     LR_TRY(lr_event_stream_flush(reader->stream));
 
-    /* Events whose crystals the map lacks; the sentence names the first such crystal. */
+    /* Events whose crystals the map lacks; the message names the first such crystal. */
     const lr_event_counts *counts = &reader->counts;
     if (counts->unknown_crystals == 0) return LR_OK;
     const int64_t events = counts->prompts + counts->delayeds;
@@ -238,21 +209,14 @@ static lr_status read_file(struct reader *reader, FILE *file)
     return all ? LR_BAD_INPUT : LR_OK;
 }
 
-static lr_status read_all(struct reader *reader)
-{
-    FILE *file = lr_file_open(reader->path, "", reader->log);
-    if (file == NULL) return LR_BAD_INPUT;
-    const lr_status status = read_file(reader, file);
-    fclose(file);
-    return status;
-}
-
 lr_status lr_safir_events(const lr_events_source *source, struct lr_event_stream *stream)
 {
     struct reader reader = {.path = source->path, .source = source, .log = source->log, .stream = stream};
     LR_TRY(lr_events_need_scanner(source));
     const struct lr_c_locale locale = lr_c_locale_enter();
-    const lr_status status = read_all(&reader);
+    FILE *file = lr_file_open(reader.path, "", reader.log);
+    const lr_status status = file != NULL ? read_file(&reader, file) : LR_BAD_INPUT;
+    if (file != NULL) fclose(file);
     stream->info->counts = reader.counts;
     stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
     lr_crystal_map_finish(&reader.map);

@@ -22,7 +22,7 @@
 
 enum { MAX_NAME = 4096 };
 
-/* Contents of a header; -1 for what it does not give. */
+/* Values of a header; -1 for a value that it does not give. */
 struct siemens_header {
     char *path; /* owned; NULL = there is no header */
     int64_t word_bits, axial_compression, max_ring_difference;
@@ -30,8 +30,8 @@ struct siemens_header {
     int64_t tof_bins, offset_bytes, num_words;
 };
 
-/* InterfileHeaderSiemens.cxx of STIR 6.2 and headers of a Biograph mMR. The scanner's lengths are those of the
- * scanner that is named. */
+/* Keys of InterfileHeaderSiemens.cxx of STIR 6.2 and of headers of a Biograph mMR. Lengths of the scanner are idle,
+ * since a scanner must be named. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
      "name of data file|data format|data offset in bytes|lm event and tag words format (bits)|"
@@ -77,10 +77,22 @@ const struct lr_known_keys lr_siemens_keys = {
 
 static const struct siemens_header empty = {NULL, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
-/* --- one file --- */
+/* --- the header --- */
 
-static lr_status take_numbers(const struct lr_interfile *file, struct siemens_header *header)
+/* Takes the values of a header. errors: LR_BAD_INPUT, logged, for another file. */
+static lr_status take_header(const struct lr_interfile *file, struct siemens_header *header)
 {
+    *header = empty;
+    if (!file->text.has_start) {
+        return lr_error(file->log, LR_BAD_INPUT, "%s: does not begin with '!INTERFILE', so it is no Siemens header",
+                        file->path);
+    }
+    const char *format = lr_interfile_text(file, "data format", 0);
+    if (format != NULL && strcmp(format, "CoincidenceList") != 0) {
+        return lr_error(file->log, LR_BAD_INPUT, "%s:%d: the header describes '%.64s', not list mode (CoincidenceList)",
+                        file->path, lr_interfile_line(file, "data format", 0), format);
+    }
+
     const struct {
         const char *key;
         int64_t *value;
@@ -104,130 +116,97 @@ static lr_status take_numbers(const struct lr_interfile *file, struct siemens_he
                             lr_interfile_line(file, key, 0), key, value);
         }
     }
-
     return LR_OK;
 }
 
-static lr_status take_header(const struct lr_interfile *file, struct siemens_header *header)
-{
-    *header = empty;
-    if (!file->text.has_start) {
-        return lr_error(file->log, LR_BAD_INPUT, "%s: does not begin with '!INTERFILE', so it is no Siemens header",
-                        file->path);
-    }
-    const char *format = lr_interfile_text(file, "data format", 0);
-    if (format != NULL && strcmp(format, "CoincidenceList") != 0) {
-        return lr_error(file->log, LR_BAD_INPUT, "%s:%d: the header describes '%.64s', not list mode (CoincidenceList)",
-                        file->path, lr_interfile_line(file, "data format", 0), format);
-    }
-    return take_numbers(file, header);
-}
-
-static lr_status read_named(const char *path, struct siemens_header *header, const lr_log *log)
-{
-    struct lr_interfile file;
-    LR_TRY(lr_interfile_read(&file, path, log));
-    lr_status status = take_header(&file, header);
-    if (status == LR_OK) status = lr_keyed_text_judge(&file.text, &lr_siemens_keys);
-    if (status == LR_OK) {
-        header->path = file.path;
-        file.path = NULL;
-    }
-    lr_interfile_finish(&file);
-    return status;
-}
-
-/* --- beside the events --- */
-
-/* A search through the folder of the events. */
-struct search {
-    const char *events, *name; /* path, and its last part */
-    char *found;
-    const lr_log *log;
-};
-
-/* True if that file is a header and names the events. Others are skipped silently. */
-static bool belongs(const struct search *search, const char *path)
-{
-    struct siemens_header header;
-    struct lr_interfile file;
-    if (lr_interfile_read(&file, path, NULL) != LR_OK) return false;
-    const char *name = lr_interfile_text(&file, "name of data file", 0);
-    const bool found = name != NULL && strcmp(name, search->name) == 0 && take_header(&file, &header) == LR_OK;
-    lr_interfile_finish(&file);
-    return found;
-}
-
-/* Takes a file of the folder when it is the one; a second one is an error. */
-static lr_status consider(struct search *search, const char *name)
-{
-    const char *part = strstr(name, ".hdr");
-    if (!(part != NULL && (part[4] == '\0' || part[4] == '.'))) return LR_OK;
-    char *path = lr_path_beside(search->events, name, search->log);
-    if (path == NULL) return LR_FAILED;
-    if (!belongs(search, path)) {
-        free(path);
-        return LR_OK;
-    }
-    if (search->found != NULL) {
-        const lr_status status = lr_error(search->log, LR_BAD_INPUT,
-                                          "%s: more than one header names it, %s and %s: name the "
-                                          "one to use",
-                                          search->events, search->found, path);
-        free(path);
-        return status;
-    }
-    search->found = path;
-    return LR_OK;
-}
-
-/* Finds the header beside the events; EVENTS.hdr has precedence. */
-static lr_status search_beside(struct search *search)
+/* Finds the header in the folder of the events: EVENTS.hdr, or else the one list-mode header with ".hdr" in its name
+ * whose `name of data file` names the events. Gives its path, to be freed; NULL if there is none. */
+static lr_status find_header(const char *events, char **found, const lr_log *log)
 {
     char own[MAX_NAME];
-    snprintf(own, sizeof(own), "%s.hdr", search->name);
-    search->found = lr_path_beside(search->events, own, search->log);
-    if (search->found == NULL) return LR_FAILED;
-    FILE *file = lr_file_open(search->found, "", NULL);
+    snprintf(own, sizeof(own), "%s.hdr", lr_path_name(events));
+    *found = lr_path_beside(events, own, log);
+    if (*found == NULL) return LR_FAILED;
+    FILE *file = lr_file_open(*found, "", NULL);
     if (file != NULL) {
         fclose(file);
         return LR_OK;
     }
-    free(search->found);
-    search->found = NULL;
-    char *path = lr_path_beside(search->events, "./", search->log);
-    DIR *folder = path != NULL ? opendir(path) : NULL;
-    lr_status status = path != NULL ? LR_OK : LR_FAILED;
+    free(*found);
+    *found = NULL;
+
+    char *path = lr_path_beside(events, "./", log);
+    if (path == NULL) return LR_FAILED;
+    DIR *folder = opendir(path);
     free(path);
-    if (folder == NULL) return status; /* a folder that may not be listed has no header that could be found */
+    if (folder == NULL) return LR_OK; /* a folder that may not be listed has no header that could be found */
+    lr_status status = LR_OK;
     const struct dirent *item;
-    while (status == LR_OK && (item = readdir(folder)) != NULL) status = consider(search, item->d_name);
+    while (status == LR_OK && (item = readdir(folder)) != NULL) {
+        const char *part = strstr(item->d_name, ".hdr");
+        if (part == NULL || (part[4] != '\0' && part[4] != '.')) continue;
+        path = lr_path_beside(events, item->d_name, log);
+        if (path == NULL) {
+            status = LR_FAILED;
+            break;
+        }
+        /* Files that are no such header are skipped silently. */
+        struct siemens_header header;
+        struct lr_interfile text;
+        bool belongs = false;
+        if (lr_interfile_read(&text, path, NULL) == LR_OK) {
+            const char *name = lr_interfile_text(&text, "name of data file", 0);
+            belongs = name != NULL && strcmp(name, lr_path_name(events)) == 0 && take_header(&text, &header) == LR_OK;
+            lr_interfile_finish(&text);
+        }
+        if (belongs && *found == NULL) {
+            *found = path;
+            continue;
+        }
+        if (belongs) {
+            status = lr_error(log, LR_BAD_INPUT,
+                              "%s: more than one header names it, %s and %s: name the "
+                              "one to use",
+                              events, *found, path);
+        }
+        free(path);
+    }
     closedir(folder);
     return status;
 }
 
-/* Reads the header at `path`, or, where that is NULL, the one beside the events: EVENTS.hdr, or the
- * one file of that folder with ".hdr" in its name whose `name of data file` is the events'. Finding
- * none is no error: header->path stays NULL.
- * errors: LR_BAD_INPUT for a missing file, one that is no list-mode header, or several of them. */
+/* Reads the header at `path`, or, if that is NULL, the one that find_header finds. Finding none is no error:
+ * header->path stays NULL. errors: LR_BAD_INPUT for a missing file, one that is no list-mode header, or several. */
 static lr_status read_siemens_header(const char *path, const char *events, struct siemens_header *header,
                                      const lr_log *log)
 {
     *header = empty;
-    if (path != NULL) return read_named(path, header, log);
-    struct search search = {.events = events, .name = lr_path_name(events), .log = log};
-    lr_status status = search_beside(&search);
-    if (status == LR_OK && search.found != NULL) status = read_named(search.found, header, log);
-    free(search.found);
+    char *found = NULL;
+    struct lr_interfile file;
+    lr_status status = path == NULL ? find_header(events, &found, log) : LR_OK;
+    const char *chosen = path != NULL ? path : found;
+    if (status == LR_OK && chosen != NULL) {
+        status = lr_interfile_read(&file, chosen, log);
+        if (status == LR_OK) {
+            status = take_header(&file, header);
+            if (status == LR_OK) status = lr_keyed_text_judge(&file.text, &lr_siemens_keys);
+            if (status == LR_OK) {
+                header->path = file.path;
+                file.path = NULL;
+            }
+            lr_interfile_finish(&file);
+        }
+    }
+    free(found);
     return status;
 }
 
 enum { WORD_BYTES = 4, WORDS_PER_READ = 16384 };
 
-/* Sinograms of a Biograph mMR, where no header describes them. */
+/* Sinograms of a Biograph mMR, for files without a header. */
 enum { MMR_CRYSTALS_AROUND = 504, MMR_RINGS = 64, MMR_BINS = 344, MMR_RING_DIFFERENCE = 60 };
 
-static const int64_t words_per_note = INT64_C(1) << 28; /* a sentence for each GiB */
+static const int64_t words_per_note = INT64_C(1) << 28; /* a message for each GiB */
 static const char header_text[] = "!INTERFILE";
 
 /* Layout of the addresses. */
@@ -235,7 +214,7 @@ struct layout {
     struct lr_sinogram_rings sinogram;
     int bins, views, max_ring_difference;
     int64_t num_planes;
-    int32_t (*ring_of)[2]; /* owned [num_planes] rings of det1 and det2, as the file counts them */
+    int32_t (*ring_of)[2]; /* owned [num_planes] rings of det1 and det2, in the file's numbering */
 };
 
 struct reader {
@@ -250,7 +229,7 @@ struct reader {
     uint32_t time_ms; /* of the last time mark */
     int64_t num_words;
     uint32_t first_unknown;     /* the first word that names no crystals, */
-    int64_t first_unknown_word; /* and where */
+    int64_t first_unknown_word; /* and its number */
 };
 
 /* --- the sinogram --- */
@@ -260,19 +239,6 @@ static lr_status disagree(const struct reader *reader, const char *what, int64_t
     return lr_error(reader->log, LR_BAD_INPUT,
                     "%s: the header gives %lld %s where %s has %lld: it belongs to another scanner",
                     reader->header.path, (long long)header, what, reader->scanner->name, (long long)scanner);
-}
-
-static lr_status settle_ring_difference(struct reader *reader)
-{
-    const struct siemens_header *header = &reader->header;
-    struct layout *layout = &reader->layout;
-    const bool is_mmr = layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
-    const int64_t usual = is_mmr ? MMR_RING_DIFFERENCE : layout->sinogram.rings - 1;
-    const int64_t largest = header->max_ring_difference >= 0 ? header->max_ring_difference : usual;
-    if (largest >= layout->sinogram.rings)
-        return disagree(reader, "as largest ring difference", largest, layout->sinogram.rings);
-    layout->max_ring_difference = (int)largest;
-    return LR_OK;
 }
 
 static lr_status settle_sinogram(struct reader *reader)
@@ -315,7 +281,12 @@ static lr_status settle_sinogram(struct reader *reader)
         return disagree(reader, "bins a projection", bins, layout->sinogram.around);
     layout->bins = (int)bins;
 
-    return settle_ring_difference(reader);
+    const int64_t usual = is_mmr ? MMR_RING_DIFFERENCE : layout->sinogram.rings - 1;
+    const int64_t largest = header->max_ring_difference >= 0 ? header->max_ring_difference : usual;
+    if (largest >= layout->sinogram.rings)
+        return disagree(reader, "as largest ring difference", largest, layout->sinogram.rings);
+    layout->max_ring_difference = (int)largest;
+    return LR_OK;
 }
 
 static lr_status make_layout(struct reader *reader)
@@ -335,7 +306,7 @@ static lr_status make_layout(struct reader *reader)
 
     LR_TRY(settle_sinogram(reader));
 
-    /* Planes of segment 0, -1, +1, -2 ... ; det2's ring less det1's is the segment. */
+    /* Planes of segments 0, -1, +1, -2 ...; the segment is the ring of det2 minus the ring of det1. */
     struct layout *layout = &reader->layout;
     const int largest = layout->max_ring_difference;
     layout->num_planes = (2 * (int64_t)largest + 1) * layout->sinogram.rings - largest * (largest + 1);
@@ -355,63 +326,49 @@ static lr_status make_layout(struct reader *reader)
 
 /* --- words --- */
 
-/* Gives the crystals of an address; -1 for virtual ones and for planes that do not exist. */
-static void crystals_of(const struct layout *layout, uint32_t address, int32_t crystals[2])
+static lr_status take_words(struct reader *reader, const unsigned char *bytes, size_t length)
 {
-    const int bin = (int)(address % (uint32_t)layout->bins);
-    const int view = (int)(address / (uint32_t)layout->bins % (uint32_t)layout->views);
-    const int64_t plane = address / (uint32_t)layout->bins / (uint32_t)layout->views;
-    crystals[0] = crystals[1] = -1;
-    if (plane >= layout->num_planes) return;
-    int places[2];
-    lr_sinogram_places(layout->sinogram.around, &(struct lr_sinogram_bin){view, bin - layout->bins / 2}, places);
-    lr_sinogram_crystals(&layout->sinogram, places, layout->ring_of[plane], crystals);
-}
-
-static lr_status take_event(struct reader *reader, uint32_t word, bool is_delayed)
-{
-    int32_t crystals[2];
-    crystals_of(&reader->layout, word & 0x3fffffff, crystals);
-    *(is_delayed ? &reader->counts.delayeds : &reader->counts.prompts) += 1;
-    if (crystals[0] < 0 || crystals[1] < 0) {
-        if (reader->counts.unknown_crystals++ == 0) {
-            reader->first_unknown = word;
-            reader->first_unknown_word = reader->num_words;
-        }
-        return LR_OK;
-    }
-    const lr_event event = {{crystals[0], crystals[1]}, 0, 1, reader->time_ms, is_delayed};
-    return lr_event_stream_add(reader->stream, &event);
-}
-
-/* --- the file --- */
-
-static uint32_t word_at(const unsigned char *bytes)
-{
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-}
-
-static lr_status take_piece(struct reader *reader, const unsigned char *bytes, size_t length)
-{
+    const struct layout *layout = &reader->layout;
+    const uint32_t num_bins = (uint32_t)layout->bins, num_views = (uint32_t)layout->views;
     if (reader->num_words == 0 && length >= sizeof(header_text) - 1 &&
         memcmp(bytes, header_text, sizeof(header_text) - 1) == 0) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: this is a header: name the list mode (.l) and give this as its header", reader->path);
     }
     for (size_t at = 0; at + WORD_BYTES <= length; at += WORD_BYTES) {
-        const uint32_t word = word_at(bytes + at);
-        lr_status status = LR_OK;
-        if (word >> 31 == 0) {
-            status = take_event(reader, word, (word >> 30 & 1) == 0);
-        } else if ((word >> 29 & 3) == 0) {
-            reader->counts.time_marks++;
-            reader->time_ms = word & 0x1fffffff;
-            lr_event_times_add(&reader->times, reader->time_ms);
-        } else {
-            reader->counts.other_words++;
+        const uint32_t word = (uint32_t)bytes[at] | (uint32_t)bytes[at + 1] << 8 | (uint32_t)bytes[at + 2] << 16 |
+                              (uint32_t)bytes[at + 3] << 24;
+        const int64_t number = reader->num_words++;
+        if (word >> 31 != 0) {
+            if ((word >> 29 & 3) == 0) {
+                reader->counts.time_marks++;
+                reader->time_ms = word & 0x1fffffff;
+                lr_event_times_add(&reader->times, reader->time_ms);
+            } else {
+                reader->counts.other_words++;
+            }
+            continue;
         }
-        reader->num_words++;
-        LR_TRY(status);
+
+        /* Crystals are -1 if they are virtual or if their plane does not exist. */
+        const uint32_t address = word & 0x3fffffff;
+        const bool is_delayed = (word >> 30 & 1) == 0;
+        const int64_t plane = address / num_bins / num_views;
+        lr_event event = {{-1, -1}, 0, 1, reader->time_ms, is_delayed};
+        if (plane < layout->num_planes) {
+            const struct lr_sinogram_bin bin = {(int)(address / num_bins % num_views),
+                                                (int)(address % num_bins) - layout->bins / 2};
+            int places[2];
+            lr_sinogram_places(layout->sinogram.around, &bin, places);
+            lr_sinogram_crystals(&layout->sinogram, places, layout->ring_of[plane], event.crystals);
+        }
+        *(is_delayed ? &reader->counts.delayeds : &reader->counts.prompts) += 1;
+        if (event.crystals[0] >= 0 && event.crystals[1] >= 0) {
+            LR_TRY(lr_event_stream_add(reader->stream, &event));
+        } else if (reader->counts.unknown_crystals++ == 0) {
+            reader->first_unknown = word;
+            reader->first_unknown_word = number;
+        }
     }
 
     if (reader->num_words % words_per_note == 0 && reader->num_words > 0)
@@ -427,7 +384,6 @@ static int64_t byte_of(const struct reader *reader, int64_t word)
 
 static lr_status read_from(struct reader *reader, FILE *file)
 {
-    /* The bytes before the words. */
     const int64_t offset = reader->header.offset_bytes > 0 ? reader->header.offset_bytes : 0;
     if (offset > INT32_MAX || (offset > 0 && fseek(file, (long)offset, SEEK_SET) != 0)) {
         return lr_error(reader->log, LR_BAD_INPUT,
@@ -440,7 +396,7 @@ static lr_status read_from(struct reader *reader, FILE *file)
     size_t length;
     do {
         length = fread(bytes, 1, sizeof(bytes), file);
-        LR_TRY(take_piece(reader, bytes, length));
+        LR_TRY(take_words(reader, bytes, length));
     } while (length == sizeof(bytes));
     if (ferror(file))
         return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
@@ -463,7 +419,7 @@ static lr_status read_from(struct reader *reader, FILE *file)
 
     LR_TRY(lr_event_stream_flush(reader->stream));
 
-    /* Events without crystals; a file that has no others is another scanner's. */
+    /* Events without crystals; a file that has no others belongs to another scanner. */
     const lr_event_counts *counts = &reader->counts;
     const int64_t events = counts->prompts + counts->delayeds;
     if (events == 0) {
@@ -483,22 +439,16 @@ static lr_status read_from(struct reader *reader, FILE *file)
     return all ? LR_BAD_INPUT : LR_OK;
 }
 
-static lr_status read_all(struct reader *reader, const char *header)
-{
-    FILE *file = lr_file_open(reader->path, "", reader->log);
-    if (file == NULL) return LR_BAD_INPUT;
-    lr_status status = read_siemens_header(header, reader->path, &reader->header, reader->log);
-    if (status == LR_OK) status = make_layout(reader);
-    if (status == LR_OK) status = read_from(reader, file);
-    fclose(file);
-    return status;
-}
-
 lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stream *stream)
 {
     struct reader reader = {.path = source->path, .scanner = source->scanner, .log = source->log, .stream = stream};
     LR_TRY(lr_events_need_scanner(source));
-    const lr_status status = read_all(&reader, source->companion);
+    FILE *file = lr_file_open(reader.path, "", reader.log);
+    lr_status status = file != NULL ? LR_OK : LR_BAD_INPUT;
+    if (status == LR_OK) status = read_siemens_header(source->companion, reader.path, &reader.header, reader.log);
+    if (status == LR_OK) status = make_layout(&reader);
+    if (status == LR_OK) status = read_from(&reader, file);
+    if (file != NULL) fclose(file);
     stream->info->counts = reader.counts;
     stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
     free(reader.header.path);

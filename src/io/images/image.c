@@ -12,8 +12,8 @@
 
 static const struct {
     const char *ending;
-    const struct lr_image_format *format; /* NULL: the data beside a header */
-    const char *header;                   /* that data belongs to */
+    const struct lr_image_format *format; /* NULL: voxels only, without their header, */
+    const char *header;                   /* which has this ending */
 } endings[] = {
     {".nii", &lr_image_nifti, NULL},
     {".nii.gz", &lr_image_nifti, NULL},
@@ -36,8 +36,8 @@ static int find_ending(const char *path)
     return -1;
 }
 
-/* Recognises a format by the first bytes. NIfTI, which may be compressed, is taken if none fits; its reader says what
- * is wrong with a file that cannot be read. */
+/* Recognises a format by the first bytes. If none fits it is NIfTI, which may be compressed; its reader reports the
+ * fault of a file that cannot be read. */
 static const struct lr_image_format *recognise(const struct lr_file_head *head)
 {
     static const struct {
@@ -60,7 +60,7 @@ bool lr_image_recognises(const struct lr_file_head *head)
     return (k >= 0 && endings[k].format != NULL) || found == &lr_image_metaimage || found == &lr_image_npy;
 }
 
-/* Returns NULL, logged, for a name that cannot be an image's. */
+/* The format of an image; NULL, logged, for a name that no image can have. */
 static const struct lr_image_format *format_to_read(const char *path, const lr_log *log)
 {
     if (path == NULL || path[0] == '\0') {
@@ -78,23 +78,21 @@ static const struct lr_image_format *format_to_read(const char *path, const lr_l
         return NULL;
     }
     if (k < 0 || endings[k].format == NULL) return recognise(&head);
-    /* NIfTI and Analyze headers begin with 348, in either byte order. */
+    /* NIfTI and Analyze headers begin with 348, in either byte order; the NIfTI reader reports their fault. */
     const bool other_hdr = lr_path_ends(path, ".hdr") && (lr_head_begins(&head, "\x5c\x01\x00\x00", 4) ||
                                                           lr_head_begins(&head, "\x00\x00\x01\x5c", 4));
-    return other_hdr ? &lr_image_nifti : endings[k].format; /* which says what is wrong with it */
+    return other_hdr ? &lr_image_nifti : endings[k].format;
 }
 
-/* The rules of a grid know nothing of files. */
-static lr_image *read_format(const struct lr_image_format *format, const char *path, const lr_log *log)
+/* Names the file in errors, since the checks of a grid do not know it. format: NULL, logged, is allowed. */
+static lr_image *read_format(const struct lr_image_format *format, const char *path, int frame, const lr_log *log)
 {
     struct lr_named_log named;
+    lr_grid grid;
+    lr_image *image = NULL;
     lr_log_name(&named, path, log);
-    return format != NULL ? format->read(path, &named.log) : NULL;
-}
-
-lr_image *lr_image_read(const char *path, const lr_log *log)
-{
-    return read_format(format_to_read(path, log), path, log);
+    if (format != NULL) (void)format->read(path, frame, &grid, &image, &named.log);
+    return image;
 }
 
 lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *log)
@@ -102,7 +100,12 @@ lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *
     const struct lr_image_format *format = format_to_read(path, log);
     if (format == &lr_image_npy && grid != NULL)
         return lr_grid_check(grid, log) == LR_OK ? lr_npy_image_read(path, grid, log) : NULL;
-    return read_format(format, path, log);
+    return read_format(format, path, 0, log);
+}
+
+lr_image *lr_image_read(const char *path, const lr_log *log)
+{
+    return lr_image_read_on(path, NULL, log);
 }
 
 int lr_image_num_frames(const char *path)
@@ -118,14 +121,11 @@ lr_image *lr_image_read_frame(const char *path, int frame, const lr_log *log)
         (void)lr_error(log, LR_USAGE, "%s: frame %d: they are counted from 1", path, frame);
         return NULL;
     }
-    if (format != NULL && format->read_frame == NULL && frame > 1) {
+    if (format != NULL && format->count_frames == NULL && frame > 1) {
         (void)lr_error(log, LR_BAD_INPUT, "%s has no frame %d: it has 1", path, frame);
         return NULL;
     }
-    if (format == NULL || format->read_frame == NULL) return read_format(format, path, log);
-    struct lr_named_log named;
-    lr_log_name(&named, path, log);
-    return format->read_frame(path, frame, &named.log);
+    return read_format(format, path, frame, log);
 }
 
 lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
@@ -134,7 +134,7 @@ lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
     if (format == NULL) return path == NULL || path[0] == '\0' ? LR_USAGE : LR_BAD_INPUT;
     struct lr_named_log named;
     lr_log_name(&named, path, log);
-    return format->read_grid(path, grid, &named.log);
+    return format->read(path, 0, grid, NULL, &named.log);
 }
 
 lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log)
@@ -147,7 +147,7 @@ lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *
                         path ? path : "(none)");
     }
     LR_TRY(lr_grid_check(&image->grid, log));
-    /* Values that a reader would refuse are not written. */
+    /* Readers would refuse these values. */
     const int64_t count = lr_grid_num_voxels(&image->grid);
     for (int64_t row = 0; row < count; row++) {
         if (!isfinite(image->values[row])) {

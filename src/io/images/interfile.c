@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Interfile images: a text header and float32 voxels beside it, in two dialects that give the key
+ * Interfile images: a text header and a file of float32 voxels, in two dialects that give the key
  * "first pixel offset (mm)" different meanings.
  *
- * STIR (.hv + .v): its x, y and z run against ours (docs/formats/images.md says from where that is
- * known), so that all three axes are reversed. first pixel offset: x and y of the first voxel's
- * centre from the scanner's axis; along z how far the image's middle plane lies from the scanner's
- * centre, which is what STIR's projectors match (DataSymmetriesForBins_PET_CartesianGrid.cxx).
- * Without the key the axis passes through voxel n/2, also for even n.
+ * STIR (.hv + .v): its x, y and z point opposite to LORaster's (sources: docs/formats/images.md), so
+ * that all three axes are reversed. first pixel offset: x and y of the first voxel's
+ * centre from the scanner's axis; along z the distance of the image's middle plane from the scanner's
+ * centre, according to STIR's projectors (DataSymmetriesForBins_PET_CartesianGrid.cxx).
+ * If the key is missing, the axis passes through voxel n/2, also for even n.
  *
- * CASToR (.hdr + .img): left-handed, y and z as ours, x against it. first pixel offset: where the
- * image's middle lies from the centre of the scanner; 0 without the key. */
+ * CASToR (.hdr + .img): left-handed, with the same y and z and the opposite x. first pixel offset: the
+ * position of the image's middle from the centre of the scanner; 0 if the key is missing. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -19,7 +19,6 @@
 #include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
-#include "io/images/voxels.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +28,7 @@
 
 enum { header_room = 4096 };
 
-/* InterfileHeader.cxx and InterfileHeaderSiemens.cxx of STIR 6.2, oInterfileIO.cc of CASToR 3.1.1, and what is in
+/* Keys of InterfileHeader.cxx and InterfileHeaderSiemens.cxx of STIR 6.2, of oInterfileIO.cc of CASToR 3.1.1, and of
  * headers of Siemens and GATE. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
@@ -106,7 +105,7 @@ static bool is_castor(const struct lr_interfile *file)
     return !stir && !is_siemens(file) && lr_path_ends(file->path, ".hdr");
 }
 
-/* Sizes, voxel edges and offsets by the keys of axis f; offset_mm is NaN where there is none. */
+/* Reads the size, voxel edge and offset of axis f; offset_mm is NaN if there is none. */
 static lr_status read_axis(const struct lr_interfile *file, int f, int *size, double *voxel_mm, double *offset_mm)
 {
     int64_t number = 0;
@@ -146,13 +145,6 @@ static lr_status read_axis(const struct lr_interfile *file, int f, int *size, do
                                       file->path, f + 1);
 }
 
-/* Coordinate of the first voxel on our axis, and the direction of the file's axis against ours. */
-static void place_axis(struct lr_image_place *place, int f, double first_mm, double step_mm)
-{
-    place->affine[f][f] = step_mm;
-    place->affine[f][3] = first_mm;
-}
-
 static lr_status find_layout(const struct lr_interfile *file, struct lr_image_layout *layout)
 {
     const bool castor = is_castor(file);
@@ -163,20 +155,19 @@ static lr_status find_layout(const struct lr_interfile *file, struct lr_image_la
         const bool given = !isnan(offset_mm);
         offset_mm = given ? offset_mm : 0.0;
         const double half_mm = 0.5 * (place.size[f] - 1) * voxel_mm;
-        if (castor) {
-            const double sign = f == 0 ? -1.0 : 1.0;
-            place_axis(&place, f, sign * (offset_mm - half_mm), sign * voxel_mm);
-        } else if (f == 2) {
-            place_axis(&place, f, half_mm - offset_mm, -voxel_mm);
-        } else {
-            const double first_mm = given ? offset_mm : -(place.size[f] / 2) * voxel_mm;
-            place_axis(&place, f, -first_mm, -voxel_mm);
-        }
+        const double sign = castor && f != 0 ? 1.0 : -1.0;
+        double first_mm = -(given ? offset_mm : -(place.size[f] / 2) * voxel_mm);
+        if (castor)
+            first_mm = sign * (offset_mm - half_mm);
+        else if (f == 2)
+            first_mm = half_mm - offset_mm;
+        place.affine[f][f] = sign * voxel_mm;
+        place.affine[f][3] = first_mm;
     }
     return lr_image_layout_find(&place, layout, file->log);
 }
 
-/* A factor of STIR's or CASToR's keys; stays where a unit's name stands in its place. */
+/* Reads a factor of STIR's or CASToR's keys; it stays the same if the key gives the name of a unit instead. */
 static lr_status read_factor(const struct lr_interfile *file, const char *key, int index, double *factor)
 {
     const char *text = lr_interfile_text(file, key, index);
@@ -191,7 +182,6 @@ static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *
         return lr_error(file->log, LR_BAD_INPUT, "%s: does not begin with '!INTERFILE', so it is no Interfile header",
                         file->path);
     }
-    /* Files that hold no single image are refused. */
     const char *label = lr_interfile_text(file, "matrix axis label", 1);
     if (label != NULL && strcasecmp(label, "x") != 0) {
         return lr_error(file->log, LR_BAD_INPUT,
@@ -206,8 +196,8 @@ static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *
     LR_TRY(lr_keyed_text_judge(&file->text, &lr_interfile_image_keys));
     LR_TRY(find_layout(file, layout));
     LR_TRY(lr_interfile_number_type(file, &voxels->type, &voxels->offset_bytes));
-    /* Each dialect has factors of its own; "quantification units" is another name of STIR's, and a further factor of
-     * CASToR's. */
+    /* Each dialect has factors of its own; "quantification units" is another name of the factor in STIR, and a second
+     * factor in CASToR. */
     static const char *const slopes[] = {"rescale slope", "data rescale slope"};
     static const char *const intercepts[] = {"rescale intercept", "data rescale intercept", "data rescale offset"};
     double units = 1.0, factor = 1.0;
@@ -217,17 +207,17 @@ static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *
     for (int k = 0; k < 2; k++) {
         LR_TRY(read_factor(file, slopes[k], 0, &voxels->slope));
         const char *text = lr_interfile_text(file, "image scaling factor", k);
-        if (text != NULL && *text != '{') /* a list is one factor a plane */
+        if (text != NULL && *text != '{') /* a list has one factor per plane */
             LR_TRY(read_factor(file, "image scaling factor", k, &factor));
     }
     for (int k = 0; k < 3; k++) LR_TRY(read_factor(file, intercepts[k], 0, &voxels->intercept));
     voxels->slope *= is_castor(file) || factor == 1.0 ? factor * units : factor;
 
-    /* Siemens' headers and the shortest of CASToR's have no end mark. */
+    /* Headers of Siemens, and the shortest ones of CASToR, have no end mark. */
     return is_siemens(file) || !file->text.has_start ? LR_OK : lr_keyed_text_need_end(&file->text);
 }
 
-/* STIR's "image scaling factor := {a, b, ...}", a factor for each plane of the file. */
+/* Scales planes by STIR's "image scaling factor := {a, b, ...}", which has a factor for each plane of the file. */
 static lr_status scale_planes(const struct lr_interfile *file, lr_image *image)
 {
     const int *size = image->grid.size;
@@ -257,57 +247,43 @@ static lr_status scale_planes(const struct lr_interfile *file, lr_image *image)
     return LR_OK;
 }
 
-static lr_image *read_image(const char *path, const lr_log *log)
+static lr_status read_image(const char *path, int frame, lr_grid *grid, lr_image **image, const lr_log *log)
 {
     struct lr_interfile file;
     struct lr_voxels voxels = {0};
     struct lr_image_layout layout;
-    lr_image *image = NULL;
-    if (lr_interfile_read(&file, path, log) != LR_OK) return NULL;
-    if (read_header(&file, &voxels, &layout) == LR_OK) {
+    (void)frame;
+    LR_TRY(lr_interfile_read(&file, path, log));
+    lr_status status = read_header(&file, &voxels, &layout);
+    if (status == LR_OK) *grid = layout.grid;
+    if (status == LR_OK && image != NULL) {
         char *data_path = lr_interfile_data_path(&file);
         voxels.path = data_path;
         if (data_path != NULL) {
             struct lr_discreet_log discreet;
             lr_log_discreet(&discreet, data_path, path, log);
-            image = lr_voxels_read(&voxels, &layout, &discreet.log);
-            if (image != NULL && scale_planes(&file, image) != LR_OK) {
-                lr_image_destroy(image);
-                image = NULL;
+            *image = lr_voxels_read(&voxels, &layout, &discreet.log);
+            if (*image != NULL && scale_planes(&file, *image) != LR_OK) {
+                lr_image_destroy(*image);
+                *image = NULL;
             }
         }
         free(data_path);
+        status = *image != NULL ? LR_OK : LR_BAD_INPUT;
     }
-    lr_interfile_finish(&file);
-    return image;
-}
-
-static lr_status read_grid(const char *path, lr_grid *grid, const lr_log *log)
-{
-    struct lr_interfile file;
-    struct lr_voxels voxels;
-    struct lr_image_layout layout;
-    LR_TRY(lr_interfile_read(&file, path, log));
-    const lr_status status = read_header(&file, &voxels, &layout);
-    if (status == LR_OK) *grid = layout.grid;
     lr_interfile_finish(&file);
     return status;
 }
 
 /* --- writing --- */
 
-static double last_mm(const lr_grid *grid, int k)
-{
-    return grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k];
-}
-
 static double middle_mm(const lr_grid *grid, int k)
 {
     return grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
 }
 
-/* Sizes, edges and offsets, as both dialects spell them. */
-static size_t print_axes(char *text, const lr_grid *grid, const double offset_mm[3])
+/* Prints sizes, edges and offsets, which both dialects spell alike. */
+static void print_axes(char *text, const lr_grid *grid, const double offset_mm[3])
 {
     size_t used = 0;
     for (int k = 0; k < 3; k++) {
@@ -317,12 +293,12 @@ static size_t print_axes(char *text, const lr_grid *grid, const double offset_mm
                                  "first pixel offset (mm) [%d] := %.15g\n",
                                  k + 1, grid->size[k], k + 1, grid->voxel_mm[k], k + 1, offset_mm[k] + 0.0); /* no -0 */
     }
-    return used;
 }
 
 void lr_interfile_print_stir(char *text, size_t room, const char *data_name, const lr_grid *grid)
 {
-    const double offset_mm[3] = {-last_mm(grid, 0), -last_mm(grid, 1), -middle_mm(grid, 2)};
+    double offset_mm[3] = {0, 0, -middle_mm(grid, 2)};
+    for (int k = 0; k < 2; k++) offset_mm[k] = -(grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k]);
     char axes[header_room];
     const struct lr_c_locale locale = lr_c_locale_enter();
     print_axes(axes, grid, offset_mm);
@@ -402,4 +378,4 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     return status;
 }
 
-const struct lr_image_format lr_image_interfile = {read_image, read_grid, write_image, NULL, NULL};
+const struct lr_image_format lr_image_interfile = {read_image, write_image, NULL};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * MetaImage, as ITK reads and writes it: "Key = value" lines, then the voxels (.mha) or the name of
- * the file that holds them (.mhd + .raw). ITK's frame is LPS+ millimetres: x and y run against ours.
- * The i-th three numbers of TransformMatrix are the direction of the file's axis i; Offset is the
+ * ITK's MetaImage: "Key = value" lines, then the voxels (.mha) or the name of
+ * the file that holds them (.mhd + .raw). ITK's frame is LPS+ millimetres: x and y point opposite to
+ * LORaster's. Row i of TransformMatrix is the direction of the file's axis i; Offset is the
  * centre of the first voxel. */
 #include "base/log.h"
 #include "base/mem.h"
@@ -11,7 +11,6 @@
 #include "io/files/c_locale.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
-#include "io/images/voxels.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,7 +21,7 @@
 
 enum { MAX_HEADER = 65536 };
 
-/* metaObject.cxx and metaImage.cxx of MetaIO; ITK, too, leaves out what is idle. */
+/* Keys of metaObject.cxx and metaImage.cxx of MetaIO; ITK, too, ignores the idle ones. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
      "NDims|DimSize|ElementSpacing|ElementSize|Offset|Position|Origin|TransformMatrix|"
@@ -46,7 +45,7 @@ static const struct lr_known_key known_keys[] = {
 const struct lr_known_keys lr_metaimage_keys = {
     .format = "MetaImage headers", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
 
-/* A header's content. */
+/* Values of a header. */
 struct meta {
     const char *path;
     const lr_log *log;
@@ -55,7 +54,7 @@ struct meta {
     struct lr_number_type type;
     char type_name[64];
     char *data_name;    /* owned; NULL = in the same file */
-    int64_t local_data; /* offset of the voxels in that case */
+    int64_t local_data; /* offset of the voxels in the same file */
 };
 
 /* --- values --- */
@@ -88,23 +87,20 @@ static bool is_one_of(const char *key, const char *a, const char *b, const char 
     return strcasecmp(key, a) == 0 || (b != NULL && strcasecmp(key, b) == 0) || (c != NULL && strcasecmp(key, c) == 0);
 }
 
-static bool take_geometry(struct meta *meta, const char *key, const char *value)
+/* Takes the value of a key; false if it makes no sense. */
+static bool take_value(struct meta *meta, const char *key, const char *value)
 {
     if (is_one_of(key, "NDims", NULL, NULL)) return scan_whole(value, 1, &meta->dims);
     if (is_one_of(key, "DimSize", NULL, NULL)) return meta->dims != 3 || scan_whole(value, 3, meta->size);
     if (is_one_of(key, "ElementSpacing", NULL, NULL))
         return meta->dims != 3 || scan_numbers(value, 3, meta->spacing_mm);
-    if (is_one_of(key, "ElementSize", NULL, NULL)) /* where there is no spacing */
+    if (is_one_of(key, "ElementSize", NULL, NULL)) /* if there is no spacing */
         return meta->dims != 3 || scan_numbers(value, 3, meta->element_mm);
     if (is_one_of(key, "Offset", "Position", "Origin"))
         return meta->dims != 3 || scan_numbers(value, 3, meta->offset_mm);
     if (is_one_of(key, "TransformMatrix", "Orientation", "Rotation"))
         return meta->dims != 3 || scan_numbers(value, 9, meta->matrix);
-    return true;
-}
 
-static bool take_content(struct meta *meta, const char *key, const char *value)
-{
     if (is_one_of(key, "ElementType", NULL, NULL)) {
         /* MET_LONG is missing: it has 4 or 8 bytes, depending on the program that wrote it. */
         static const struct {
@@ -139,10 +135,14 @@ static bool take_content(struct meta *meta, const char *key, const char *value)
 
 /* --- header --- */
 
-/* Parses lines up to ElementDataFile, which is always the last. */
+/* Parses lines up to ElementDataFile, which is always the last, and checks the values. */
 static lr_status parse(struct meta *meta, char *text, struct lr_keyed_text *lines)
 {
-    for (char *line = text; line != NULL && *line != '\0';) {
+    for (char *line = text; meta->data_name == NULL;) {
+        if (line == NULL || *line == '\0') {
+            return lr_error(meta->log, LR_BAD_INPUT, "%s is no whole MetaImage header: ElementDataFile is missing",
+                            meta->path);
+        }
         char *end = strchr(line, '\n');
         char *next = end != NULL ? end + 1 : NULL;
         char *sign = strchr(line, '=');
@@ -161,19 +161,14 @@ static lr_status parse(struct meta *meta, char *text, struct lr_keyed_text *line
             if (isnan(meta->spacing_mm[0])) memcpy(meta->spacing_mm, meta->element_mm, sizeof(meta->spacing_mm));
             meta->local_data = next - text;
             meta->data_name = lr_copy_string(value, meta->log);
-            return meta->data_name != NULL ? lr_keyed_text_judge(lines, &lr_metaimage_keys) : LR_FAILED;
-        }
-        if (!take_geometry(meta, line, value) || !take_content(meta, line, value))
+            if (meta->data_name == NULL) return LR_FAILED;
+        } else if (!take_value(meta, line, value)) {
             return lr_error(meta->log, LR_BAD_INPUT, "%s: '%s = %.64s' makes no sense", meta->path, line, value);
-
+        }
         line = next;
     }
-    return lr_error(meta->log, LR_BAD_INPUT, "%s is no whole MetaImage header: ElementDataFile is missing", meta->path);
-}
 
-/* Refuses files that this reader cannot read. */
-static lr_status check(const struct meta *meta)
-{
+    LR_TRY(lr_keyed_text_judge(lines, &lr_metaimage_keys));
     if (meta->dims != 3)
         return lr_error(meta->log, LR_BAD_INPUT, "%s has %lld dimensions: need 3", meta->path, (long long)meta->dims);
     for (int f = 0; f < 3; f++) {
@@ -216,7 +211,6 @@ static lr_status read_meta(struct meta *meta, const char *path, const lr_log *lo
     if (file != NULL) fclose(file);
     free(text);
     free(lines.lines);
-    if (status == LR_OK) status = check(meta);
     if (status != LR_OK) {
         free(meta->data_name);
         meta->data_name = NULL;
@@ -224,79 +218,50 @@ static lr_status read_meta(struct meta *meta, const char *path, const lr_log *lo
     return status;
 }
 
-static lr_status find_layout(const struct meta *meta, struct lr_image_layout *layout)
-{
-    static const double sign[3] = {-1.0, -1.0, 1.0}; /* LPS to RAS */
-    struct lr_image_place place = {.path = meta->path, .field = "TransformMatrix"};
-    for (int k = 0; k < 3; k++) {
-        place.size[k] = (int)meta->size[k];
-        for (int f = 0; f < 3; f++) place.affine[k][f] = sign[k] * meta->matrix[3 * f + k] * meta->spacing_mm[f];
-        place.affine[k][3] = sign[k] * meta->offset_mm[k];
-    }
-    return lr_image_layout_find(&place, layout, meta->log);
-}
-
 /* --- voxels --- */
 
-/* Path of the voxels' file, beside the header unless absolute. */
-static char *data_path_of(const struct meta *meta)
+static lr_status read_image(const char *path, int frame, lr_grid *grid, lr_image **image, const lr_log *log)
 {
-    const char *name = meta->data_name;
-    if (strcasecmp(name, "LOCAL") == 0) return lr_copy_string(meta->path, meta->log);
-    return lr_path_beside(meta->path, name, meta->log);
-}
-
-static lr_image *read_values(const struct meta *meta, const struct lr_image_layout *layout)
-{
-    char *path = data_path_of(meta);
-    if (path == NULL) return NULL;
-    struct lr_voxels voxels = {path, meta->type, 0, 1.0, 0.0};
-    if (strcasecmp(meta->data_name, "LOCAL") == 0) {
-        voxels.offset_bytes = meta->local_data;
-    } else if (meta->header_bytes > 0) {
-        voxels.offset_bytes = meta->header_bytes;
-    } else if (meta->header_bytes < 0) { /* the voxels end with the file */
-        const int64_t rest = lr_file_length(path) - lr_grid_num_voxels(&layout->grid) * meta->type.bytes;
-        voxels.offset_bytes = rest > 0 ? rest : 0;
+    struct meta meta;
+    struct lr_image_layout layout;
+    char *data_path = NULL;
+    (void)frame;
+    lr_status status = read_meta(&meta, path, log);
+    if (status != LR_OK) return status;
+    static const double sign[3] = {-1.0, -1.0, 1.0}; /* LPS to RAS */
+    struct lr_image_place place = {.path = path, .field = "TransformMatrix"};
+    for (int k = 0; k < 3; k++) {
+        place.size[k] = (int)meta.size[k];
+        for (int f = 0; f < 3; f++) place.affine[k][f] = sign[k] * meta.matrix[3 * f + k] * meta.spacing_mm[f];
+        place.affine[k][3] = sign[k] * meta.offset_mm[k];
     }
-    struct lr_discreet_log discreet;
-    lr_log_discreet(&discreet, path, meta->path, meta->log);
-    lr_image *image = lr_voxels_read(&voxels, layout, &discreet.log);
-    free(path);
-    return image;
-}
-
-static lr_image *read_image(const char *path, const lr_log *log)
-{
-    struct meta meta;
-    struct lr_image_layout layout;
-    if (read_meta(&meta, path, log) != LR_OK) return NULL;
-    lr_image *image = find_layout(&meta, &layout) == LR_OK ? read_values(&meta, &layout) : NULL;
-    free(meta.data_name);
-    return image;
-}
-
-static lr_status read_grid(const char *path, lr_grid *grid, const lr_log *log)
-{
-    struct meta meta;
-    struct lr_image_layout layout;
-    LR_TRY(read_meta(&meta, path, log));
-    const lr_status status = find_layout(&meta, &layout);
+    status = lr_image_layout_find(&place, &layout, log);
     if (status == LR_OK) *grid = layout.grid;
+
+    const bool is_local = strcasecmp(meta.data_name, "LOCAL") == 0;
+    if (status == LR_OK && image != NULL)
+        data_path = is_local ? lr_copy_string(path, log) : lr_path_beside(path, meta.data_name, log);
+    if (data_path != NULL) {
+        struct lr_voxels voxels = {data_path, meta.type, 0, 1.0, 0.0};
+        if (is_local) {
+            voxels.offset_bytes = meta.local_data;
+        } else if (meta.header_bytes > 0) {
+            voxels.offset_bytes = meta.header_bytes;
+        } else if (meta.header_bytes < 0) { /* the voxels end with the file */
+            const int64_t rest = lr_file_length(data_path) - lr_grid_num_voxels(&layout.grid) * meta.type.bytes;
+            voxels.offset_bytes = rest > 0 ? rest : 0;
+        }
+        struct lr_discreet_log discreet;
+        lr_log_discreet(&discreet, data_path, path, log);
+        *image = lr_voxels_read(&voxels, &layout, &discreet.log);
+    }
+    if (status == LR_OK && image != NULL && *image == NULL) status = LR_BAD_INPUT;
+    free(data_path);
     free(meta.data_name);
     return status;
 }
 
 /* --- writing --- */
-
-static lr_status write_local(const char *path, const char *header, const lr_image *image, const lr_log *log)
-{
-    struct lr_output output;
-    LR_TRY(lr_output_open(&output, path, log));
-    if (lr_output_write(&output, header, strlen(header)) == LR_OK)
-        (void)lr_voxels_write(&output, image, (bool[3]){true, true, false});
-    return lr_output_finish(&output);
-}
 
 static lr_status write_image(const char *path, const lr_image *image, const lr_log *log)
 {
@@ -334,11 +299,17 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
         lr_c_locale_leave(locale);
 
         const struct lr_image_pair pair = {path, data_path, header, {true, true, false}};
-        status = local ? write_local(path, header, image, log) : lr_image_pair_write(&pair, image, log);
+        struct lr_output output;
+        status = local ? lr_output_open(&output, path, log) : lr_image_pair_write(&pair, image, log);
+        if (local && status == LR_OK) {
+            if (lr_output_write(&output, header, strlen(header)) == LR_OK)
+                (void)lr_voxels_write(&output, image, pair.reversed);
+            status = lr_output_finish(&output);
+        }
     }
     free(header);
     free(data_path);
     return status;
 }
 
-const struct lr_image_format lr_image_metaimage = {read_image, read_grid, write_image, NULL, NULL};
+const struct lr_image_format lr_image_metaimage = {read_image, write_image, NULL};

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * NIfTI-1 images, single files (.nii, .nii.gz). nifti_clib gives the header, its byte order and the
+ * NIfTI-1 images in single files (.nii, .nii.gz). nifti_clib gives the header, its byte order and the
  * quaternions; the values are read here, because its own reader turns NaN into 0 silently.
- * Our frame is taken as RAS+ millimetres: x = right, y = anterior, z = superior. */
+ * LORaster's frame is taken for RAS+ millimetres: x = right, y = anterior, z = superior. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/files/output.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
-#include "io/images/voxels.h"
 
 #include <lr/io.h>
 
@@ -24,7 +23,7 @@
 
 enum { header_bytes = 348, data_offset = 352, max_nifti_size = 32767 };
 
-/* Bytes of one compressed byte. */
+/* Number of bytes that one compressed byte expands to. */
 enum { usual_expansion = 16, most_expansion = 1100 };
 
 /* An open file, past its header. */
@@ -35,7 +34,7 @@ struct source {
     nifti_1_header header; /* in this machine's byte order */
     bool swapped;
     struct lr_image_layout layout;
-    int frame;  /* volume wanted, from 1; 0 = the file must have only one */
+    int frame;  /* the requested volume, from 1; 0 = the file must have only one */
     int frames; /* volumes along the fourth axis */
 };
 
@@ -70,12 +69,8 @@ static lr_status read_header(struct source *source)
                         source->path);
     }
     if (source->swapped) swap_nifti_header(header, 1);
-    return LR_OK;
-}
 
-static lr_status read_sizes(struct source *source)
-{
-    const short *dim = source->header.dim;
+    const short *dim = header->dim;
     if (dim[0] < 1 || dim[0] > 7)
         return lr_error(source->log, LR_BAD_INPUT, "%s says it has %d dimensions: need 3", source->path, dim[0]);
     for (int f = 1; f <= dim[0]; f++) {
@@ -100,20 +95,10 @@ static lr_status read_sizes(struct source *source)
     return LR_OK;
 }
 
-/* --- where the voxels are --- */
+/* --- places of voxels --- */
 
-/* Millimetres per unit of length in the file. */
-static double unit_mm(const nifti_1_header *header)
-{
-    switch (XYZT_TO_SPACE(header->xyzt_units)) {
-    case NIFTI_UNITS_METER: return 1000.0;
-    case NIFTI_UNITS_MICRON: return 1e-3;
-    default: return 1.0;
-    }
-}
-
-/* The shortest decimal that a float stands for: 0.45f was meant as 0.45, not as 0.449999988. A grid
- * survives writing and reading so. */
+/* The shortest decimal that rounds to a float: 0.45f was meant as 0.45, not as 0.449999988. A grid
+ * that is written and read again thus stays the same. */
 static double shortest_decimal(float value)
 {
     for (int digits = 1; digits < 9; digits++) {
@@ -125,8 +110,8 @@ static double shortest_decimal(float value)
     return (double)value;
 }
 
-/* sform, else qform, else the voxel sizes alone: the order of the NIfTI-1 standard turned round, as
- * readers do, since the sform is what registration programs update. */
+/* Takes the sform, else the qform, else the voxel sizes alone: the reverse of the NIfTI-1 standard's order, which
+ * other readers reverse, too, since registration programs update the sform. */
 static void read_affine(const struct source *source, double affine[3][4])
 {
     const nifti_1_header *h = &source->header;
@@ -149,11 +134,13 @@ static void read_affine(const struct source *source, double affine[3][4])
                     source->path);
         }
     }
+    const int unit = XYZT_TO_SPACE(h->xyzt_units);
+    const double unit_mm = unit == NIFTI_UNITS_METER ? 1000.0 : unit == NIFTI_UNITS_MICRON ? 1e-3 : 1.0;
     for (int k = 0; k < 3; k++)
-        for (int f = 0; f < 4; f++) affine[k][f] = unit_mm(h) * shortest_decimal(matrix.m[k][f]);
+        for (int f = 0; f < 4; f++) affine[k][f] = unit_mm * shortest_decimal(matrix.m[k][f]);
 }
 
-/* frame: as in struct source. */
+/* Opens a file and reads its header. frame: see struct source. */
 static lr_status open_source(struct source *source, const char *path, int frame, const lr_log *log)
 {
     *source = (struct source){.path = path, .log = log, .frame = frame};
@@ -168,7 +155,6 @@ static lr_status open_source(struct source *source, const char *path, int frame,
         return lr_error(log, LR_FAILED, "no memory to read the image %s", path);
     }
     lr_status status = read_header(source);
-    if (status == LR_OK) status = read_sizes(source);
     if (status == LR_OK) {
         const int *size = source->layout.size;
         struct lr_image_place place = {.path = source->path, .field = "sform", .size = {size[0], size[1], size[2]}};
@@ -182,7 +168,7 @@ static lr_status open_source(struct source *source, const char *path, int frame,
 
 /* --- values --- */
 
-/* The kind of numbers of a NIfTI type; not valid for colours, complex and long double ones. */
+/* The type of the numbers in a file; not valid for colours, complex and long double numbers. */
 static struct lr_number_type type_of(const struct source *source)
 {
     static const struct {
@@ -205,24 +191,44 @@ static struct lr_number_type type_of(const struct source *source)
     return type;
 }
 
-/* Buffers for one line along the file's first axis. */
+/* One line along the file's first axis. */
 struct line {
-    unsigned char *raw;
-    double *numbers;
+    unsigned char *raw; /* owned */
+    double *numbers;    /* owned */
     struct lr_number_type type;
     double slope, intercept;
 };
 
-/* Reads to the end: a compressed file is complete only if its checksum is there and correct. */
-static lr_status check_end(struct source *source)
+static lr_status read_lines(struct source *source, struct line *line, lr_image *image)
 {
-    char rest[4096];
-    int got = 0;
+    const int *size = source->layout.size;
+    const unsigned bytes = (unsigned)(size[0] * line->type.bytes);
+    const int64_t total = (int64_t)size[1] * size[2];
+    int error = Z_OK;
+    for (int64_t number = 0; number < total; number++) {
+        const int got = gzread(source->file, line->raw, bytes);
+        if (got < 0 || (unsigned)got != bytes) {
+            const char *why = gzerror(source->file, &error);
+            if (error == Z_ERRNO) return lr_error(source->log, LR_BAD_INPUT, "cannot read the image %s", why);
+            return lr_error(source->log, LR_BAD_INPUT,
+                            "%s is truncated or damaged: its values end in line %lld of %lld: get it "
+                            "again",
+                            source->path, (long long)number + 1, (long long)total);
+        }
+        lr_numbers_convert(&line->type, line->raw, size[0], line->numbers);
+        for (int n = 0; n < size[0]; n++) line->numbers[n] = line->numbers[n] * line->slope + line->intercept;
+        const struct lr_image_line put = {
+            source->path, line->numbers, {0, (int)(number % size[1]), (int)(number / size[1])}};
+        LR_TRY(lr_image_layout_put(&source->layout, &put, image, source->log));
+    }
+
+    /* A compressed file is complete only if its checksum is there and correct. */
     if (gzdirect(source->file)) return LR_OK;
+    char rest[4096];
+    int got;
     do {
         got = gzread(source->file, rest, sizeof(rest));
     } while (got > 0);
-    int error = Z_OK;
     (void)gzerror(source->file, &error);
     if (got < 0 || (error != Z_OK && error != Z_STREAM_END)) {
         return lr_error(source->log, LR_BAD_INPUT,
@@ -233,96 +239,35 @@ static lr_status check_end(struct source *source)
     return LR_OK;
 }
 
-static lr_status read_lines(struct source *source, struct line *line, lr_image *image)
-{
-    const int *size = source->layout.size;
-    for (int at2 = 0; at2 < size[2]; at2++) {
-        for (int at1 = 0; at1 < size[1]; at1++) {
-            const int64_t number = (int64_t)at2 * size[1] + at1;
-            const int count = source->layout.size[0];
-            const unsigned bytes = (unsigned)(count * line->type.bytes);
-            const int got = gzread(source->file, line->raw, bytes);
-            if (got < 0 || (unsigned)got != bytes) {
-                const int64_t total = (int64_t)source->layout.size[1] * source->layout.size[2];
-                int error = Z_OK;
-                const char *why = gzerror(source->file, &error);
-                if (error == Z_ERRNO) return lr_error(source->log, LR_BAD_INPUT, "cannot read the image %s", why);
-                return lr_error(source->log, LR_BAD_INPUT,
-                                "%s is truncated or damaged: its values end in line %lld of %lld: get it "
-                                "again",
-                                source->path, (long long)number + 1, (long long)total);
-            }
-            lr_numbers_convert(&line->type, line->raw, count, line->numbers);
-            for (int n = 0; n < count; n++) line->numbers[n] = line->numbers[n] * line->slope + line->intercept;
-
-            const struct lr_image_line put = {source->path, line->numbers, {0, at1, at2}};
-            LR_TRY(lr_image_layout_put(&source->layout, &put, image, source->log));
-        }
-    }
-    return check_end(source);
-}
-
-static double volume_bytes(const struct source *source)
+/* Bytes of all volumes before the requested one, and, with `and_own`, of that one. */
+static double volumes_bytes(const struct source *source, bool and_own)
 {
     const int *size = source->layout.size;
     const int each = type_of(source).bytes;
-    return (double)size[0] * size[1] * size[2] * (each > 0 ? each : 1);
+    const int before = source->frame > 0 ? source->frame - 1 : 0;
+    return (double)size[0] * size[1] * size[2] * (each > 0 ? each : 1) * (before + (and_own ? 1 : 0));
 }
 
-static int frames_before(const struct source *source)
-{
-    return source->frame > 0 ? source->frame - 1 : 0;
-}
-
-static lr_status seek_values(struct source *source, struct line *line)
-{
-    const nifti_1_header *header = &source->header;
-    line->type = type_of(source);
-    if (!lr_number_type_is_valid(&line->type)) {
-        return lr_error(source->log, LR_BAD_INPUT, "%s holds numbers of the type %s: convert them to float32",
-                        source->path, nifti_datatype_string(header->datatype));
-    }
-    const bool scaled = isfinite(header->scl_slope) && header->scl_slope != 0.0f;
-    line->slope = scaled ? (double)header->scl_slope : 1.0;
-    line->intercept = scaled && isfinite(header->scl_inter) ? (double)header->scl_inter : 0.0;
-    const double offset = (double)header->vox_offset;
-    if (!(offset >= header_bytes && offset <= 0x1p30)) {
-        return lr_error(source->log, LR_BAD_INPUT,
-                        "%s says that its values start at byte %g: its header is damaged (352 is "
-                        "usual)",
-                        source->path, offset);
-    }
-    const double begin = offset + volume_bytes(source) * frames_before(source);
-    if (gzseek(source->file, (z_off_t)begin, SEEK_SET) < 0)
-        return lr_error(source->log, LR_BAD_INPUT, "%s ends before its values, at byte %g", source->path, begin);
-    return LR_OK;
-}
-
-/* True if a compressed file expands to so many bytes; then rewinds it. */
-static bool expands_to(struct source *source, int64_t bytes)
-{
-    char piece[16384];
-    int got = 0;
-    gzrewind(source->file);
-    while (bytes > 0 && (got = gzread(source->file, piece, sizeof(piece))) > 0) bytes -= got;
-    gzrewind(source->file);
-    return bytes <= 0;
-}
-
-/* Checks a header's claim against the file's length before allocating. A compressed file is expanded for that only if
- * its compression would have to be unusually good. */
+/* Checks the header's sizes against the length of the file before memory is allocated. A compressed file is expanded
+ * for this check only if its compression would have to be unusually good. */
 static lr_status check_bytes(struct source *source)
 {
     const int *size = source->layout.size;
     const double offset = (double)source->header.vox_offset;
-    const double wanted =
-        (offset > 0.0 && offset < 0x1p30 ? offset : 0.0) + volume_bytes(source) * (frames_before(source) + 1);
+    const double wanted = (offset > 0.0 && offset < 0x1p30 ? offset : 0.0) + volumes_bytes(source, true);
     struct stat facts;
     if (stat(source->path, &facts) != 0 || !S_ISREG(facts.st_mode) || wanted <= (double)facts.st_size) return LR_OK;
     const bool packed = gzdirect(source->file) == 0;
-    if (packed && (wanted <= usual_expansion * (double)facts.st_size ||
-                   (wanted <= most_expansion * (double)facts.st_size && expands_to(source, (int64_t)wanted))))
-        return LR_OK;
+    if (packed && wanted <= usual_expansion * (double)facts.st_size) return LR_OK;
+    if (packed && wanted <= most_expansion * (double)facts.st_size) {
+        char piece[16384];
+        int got = 0;
+        int64_t left = (int64_t)wanted;
+        gzrewind(source->file);
+        while (left > 0 && (got = gzread(source->file, piece, sizeof(piece))) > 0) left -= got;
+        gzrewind(source->file);
+        if (left <= 0) return LR_OK;
+    }
     return lr_error(source->log, LR_BAD_INPUT,
                     "%s is truncated or damaged: its header promises %d x %d x %d voxels, %.4g "
                     "bytes, and it has %lld%s: get it again",
@@ -333,7 +278,26 @@ static lr_status check_bytes(struct source *source)
 static lr_status read_values(struct source *source, lr_image *image)
 {
     struct line line = {0};
-    LR_TRY(seek_values(source, &line));
+    const nifti_1_header *header = &source->header;
+    line.type = type_of(source);
+    if (!lr_number_type_is_valid(&line.type)) {
+        return lr_error(source->log, LR_BAD_INPUT, "%s holds numbers of the type %s: convert them to float32",
+                        source->path, nifti_datatype_string(header->datatype));
+    }
+    const bool scaled = isfinite(header->scl_slope) && header->scl_slope != 0.0f;
+    line.slope = scaled ? (double)header->scl_slope : 1.0;
+    line.intercept = scaled && isfinite(header->scl_inter) ? (double)header->scl_inter : 0.0;
+    const double offset = (double)header->vox_offset;
+    if (!(offset >= header_bytes && offset <= 0x1p30)) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s says that its values start at byte %g: its header is damaged (352 is "
+                        "usual)",
+                        source->path, offset);
+    }
+    const double begin = offset + volumes_bytes(source, false);
+    if (gzseek(source->file, (z_off_t)begin, SEEK_SET) < 0)
+        return lr_error(source->log, LR_BAD_INPUT, "%s ends before its values, at byte %g", source->path, begin);
+
     const int count = source->layout.size[0];
     line.raw = lr_alloc(count, (size_t)line.type.bytes, "a line of voxels", source->log);
     line.numbers = lr_alloc(count, sizeof(double), "a line of voxels", source->log);
@@ -344,66 +308,23 @@ static lr_status read_values(struct source *source, lr_image *image)
     return status;
 }
 
-/* --- writing --- */
-
-static void fill_header(nifti_1_header *header, const lr_grid *grid)
-{
-    *header = (nifti_1_header){.sizeof_hdr = header_bytes, .regular = 'r'};
-    float *rows[3] = {header->srow_x, header->srow_y, header->srow_z};
-    header->dim[0] = 3;
-    header->pixdim[0] = 1.0f; /* qfac: right-handed */
-    for (int k = 0; k < 3; k++) {
-        header->dim[k + 1] = (short)grid->size[k];
-        header->pixdim[k + 1] = (float)grid->voxel_mm[k];
-        rows[k][k] = (float)grid->voxel_mm[k];
-        rows[k][3] = (float)grid->origin_mm[k];
-    }
-    for (int k = 4; k < 8; k++) header->dim[k] = 1;
-    header->qoffset_x = (float)grid->origin_mm[0];
-    header->qoffset_y = (float)grid->origin_mm[1];
-    header->qoffset_z = (float)grid->origin_mm[2];
-    header->qform_code = NIFTI_XFORM_SCANNER_ANAT;
-    header->sform_code = NIFTI_XFORM_SCANNER_ANAT;
-    header->datatype = DT_FLOAT32;
-    header->bitpix = 32;
-    header->vox_offset = data_offset;
-    header->scl_slope = 1.0f;
-    header->xyzt_units = NIFTI_UNITS_MM;
-    snprintf(header->descrip, sizeof(header->descrip), "LORaster %s", lr_version());
-    memcpy(header->magic, "n+1", 4);
-}
-
-static lr_status write_parts(struct lr_output *output, bool compressed, const lr_image *image)
-{
-    nifti_1_header header;
-    const unsigned char no_extensions[4] = {0};
-    fill_header(&header, &image->grid);
-    const size_t bytes = (size_t)lr_grid_num_voxels(&image->grid) * sizeof(float);
-    const struct lr_piece pieces[] = {
-        {&header, header_bytes}, {no_extensions, sizeof(no_extensions)}, {image->values, bytes}};
-    if (compressed) return lr_output_deflate(output, pieces, 3);
-    for (int n = 0; n < 3; n++) LR_TRY(lr_output_write(output, pieces[n].bytes, pieces[n].count));
-    return LR_OK;
-}
-
-/* --- the format --- */
-
-static lr_image *read_frame(const char *path, int frame, const lr_log *log)
+static lr_status read_image(const char *path, int frame, lr_grid *grid, lr_image **image, const lr_log *log)
 {
     struct source source;
-    if (open_source(&source, path, frame, log) != LR_OK) return NULL;
-    lr_image *image = check_bytes(&source) == LR_OK ? lr_image_create(&source.layout.grid, log) : NULL;
-    if (image != NULL && read_values(&source, image) != LR_OK) {
-        lr_image_destroy(image);
-        image = NULL;
+    LR_TRY(open_source(&source, path, frame, log));
+    lr_status status = LR_OK;
+    *grid = source.layout.grid;
+    if (image != NULL) {
+        status = check_bytes(&source);
+        if (status == LR_OK) *image = lr_image_create(grid, log);
+        if (status == LR_OK) status = *image != NULL ? read_values(&source, *image) : LR_FAILED;
+        if (status != LR_OK) {
+            lr_image_destroy(*image);
+            *image = NULL;
+        }
     }
     gzclose(source.file);
-    return image;
-}
-
-static lr_image *read_image(const char *path, const lr_log *log)
-{
-    return read_frame(path, 0, log);
+    return status;
 }
 
 static int count_frames(const char *path)
@@ -414,15 +335,6 @@ static int count_frames(const char *path)
     return source.frames;
 }
 
-static lr_status read_grid(const char *path, lr_grid *grid, const lr_log *log)
-{
-    struct source source;
-    LR_TRY(open_source(&source, path, 0, log));
-    *grid = source.layout.grid;
-    gzclose(source.file);
-    return LR_OK;
-}
-
 static lr_status write_image(const char *path, const lr_image *image, const lr_log *log)
 {
     for (int k = 0; k < 3; k++) {
@@ -431,15 +343,48 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
                             image->grid.size[k], "xyz"[k], max_nifti_size);
         }
     }
+    const lr_grid *grid = &image->grid;
+    nifti_1_header header = {.sizeof_hdr = header_bytes, .regular = 'r'};
+    float *rows[3] = {header.srow_x, header.srow_y, header.srow_z};
+    header.dim[0] = 3;
+    header.pixdim[0] = 1.0f; /* qfac: right-handed */
+    for (int k = 0; k < 3; k++) {
+        header.dim[k + 1] = (short)grid->size[k];
+        header.pixdim[k + 1] = (float)grid->voxel_mm[k];
+        rows[k][k] = (float)grid->voxel_mm[k];
+        rows[k][3] = (float)grid->origin_mm[k];
+    }
+    for (int k = 4; k < 8; k++) header.dim[k] = 1;
+    header.qoffset_x = (float)grid->origin_mm[0];
+    header.qoffset_y = (float)grid->origin_mm[1];
+    header.qoffset_z = (float)grid->origin_mm[2];
+    header.qform_code = NIFTI_XFORM_SCANNER_ANAT;
+    header.sform_code = NIFTI_XFORM_SCANNER_ANAT;
+    header.datatype = DT_FLOAT32;
+    header.bitpix = 32;
+    header.vox_offset = data_offset;
+    header.scl_slope = 1.0f;
+    header.xyzt_units = NIFTI_UNITS_MM;
+    snprintf(header.descrip, sizeof(header.descrip), "LORaster %s", lr_version());
+    memcpy(header.magic, "n+1", 4);
+
     struct lr_output output;
+    const unsigned char no_extensions[4] = {0};
+    const size_t bytes = (size_t)lr_grid_num_voxels(grid) * sizeof(float);
+    const struct lr_piece pieces[] = {
+        {&header, header_bytes}, {no_extensions, sizeof(no_extensions)}, {image->values, bytes}};
     LR_TRY(lr_output_open(&output, path, log));
-    if (write_parts(&output, lr_path_ends(path, ".gz"), image) != LR_OK) {
+    lr_status status = LR_OK;
+    if (lr_path_ends(path, ".gz"))
+        status = lr_output_deflate(&output, pieces, 3);
+    else
+        for (int n = 0; n < 3 && status == LR_OK; n++)
+            status = lr_output_write(&output, pieces[n].bytes, pieces[n].count);
+    if (status != LR_OK) {
         lr_output_abandon(&output);
         return LR_FAILED;
     }
     return lr_output_finish(&output);
 }
 
-const struct lr_image_format lr_image_nifti = {
-    read_image, read_grid, write_image, read_frame, count_frames,
-};
+const struct lr_image_format lr_image_nifti = {read_image, write_image, count_frames};

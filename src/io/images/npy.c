@@ -1,34 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Images as NumPy arrays [nz][ny][nx] in our frame: values without a grid. */
+ * Images in NumPy arrays [nz][ny][nx] in LORaster's frame: values without a grid. */
 #include "io/files/npy.h"
 #include "base/log.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
-#include "io/images/voxels.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-static lr_status no_grid(const char *path, const lr_log *log)
+static lr_status read_image(const char *path, int frame, lr_grid *grid, lr_image **image, const lr_log *log)
 {
+    (void)frame;
+    (void)grid;
+    (void)image;
     return lr_error(log, LR_BAD_INPUT,
                     "%s: a NumPy array does not say where its voxels are: save it as .nii, .hv "
                     "or .mhd, or give the grid where one can be named",
                     path);
-}
-
-static lr_image *read_image(const char *path, const lr_log *log)
-{
-    (void)no_grid(path, log);
-    return NULL;
-}
-
-static lr_status read_grid(const char *path, lr_grid *grid, const lr_log *log)
-{
-    (void)grid;
-    return no_grid(path, log);
 }
 
 static lr_status write_image(const char *path, const lr_image *image, const lr_log *log)
@@ -38,50 +28,48 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     return lr_npy_write(path, &array, log);
 }
 
-const struct lr_image_format lr_image_npy = {read_image, read_grid, write_image, NULL, NULL};
-
-static lr_status check_header(const char *path, const struct lr_npy_header *header, const lr_grid *grid,
-                              const lr_log *log)
-{
-    if (!lr_number_type_is_valid(&header->type)) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: its numbers are neither floats of 4 or 8 bytes nor integers: save it "
-                        "with astype('<f4')",
-                        path);
-    }
-    if (header->fortran_order)
-        return lr_error(log, LR_BAD_INPUT, "%s: is in Fortran order: save it with numpy.ascontiguousarray", path);
-    const int64_t *shape = header->shape;
-    const int *size = grid->size;
-    const bool is_cube = size[0] == size[2];
-    if (header->num_dims == 3 && shape[0] == size[0] && shape[1] == size[1] && shape[2] == size[2] && !is_cube) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: has [%lld][%lld][%lld] elements where the grid needs [nz][ny][nx] = "
-                        "[%d][%d][%d]: if its axes are z, y, x, the grid is %lld,%lld,%lld; if they "
-                        "are x, y, z, save its transpose",
-                        path, (long long)shape[0], (long long)shape[1], (long long)shape[2], size[2], size[1], size[0],
-                        (long long)shape[2], (long long)shape[1], (long long)shape[0]);
-    }
-    if (header->num_dims != 3 || shape[0] != size[2] || shape[1] != size[1] || shape[2] != size[0]) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: has %d dimensions of %lld, %lld, %lld elements where the grid needs "
-                        "[nz][ny][nx] = [%d][%d][%d]",
-                        path, header->num_dims, (long long)shape[0], (long long)shape[1], (long long)shape[2], size[2],
-                        size[1], size[0]);
-    }
-    return LR_OK;
-}
+const struct lr_image_format lr_image_npy = {read_image, write_image, NULL};
 
 lr_image *lr_npy_image_read(const char *path, const lr_grid *grid, const lr_log *log)
 {
     struct lr_npy_header header;
     FILE *file = lr_file_open(path, "the image ", log);
     if (file == NULL) return NULL;
-    lr_status status = lr_npy_header_read(file, path, &header, log);
+    const lr_status status = lr_npy_header_read(file, path, &header, log);
     fclose(file);
-    if (status == LR_OK) status = check_header(path, &header, grid, log);
-    const struct lr_image_layout layout = {
-        {grid->size[0], grid->size[1], grid->size[2]}, {0, 1, 2}, {false, false, false}, *grid};
+    if (status != LR_OK) return NULL;
+    const int64_t *shape = header.shape;
+    const int *size = grid->size;
+    if (!lr_number_type_is_valid(&header.type)) {
+        lr_error(log, LR_BAD_INPUT,
+                 "%s: its numbers are neither floats of 4 or 8 bytes nor integers: save it "
+                 "with astype('<f4')",
+                 path);
+        return NULL;
+    }
+    if (header.fortran_order) {
+        lr_error(log, LR_BAD_INPUT, "%s: is in Fortran order: save it with numpy.ascontiguousarray", path);
+        return NULL;
+    }
+    const bool is_cube = size[0] == size[2];
+    if (header.num_dims == 3 && shape[0] == size[0] && shape[1] == size[1] && shape[2] == size[2] && !is_cube) {
+        lr_error(log, LR_BAD_INPUT,
+                 "%s: has [%lld][%lld][%lld] elements where the grid needs [nz][ny][nx] = "
+                 "[%d][%d][%d]: if its axes are z, y, x, the grid is %lld,%lld,%lld; if they "
+                 "are x, y, z, save its transpose",
+                 path, (long long)shape[0], (long long)shape[1], (long long)shape[2], size[2], size[1], size[0],
+                 (long long)shape[2], (long long)shape[1], (long long)shape[0]);
+        return NULL;
+    }
+    if (header.num_dims != 3 || shape[0] != size[2] || shape[1] != size[1] || shape[2] != size[0]) {
+        lr_error(log, LR_BAD_INPUT,
+                 "%s: has %d dimensions of %lld, %lld, %lld elements where the grid needs "
+                 "[nz][ny][nx] = [%d][%d][%d]",
+                 path, header.num_dims, (long long)shape[0], (long long)shape[1], (long long)shape[2], size[2], size[1],
+                 size[0]);
+        return NULL;
+    }
+    const struct lr_image_layout layout = {{size[0], size[1], size[2]}, {0, 1, 2}, {false, false, false}, *grid};
     const struct lr_voxels voxels = {path, header.type, header.offset_bytes, 1.0, 0.0};
-    return status == LR_OK ? lr_voxels_read(&voxels, &layout, log) : NULL;
+    return lr_voxels_read(&voxels, &layout, log);
 }

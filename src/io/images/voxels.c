@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The layout of an image's voxels against our frame, and uncompressed voxels in files, which several formats share. */
+ * The layout of an image's voxels in LORaster's frame, and uncompressed voxels in files, which several formats share. */
 #define _FILE_OFFSET_BITS 64 /* fseeko beyond 2 GiB on every machine */
 
-#include "io/images/voxels.h"
+#include "io/images/formats.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -17,43 +17,38 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Largest angle between a voxel axis and an axis of our frame that still counts as along it. */
+/* Largest angle between an axis of the voxels and an axis of the frame that still counts as parallel. */
 static const double max_tilt = 1e-4;
-
-/* Finds which of our axes the file's axis f runs along. */
-static lr_status match_axis(const struct lr_image_place *place, int f, struct lr_image_layout *layout,
-                            const lr_log *log)
-{
-    double length2 = 0.0;
-    int main_axis = 0;
-    for (int k = 0; k < 3; k++) {
-        length2 += place->affine[k][f] * place->affine[k][f];
-        if (fabs(place->affine[k][f]) > fabs(place->affine[main_axis][f])) main_axis = k;
-    }
-    const double along = place->affine[main_axis][f];
-    if (!isfinite(length2) || !(along * along > 1e-24)) {
-        return lr_error(log, LR_BAD_INPUT, "%s has a voxel size of %g mm along its axis %d: repair its %s", place->path,
-                        sqrt(length2), f + 1, place->field);
-    }
-    const double across2 = length2 - along * along;
-    const double tilt = atan2(sqrt(across2 > 0.0 ? across2 : 0.0), fabs(along));
-    if (tilt > max_tilt) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s is oblique or sheared: its axis %d is turned by %.3g degrees against "
-                        "x, y and z: resample it onto a straight grid",
-                        place->path, f + 1, tilt * 57.29577951308232);
-    }
-    layout->axis[f] = main_axis;
-    layout->flipped[f] = along < 0.0;
-    layout->grid.size[main_axis] = layout->size[f];
-    layout->grid.voxel_mm[main_axis] = fabs(along);
-    return LR_OK;
-}
 
 lr_status lr_image_layout_find(const struct lr_image_place *place, struct lr_image_layout *layout, const lr_log *log)
 {
     *layout = (struct lr_image_layout){.size = {place->size[0], place->size[1], place->size[2]}};
-    for (int f = 0; f < 3; f++) LR_TRY(match_axis(place, f, layout, log));
+    for (int f = 0; f < 3; f++) {
+        double length2 = 0.0;
+        int main_axis = 0;
+        for (int k = 0; k < 3; k++) {
+            length2 += place->affine[k][f] * place->affine[k][f];
+            if (fabs(place->affine[k][f]) > fabs(place->affine[main_axis][f])) main_axis = k;
+        }
+        const double along = place->affine[main_axis][f];
+        if (!isfinite(length2) || !(along * along > 1e-24)) {
+            return lr_error(log, LR_BAD_INPUT, "%s has a voxel size of %g mm along its axis %d: repair its %s",
+                            place->path, sqrt(length2), f + 1, place->field);
+        }
+        const double across2 = length2 - along * along;
+        const double tilt = atan2(sqrt(across2 > 0.0 ? across2 : 0.0), fabs(along));
+        if (tilt > max_tilt) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s is oblique or sheared: its axis %d is turned by %.3g degrees against "
+                            "x, y and z: resample it onto a straight grid",
+                            place->path, f + 1, tilt * 57.29577951308232);
+        }
+        layout->axis[f] = main_axis;
+        layout->flipped[f] = along < 0.0;
+        layout->grid.size[main_axis] = layout->size[f];
+        layout->grid.voxel_mm[main_axis] = fabs(along);
+    }
+
     const int *axis = layout->axis;
     if (axis[0] == axis[1] || axis[1] == axis[2] || axis[0] == axis[2]) {
         return lr_error(log, LR_BAD_INPUT, "%s has two axes along the same direction: repair its %s", place->path,
@@ -99,81 +94,68 @@ int64_t lr_file_length(const char *path)
 
 /* --- reading --- */
 
-static lr_status check_length(const struct lr_voxels *voxels, const struct lr_image_layout *layout, const lr_log *log)
-{
-    const int64_t count = lr_grid_num_voxels(&layout->grid);
-    const int64_t found = lr_file_length(voxels->path);
-    if (found < 0) {
-        struct stat status;
-        const bool there = stat(voxels->path, &status) == 0;
-        char text[128];
-        return lr_error(log, LR_BAD_INPUT, "cannot open the voxels %s: %s", voxels->path,
-                        there ? "it is no plain file" : lr_error_text(errno, text));
-    }
-    if (voxels->offset_bytes > found || (found - voxels->offset_bytes) / voxels->type.bytes < count) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s is truncated: %d x %d x %d voxels of %d bytes are %lld bytes, and "
-                        "from byte %lld on it has fewer, %lld in all: get it again",
-                        voxels->path, layout->size[0], layout->size[1], layout->size[2], voxels->type.bytes,
-                        (long long)(count * voxels->type.bytes), (long long)voxels->offset_bytes, (long long)found);
-    }
-    return LR_OK;
-}
-
-/* Buffers for one line along the file's first axis. */
-struct line {
-    unsigned char *raw;
-    double *numbers;
-};
-
+/* raw, numbers: room for one line along the file's first axis. */
 static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_image_layout *layout, FILE *file,
-                            const struct line *line, lr_image *image, const lr_log *log)
+                            unsigned char *raw, double *numbers, lr_image *image, const lr_log *log)
 {
     const size_t bytes = (size_t)layout->size[0] * (size_t)voxels->type.bytes;
     struct lr_byte_order order = {0, 0};
     for (int64_t n = 0; n < (int64_t)layout->size[1] * layout->size[2]; n++) {
-        if (fread(line->raw, 1, bytes, file) != bytes)
+        if (fread(raw, 1, bytes, file) != bytes)
             return lr_error(log, LR_BAD_INPUT, "%s: cannot be read to its end", voxels->path);
-        lr_numbers_convert(&voxels->type, line->raw, layout->size[0], line->numbers);
-        lr_byte_order_watch(&order, &voxels->type, line->raw, line->numbers, layout->size[0]);
+        lr_numbers_convert(&voxels->type, raw, layout->size[0], numbers);
+        lr_byte_order_watch(&order, &voxels->type, raw, numbers, layout->size[0]);
         for (int k = 0; k < layout->size[0]; k++) {
-            if (!isfinite(line->numbers[k]) && lr_byte_order_is_wrong(&order))
+            if (!isfinite(numbers[k]) && lr_byte_order_is_wrong(&order))
                 return lr_error(log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, voxels->path);
-            line->numbers[k] = line->numbers[k] * voxels->slope + voxels->intercept;
+            numbers[k] = numbers[k] * voxels->slope + voxels->intercept;
         }
         const struct lr_image_line put = {
-            voxels->path, line->numbers, {0, (int)(n % layout->size[1]), (int)(n / layout->size[1])}};
+            voxels->path, numbers, {0, (int)(n % layout->size[1]), (int)(n / layout->size[1])}};
         LR_TRY(lr_image_layout_put(layout, &put, image, log));
     }
     return !lr_byte_order_is_wrong(&order) ? LR_OK
                                            : lr_error(log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, voxels->path);
 }
 
-static lr_status read_values(const struct lr_voxels *voxels, const struct lr_image_layout *layout, lr_image *image,
-                             const lr_log *log)
-{
-    FILE *file = fopen(voxels->path, "rb");
-    if (file == NULL || fseeko(file, (off_t)voxels->offset_bytes, SEEK_SET) != 0) {
-        char text[128];
-        if (file != NULL) fclose(file);
-        return lr_error(log, LR_BAD_INPUT, "cannot open the voxels %s: %s", voxels->path, lr_error_text(errno, text));
-    }
-    const int64_t count = layout->size[0];
-    struct line line = {.raw = lr_alloc(count, (size_t)voxels->type.bytes, "a line of voxels", log),
-                        .numbers = lr_alloc(count, sizeof(double), "a line of voxels", log)};
-    lr_status status = LR_FAILED;
-    if (line.raw != NULL && line.numbers != NULL) status = read_lines(voxels, layout, file, &line, image, log);
-    free(line.raw);
-    free(line.numbers);
-    fclose(file);
-    return status;
-}
-
 lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_layout *layout, const lr_log *log)
 {
-    if (check_length(voxels, layout, log) != LR_OK) return NULL;
+    const int64_t count = lr_grid_num_voxels(&layout->grid);
+    const int64_t found = lr_file_length(voxels->path);
+    char text[128];
+    if (found < 0) {
+        struct stat status;
+        const bool there = stat(voxels->path, &status) == 0;
+        lr_error(log, LR_BAD_INPUT, "cannot open the voxels %s: %s", voxels->path,
+                 there ? "it is no plain file" : lr_error_text(errno, text));
+        return NULL;
+    }
+    if (voxels->offset_bytes > found || (found - voxels->offset_bytes) / voxels->type.bytes < count) {
+        lr_error(log, LR_BAD_INPUT,
+                 "%s is truncated: %d x %d x %d voxels of %d bytes are %lld bytes, and "
+                 "from byte %lld on it has fewer, %lld in all: get it again",
+                 voxels->path, layout->size[0], layout->size[1], layout->size[2], voxels->type.bytes,
+                 (long long)(count * voxels->type.bytes), (long long)voxels->offset_bytes, (long long)found);
+        return NULL;
+    }
+
     lr_image *image = lr_image_create(&layout->grid, log);
-    if (image != NULL && read_values(voxels, layout, image, log) != LR_OK) {
+    if (image == NULL) return NULL;
+    unsigned char *raw = NULL;
+    double *numbers = NULL;
+    lr_status status = LR_FAILED;
+    FILE *file = fopen(voxels->path, "rb");
+    if (file == NULL || fseeko(file, (off_t)voxels->offset_bytes, SEEK_SET) != 0) {
+        lr_error(log, LR_BAD_INPUT, "cannot open the voxels %s: %s", voxels->path, lr_error_text(errno, text));
+    } else {
+        raw = lr_alloc(layout->size[0], (size_t)voxels->type.bytes, "a line of voxels", log);
+        numbers = lr_alloc(layout->size[0], sizeof(*numbers), "a line of voxels", log);
+        if (raw != NULL && numbers != NULL) status = read_lines(voxels, layout, file, raw, numbers, image, log);
+    }
+    if (file != NULL) fclose(file);
+    free(raw);
+    free(numbers);
+    if (status != LR_OK) {
         lr_image_destroy(image);
         image = NULL;
     }
@@ -212,7 +194,7 @@ lr_status lr_image_pair_write(const struct lr_image_pair *pair, const lr_image *
         lr_output_abandon(&data);
         return LR_FAILED;
     }
-    /* a failure is logged and kept in the output, so that finishing undoes both */
+    /* A failure is logged and recorded in the output, so that finishing undoes both. */
     (void)lr_voxels_write(&data, image, pair->reversed);
     (void)lr_output_write(&header, pair->header, strlen(pair->header));
     return lr_output_finish_all((struct lr_output *[]){&data, &header}, 2);

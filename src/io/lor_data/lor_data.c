@@ -2,12 +2,12 @@
  * Copyright The LORaster authors
  *
  * LOR data in files: the choice of a format. */
+#include "io/lor_data/lor_data.h"
+
 #include "base/log.h"
 #include "base/path.h"
-#include "io/images/formats.h"
-#include "io/lor_data/lor_formats.h"
 
-/* The name's ending decides alone: a text header cannot be mistaken for HDF5. */
+/* The ending of the name alone decides. */
 static bool is_projdata(const char *path)
 {
     return path != NULL && lr_path_ends(path, ".hs");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LOR data and histo-images as HDF5; layouts: docs/formats/lor-data.md and histo-images.md. */
+ * Checks of LOR data; LOR data and histo-images in HDF5; layouts: docs/formats/lor-data.md and histo-images.md. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/hdf5_file.h"
 #include "io/files/hdf5_input.h"
-#include "io/lor_data/lor_formats.h"
+#include "io/lor_data/lor_data.h"
 #include "io/scanners/hdf5_scanner.h"
 
 #include <limits.h>
@@ -15,33 +15,65 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- writing --- */
+/* --- checks --- */
 
-static bool put_data(struct lr_hdf5_output *out, const lr_lors *lors, const lr_lor_data *data)
+lr_status lr_lor_file_check_some(const struct lr_lor_file_place *place, const lr_lors *lors, const lr_lor_data *some,
+                                 const lr_log *log)
 {
-    if (!lr_hdf5_put_scanner(out->file, lors->scanner)) return false;
-    const hid_t group = lr_hdf5_put_lors(out->file, lors);
-    if (group < 0) return false;
-    const bool sparse = data->index != NULL;
-    const bool done =
-        lr_hdf5_put_string(group, "layout", sparse ? "sparse" : "dense") &&
-        lr_hdf5_put_string(group, "units", "values: counts per LOR during the acquisition") &&
-        lr_hdf5_put_values(group, "values", data->values, data->count) &&
-        (!sparse || lr_hdf5_put_array(group, "index", H5T_NATIVE_INT64, (int64_t[2]){data->count, 0}, data->index));
-    return H5Gclose(group) >= 0 && done;
+    int64_t before = place->before;
+    for (int64_t n = 0; n < some->count; n++) {
+        const int64_t lor = some->index == NULL ? place->first + n : some->index[n];
+        if (some->index != NULL && (lor < 0 || lor >= lors->count)) {
+            return lr_error(log, LR_BAD_INPUT, "%s names LOR %lld at place %lld, but they run from 0 to %lld",
+                            place->what, (long long)lor, (long long)(place->first + n), (long long)lors->count - 1);
+        }
+        if (lor <= before) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s lists LOR %lld after %lld at place %lld: LORs must be sorted and "
+                            "listed once",
+                            place->what, (long long)lor, (long long)before, (long long)(place->first + n));
+        }
+        if (!isfinite(some->values[n])) {
+            return lr_error(log, LR_BAD_INPUT, "%s holds %g for LOR %lld: values must be finite", place->what,
+                            (double)some->values[n], (long long)lor);
+        }
+        before = lor;
+    }
+    return LR_OK;
 }
+
+lr_status lr_lor_file_check(const char *what, const lr_lors *lors, const lr_lor_data *data, const lr_log *log)
+{
+    const struct lr_lor_file_place begin = {.what = what, .before = -1};
+    if (data->index == NULL && data->count != lors->count) {
+        return lr_error(log, LR_BAD_INPUT, "%s has %lld values, the scanner %s has %lld LORs", what,
+                        (long long)data->count, lors->scanner->name, (long long)lors->count);
+    }
+    return lr_lor_file_check_some(&begin, lors, data, log);
+}
+
+/* --- writing --- */
 
 lr_status lr_lor_hdf5_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log)
 {
     struct lr_hdf5_output out;
     LR_TRY(lr_hdf5_output_open(&out, path, "LOR data", log));
-    if (!put_data(&out, lors, data)) (void)lr_hdf5_output_fail(&out, "LOR data");
+    const bool sparse = data->index != NULL;
+    const hid_t group = lr_hdf5_put_scanner(out.file, lors->scanner) ? lr_hdf5_put_lors(out.file, lors) : -1;
+    const bool done =
+        group >= 0 && lr_hdf5_put_string(group, "layout", sparse ? "sparse" : "dense") &&
+        lr_hdf5_put_string(group, "units", "values: counts per LOR during the acquisition") &&
+        lr_hdf5_put_values(group, "values", data->values, data->count) &&
+        (!sparse || lr_hdf5_put_array(group, "index", H5T_NATIVE_INT64, (int64_t[2]){data->count, 0}, data->index));
+    const bool is_closed = group >= 0 && H5Gclose(group) >= 0;
+    if (!done || !is_closed) (void)lr_hdf5_output_fail(&out, "LOR data");
     return lr_hdf5_output_finish(&out);
 }
 
 /* --- reading --- */
 
-static lr_status read_layout(const struct lr_hdf5_input *in, bool *sparse)
+/* Reads the layout and the number of values, which is checked against the scanner before any memory is allocated. */
+static lr_status read_head(const struct lr_hdf5_input *in, const lr_lors *lors, bool *sparse, int64_t *count)
 {
     char layout[16];
     if (!lr_hdf5_has(in, "/lor")) {
@@ -60,63 +92,44 @@ static lr_status read_layout(const struct lr_hdf5_input *in, bool *sparse)
                         in->path);
     }
     *sparse = strcmp(layout, "sparse") == 0;
-    return LR_OK;
-}
+    LR_TRY(lr_hdf5_check_scanner(in, lors));
 
-/* Number of values, checked against the scanner before any are allocated. */
-static lr_status read_count(const struct lr_hdf5_input *in, const lr_lors *lors, bool sparse, int64_t *count)
-{
     int64_t values[2], index[2];
     LR_TRY(lr_hdf5_shape(in, "/lor/values", false, values, 1));
     *count = values[0];
-    if (!sparse) {
-        return *count == lors->count
-                   ? LR_OK
-                   : lr_error(in->log, LR_BAD_INPUT, "/lor/values in %s has %lld values, the scanner has %lld LORs",
-                              in->path, (long long)*count, (long long)lors->count);
-    }
-    LR_TRY(lr_hdf5_shape(in, "/lor/index", true, index, 1));
-    if (index[0] != *count || *count > lors->count) {
-        return lr_error(in->log, LR_BAD_INPUT, "%s has %lld LOR numbers for %lld values and %lld LORs in all", in->path,
-                        (long long)index[0], (long long)*count, (long long)lors->count);
+    if (*sparse) {
+        LR_TRY(lr_hdf5_shape(in, "/lor/index", true, index, 1));
+        if (index[0] != *count || *count > lors->count) {
+            return lr_error(in->log, LR_BAD_INPUT, "%s has %lld LOR numbers for %lld values and %lld LORs in all",
+                            in->path, (long long)index[0], (long long)*count, (long long)lors->count);
+        }
+    } else if (*count != lors->count) {
+        return lr_error(in->log, LR_BAD_INPUT, "/lor/values in %s has %lld values, the scanner has %lld LORs", in->path,
+                        (long long)*count, (long long)lors->count);
     }
     return LR_OK;
-}
-
-static lr_lor_data *read_data(const struct lr_hdf5_input *in, const lr_lors *lors, bool sparse, int64_t count)
-{
-    lr_lor_data *data = lr_alloc(1, sizeof(*data), "LOR data", in->log);
-    if (data == NULL) return NULL;
-    const int64_t shape[2] = {count, 0};
-    data->count = count;
-    data->values = lr_alloc(count, sizeof(float), "LOR data", in->log);
-    data->index = sparse ? lr_alloc(count, sizeof(int64_t), "LOR data", in->log) : NULL;
-    if (data->values == NULL || (sparse && data->index == NULL) ||
-        lr_hdf5_get(in, "/lor/values", LR_HDF5_FLOAT, shape, data->values) != LR_OK ||
-        (sparse && lr_hdf5_get(in, "/lor/index", LR_HDF5_INT64, shape, data->index) != LR_OK) ||
-        lr_lor_file_check(in->path, lors, data, in->log) != LR_OK) {
-        lr_lor_data_destroy(data);
-        return NULL;
-    }
-    return data;
-}
-
-/* Writes everything that precedes the values. */
-static lr_status read_head(const struct lr_hdf5_input *in, const lr_lors *lors, bool *sparse, int64_t *count)
-{
-    LR_TRY(read_layout(in, sparse));
-    LR_TRY(lr_hdf5_check_scanner(in, lors));
-    return read_count(in, lors, *sparse, count);
 }
 
 lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_log *log)
 {
     struct lr_hdf5_input in;
     if (lr_hdf5_input_open(&in, path, log) != LR_OK) return NULL;
-    lr_lor_data *data = NULL;
     bool sparse = false;
-    int64_t count = 0;
-    if (read_head(&in, lors, &sparse, &count) == LR_OK) data = read_data(&in, lors, sparse, count);
+    int64_t shape[2] = {0, 0};
+    lr_lor_data *data = NULL;
+    if (read_head(&in, lors, &sparse, &shape[0]) == LR_OK) data = lr_alloc(1, sizeof(*data), "LOR data", in.log);
+    if (data != NULL) {
+        data->count = shape[0];
+        data->values = lr_alloc(shape[0], sizeof(float), "LOR data", in.log);
+        data->index = sparse ? lr_alloc(shape[0], sizeof(int64_t), "LOR data", in.log) : NULL;
+        if (data->values == NULL || (sparse && data->index == NULL) ||
+            lr_hdf5_get(&in, "/lor/values", LR_HDF5_FLOAT, shape, data->values) != LR_OK ||
+            (sparse && lr_hdf5_get(&in, "/lor/index", LR_HDF5_INT64, shape, data->index) != LR_OK) ||
+            lr_lor_file_check(in.path, lors, data, in.log) != LR_OK) {
+            lr_lor_data_destroy(data);
+            data = NULL;
+        }
+    }
     lr_hdf5_input_close(&in);
     return data;
 }
@@ -125,7 +138,7 @@ lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_lo
 
 enum { AT_ONCE = 1 << 18 };
 
-/* some: room for AT_ONCE numbers. */
+/* Reads some->count values in pieces. some: has room for AT_ONCE values. */
 static lr_status scan_pieces(const struct lr_hdf5_input *in, const lr_lors *lors, const lr_lor_data_sink *sink,
                              lr_lor_data *some)
 {
@@ -144,25 +157,21 @@ static lr_status scan_pieces(const struct lr_hdf5_input *in, const lr_lors *lors
     return LR_OK;
 }
 
-static lr_status scan(const struct lr_hdf5_input *in, const lr_lors *lors, const lr_lor_data_sink *sink)
-{
-    lr_lor_data some = {.count = 0};
-    bool sparse = false;
-    LR_TRY(read_head(in, lors, &sparse, &some.count));
-    some.values = lr_alloc(AT_ONCE, sizeof(*some.values), "LOR data", in->log);
-    some.index = sparse ? lr_alloc(AT_ONCE, sizeof(*some.index), "LOR data", in->log) : NULL;
-    const bool has_room = some.values != NULL && (!sparse || some.index != NULL);
-    const lr_status status = has_room ? scan_pieces(in, lors, sink, &some) : LR_FAILED;
-    free(some.values);
-    free(some.index);
-    return status;
-}
-
 lr_status lr_lor_hdf5_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink, const lr_log *log)
 {
     struct lr_hdf5_input in;
+    lr_lor_data some = {.count = 0};
+    bool sparse = false;
     LR_TRY(lr_hdf5_input_open(&in, path, log));
-    const lr_status status = scan(&in, lors, sink);
+    lr_status status = read_head(&in, lors, &sparse, &some.count);
+    if (status == LR_OK) {
+        some.values = lr_alloc(AT_ONCE, sizeof(*some.values), "LOR data", in.log);
+        some.index = sparse ? lr_alloc(AT_ONCE, sizeof(*some.index), "LOR data", in.log) : NULL;
+        const bool has_room = some.values != NULL && (!sparse || some.index != NULL);
+        status = has_room ? scan_pieces(&in, lors, sink, &some) : LR_FAILED;
+    }
+    free(some.values);
+    free(some.index);
     lr_hdf5_input_close(&in);
     return status;
 }
@@ -176,38 +185,30 @@ static bool put_triple(hid_t group, const char *name, hid_t native, const void *
     return lr_hdf5_put_array(group, name, native, (int64_t[2]){3, 0}, values);
 }
 
-static bool put_views(hid_t group, const lr_histo_images *histo)
+lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo, const lr_log *log)
 {
+    struct lr_hdf5_output out;
+    LR_TRY(lr_hdf5_output_open(&out, path, "histo-images", log));
+    const int64_t views_shape[2] = {histo->num_views, 2};
+    const int64_t shape[2] = {histo->num_views, lr_grid_num_voxels(&histo->grid)};
     double(*views)[2] = malloc((size_t)histo->num_views * sizeof(*views));
     for (int k = 0; views != NULL && k < histo->num_views; k++) {
         views[k][0] = histo->views[k].azimuth_deg;
         views[k][1] = histo->views[k].tilt_deg;
     }
-    const bool done = views != NULL && lr_hdf5_put_array(group, "views_deg", H5T_NATIVE_DOUBLE,
-                                                         (int64_t[2]){histo->num_views, 2}, views);
-    free(views);
-    return done;
-}
 
-static bool put_histo(struct lr_hdf5_output *out, const lr_histo_images *histo)
-{
-    const hid_t group = H5Gcreate2(out->file, "histo", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    if (group < 0) return false;
-    const int64_t shape[2] = {histo->num_views, lr_grid_num_voxels(&histo->grid)};
+    const hid_t group = H5Gcreate2(out.file, "histo", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     const bool done =
+        group >= 0 &&
         lr_hdf5_put_string(group, "units", "values: counts per voxel; views_deg: azimuth, tilt; *_mm: mm") &&
         put_triple(group, "grid_size", H5T_NATIVE_INT, histo->grid.size) &&
         put_triple(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, histo->grid.voxel_mm) &&
-        put_triple(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, histo->grid.origin_mm) && put_views(group, histo) &&
+        put_triple(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, histo->grid.origin_mm) && views != NULL &&
+        lr_hdf5_put_array(group, "views_deg", H5T_NATIVE_DOUBLE, views_shape, views) &&
         lr_hdf5_put_array(group, "values", H5T_NATIVE_FLOAT, shape, histo->values);
-    return H5Gclose(group) >= 0 && done;
-}
-
-lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo, const lr_log *log)
-{
-    struct lr_hdf5_output out;
-    LR_TRY(lr_hdf5_output_open(&out, path, "histo-images", log));
-    if (!put_histo(&out, histo)) (void)lr_hdf5_output_fail(&out, "histo-images");
+    const bool is_closed = group >= 0 && H5Gclose(group) >= 0;
+    free(views);
+    if (!done || !is_closed) (void)lr_hdf5_output_fail(&out, "histo-images");
     return lr_hdf5_output_finish(&out);
 }
 
@@ -248,7 +249,6 @@ static lr_status read_histo_head(const struct lr_hdf5_input *in, lr_grid *grid, 
     return LR_OK;
 }
 
-/* Values of one view. */
 static lr_status check_values(const struct lr_hdf5_input *in, const float *values, int64_t first, int64_t count)
 {
     for (int64_t k = 0; k < count; k++)
@@ -267,70 +267,53 @@ static lr_status read_views(const struct lr_hdf5_input *in, lr_view *to, int num
     return status;
 }
 
-static lr_status read_body(const struct lr_hdf5_input *in, lr_histo_images *histo)
-{
-    const int64_t shape[2] = {histo->num_views, lr_grid_num_voxels(&histo->grid)};
-    LR_TRY(read_views(in, histo->views, histo->num_views));
-    LR_TRY(lr_hdf5_get(in, "/histo/values", LR_HDF5_FLOAT, shape, histo->values));
-    return check_values(in, histo->values, 0, shape[0] * shape[1]);
-}
-
-/* Reads histo's grid; views and values get memory. */
-static lr_status scan_views(const struct lr_hdf5_input *in, const lr_histo_sink *sink, lr_histo_images *histo,
-                            float *values)
-{
-    const int64_t num_voxels = lr_grid_num_voxels(&histo->grid);
-    LR_TRY(read_views(in, histo->views, histo->num_views));
-    for (int view = 0; view < histo->num_views; view++) {
-        const struct lr_hdf5_rows row = {view, 1, num_voxels};
-        LR_TRY(lr_hdf5_get_float_rows(in, "/histo/values", &row, values));
-        LR_TRY(check_values(in, values, view * num_voxels, num_voxels));
-        LR_TRY(sink->take(sink->user, histo, view, values));
-    }
-    return LR_OK;
-}
-
-static lr_status scan_histo(const struct lr_hdf5_input *in, const lr_histo_sink *sink)
-{
-    lr_histo_images histo = {.values = NULL};
-    LR_TRY(read_histo_head(in, &histo.grid, &histo.num_views));
-    histo.views = lr_alloc(histo.num_views, sizeof(*histo.views), "views", in->log);
-    float *values = lr_alloc(lr_grid_num_voxels(&histo.grid), sizeof(*values), "a histo-image", in->log);
-    const lr_status status = histo.views != NULL && values != NULL ? scan_views(in, sink, &histo, values) : LR_FAILED;
-    free(histo.views);
-    free(values);
-    return status;
-}
-
 lr_status lr_histo_images_scan(const char *path, const lr_histo_sink *sink, const lr_log *log)
 {
     struct lr_hdf5_input in;
+    lr_histo_images histo = {.values = NULL};
+    float *values = NULL;
     LR_TRY(lr_hdf5_input_open(&in, path, log));
-    const lr_status status = scan_histo(&in, sink);
+    lr_status status = read_histo_head(&in, &histo.grid, &histo.num_views);
+    if (status != LR_OK) goto end;
+    const int64_t num_voxels = lr_grid_num_voxels(&histo.grid);
+    histo.views = lr_alloc(histo.num_views, sizeof(*histo.views), "views", in.log);
+    values = lr_alloc(num_voxels, sizeof(*values), "a histo-image", in.log);
+    status = histo.views != NULL && values != NULL ? read_views(&in, histo.views, histo.num_views) : LR_FAILED;
+    for (int view = 0; status == LR_OK && view < histo.num_views; view++) {
+        const struct lr_hdf5_rows row = {view, 1, num_voxels};
+        status = lr_hdf5_get_float_rows(&in, "/histo/values", &row, values);
+        if (status == LR_OK) status = check_values(&in, values, view * num_voxels, num_voxels);
+        if (status == LR_OK) status = sink->take(sink->user, &histo, view, values);
+    }
+
+end:
+    free(histo.views);
+    free(values);
     lr_hdf5_input_close(&in);
     return status;
-}
-
-static lr_histo_images *read_histo(const struct lr_hdf5_input *in)
-{
-    lr_grid grid;
-    int num_views = 0;
-    if (read_histo_head(in, &grid, &num_views) != LR_OK) return NULL;
-    lr_view *views = lr_alloc(num_views, sizeof(*views), "views", in->log);
-    lr_histo_images *histo = views ? lr_histo_images_create(&grid, views, num_views, in->log) : NULL;
-    free(views);
-    if (histo != NULL && read_body(in, histo) != LR_OK) {
-        lr_histo_images_destroy(histo);
-        histo = NULL;
-    }
-    return histo;
 }
 
 lr_histo_images *lr_histo_images_read(const char *path, const lr_log *log)
 {
     struct lr_hdf5_input in;
+    lr_grid grid;
+    int num_views = 0;
+    lr_histo_images *histo = NULL;
     if (lr_hdf5_input_open(&in, path, log) != LR_OK) return NULL;
-    lr_histo_images *histo = read_histo(&in);
+    if (read_histo_head(&in, &grid, &num_views) == LR_OK) {
+        lr_view *views = lr_alloc(num_views, sizeof(*views), "views", in.log);
+        histo = views ? lr_histo_images_create(&grid, views, num_views, in.log) : NULL;
+        free(views);
+    }
+    if (histo != NULL) {
+        const int64_t shape[2] = {num_views, lr_grid_num_voxels(&histo->grid)};
+        if (read_views(&in, histo->views, num_views) != LR_OK ||
+            lr_hdf5_get(&in, "/histo/values", LR_HDF5_FLOAT, shape, histo->values) != LR_OK ||
+            check_values(&in, histo->values, 0, shape[0] * shape[1]) != LR_OK) {
+            lr_histo_images_destroy(histo);
+            histo = NULL;
+        }
+    }
     lr_hdf5_input_close(&in);
     return histo;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LOR data from and to STIR's projection data. */
+ * Reading and writing LOR data as STIR's projection data. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/files/regular_file.h"
-#include "io/images/voxels.h"
-#include "io/lor_data/lor_formats.h"
+#include "io/images/formats.h"
+#include "io/lor_data/lor_data.h"
 #include "io/lor_data/projdata.h"
 
 #include <errno.h>
@@ -34,40 +34,20 @@ struct reader {
     struct lr_projdata projdata;
     struct lr_projdata_file file;
     struct lr_byte_order order;
-    unsigned char *raw; /* owned: one line of bins, */
-    double *line;       /* owned */
-    int (*pairs)[2];    /* owned: ring pairs of a bin, */
-    int64_t *found;     /* owned: and its LORs in coincidence */
-    int most_found;     /* LORs of any bin */
-    int64_t num_lors;   /* with counts, with repeats */
-    int64_t bins, left_out;
+    unsigned char *raw;     /* owned: one line of bins, bytes of the file */
+    double *line;           /* owned: one line of bins */
+    int (*pairs)[2];        /* owned: ring pairs of a bin */
+    int64_t *found;         /* owned: LORs of a bin in coincidence */
+    int most_found;         /* largest number of LORs in a bin */
+    int64_t num_lors;       /* LORs with counts; repeats included */
+    int64_t bins, left_out; /* bins with counts, and those without a LOR */
     double left_out_sum;
     lr_lor_data *dense; /* receives the counts, if not NULL; */
-    struct count *list; /* or this [num_lors], */
-    int64_t listed;     /* or neither, and LORs are only counted */
+    struct count *list; /* [num_lors] else this does, if not NULL; else LORs are only counted */
+    int64_t listed;     /* entries of `list` */
 };
 
-/* --- bins --- */
-
-/* LORs of one bin in coincidence. */
-static int find_lors(const struct reader *reader, int num_pairs, const struct lr_sinogram_bin *bin)
-{
-    const struct lr_projdata *projdata = &reader->projdata;
-    int count = 0;
-    for (int m = 0; m < projdata->mashing; m++) {
-        const struct lr_sinogram_bin one = {bin->view * projdata->mashing + m, bin->t};
-        int places[2];
-        lr_sinogram_places(projdata->rings.around, &one, places);
-        for (int k = 0; k < num_pairs && places[0] != places[1]; k++) {
-            int32_t crystals[2];
-            lr_sinogram_crystals(&projdata->rings, places, reader->pairs[k], crystals);
-            const int64_t lor = lr_lors_number(reader->lors, crystals[0], crystals[1]);
-            if (lor >= 0 && lr_lors_in_coincidence(reader->lors, lor)) reader->found[count++] = lor;
-        }
-    }
-    return count;
-}
-
+/* Reads a line of bins, and spreads the counts of each evenly over its LORs in coincidence. */
 static lr_status take_line(struct reader *reader, FILE *file, int view, int num_pairs)
 {
     const struct lr_projdata *projdata = &reader->projdata;
@@ -78,47 +58,43 @@ static lr_status take_line(struct reader *reader, FILE *file, int view, int num_
     lr_byte_order_watch(&reader->order, &reader->file.type, reader->raw, reader->line, projdata->num_t);
     for (int n = 0; n < projdata->num_t; n++) {
         const double value = reader->line[n] * reader->file.scale;
-        const struct lr_sinogram_bin bin = {view, projdata->first_t + n};
+        const int t = projdata->first_t + n;
         if (!isfinite((float)value) && lr_byte_order_is_wrong(&reader->order))
             return lr_error(reader->log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, reader->file.data_path);
         if (!isfinite((float)value)) {
             return lr_error(reader->log, LR_BAD_INPUT,
                             "%s: holds %g in view %d, tangential position %d: values must be "
                             "finite",
-                            reader->file.data_path, value, view, bin.t);
+                            reader->file.data_path, value, view, t);
         }
-        if (value != 0.0) {
-            const int count = find_lors(reader, num_pairs, &bin);
-            if (count == 0) {
-                reader->left_out++;
-                reader->left_out_sum += value;
-            }
-            for (int k = 0; k < count; k++) {
-                const double share = value / count;
-                if (reader->dense != NULL)
-                    reader->dense->values[reader->found[k]] += (float)share;
-                else if (reader->list != NULL)
-                    reader->list[reader->listed++] = (struct count){reader->found[k], share};
-            }
-            reader->bins++;
-            reader->num_lors += count;
-            reader->most_found = count > reader->most_found ? count : reader->most_found;
-        }
-    }
-    return LR_OK;
-}
+        if (value == 0.0) continue;
 
-static lr_status take_segment(struct reader *reader, FILE *file, const struct lr_projdata_segment *segment)
-{
-    const struct lr_projdata *projdata = &reader->projdata;
-    const int outer = projdata->by_view ? projdata->views : segment->num_axial;
-    const int inner = projdata->by_view ? segment->num_axial : projdata->views;
-    for (int a = 0; a < outer; a++) {
-        for (int b = 0; b < inner; b++) {
-            const int view = projdata->by_view ? a : b, axial = projdata->by_view ? b : a;
-            const int pairs = lr_projdata_ring_pairs(projdata, segment, axial, reader->pairs);
-            LR_TRY(take_line(reader, file, view, pairs));
+        int count = 0;
+        for (int m = 0; m < projdata->mashing; m++) {
+            const struct lr_sinogram_bin bin = {view * projdata->mashing + m, t};
+            int places[2];
+            lr_sinogram_places(projdata->rings.around, &bin, places);
+            for (int k = 0; k < num_pairs && places[0] != places[1]; k++) {
+                int32_t crystals[2];
+                lr_sinogram_crystals(&projdata->rings, places, reader->pairs[k], crystals);
+                const int64_t lor = lr_lors_number(reader->lors, crystals[0], crystals[1]);
+                if (lor >= 0 && lr_lors_in_coincidence(reader->lors, lor)) reader->found[count++] = lor;
+            }
         }
+        for (int k = 0; k < count; k++) {
+            const double share = value / count;
+            if (reader->dense != NULL)
+                reader->dense->values[reader->found[k]] += (float)share;
+            else if (reader->list != NULL)
+                reader->list[reader->listed++] = (struct count){reader->found[k], share};
+        }
+        if (count == 0) {
+            reader->left_out++;
+            reader->left_out_sum += value;
+        }
+        reader->bins++;
+        reader->num_lors += count;
+        reader->most_found = count > reader->most_found ? count : reader->most_found;
     }
     return LR_OK;
 }
@@ -126,6 +102,7 @@ static lr_status take_segment(struct reader *reader, FILE *file, const struct lr
 /* Goes through the whole file once. */
 static lr_status take_all(struct reader *reader)
 {
+    const struct lr_projdata *projdata = &reader->projdata;
     FILE *file = fopen(reader->file.data_path, "rb");
     if (file == NULL || fseeko(file, (off_t)reader->file.offset_bytes, SEEK_SET) != 0) {
         char text[128];
@@ -136,78 +113,38 @@ static lr_status take_all(struct reader *reader)
     reader->bins = reader->num_lors = reader->left_out = reader->listed = 0;
     reader->left_out_sum = 0.0;
     lr_status status = LR_OK;
-    for (int k = 0; k < reader->projdata.num_segments && status == LR_OK; k++)
-        status = take_segment(reader, file, &reader->projdata.segments[k]);
+    for (int k = 0; k < projdata->num_segments && status == LR_OK; k++) {
+        const struct lr_projdata_segment *segment = &projdata->segments[k];
+        const int outer = projdata->by_view ? projdata->views : segment->num_axial;
+        const int inner = projdata->by_view ? segment->num_axial : projdata->views;
+        for (int64_t n = 0; n < (int64_t)outer * inner && status == LR_OK; n++) {
+            const int a = (int)(n / inner), b = (int)(n % inner);
+            const int view = projdata->by_view ? a : b, axial = projdata->by_view ? b : a;
+            const int pairs = lr_projdata_ring_pairs(projdata, segment, axial, reader->pairs);
+            status = take_line(reader, file, view, pairs);
+        }
+    }
     fclose(file);
     return status;
 }
 
-/* --- checks --- */
-
-static lr_status check_length(const struct reader *reader)
-{
-    const struct lr_projdata_file *file = &reader->file;
-    const int64_t bins = lr_projdata_num_bins(&reader->projdata);
-    const int64_t found = lr_file_length(file->data_path);
-    if (found < 0) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "cannot open the bins %s that %s names: it is missing or no plain file", file->data_path,
-                        reader->path);
-    }
-    if (file->offset_bytes > found || (found - file->offset_bytes) / file->type.bytes < bins) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s is truncated: %lld bins of %d bytes after byte %lld do not fit into "
-                        "its %lld bytes: get it again",
-                        file->data_path, (long long)bins, file->type.bytes, (long long)file->offset_bytes,
-                        (long long)found);
-    }
-    return LR_OK;
-}
-
-/* LORs in coincidence that the file says nothing about count as measured without counts. */
-static void warn_of_reach(const struct reader *reader)
-{
-    const struct lr_projdata *projdata = &reader->projdata;
-    const struct lr_sinogram_rings *rings = &projdata->rings;
-    const double depth_mm = reader->lors->scanner->modules[0].depth_mm;
-    int reach[2], difference = 0;
-    lr_projdata_reach(projdata, reader->lors, reach);
-    for (int k = 0; k < projdata->num_segments; k++) {
-        const struct lr_projdata_segment *segment = &projdata->segments[k];
-        difference = segment->most > difference ? segment->most : difference;
-    }
-    const int last_t = projdata->first_t + projdata->num_t - 1;
-    if (reach[0] > last_t) {
-        lr_warn(reader->log,
-                "%s: has tangential positions up to %d, and pairs of crystals in coincidence reach "
-                "%d: those beyond are taken as measured without counts; a field_of_view_mm of %.1f "
-                "in the scanner's description leaves them out",
-                reader->path, last_t, reach[0],
-                (2.0 * rings->radius_mm + depth_mm) * sin(pi * (last_t + 0.5) / rings->around));
-    }
-    if (reach[1] > difference) {
-        lr_warn(reader->log,
-                "%s: has ring differences up to %d, and crystals in coincidence reach %d: those "
-                "beyond are taken as measured without counts; max_ring_difference in the scanner's "
-                "description leaves them out",
-                reader->path, difference, reach[1]);
-    }
-}
-
+/* Reports bins without LORs in coincidence, compressed data, and LORs in coincidence that the file does not cover. */
 static lr_status report(const struct reader *reader)
 {
+    const struct lr_projdata *projdata = &reader->projdata;
+    const lr_scanner *scanner = reader->lors->scanner;
     if (reader->bins > 0 && reader->left_out == reader->bins) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: none of its %lld bins with counts is of two crystals of %s in "
                         "coincidence: it belongs to another scanner",
-                        reader->path, (long long)reader->bins, reader->lors->scanner->name);
+                        reader->path, (long long)reader->bins, scanner->name);
     }
     if (reader->left_out > 0) {
         lr_warn(reader->log,
                 "%s: %lld of %lld bins with counts, %g in all, are of no two crystals of %s in "
                 "coincidence: they are left out",
                 reader->path, (long long)reader->left_out, (long long)reader->bins, reader->left_out_sum,
-                reader->lors->scanner->name);
+                scanner->name);
     }
     if (reader->most_found > 1) {
         lr_warn(reader->log,
@@ -216,37 +153,36 @@ static lr_status report(const struct reader *reader)
                 "or towards the edge",
                 reader->path, reader->most_found);
     }
-    warn_of_reach(reader);
+
+    int reach[2], difference = 0;
+    lr_projdata_reach(projdata, reader->lors, reach);
+    for (int k = 0; k < projdata->num_segments; k++)
+        difference = projdata->segments[k].most > difference ? projdata->segments[k].most : difference;
+    const int last_t = projdata->first_t + projdata->num_t - 1;
+    if (reach[0] > last_t) {
+        lr_warn(reader->log,
+                "%s: has tangential positions up to %d, and pairs of crystals in coincidence reach "
+                "%d: those beyond are taken as measured without counts; a field_of_view_mm of %.1f "
+                "in the scanner's description leaves them out",
+                reader->path, last_t, reach[0],
+                (2.0 * projdata->rings.radius_mm + scanner->modules[0].depth_mm) *
+                    sin(pi * (last_t + 0.5) / projdata->rings.around));
+    }
+    if (reach[1] > difference) {
+        lr_warn(reader->log,
+                "%s: has ring differences up to %d, and crystals in coincidence reach %d: those "
+                "beyond are taken as measured without counts; max_ring_difference in the scanner's "
+                "description leaves them out",
+                reader->path, difference, reach[1]);
+    }
     return LR_OK;
 }
 
-/* --- results --- */
-
-static int compare_counts(const void *a, const void *b)
+/* Compares two items that begin with an int64_t. */
+static int compare_numbers(const void *a, const void *b)
 {
-    const struct count *x = a, *y = b;
-    return (x->lor > y->lor) - (x->lor < y->lor);
-}
-
-/* Turns the list into sparse data; repeats add up. */
-static lr_lor_data *make_sparse(struct reader *reader)
-{
-    qsort(reader->list, (size_t)reader->listed, sizeof(*reader->list), compare_counts);
-    lr_lor_data *data = lr_alloc(1, sizeof(*data), "LOR data", reader->log);
-    if (data == NULL) return NULL;
-    data->index = lr_alloc(reader->listed, sizeof(*data->index), "LOR data", reader->log);
-    data->values = lr_alloc(reader->listed, sizeof(*data->values), "LOR data", reader->log);
-    if (data->index == NULL || data->values == NULL) {
-        lr_lor_data_destroy(data);
-        return NULL;
-    }
-    for (int64_t k = 0; k < reader->listed; k++) {
-        const bool again = data->count > 0 && data->index[data->count - 1] == reader->list[k].lor;
-        data->count += !again;
-        data->index[data->count - 1] = reader->list[k].lor;
-        data->values[data->count - 1] += (float)reader->list[k].value;
-    }
-    return data;
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
 }
 
 /* Reads the file twice: first to count, then to fill. */
@@ -265,32 +201,62 @@ static lr_lor_data *read_data(struct reader *reader)
         }
         return reader->dense;
     }
-    reader->list = lr_alloc(reader->num_lors, sizeof(*reader->list), "LOR data", reader->log);
-    return reader->list != NULL && take_all(reader) == LR_OK ? make_sparse(reader) : NULL;
-}
 
-static bool take_room(struct reader *reader)
-{
-    const struct lr_projdata *projdata = &reader->projdata;
-    const int64_t pairs = projdata->rings.rings;
-    reader->raw = lr_alloc(projdata->num_t, (size_t)reader->file.type.bytes, "bins", reader->log);
-    reader->line = lr_alloc(projdata->num_t, sizeof(*reader->line), "bins", reader->log);
-    reader->pairs = lr_alloc(pairs, sizeof(*reader->pairs), "ring pairs", reader->log);
-    reader->found = lr_alloc(pairs * projdata->mashing, sizeof(*reader->found), "LORs", reader->log);
-    return reader->raw != NULL && reader->line != NULL && reader->pairs != NULL && reader->found != NULL;
+    /* Sparse data from the sorted list; repeats add up. */
+    reader->list = lr_alloc(reader->num_lors, sizeof(*reader->list), "LOR data", reader->log);
+    if (reader->list == NULL || take_all(reader) != LR_OK) return NULL;
+    qsort(reader->list, (size_t)reader->listed, sizeof(*reader->list), compare_numbers);
+    lr_lor_data *data = lr_alloc(1, sizeof(*data), "LOR data", reader->log);
+    if (data == NULL) return NULL;
+    data->index = lr_alloc(reader->listed, sizeof(*data->index), "LOR data", reader->log);
+    data->values = lr_alloc(reader->listed, sizeof(*data->values), "LOR data", reader->log);
+    if (data->index == NULL || data->values == NULL) {
+        lr_lor_data_destroy(data);
+        return NULL;
+    }
+    for (int64_t k = 0; k < reader->listed; k++) {
+        const bool again = data->count > 0 && data->index[data->count - 1] == reader->list[k].lor;
+        data->count += !again;
+        data->index[data->count - 1] = reader->list[k].lor;
+        data->values[data->count - 1] += (float)reader->list[k].value;
+    }
+    return data;
 }
 
 lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const lr_log *log)
 {
     struct reader reader = {.path = path, .lors = lors, .log = log};
+    const struct lr_projdata *projdata = &reader.projdata;
+    const struct lr_projdata_file *file = &reader.file;
     lr_lor_data *data = NULL;
     if (lr_projdata_read(&reader.projdata, &reader.file, path, lors->scanner, log) != LR_OK) return NULL;
-    if (check_length(&reader) == LR_OK && take_room(&reader)) {
+    const int64_t bins = lr_projdata_num_bins(projdata), length = lr_file_length(file->data_path);
+    if (length < 0) {
+        lr_error(log, LR_BAD_INPUT, "cannot open the bins %s that %s names: it is missing or no plain file",
+                 file->data_path, path);
+        goto end;
+    }
+    if (file->offset_bytes > length || (length - file->offset_bytes) / file->type.bytes < bins) {
+        lr_error(log, LR_BAD_INPUT,
+                 "%s is truncated: %lld bins of %d bytes after byte %lld do not fit into "
+                 "its %lld bytes: get it again",
+                 file->data_path, (long long)bins, file->type.bytes, (long long)file->offset_bytes, (long long)length);
+        goto end;
+    }
+
+    const int64_t pairs = projdata->rings.rings;
+    reader.raw = lr_alloc(projdata->num_t, (size_t)file->type.bytes, "bins", log);
+    reader.line = lr_alloc(projdata->num_t, sizeof(*reader.line), "bins", log);
+    reader.pairs = lr_alloc(pairs, sizeof(*reader.pairs), "ring pairs", log);
+    reader.found = lr_alloc(pairs * projdata->mashing, sizeof(*reader.found), "LORs", log);
+    if (reader.raw != NULL && reader.line != NULL && reader.pairs != NULL && reader.found != NULL) {
         struct lr_discreet_log discreet;
-        lr_log_discreet(&discreet, reader.file.data_path, path, log);
+        lr_log_discreet(&discreet, file->data_path, path, log);
         reader.log = &discreet.log;
         data = read_data(&reader);
     }
+
+end:
     free(reader.raw);
     free(reader.line);
     free(reader.pairs);
@@ -301,7 +267,7 @@ lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const l
     return data;
 }
 
-/* LOR data as STIR's projection data: span 1, every view, one sinogram after the other. */
+/* --- writing: span 1, every view, one sinogram after the other --- */
 
 /* A file being written. */
 struct writer {
@@ -312,45 +278,34 @@ struct writer {
     struct lr_output output;
     unsigned char *plane; /* owned: one sinogram */
     int64_t bins_per_plane;
-    int64_t written; /* LORs with counts that have found their bin */
+    int64_t written; /* LORs with counts that have been written to a bin */
 };
-
-/* --- dense data --- */
-
-/* The sinogram of two rings: det1's and det2's. */
-static lr_status write_plane(struct writer *writer, const int ring[2])
-{
-    const struct lr_projdata *projdata = &writer->projdata;
-    unsigned char *at = writer->plane;
-    for (int view = 0; view < projdata->views; view++) {
-        for (int n = 0; n < projdata->num_t; n++, at += 4) {
-            int places[2];
-            int32_t crystals[2];
-            const struct lr_sinogram_bin bin = {view, projdata->first_t + n};
-            lr_sinogram_places(projdata->rings.around, &bin, places);
-            lr_sinogram_crystals(&projdata->rings, places, ring, crystals);
-            const int64_t lor = lr_lors_number(writer->lors, crystals[0], crystals[1]);
-            const float value = lor >= 0 ? writer->data->values[lor] : 0.0f;
-            writer->written += value != 0.0f;
-            lr_float_bytes(value, at);
-        }
-    }
-    return lr_output_write(&writer->output, writer->plane, 4 * (size_t)writer->bins_per_plane);
-}
 
 static lr_status write_dense(struct writer *writer)
 {
-    for (int k = 0; k < writer->projdata.num_segments; k++) {
-        const struct lr_projdata_segment *segment = &writer->projdata.segments[k];
+    const struct lr_projdata *projdata = &writer->projdata;
+    for (int k = 0; k < projdata->num_segments; k++) {
+        const struct lr_projdata_segment *segment = &projdata->segments[k];
         for (int axial = 0; axial < segment->num_axial; axial++) {
             const int first = axial + (segment->number < 0 ? -segment->number : 0);
-            LR_TRY(write_plane(writer, (int[2]){first, first + segment->number}));
+            const int ring[2] = {first, first + segment->number};
+            for (int64_t n = 0; n < writer->bins_per_plane; n++) {
+                const struct lr_sinogram_bin bin = {(int)(n / projdata->num_t),
+                                                    projdata->first_t + (int)(n % projdata->num_t)};
+                int places[2];
+                int32_t crystals[2];
+                lr_sinogram_places(projdata->rings.around, &bin, places);
+                lr_sinogram_crystals(&projdata->rings, places, ring, crystals);
+                const int64_t lor = lr_lors_number(writer->lors, crystals[0], crystals[1]);
+                const float value = lor >= 0 ? writer->data->values[lor] : 0.0f;
+                writer->written += value != 0.0f;
+                lr_float_bytes(value, writer->plane + 4 * n);
+            }
+            LR_TRY(lr_output_write(&writer->output, writer->plane, 4 * (size_t)writer->bins_per_plane));
         }
     }
     return LR_OK;
 }
-
-/* --- sparse data --- */
 
 /* A value and its place in the file. */
 struct item {
@@ -358,114 +313,83 @@ struct item {
     float value;
 };
 
-static int compare_items(const void *a, const void *b)
-{
-    const struct item *x = a, *y = b;
-    return (x->bin > y->bin) - (x->bin < y->bin);
-}
-
-/* Sinograms before that of a segment's axial position. */
-static int64_t plane_of(const struct lr_projdata *projdata, const struct lr_projdata_bin *bin)
-{
-    int64_t planes = 0;
-    for (int k = 0; projdata->segments[k].number != bin->segment; k++) planes += projdata->segments[k].num_axial;
-    return planes + bin->axial;
-}
-
-/* Finds the bins of all LORs with counts; returns how many have one. */
-static int64_t list_items(struct writer *writer, const int32_t (*places)[2], struct item *items)
+static lr_status write_sparse(struct writer *writer)
 {
     const struct lr_projdata *projdata = &writer->projdata;
-    int64_t count = 0;
-    for (int64_t n = 0; n < writer->data->count; n++) {
+    const lr_lor_data *data = writer->data;
+    int32_t(*places)[2] = lr_projdata_places(projdata, writer->lors->scanner, writer->log);
+    struct item *items = lr_alloc(data->count, sizeof(*items), "bins", writer->log);
+    lr_status status = places != NULL && items != NULL ? LR_OK : LR_FAILED;
+
+    /* Places in the file of all LORs with counts, sorted. */
+    int64_t count = 0, next = 0;
+    for (int64_t n = 0; n < data->count && status == LR_OK; n++) {
         int32_t crystals[2];
         struct lr_projdata_bin bin;
-        lr_lors_crystals(writer->lors, writer->data->index[n], crystals);
-        if (writer->data->values[n] != 0.0f && lr_projdata_bin_of(projdata, places, crystals, &bin)) {
-            items[count++] = (struct item){plane_of(projdata, &bin) * writer->bins_per_plane +
-                                               (int64_t)bin.view * projdata->num_t + bin.t - projdata->first_t,
-                                           writer->data->values[n]};
+        lr_lors_crystals(writer->lors, data->index[n], crystals);
+        if (data->values[n] != 0.0f && lr_projdata_bin_of(projdata, (const int32_t(*)[2])places, crystals, &bin)) {
+            int64_t plane = bin.axial;
+            for (int k = 0; projdata->segments[k].number != bin.segment; k++) plane += projdata->segments[k].num_axial;
+            items[count++] = (struct item){plane * writer->bins_per_plane + (int64_t)bin.view * projdata->num_t +
+                                               bin.t - projdata->first_t,
+                                           data->values[n]};
         }
     }
-    return count;
-}
+    if (status == LR_OK) qsort(items, (size_t)count, sizeof(*items), compare_numbers);
 
-static lr_status write_items(struct writer *writer, const struct item *items, int64_t count)
-{
-    const int64_t planes = lr_projdata_num_bins(&writer->projdata) / writer->bins_per_plane;
-    int64_t next = 0;
-    for (int64_t plane = 0; plane < planes; plane++) {
-        const int64_t begin = plane * writer->bins_per_plane;
+    const int64_t end = lr_projdata_num_bins(projdata);
+    for (int64_t begin = 0; begin < end && status == LR_OK; begin += writer->bins_per_plane) {
         memset(writer->plane, 0, 4 * (size_t)writer->bins_per_plane);
         for (; next < count && items[next].bin < begin + writer->bins_per_plane; next++)
             lr_float_bytes(items[next].value, writer->plane + 4 * (items[next].bin - begin));
-        LR_TRY(lr_output_write(&writer->output, writer->plane, 4 * (size_t)writer->bins_per_plane));
+        status = lr_output_write(&writer->output, writer->plane, 4 * (size_t)writer->bins_per_plane);
     }
     writer->written = next;
-    return LR_OK;
-}
-
-static lr_status write_sparse(struct writer *writer)
-{
-    int32_t(*places)[2] = lr_projdata_places(&writer->projdata, writer->lors->scanner, writer->log);
-    struct item *items = lr_alloc(writer->data->count, sizeof(*items), "bins", writer->log);
-    lr_status status = LR_FAILED;
-    if (places != NULL && items != NULL) {
-        const int64_t count = list_items(writer, (const int32_t(*)[2])places, items);
-        qsort(items, (size_t)count, sizeof(*items), compare_items);
-        status = write_items(writer, items, count);
-    }
     free(places);
     free(items);
-    return status;
-}
-
-/* --- both --- */
-
-static lr_status write_files(struct writer *writer, const char *path, const char *data_path)
-{
-    struct lr_output header;
-    char *text = lr_projdata_print(&writer->projdata, writer->lors->scanner, lr_path_name(data_path), writer->log);
-    if (text == NULL) return LR_FAILED;
-    lr_status status = lr_output_open(&writer->output, data_path, writer->log);
-    if (status == LR_OK && lr_output_open(&header, path, writer->log) != LR_OK) {
-        lr_output_abandon(&writer->output);
-        status = LR_FAILED;
-    }
-    if (status == LR_OK) {
-        status = writer->data->index == NULL ? write_dense(writer) : write_sparse(writer);
-        (void)lr_output_write(&header, text, strlen(text));
-        if (status != LR_OK) { /* memory, or an output that has logged it */
-            lr_output_abandon(&writer->output);
-            lr_output_abandon(&header);
-        } else {
-            status = lr_output_finish_all((struct lr_output *[]){&writer->output, &header}, 2);
-        }
-    }
-    free(text);
     return status;
 }
 
 lr_status lr_lor_projdata_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log)
 {
     struct writer writer = {.lors = lors, .data = data, .log = log};
+    struct lr_output header;
+    char *text = NULL;
+    lr_status status = LR_FAILED;
     LR_TRY(lr_projdata_create(&writer.projdata, lors, log));
     char *data_path = lr_path_with_ending(path, ".s", log);
     writer.bins_per_plane = (int64_t)writer.projdata.views * writer.projdata.num_t;
     writer.plane = lr_alloc(writer.bins_per_plane, 4, "a sinogram", log);
-    lr_status status = LR_FAILED;
-    if (data_path != NULL && writer.plane != NULL) status = write_files(&writer, path, data_path);
-    if (status == LR_OK) {
-        int64_t all = 0;
-        for (int64_t n = 0; n < writer.data->count; n++) all += writer.data->values[n] != 0.0f;
-        if (all > writer.written) {
-            lr_warn(writer.log,
-                    "%s: %lld of %lld LORs with counts have no bin: they join crystals in the same "
-                    "place of different rings, or are out of coincidence",
-                    path, (long long)(all - writer.written), (long long)all);
-        }
+    if (data_path == NULL || writer.plane == NULL) goto end;
+    text = lr_projdata_print(&writer.projdata, lors->scanner, lr_path_name(data_path), log);
+    if (text == NULL) goto end;
+    status = lr_output_open(&writer.output, data_path, log);
+    if (status != LR_OK) goto end;
+    if (lr_output_open(&header, path, log) != LR_OK) {
+        lr_output_abandon(&writer.output);
+        status = LR_FAILED;
+        goto end;
     }
 
+    status = data->index == NULL ? write_dense(&writer) : write_sparse(&writer);
+    (void)lr_output_write(&header, text, strlen(text));
+    if (status != LR_OK) { /* memory has run out, or an output has logged a failure */
+        lr_output_abandon(&writer.output);
+        lr_output_abandon(&header);
+        goto end;
+    }
+    status = lr_output_finish_all((struct lr_output *[]){&writer.output, &header}, 2);
+    int64_t all = 0;
+    for (int64_t n = 0; n < data->count; n++) all += data->values[n] != 0.0f;
+    if (status == LR_OK && all > writer.written) {
+        lr_warn(log,
+                "%s: %lld of %lld LORs with counts have no bin: they join crystals in the same "
+                "place of different rings, or are out of coincidence",
+                path, (long long)(all - writer.written), (long long)all);
+    }
+
+end:
+    free(text);
     free(data_path);
     free(writer.plane);
     lr_projdata_finish(&writer.projdata);

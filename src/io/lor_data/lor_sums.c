@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "io/lor_data/lor_sums.h"
+#include "io/lor_data/lor_data.h"
 
 #include "base/grow.h"
 #include "base/log.h"
@@ -21,21 +21,6 @@ static int compare(const void *a, const void *b)
     return left->lor < right->lor ? -1 : left->lor > right->lor;
 }
 
-/* Sorts the waiting LORs and adds up repeats. */
-static void fill_weighted(lr_lor_data *data, const struct weighted *items, int64_t count)
-{
-    int64_t used = 0;
-    for (int64_t k = 0; k < count; k++) {
-        if (used > 0 && data->index[used - 1] == items[k].lor) {
-            data->values[used - 1] += items[k].weight;
-        } else {
-            data->index[used] = items[k].lor;
-            data->values[used++] = items[k].weight;
-        }
-    }
-    data->count = used;
-}
-
 static lr_lor_data *create_sparse(int64_t room, const lr_log *log)
 {
     lr_lor_data *data = lr_alloc(1, sizeof(*data), "sums per LOR", log);
@@ -50,6 +35,7 @@ static lr_lor_data *create_sparse(int64_t room, const lr_log *log)
     return data;
 }
 
+/* Sorts the waiting LORs and adds up repeats. */
 static lr_lor_data *bin_weighted(const struct lr_lor_sums *sums, const lr_log *log)
 {
     struct weighted *items = lr_alloc(sums->waiting, sizeof(*items), "weights per LOR", log);
@@ -57,7 +43,15 @@ static lr_lor_data *bin_weighted(const struct lr_lor_sums *sums, const lr_log *l
     if (data != NULL) {
         for (int64_t k = 0; k < sums->waiting; k++) items[k] = (struct weighted){sums->lors[k], sums->weights[k]};
         qsort(items, (size_t)sums->waiting, sizeof(*items), compare);
-        fill_weighted(data, items, sums->waiting);
+        data->count = 0;
+        for (int64_t k = 0; k < sums->waiting; k++) {
+            if (data->count > 0 && data->index[data->count - 1] == items[k].lor) {
+                data->values[data->count - 1] += items[k].weight;
+            } else {
+                data->index[data->count] = items[k].lor;
+                data->values[data->count++] = items[k].weight;
+            }
+        }
     }
     free(items);
     return data;
@@ -94,22 +88,18 @@ static lr_status take_in(struct lr_lor_sums *sums, const lr_log *log)
     return merged != NULL ? LR_OK : LR_FAILED;
 }
 
-static lr_status grow(struct lr_lor_sums *sums, const lr_log *log)
-{
-    int64_t room = sums->room;
-    const int64_t needed = room + 1 > FIRST_ROOM ? room + 1 : FIRST_ROOM;
-    if (sums->weights != NULL)
-        LR_TRY(lr_grow(&sums->weights, &room, needed, &(struct lr_items){sizeof(*sums->weights), "events", log}));
-    return lr_grow(&sums->lors, &sums->room, needed, &(struct lr_items){sizeof(*sums->lors), "events", log});
-}
-
 lr_status lr_lor_sums_add(struct lr_lor_sums *sums, int64_t lor, float weight, const lr_log *log)
 {
     const int64_t summed = sums->sums != NULL ? sums->sums->count : 0;
-    if (sums->waiting == sums->room && sums->room >= LEAST_FULL && sums->room >= summed)
+    if (sums->waiting == sums->room && sums->room >= LEAST_FULL && sums->room >= summed) {
         LR_TRY(take_in(sums, log));
-    else if (sums->waiting == sums->room)
-        LR_TRY(grow(sums, log));
+    } else if (sums->waiting == sums->room) {
+        int64_t room = sums->room;
+        const int64_t needed = room + 1 > FIRST_ROOM ? room + 1 : FIRST_ROOM;
+        if (sums->weights != NULL)
+            LR_TRY(lr_grow(&sums->weights, &room, needed, &(struct lr_items){sizeof(*sums->weights), "events", log}));
+        LR_TRY(lr_grow(&sums->lors, &sums->room, needed, &(struct lr_items){sizeof(*sums->lors), "events", log}));
+    }
     if (weight != 1 && sums->weights == NULL) {
         sums->weights = lr_alloc(sums->room, sizeof(*sums->weights), "weights of events", log);
         for (int64_t k = 0; sums->weights != NULL && k < sums->waiting; k++) sums->weights[k] = 1;

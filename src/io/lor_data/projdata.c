@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projection data in STIR's order: the LORs of each bin, and headers. */
+ * STIR's projection data: the LORs of each bin, and headers. */
 #include "io/lor_data/projdata.h"
 
 #include "base/grow.h"
@@ -21,32 +21,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Reduces an angle to -180 .. 180. */
-static double wrapped(double angle_deg)
-{
-    return angle_deg - 360.0 * floor((angle_deg + 180.0) / 360.0);
-}
-
-/* The largest abs(t) of a LOR in coincidence, which is the same for all rings. */
-static int largest_t(const struct lr_projdata *projdata, const lr_lors *lors)
-{
-    const struct lr_sinogram_rings *rings = &projdata->rings;
-    int largest = 0;
-    for (int a = 0; a < rings->around; a++) {
-        for (int b = 0; b < a; b++) {
-            const int32_t first = rings->crystals[a], second = rings->crystals[b];
-            const int64_t lor = first >= 0 && second >= 0 ? lr_lors_number(lors, first, second) : -1;
-            if (lor >= 0 && lr_lors_in_coincidence(lors, lor)) {
-                struct lr_sinogram_bin bin;
-                (void)lr_sinogram_bin_of(rings->around, (int[2]){a, b}, &bin);
-                largest = abs(bin.t) > largest ? abs(bin.t) : largest;
-            }
-        }
-    }
-    return largest;
-}
-
-/* Crystal ring of the scanner in each ring, -1 for virtual ones. */
+/* The crystal ring of the scanner in a ring; -1 for a virtual one. */
 static int own_ring(const struct lr_sinogram_rings *rings, const lr_scanner *scanner, int ring)
 {
     for (int place = 0; place < rings->around; place++) {
@@ -60,66 +35,73 @@ static int own_ring(const struct lr_sinogram_rings *rings, const lr_scanner *sca
     return -1;
 }
 
-static int largest_difference(const struct lr_projdata *projdata, const lr_scanner *scanner)
+void lr_projdata_reach(const struct lr_projdata *projdata, const lr_lors *lors, int reach[2])
 {
     const struct lr_sinogram_rings *rings = &projdata->rings;
-    if (!scanner->coincidence.limits_ring_difference) return rings->rings - 1;
-    int largest = 0;
-    for (int a = 0; a < rings->rings; a++) {
+    const lr_scanner *scanner = lors->scanner;
+
+    /* abs(t), which is the same for all rings. */
+    reach[0] = 0;
+    for (int a = 0; a < rings->around; a++) {
+        for (int b = 0; b < a; b++) {
+            const int32_t first = rings->crystals[a], second = rings->crystals[b];
+            const int64_t lor = first >= 0 && second >= 0 ? lr_lors_number(lors, first, second) : -1;
+            if (lor >= 0 && lr_lors_in_coincidence(lors, lor)) {
+                struct lr_sinogram_bin bin;
+                (void)lr_sinogram_bin_of(rings->around, (int[2]){a, b}, &bin);
+                reach[0] = abs(bin.t) > reach[0] ? abs(bin.t) : reach[0];
+            }
+        }
+    }
+
+    reach[1] = scanner->coincidence.limits_ring_difference ? 0 : rings->rings - 1;
+    for (int a = 0; a < rings->rings && scanner->coincidence.limits_ring_difference; a++) {
         const int own = own_ring(rings, scanner, a);
         for (int b = a + 1; b < rings->rings && own >= 0; b++) {
             const int other = own_ring(rings, scanner, b);
             if (other >= 0 && abs(own - other) <= scanner->coincidence.max_ring_difference)
-                largest = b - a > largest ? b - a : largest;
+                reach[1] = b - a > reach[1] ? b - a : reach[1];
         }
     }
-    return largest;
-}
-
-void lr_projdata_reach(const struct lr_projdata *projdata, const lr_lors *lors, int reach[2])
-{
-    reach[0] = largest_t(projdata, lors);
-    reach[1] = largest_difference(projdata, lors->scanner);
-}
-
-static lr_status make_bins(struct lr_projdata *projdata, const lr_lors *lors, const lr_log *log)
-{
-    /* Lets the module whose first place is nearest to 90 degrees, STIR's top, begin the ring. */
-    struct lr_sinogram_rings *rings = &projdata->rings;
-    const double module_deg = 360.0 / rings->modules;
-    const int modules = (int)lround(wrapped(90.0 - rings->first_angle_deg) / module_deg);
-    LR_TRY(lr_sinogram_rings_turn(rings, modules * (rings->around / rings->modules), log));
-    projdata->view_offset_deg = wrapped(rings->first_angle_deg - 90.0);
-    if (fabs(projdata->view_offset_deg) < 1e-9) projdata->view_offset_deg = 0.0;
-
-    int reach[2];
-    lr_projdata_reach(projdata, lors, reach);
-    const int largest = reach[0], difference = reach[1];
-    projdata->views = projdata->rings.around / 2;
-    projdata->mashing = 1;
-    projdata->first_t = -largest;
-    projdata->num_t = 2 * largest + 1;
-    projdata->num_segments = 2 * difference + 1;
-    projdata->segments = lr_alloc(projdata->num_segments, sizeof(*projdata->segments), "segments", log);
-    if (projdata->segments == NULL) return LR_FAILED;
-    for (int k = 0; k < projdata->num_segments; k++) {
-        const int number = k - difference;
-        projdata->segments[k] =
-            (struct lr_projdata_segment){number, number, projdata->rings.rings - abs(number), number};
-    }
-    return LR_OK;
 }
 
 lr_status lr_projdata_create(struct lr_projdata *projdata, const lr_lors *lors, const lr_log *log)
 {
     const lr_scanner *scanner = lors->scanner;
-    *projdata = (struct lr_projdata){0};
+    struct lr_sinogram_rings *rings = &projdata->rings;
     struct lr_sinogram_gaps gaps;
+    *projdata = (struct lr_projdata){0};
     LR_TRY(lr_sinogram_gaps_of(scanner, &gaps, log));
-    LR_TRY(lr_sinogram_rings_create(&projdata->rings, scanner, &gaps, scanner->name, log));
-    const lr_status status = make_bins(projdata, lors, log);
-    if (status != LR_OK) lr_projdata_finish(projdata);
-    return status;
+    LR_TRY(lr_sinogram_rings_create(rings, scanner, &gaps, scanner->name, log));
+
+    /* The ring begins with the module whose first place is nearest to 90 degrees, STIR's top. */
+    const double module_deg = 360.0 / rings->modules;
+    const int modules = (int)lround(lr_wrapped_deg(90.0 - rings->first_angle_deg) / module_deg);
+    const lr_status status = lr_sinogram_rings_turn(rings, modules * (rings->around / rings->modules), log);
+    if (status != LR_OK) {
+        lr_projdata_finish(projdata);
+        return status;
+    }
+    projdata->view_offset_deg = lr_wrapped_deg(rings->first_angle_deg - 90.0);
+    if (fabs(projdata->view_offset_deg) < 1e-9) projdata->view_offset_deg = 0.0;
+
+    int reach[2];
+    lr_projdata_reach(projdata, lors, reach);
+    projdata->views = rings->around / 2;
+    projdata->mashing = 1;
+    projdata->first_t = -reach[0];
+    projdata->num_t = 2 * reach[0] + 1;
+    projdata->num_segments = 2 * reach[1] + 1;
+    projdata->segments = lr_alloc(projdata->num_segments, sizeof(*projdata->segments), "segments", log);
+    if (projdata->segments == NULL) {
+        lr_projdata_finish(projdata);
+        return LR_FAILED;
+    }
+    for (int k = 0; k < projdata->num_segments; k++) {
+        const int number = k - reach[1];
+        projdata->segments[k] = (struct lr_projdata_segment){number, number, rings->rings - abs(number), number};
+    }
+    return LR_OK;
 }
 
 void lr_projdata_finish(struct lr_projdata *projdata)
@@ -136,8 +118,8 @@ int64_t lr_projdata_num_bins(const struct lr_projdata *projdata)
     return planes * projdata->views * projdata->num_t;
 }
 
-/* STIR's ProjDataInfoCylindrical: axial positions are half a ring apart where ring differences are
- * combined and a whole one else, and lie about the middle of the scanner. */
+/* STIR's ProjDataInfoCylindrical: axial positions are half a ring apart if ring differences are
+ * combined, else a whole ring, and symmetric about the middle of the scanner. */
 int lr_projdata_ring_pairs(const struct lr_projdata *projdata, const struct lr_projdata_segment *segment, int axial,
                            int (*pairs)[2])
 {
@@ -198,49 +180,15 @@ static lr_status refuse(const struct draft *draft, const char *why)
     return lr_error(draft->file->log, LR_BAD_INPUT, "%s: %s", draft->file->path, why);
 }
 
-/* --- what cannot be read --- */
-
 static bool label_is(const struct draft *draft, int axis, const char *label)
 {
     const char *found = lr_interfile_text(draft->file, "matrix axis label", axis);
     return found != NULL && lr_interfile_is(found, label);
 }
 
-static lr_status check_kind(const struct draft *draft)
-{
-    int64_t layers = 1;
-    if (!draft->file->text.has_start)
-        return refuse(draft, "does not begin with '!INTERFILE', so it is no Interfile header");
-    LR_TRY(lr_keyed_text_need_end(&draft->file->text));
-    if (!label_is(draft, 1, "tangential coordinate")) {
-        return refuse(draft, "describes no projection data as STIR writes them: its first axis is "
-                             "not labelled 'tangential coordinate'");
-    }
-    int64_t dimensions = 4;
-    LR_TRY(lr_interfile_integer(draft->file, "number of dimensions", 0, &dimensions));
-    if (dimensions == 5 || label_is(draft, 5, "timing positions")) {
-        return refuse(draft, "has bins of time of flight, and LOR data have none: sum them over "
-                             "the timing positions first");
-    }
-
-    /* "{arc correction}" among the corrections. STIR takes a header without the key for corrected. */
-    const char *corrections = lr_interfile_text(draft->file, "applied corrections", 0);
-    bool corrected = corrections == NULL;
-    for (const char *at = corrections; at != NULL && *at != '\0'; at++)
-        corrected = corrected || strncasecmp(at, "arc corr", 8) == 0 || strncasecmp(at, "arc_corr", 8) == 0;
-    LR_TRY(corrected ? refuse(draft, "is arc-corrected (or does not say that it is not, by "
-                                     "'applied corrections := {None}'): its bins are no longer "
-                                     "pairs of crystals; give the data before that correction")
-                     : LR_OK);
-
-    LR_TRY(lr_interfile_integer(draft->file, "number of detector layers", 0, &layers));
-    if (layers > 1) return refuse(draft, "has several detector layers: give one of them");
-    return lr_keyed_text_judge(&draft->file->text, &lr_stir_data_keys);
-}
-
 /* --- the scanner --- */
 
-/* Angle of the crystal at place 0, else of the even place. */
+/* The angle of the first crystal of the ring; of its even place if crystals are not in blocks. */
 static double begin_deg(const struct draft *draft, bool blocks)
 {
     const struct lr_sinogram_rings *rings = &draft->projdata->rings;
@@ -258,11 +206,12 @@ static double begin_deg(const struct draft *draft, bool blocks)
     return rings->first_angle_deg;
 }
 
-/* Angle of the first crystal of STIR's buckets from where the ring begins; 0 where the header does not say how
- * crystals stand in them. */
-static lr_status read_first_crystal(const struct draft *draft, double *first_deg)
+/* Turns the ring until its first place is det 0 of the header, in steps of `unit` places. If crystals are in
+ * blocks, the header's distances give the place of det 0 in its bucket. */
+static lr_status turn(const struct draft *draft, int unit, bool blocks)
 {
-    const struct lr_sinogram_rings *rings = &draft->projdata->rings;
+    double first_deg = 0;
+    struct lr_sinogram_rings *rings = &draft->projdata->rings;
     struct lr_stir_bucket bucket = {.blocks = 1, .crystals = rings->around / rings->modules};
     double inner_cm = 0, depth_cm = 0, first;
     const struct {
@@ -274,37 +223,29 @@ static lr_status read_first_crystal(const struct draft *draft, double *first_deg
                 {"distance between blocks in transaxial direction (cm)", &bucket.block_mm},
                 {"inner ring diameter (cm)", &inner_cm},
                 {"average depth of interaction (cm)", &depth_cm}};
-    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+    for (size_t k = 0; blocks && k < sizeof(keys) / sizeof(keys[0]); k++)
         LR_TRY(lr_interfile_number(draft->file, keys[k].key, 0, keys[k].value));
     bucket.crystal_mm *= 10;
     bucket.block_mm *= 10;
     bucket.radius_mm = 5 * inner_cm + 10 * depth_cm;
     bucket.count = rings->around / fmax(1, bucket.blocks * bucket.crystals);
-    if (bucket.crystal_mm > 0 && bucket.block_mm > 0 && bucket.radius_mm > 0 && bucket.blocks >= 1) {
+    if (blocks && bucket.crystal_mm > 0 && bucket.block_mm > 0 && bucket.radius_mm > 0 && bucket.blocks >= 1) {
         lr_stir_bucket_turn(&bucket, &first);
-        *first_deg = first * 180.0 / pi;
+        first_deg = first * 180.0 / pi;
     }
-    return LR_OK;
-}
 
-/* Turns the ring until det 0 is the header's; `unit`: the smallest step that counting can distinguish. */
-static lr_status turn(const struct draft *draft, int unit, bool blocks)
-{
-    double first_deg = 0;
-    LR_TRY(blocks ? read_first_crystal(draft, &first_deg) : LR_OK);
-    struct lr_sinogram_rings *rings = &draft->projdata->rings;
     const lr_log *log = draft->file->log;
     const double target_deg = 90.0 + draft->projdata->view_offset_deg + first_deg;
     const double unit_deg = unit * 360.0 / rings->around, place_deg = 360.0 / rings->around;
-    const int units = (int)lround(wrapped(target_deg - begin_deg(draft, blocks)) / unit_deg);
+    const int units = (int)lround(lr_wrapped_deg(target_deg - begin_deg(draft, blocks)) / unit_deg);
     LR_TRY(lr_sinogram_rings_turn(rings, units * unit, log));
-    const double off_deg = wrapped(begin_deg(draft, blocks) - target_deg);
+    const double off_deg = lr_wrapped_deg(begin_deg(draft, blocks) - target_deg);
     if (fabs(off_deg) > 0.51 * place_deg) {
         return lr_error(log, LR_BAD_INPUT,
                         "%s: its first detector stands at %.3f degrees in our frame, where %s has "
                         "no module that begins within half a crystal (the nearest: %.3f degrees "
                         "further): check first_angle_deg of the scanner",
-                        draft->file->path, wrapped(target_deg), draft->scanner->name, off_deg);
+                        draft->file->path, lr_wrapped_deg(target_deg), draft->scanner->name, off_deg);
     }
     if (fabs(off_deg) > 0.1 * place_deg) {
         lr_warn(log,
@@ -315,7 +256,7 @@ static lr_status turn(const struct draft *draft, int unit, bool blocks)
     return LR_OK;
 }
 
-/* Crystals by STIR's map, as for SAFIR list mode: its coordinates are taken for ours. */
+/* Places crystals by STIR's map, as for SAFIR list mode; its coordinates are taken for LORaster's. */
 static lr_status place_by_map(const struct draft *draft)
 {
     struct lr_sinogram_rings *rings = &draft->projdata->rings;
@@ -341,34 +282,26 @@ static lr_status place_by_map(const struct draft *draft)
 
 enum geometry { CYLINDRICAL, BLOCKS, GENERIC };
 
-/* STIR lists the words in the key; a header of someone else need not. */
-static lr_status find_geometry(const struct draft *draft, enum geometry *geometry)
-{
-    static const char *const words[] = {"Cylindrical", "BlocksOnCylindrical", "Generic"};
-    const struct lr_interfile *file = draft->file;
-    const char *value = lr_interfile_text(file, "scanner geometry (blocksoncylindrical/cylindrical/generic)", 0);
-    value = value != NULL ? value : lr_interfile_text(file, "scanner geometry", 0);
-    for (int k = 0; k < 3 && value != NULL && *value != '\0'; k++) {
-        if (strcasecmp(value, words[k]) == 0) {
-            *geometry = (enum geometry)k;
-            return LR_OK;
-        }
-    }
-    return value == NULL || *value == '\0'
-               ? LR_OK
-               : lr_error(file->log, LR_BAD_INPUT,
-                          "%s: 'scanner geometry' is '%.60s': Cylindrical, BlocksOnCylindrical and "
-                          "Generic are known",
-                          file->path, value);
-}
-
 static lr_status find_rings(struct draft *draft)
 {
     const struct lr_interfile *file = draft->file;
-    enum geometry geometry = CYLINDRICAL;
+    static const char *const words[] = {"Cylindrical", "BlocksOnCylindrical", "Generic"};
     struct lr_sinogram_gaps gaps = {0, 0};
     int64_t wanted[2] = {-1, -1};
-    LR_TRY(find_geometry(draft, &geometry));
+
+    /* STIR lists the words in the key; headers of other programs may not. */
+    const char *value = lr_interfile_text(file, "scanner geometry (blocksoncylindrical/cylindrical/generic)", 0);
+    value = value != NULL ? value : lr_interfile_text(file, "scanner geometry", 0);
+    int geometry = CYLINDRICAL;
+    if (value != NULL && *value != '\0')
+        while (geometry <= GENERIC && strcasecmp(value, words[geometry]) != 0) geometry++;
+    if (geometry > GENERIC) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s: 'scanner geometry' is '%.60s': Cylindrical, BlocksOnCylindrical and "
+                        "Generic are known",
+                        file->path, value);
+    }
+
     const char *type = lr_interfile_text(file, "scanner type", 0);
     type = type != NULL ? type : lr_interfile_text(file, "originating system", 0);
     LR_TRY(lr_interfile_integer(file, "number of rings", 0, &wanted[1]));
@@ -385,82 +318,48 @@ static lr_status find_rings(struct draft *draft)
     LR_TRY(lr_sinogram_rings_create(rings, draft->scanner, &gaps, file->path, file->log));
     if (geometry == GENERIC) return place_by_map(draft);
     const bool blocks = geometry == BLOCKS;
-    /* without virtual crystals any of them may be the first */
+    /* Any crystal of a module may be the first if there are no virtual ones. */
     return turn(draft, gaps.around > 0 || blocks ? rings->around / rings->modules : 1, blocks);
 }
 
 /* --- bins --- */
 
-static lr_status find_views(const struct draft *draft, int64_t views, int64_t bins)
+/* Takes the least and largest ring differences and the numbers of axial positions, in the order of the data. */
+static lr_status take_segments(const struct draft *draft, int64_t *const lists[3], const int64_t counts[3])
 {
     struct lr_projdata *projdata = draft->projdata;
-    const int all = projdata->rings.around / 2;
-    if (views < 1 || views > all || all % views != 0) {
-        return lr_error(draft->file->log, LR_BAD_INPUT,
-                        "%s: has %lld views where %d detectors per ring have %d, or whole parts "
-                        "of that",
-                        draft->file->path, (long long)views, projdata->rings.around, all);
-    }
-    if (bins < 1 || bins > projdata->rings.around) {
-        return lr_error(draft->file->log, LR_BAD_INPUT,
-                        "%s: has %lld tangential positions, where %d detectors per ring have at "
-                        "most as many",
-                        draft->file->path, (long long)bins, projdata->rings.around);
-    }
-    projdata->views = (int)views;
-    projdata->mashing = all / (int)views;
-    projdata->num_t = (int)bins;
-    projdata->first_t = -(projdata->num_t / 2);
-    return LR_OK;
-}
-
-/* The three lists of a header, in the order of the data. */
-struct lists {
-    int64_t *least, *most, *axial; /* owned */
-    int64_t count[3];
-};
-
-static lr_status check_segment(const struct draft *draft, const struct lists *lists, int64_t k)
-{
-    const int64_t rings = draft->projdata->rings.rings;
-    const int64_t least = lists->least[k], most = lists->most[k], axial = lists->axial[k];
-    const bool sane = least <= most && -rings < least && most < rings && axial >= 1;
-    const int64_t nearest = least > 0 ? least : most < 0 ? -most : 0;
-    const int64_t room = least == most ? rings - nearest : 2 * (rings - nearest) - 1;
-    if (!sane || axial > room || (least == most && (room - axial) % 2 != 0) || (least != most && axial % 2 == 0)) {
-        return lr_error(draft->file->log, LR_BAD_INPUT,
-                        "%s: segment %lld of the file has ring differences %lld to %lld and %lld "
-                        "axial positions: %lld rings have no such segment",
-                        draft->file->path, (long long)k + 1, (long long)least, (long long)most, (long long)axial,
-                        (long long)rings);
-    }
-    return LR_OK;
-}
-
-static lr_status take_segments(const struct draft *draft, const struct lists *lists)
-{
-    struct lr_projdata *projdata = draft->projdata;
-    const int64_t count = lists->count[0];
-    if (count < 1 || lists->count[1] != count || lists->count[2] != count || count > 2 * projdata->rings.rings) {
+    const int64_t count = counts[0], rings = projdata->rings.rings;
+    if (count < 1 || counts[1] != count || counts[2] != count || count > 2 * rings) {
         return lr_error(draft->file->log, LR_BAD_INPUT,
                         "%s: lists %lld least and %lld largest ring differences and %lld numbers "
                         "of axial positions: there must be as many of each, one a segment",
-                        draft->file->path, (long long)lists->count[0], (long long)lists->count[1],
-                        (long long)lists->count[2]);
+                        draft->file->path, (long long)counts[0], (long long)counts[1], (long long)counts[2]);
     }
     projdata->num_segments = (int)count;
     projdata->segments = lr_alloc(count, sizeof(*projdata->segments), "segments", draft->file->log);
     if (projdata->segments == NULL) return LR_FAILED;
     for (int64_t k = 0; k < count; k++) {
-        LR_TRY(check_segment(draft, lists, k));
-        projdata->segments[k] =
-            (struct lr_projdata_segment){(int)lists->least[k], (int)lists->most[k], (int)lists->axial[k], 0};
+        const int64_t least = lists[0][k], most = lists[1][k], axial = lists[2][k];
+        const bool sane = least <= most && -rings < least && most < rings && axial >= 1;
+        const int64_t nearest = least > 0 ? least : most < 0 ? -most : 0;
+        const int64_t room = least == most ? rings - nearest : 2 * (rings - nearest) - 1;
+        if (!sane || axial > room || (least == most && (room - axial) % 2 != 0) || (least != most && axial % 2 == 0)) {
+            return lr_error(draft->file->log, LR_BAD_INPUT,
+                            "%s: segment %lld of the file has ring differences %lld to %lld and %lld "
+                            "axial positions: %lld rings have no such segment",
+                            draft->file->path, (long long)k + 1, (long long)least, (long long)most, (long long)axial,
+                            (long long)rings);
+        }
+        projdata->segments[k] = (struct lr_projdata_segment){(int)least, (int)most, (int)axial, 0};
     }
     return LR_OK;
 }
 
 static lr_status find_bins(const struct draft *draft)
 {
+    const struct lr_interfile *file = draft->file;
+    struct lr_projdata *projdata = draft->projdata;
+    const int around = projdata->rings.around, all = around / 2;
     const bool by_view = label_is(draft, 2, "axial coordinate") && label_is(draft, 3, "view");
     const bool by_plane = label_is(draft, 2, "view") && label_is(draft, 3, "axial coordinate");
     int64_t views = 0, bins = 0;
@@ -468,33 +367,81 @@ static lr_status find_bins(const struct draft *draft)
         return refuse(draft, "its axes must be tangential coordinate, view and axial coordinate in "
                              "either order, and segment");
     }
-    draft->projdata->by_view = by_view;
-    LR_TRY(lr_interfile_integer(draft->file, "matrix size", 1, &bins));
-    LR_TRY(lr_interfile_integer(draft->file, "matrix size", by_view ? 3 : 2, &views));
-    LR_TRY(find_views(draft, views, bins));
-    const int axial_axis = by_view ? 2 : 3;
-    const struct lr_interfile *file = draft->file;
-    struct lists lists = {0};
-    lr_status status =
-        lr_interfile_integers(file, "minimum ring difference per segment", 0, &lists.least, &lists.count[0]);
-    if (status == LR_OK)
-        status = lr_interfile_integers(file, "maximum ring difference per segment", 0, &lists.most, &lists.count[1]);
-    if (status == LR_OK) status = lr_interfile_integers(file, "matrix size", axial_axis, &lists.axial, &lists.count[2]);
-    if (status == LR_OK) status = take_segments(draft, &lists);
-    free(lists.least);
-    free(lists.most);
-    free(lists.axial);
+    LR_TRY(lr_interfile_integer(file, "matrix size", 1, &bins));
+    LR_TRY(lr_interfile_integer(file, "matrix size", by_view ? 3 : 2, &views));
+    if (views < 1 || views > all || all % views != 0) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s: has %lld views where %d detectors per ring have %d, or whole parts "
+                        "of that",
+                        file->path, (long long)views, around, all);
+    }
+    if (bins < 1 || bins > around) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s: has %lld tangential positions, where %d detectors per ring have at "
+                        "most as many",
+                        file->path, (long long)bins, around);
+    }
+    projdata->by_view = by_view;
+    projdata->views = (int)views;
+    projdata->mashing = all / (int)views;
+    projdata->num_t = (int)bins;
+    projdata->first_t = -(projdata->num_t / 2);
+
+    const struct {
+        const char *key;
+        int axis;
+    } keys[3] = {{"minimum ring difference per segment", 0},
+                 {"maximum ring difference per segment", 0},
+                 {"matrix size", by_view ? 2 : 3}};
+    int64_t *lists[3] = {NULL, NULL, NULL}, counts[3] = {0, 0, 0};
+    lr_status status = LR_OK;
+    for (int k = 0; k < 3 && status == LR_OK; k++)
+        status = lr_interfile_integers(file, keys[k].key, keys[k].axis, &lists[k], &counts[k]);
+    if (status == LR_OK) status = take_segments(draft, lists, counts);
+    for (int k = 0; k < 3; k++) free(lists[k]);
     return status;
 }
 
 /* --- the file --- */
 
-static lr_status find_data(const struct draft *draft, struct lr_projdata_file *data)
+static lr_status read_draft(struct draft *draft, struct lr_projdata_file *data)
 {
+    int64_t layers = 1;
+    if (!draft->file->text.has_start)
+        return refuse(draft, "does not begin with '!INTERFILE', so it is no Interfile header");
+    LR_TRY(lr_keyed_text_need_end(&draft->file->text));
+    if (!label_is(draft, 1, "tangential coordinate")) {
+        return refuse(draft, "describes no projection data as STIR writes them: its first axis is "
+                             "not labelled 'tangential coordinate'");
+    }
+    int64_t dimensions = 4;
+    LR_TRY(lr_interfile_integer(draft->file, "number of dimensions", 0, &dimensions));
+    if (dimensions == 5 || label_is(draft, 5, "timing positions")) {
+        return refuse(draft, "has bins of time of flight, and LOR data have none: sum them over "
+                             "the timing positions first");
+    }
+
+    /* Searches the corrections for "{arc correction}". STIR takes a header without the key for corrected. */
+    const char *corrections = lr_interfile_text(draft->file, "applied corrections", 0);
+    bool corrected = corrections == NULL;
+    for (const char *at = corrections; at != NULL && *at != '\0'; at++)
+        corrected = corrected || strncasecmp(at, "arc corr", 8) == 0 || strncasecmp(at, "arc_corr", 8) == 0;
+    if (corrected) {
+        return refuse(draft, "is arc-corrected (or does not say that it is not, by "
+                             "'applied corrections := {None}'): its bins are no longer "
+                             "pairs of crystals; give the data before that correction");
+    }
+
+    LR_TRY(lr_interfile_integer(draft->file, "number of detector layers", 0, &layers));
+    if (layers > 1) return refuse(draft, "has several detector layers: give one of them");
+    LR_TRY(lr_keyed_text_judge(&draft->file->text, &lr_stir_data_keys));
+
+    LR_TRY(find_rings(draft));
+    LR_TRY(find_bins(draft));
     data->scale = 1.0;
     LR_TRY(lr_interfile_number_type(draft->file, &data->type, &data->offset_bytes));
     const char *units = lr_interfile_text(draft->file, "quantification units", 0);
-    if (units != NULL && strspn(units, "+-.0123456789") > 0) /* a factor, and no unit's name */
+    if (units != NULL && strspn(units, "+-.0123456789") > 0) /* a factor, not the name of a unit */
         LR_TRY(lr_interfile_number(draft->file, "quantification units", 0, &data->scale));
     LR_TRY(lr_interfile_number(draft->file, "image scaling factor", 0, &data->scale));
     LR_TRY(lr_interfile_number(draft->file, "image scaling factor", 1, &data->scale));
@@ -510,10 +457,7 @@ lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file
     *file = (struct lr_projdata_file){0};
     LR_TRY(lr_interfile_read(&header, path, log));
     struct draft draft = {.file = &header, .scanner = scanner, .projdata = projdata};
-    lr_status status = check_kind(&draft);
-    if (status == LR_OK) status = find_rings(&draft);
-    if (status == LR_OK) status = find_bins(&draft);
-    if (status == LR_OK) status = find_data(&draft, file);
+    const lr_status status = read_draft(&draft, file);
     if (status != LR_OK) {
         lr_projdata_finish(projdata);
         lr_projdata_file_finish(file);
@@ -530,7 +474,7 @@ void lr_projdata_file_finish(struct lr_projdata_file *file)
 
 /* --- writing --- */
 
-/* A name without what would end the line. */
+/* Prints a name; characters that would end the line become blanks. */
 static void print_name(struct lr_text *text, const char *key, const char *name)
 {
     (void)lr_text_print(text, "%s := ", key);
@@ -549,38 +493,12 @@ static void print_list(struct lr_text *text, const char *key, const struct lr_pr
     (void)lr_text_print(text, "}\n");
 }
 
-/* Lengths in cm. The bin in the middle is as wide as half the angle between crystals. */
-static void print_scanner(struct lr_text *text, const struct lr_projdata *projdata, const lr_scanner *scanner)
+char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner, const char *data_name,
+                        const lr_log *log)
 {
     const struct lr_sinogram_rings *rings = &projdata->rings;
     const double radius_mm = rings->radius_mm + scanner->detection_depth_mm;
     const double bin_cm = 0.1 * radius_mm * pi / rings->around;
-    (void)lr_text_print(text, "Scanner parameters :=\n");
-    (void)lr_text_print(text, "Scanner type := Unknown\n");
-    (void)lr_text_print(text, "Number of rings := %d\n", rings->rings);
-    (void)lr_text_print(text, "Number of detectors per ring := %d\n", rings->around);
-    (void)lr_text_print(text, "Inner ring diameter (cm) := %.9g\n", 0.2 * rings->radius_mm);
-    (void)lr_text_print(text, "Average depth of interaction (cm) := %.9g\n", 0.1 * scanner->detection_depth_mm);
-    (void)lr_text_print(text, "Distance between rings (cm) := %.9g\n", 0.1 * rings->ring_pitch_mm);
-    (void)lr_text_print(text, "Default bin size (cm) := %.9g\n", bin_cm);
-    (void)lr_text_print(text, "View offset (degrees) := %.9g\n", projdata->view_offset_deg);
-    (void)lr_text_print(text, "Maximum number of non-arc-corrected bins := %d\n", projdata->num_t);
-    (void)lr_text_print(text, "Default number of arc-corrected bins := %d\n", projdata->num_t);
-    (void)lr_text_print(text, "Number of blocks per bucket in transaxial direction := 1\n");
-    (void)lr_text_print(text, "Number of blocks per bucket in axial direction := 1\n");
-    (void)lr_text_print(text, "Number of crystals per block in axial direction := %d\n", rings->rings);
-    (void)lr_text_print(text, "Number of crystals per block in transaxial direction := %d\n",
-                        rings->around / rings->modules);
-    (void)lr_text_print(text, "Number of detector layers := 1\n");
-    (void)lr_text_print(text, "Number of crystals per singles unit in axial direction := 1\n");
-    (void)lr_text_print(text, "Number of crystals per singles unit in transaxial direction := 1\n");
-    (void)lr_text_print(text, "end scanner parameters :=\n");
-    (void)lr_text_print(text, "effective central bin size (cm) := %.9g\n", bin_cm);
-}
-
-char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner, const char *data_name,
-                        const lr_log *log)
-{
     struct lr_text text = {.what = "a header", .log = log};
     const struct lr_c_locale locale = lr_c_locale_enter();
     (void)lr_text_print(&text, "!INTERFILE :=\n!imaging modality := PT\n");
@@ -601,7 +519,29 @@ char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *sc
                         projdata->num_t);
     print_list(&text, "minimum ring difference per segment", projdata, 1);
     print_list(&text, "maximum ring difference per segment", projdata, 2);
-    print_scanner(&text, projdata, scanner);
+
+    /* Lengths in cm. The bin in the middle is as wide as half the angle between crystals. */
+    (void)lr_text_print(&text, "Scanner parameters :=\n");
+    (void)lr_text_print(&text, "Scanner type := Unknown\n");
+    (void)lr_text_print(&text, "Number of rings := %d\n", rings->rings);
+    (void)lr_text_print(&text, "Number of detectors per ring := %d\n", rings->around);
+    (void)lr_text_print(&text, "Inner ring diameter (cm) := %.9g\n", 0.2 * rings->radius_mm);
+    (void)lr_text_print(&text, "Average depth of interaction (cm) := %.9g\n", 0.1 * scanner->detection_depth_mm);
+    (void)lr_text_print(&text, "Distance between rings (cm) := %.9g\n", 0.1 * rings->ring_pitch_mm);
+    (void)lr_text_print(&text, "Default bin size (cm) := %.9g\n", bin_cm);
+    (void)lr_text_print(&text, "View offset (degrees) := %.9g\n", projdata->view_offset_deg);
+    (void)lr_text_print(&text, "Maximum number of non-arc-corrected bins := %d\n", projdata->num_t);
+    (void)lr_text_print(&text, "Default number of arc-corrected bins := %d\n", projdata->num_t);
+    (void)lr_text_print(&text, "Number of blocks per bucket in transaxial direction := 1\n");
+    (void)lr_text_print(&text, "Number of blocks per bucket in axial direction := 1\n");
+    (void)lr_text_print(&text, "Number of crystals per block in axial direction := %d\n", rings->rings);
+    (void)lr_text_print(&text, "Number of crystals per block in transaxial direction := %d\n",
+                        rings->around / rings->modules);
+    (void)lr_text_print(&text, "Number of detector layers := 1\n");
+    (void)lr_text_print(&text, "Number of crystals per singles unit in axial direction := 1\n");
+    (void)lr_text_print(&text, "Number of crystals per singles unit in transaxial direction := 1\n");
+    (void)lr_text_print(&text, "end scanner parameters :=\n");
+    (void)lr_text_print(&text, "effective central bin size (cm) := %.9g\n", bin_cm);
     (void)lr_text_print(&text, "number of time frames := 1\n!END OF INTERFILE :=\n");
 
     lr_c_locale_leave(locale);

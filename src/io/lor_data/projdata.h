@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projection data as STIR has them (.hs + .s), without arc correction and time of flight: which bin
- * belongs to which pairs of crystals. Formulas and sources: docs/formats/lor-data.md. */
+ * STIR's projection data (.hs + .s), without arc correction and time of flight: the pairs of crystals
+ * that belong to each bin. Formulas and sources: docs/formats/lor-data.md. */
 #ifndef LR_IO_PROJDATA_H
 #define LR_IO_PROJDATA_H
 
 #include "io/files/number_type.h"
 #include "io/lor_data/sinogram.h"
 
-/* Ring differences (ring of det2 less that of det1) from least to most, and axial positions. */
+/* Ring differences (ring of det2 minus ring of det1) from least to most, and the number of axial positions. */
 struct lr_projdata_segment {
     int least, most, num_axial;
-    int number; /* as STIR counts: 0 has ring differences around 0 */
+    int number; /* in STIR's counting: 0 has ring differences around 0 */
 };
 
 /* The bins of a file. */
 struct lr_projdata {
     struct lr_sinogram_rings rings; /* place 0 is det 0 */
     double view_offset_deg;
-    int views, mashing; /* views of the file, and views without mashing in each of them */
+    int views, mashing; /* views in the file, and number of unmashed views in each */
     int first_t, num_t; /* tangential positions first_t .. first_t + num_t - 1 */
     int num_segments;
     struct lr_projdata_segment *segments; /* owned, in the file's order */
-    bool by_view;                         /* within a segment views before axial positions, else the other way */
+    bool by_view;                         /* order in a segment: by view, then axial position; false = the reverse */
 };
 
-/* A file on the disk. */
+/* The data of a header on the disk. */
 struct lr_projdata_file {
     char *data_path; /* owned */
     struct lr_number_type type;
@@ -38,7 +38,7 @@ struct lr_projdata_file {
  * errors: LR_BAD_INPUT for a scanner that is not made of full rings. */
 lr_status lr_projdata_create(struct lr_projdata *projdata, const lr_lors *lors, const lr_log *log);
 
-/* Reads the header at `path` for that scanner. errors: LR_BAD_INPUT for one that is damaged, belongs to another
+/* Reads the header at `path` for a scanner. errors: LR_BAD_INPUT for a header that is damaged, belongs to another
  * scanner, is arc-corrected or has time of flight. */
 lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file *file, const char *path,
                            const lr_scanner *scanner, const lr_log *log);
@@ -56,17 +56,17 @@ void lr_projdata_reach(const struct lr_projdata *projdata, const lr_lors *lors, 
 
 int64_t lr_projdata_num_bins(const struct lr_projdata *projdata);
 
-/* Ring pairs of an axial position; pairs: [rings->rings][2] {ring of det1, ring of det2}, filled.
- * Returns how many. */
+/* Fills in the ring pairs of an axial position; pairs: [rings->rings][2] {ring of det1, ring of det2}.
+ * Returns their number. */
 int lr_projdata_ring_pairs(const struct lr_projdata *projdata, const struct lr_projdata_segment *segment, int axial,
                            int (*pairs)[2]);
 
 /* One bin, by its number in each direction. */
 struct lr_projdata_bin {
-    int segment, axial, view, t; /* segment as STIR counts it */
+    int segment, axial, view, t; /* segment: in STIR's counting */
 };
 
-/* The bin of a LOR in data of span 1 without mashing; false where there is none: two crystals in
+/* The bin of a LOR in data of span 1 without mashing; false if there is none: for two crystals in
  * the same place of different rings, or a bin outside. */
 bool lr_projdata_bin_of(const struct lr_projdata *projdata, const int32_t (*places)[2], const int32_t crystals[2],
                         struct lr_projdata_bin *bin);

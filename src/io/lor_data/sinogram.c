@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "model/scanner/layers.h"
 
 #include <math.h>
@@ -14,9 +15,10 @@ enum { MAX_PLACES = 65536 };
 
 static const double pi = 3.14159265358979323846;
 
-/* Sort key of a module in a ring. */
+/* A module, and its sort keys: modules of one row of a panel follow each other. */
 struct part {
     int module;
+    int first_crystal_ring, position;
     double along_u_mm; /* of its centre */
 };
 
@@ -25,8 +27,8 @@ struct order {
     const lr_scanner *scanner;
     const char *what;
     const lr_log *log;
-    struct part *parts; /* owned [num_modules]: by first crystal ring, position, along u */
-    int across;         /* crystals of a panel around the ring */
+    struct part *parts; /* owned [num_modules], sorted */
+    int row_crystals;   /* crystals of a panel around the ring */
     int rings, module_rings;
 };
 
@@ -40,65 +42,30 @@ static lr_status not_rings(const struct order *order, const char *why)
                     order->what, order->scanner->name, why);
 }
 
-static double dot(const double a[3], const double b[3])
+static int compare_parts(const void *a, const void *b)
 {
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-/* u must point towards increasing angles and v along z, as the ring generator has them. */
-static lr_status check_directions(const struct order *order)
-{
-    for (int m = 0; m < order->scanner->num_modules; m++) {
-        const lr_module *module = &order->scanner->modules[m];
-        const double *c = module->centre_mm, *u = module->u, *v = module->v;
-        if (c[0] * u[1] - c[1] * u[0] <= 0.0 || v[2] < 0.999999) {
-            return not_rings(order, "a module's u does not run around the axis, or its v not along "
-                                    "it");
-        }
-    }
-    return LR_OK;
-}
-
-/* Modules of one row of a panel follow each other. */
-static int compare_parts(const struct order *order, const struct part *a, const struct part *b)
-{
-    const lr_module *x = &order->scanner->modules[a->module];
-    const lr_module *y = &order->scanner->modules[b->module];
+    const struct part *x = a, *y = b;
     if (x->first_crystal_ring != y->first_crystal_ring) return x->first_crystal_ring < y->first_crystal_ring ? -1 : 1;
     if (x->position != y->position) return x->position < y->position ? -1 : 1;
-    return (a->along_u_mm > b->along_u_mm) - (a->along_u_mm < b->along_u_mm);
-}
-
-/* A heap sort: qsort has no place for the scanner. */
-static void sift(const struct order *order, int from, int count)
-{
-    struct part *parts = order->parts;
-    for (int at = from, child; (child = 2 * at + 1) < count; at = child) {
-        child += child + 1 < count && compare_parts(order, &parts[child], &parts[child + 1]) < 0;
-        if (compare_parts(order, &parts[at], &parts[child]) >= 0) return;
-        const struct part kept = parts[at];
-        parts[at] = parts[child];
-        parts[child] = kept;
-    }
+    if (x->along_u_mm != y->along_u_mm) return x->along_u_mm < y->along_u_mm ? -1 : 1;
+    return x->module - y->module;
 }
 
 /* True if part n begins a panel's row. */
 static bool begins_row(const struct order *order, int n)
 {
-    if (n == 0) return true;
-    const lr_module *x = &order->scanner->modules[order->parts[n - 1].module];
-    const lr_module *y = &order->scanner->modules[order->parts[n].module];
-    return x->first_crystal_ring != y->first_crystal_ring || x->position != y->position;
+    const struct part *x = &order->parts[n > 0 ? n - 1 : 0], *y = &order->parts[n];
+    return n == 0 || x->first_crystal_ring != y->first_crystal_ring || x->position != y->position;
 }
 
-/* Crystals around of the row that begins at part n. */
-static int row_across(const struct order *order, int n)
+/* Number of crystals, around the ring, of the row that begins at part n. */
+static int count_row(const struct order *order, int n)
 {
-    int across = 0;
+    int count = 0;
     do {
-        across += order->scanner->modules[order->parts[n++].module].crystals[0];
+        count += order->scanner->modules[order->parts[n++].module].crystals[0];
     } while (n < order->scanner->num_modules && !begins_row(order, n));
-    return across;
+    return count;
 }
 
 static lr_status measure(struct order *order)
@@ -106,28 +73,30 @@ static lr_status measure(struct order *order)
     const lr_scanner *scanner = order->scanner;
     if (scanner->num_positions < 3) return not_rings(order, "it has no modules around a ring");
     if (lr_scanner_num_layers(scanner) > 1) return not_rings(order, "its blocks have layers of crystals");
-    LR_TRY(check_directions(order));
+    /* u must point towards increasing angles and v along z, as in scanners from the ring generator. */
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double *c = module->centre_mm, *u = module->u, *v = module->v;
+        if (c[0] * u[1] - c[1] * u[0] <= 0.0 || v[2] < 0.999999) {
+            return not_rings(order, "a module's u does not run around the axis, or its v not along "
+                                    "it");
+        }
+    }
     order->parts = lr_alloc(scanner->num_modules, sizeof(*order->parts), "modules", order->log);
     if (order->parts == NULL) return LR_FAILED;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         const int rings = module->first_crystal_ring + module->crystals[1];
-        order->parts[m] = (struct part){m, dot(module->centre_mm, module->u)};
+        order->parts[m] =
+            (struct part){m, module->first_crystal_ring, module->position, vec_dot(module->centre_mm, module->u)};
         order->rings = rings > order->rings ? rings : order->rings;
         order->module_rings = module->ring + 1 > order->module_rings ? module->ring + 1 : order->module_rings;
     }
-    const int count = scanner->num_modules;
-    for (int from = count / 2 - 1; from >= 0; from--) sift(order, from, count);
-    for (int last = count - 1; last > 0; last--) {
-        const struct part kept = order->parts[0];
-        order->parts[0] = order->parts[last];
-        order->parts[last] = kept;
-        sift(order, 0, last);
-    }
+    qsort(order->parts, (size_t)scanner->num_modules, sizeof(*order->parts), compare_parts);
 
-    order->across = row_across(order, 0);
+    order->row_crystals = count_row(order, 0);
     for (int n = 0; n < scanner->num_modules; n++) {
-        if (begins_row(order, n) && row_across(order, n) != order->across)
+        if (begins_row(order, n) && count_row(order, n) != order->row_crystals)
             return not_rings(order, "its modules have different numbers of crystals around");
         const lr_module *module = &scanner->modules[order->parts[n].module];
         const lr_module *before = &scanner->modules[order->parts[n > 0 ? n - 1 : 0].module];
@@ -137,9 +106,7 @@ static lr_status measure(struct order *order)
     return LR_OK;
 }
 
-/* --- angles --- */
-
-/* Centre of the row that begins at part n: angle, and distance from the axis to its face. */
+/* The angle of the row that begins at part n, and the distance from the axis to its front face. */
 static void row_centre(const struct order *order, int n, double *angle_deg, double *radius_mm)
 {
     double sum[2] = {0.0, 0.0};
@@ -150,134 +117,82 @@ static void row_centre(const struct order *order, int n, double *angle_deg, doub
         sum[1] += module->crystals[0] * module->centre_mm[1];
     } while (n < order->scanner->num_modules && !begins_row(order, n));
     *angle_deg = atan2(sum[1], sum[0]) * 180.0 / pi;
-    *radius_mm = -dot(first->centre_mm, first->normal);
-}
-
-/* Reduces an angle to -180 .. 180. */
-static double wrapped(double angle_deg)
-{
-    return angle_deg - 360.0 * floor((angle_deg + 180.0) / 360.0);
-}
-
-/* Angle of position 0, and how far the farthest panel is from its even place. */
-static lr_status find_angles(const struct order *order, struct lr_sinogram_rings *rings)
-{
-    const double step_deg = 360.0 / order->scanner->num_positions;
-    double first_deg = 0.0, farthest_deg = 0.0;
-    for (int n = 0; n < order->scanner->num_modules; n++) {
-        if (begins_row(order, n)) {
-            double angle_deg;
-            const int position = order->scanner->modules[order->parts[n].module].position;
-            row_centre(order, n, &angle_deg, &rings->radius_mm);
-            if (n == 0) first_deg = angle_deg - position * step_deg;
-            const double off_deg = wrapped(angle_deg - position * step_deg - first_deg);
-            farthest_deg = fmax(farthest_deg, fabs(off_deg));
-        }
-    }
-    if (farthest_deg > 0.5 * 360.0 / rings->around)
-        return not_rings(order, "its modules do not stand evenly around the axis");
-    rings->first_angle_deg = first_deg;
-    return LR_OK;
-}
-
-/* --- rings --- */
-
-/* Writes one module's crystal numbers; place: that of its first crystal, around and axially. False if a place is
- * already taken. */
-static bool enter_module(const struct order *order, struct lr_sinogram_rings *rings, int m, const int place[2])
-{
-    const lr_module *module = &order->scanner->modules[m];
-    int32_t number = order->scanner->first_crystal[m];
-    for (int q = 0; q < module->crystals[1]; q++) {
-        for (int p = 0; p < module->crystals[0]; p++) {
-            const int ring = rings->rings - 1 - (place[1] + q);
-            int32_t *crystal = &rings->crystals[(int64_t)ring * rings->around + place[0] + p];
-            if (*crystal >= 0) return false;
-            *crystal = number++;
-        }
-    }
-    return true;
-}
-
-static double crystal_z(const lr_scanner *scanner, int crystal)
-{
-    const int m = lr_scanner_module_of(scanner, crystal);
-    const lr_module *module = &scanner->modules[m];
-    double centre_mm[3];
-    lr_module_crystal_centre(module, 0, (crystal - scanner->first_crystal[m]) / module->crystals[0], centre_mm);
-    return centre_mm[2];
+    *radius_mm = -vec_dot(first->centre_mm, first->normal);
 }
 
 /* Mean distance between rings, virtual ones counted. */
-static double find_pitch(const struct order *order, const struct lr_sinogram_rings *rings)
+static double find_pitch(const struct order *order, int rings)
 {
     const lr_scanner *scanner = order->scanner;
     double least = INFINITY, most = -INFINITY;
     for (int m = 0; m < scanner->num_modules; m++) {
-        const int first = scanner->first_crystal[m], last = scanner->first_crystal[m + 1] - 1;
-        least = fmin(least, crystal_z(scanner, first));
-        most = fmax(most, crystal_z(scanner, last));
+        const lr_module *module = &scanner->modules[m];
+        double first_mm[3], last_mm[3];
+        lr_module_crystal_centre(module, 0, 0, first_mm);
+        lr_module_crystal_centre(module, 0, module->crystals[1] - 1, last_mm);
+        least = fmin(least, first_mm[2]);
+        most = fmax(most, last_mm[2]);
     }
-    return rings->rings > 1 ? (most - least) / (rings->rings - 1) : scanner->modules[0].pitch_mm[1];
+    return rings > 1 ? (most - least) / (rings - 1) : scanner->modules[0].pitch_mm[1];
 }
 
 static lr_status number_crystals(const struct order *order, const struct lr_sinogram_gaps *gaps,
                                  struct lr_sinogram_rings *rings)
 {
-    const int64_t per_module = (int64_t)order->across + gaps->around;
-    const int64_t around = order->scanner->num_positions * per_module;
+    const lr_scanner *scanner = order->scanner;
+    const int64_t around = scanner->num_positions * ((int64_t)order->row_crystals + gaps->around);
     const int64_t num_rings = order->rings + (int64_t)gaps->axial * (order->module_rings - 1);
     if (around > MAX_PLACES || num_rings > MAX_PLACES || around % 2 != 0) {
         return lr_error(order->log, LR_BAD_INPUT,
                         "%s: a ring of %s has %lld crystals with the virtual ones, and sinograms "
                         "need an even number, at most %d",
-                        order->what, order->scanner->name, (long long)around, MAX_PLACES);
+                        order->what, scanner->name, (long long)around, MAX_PLACES);
     }
     rings->around = (int)around;
     rings->rings = (int)num_rings;
-    rings->modules = order->scanner->num_positions;
+    rings->modules = scanner->num_positions;
     rings->crystals = lr_alloc(around * num_rings, sizeof(*rings->crystals), "crystal numbers", order->log);
     if (rings->crystals == NULL) return LR_FAILED;
     memset(rings->crystals, -1, (size_t)(around * num_rings) * sizeof(*rings->crystals));
-    LR_TRY(find_angles(order, rings));
-    const double centre = (gaps->around + 1) / 2 + 0.5 * (order->across - 1);
-    rings->first_angle_deg -= centre * 360.0 / (double)around;
-    rings->ring_pitch_mm = find_pitch(order, rings);
+
+    /* Angle of the panel at position 0, and of the panel that is farthest from its even place. */
+    const double step_deg = 360.0 / scanner->num_positions;
+    double first_deg = 0.0, farthest_deg = 0.0;
+    for (int n = 0; n < scanner->num_modules; n++) {
+        if (begins_row(order, n)) {
+            double angle_deg;
+            const int position = order->parts[n].position;
+            row_centre(order, n, &angle_deg, &rings->radius_mm);
+            if (n == 0) first_deg = angle_deg - position * step_deg;
+            farthest_deg = fmax(farthest_deg, fabs(lr_wrapped_deg(angle_deg - position * step_deg - first_deg)));
+        }
+    }
+    if (farthest_deg > 0.5 * 360.0 / rings->around)
+        return not_rings(order, "its modules do not stand evenly around the axis");
+    const double centre = (gaps->around + 1) / 2 + 0.5 * (order->row_crystals - 1);
+    rings->first_angle_deg = first_deg - centre * 360.0 / (double)around;
+    rings->ring_pitch_mm = find_pitch(order, rings->rings);
+
+    /* Crystal numbers, module by module. */
     int along = 0; /* crystals of the row before this module */
-    for (int n = 0; n < order->scanner->num_modules; n++) {
+    for (int n = 0; n < scanner->num_modules; n++) {
         const int m = order->parts[n].module;
-        const lr_module *module = &order->scanner->modules[m];
+        const lr_module *module = &scanner->modules[m];
         along = begins_row(order, n) ? 0 : along;
-        const int place[2] = {module->position * (order->across + gaps->around) + (gaps->around + 1) / 2 + along,
-                              module->first_crystal_ring + gaps->axial * module->ring};
-        if (!enter_module(order, rings, m, place)) return not_rings(order, "two modules share a place around the ring");
+        const int first_place =
+            module->position * (order->row_crystals + gaps->around) + (gaps->around + 1) / 2 + along;
+        const int last_ring = rings->rings - 1 - module->first_crystal_ring - gaps->axial * module->ring;
+        int32_t number = scanner->first_crystal[m];
+        for (int q = 0; q < module->crystals[1]; q++) {
+            for (int p = 0; p < module->crystals[0]; p++) {
+                int32_t *crystal = &rings->crystals[(int64_t)(last_ring - q) * rings->around + first_place + p];
+                if (*crystal >= 0) return not_rings(order, "two modules share a place around the ring");
+                *crystal = number++;
+            }
+        }
         along += module->crystals[0];
     }
     return LR_OK;
-}
-
-static struct lr_sinogram_gaps find_gaps(const struct order *order)
-{
-    const lr_scanner *scanner = order->scanner;
-    struct lr_sinogram_gaps gaps = {0, 0};
-    const lr_module *first = &scanner->modules[order->parts[0].module];
-    const lr_module *last = first;
-    double width_mm = first->pitch_mm[0], angle_deg, radius_mm;
-    for (int n = 1; n < scanner->num_modules && !begins_row(order, n); n++)
-        last = &scanner->modules[order->parts[n].module];
-    width_mm = dot(last->centre_mm, last->u) - dot(first->centre_mm, first->u) +
-               0.5 * (first->crystals[0] + last->crystals[0]) * width_mm;
-    row_centre(order, 0, &angle_deg, &radius_mm);
-    const double side_mm = 2.0 * radius_mm * tan(pi / scanner->num_positions);
-    gaps.around = (int)fmax(0.0, round((side_mm - width_mm) / first->pitch_mm[0]));
-    gaps.around += scanner->num_positions * (order->across + gaps.around) % 2;
-    struct lr_sinogram_rings rings = {.rings = order->rings};
-    const double pitch_mm = find_pitch(order, &rings), spare = pitch_mm - first->pitch_mm[1];
-    if (order->module_rings > 1 && order->rings > 1) {
-        gaps.axial =
-            (int)fmax(0.0, round(spare * (order->rings - 1) / (first->pitch_mm[1] * (order->module_rings - 1))));
-    }
-    return gaps;
 }
 
 /* --- public --- */
@@ -286,15 +201,29 @@ lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps
 {
     struct order order = {.scanner = scanner, .what = scanner->name};
     *gaps = (struct lr_sinogram_gaps){0, 0};
-    lr_status status = measure(&order);
-    if (status == LR_OK)
-        *gaps = find_gaps(&order);
-    else if (status == LR_FAILED)
+    const lr_status status = measure(&order);
+    if (status == LR_OK) {
+        /* Gaps around the ring: the crystals that fit between a panel and the edges of its side. */
+        const lr_module *first = &scanner->modules[order.parts[0].module], *last = first;
+        double angle_deg, radius_mm;
+        for (int n = 1; n < scanner->num_modules && !begins_row(&order, n); n++)
+            last = &scanner->modules[order.parts[n].module];
+        const double width_mm = vec_dot(last->centre_mm, last->u) - vec_dot(first->centre_mm, first->u) +
+                                0.5 * (first->crystals[0] + last->crystals[0]) * first->pitch_mm[0];
+        row_centre(&order, 0, &angle_deg, &radius_mm);
+        const double side_mm = 2.0 * radius_mm * tan(pi / scanner->num_positions);
+        gaps->around = (int)fmax(0.0, round((side_mm - width_mm) / first->pitch_mm[0]));
+        gaps->around += scanner->num_positions * (order.row_crystals + gaps->around) % 2;
+
+        const double spare_mm = find_pitch(&order, order.rings) - first->pitch_mm[1];
+        const double between_mm = first->pitch_mm[1] * (order.module_rings - 1);
+        if (order.module_rings > 1 && order.rings > 1)
+            gaps->axial = (int)fmax(0.0, round(spare_mm * (order.rings - 1) / between_mm));
+    } else if (status == LR_FAILED) {
         lr_error(log, status, "no memory for the order of %d modules", scanner->num_modules);
-    else
-        status = LR_OK; /* no rings have no gaps */
+    }
     free(order.parts);
-    return status;
+    return status == LR_FAILED ? LR_FAILED : LR_OK; /* no rings have no gaps */
 }
 
 lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2], struct lr_sinogram_gaps *gaps,
@@ -304,7 +233,7 @@ lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2
     const lr_status status = measure(&order);
     free(order.parts);
     LR_TRY(status);
-    const int64_t real[2] = {(int64_t)order.across * scanner->num_positions, order.rings};
+    const int64_t real[2] = {(int64_t)order.row_crystals * scanner->num_positions, order.rings};
     const int64_t between[2] = {scanner->num_positions, order.module_rings - 1};
     int64_t virtual_ones[2] = {0, 0};
     for (int k = 0; k < 2; k++) {

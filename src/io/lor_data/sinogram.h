@@ -1,52 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * How sinograms without arc correction number the crystals of a scanner of full rings, and bins the
- * pairs of them: STIR's numbering (ProjDataInfoCylindricalNoArcCorr), which Siemens' is too.
+ * The numbering of crystals, and of their pairs as bins, in sinograms without arc correction of a
+ * scanner of full rings: STIR's numbering (ProjDataInfoCylindricalNoArcCorr), which Siemens uses, too.
  *
- * Around a ring there are an even number of places, virtual ones between the modules included, in
- * the direction of increasing angle; place 0 stands at 90 degrees in our frame, or a view offset
- * further. Rings count against our z. In STIR's x, y, z, which all run against ours, that is
+ * A ring has an even number of places, including virtual ones between the modules, which count in
+ * the direction of increasing angle; place 0 is at 90 degrees in LORaster's frame, plus a view offset.
+ * Rings count against its z. In STIR's x, y, z, which all point the opposite way, that is
  * x = R sin(psi), y = -R cos(psi), z = ring * pitch with psi = 360 place / places + offset. */
 #ifndef LR_IO_SINOGRAM_H
 #define LR_IO_SINOGRAM_H
 
 #include <lr/lors.h>
+#include <math.h>
 
-/* Virtual places in each module: they belong to no crystal. Around, the larger half comes before
- * the module's crystals and the rest behind them (one: before, as on Siemens scanners); axially
- * they lie between module rings. */
+/* Virtual places in each module, which belong to no crystal. Around the axis, the larger half comes before
+ * the module's crystals and the rest after them (a single one before, as on Siemens scanners); axially
+ * they are between module rings. */
 struct lr_sinogram_gaps {
     int around, axial;
 };
 
 struct lr_sinogram_rings {
-    int around, rings;      /* places per ring, rings; virtual ones included */
-    int modules;            /* places around the ring that hold a module, as wide in places */
+    int around, rings;      /* numbers of places per ring and of rings; virtual ones included */
+    int modules;            /* number of modules around the ring, each of the same number of places */
     int32_t *crystals;      /* owned [rings][around]: number over the whole scanner; -1 = none */
-    double first_angle_deg; /* of place 0, in our frame */
-    double radius_mm;       /* axis to the front faces' centres */
+    double first_angle_deg; /* of place 0, in LORaster's frame */
+    double radius_mm;       /* from the axis to the centres of the front faces */
     double ring_pitch_mm;
 };
 
-/* The gaps whose places come nearest to where the crystals are; none where these are no rings.
- * errors: LR_FAILED, no memory, logged. */
+/* Finds the gaps whose places fit the crystals best; none if the crystals form no rings.
+ * errors: LR_FAILED, logged, if memory runs out. */
 lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps *gaps, const lr_log *log);
 
-/* The gaps that give that many places per ring, and rings. errors: LR_BAD_INPUT where none do. */
+/* Finds the gaps that give wanted[0] places per ring and wanted[1] rings. errors: LR_BAD_INPUT if there are none. */
 lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2], struct lr_sinogram_gaps *gaps,
                                const char *what, const lr_log *log);
 
-/* Numbers the crystals; place 0 is the first of the modules at position 0. `what` is in sentences.
+/* Numbers the crystals; place 0 is the first place of the modules at position 0. `what`: names the data in messages.
  * errors: LR_BAD_INPUT for a scanner that is not made of full rings of equal modules. */
 lr_status lr_sinogram_rings_create(struct lr_sinogram_rings *rings, const lr_scanner *scanner,
                                    const struct lr_sinogram_gaps *gaps, const char *what, const lr_log *log);
 
-/* Lets place 0 be what was place `steps`. errors: LR_FAILED if memory runs out. */
+/* Turns the numbering, so that the former place `steps` becomes place 0. errors: LR_FAILED if memory runs out. */
 lr_status lr_sinogram_rings_turn(struct lr_sinogram_rings *rings, int steps, const lr_log *log);
 
 /* Zero is allowed. */
 void lr_sinogram_rings_finish(struct lr_sinogram_rings *rings);
+
+/* Reduces an angle to -180 .. 180. */
+static inline double lr_wrapped_deg(double angle_deg)
+{
+    return angle_deg - 360.0 * floor((angle_deg + 180.0) / 360.0);
+}
 
 /* Bin coordinates: view 0 .. around / 2 - 1, tangential position t with abs(t) < around / 2. */
 struct lr_sinogram_bin {
@@ -56,13 +63,13 @@ struct lr_sinogram_bin {
 /* The two places of a bin; the first is det1. */
 static inline void lr_sinogram_places(int around, const struct lr_sinogram_bin *bin, int places[2])
 {
-    /* floor(t / 2) and floor((t + 1) / 2), without remainders of negative numbers */
+    /* floor(t / 2) and floor((t + 1) / 2) without dividing negative numbers. */
     const int shifted = bin->t + 2 * around;
     places[0] = (bin->view + shifted / 2) % around;
     places[1] = (bin->view + 2 * around - (shifted + 1) / 2 + around / 2) % around;
 }
 
-/* The other way round, for two different places. Returns whether places[1] is det1. */
+/* The bin of two different places. Returns true if places[1] is det1. */
 static inline bool lr_sinogram_bin_of(int around, const int places[2], struct lr_sinogram_bin *bin)
 {
     const int apart = (places[0] - places[1] + around + around / 2) % around; /* t mod around */

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/images/formats.h"
-#include "io/images/voxels.h"
 #include "io/lor_data/projdata.h"
 #include "io/matrix/writer.h"
 

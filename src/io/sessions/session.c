@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Sessions: what they hold, writing and reading them. */
+ * Checking, writing and reading sessions. */
 #include "io/sessions/session.h"
 
 #include "base/clean_text.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The file's first key, with its version. */
+/* First key of the file; its value is the version. */
 #define SESSION_KEY "view_session"
 enum { SESSION_VERSION = 1 };
 
@@ -38,7 +38,7 @@ void lr_view_session_finish(struct lr_view_session *session)
     *session = (struct lr_view_session){0};
 }
 
-/* The key stands first except for comments. */
+/* Only comments and empty lines may precede the key. */
 bool lr_view_session_recognises(const char *text)
 {
     while (*text == '#' || *text == '\n' || *text == '\r') {
@@ -48,7 +48,7 @@ bool lr_view_session_recognises(const char *text)
     return strncmp(text, SESSION_KEY ":", sizeof(SESSION_KEY)) == 0;
 }
 
-/* --- what can be read back --- */
+/* --- checks: that the session can be read back --- */
 
 static lr_status check_text(const char *what, const char *text, const lr_log *log)
 {
@@ -122,70 +122,46 @@ static void put_count(struct lr_output *output, const char *key, int count)
     if (count > 0) lr_yaml_put(output, "%s: %d\n", key, count);
 }
 
-static void put_grid(struct lr_output *output, const lr_grid *grid)
-{
-    if (grid->size[0] == 0) return;
-    lr_yaml_put(output, "grid:\n  size: [%d, %d, %d]\n", grid->size[0], grid->size[1], grid->size[2]);
-    put_vector(output, "  voxel_mm", grid->voxel_mm);
-    put_vector(output, "  origin_mm", grid->origin_mm);
-}
-
-static void put_camera(struct lr_output *output, const struct lr_view_session *session)
-{
-    char text[32];
-    if (!session->has_camera) return;
-    lr_yaml_put(output, "camera:\n");
-    put_vector(output, "  eye_mm", session->eye_mm);
-    put_vector(output, "  target_mm", session->target_mm);
-    put_vector(output, "  up", session->up);
-    lr_yaml_put(output, "  view_angle_deg: %s\n", lr_yaml_number(text, session->view_angle_deg));
-}
-
-static void put_voxel(struct lr_output *output, const struct lr_view_session *session)
-{
-    if (!session->has_voxel) return;
-    lr_yaml_put(output, "voxel:\n");
-    put_vector(output, "  point_mm", session->point_mm);
-    if (!session->all_primaries) lr_yaml_put(output, "  primary: %d\n", session->primary);
-    lr_yaml_put(output, "  matrix: %s\n", matrix_modes[session->matrix_mode]);
-    put_count(output, "  rays", session->rays);
-    put_count(output, "  samples", session->samples);
-    put_count(output, "  mu_steps", session->mu_steps);
-    lr_yaml_put(output, "  absorption: %s\n", absorptions[session->without_mu]);
-    lr_yaml_put(output, "  backend: %s\n", backends[session->backend]);
-}
-
-static void put_shown(struct lr_output *output, const struct lr_view_session *session)
-{
-    if (!session->has_shown) return;
-    lr_yaml_put(output, "shown:\n");
-    put_path(output, "  image", session->shown_image[0] != '\0' ? session->shown_image : NULL);
-    lr_yaml_put(output, "  slices: [%d, %d, %d]\n", session->slices[0], session->slices[1], session->slices[2]);
-    put_vector(output, "  slices_mm", session->slices_mm);
-    lr_yaml_put(output, "  volume: %s\n  crystals: %s\n  lors: %s\n", showings[session->has_volume],
-                showings[!session->hides_crystals], showings[!session->hides_lors]);
-}
-
 static void put_session(struct lr_output *output, const struct lr_view_session *session)
 {
+    const lr_grid *grid = &session->grid;
     const int *lor = session->lor;
+    char low[32], high[32];
     lr_yaml_put(output, "# Written by LORaster %s.\n" SESSION_KEY ": %d\n", lr_version(), SESSION_VERSION);
     put_path(output, "scanner", session->scanner);
     put_path(output, "image", session->image);
     put_path(output, "mu", session->mu);
     put_path(output, "data", session->data);
-    put_grid(output, &session->grid);
-    put_camera(output, session);
+    if (grid->size[0] != 0) {
+        lr_yaml_put(output, "grid:\n  size: [%d, %d, %d]\n", grid->size[0], grid->size[1], grid->size[2]);
+        put_vector(output, "  voxel_mm", grid->voxel_mm);
+        put_vector(output, "  origin_mm", grid->origin_mm);
+    }
+    if (session->has_camera) {
+        lr_yaml_put(output, "camera:\n");
+        put_vector(output, "  eye_mm", session->eye_mm);
+        put_vector(output, "  target_mm", session->target_mm);
+        put_vector(output, "  up", session->up);
+        lr_yaml_put(output, "  view_angle_deg: %s\n", lr_yaml_number(low, session->view_angle_deg));
+    }
+
     lr_yaml_put(output, "mode: %s\n", lr_session_modes[session->mode]);
-    put_voxel(output, session);
+    if (session->has_voxel) {
+        lr_yaml_put(output, "voxel:\n");
+        put_vector(output, "  point_mm", session->point_mm);
+        if (!session->all_primaries) lr_yaml_put(output, "  primary: %d\n", session->primary);
+        lr_yaml_put(output, "  matrix: %s\n", matrix_modes[session->matrix_mode]);
+        put_count(output, "  rays", session->rays);
+        put_count(output, "  samples", session->samples);
+        put_count(output, "  mu_steps", session->mu_steps);
+        lr_yaml_put(output, "  absorption: %s\n", absorptions[session->without_mu]);
+        lr_yaml_put(output, "  backend: %s\n", backends[session->backend]);
+    }
     if (session->has_lor) {
         lr_yaml_put(output, "lor:\n  first: [%d, %d, %d]\n  second: [%d, %d, %d]\n", lor[0], lor[1], lor[2], lor[3],
                     lor[4], lor[5]);
         lr_yaml_put(output, "  kernel: %s\n", lr_session_kernels[session->lor_kernel]);
-    }
-    if (session->has_lor && session->has_tof) {
-        char text[32];
-        lr_yaml_put(output, "  tof_mm: %s\n", lr_yaml_number(text, session->tof_mm));
+        if (session->has_tof) lr_yaml_put(output, "  tof_mm: %s\n", lr_yaml_number(low, session->tof_mm));
     }
     if (session->has_recon) {
         lr_yaml_put(output, "recon:\n  family: %s\n  algorithm: %s\n  elements: %s\n", families[session->recon_family],
@@ -193,7 +169,6 @@ static void put_session(struct lr_output *output, const struct lr_view_session *
         put_count(output, "  subsets", session->recon_subsets);
     }
 
-    char low[32], high[32];
     for (int k = 0; k < session->num_ranges; k++) {
         const struct lr_session_range *range = &session->ranges[k];
         lr_yaml_put(output, "%s  - name: ", k == 0 ? "ranges:\n" : "");
@@ -201,8 +176,14 @@ static void put_session(struct lr_output *output, const struct lr_view_session *
         lr_yaml_put(output, "    low: %s\n    high: %s\n", lr_yaml_number(low, range->low),
                     lr_yaml_number(high, range->high));
     }
-
-    put_shown(output, session);
+    if (session->has_shown) {
+        lr_yaml_put(output, "shown:\n");
+        put_path(output, "  image", session->shown_image[0] != '\0' ? session->shown_image : NULL);
+        lr_yaml_put(output, "  slices: [%d, %d, %d]\n", session->slices[0], session->slices[1], session->slices[2]);
+        put_vector(output, "  slices_mm", session->slices_mm);
+        lr_yaml_put(output, "  volume: %s\n  crystals: %s\n  lors: %s\n", showings[session->has_volume],
+                    showings[!session->hides_crystals], showings[!session->hides_lors]);
+    }
     if (session->window[0] > 0) lr_yaml_put(output, "window: [%d, %d]\n", session->window[0], session->window[1]);
 }
 
@@ -221,14 +202,12 @@ lr_status lr_view_session_write(const char *path, const struct lr_view_session *
 
 #define NUM_FIELDS(fields) ((int)(sizeof(fields) / sizeof((fields)[0])))
 
-/* A value of the file with the key that carries it. */
+/* A value of the file and its key. */
 struct entry {
     struct fy_node *key, *value;
 };
 
-/* --- pieces --- */
-
-/* A list of three whole numbers from `least` on. */
+/* Takes a list of three whole numbers of at least `least`. */
 static lr_status take_wholes(const struct lr_yaml *yaml, const struct lr_yaml_field *field, int least, int wholes[3])
 {
     const double *numbers = field->value;
@@ -242,7 +221,7 @@ static lr_status take_wholes(const struct lr_yaml *yaml, const struct lr_yaml_fi
     return LR_OK;
 }
 
-/* One of some words; frees the text. */
+/* Takes one of the words; frees the text. */
 static lr_status take_word(const struct lr_yaml *yaml, const struct lr_yaml_field *field, const char *const *words,
                            int *index)
 {
@@ -263,8 +242,6 @@ static lr_status take_word(const struct lr_yaml *yaml, const struct lr_yaml_fiel
     *text = NULL;
     return status;
 }
-
-/* --- parts --- */
 
 static lr_status read_grid(const struct lr_yaml *yaml, const struct entry *entry, lr_grid *grid)
 {
@@ -303,7 +280,7 @@ static lr_status read_camera(const struct lr_yaml *yaml, const struct entry *ent
                                          : lr_yaml_error(yaml, angle_at, "'view_angle_deg' must be less than 180");
 }
 
-/* All primaries where none is named. */
+/* The voxel has all primaries if the file names none. */
 static lr_status read_voxel(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
 {
     char *matrix = NULL, *absorption = NULL, *backend = NULL;
@@ -446,10 +423,10 @@ static lr_status read_shown(const struct lr_yaml *yaml, const struct entry *entr
     return status;
 }
 
-/* --- the whole --- */
-
-static lr_status read_session(const struct lr_yaml *yaml, char **mode, struct lr_view_session *session)
+static lr_status take_document(const struct lr_yaml *yaml, void *user)
 {
+    struct lr_view_session *session = user;
+    char *mode = NULL;
     int version = 0, number = 0;
     struct fy_node *version_at = NULL, *mode_at = NULL;
     struct entry grid = {0}, camera = {0}, voxel = {0}, lor = {0}, recon = {0}, ranges = {0}, shown = {0};
@@ -461,7 +438,7 @@ static lr_status read_session(const struct lr_yaml *yaml, char **mode, struct lr
         {"data", NULL, LR_YAML_TEXT, false, &session->data, NULL},
         {"grid", NULL, LR_YAML_NODE, false, &grid.value, &grid.key},
         {"camera", NULL, LR_YAML_NODE, false, &camera.value, &camera.key},
-        {"mode", NULL, LR_YAML_TEXT, false, mode, &mode_at},
+        {"mode", NULL, LR_YAML_TEXT, false, &mode, &mode_at},
         {"voxel", NULL, LR_YAML_NODE, false, &voxel.value, &voxel.key},
         {"lor", NULL, LR_YAML_NODE, false, &lor.value, &lor.key},
         {"recon", NULL, LR_YAML_NODE, false, &recon.value, &recon.key},
@@ -471,28 +448,22 @@ static lr_status read_session(const struct lr_yaml *yaml, char **mode, struct lr
     };
     struct fy_node *root = lr_yaml_root(yaml);
     const struct lr_yaml_mapping mapping = {root, root, "a session"};
-    LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields)));
-    if (version != SESSION_VERSION) {
-        return lr_yaml_error(yaml, version_at, "this is a session of version %d, and this program knows version %d",
-                             version, SESSION_VERSION);
+    lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
+    if (status == LR_OK && version != SESSION_VERSION) {
+        status = lr_yaml_error(yaml, version_at, "this is a session of version %d, and this program knows version %d",
+                               version, SESSION_VERSION);
     }
-    LR_TRY(take_word(yaml, &fields[7], lr_session_modes, &number));
-    session->mode = (enum lr_session_mode)number;
-    LR_TRY(read_grid(yaml, &grid, &session->grid));
-    LR_TRY(read_camera(yaml, &camera, session));
-    LR_TRY(read_voxel(yaml, &voxel, session));
-    LR_TRY(read_lor(yaml, &lor, session));
-    LR_TRY(read_recon(yaml, &recon, session));
-    LR_TRY(read_ranges(yaml, &ranges, session));
-    return read_shown(yaml, &shown, session);
-}
-
-static lr_status take_document(const struct lr_yaml *yaml, void *user)
-{
-    char *mode = NULL;
-    const lr_status status = read_session(yaml, &mode, user);
+    if (status == LR_OK) status = take_word(yaml, &fields[7], lr_session_modes, &number);
+    if (status == LR_OK) session->mode = (enum lr_session_mode)number;
+    if (status == LR_OK) status = read_grid(yaml, &grid, &session->grid);
+    if (status == LR_OK) status = read_camera(yaml, &camera, session);
+    if (status == LR_OK) status = read_voxel(yaml, &voxel, session);
+    if (status == LR_OK) status = read_lor(yaml, &lor, session);
+    if (status == LR_OK) status = read_recon(yaml, &recon, session);
+    if (status == LR_OK) status = read_ranges(yaml, &ranges, session);
+    if (status == LR_OK) status = read_shown(yaml, &shown, session);
     free(mode);
-    if (status != LR_OK) lr_view_session_finish(user);
+    if (status != LR_OK) lr_view_session_finish(session);
     return status;
 }
 

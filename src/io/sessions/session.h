@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a person wants back when the viewer is opened again, as a small YAML file
+ * The state of the viewer, to be restored when it is opened again, in a small YAML file
  * (docs/formats/sessions.md). */
 #ifndef LR_IO_VIEW_SESSION_H
 #define LR_IO_VIEW_SESSION_H
@@ -20,19 +20,19 @@ enum lr_session_mode {
     LR_SESSION_DIRECT
 };
 
-/* Names as they stand in the file, NULL at the end. */
+/* Names in the file, NULL at the end. */
 extern const char *const lr_session_modes[];
 
-/* Kernels of a LOR's elements, likewise: the LOR itself, and the kernels of list mode. */
+/* Names of the kernels of a LOR's elements, NULL at the end: the LOR itself, and the kernels of list mode. */
 extern const char *const lr_session_kernels[];
 
-/* Ends of a colour map that a person chose. */
+/* Ends of a colour map, chosen by the user. */
 struct lr_session_range {
-    char name[LR_SESSION_NAME]; /* of what is coloured: "image" */
+    char name[LR_SESSION_NAME]; /* of the coloured values: "image" */
     double low, high;           /* low < high */
 };
 
-/* Zero fields, and NULL, are "not chosen"; has_ says so where zero means something. */
+/* Fields that are zero or NULL were not chosen. If zero is a valid choice, a has_ field is true for a choice. */
 struct lr_view_session {
     char *scanner, *image, *mu, *data; /* owned: preset or path */
     lr_grid grid;                      /* size 0: none */
@@ -42,8 +42,8 @@ struct lr_view_session {
     enum lr_session_mode mode;
     bool has_voxel;
     double point_mm[3];
-    bool all_primaries; /* else: */
-    int primary;
+    bool all_primaries;
+    int primary;         /* if not all */
     lr_mode matrix_mode; /* auto = not chosen */
     int rays, samples, mu_steps;
     bool without_mu;
@@ -68,20 +68,20 @@ struct lr_view_session {
 /* Frees what it owns; zero is allowed. */
 void lr_view_session_finish(struct lr_view_session *session);
 
-/* True if a text begins as a session's file does. */
+/* True if a text begins like the file of a session. */
 bool lr_view_session_recognises(const char *text);
 
 /* Reads a file; *session is overwritten, finish it in any case (it is zero after an error).
  * errors: LR_BAD_INPUT with file, line and column: unknown or repeated keys, wrong types, another
- * version, numbers out of range; LR_FAILED when memory is short. */
+ * version, numbers out of range; LR_FAILED if memory runs out. */
 lr_status lr_view_session_read(const char *path, struct lr_view_session *session, const lr_log *log);
 
-/* Reads a session from text; `name` stands in place of the path in errors. */
+/* Reads a session from text; errors give `name` instead of a path. */
 lr_status lr_view_session_parse(const char *name, const char *text, int64_t text_bytes, struct lr_view_session *session,
                                 const lr_log *log);
 
-/* Writes beside the path and renames. Numbers read back equal.
- * errors: LR_USAGE for a session that would not be read back; LR_FAILED for the disk. */
+/* Writes a temporary file and renames it. Numbers read back equal.
+ * errors: LR_USAGE for a session that could not be read back; LR_FAILED if writing fails. */
 lr_status lr_view_session_write(const char *path, const struct lr_view_session *session, const lr_log *log);
 
 #endif

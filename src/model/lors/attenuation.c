@@ -2,10 +2,12 @@
  * Copyright The LORaster authors
  *
  * Attenuation: maps brought to 1/mm and checked, integrals along lines through their voxels, and factors per LOR
- * (docs/method/common.md, "As a factor per LOR"). A line is cut at the voxel faces across its steepest axis. Between
- * two of them it crosses at most one face of each other axis, so that every slab stands for itself: three pieces, no
- * search and no sum of steps (the chords are those of Siddon, Fast calculation of the exact radiological path, Med.
- * Phys. 12 (1985)). */
+ * (docs/method/common.md, "As a factor per LOR").
+ *
+ * A line is cut at the voxel faces across its steepest axis. Between two of them it crosses at most one face of each
+ * other axis, so that each slab is independent of the others: it has three pieces, and needs neither a search nor a
+ * sum of steps (the chords are those of Siddon, Fast calculation of the exact radiological path, Med. Phys. 12
+ * (1985)). */
 #include "model/lors/attenuation.h"
 
 #include "base/log.h"
@@ -35,7 +37,7 @@ static inline int clamp(int value, int low, int high)
 
 /* The line along one of the two flatter axes. */
 struct flat_axis {
-    double from, along, inverse; /* inverse of along, 0 where along is */
+    double from, along, inverse; /* 1 / along, or 0 if along is 0 */
     int64_t stride;
 };
 
@@ -54,9 +56,8 @@ static inline double crossing(const struct flat_axis *axis, int from, int to, co
     return from == to ? t[1] : within;
 }
 
-/* Sum of mu dt over t[0] .. t[1] inside the box, along an axis that rises and is the steepest.
- * Cells count from 1 in the box, 0 and size + 1 being its border, so that rounding at the box's
- * faces finds zeros. */
+/* Integral of mu dt over a range of t inside the box, for a line that rises along its steepest axis. Cells count
+ * from 1; 0 and size + 1 are the border, so that rounding at the box's faces finds zeros. */
 static double sum_slabs(const struct lr_mu_lines *self, const struct line *line, int steepest, const double range[2])
 {
     const struct flat_axis y = flat_axis(self, line, (steepest + 1) % 3);
@@ -77,7 +78,7 @@ static double sum_slabs(const struct lr_mu_lines *self, const struct line *line,
             t[0] = t[1];
             continue;
         }
-        /* One face at most: two are crossed at both ends of the slab by rounding only. */
+        /* One face at most is crossed: two, at both ends of the slab, come from rounding only. */
         const int y1 = clamp(y_end, y0 - 1, y0 + 1), z1 = clamp(z_end, z0 - 1, z0 + 1);
         const double ty = crossing(&y, y0, y1, t), tz = crossing(&z, z0, z1, t);
         const bool y_first = ty < tz;
@@ -92,14 +93,14 @@ static double sum_slabs(const struct lr_mu_lines *self, const struct line *line,
     return sum;
 }
 
-/* The part of 0 <= t <= 1 inside the box; false when there is none. */
-static bool clip(const struct lr_mu_lines *self, const struct line *line, double range[2])
+/* Integral of mu dt along a line that lies in no face. */
+static double sum_clear(const struct lr_mu_lines *self, const struct line *line)
 {
-    range[0] = 0.0;
-    range[1] = 1.0;
+    /* The part of 0 <= t <= 1 inside the box. */
+    double range[2] = {0.0, 1.0};
     for (int k = 0; k < 3; k++) {
         if (line->along[k] == 0.0) {
-            if (line->from[k] < 0.0 || line->from[k] >= self->size[k]) return false;
+            if (line->from[k] < 0.0 || line->from[k] >= self->size[k]) return 0.0;
             continue;
         }
         const double a = -line->from[k] / line->along[k];
@@ -107,14 +108,8 @@ static bool clip(const struct lr_mu_lines *self, const struct line *line, double
         range[0] = fmax(range[0], fmin(a, b));
         range[1] = fmin(range[1], fmax(a, b));
     }
-    return range[0] < range[1];
-}
+    if (!(range[0] < range[1])) return 0.0;
 
-/* Sum of mu dt along a line that lies in no face. */
-static double sum_clear(const struct lr_mu_lines *self, const struct line *line)
-{
-    double range[2];
-    if (!clip(self, line, range)) return 0.0;
     int steepest = 0;
     for (int k = 1; k < 3; k++) steepest = fabs(line->along[k]) > fabs(line->along[steepest]) ? k : steepest;
     if (line->along[steepest] > 0.0) return sum_slabs(self, line, steepest, range);
@@ -127,20 +122,24 @@ static double sum_clear(const struct lr_mu_lines *self, const struct line *line)
     return line->along[steepest] < 0.0 ? sum_slabs(self, &reversed, steepest, reversed_range) : 0.0;
 }
 
-static bool lies_in_face(const struct line *line, int axis)
+double lr_mu_lines_integral(const struct lr_mu_lines *self, const double from[3], const double to[3])
 {
-    return fabs(line->along[axis]) <= IN_FACE && fabs(line->from[axis] - nearbyint(line->from[axis])) <= IN_FACE;
-}
+    struct line lines[4];
+    double length2 = 0.0;
+    for (int k = 0; k < 3; k++) {
+        lines[0].from[k] = from[k];
+        lines[0].along[k] = to[k] - from[k];
+        length2 += pow(lines[0].along[k] * self->voxel_mm[k], 2.0);
+    }
 
-/* A line in the face between two voxels takes the mean of both. */
-static double sum_line(const struct lr_mu_lines *self, const struct line *line)
-{
-    struct line lines[4] = {*line};
+    /* A line in the face between two voxels takes the mean of both. */
+    const struct line line = lines[0];
     int count = 1;
     for (int k = 0; k < 3; k++) {
-        if (!lies_in_face(line, k) || count > 2) continue;
+        const double face = nearbyint(line.from[k]);
+        const bool lies_in_face = fabs(line.along[k]) <= IN_FACE && fabs(line.from[k] - face) <= IN_FACE;
+        if (!lies_in_face || count > 2) continue;
         for (int n = 0; n < count; n++) {
-            const double face = nearbyint(line->from[k]);
             lines[count + n] = lines[n];
             lines[n].from[k] = face - 0.5;
             lines[count + n].from[k] = face + 0.5;
@@ -150,19 +149,7 @@ static double sum_line(const struct lr_mu_lines *self, const struct line *line)
     }
     double sum = 0.0;
     for (int n = 0; n < count; n++) sum += sum_clear(self, &lines[n]);
-    return sum / count;
-}
-
-double lr_mu_lines_integral(const struct lr_mu_lines *self, const double from[3], const double to[3])
-{
-    struct line line;
-    double length2 = 0.0;
-    for (int k = 0; k < 3; k++) {
-        line.from[k] = from[k];
-        line.along[k] = to[k] - from[k];
-        length2 += pow(line.along[k] * self->voxel_mm[k], 2.0);
-    }
-    return sqrt(length2) * sum_line(self, &line);
+    return sqrt(length2) * (sum / count);
 }
 
 /* --- making --- */
@@ -236,7 +223,7 @@ void lr_mu_lines_place(const struct lr_mu_lines *self, const double point_mm[3],
 
 /* --- factors per LOR --- */
 
-/* LORs that a worker takes at a time. */
+/* LORs that a worker takes together. */
 enum { SHARE = 2048 };
 
 struct lr_attenuation {
@@ -286,31 +273,6 @@ lr_lor_source lr_attenuation_source(lr_attenuation *attenuation)
 
 /* --- making --- */
 
-static lr_status prepare(lr_attenuation *self, const lr_attenuation_params *params)
-{
-    const lr_scanner *scanner = params->lors->scanner;
-    LR_TRY(lr_mu_lines_init(&self->mu, params->mu, params->log));
-    self->faces = lr_alloc(scanner->num_crystals, sizeof(*self->faces), "the crystals' faces", params->log);
-    if (self->faces == NULL) return LR_FAILED;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        /* Face centres of one module, in box coordinates. */
-        const lr_module *module = &scanner->modules[m];
-        double plane[3];
-        lr_scanner_detection_centre(scanner, m, plane);
-        for (int c = 0; c < scanner->first_crystal[m + 1] - scanner->first_crystal[m]; c++) {
-            const int p = c % module->crystals[0], q = c / module->crystals[0];
-            const double along_u = (p - 0.5 * (module->crystals[0] - 1)) * module->pitch_mm[0];
-            const double along_v = (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1];
-            double face_mm[3];
-            vec_add_scaled(plane, along_u, module->u, face_mm);
-            vec_add_scaled(face_mm, along_v, module->v, face_mm);
-            lr_mu_lines_place(&self->mu, face_mm, self->faces[scanner->first_crystal[m] + c]);
-        }
-    }
-
-    return LR_OK;
-}
-
 lr_attenuation *lr_attenuation_create(const lr_attenuation_params *params)
 {
     if (params->lors == NULL || params->mu == NULL || params->threads < 0) {
@@ -323,9 +285,26 @@ lr_attenuation *lr_attenuation_create(const lr_attenuation_params *params)
     if (self == NULL) return NULL;
     self->lors = params->lors;
     self->threads = params->threads > 0 ? params->threads : lr_num_processors();
-    if (prepare(self, params) != LR_OK) {
+    const lr_scanner *scanner = params->lors->scanner;
+    if (lr_mu_lines_init(&self->mu, params->mu, params->log) == LR_OK)
+        self->faces = lr_alloc(scanner->num_crystals, sizeof(*self->faces), "the crystals' faces", params->log);
+    if (self->faces == NULL) {
         lr_attenuation_destroy(self);
         return NULL;
+    }
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        double plane[3];
+        lr_scanner_detection_centre(scanner, m, plane);
+        for (int c = 0; c < scanner->first_crystal[m + 1] - scanner->first_crystal[m]; c++) {
+            const int p = c % module->crystals[0], q = c / module->crystals[0];
+            const double along_u = (p - 0.5 * (module->crystals[0] - 1)) * module->pitch_mm[0];
+            const double along_v = (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1];
+            double face_mm[3];
+            vec_add_scaled(plane, along_u, module->u, face_mm);
+            vec_add_scaled(face_mm, along_v, module->v, face_mm);
+            lr_mu_lines_place(&self->mu, face_mm, self->faces[scanner->first_crystal[m] + c]);
+        }
     }
     return self;
 }
@@ -341,18 +320,14 @@ void lr_attenuation_destroy(lr_attenuation *attenuation)
 
 /* --- units and places of maps --- */
 
-/* Attenuation in 1/mm that nothing scanned reaches (titanium has 0.04) and that water in 1/cm exceeds. */
+/* Attenuation in 1/mm that no scanned object reaches (titanium has 0.04) and water in 1/cm exceeds (0.096). */
 static const double usual_per_mm = 0.05;
-/* Attenuation above that of any material at 511 keV: lead has 0.18/mm, tungsten 0.25/mm. */
+/* Attenuation above any material's at 511 keV: lead has 0.18/mm, tungsten 0.25/mm. */
 static const double most_per_mm = 0.3;
 /* Half of water's attenuation: no person or phantom stays below it everywhere. */
 static const double least_per_mm = 0.0048;
 /* Least difference between air and anything else in Hounsfield units. */
 static const double least_contrast = 50;
-
-struct range {
-    double low, high;
-};
 
 /* --- units --- */
 
@@ -364,42 +339,7 @@ static double of_hounsfield(double value)
     return fmax(0.1 * per_cm, 0);
 }
 
-static lr_status check_hounsfield(const struct range *range, const lr_mu_map_params *params)
-{
-    if (range->high - range->low < least_contrast) {
-        return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: values from %g to %g are no Hounsfield units, of which air has -1000 "
-                        "and water 0: is the map in 1/cm or 1/mm?",
-                        params->name, range->low, range->high);
-    }
-    if (range->low >= 0) {
-        lr_warn(params->log,
-                "%s: no value lies below 0 HU, while air has -1000: if the file holds CT numbers "
-                "with an offset, subtract it first (often 1000 or 1024)",
-                params->name);
-    }
-    return LR_OK;
-}
-
-static lr_status check_attenuation(const struct range *range, double factor, const lr_mu_map_params *params)
-{
-    if (range->high * factor > most_per_mm || range->low < -100) {
-        return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: values from %g to %g are no attenuation at 511 keV, of which water "
-                        "has 0.0096/mm and lead 0.18/mm: are they Hounsfield units? Then they "
-                        "need that unit%s",
-                        params->name, range->low, range->high,
-                        range->low < 0 ? "" : "; or are they CT numbers with an offset, or an activity?");
-    }
-    return LR_OK;
-}
-
 /* --- place --- */
-
-/* The sum of the map, the part of it between the modules, and its middle. */
-struct place {
-    double sum, inside, middle_mm[3];
-};
 
 static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
 {
@@ -418,7 +358,8 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
     }
 
     const lr_grid *grid = &mu->grid;
-    struct place place = {0};
+    double sum = 0, inside = 0,
+           middle[3] = {0}; /* of the map; of its part between the modules; centre of the map in mm */
     const int64_t count = lr_grid_num_voxels(grid);
     for (int64_t row = 0; row < count; row++) {
         const double value = (double)mu->values[row];
@@ -429,15 +370,14 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
             const double at_mm = grid->origin_mm[k] + (double)index[k] * grid->voxel_mm[k];
             const double half = 0.5 * grid->voxel_mm[k];
             within = within && at_mm + half > low[k] && at_mm - half < high[k];
-            place.middle_mm[k] += value * at_mm;
+            middle[k] += value * at_mm;
         }
-        place.sum += value > 0 ? value : 0;
-        place.inside += value > 0 && within ? value : 0;
+        sum += value > 0 ? value : 0;
+        inside += value > 0 && within ? value : 0;
     }
-    for (int k = 0; k < 3 && place.sum > 0; k++) place.middle_mm[k] /= place.sum;
+    for (int k = 0; k < 3 && sum > 0; k++) middle[k] /= sum;
 
-    const double *middle = place.middle_mm;
-    if (place.sum > 0 && !(place.inside > 0)) {
+    if (sum > 0 && !(inside > 0)) {
         return lr_error(params->log, LR_BAD_INPUT,
                         "%s: the map misses the scanner: its middle is at (%.4g, %.4g, %.4g) mm, the "
                         "scanner's at (%.4g, %.4g, %.4g) mm: set the origin in its file",
@@ -445,7 +385,7 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
                         0.5 * (low[1] + high[1]), 0.5 * (low[2] + high[2]));
     }
     const double off_mm = hypot(middle[0] - 0.5 * (low[0] + high[0]), middle[1] - 0.5 * (low[1] + high[1]));
-    if (place.sum > 0 && off_mm > 0.25 * fmax(high[0] - low[0], high[1] - low[1])) {
+    if (sum > 0 && off_mm > 0.25 * fmax(high[0] - low[0], high[1] - low[1])) {
         lr_warn(params->log,
                 "%s: the middle of the map, (%.4g, %.4g, %.4g) mm, lies %.4g mm beside the "
                 "scanner's axis: is the origin in its file right?",
@@ -461,29 +401,48 @@ lr_status lr_mu_map_settle(lr_image *mu, const lr_mu_map_params *given)
     lr_mu_map_params params = *given;
     params.name = given->name != NULL ? given->name : "the mu-map";
     const int64_t count = lr_grid_num_voxels(&mu->grid);
-    struct range range = {INFINITY, -INFINITY};
+    double low = INFINITY, high = -INFINITY;
     for (int64_t k = 0; k < count; k++) {
-        range.low = fmin(range.low, (double)mu->values[k]);
-        range.high = fmax(range.high, (double)mu->values[k]);
+        low = fmin(low, (double)mu->values[k]);
+        high = fmax(high, (double)mu->values[k]);
     }
 
     const bool by_value = given->unit == LR_MU_BY_VALUE;
-    const lr_mu_unit unit = !by_value ? given->unit : range.high > usual_per_mm ? LR_MU_PER_CM : LR_MU_PER_MM;
+    const lr_mu_unit unit = !by_value ? given->unit : high > usual_per_mm ? LR_MU_PER_CM : LR_MU_PER_MM;
     const double factor = unit == LR_MU_PER_CM ? 0.1 : 1;
-    LR_TRY(unit == LR_MU_HU ? check_hounsfield(&range, &params) : check_attenuation(&range, factor, &params));
+    if (unit == LR_MU_HU && high - low < least_contrast) {
+        return lr_error(params.log, LR_BAD_INPUT,
+                        "%s: values from %g to %g are no Hounsfield units, of which air has -1000 "
+                        "and water 0: is the map in 1/cm or 1/mm?",
+                        params.name, low, high);
+    }
+    if (unit == LR_MU_HU && low >= 0) {
+        lr_warn(params.log,
+                "%s: no value lies below 0 HU, while air has -1000: if the file holds CT numbers "
+                "with an offset, subtract it first (often 1000 or 1024)",
+                params.name);
+    }
+    if (unit != LR_MU_HU && (high * factor > most_per_mm || low < -100)) {
+        return lr_error(params.log, LR_BAD_INPUT,
+                        "%s: values from %g to %g are no attenuation at 511 keV, of which water "
+                        "has 0.0096/mm and lead 0.18/mm: are they Hounsfield units? Then they "
+                        "need that unit%s",
+                        params.name, low, high,
+                        low < 0 ? "" : "; or are they CT numbers with an offset, or an activity?");
+    }
     if (params.scanner != NULL && unit != LR_MU_HU) LR_TRY(check_place(mu, &params));
     static const char *const names[] = {"", "1/mm", "1/cm", "Hounsfield units"};
     static const char *const waters[] = {"", "0.0096", "0.096", "0"};
-    lr_info(params.log, "%s: attenuation taken as %s, at most %g (water has %s)%s", params.name, names[unit],
-            range.high, waters[unit], by_value ? "; the unit may be given instead" : "");
+    lr_info(params.log, "%s: attenuation taken as %s, at most %g (water has %s)%s", params.name, names[unit], high,
+            waters[unit], by_value ? "; the unit may be given instead" : "");
     if (unit != LR_MU_HU) {
-        if (range.high <= 0 && range.low >= 0) {
+        if (high <= 0 && low >= 0) {
             lr_warn(params.log, "%s: the map is 0 everywhere: nothing is attenuated", params.name);
-        } else if (range.high * factor < least_per_mm && unit == LR_MU_PER_CM) {
+        } else if (high * factor < least_per_mm && unit == LR_MU_PER_CM) {
             lr_warn(params.log,
                     "%s: reaches %g/cm, while water has 0.096/cm: it looks like 1/mm; if so, leave "
                     "out the unit",
-                    params.name, range.high);
+                    params.name, high);
         }
     }
 

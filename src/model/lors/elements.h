@@ -14,8 +14,7 @@ struct lr_owned_row {
     double *probability; /* owned [room] */
 };
 
-/* Makes room for `room` elements; those that are there stay. errors: LR_FAILED if memory runs out,
- * logged. */
+/* Makes room for `room` elements and keeps the present ones. errors: LR_FAILED if memory runs out, logged. */
 lr_status lr_owned_row_reserve(struct lr_owned_row *row, int64_t room, const lr_log *log);
 
 /* Adds an element, for which there is room. */
@@ -28,7 +27,7 @@ static inline void lr_owned_row_put(struct lr_owned_row *row, int64_t lor, doubl
 /* Makes the row a copy of another's elements. errors: as before. */
 lr_status lr_owned_row_copy(struct lr_owned_row *row, const lr_row *from, const lr_log *log);
 
-/* The row as sinks see it, of this number; as long as it is not changed. */
+/* The row as sinks see it, with this number; valid until the row changes. */
 static inline lr_row lr_owned_row_view(const struct lr_owned_row *row, int64_t number)
 {
     return (lr_row){number, row->count, row->lor, row->probability};
@@ -56,7 +55,7 @@ lr_status lr_elements_add(struct lr_elements *elements, int64_t lor, double valu
 /* Sorts by LOR, 0 <= lor < num_lors, and adds up repeats in the order they were added. */
 lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, const lr_log *log);
 
-/* The first element of a merged list at or behind a LOR; count where there is none. */
+/* Index of the first element of a merged list whose LOR is at least `lor`; count if there is none. */
 int64_t lr_elements_find(const struct lr_elements *elements, int64_t lor);
 
 /* Replaces the list by `scale` times another one, without its zeros. */

@@ -17,8 +17,8 @@
 #include <stdlib.h>
 
 enum {
-    SHARE = 1 << 15, /* LORs that a worker takes at a time */
-    CHUNK = 1 << 20, /* LORs that a product of sources holds at a time */
+    SHARE = 1 << 15, /* LORs that a worker takes together */
+    CHUNK = 1 << 20, /* LORs that a product of sources holds in one piece */
     MAX_SOURCES = 8
 };
 
@@ -79,21 +79,6 @@ double lr_crystal_product_sum(const lr_crystal_product *product, int threads)
 
 /* --- sources --- */
 
-static lr_status fill_chunk(const lr_source_product *product, const lr_lor_span *span, float *values, float *other)
-{
-    for (int64_t k = 0; k < span->count; k++) values[k] = 1.0f;
-    for (int n = 0; n < product->num_sources; n++) {
-        if (product->sources[n].get == NULL) continue;
-        /* values *= the source's. */
-        const lr_lor_source *source = &product->sources[n];
-        const lr_status status = source->get(source->user, span, other);
-        for (int64_t k = 0; status == LR_OK && k < span->count; k++) values[k] *= other[k];
-
-        if (status != LR_OK) return status;
-    }
-    return LR_OK;
-}
-
 static lr_status get_source_products(void *user, const lr_lor_span *span, float *values)
 {
     const lr_source_product *product = user;
@@ -106,7 +91,14 @@ static lr_status get_source_products(void *user, const lr_lor_span *span, float 
         const lr_lor_span part = {.numbers = span->numbers != NULL ? span->numbers + begin : NULL,
                                   .first = span->first + begin,
                                   .count = (left < chunk ? left : chunk)};
-        status = fill_chunk(product, &part, values + begin, other);
+        float *to = values + begin;
+        for (int64_t k = 0; k < part.count; k++) to[k] = 1.0f;
+        for (int n = 0; n < product->num_sources && status == LR_OK; n++) {
+            const lr_lor_source *source = &product->sources[n];
+            if (source->get == NULL) continue;
+            status = source->get(source->user, &part, other);
+            for (int64_t k = 0; status == LR_OK && k < part.count; k++) to[k] *= other[k];
+        }
     }
     free(other);
     return status;
@@ -119,7 +111,7 @@ lr_lor_source lr_source_product_source(lr_source_product *product)
 
 /* --- expected randoms --- */
 
-/* Ends of delayeds that a mean group of crystals must have: its value is then good to 14 %. */
+/* Ends of delayeds that groups of crystals must have on average: their values are then good to 14 %. */
 #define MIN_ENDS 50.0
 /* Relative tolerance of fan sums, and the largest number of rounds. */
 #define FAN_TOLERANCE 1e-7
@@ -143,11 +135,25 @@ struct estimate {
 
 /* --- fan sums --- */
 
-static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delayeds)
+/* Counts the crystals' ends of delayeds, or takes over ends that were counted elsewhere. Each delayed has two ends. */
+static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delayeds, const double *ends)
 {
+    double sum = 0.0;
+    for (int64_t c = 0; delayeds == NULL && c < estimate->num_crystals; c++) {
+        if (!(ends[c] >= 0.0 && ends[c] <= DBL_MAX)) {
+            return lr_error(estimate->log, LR_BAD_INPUT,
+                            "crystal %lld has %g ends of delayeds: counts are finite and not "
+                            "negative",
+                            (long long)c, ends[c]);
+        }
+        estimate->ends[c] = ends[c];
+        sum += ends[c];
+    }
+    estimate->delayeds = 0.5 * sum;
+
     struct lr_lor_place place = {.lors = estimate->lors};
     double skipped = 0.0;
-    for (int64_t k = 0; k < delayeds->count; k++) {
+    for (int64_t k = 0; delayeds != NULL && k < delayeds->count; k++) {
         if (delayeds->values[k] == 0.0f) continue;
         lr_place_seek(&place, delayeds->index != NULL ? delayeds->index[k] : k);
         if (!lr_place_in_coincidence(&place)) {
@@ -162,65 +168,13 @@ static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delaye
     return LR_OK;
 }
 
-/* Ends that were counted elsewhere; each delayed has two. */
-static lr_status take_ends(struct estimate *estimate, const double *ends)
-{
-    double sum = 0.0;
-    for (int64_t c = 0; c < estimate->num_crystals; c++) {
-        if (!(ends[c] >= 0.0 && ends[c] <= DBL_MAX)) {
-            return lr_error(estimate->log, LR_BAD_INPUT,
-                            "crystal %lld has %g ends of delayeds: counts are finite and not "
-                            "negative",
-                            (long long)c, ends[c]);
-        }
-        estimate->ends[c] = ends[c];
-        sum += ends[c];
-    }
-    estimate->delayeds = 0.5 * sum;
-    return LR_OK;
-}
-
 /* --- pooling --- */
-
-/* Places among the modules of one ring position that begin with the same crystal ring: blocks side
- * by side in a panel, layer by layer. In an explicit list, whose modules have no positions, the layer
- * alone. */
-static int block_column(const lr_scanner *scanner, int m)
-{
-    const lr_module *module = &scanner->modules[m];
-    int column = 0;
-    for (int other = m - 1; other >= 0 && scanner->num_positions > 0; other--) {
-        const lr_module *before = &scanner->modules[other];
-        if (before->position != module->position || before->ring != module->ring)
-            break; /* the modules of a panel follow each other */
-        column += before->layer == module->layer && before->first_crystal_ring == module->first_crystal_ring;
-    }
-    return column * LR_MAX_LAYERS + module->layer;
-}
 
 /* Properties that the crystals of a group share; unused fields are 0. */
 struct place_key {
     int width, column, p, ring;
     int crystal;
 };
-
-static void fill_keys(const lr_scanner *scanner, enum pooling pooling, struct place_key *keys)
-{
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        const int column = block_column(scanner, m);
-        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) {
-            const int n = c - scanner->first_crystal[m];
-            keys[c] = (struct place_key){.crystal = c};
-            if (pooling != POOL_EVERYTHING) {
-                keys[c].width = module->crystals[0];
-                keys[c].column = column;
-                keys[c].p = n % module->crystals[0];
-            }
-            if (pooling == POOL_MODULES) keys[c].ring = module->first_crystal_ring + n / module->crystals[0];
-        }
-    }
-}
 
 static int compare_groups(const struct place_key *a, const struct place_key *b)
 {
@@ -239,10 +193,34 @@ static int compare_keys(const void *a, const void *b)
 
 static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
 {
+    const lr_scanner *scanner = estimate->lors->scanner;
     const int64_t num = estimate->num_crystals;
     struct place_key *keys = lr_alloc(num, sizeof(*keys), "groups of crystals", estimate->log);
     if (keys == NULL) return LR_FAILED;
-    fill_keys(estimate->lors->scanner, pooling, keys);
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        /* A module's column is its place among the modules of its ring position that begin with the same crystal
+         * ring: blocks next to each other in a panel. The modules of a panel follow each other. In an explicit list,
+         * whose modules have no positions, the layer alone counts. */
+        int column = 0;
+        for (int other = m - 1; other >= 0 && scanner->num_positions > 0; other--) {
+            const lr_module *before = &scanner->modules[other];
+            if (before->position != module->position || before->ring != module->ring) break;
+            column += before->layer == module->layer && before->first_crystal_ring == module->first_crystal_ring;
+        }
+        column = column * LR_MAX_LAYERS + module->layer;
+        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) {
+            const int n = c - scanner->first_crystal[m];
+            keys[c] = (struct place_key){.crystal = c};
+            if (pooling != POOL_EVERYTHING) {
+                keys[c].width = module->crystals[0];
+                keys[c].column = column;
+                keys[c].p = n % module->crystals[0];
+            }
+            if (pooling == POOL_MODULES) keys[c].ring = module->first_crystal_ring + n / module->crystals[0];
+        }
+    }
+
     if (pooling != POOL_NONE) qsort(keys, (size_t)num, sizeof(*keys), compare_keys);
     estimate->num_groups = 0;
     for (int64_t k = 0; k < num; k++) {
@@ -254,21 +232,6 @@ static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
 }
 
 /* --- rates --- */
-
-/* Halfway, in the logarithm, to what would meet each group's fan sum if the others stayed: all
- * change together, and whole steps would overshoot. Returns the largest relative miss. */
-static double improve(struct estimate *estimate)
-{
-    double worst = 0.0;
-    for (int g = 0; g < estimate->num_groups; g++) {
-        const double measured = estimate->measured[g], estimated = estimate->estimated[g];
-        if (measured > 0.0) worst = fmax(worst, fabs(estimated / measured - 1.0));
-        estimate->estimated[g] = estimated > 0.0 ? sqrt(measured / estimated) : 0.0;
-    }
-    for (int64_t c = 0; c < estimate->num_crystals; c++)
-        estimate->rates[c] *= estimate->estimated[estimate->group_of[c]];
-    return worst;
-}
 
 /* Begins with equal rates, so that the first round sees the fans' sizes. */
 static lr_status find_rates(struct estimate *estimate)
@@ -283,22 +246,25 @@ static lr_status find_rates(struct estimate *estimate)
         for (int64_t c = 0; c < estimate->num_crystals; c++)
             estimate->estimated[estimate->group_of[c]] += estimate->rates[c] * estimate->fans[c];
 
-        worst = improve(estimate);
+        /* A step halfway, in the logarithm, to what would meet each group's fan sum if the others stayed: all change
+         * together, and whole steps would overshoot. */
+        worst = 0.0; /* relative miss */
+        for (int g = 0; g < estimate->num_groups; g++) {
+            const double measured = estimate->measured[g], estimated = estimate->estimated[g];
+            if (measured > 0.0) worst = fmax(worst, fabs(estimated / measured - 1.0));
+            estimate->estimated[g] = estimated > 0.0 ? sqrt(measured / estimated) : 0.0;
+        }
+        for (int64_t c = 0; c < estimate->num_crystals; c++)
+            estimate->rates[c] *= estimate->estimated[estimate->group_of[c]];
     }
     lr_debug(estimate->log, "fan sums of %g delayeds are met to %.2g after %d rounds", estimate->delayeds, worst,
              round);
     return LR_OK;
 }
 
-/* The source of randoms: one of the two is set. */
-struct measured {
-    const lr_lor_data *delayeds;
-    const double *ends;
-};
-
-static lr_status run(struct estimate *estimate, const struct measured *measured, lr_randoms *randoms)
+/* Estimates randoms from delayeds or their ends, one of which is NULL. */
+static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, const double *ends, lr_randoms *randoms)
 {
-    const lr_lor_data *delayeds = measured->delayeds;
     LR_TRY(delayeds != NULL ? lr_lor_data_check(delayeds, estimate->lors, "delayeds", estimate->log) : LR_OK);
     static const char *const what = "the estimate of randoms";
     const int64_t num = estimate->num_crystals;
@@ -312,7 +278,7 @@ static lr_status run(struct estimate *estimate, const struct measured *measured,
         !estimate->estimated)
         return LR_FAILED;
 
-    LR_TRY(delayeds != NULL ? count_ends(estimate, delayeds) : take_ends(estimate, measured->ends));
+    LR_TRY(count_ends(estimate, delayeds, ends));
     if (!(estimate->delayeds > 0.0)) {
         return lr_error(estimate->log, LR_BAD_INPUT,
                         "there are no delayed coincidences to estimate randoms from: "
@@ -348,11 +314,12 @@ static lr_status run(struct estimate *estimate, const struct measured *measured,
     return LR_OK;
 }
 
-static lr_randoms *estimate_from(const lr_lors *lors, const struct measured *measured, const lr_log *log)
+static lr_randoms *estimate_from(const lr_lors *lors, const lr_lor_data *delayeds, const double *ends,
+                                 const lr_log *log)
 {
     struct estimate estimate = {.lors = lors, .log = log, .num_crystals = lors->scanner->num_crystals};
     lr_randoms *randoms = lr_alloc(1, sizeof(*randoms), "randoms", log);
-    if (randoms != NULL && run(&estimate, measured, randoms) != LR_OK) {
+    if (randoms != NULL && run(&estimate, delayeds, ends, randoms) != LR_OK) {
         lr_randoms_destroy(randoms);
         randoms = NULL;
     }
@@ -368,12 +335,12 @@ static lr_randoms *estimate_from(const lr_lors *lors, const struct measured *mea
 
 lr_randoms *lr_randoms_estimate(const lr_lors *lors, const lr_lor_data *delayeds, const lr_log *log)
 {
-    return estimate_from(lors, &(struct measured){.delayeds = delayeds}, log);
+    return estimate_from(lors, delayeds, NULL, log);
 }
 
 lr_randoms *lr_randoms_of_ends(const lr_lors *lors, const double *ends, const lr_log *log)
 {
-    return estimate_from(lors, &(struct measured){.ends = ends}, log);
+    return estimate_from(lors, NULL, ends, log);
 }
 
 void lr_randoms_destroy(lr_randoms *randoms)

@@ -52,19 +52,10 @@ int64_t lr_grid_num_voxels(const lr_grid *grid)
     return (int64_t)grid->size[0] * grid->size[1] * grid->size[2];
 }
 
-/* Column, line and slice of a row. */
-static void split_row(const lr_grid *grid, int64_t row, int index[3])
-{
-    index[0] = (int)(row % grid->size[0]);
-    row /= grid->size[0];
-    index[1] = (int)(row % grid->size[1]);
-    index[2] = (int)(row / grid->size[1]);
-}
-
 void lr_grid_voxel_centre(const lr_grid *grid, int64_t row, double centre_mm[3])
 {
-    int index[3];
-    split_row(grid, row, index);
+    const int64_t line = row / grid->size[0];
+    const int index[3] = {(int)(row % grid->size[0]), (int)(line % grid->size[1]), (int)(line / grid->size[1])};
     for (int k = 0; k < 3; k++) centre_mm[k] = grid->origin_mm[k] + index[k] * grid->voxel_mm[k];
 }
 
@@ -74,13 +65,6 @@ void lr_grid_sample_point(const lr_grid *grid, const lr_sample *sample, double p
     const int part[3] = {sample->index % num[0], sample->index / num[0] % num[1], sample->index / num[0] / num[1]};
     lr_grid_voxel_centre(grid, sample->row, point_mm);
     for (int k = 0; k < 3; k++) point_mm[k] += ((part[k] + 0.5) / num[k] - 0.5) * grid->voxel_mm[k];
-}
-
-/* True if a split is better than the best so far: smaller spacing, else more along z, else along y. */
-static bool is_better(double spacing, const int split[3], double best_spacing, const int best[3])
-{
-    if (fabs(spacing - best_spacing) > TIE * fmax(spacing, best_spacing)) return spacing < best_spacing;
-    return split[2] != best[2] ? split[2] > best[2] : split[1] > best[1];
 }
 
 void lr_grid_split_samples(const lr_grid *grid, int count, int samples[3])
@@ -94,7 +78,12 @@ void lr_grid_split_samples(const lr_grid *grid, int count, int samples[3])
             const int split[3] = {count / c / b, b, c};
             const double spacing =
                 fmax(grid->voxel_mm[0] / split[0], fmax(grid->voxel_mm[1] / split[1], grid->voxel_mm[2] / split[2]));
-            if (best_spacing == HUGE_VAL || is_better(spacing, split, best_spacing, samples)) {
+            /* The best split has the smallest spacing, else more along z, else more along y. */
+            const bool is_tie = fabs(spacing - best_spacing) <= TIE * fmax(spacing, best_spacing);
+            const bool is_better = !is_tie                  ? spacing < best_spacing
+                                   : split[2] != samples[2] ? split[2] > samples[2]
+                                                            : split[1] > samples[1];
+            if (best_spacing == HUGE_VAL || is_better) {
                 best_spacing = spacing;
                 for (int k = 0; k < 3; k++) samples[k] = split[k];
             }

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Checks of values per LOR, with sentences. */
+ * Checks of values per LOR, with error messages. */
 #ifndef LR_MODEL_LOR_CHECK_H
 #define LR_MODEL_LOR_CHECK_H
 
 #include <lr/lors.h>
 
-/* Checks that data is dense with num_lors values, or sparse with a sorted index below num_lors,
- * and holds finite values of at least 0. name: "data" or "additive term", for the sentence.
- * lors: to spell out the LOR that is wrong.
+/* Checks that data is dense with num_lors values, or sparse with a sorted index below num_lors, and holds finite
+ * values of at least 0. name: "data" or "additive term", for the message. lors: to spell out the LOR that is wrong.
  * errors: LR_USAGE for sizes, LR_BAD_INPUT for index and values. */
 lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const char *name, const lr_log *log);
 
 /* "LOR 17 (crystal 1, 2 of module 3 with crystal 4, 5 of module 6)", "voxel 17 of view 3". */
 const char *lr_lor_name(const lr_lors *lors, int64_t lor, char text[160]);
 
-/* The sentence about one value that lr_lor_data_check or a source of values does not accept. */
+/* Reports a value that lr_lor_data_check or a source of values does not accept. */
 lr_status lr_lor_report_value(const lr_lors *lors, int64_t lor, double value, const char *name, const lr_log *log);
 
 #endif

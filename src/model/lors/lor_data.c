@@ -44,29 +44,24 @@ static int compare_lors(const void *a, const void *b)
     return (lor_a > lor_b) - (lor_a < lor_b);
 }
 
-static int64_t count_different(const int64_t *sorted, int64_t count)
-{
-    int64_t different = 0;
-    for (int64_t k = 0; k < count; k++) different += k == 0 || sorted[k] != sorted[k - 1];
-    return different;
-}
-
 lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, const lr_log *log)
 {
     int64_t *sorted = lr_alloc(num_events, sizeof(*sorted), "sorted events", log);
     if (sorted == NULL) return NULL;
-    /* Copies the events that are LORs, in order; returns how many there are. */
-    int64_t kept = 0;
+    /* Events outside all LORs are left out. */
+    int64_t num_lors_hit = 0;
     for (int64_t k = 0; k < num_events; k++)
-        if (events[k] >= 0) sorted[kept++] = events[k];
-    qsort(sorted, (size_t)kept, sizeof(*sorted), compare_lors);
+        if (events[k] >= 0) sorted[num_lors_hit++] = events[k];
+    qsort(sorted, (size_t)num_lors_hit, sizeof(*sorted), compare_lors);
 
-    lr_lor_data *data = create(count_different(sorted, kept), true, log);
+    int64_t num_lors = 0;
+    for (int64_t k = 0; k < num_lors_hit; k++) num_lors += k == 0 || sorted[k] != sorted[k - 1];
+    lr_lor_data *data = create(num_lors, true, log);
     if (data != NULL) {
         /* Counts are summed as integers: a float stops counting at 2^24. */
         int64_t out = 0;
-        for (int64_t begin = 0, end; begin < kept; begin = end) {
-            for (end = begin + 1; end < kept && sorted[end] == sorted[begin]; end++) {
+        for (int64_t begin = 0, end; begin < num_lors_hit; begin = end) {
+            for (end = begin + 1; end < num_lors_hit && sorted[end] == sorted[begin]; end++) {
             }
             data->index[out] = sorted[begin];
             data->values[out++] = (float)(end - begin);
@@ -136,57 +131,35 @@ lr_lor_source lr_lor_data_source(lr_lor_data *data)
 
 /* --- data of some module pairs --- */
 
-static int64_t find_pair(const lr_lors *all, const lr_lors *part, int64_t k)
-{
-    return lr_lors_pair(all, part->pairs[k][0], part->pairs[k][1]);
-}
-
-static lr_lor_data *take_dense(const lr_lor_data *data, const lr_lors *all, const lr_lors *part, const lr_log *log)
-{
-    lr_lor_data *taken = lr_lor_data_create(part, log);
-    for (int64_t k = 0; taken != NULL && k < part->num_pairs; k++) {
-        const int64_t count = part->offsets[k + 1] - part->offsets[k];
-        memcpy(taken->values + part->offsets[k], data->values + all->offsets[find_pair(all, part, k)],
-               (size_t)count * sizeof(*taken->values));
-    }
-    return taken;
-}
-
-/* Counts the entries of the part, or copies them too. */
-static int64_t walk(const lr_lor_data *data, const lr_lors *all, const lr_lors *part, lr_lor_data *taken)
-{
-    int64_t count = 0;
-    for (int64_t k = 0; k < part->num_pairs; k++) {
-        const int64_t pair = find_pair(all, part, k);
-        const int64_t begin = lr_first_at_least(data->index, data->count, all->offsets[pair]);
-        const int64_t end = lr_first_at_least(data->index, data->count, all->offsets[pair + 1]);
-        for (int64_t n = begin; taken != NULL && n < end; n++) {
-            taken->index[count + n - begin] = data->index[n] - all->offsets[pair] + part->offsets[k];
-            taken->values[count + n - begin] = data->values[n];
-        }
-        count += end - begin;
-    }
-    return count;
-}
-
-static lr_lor_data *take_sparse(const lr_lor_data *data, const lr_lors *all, const lr_lors *part, const lr_log *log)
-{
-    lr_lor_data *taken = lr_alloc(1, sizeof(*taken), "LOR data", log);
-    if (taken == NULL) return NULL;
-    taken->count = walk(data, all, part, NULL);
-    taken->index = lr_alloc(taken->count, sizeof(*taken->index), "LOR data", log);
-    taken->values = lr_alloc(taken->count, sizeof(*taken->values), "LOR data", log);
-    if (taken->index == NULL || taken->values == NULL) {
-        lr_lor_data_destroy(taken);
-        return NULL;
-    }
-    (void)walk(data, all, part, taken);
-    return taken;
-}
-
 lr_lor_data *lr_lor_data_take(const lr_lor_data *data, const lr_lors *all, const lr_lors *part, const lr_log *log)
 {
-    return (data->index != NULL ? take_sparse : take_dense)(data, all, part, log);
+    const bool is_sparse = data->index != NULL;
+    lr_lor_data *taken = is_sparse ? NULL : lr_lor_data_create(part, log);
+    for (int64_t k = 0; taken != NULL && k < part->num_pairs; k++) {
+        const int64_t pair = lr_lors_pair(all, part->pairs[k][0], part->pairs[k][1]);
+        const int64_t count = part->offsets[k + 1] - part->offsets[k];
+        memcpy(taken->values + part->offsets[k], data->values + all->offsets[pair],
+               (size_t)count * sizeof(*taken->values));
+    }
+    if (!is_sparse) return taken;
+
+    /* Entries are counted first, and then copied. */
+    for (int pass = 0; pass < 2; pass++) {
+        int64_t count = 0;
+        for (int64_t k = 0; k < part->num_pairs; k++) {
+            const int64_t pair = lr_lors_pair(all, part->pairs[k][0], part->pairs[k][1]);
+            const int64_t begin = lr_first_at_least(data->index, data->count, all->offsets[pair]);
+            const int64_t end = lr_first_at_least(data->index, data->count, all->offsets[pair + 1]);
+            for (int64_t n = begin; taken != NULL && n < end; n++) {
+                taken->index[count + n - begin] = data->index[n] - all->offsets[pair] + part->offsets[k];
+                taken->values[count + n - begin] = data->values[n];
+            }
+            count += end - begin;
+        }
+        if (pass == 0) taken = create(count, true, log);
+        if (taken == NULL) return NULL;
+    }
+    return taken;
 }
 
 /* --- checks --- */
@@ -211,8 +184,8 @@ lr_status lr_lor_report_value(const lr_lors *lors, int64_t lor, double value, co
                     lr_lor_name(lors, lor, text), value);
 }
 
-/* Values that a thread takes at a time, whose answers are looked at together, of which compilers make vectors; and
- * how many are worth threads. */
+/* Values that a thread takes and checks together, so that compilers make vectors of them; number of values that is
+ * worth several threads. */
 enum { VALUES_AT_ONCE = 1 << 14, MANY_VALUES = 1 << 20 };
 
 static bool is_bad(float value)
@@ -222,7 +195,7 @@ static bool is_bad(float value)
 
 struct finding {
     const float *values;
-    atomic_llong bad; /* the first that is no count, or one behind the last */
+    atomic_llong bad; /* index of the first value that is no count, or the number of values */
 };
 
 static void find_share(void *user, int64_t begin, int64_t end, int worker)
@@ -266,7 +239,7 @@ lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const 
         }
     }
 
-    /* The first value that is no count; -1 = there is none. */
+    /* Index of the first value that is no count; -1 = there is none. */
     struct finding finding = {.values = data->values};
     const int threads = data->count > MANY_VALUES ? lr_num_processors() : 1;
     atomic_init(&finding.bad, data->count);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/vec.h"
+#include "model/lors/pair_window.h"
 #include "model/lors/selection.h"
 #include "model/scanner/coincidence.h"
 
@@ -77,11 +78,6 @@ static int by_angle(const void *a, const void *b)
     return order != 0 ? order : one->module - other->module;
 }
 
-static int num_around(const lr_scanner *scanner, const struct lr_angles *angles, int module)
-{
-    return scanner->modules[module].crystals[angles->modules[module].is_v];
-}
-
 static void angles_destroy(struct lr_angles *angles)
 {
     if (angles != NULL) {
@@ -101,11 +97,11 @@ static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *
         angles_destroy(angles);
         return NULL;
     }
-    const int64_t turn = llround(TWO_PI / SAME_AZIMUTH);
+    const int64_t full_circle = llround(TWO_PI / SAME_AZIMUTH);
     for (int m = 0; m < scanner->num_modules; m++) {
         const double *centre = scanner->modules[m].centre_mm;
         const double azimuth = fmod(atan2(centre[1], centre[0]) + TWO_PI, TWO_PI);
-        sorted[m] = (struct azimuth){llround(azimuth / SAME_AZIMUTH) % turn, m};
+        sorted[m] = (struct azimuth){llround(azimuth / SAME_AZIMUTH) % full_circle, m};
         /* The direction in which crystal numbers run around the axis: along u or v, up or down. */
         const lr_module *module = &scanner->modules[m];
         const double around[3] = {module->normal[1], -module->normal[0], 0.0};
@@ -118,12 +114,12 @@ static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *
     for (int begin = 0, end; begin < scanner->num_modules; begin = end) {
         int most = 0;
         for (end = begin; end < scanner->num_modules && sorted[end].angle == sorted[begin].angle; end++) {
-            const int num = num_around(scanner, angles, sorted[end].module);
+            const int m = sorted[end].module, num = scanner->modules[m].crystals[angles->modules[m].is_v];
             most = num > most ? num : most;
         }
         for (int k = begin; k < end; k++) {
-            const int num = num_around(scanner, angles, sorted[k].module);
-            struct lr_module_places *places = &angles->modules[sorted[k].module];
+            const int m = sorted[k].module, num = scanner->modules[m].crystals[angles->modules[m].is_v];
+            struct lr_module_places *places = &angles->modules[m];
             places->first = angles->count + (places->step < 0 ? num - 1 : 0);
         }
         angles->count += most;
@@ -160,7 +156,7 @@ struct pair_list {
     const lr_scanner *scanner;
     const lr_progress *progress;
     const lr_log *log;
-    int32_t (*pairs)[2]; /* NULL while pairs are only counted, as the next two */
+    int32_t (*pairs)[2]; /* NULL while pairs are only counted, like the next two */
     int64_t *offsets;
     int32_t *first_pair;
     int64_t num_pairs, num_lors, max_pairs;
@@ -169,48 +165,6 @@ struct pair_list {
 static int64_t crystals_of(const lr_scanner *scanner, int module)
 {
     return scanner->first_crystal[module + 1] - scanner->first_crystal[module];
-}
-
-static lr_status append(struct pair_list *list, int i, int j)
-{
-    if (list->num_pairs == INT32_MAX) {
-        return lr_error(list->log, LR_BAD_INPUT,
-                        "%s: more than %d pairs of modules are in coincidence: describe it by "
-                        "fewer modules of more crystals, or narrow its field of view",
-                        list->scanner->name, INT32_MAX);
-    }
-    const int64_t k = list->num_pairs;
-    const int64_t end = list->num_lors + crystals_of(list->scanner, i) * crystals_of(list->scanner, j);
-    if (list->first_pair != NULL) {
-        if (k == list->max_pairs) {
-            const int64_t most = lr_physical_memory() / 4 / LR_PAIR_BYTES;
-            int64_t room = 2 * list->max_pairs + 64;
-            if (room > most) room = most;
-            if (room <= list->max_pairs) {
-                return lr_error(list->log, LR_FAILED,
-                                "%s: the tables of its pairs of modules take more than %.1f GiB, a quarter of "
-                                "this machine's memory: describe it by fewer modules of more crystals, or "
-                                "narrow its field of view",
-                                list->scanner->name, 0x1p-32 * (double)lr_physical_memory());
-            }
-
-            void *pairs = lr_resize(list->pairs, room, sizeof(*list->pairs), "module pairs", list->log);
-            if (pairs == NULL) return LR_FAILED;
-            list->pairs = pairs;
-            void *offsets = lr_resize(list->offsets, room + 1, sizeof(*list->offsets), "module pairs", list->log);
-            if (offsets == NULL) return LR_FAILED;
-            list->offsets = offsets;
-            list->max_pairs = room;
-        }
-
-        list->pairs[k][0] = i;
-        list->pairs[k][1] = j;
-        list->offsets[k] = list->num_lors;
-        list->offsets[k + 1] = end;
-    }
-    list->num_pairs++;
-    list->num_lors = end;
-    return LR_OK;
 }
 
 /* Visits all pairs of modules; a list that only counts has no tables. */
@@ -228,7 +182,41 @@ static lr_status list_pairs(struct pair_list *list, struct lr_mask_builder *buil
                 work = 0;
             }
             LR_TRY(lr_mask_builder_add(builder, i, j, &any));
-            if (any) LR_TRY(append(list, i, j));
+            if (!any) continue;
+            const int64_t k = list->num_pairs;
+            if (k == INT32_MAX) {
+                return lr_error(list->log, LR_BAD_INPUT,
+                                "%s: more than %d pairs of modules are in coincidence: describe it by "
+                                "fewer modules of more crystals, or narrow its field of view",
+                                list->scanner->name, INT32_MAX);
+            }
+            if (list->first_pair != NULL && k == list->max_pairs) {
+                const int64_t most = lr_physical_memory() / 4 / LR_PAIR_BYTES;
+                const int64_t twice = 2 * list->max_pairs + 64, room = twice < most ? twice : most;
+                if (room <= list->max_pairs) {
+                    return lr_error(list->log, LR_FAILED,
+                                    "%s: the tables of its pairs of modules take more than %.1f GiB, a quarter of "
+                                    "this machine's memory: describe it by fewer modules of more crystals, or "
+                                    "narrow its field of view",
+                                    list->scanner->name, 0x1p-32 * (double)lr_physical_memory());
+                }
+                void *pairs = lr_resize(list->pairs, room, sizeof(*list->pairs), "module pairs", list->log);
+                if (pairs == NULL) return LR_FAILED;
+                list->pairs = pairs;
+                void *offsets = lr_resize(list->offsets, room + 1, sizeof(*list->offsets), "module pairs", list->log);
+                if (offsets == NULL) return LR_FAILED;
+                list->offsets = offsets;
+                list->max_pairs = room;
+            }
+            const int64_t end = list->num_lors + crystals_of(list->scanner, i) * crystals_of(list->scanner, j);
+            if (list->first_pair != NULL) {
+                list->pairs[k][0] = i;
+                list->pairs[k][1] = j;
+                list->offsets[k] = list->num_lors;
+                list->offsets[k + 1] = end;
+            }
+            list->num_pairs++;
+            list->num_lors = end;
         }
     }
     if (list->first_pair != NULL) list->first_pair[num_modules] = (int32_t)list->num_pairs;
@@ -261,7 +249,7 @@ lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *pr
 {
     struct pair_list list = {.scanner = scanner, .progress = progress, .log = log};
     lr_lors *lors = lr_alloc(1, sizeof(*lors), "the list of LORs", log);
-    struct lr_mask_builder *builder = lors ? lr_mask_builder_create(scanner, LR_MASKS_KEPT, log) : NULL;
+    struct lr_mask_builder *builder = lors ? lr_mask_builder_create(scanner, LR_MASKS_STORED, log) : NULL;
     list.first_pair = lr_alloc((int64_t)scanner->num_modules + 1, sizeof(*list.first_pair), "module pairs",
                                builder != NULL ? log : NULL);
     if (builder == NULL || list.first_pair == NULL) goto fail;
@@ -318,31 +306,23 @@ int64_t lr_lors_pair(const lr_lors *lors, int module_a, int module_b)
     return lors->pairs[low][1] == j ? low : -1;
 }
 
-/* The LOR of two crystals of this pair of modules. */
-static int64_t number_in_pair(const lr_lors *lors, int64_t pair, int low, int high)
+/* The LOR of two crystals and the pair of their modules; -1 = there is none. */
+static int64_t number_of(const lr_lors *lors, int crystal_a, int crystal_b, int64_t *pair)
 {
     const lr_scanner *scanner = lors->scanner;
-    const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
-    return lors->offsets[pair] + (low - scanner->first_crystal[i]) * crystals_of(scanner, j) +
+    const int low = crystal_a < crystal_b ? crystal_a : crystal_b, high = crystal_a < crystal_b ? crystal_b : crystal_a;
+    if (scanner == NULL || low < 0 || high >= scanner->num_crystals) return -1;
+    *pair = lr_lors_pair(lors, lr_scanner_module_of(scanner, low), lr_scanner_module_of(scanner, high));
+    if (*pair < 0) return -1;
+    const int i = lors->pairs[*pair][0], j = lors->pairs[*pair][1];
+    return lors->offsets[*pair] + (low - scanner->first_crystal[i]) * crystals_of(scanner, j) +
            (high - scanner->first_crystal[j]);
-}
-
-/* The pair that two crystals belong to, and their order; -1 = there is none. */
-static int64_t pair_of_crystals(const lr_lors *lors, const int32_t crystals[2], int ordered[2])
-{
-    const lr_scanner *scanner = lors->scanner;
-    const bool ascend = crystals[0] < crystals[1];
-    ordered[0] = crystals[ascend ? 0 : 1];
-    ordered[1] = crystals[ascend ? 1 : 0];
-    if (scanner == NULL || ordered[0] < 0 || ordered[1] >= scanner->num_crystals) return -1;
-    return lr_lors_pair(lors, lr_scanner_module_of(scanner, ordered[0]), lr_scanner_module_of(scanner, ordered[1]));
 }
 
 int64_t lr_lors_number(const lr_lors *lors, int crystal_a, int crystal_b)
 {
-    int ordered[2];
-    const int64_t pair = pair_of_crystals(lors, (const int32_t[2]){crystal_a, crystal_b}, ordered);
-    return pair < 0 ? -1 : number_in_pair(lors, pair, ordered[0], ordered[1]);
+    int64_t pair;
+    return number_of(lors, crystal_a, crystal_b, &pair);
 }
 
 static lr_lor describe(const lr_lors *lors, int64_t pair, int64_t lor)
@@ -373,11 +353,9 @@ void lr_lors_crystals(const lr_lors *lors, int64_t lor, int32_t crystals[2])
 
 int64_t lr_place_joined(const lr_lors *lors, const int32_t crystals[2])
 {
-    int ordered[2];
-    const int64_t pair = pair_of_crystals(lors, crystals, ordered);
-    if (pair < 0) return -1;
-    const int64_t lor = number_in_pair(lors, pair, ordered[0], ordered[1]);
-    if (lors->masks->pairs[pair].kind == LR_MASK_ALL) return lor;
+    int64_t pair;
+    const int64_t lor = number_of(lors, crystals[0], crystals[1], &pair);
+    if (lor < 0 || lors->masks->pairs[pair].kind == LR_MASK_ALL) return lor;
     const lr_lor spelled = describe(lors, pair, lor);
     return lr_coincidence_allows(lors, pair, spelled.p, spelled.q, spelled.r, spelled.s) ? lor : -1;
 }
@@ -392,69 +370,53 @@ bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor)
 
 /* --- the layout --- */
 
-/* The same bits; which pair has which is all that differs. */
-static struct lr_coincidence_masks *copy_masks(const struct lr_coincidence_masks *all, const lr_selection *part,
-                                               const lr_log *log)
-{
-    static const char *const what = "the coincidence masks";
-    struct lr_coincidence_masks *masks = lr_alloc(1, sizeof(*masks), what, log);
-    if (masks == NULL) return NULL;
-    masks->pairs = lr_alloc(part->num_pairs, sizeof(*masks->pairs), what, log);
-    masks->words = lr_alloc(all->num_words + 1, sizeof(*masks->words), what, log);
-    if (masks->pairs == NULL || masks->words == NULL) {
-        lr_coincidence_masks_destroy(masks);
-        return NULL;
-    }
-    masks->num_pairs = part->num_pairs;
-    masks->num_words = all->num_words;
-    memcpy(masks->words, all->words, (size_t)all->num_words * sizeof(*masks->words));
-    for (int64_t k = 0; k < part->num_pairs; k++) masks->pairs[k] = all->pairs[part->pairs[k]];
-    return masks;
-}
-
-static void fill(const lr_lors *all, const lr_selection *part, int32_t (*pairs)[2], int64_t *offsets)
-{
-    offsets[0] = 0;
-    for (int64_t k = 0; k < part->num_pairs; k++) {
-        const int32_t pair = part->pairs[k];
-        memcpy(pairs[k], all->pairs[pair], sizeof(pairs[k]));
-        offsets[k + 1] = offsets[k] + all->offsets[pair + 1] - all->offsets[pair];
-    }
-}
-
-static lr_status check(const lr_lors *all, const lr_selection *part, const lr_log *log)
-{
-    if (all->scanner == NULL || part->pairs == NULL || part->num_pairs < 1)
-        return lr_error(log, LR_USAGE, "a part of a layout needs pairs of a scanner's modules");
-    return lr_selection_check(all, part, log);
-}
-
 lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const lr_log *log)
 {
     static const char *const what = "the list of LORs";
-    if (check(all, part, log) != LR_OK) return NULL;
+    if (all->scanner == NULL || part->pairs == NULL || part->num_pairs < 1) {
+        lr_log_write(log, LR_LOG_ERROR, LR_USAGE, "a part of a layout needs pairs of a scanner's modules");
+        return NULL;
+    }
+    if (lr_selection_check(all, part, log) != LR_OK) return NULL;
     lr_lors *lors = lr_alloc(1, sizeof(*lors), what, log);
     if (lors == NULL) return NULL;
     int32_t(*pairs)[2] = lr_alloc(part->num_pairs, sizeof(*pairs), what, log);
     int64_t *offsets = lr_alloc(part->num_pairs + 1, sizeof(*offsets), what, log);
     int32_t *first = lr_alloc((int64_t)all->scanner->num_modules + 1, sizeof(*first), what, log);
+    struct lr_coincidence_masks *masks = lr_alloc(1, sizeof(*masks), what, log);
+    if (masks != NULL) {
+        masks->pairs = lr_alloc(part->num_pairs, sizeof(*masks->pairs), what, log);
+        masks->words = lr_alloc(all->masks->num_words + 1, sizeof(*masks->words), what, log);
+    }
     *lors = (lr_lors){.scanner = all->scanner,
                       .num_pairs = part->num_pairs,
                       .pairs = (const int32_t(*)[2])pairs,
                       .offsets = offsets,
                       .first_pair = first,
-                      .masks = copy_masks(all->masks, part, log),
+                      .masks = masks,
                       .angles = angles_create(all->scanner, log)};
-    if (pairs == NULL || offsets == NULL || first == NULL || lors->masks == NULL || lors->angles == NULL) {
+    if (pairs == NULL || offsets == NULL || first == NULL || masks == NULL || masks->pairs == NULL ||
+        masks->words == NULL || lors->angles == NULL) {
         lr_lors_destroy(lors);
         return NULL;
     }
-    fill(all, part, pairs, offsets);
+
+    /* Masks have the same bits as those of all pairs, which other pairs refer to. */
+    masks->num_pairs = part->num_pairs;
+    masks->num_words = all->masks->num_words;
+    memcpy(masks->words, all->masks->words, (size_t)masks->num_words * sizeof(*masks->words));
+    for (int64_t k = 0; k < part->num_pairs; k++) masks->pairs[k] = all->masks->pairs[part->pairs[k]];
+    offsets[0] = 0;
+    for (int64_t k = 0; k < part->num_pairs; k++) {
+        const int32_t pair = part->pairs[k];
+        memcpy(pairs[k], all->pairs[pair], sizeof(pairs[k]));
+        offsets[k + 1] = offsets[k] + lr_pair_size(all, pair);
+    }
     lors->count = offsets[part->num_pairs];
-    int64_t pair = 0;
+    int64_t next = 0;
     for (int i = 0; i <= lors->scanner->num_modules; i++) {
-        while (pair < lors->num_pairs && lors->pairs[pair][0] < i) pair++;
-        first[i] = (int32_t)pair;
+        while (next < lors->num_pairs && lors->pairs[next][0] < i) next++;
+        first[i] = (int32_t)next;
     }
 
     return lors;
@@ -487,7 +449,7 @@ int64_t lr_pair_num_coincidences(const lr_lors *lors, int64_t pair)
            count_bits(lors->masks->words + mask->offset_b, (int64_t)i[1] * j[1]);
 }
 
-/* One module pair seen from one of its modules, `near`, whose fans get sums over the other one, `far`. */
+/* A module pair seen from module `near`, whose fans get sums over the crystals of module `far`. */
 struct side {
     const struct lr_pair_mask *mask;
     const uint32_t *words;
@@ -498,7 +460,7 @@ struct side {
     double *sums;          /* [far u][near v] */
 };
 
-/* True if a set, which is made for (lower, higher), allows entry `near` along an axis with entry `far`. */
+/* True if a set of bits, which is made for (lower, higher), allows entry at[0] of `near` with entry at[1] of `far`. */
 static bool allowed(const struct side *side, uint32_t offset, const int64_t at[2], const int64_t size[2])
 {
     const int64_t n = side->near_is_lower ? at[0] * size[1] + at[1] : at[1] * size[0] + at[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Module pairs of a list, as many at a time as have room for their values: window after window. */
+ * Windows over a list of module pairs: as many pairs as have room for their values, one window after the other. */
 #ifndef LR_MODEL_PAIR_WINDOW_H
 #define LR_MODEL_PAIR_WINDOW_H
 
@@ -55,13 +55,13 @@ static inline void lr_pair_window_leave(struct lr_pair_window *window)
     window->num_values = 0;
 }
 
-/* Takes in the pair after the window's last, window->end < window->num_pairs. */
+/* Takes in the pair after the window's last pair. There must be one: window->end < window->num_pairs. */
 static inline void lr_pair_window_take(struct lr_pair_window *window)
 {
     window->num_values += lr_pair_window_size(window, window->end++);
 }
 
-/* The next pairs that have at most so many values, a single one with more alone; false when none is
+/* Moves to the next pairs, which have at most `most` values in all, or to a single pair with more. False if none is
  * left. */
 static inline bool lr_pair_window_next(struct lr_pair_window *window, int64_t most)
 {

@@ -18,7 +18,7 @@ struct lr_lor_place {
     int nu_j;             /* crystals along u of the higher module */
     int first_i, first_j; /* first_crystal of the two modules */
     int a, b;
-    int p, q; /* a, spelled out */
+    int p, q; /* column and row of crystal a */
 };
 
 /* The LOR of two crystals; -1 = they are not in coincidence. */
@@ -42,7 +42,7 @@ static inline bool lr_place_in_coincidence(const struct lr_lor_place *place)
                                  place->b / place->nu_j);
 }
 
-/* Place of the first of `count` ascending numbers that is at least `number`; count if there is none. */
+/* Index of the first of `count` ascending numbers that is at least `number`; count if there is none. */
 static inline int64_t lr_first_at_least(const int64_t *numbers, int64_t count, int64_t number)
 {
     int64_t low = 0, high = count;
@@ -65,7 +65,7 @@ static inline int64_t lr_span_lor(const lr_lor_span *span, int64_t k)
 /* True if all numbers of the span are LORs of this list. */
 bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span);
 
-/* The crystals of a module that differ in their place: along u, or along v where that runs around the axis. */
+/* Places of a module's crystals around the axis: along u, or along v if that runs around the axis. */
 struct lr_module_places {
     int32_t first; /* the place of number 0 */
     int8_t step;   /* +1 or -1 from one number to the next */
@@ -73,7 +73,7 @@ struct lr_module_places {
 };
 
 struct lr_angles {
-    int32_t count; /* places around the axis, and so angles */
+    int32_t count; /* places around the axis, which is the number of angles too */
     struct lr_module_places *modules;
 };
 
@@ -82,7 +82,7 @@ static inline int32_t lr_place_of_crystal(const struct lr_module_places *places,
     return places->first + places->step * (places->is_v ? q : p);
 }
 
-/* True where a part's LORs have this sum of two places. */
+/* True if the LORs with this sum of two places are in the part. */
 static inline bool lr_angle_is_in(const lr_lors *lors, const lr_selection *part, int32_t sum)
 {
     const int32_t count = lors->angles->count, angle = sum < count ? sum : sum - count;

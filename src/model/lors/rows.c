@@ -56,7 +56,7 @@ void lr_elements_finish(struct lr_elements *elements)
     *elements = (struct lr_elements){0};
 }
 
-/* Room for `needed` elements, what is there kept. */
+/* Makes room for `needed` elements and keeps the present ones. */
 static lr_status reserve(struct lr_element **list, int64_t *capacity, int64_t needed, const lr_log *log)
 {
     return lr_grow(list, capacity, needed, &(struct lr_items){sizeof(**list), "matrix elements", log});
@@ -69,33 +69,25 @@ lr_status lr_elements_add(struct lr_elements *elements, int64_t lor, double valu
     return LR_OK;
 }
 
-/* One stable pass of a radix sort from list to spare, which then change places. */
-static void sort_by_digit(struct lr_elements *elements, int shift)
-{
-    int64_t places[NUM_DIGITS] = {0};
-    for (int64_t k = 0; k < elements->count; k++) places[(elements->list[k].lor >> shift) & (NUM_DIGITS - 1)]++;
-    int64_t sum = 0;
-    for (int digit = 0; digit < NUM_DIGITS; digit++) {
-        const int64_t count = places[digit];
-        places[digit] = sum;
-        sum += count;
-    }
-    for (int64_t k = 0; k < elements->count; k++) {
-        const int64_t digit = (elements->list[k].lor >> shift) & (NUM_DIGITS - 1);
-        elements->spare[places[digit]++] = elements->list[k];
-    }
-    struct lr_element *sorted = elements->spare;
-    elements->spare = elements->list;
-    elements->list = sorted;
-    const int64_t capacity = elements->spare_capacity;
-    elements->spare_capacity = elements->capacity;
-    elements->capacity = capacity;
-}
-
 lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, const lr_log *log)
 {
     LR_TRY(reserve(&elements->spare, &elements->spare_capacity, elements->count, log));
-    for (int shift = 0; shift < 63 && (num_lors - 1) >> shift > 0; shift += DIGIT_BITS) sort_by_digit(elements, shift);
+    for (int shift = 0; shift < 63 && (num_lors - 1) >> shift > 0; shift += DIGIT_BITS) {
+        /* One stable pass of a radix sort from list to spare, which then change places. */
+        int64_t places[NUM_DIGITS] = {0};
+        const struct lr_elements from = *elements;
+        for (int64_t k = 0; k < from.count; k++) places[(from.list[k].lor >> shift) & (NUM_DIGITS - 1)]++;
+        for (int64_t digit = 0, sum = 0; digit < NUM_DIGITS; digit++) {
+            const int64_t count = places[digit];
+            places[digit] = sum;
+            sum += count;
+        }
+        for (int64_t k = 0; k < from.count; k++) {
+            const int64_t digit = (from.list[k].lor >> shift) & (NUM_DIGITS - 1);
+            from.spare[places[digit]++] = from.list[k];
+        }
+        *elements = (struct lr_elements){from.spare, from.list, from.count, from.spare_capacity, from.capacity};
+    }
     struct lr_element *list = elements->list;
     int64_t num_out = 0;
     for (int64_t k = 0; k < elements->count;) {
@@ -184,61 +176,47 @@ lr_status lr_row_block_unpack(const struct lr_row_block *block, const lr_row_sin
 
 /* --- errors of rows --- */
 
-/* Squares that become norms, beside the error itself. */
-struct sums {
-    lr_row_error error;
-    double difference2, reference2, row;
-};
-
-static void add_element(struct sums *sums, double value, double reference)
-{
-    lr_row_error *error = &sums->error;
-    const double difference = fabs(value - reference);
-    sums->difference2 += difference * difference;
-    sums->reference2 += reference * reference;
-    sums->row += value;
-    error->sum += reference;
-    error->largest = fmax(error->largest, reference);
-    error->largest_error = fmax(error->largest_error, difference);
-    error->num_elements += reference > 0.0;
-    error->num_unexpected += value > 0.0 && !(reference > 0.0);
-    if (reference > 0.0 && !(value > 0.0)) {
-        error->num_missed++;
-        error->missed_weight += reference;
-    }
-}
-
 lr_row_error lr_row_compare(const lr_row *row, const lr_row *reference)
 {
-    struct sums sums = {0};
+    lr_row_error error = {0};
+    double difference2 = 0.0, reference2 = 0.0, sum = 0.0;
     for (int64_t a = 0, b = 0; a < row->count || b < reference->count;) {
         const int64_t lor_a = a < row->count ? row->lor[a] : INT64_MAX;
         const int64_t lor_b = b < reference->count ? reference->lor[b] : INT64_MAX;
-        add_element(&sums, lor_a <= lor_b ? row->probability[a] : 0.0,
-                    lor_b <= lor_a ? reference->probability[b] : 0.0);
+        const double value = lor_a <= lor_b ? row->probability[a] : 0.0;
+        const double expected = lor_b <= lor_a ? reference->probability[b] : 0.0;
+        const double difference = fabs(value - expected);
+        difference2 += difference * difference;
+        reference2 += expected * expected;
+        sum += value;
+        error.sum += expected;
+        error.largest = fmax(error.largest, expected);
+        error.largest_error = fmax(error.largest_error, difference);
+        error.num_elements += expected > 0.0;
+        error.num_unexpected += value > 0.0 && !(expected > 0.0);
+        if (expected > 0.0 && !(value > 0.0)) {
+            error.num_missed++;
+            error.missed_weight += expected;
+        }
         a += lor_a <= lor_b;
         b += lor_b <= lor_a;
     }
-    lr_row_error *error = &sums.error;
-    error->relative_l2 = sqrt(sums.difference2 / sums.reference2);
-    error->sum_error = (sums.row - error->sum) / error->sum;
-    error->largest_error /= error->largest;
-    error->missed_weight /= error->sum;
-    return *error;
-}
-
-static double distance2(const lr_scanner *scanner, int module, const double point_mm[3])
-{
-    double centre_mm[3], sum = 0.0;
-    lr_scanner_detection_centre(scanner, module, centre_mm);
-    for (int k = 0; k < 3; k++) sum += (centre_mm[k] - point_mm[k]) * (centre_mm[k] - point_mm[k]);
-    return sum;
+    error.relative_l2 = sqrt(difference2 / reference2);
+    error.sum_error = (sum - error.sum) / error.sum;
+    error.largest_error /= error.largest;
+    error.missed_weight /= error.sum;
+    return error;
 }
 
 int lr_lors_primary(const lr_lors *lors, int64_t lor, const double point_mm[3])
 {
     const lr_lor pair = lr_lors_describe(lors, lor);
-    const double i = distance2(lors->scanner, pair.module_i, point_mm);
-    const double j = distance2(lors->scanner, pair.module_j, point_mm);
-    return j - i > 1e-9 * j ? pair.module_j : pair.module_i; /* on a tie the lower, i */
+    double distance2[2] = {0.0, 0.0};
+    for (int n = 0; n < 2; n++) {
+        double centre_mm[3];
+        lr_scanner_detection_centre(lors->scanner, n == 0 ? pair.module_i : pair.module_j, centre_mm);
+        for (int k = 0; k < 3; k++) distance2[n] += (centre_mm[k] - point_mm[k]) * (centre_mm[k] - point_mm[k]);
+    }
+    /* The lower module, i, wins a tie. */
+    return distance2[1] - distance2[0] > 1e-9 * distance2[1] ? pair.module_j : pair.module_i;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows of the system matrix: which are wanted, and many at once, as a device makes them, for sinks that use several
- * threads. */
+ * Rows of the system matrix: a choice of them, and blocks of many rows as devices make them, for sinks that use
+ * several threads. */
 #ifndef LR_MODEL_ROWS_H
 #define LR_MODEL_ROWS_H
 
@@ -29,8 +29,8 @@ struct lr_row_block {
     int threads;                              /* that the sink may use */
 };
 
-/* A sink of blocks of rows, beside one that takes rows one by one. Rows ascend over both together, and either may
- * get the next ones. */
+/* A sink of blocks of rows, used together with a sink of single rows. Rows ascend over both, and either may get the
+ * next ones. */
 struct lr_row_block_sink {
     lr_status (*take)(void *user, const struct lr_row_block *block);
     void *user;
@@ -58,11 +58,11 @@ struct lr_rows {
     int samples[3];
     const double (*points_mm)[3]; /* [end] */
     int64_t begin, end;
-    const int32_t *pairs; /* [num_pairs], ascending: elements of other module pairs are not wanted;
-                             NULL = all. A backend may pass over it (operator/backend.h). */
+    const int32_t *
+        pairs; /* [num_pairs], ascending: elements of other module pairs are not needed; NULL = all. A backend may ignore this (operator/backend.h). */
     int64_t num_pairs;
-    const struct lr_row_block_sink *blocks; /* takes whole rows for the sink; NULL = nothing does. A
-                                               backend may pass over it. */
+    const struct lr_row_block_sink
+        *blocks; /* takes whole rows for the sink; NULL = nothing does. A backend may ignore this. */
 };
 
 /* Sample points per row. */

@@ -15,27 +15,6 @@ int64_t lr_selection_count(const lr_lors *lors, const lr_selection *selection)
     return count;
 }
 
-/* One number of a list, which must be above the one before it and below the end. */
-struct listed {
-    const char *what; /* "LOR" */
-    int64_t at, number, before, end;
-};
-
-static lr_status check_number(const struct listed *listed, const lr_log *log)
-{
-    if (listed->number < 0 || listed->number >= listed->end) {
-        return lr_error(log, LR_USAGE, "entry %lld of a selection is %s %lld: the scanner has 0 to %lld",
-                        (long long)listed->at, listed->what, (long long)listed->number, (long long)listed->end - 1);
-    }
-    if (listed->number <= listed->before) {
-        return lr_error(log, LR_USAGE,
-                        "entry %lld of a selection is %s %lld after %lld: list them in ascending "
-                        "order, each once",
-                        (long long)listed->at, listed->what, (long long)listed->number, (long long)listed->before);
-    }
-    return LR_OK;
-}
-
 lr_status lr_selection_check(const lr_lors *lors, const lr_selection *selection, const lr_log *log)
 {
     if (selection == NULL) return LR_OK;
@@ -60,17 +39,24 @@ lr_status lr_selection_check(const lr_lors *lors, const lr_selection *selection,
                         selection->interleave_turn, selection->interleave);
     }
 
-    struct listed lor = {.what = "LOR", .before = -1, .end = lors->count};
-    for (; lor.at < selection->num_lors; lor.at++) {
-        lor.number = selection->lors[lor.at];
-        LR_TRY(check_number(&lor, log));
-        lor.before = lor.number;
-    }
-    struct listed pair = {.what = "module pair", .before = -1, .end = lors->num_pairs};
-    for (; pair.at < selection->num_pairs; pair.at++) {
-        pair.number = selection->pairs[pair.at];
-        LR_TRY(check_number(&pair, log));
-        pair.before = pair.number;
+    /* Numbers ascend within their range; one of the lists is empty. */
+    const bool has_lors = selection->num_lors > 0;
+    const char *what = has_lors ? "LOR" : "module pair";
+    const int64_t num = has_lors ? selection->num_lors : selection->num_pairs;
+    const int64_t end = has_lors ? lors->count : lors->num_pairs;
+    for (int64_t k = 0, before = -1; k < num; k++) {
+        const int64_t number = has_lors ? selection->lors[k] : selection->pairs[k];
+        if (number < 0 || number >= end) {
+            return lr_error(log, LR_USAGE, "entry %lld of a selection is %s %lld: the scanner has 0 to %lld",
+                            (long long)k, what, (long long)number, (long long)end - 1);
+        }
+        if (number <= before) {
+            return lr_error(log, LR_USAGE,
+                            "entry %lld of a selection is %s %lld after %lld: list them in ascending "
+                            "order, each once",
+                            (long long)k, what, (long long)number, (long long)before);
+        }
+        before = number;
     }
     return LR_OK;
 }
@@ -85,7 +71,7 @@ int64_t lr_selection_lor(const lr_lors *lors, const lr_selection *selection, int
     return lors->offsets[selection->pairs[entry]] + position;
 }
 
-/* First entry at or behind `entry` whose LOR is at least `lor`; looks near `entry` first. */
+/* The first entry from `entry` on whose LOR is at least `lor`, looked for near `entry` first. */
 static int64_t seek(const lr_selection *selection, int64_t entry, int64_t lor)
 {
     int64_t step = 1, low = entry, high = entry;
@@ -112,20 +98,7 @@ static int64_t shorter(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static bool next_listed(struct lr_selection_walk *walk, int64_t end, int64_t longest)
-{
-    const lr_selection *selection = walk->selection;
-    walk->entry = seek(selection, walk->entry, walk->begin);
-    const int64_t last = shorter(walk->entry + longest, selection->num_lors);
-    int64_t stop = last;
-    if (stop > walk->entry && selection->lors[stop - 1] >= end) stop = shorter(seek(selection, walk->entry, end), last);
-    walk->position = walk->entry;
-    walk->span = (lr_lor_span){.numbers = selection->lors + walk->entry, .count = stop - walk->entry};
-    walk->entry = stop;
-    return walk->span.count > 0;
-}
-
-/* The next span of LORs first .. first + count - 1, whose first value stands at walk->entry_begin. */
+/* Sets the next span of LORs first .. first + count - 1, whose first value is at position walk->entry_begin. */
 static bool next_in_range(struct lr_selection_walk *walk, int64_t first, int64_t count)
 {
     const int64_t end = walk->end > 0 ? walk->end : walk->lors->count;
@@ -144,8 +117,17 @@ bool lr_selection_next(struct lr_selection_walk *walk)
     const lr_selection *selection = walk->selection;
     if (lr_selection_is_all(selection)) return next_in_range(walk, 0, walk->lors->count);
     if (selection->lors != NULL) {
-        return next_listed(walk, walk->end > 0 ? walk->end : walk->lors->count,
-                           walk->longest > 0 ? walk->longest : selection->num_lors);
+        const int64_t end = walk->end > 0 ? walk->end : walk->lors->count;
+        const int64_t longest = walk->longest > 0 ? walk->longest : selection->num_lors;
+        walk->entry = seek(selection, walk->entry, walk->begin);
+        const int64_t last = shorter(walk->entry + longest, selection->num_lors);
+        int64_t stop = last;
+        if (stop > walk->entry && selection->lors[stop - 1] >= end)
+            stop = shorter(seek(selection, walk->entry, end), last);
+        walk->position = walk->entry;
+        walk->span = (lr_lor_span){.numbers = selection->lors + walk->entry, .count = stop - walk->entry};
+        walk->entry = stop;
+        return walk->span.count > 0;
     }
     for (; walk->entry < selection->num_pairs; walk->entry++) {
         const int32_t pair = selection->pairs[walk->entry];
@@ -177,27 +159,22 @@ int64_t lr_selection_find(struct lr_selection_finder *finder, int64_t lor)
 
 /* --- what is interleaved --- */
 
-static void blank_pair(const lr_lors *lors, const lr_selection *selection, int32_t pair, float *values)
-{
-    const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
-    const int *size_i = lors->scanner->modules[i].crystals;
-    const int *size_j = lors->scanner->modules[j].crystals;
-    const struct lr_module_places *places = lors->angles->modules;
-    for (int a = 0; a < size_i[0] * size_i[1]; a++) {
-        const int32_t at = lr_place_of_crystal(&places[i], a % size_i[0], a / size_i[0]);
-        for (int s = 0; s < size_j[1]; s++) {
-            for (int r = 0; r < size_j[0]; r++, values++) {
-                const int32_t sum = at + lr_place_of_crystal(&places[j], r, s);
-                *values = lr_angle_is_in(lors, selection, sum) ? *values : 0.0f;
-            }
-        }
-    }
-}
-
 void lr_selection_blank(const lr_lors *lors, const lr_selection *selection, float *values)
 {
     for (int64_t k = 0; selection->interleave > 1 && k < selection->num_pairs; k++) {
-        blank_pair(lors, selection, selection->pairs[k], values);
-        values += lr_pair_size(lors, selection->pairs[k]);
+        const int32_t *pair = lors->pairs[selection->pairs[k]];
+        const int *size_i = lors->scanner->modules[pair[0]].crystals;
+        const int *size_j = lors->scanner->modules[pair[1]].crystals;
+        const struct lr_module_places *i = &lors->angles->modules[pair[0]], *j = &lors->angles->modules[pair[1]];
+        for (int a = 0; a < size_i[0] * size_i[1]; a++, values += size_j[0] * size_j[1]) {
+            /* Crystals of the second module that share a place are left out together. */
+            const int32_t at = lr_place_of_crystal(i, a % size_i[0], a / size_i[0]);
+            for (int b = 0; b < size_j[j->is_v]; b++) {
+                if (lr_angle_is_in(lors, selection, at + lr_place_of_crystal(j, b, b))) continue;
+                float *first = values + (j->is_v ? b * size_j[0] : b);
+                const int stride = j->is_v ? 1 : size_j[0];
+                for (int n = 0; n < size_j[!j->is_v]; n++) first[n * stride] = 0.0f;
+            }
+        }
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Selections of LORs (lr/lors.h): checking them, walking over them, finding LORs in them. The
- * position of a LOR is where its value stands, 0 <= position < lr_selection_count. */
+ * Selections of LORs (lr/lors.h): checking them, walking over them, finding LORs in them. The position of a LOR is the
+ * index of its value, 0 <= position < lr_selection_count. */
 #ifndef LR_MODEL_SELECTION_H
 #define LR_MODEL_SELECTION_H
 
@@ -27,7 +27,7 @@ int64_t lr_selection_lor(const lr_lors *lors, const lr_selection *selection, int
 struct lr_selection_walk {
     const lr_lors *lors;
     const lr_selection *selection;
-    int64_t begin, end;  /* LORs outside begin .. end - 1 are passed over; both 0: none are */
+    int64_t begin, end;  /* LORs outside begin .. end - 1 are skipped; both 0: none are */
     int64_t longest;     /* values that a span may have; 0 = any number */
     lr_lor_span span;    /* out: never empty */
     int64_t position;    /* out: of the span's first LOR */

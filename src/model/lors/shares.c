@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows of a matrix in parts that take about the same work. What a row costs is guessed by lines:
- * through points of the grid, how many LORs of the scanner they meet; between modules, how long they
- * run through the grid. */
+ * Rows of a matrix in parts that take about the same work. Lines give the cost of a row: lines through points of the
+ * grid count the scanner's LORs there, and lines between modules have a length within the grid. */
 #include <lr/forecast.h>
 
 #include "base/log.h"
@@ -31,30 +30,22 @@ struct hit {
     double t_mm, crystals_per_sr;
 };
 
-static void meet(const lr_module *module, const double from[3], const double along[3], struct hit *hit)
-{
-    double to[3], at[3];
-    const double slope = -vec_dot(along, module->normal);
-    if (slope <= 0.0) return;
-    vec_sub(module->centre_mm, from, to);
-    const double t_mm = -vec_dot(to, module->normal) / slope;
-    if (t_mm <= 0.0 || t_mm >= hit->t_mm) return;
-    vec_add_scaled(to, -t_mm, along, at);
-    const double *pitch = module->pitch_mm;
-    if (fabs(vec_dot(at, module->u)) > 0.5 * module->crystals[0] * pitch[0] ||
-        fabs(vec_dot(at, module->v)) > 0.5 * module->crystals[1] * pitch[1])
-        return;
-    hit->t_mm = t_mm;
-    hit->crystals_per_sr = t_mm * t_mm / (slope * pitch[0] * pitch[1]);
-}
-
 static struct hit first_hit(const lr_scanner *scanner, const double from[3], const double along[3])
 {
     struct hit hit = {-1, HUGE_VAL, 0.0};
     for (int m = 0; m < scanner->num_modules; m++) {
-        const double before = hit.t_mm;
-        meet(&scanner->modules[m], from, along, &hit);
-        hit.module = hit.t_mm < before ? m : hit.module;
+        const lr_module *module = &scanner->modules[m];
+        const double *pitch = module->pitch_mm, slope = -vec_dot(along, module->normal);
+        double to[3], at[3];
+        if (slope <= 0.0) continue;
+        vec_sub(module->centre_mm, from, to);
+        const double t_mm = -vec_dot(to, module->normal) / slope;
+        if (t_mm <= 0.0 || t_mm >= hit.t_mm) continue;
+        vec_add_scaled(to, -t_mm, along, at);
+        if (fabs(vec_dot(at, module->u)) > 0.5 * module->crystals[0] * pitch[0] ||
+            fabs(vec_dot(at, module->v)) > 0.5 * module->crystals[1] * pitch[1])
+            continue;
+        hit = (struct hit){m, t_mm, t_mm * t_mm / (slope * pitch[0] * pitch[1])};
     }
     return hit;
 }
@@ -80,17 +71,55 @@ struct boxes {
     double *cost; /* owned [num[2]][num[1]][num[0]] */
 };
 
-/* Chooses a box per voxel along each axis, at most MOST_POINTS, most of them along z, and fewer if there are many
- * modules. */
-static void choose_boxes(const lr_lors *lors, const lr_grid *grid, int num[3])
+/* Finds the costs of boxes of voxels: the LORs through their middles. There is a box per voxel along each axis, but at
+ * most MOST_POINTS, most of them along z, and fewer if there are many modules. */
+static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct boxes *boxes, const lr_log *log)
 {
     static const int most[3] = {4, 4, MOST_POINTS};
     const int64_t crossings = 2 * (int64_t)LINES * lors->scanner->num_modules;
+    int *num = boxes->num;
     for (int k = 0; k < 3; k++) num[k] = grid->size[k] < most[k] ? grid->size[k] : most[k];
     while (crossings * num[0] * num[1] * num[2] > MOST_CROSSINGS && num[0] + num[1] + num[2] > 3) {
         const int longest = num[0] > 1 ? 0 : num[1] > 1 ? 1 : 2;
         num[longest] = (num[longest] + 1) / 2;
     }
+
+    /* Cosine to the axis of the steepest line, from the scanner's length and the least distance of a module from the
+     * axis. */
+    double nearest = HUGE_VAL, ends[2] = {HUGE_VAL, -HUGE_VAL};
+    for (int m = 0; m < lors->scanner->num_modules; m++) {
+        const lr_module *module = &lors->scanner->modules[m];
+        const double half =
+            0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
+        const double from_axis = hypot(module->centre_mm[0], module->centre_mm[1]);
+        nearest = fmin(nearest, from_axis);
+        ends[0] = fmin(ends[0], module->centre_mm[2] - half);
+        ends[1] = fmax(ends[1], module->centre_mm[2] + half);
+    }
+    const double length = ends[1] - ends[0];
+    const double steepest = fmin(0.999, length / hypot(length, fmax(nearest, 1e-3 * length)));
+
+    const int count = num[0] * num[1] * num[2];
+    double sum = 0.0;
+    boxes->cost = lr_alloc(count, sizeof(*boxes->cost), "costs of rows", log);
+    if (boxes->cost == NULL) return LR_FAILED;
+    for (int n = 0; n < count; n++) {
+        const int place[3] = {n % num[0], n / num[0] % num[1], n / (num[0] * num[1])};
+        double at[3];
+        for (int k = 0; k < 3; k++)
+            at[k] = grid->origin_mm[k] + grid->voxel_mm[k] * (grid->size[k] * (place[k] + 0.5) / num[k] - 0.5);
+        /* LORs through the point, by lines in all directions that two modules may share. */
+        double total = 0.0;
+        for (int i = 0; i < LINES; i++) {
+            const double z = steepest * ((2.0 * i + 1.0) / LINES - 1.0), across = sqrt(1.0 - z * z);
+            const double angle = PI * fmod(i * GOLDEN_TURN, 1.0);
+            total += lors_of_line(lors, at, (const double[3]){across * cos(angle), across * sin(angle), z});
+        }
+        sum += boxes->cost[n] = total;
+    }
+    const double least = sum > 0.0 ? least_share * sum / count : 1.0;
+    for (int n = 0; n < count; n++) boxes->cost[n] += least;
+    return LR_OK;
 }
 
 /* --- LORs --- */
@@ -121,17 +150,6 @@ static void face_point(const lr_module *module, int n, double at[3])
     vec_add_scaled(at, v, module->v, at);
 }
 
-static double cost_of_lor(const lr_lors *lors, const lr_grid *grid, int64_t lor)
-{
-    const double voxel_mm = cbrt(grid->voxel_mm[0] * grid->voxel_mm[1] * grid->voxel_mm[2]);
-    int32_t crystals[2];
-    double a[3], b[3];
-    lr_lors_crystals(lors, lor, crystals);
-    lr_scanner_hit_centre(lors->scanner, crystals[0], a);
-    lr_scanner_hit_centre(lors->scanner, crystals[1], b);
-    return 1.0 + length_in_grid(grid, a, b) / voxel_mm;
-}
-
 /* --- cutting --- */
 
 struct cut {
@@ -139,48 +157,45 @@ struct cut {
     const lr_grid *grid;
     const lr_rows_share *share;
     struct boxes boxes;
-    int64_t num; /* entries to cut */
 };
 
 static double cost_of(const void *of, int64_t entry)
 {
     const struct cut *cut = of;
+    const lr_lors *lors = cut->lors;
+    const lr_grid *grid = cut->grid;
     const lr_rows_work *work = &cut->share->work;
     const lr_row_choice *choice = &work->choice;
     const lr_selection *part = choice->part;
     if (!work->by_lor) {
         const int64_t row = choice->voxels != NULL ? choice->voxels[entry] : choice->begin + entry;
-        const int *size = cut->grid->size, *num = cut->boxes.num;
+        const int *size = grid->size, *num = cut->boxes.num;
         const int64_t line = row / size[0];
         const int64_t place[3] = {row % size[0], line % size[1], line / size[1]};
         int64_t box[3];
         for (int k = 0; k < 3; k++) box[k] = place[k] * num[k] / size[k];
         return cut->boxes.cost[(box[2] * num[1] + box[1]) * num[0] + box[0]];
     }
-    if (part != NULL && part->lors != NULL) return cost_of_lor(cut->lors, cut->grid, part->lors[entry]);
-    /* The cost of all LORs of a pair in voxels; a LOR costs at least one. */
-    const lr_lors *lors = cut->lors;
-    const lr_grid *grid = cut->grid;
+
+    /* A LOR costs the voxels that it crosses, at least one. */
+    const double voxel_mm = cbrt(grid->voxel_mm[0] * grid->voxel_mm[1] * grid->voxel_mm[2]);
+    double a[3], b[3];
+    if (part != NULL && part->lors != NULL) {
+        int32_t crystals[2];
+        lr_lors_crystals(lors, part->lors[entry], crystals);
+        lr_scanner_hit_centre(lors->scanner, crystals[0], a);
+        lr_scanner_hit_centre(lors->scanner, crystals[1], b);
+        return 1.0 + length_in_grid(grid, a, b) / voxel_mm;
+    }
     const int64_t pair = lr_selection_is_all(part) ? entry : part->pairs[entry];
     const lr_module *modules = lors->scanner->modules;
-    const double voxel_mm = cbrt(grid->voxel_mm[0] * grid->voxel_mm[1] * grid->voxel_mm[2]);
-    double sum = 0.0, a[3], b[3];
+    double sum = 0.0;
     for (int n = 0; n < 81; n++) {
         face_point(&modules[lors->pairs[pair][0]], n % 9, a);
         face_point(&modules[lors->pairs[pair][1]], n / 9, b);
         sum += length_in_grid(grid, a, b);
     }
     return (double)(lors->offsets[pair + 1] - lors->offsets[pair]) * (1.0 + sum / 81.0 / voxel_mm);
-}
-
-static int64_t count_entries(const struct cut *cut)
-{
-    const lr_rows_work *work = &cut->share->work;
-    const lr_row_choice *choice = &work->choice;
-    if (!work->by_lor) return choice->voxels != NULL ? choice->num_voxels : choice->end - choice->begin;
-    return lr_selection_is_all(choice->part) ? cut->lors->num_pairs
-           : choice->part->lors != NULL      ? choice->part->num_lors
-                                             : choice->part->num_pairs;
 }
 
 /* Numbers with a cost each. */
@@ -190,8 +205,9 @@ struct costs {
     int64_t num;
 };
 
-/* Cuts the numbers where the sum of the costs before comes nearest to each part's share of all; a part has at least
- * one number. Finds the range of the part that is asked for. */
+/* Cuts the numbers into parts with about equal sums of costs, each of at least one number. A cut is at the number
+ * for which the sum of the costs before it comes nearest to the parts' share. Finds the range of the part that is
+ * asked for. */
 static void find_range(const struct costs *costs, const int64_t asked[2], int64_t range[2])
 {
     const int64_t number = asked[0], parts = asked[1], num = costs->num;
@@ -225,63 +241,32 @@ void lr_share_range(const double *costs, int64_t num, const int64_t part[2], int
 
 lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr_rows_share *share, int64_t range[2])
 {
+    const lr_row_choice *choice = &share->work.choice;
+    const lr_selection *part = choice->part;
     struct cut cut = {.lors = lors, .grid = grid, .share = share};
     LR_TRY(lr_grid_check(grid, share->log));
-    LR_TRY(lr_selection_check(lors, share->work.choice.part, share->log));
-    cut.num = count_entries(&cut);
-    const char *what = !share->work.by_lor                                                        ? "rows"
-                       : share->work.choice.part != NULL && share->work.choice.part->lors != NULL ? "LORs"
-                                                                                                  : "module pairs";
+    LR_TRY(lr_selection_check(lors, part, share->log));
+    const char *what = "module pairs";
+    int64_t num = lors->num_pairs;
+    if (!share->work.by_lor) {
+        what = "rows";
+        num = choice->voxels != NULL ? choice->num_voxels : choice->end - choice->begin;
+    } else if (part != NULL && part->lors != NULL) {
+        what = "LORs";
+        num = part->num_lors;
+    } else if (!lr_selection_is_all(part)) {
+        num = part->num_pairs;
+    }
     if (share->parts < 1 || share->number < 1 || share->number > share->parts) {
         return lr_error(share->log, LR_USAGE, "part %lld of %lld makes no sense: parts count from 1",
                         (long long)share->number, (long long)share->parts);
     }
-    if (share->parts > cut.num) {
+    if (share->parts > num) {
         return lr_error(share->log, LR_USAGE, "%lld %s cannot be cut into %lld parts: take %lld parts at most",
-                        (long long)cut.num, what, (long long)share->parts, (long long)cut.num);
+                        (long long)num, what, (long long)share->parts, (long long)num);
     }
-    if (!share->work.by_lor) {
-        const int *num = cut.boxes.num;
-        /* Cosine to the axis of the steepest line, from the scanner's length and the least distance of a module from
-         * the axis. */
-        double nearest = HUGE_VAL, ends[2] = {HUGE_VAL, -HUGE_VAL};
-        for (int m = 0; m < lors->scanner->num_modules; m++) {
-            const lr_module *module = &lors->scanner->modules[m];
-            const double half =
-                0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
-            const double from_axis = hypot(module->centre_mm[0], module->centre_mm[1]);
-            nearest = fmin(nearest, from_axis);
-            ends[0] = fmin(ends[0], module->centre_mm[2] - half);
-            ends[1] = fmax(ends[1], module->centre_mm[2] + half);
-        }
-        const double length = ends[1] - ends[0];
-        const double steepest = fmin(0.999, length / hypot(length, fmax(nearest, 1e-3 * length)));
-
-        double sum = 0.0;
-        choose_boxes(lors, grid, cut.boxes.num);
-        const int count = num[0] * num[1] * num[2];
-        cut.boxes.cost = lr_alloc(count, sizeof(*cut.boxes.cost), "costs of rows", share->log);
-        if (cut.boxes.cost == NULL) return LR_FAILED;
-        for (int n = 0; n < count; n++) {
-            const int place[3] = {n % num[0], n / num[0] % num[1], n / (num[0] * num[1])};
-            double at[3];
-            for (int k = 0; k < 3; k++)
-                at[k] = grid->origin_mm[k] + grid->voxel_mm[k] * (grid->size[k] * (place[k] + 0.5) / num[k] - 0.5);
-            /* LORs through the point, by lines in all directions that two modules may share. */
-            double total = 0.0;
-            for (int i = 0; i < LINES; i++) {
-                const double z = steepest * ((2.0 * i + 1.0) / LINES - 1.0), across = sqrt(1.0 - z * z);
-                const double angle = PI * fmod(i * GOLDEN_TURN, 1.0);
-                const double along[3] = {across * cos(angle), across * sin(angle), z};
-                total += lors_of_line(lors, at, along);
-            }
-            sum += cut.boxes.cost[n] = total;
-        }
-        const double least = sum > 0.0 ? least_share * sum / count : 1.0;
-        for (int n = 0; n < count; n++) cut.boxes.cost[n] += least;
-    }
-
-    find_range(&(struct costs){cost_of, &cut, cut.num}, (const int64_t[2]){share->number, share->parts}, range);
+    if (!share->work.by_lor) LR_TRY(find_costs(lors, grid, &cut.boxes, share->log));
+    find_range(&(struct costs){cost_of, &cut, num}, (const int64_t[2]){share->number, share->parts}, range);
     free(cut.boxes.cost);
     return LR_OK;
 }

@@ -26,7 +26,7 @@ struct stored_set {
 struct lr_mask_builder {
     const lr_scanner *scanner;
     const lr_log *log;
-    bool keeps;           /* masks; otherwise it is only asked whether there are any */
+    bool stores;          /* masks are stored; else pairs are only counted */
     double reach_mm;      /* half the field of view with its slack; < 0 = rule off */
     double (*centres)[2]; /* [num_crystals] x, y of the crystals' volume centres */
     bool *upright;        /* [num_modules] whether v is parallel to z */
@@ -45,7 +45,7 @@ struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum l
     const double field = scanner->coincidence.field_of_view_mm;
     builder->scanner = scanner;
     builder->log = log;
-    builder->keeps = masks == LR_MASKS_KEPT;
+    builder->stores = masks == LR_MASKS_STORED;
     builder->reach_mm = field > 0.0 ? 0.5 * field + FIELD_OF_VIEW_TOLERANCE_MM : -1.0;
     builder->max_sets = 64;
     const int64_t quarter = lr_physical_memory() / 4 / (int64_t)sizeof(*builder->masks->words);
@@ -92,22 +92,7 @@ static bool rings_allow(const lr_scanner *scanner, const lr_module *i, const lr_
     return !scanner->coincidence.limits_ring_difference || llabs(difference) <= largest;
 }
 
-static bool positions_allow(const lr_scanner *scanner, const lr_module *i, const lr_module *j)
-{
-    const int apart = abs(i->position - j->position);
-    const int around = scanner->num_positions - apart;
-    const int least = scanner->coincidence.min_module_difference;
-    return least == 0 || (apart < around ? apart : around) >= least;
-}
-
-/* Excludes pairs of layers of one block: a photon stopped in one layer does not reach the others, and a line to two
- * of them has both on one side. */
-static bool layers_allow(const lr_module *i, const lr_module *j)
-{
-    return i->layer == j->layer || i->block != j->block || i->block == 0;
-}
-
-/* Room for a set of zero bits behind the words kept so far, or NULL. It is kept by keep_set. */
+/* Makes room for a set of zero bits after the stored words; NULL if memory is short. store_set stores it. */
 static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
 {
     struct lr_coincidence_masks *masks = builder->masks;
@@ -126,15 +111,7 @@ static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
     return set;
 }
 
-/* FNV-1a over words, with a final mix so that the low bits select the slot. */
-static uint64_t hash_words(const uint32_t *words, int64_t num_words)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (int64_t k = 0; k < num_words; k++) hash = (hash ^ words[k]) * 1099511628211u;
-    return hash ^ hash >> 32;
-}
-
-/* Slot of an equal set, or the free slot where it belongs. */
+/* Slot of an equal set, or the free slot for it. */
 static struct stored_set *find_slot(const struct lr_mask_builder *builder, uint64_t hash, const uint32_t *words,
                                     uint32_t num_words)
 {
@@ -147,32 +124,30 @@ static struct stored_set *find_slot(const struct lr_mask_builder *builder, uint6
     }
 }
 
-static bool grow_sets(struct lr_mask_builder *builder)
+/* Stores the set that new_set gave, unless an equal one is stored already. */
+static lr_status store_set(struct lr_mask_builder *builder, int64_t num_bits, uint32_t *offset)
 {
-    struct stored_set *old = builder->sets;
-    const int64_t old_max = builder->max_sets;
-    builder->sets = lr_alloc(2 * old_max, sizeof(*builder->sets), "the coincidence masks", builder->log);
-    if (builder->sets == NULL) {
-        builder->sets = old;
-        return false;
+    if (!builder->stores) return LR_OK;
+    if (2 * (builder->num_sets + 1) > builder->max_sets) {
+        struct stored_set *old = builder->sets;
+        const int64_t old_max = builder->max_sets;
+        struct stored_set *sets = lr_alloc(2 * old_max, sizeof(*sets), "the coincidence masks", builder->log);
+        if (sets == NULL) return LR_FAILED;
+        builder->sets = sets;
+        builder->max_sets = 2 * old_max;
+        for (int64_t k = 0; k < old_max; k++)
+            if (old[k].num_words > 0)
+                *find_slot(builder, old[k].hash, builder->masks->words + old[k].offset, old[k].num_words) = old[k];
+        free(old);
     }
-    builder->max_sets = 2 * old_max;
-    for (int64_t k = 0; k < old_max; k++)
-        if (old[k].num_words > 0)
-            *find_slot(builder, old[k].hash, builder->masks->words + old[k].offset, old[k].num_words) = old[k];
-    free(old);
-    return true;
-}
 
-/* Keeps the set that new_set gave, unless an equal one is there already. */
-static lr_status keep_set(struct lr_mask_builder *builder, int64_t num_bits, uint32_t *offset)
-{
-    if (!builder->keeps) return LR_OK;
-    if (2 * (builder->num_sets + 1) > builder->max_sets && !grow_sets(builder)) return LR_FAILED;
     struct lr_coincidence_masks *masks = builder->masks;
     const uint32_t num_words = (uint32_t)((num_bits + 31) / 32);
     const uint32_t *words = masks->words + masks->num_words;
-    const uint64_t hash = hash_words(words, num_words);
+    /* FNV-1a over words, with a final mix so that the low bits select the slot. */
+    uint64_t hash = 14695981039346656037u;
+    for (int64_t k = 0; k < num_words; k++) hash = (hash ^ words[k]) * 1099511628211u;
+    hash ^= hash >> 32;
     struct stored_set *slot = find_slot(builder, hash, words, num_words);
     if (slot->num_words == 0) {
         *slot = (struct stored_set){hash, (uint32_t)masks->num_words, num_words};
@@ -186,7 +161,7 @@ static lr_status keep_set(struct lr_mask_builder *builder, int64_t num_bits, uin
 static lr_status append_pair(struct lr_mask_builder *builder, struct lr_pair_mask mask)
 {
     struct lr_coincidence_masks *masks = builder->masks;
-    if (!builder->keeps) return LR_OK;
+    if (!builder->stores) return LR_OK;
     const struct lr_items items = {sizeof(*masks->pairs), "the coincidence masks", builder->log};
     LR_TRY(lr_grow(&masks->pairs, &builder->max_pairs, masks->num_pairs + 1, &items));
     masks->pairs[masks->num_pairs++] = mask;
@@ -198,71 +173,66 @@ static void set_bit(uint32_t *set, int64_t n)
     set[n / 32] |= (uint32_t)1 << (n % 32);
 }
 
-/* Bits p * nu_j + r of crystal columns within the field of view; returns how many are set. */
-static int64_t fill_columns(const struct lr_mask_builder *builder, int i, int j, uint32_t *set)
+/* Adds a mask of columns and rings: in upright modules a crystal's transaxial place depends on its column only. */
+static lr_status add_separable_mask(struct lr_mask_builder *builder, int i, int j, bool *any)
 {
     const lr_scanner *scanner = builder->scanner;
+    const lr_module *module_i = &scanner->modules[i], *module_j = &scanner->modules[j];
     const double(*centre_i)[2] = (const double(*)[2])builder->centres + scanner->first_crystal[i];
     const double(*centre_j)[2] = (const double(*)[2])builder->centres + scanner->first_crystal[j];
-    const int nu_i = scanner->modules[i].crystals[0], nu_j = scanner->modules[j].crystals[0];
-    int64_t ones = 0;
+    const int nu_i = module_i->crystals[0], nu_j = module_j->crystals[0];
+    const int nv_i = module_i->crystals[1], nv_j = module_j->crystals[1];
+    const int64_t columns = (int64_t)nu_i * nu_j, rings = (int64_t)nv_i * nv_j;
+    struct lr_pair_mask mask = {.kind = LR_MASK_SEPARABLE};
+
+    /* Bits p * nu_j + r of crystal columns within the field of view. */
+    uint32_t *set = new_set(builder, columns);
+    if (set == NULL) return LR_FAILED;
+    int64_t num_columns = 0;
     for (int p = 0; p < nu_i; p++) {
         for (int r = 0; r < nu_j; r++) {
             if (builder->reach_mm < 0.0 || passes(centre_i[p], centre_j[r], builder->reach_mm)) {
                 set_bit(set, (int64_t)p * nu_j + r);
-                ones++;
+                num_columns++;
             }
         }
     }
-    return ones;
-}
+    if (num_columns == 0) return LR_OK;
+    LR_TRY(store_set(builder, columns, &mask.offset_a));
 
-/* Bits q * nv_j + s of crystal rings near enough to each other. */
-static int64_t fill_rings(const lr_scanner *scanner, const lr_module *i, const lr_module *j, uint32_t *set)
-{
-    int64_t ones = 0;
-    for (int q = 0; q < i->crystals[1]; q++) {
-        for (int s = 0; s < j->crystals[1]; s++) {
-            if (rings_allow(scanner, i, j, q, s)) {
-                set_bit(set, (int64_t)q * j->crystals[1] + s);
-                ones++;
-            }
-        }
-    }
-    return ones;
-}
-
-/* Adds a mask of columns and rings: in upright modules a crystal's transaxial place depends on its column only. */
-static lr_status add_separable_mask(struct lr_mask_builder *builder, int i, int j, bool *any)
-{
-    const lr_module *module_i = &builder->scanner->modules[i];
-    const lr_module *module_j = &builder->scanner->modules[j];
-    const int64_t columns = (int64_t)module_i->crystals[0] * module_j->crystals[0];
-    const int64_t rings = (int64_t)module_i->crystals[1] * module_j->crystals[1];
-    struct lr_pair_mask mask = {.kind = LR_MASK_SEPARABLE};
-    uint32_t *set = new_set(builder, columns);
-    if (set == NULL) return LR_FAILED;
-    const int64_t ones_a = fill_columns(builder, i, j, set);
-    if (ones_a == 0) return LR_OK;
-    LR_TRY(keep_set(builder, columns, &mask.offset_a));
+    /* Bits q * nv_j + s of crystal rings near enough to each other. */
     set = new_set(builder, rings);
     if (set == NULL) return LR_FAILED;
-    const int64_t ones_b = fill_rings(builder->scanner, module_i, module_j, set);
-    *any = ones_b > 0;
-    if (ones_b == 0) return LR_OK;
-    if (ones_a == columns && ones_b == rings) return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
-    LR_TRY(keep_set(builder, rings, &mask.offset_b));
+    int64_t num_rings = 0;
+    for (int q = 0; q < nv_i; q++) {
+        for (int s = 0; s < nv_j; s++) {
+            if (rings_allow(scanner, module_i, module_j, q, s)) {
+                set_bit(set, (int64_t)q * nv_j + s);
+                num_rings++;
+            }
+        }
+    }
+    *any = num_rings > 0;
+    if (num_rings == 0) return LR_OK;
+    if (num_columns == columns && num_rings == rings)
+        return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
+    LR_TRY(store_set(builder, rings, &mask.offset_b));
     return append_pair(builder, mask);
 }
 
-static int64_t fill_crystals(const struct lr_mask_builder *builder, int i, int j, uint32_t *set)
+/* Adds a mask of all crystal pairs. */
+static lr_status add_full_mask(struct lr_mask_builder *builder, int i, int j, bool *any)
 {
     const lr_scanner *scanner = builder->scanner;
+    const int *first = scanner->first_crystal;
     const lr_module *module_i = &scanner->modules[i], *module_j = &scanner->modules[j];
-    const int crystals_i = scanner->first_crystal[i + 1] - scanner->first_crystal[i];
-    const int crystals_j = scanner->first_crystal[j + 1] - scanner->first_crystal[j];
-    const double(*centre_i)[2] = (const double(*)[2])builder->centres + scanner->first_crystal[i];
-    const double(*centre_j)[2] = (const double(*)[2])builder->centres + scanner->first_crystal[j];
+    const int crystals_i = first[i + 1] - first[i], crystals_j = first[j + 1] - first[j];
+    const double(*centre_i)[2] = (const double(*)[2])builder->centres + first[i];
+    const double(*centre_j)[2] = (const double(*)[2])builder->centres + first[j];
+    const int64_t bits = (int64_t)crystals_i * crystals_j;
+    struct lr_pair_mask mask = {.kind = LR_MASK_FULL};
+    uint32_t *set = new_set(builder, bits);
+    if (set == NULL) return LR_FAILED;
     int64_t ones = 0;
     for (int a = 0; a < crystals_i; a++) {
         for (int b = 0; b < crystals_j; b++) {
@@ -273,31 +243,26 @@ static int64_t fill_crystals(const struct lr_mask_builder *builder, int i, int j
             }
         }
     }
-    return ones;
-}
-
-static lr_status add_full_mask(struct lr_mask_builder *builder, int i, int j, bool *any)
-{
-    const int *first = builder->scanner->first_crystal;
-    const int64_t bits = (int64_t)(first[i + 1] - first[i]) * (first[j + 1] - first[j]);
-    struct lr_pair_mask mask = {.kind = LR_MASK_FULL};
-    uint32_t *set = new_set(builder, bits);
-    if (set == NULL) return LR_FAILED;
-    const int64_t ones = fill_crystals(builder, i, j, set);
     *any = ones > 0;
     if (ones == 0) return LR_OK;
     if (ones == bits) return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
-    LR_TRY(keep_set(builder, bits, &mask.offset_a));
+    LR_TRY(store_set(builder, bits, &mask.offset_a));
     return append_pair(builder, mask);
 }
 
 lr_status lr_mask_builder_add(struct lr_mask_builder *builder, int i, int j, bool *any)
 {
     const lr_scanner *scanner = builder->scanner;
+    const lr_module *module_i = &scanner->modules[i], *module_j = &scanner->modules[j];
+    const int apart = abs(module_i->position - module_j->position), around = scanner->num_positions - apart;
+    const int least = scanner->coincidence.min_module_difference;
+    const bool positions_allow = least == 0 || (apart < around ? apart : around) >= least;
+    /* Pairs of layers of one block are excluded: a photon stopped in one layer does not reach the others, and a line
+     * to two of them has both on one side. */
+    const bool layers_allow =
+        module_i->layer == module_j->layer || module_i->block != module_j->block || module_i->block == 0;
     *any = false;
-    if (!positions_allow(scanner, &scanner->modules[i], &scanner->modules[j]) ||
-        !layers_allow(&scanner->modules[i], &scanner->modules[j]))
-        return LR_OK;
+    if (!positions_allow || !layers_allow) return LR_OK;
     if (builder->reach_mm < 0.0 && !scanner->coincidence.limits_ring_difference) {
         *any = true;
         return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});

@@ -21,7 +21,7 @@ enum {
 /* Three uint32 in a row, so that it can go to a storage buffer as it is. */
 struct lr_pair_mask {
     uint32_t kind;               /* LR_MASK_... */
-    uint32_t offset_a, offset_b; /* first words of its sets; 0 where the kind has none */
+    uint32_t offset_a, offset_b; /* first words of its sets; 0 if the kind has none */
 };
 
 /* Bytes of a pair of modules in a lr_lors: its modules, its first LOR, its mask. */
@@ -57,11 +57,11 @@ static inline bool lr_coincidence_allows(const lr_lors *lors, int64_t pair, int 
 /* Collects masks pair by pair, in any order that the caller remembers. */
 struct lr_mask_builder;
 
-enum lr_masks { LR_MASKS_KEPT, LR_MASKS_COUNTED }; /* counted: nothing is kept of any pair */
+enum lr_masks { LR_MASKS_STORED, LR_MASKS_COUNTED }; /* counted: nothing is stored of any pair */
 struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum lr_masks masks, const lr_log *log);
 
-/* Evaluates the rules for modules i < j. *any = whether a crystal pair is in coincidence; only then
- * has a mask been appended, if masks are kept. errors: LR_FAILED when memory is short. */
+/* Evaluates the rules for modules i < j. *any = whether a crystal pair is in coincidence; only then has a mask been
+ * appended, if masks are stored. errors: LR_FAILED when memory is short. */
 lr_status lr_mask_builder_add(struct lr_mask_builder *builder, int i, int j, bool *any);
 
 /* Hands over what was collected and frees the builder; NULL when memory was short. */

@@ -51,18 +51,18 @@ static void take_neighbour(void *user, int crystal, double distance2)
 {
     struct neighbour *next = user;
     const int *panel = next->fit->panel->growth->panel;
-    double way[3], along[3];
+    double offset[3], along[3];
     (void)distance2;
     if (panel[crystal] == panel[next->from]) return;
-    vec_sub(next->fit->crystals[crystal].centre_mm, next->fit->crystals[next->from].centre_mm, way);
-    for (int k = 0; k < 3; k++) along[k] = fabs(vec_dot(way, next->fit->axes[k]));
+    vec_sub(next->fit->crystals[crystal].centre_mm, next->fit->crystals[next->from].centre_mm, offset);
+    for (int k = 0; k < 3; k++) along[k] = fabs(vec_dot(offset, next->fit->axes[k]));
     const double distance = hypot(along[next->axis], along[2]);
     if (along[next->axis] > along[2] && along[next->axis] > along[1 - next->axis] && distance < next->distance_mm)
         next->distance_mm = distance;
 }
 
-/* Width that crystals of a panel of one line may have along an axis so that the next panel's crystals, which look
- * at the scanner's axis too, have as much; the list's spacing where there are none near. */
+/* Width along an axis for the crystals of a panel of one line. The next panel's crystals, which look at the
+ * scanner's axis too, then have as much room. The width is the list's spacing if no panel is near. */
 static double room_for_line(const struct panel_fit *fit, int axis)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
@@ -91,25 +91,11 @@ static bool normalise(double a[3])
     return length > 0;
 }
 
-/* Takes the part along the unit vector b out of a. */
+/* Removes from a its part along the unit vector b, and normalises it; false if little is left. */
 static bool straighten(double a[3], const double b[3])
 {
     vec_add_scaled(a, -vec_dot(a, b), b, a);
     return vec_length(a) > 1e-3 && normalise(a);
-}
-
-/* Regression of the centres on the places: along a full grid the other direction falls out, and
- * wider gaps do not turn it. */
-static void regress(const struct panel_fit *fit, int axis, double slope[3])
-{
-    slope[0] = slope[1] = slope[2] = 0;
-    for (int m = 0; m < fit->panel->count; m++) {
-        const int c = fit->panel->members[m];
-        double way[3];
-        vec_sub(fit->crystals[c].centre_mm, fit->mean, way);
-        vec_add_scaled(slope, fit->places[c][axis] - 0.5 * (fit->n[axis] - 1), way, slope);
-    }
-    normalise(slope);
 }
 
 static void radial(const struct panel_fit *fit, double direction[3])
@@ -122,26 +108,26 @@ static void radial(const struct panel_fit *fit, double direction[3])
     normalise(direction);
 }
 
-/* An axis of a single crystal: as it says, else along z, else along y. */
-static void find_axis(const struct panel_fit *fit, const double normal[3], double axis[3])
-{
-    static const double z[3] = {0, 0, 1}, y[3] = {0, 1, 0};
-    const lr_crystal *first = &fit->crystals[fit->panel->members[0]];
-    const double *const choices[] = {first->axes[1], z, y};
-    for (int k = 0; k < 3; k++) {
-        memcpy(axis, choices[k], sizeof(z));
-        if (normalise(axis) && straighten(axis, normal)) return;
-    }
-}
-
 /* Two orthogonal directions of the plane along the grid's two. */
 static bool find_directions(const struct panel_fit *fit, double a[3], double b[3])
 {
     double normal[3];
-    regress(fit, 0, a);
-    regress(fit, 1, b);
+    /* Regression of the centres on the places: along a full grid the other direction falls out, and wider gaps do not
+     * turn it. */
+    double *slopes[2] = {a, b};
+    for (int axis = 0; axis < 2; axis++) {
+        double *slope = slopes[axis];
+        slope[0] = slope[1] = slope[2] = 0;
+        for (int m = 0; m < fit->panel->count; m++) {
+            const int c = fit->panel->members[m];
+            double offset[3];
+            vec_sub(fit->crystals[c].centre_mm, fit->mean, offset);
+            vec_add_scaled(slope, fit->places[c][axis] - 0.5 * (fit->n[axis] - 1), offset, slope);
+        }
+        normalise(slope);
+    }
     if (fit->n[0] > 1 && fit->n[1] > 1) {
-        /* Half of what is off a right angle goes to each. */
+        /* Each takes half of the deviation from a right angle. */
         const double off = vec_dot(a, b);
         double kept[3];
         memcpy(kept, a, sizeof(kept));
@@ -159,7 +145,13 @@ static bool find_directions(const struct panel_fit *fit, double a[3], double b[3
     }
 
     if (fit->n[0] == 1 && fit->n[1] == 1) {
-        find_axis(fit, normal, b);
+        /* A single crystal has its own axis, else z, else y. */
+        static const double z[3] = {0, 0, 1}, y[3] = {0, 1, 0};
+        const double *const choices[] = {first->axes[1], z, y};
+        for (int k = 0; k < 3; k++) {
+            memcpy(b, choices[k], sizeof(z));
+            if (normalise(b) && straighten(b, normal)) break;
+        }
         vec_cross(b, normal, a);
         return normalise(a);
     }
@@ -182,50 +174,8 @@ static void flip_places(struct panel_fit *fit, int axis)
     }
 }
 
-static void swap_places(struct panel_fit *fit)
-{
-    for (int m = 0; m < fit->panel->count; m++) {
-        int *place = fit->places[fit->panel->members[m]];
-        const int kept = place[0];
-        place[0] = place[1];
-        place[1] = kept;
-    }
-    const int kept = fit->n[0];
-    fit->n[0] = fit->n[1];
-    fit->n[1] = kept;
-}
-
-static bool points_down(const double v[3])
-{
-    return fabs(v[2]) > 1e-9 ? v[2] < 0 : fabs(v[1]) > 1e-9 ? v[1] < 0 : v[0] < 0;
-}
-
-/* v is the direction nearer to z, upwards, and u = v x outward as in a ring. */
-static void orient(struct panel_fit *fit, const double a[3], const double b[3])
-{
-    double *u = fit->axes[0], *v = fit->axes[1], *outward = fit->axes[2], away[3];
-    const bool swap = fabs(a[2]) > fabs(b[2]) + 1e-9;
-    memcpy(u, swap ? b : a, sizeof(fit->axes[0]));
-    memcpy(v, swap ? a : b, sizeof(fit->axes[1]));
-    if (swap) swap_places(fit);
-    if (points_down(v)) {
-        for (int k = 0; k < 3; k++) v[k] = -v[k];
-        flip_places(fit, 1);
-    }
-    radial(fit, away);
-    vec_cross(u, v, outward);
-    const double along = vec_dot(outward, away);
-    if ((fabs(along) > 1e-9 ? along : vec_dot(outward, fit->mean)) < 0) {
-        for (int k = 0; k < 3; k++) {
-            u[k] = -u[k];
-            outward[k] = -outward[k];
-        }
-        flip_places(fit, 0);
-    }
-}
-
-/* Moves the places to begin at 0 and counts them into n; false where the crystals do not fill the
- * grid, one each. */
+/* Moves the places to begin at 0 and counts them into n. False if the crystals do not fill the grid, one in each
+ * place. */
 static bool fill_places(struct panel_fit *fit)
 {
     const struct lr_crystal_panel *panel = fit->panel;
@@ -259,28 +209,57 @@ static bool fill_places(struct panel_fit *fit)
  * in a ring; places are turned to run along u and v. False for a panel without a plane. */
 static bool find_axes(struct panel_fit *fit)
 {
-    double a[3], b[3];
-    for (int m = 0; m < fit->panel->count; m++)
-        vec_add_scaled(fit->mean, 1.0 / fit->panel->count, fit->crystals[fit->panel->members[m]].centre_mm, fit->mean);
-
+    const struct lr_crystal_panel *panel = fit->panel;
+    double *u = fit->axes[0], *v = fit->axes[1], *outward = fit->axes[2], away[3], a[3], b[3];
+    for (int m = 0; m < panel->count; m++)
+        vec_add_scaled(fit->mean, 1.0 / panel->count, fit->crystals[panel->members[m]].centre_mm, fit->mean);
     if (!find_directions(fit, a, b)) return false;
-    orient(fit, a, b);
+
+    const bool is_swapped = fabs(a[2]) > fabs(b[2]) + 1e-9;
+    memcpy(u, is_swapped ? b : a, sizeof(fit->axes[0]));
+    memcpy(v, is_swapped ? a : b, sizeof(fit->axes[1]));
+    if (is_swapped) {
+        for (int m = 0; m < panel->count; m++) {
+            int *place = fit->places[panel->members[m]];
+            const int column = place[0];
+            place[0] = place[1];
+            place[1] = column;
+        }
+        const int columns = fit->n[0];
+        fit->n[0] = fit->n[1];
+        fit->n[1] = columns;
+    }
+    const bool points_down = fabs(v[2]) > 1e-9 ? v[2] < 0 : fabs(v[1]) > 1e-9 ? v[1] < 0 : v[0] < 0;
+    if (points_down) {
+        for (int k = 0; k < 3; k++) v[k] = -v[k];
+        flip_places(fit, 1);
+    }
+    radial(fit, away);
+    vec_cross(u, v, outward);
+    const double along = vec_dot(outward, away);
+    if ((fabs(along) > 1e-9 ? along : vec_dot(outward, fit->mean)) < 0) {
+        for (int k = 0; k < 3; k++) {
+            u[k] = -u[k];
+            outward[k] = -outward[k];
+        }
+        flip_places(fit, 0);
+    }
     return true;
 }
 
-/* Known axes may be off the grid's by this (a degree): they then say nothing new. */
+/* Known axes may differ from the grid's by this sine (a degree): they then say nothing new. */
 static const double axis_sine = 0.02;
 
 /* Sizes of a panel's crystals may differ by this, mm. */
 static const double size_tolerance_mm = 0.01;
 
-/* A gap between crystals counts as wider from here on, mm; and from this many times the scatter of
- * a line's mean. */
+/* A gap between crystals counts as wider from this length on, mm, and from this multiple of the scatter of a line's
+ * mean. */
 static const double least_gap_mm = 2e-3;
 static const double gap_scatter = 6;
 
-/* Steps that are shorter than others, and this many times as rare, are those between blocks that
- * stand closer than the crystals within them. */
+/* Steps that are shorter than others and this many times as rare are steps between blocks, which are closer to each
+ * other than the crystals within them. */
 enum { RARE = 4 };
 
 /* Numbers are rounded as long as crystals move by less than this, mm. */
@@ -290,9 +269,9 @@ static const double most_snap_mm = 2e-5;
 
 static void coordinates(const struct panel_fit *fit, int crystal, double at[3])
 {
-    double way[3];
-    vec_sub(fit->crystals[crystal].centre_mm, fit->mean, way);
-    for (int k = 0; k < 3; k++) at[k] = vec_dot(way, fit->axes[k]);
+    double offset[3];
+    vec_sub(fit->crystals[crystal].centre_mm, fit->mean, offset);
+    for (int k = 0; k < 3; k++) at[k] = vec_dot(offset, fit->axes[k]);
 }
 
 /* Distance of a crystal from the crossing of its two lines, mm. */
@@ -321,27 +300,12 @@ static void find_lines(struct panel_fit *fit)
     fit->snap_mm = fmin(2 * fit->scatter_mm + 1e-9, most_snap_mm);
 }
 
-/* Panels that are upright to within the scatter of their crystals become so. */
-static void snap_upright(struct panel_fit *fit)
-{
-    double *u = fit->axes[0], *v = fit->axes[1], *outward = fit->axes[2];
-    const double half_mm = 0.5 * (fit->lines[1][fit->n[1] - 1] - fit->lines[1][0]) +
-                           0.5 * (fit->lines[0][fit->n[0] - 1] - fit->lines[0][0]);
-    if (fmax(hypot(v[0], v[1]), fabs(u[2])) * half_mm > fit->snap_mm || v[2] < 0.5) return;
-    v[0] = v[1] = u[2] = 0;
-    v[2] = 1;
-    const double length = hypot(u[0], u[1]);
-    u[0] /= length;
-    u[1] /= length;
-    vec_cross(u, v, outward);
-}
-
 static double step_at(const struct panel_fit *fit, int axis, int line)
 {
     return fit->lines[axis][line + 1] - fit->lines[axis][line];
 }
 
-/* Number of sorted steps, from steps[0] on, that are as long as it to within `off`. */
+/* Number of sorted steps that are as long as steps[0] to within `off`. */
 static int count_alike(const double *steps, int count, double off)
 {
     int alike = 0;
@@ -367,20 +331,6 @@ static double usual_step(const struct panel_fit *fit, int axis, double gap_mm, d
     return count > 0 ? steps[first + usual / 2] : 0;
 }
 
-/* End of the uniform piece that begins at a line: lines at the usual step, or lines that stand closer. A line from
- * which the next one stands closer begins the next piece. */
-static int end_of_piece(const struct panel_fit *fit, int axis, int begin, double usual, double gap_mm)
-{
-    const int last = fit->n[axis] - 1;
-    if (begin == last || step_at(fit, axis, begin) > usual + gap_mm) return begin + 1;
-    const double first = step_at(fit, axis, begin);
-    const double step = first < usual - gap_mm ? first : usual;
-    int end = begin + 1;
-    while (end < last && fabs(step_at(fit, axis, end) - step) <= gap_mm) end++;
-    const bool is_closer = end < last && step_at(fit, axis, end) < step - gap_mm;
-    return is_closer ? end : end + 1;
-}
-
 /* True if the lines of a piece stand closer than usual. */
 static bool is_narrow(const struct panel_fit *fit, int axis, int s, double least_mm)
 {
@@ -388,55 +338,35 @@ static bool is_narrow(const struct panel_fit *fit, int axis, int s, double least
     return end - begin > 1 && step_at(fit, axis, begin) < least_mm;
 }
 
-/* Regression within the pieces of the usual step, all with one pitch; 0 when each has one line
- * only. */
-static double regress_pitch(const struct panel_fit *fit, int axis, double least_mm)
-{
-    double product = 0, square = 0;
-    for (int s = 0; s < fit->num_segments[axis]; s++) {
-        const int begin = fit->starts[axis][s], end = fit->starts[axis][s + 1];
-        for (int k = begin; k < end && !is_narrow(fit, axis, s, least_mm); k++) {
-            const double from_middle = k - 0.5 * (begin + end - 1);
-            product += from_middle * (fit->lines[axis][k] - fit->middles_mm[axis][s]);
-            square += from_middle * from_middle;
-        }
-    }
-    return square > 0 ? product / square : 0;
-}
-
 static double round_pitch(const struct panel_fit *fit, double pitch_mm, int lines)
 {
     return lr_shortest_decimal(pitch_mm, fmin(2 * fit->snap_mm / lines, 0.1 * pitch_mm));
 }
 
-/* The pitch if no piece has two lines. */
-static lr_status lone_pitch(const struct panel_fit *fit, int axis, double step, double *pitch)
-{
-    const lr_crystal_list *list = fit->panel->growth->list;
-    double known = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];
-    if (step == 0 && known == 0 && list->infers_sizes) known = room_for_line(fit, axis);
-    *pitch = step > 0 && (known == 0 || known > step) ? step : known;
-    return *pitch > 0
-               ? LR_OK
-               : lr_error(list->log, LR_BAD_INPUT,
-                          "%s: crystal %d stands alone along %s, and its width is not "
-                          "known: give the size of the crystals",
-                          list->name ? list->name : "crystal list", fit->panel->members[0], axis == 0 ? "u" : "v");
-}
-
 static lr_status find_pitch(struct panel_fit *fit, int axis)
 {
+    const lr_crystal_list *list = fit->panel->growth->list;
     const int n = fit->n[axis];
     const double gap = fmax(least_gap_mm, gap_scatter * fit->scatter_mm / sqrt(fit->n[1 - axis]));
-    double *steps = lr_alloc(n, sizeof(*steps), "a panel", fit->panel->growth->list->log);
+    double *steps = lr_alloc(n, sizeof(*steps), "a panel", list->log);
     if (steps == NULL) return LR_FAILED;
-    const double step = usual_step(fit, axis, gap, steps);
+    const double usual = usual_step(fit, axis, gap, steps);
     free(steps);
+
+    /* Uniform pieces: lines at the usual step, or lines that stand closer. A line from which the next one stands
+     * closer begins the next piece. */
     int count = 0;
     fit->starts[axis][0] = 0;
-    while (fit->starts[axis][count] < fit->n[axis]) {
+    while (fit->starts[axis][count] < n) {
         const int begin = fit->starts[axis][count];
-        const int end = end_of_piece(fit, axis, begin, step, gap);
+        int end = begin + 1;
+        if (end < n && !(step_at(fit, axis, begin) > usual + gap)) {
+            const double first = step_at(fit, axis, begin);
+            const double step = first < usual - gap ? first : usual;
+            while (end < n - 1 && fabs(step_at(fit, axis, end) - step) <= gap) end++;
+            const bool is_closer = end < n - 1 && step_at(fit, axis, end) < step - gap;
+            end = is_closer ? end : end + 1;
+        }
         double sum = 0;
         for (int k = begin; k < end; k++) {
             sum += fit->lines[axis][k];
@@ -447,23 +377,42 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     }
     fit->num_segments[axis] = count;
 
-    double pitch = regress_pitch(fit, axis, step - gap);
-    if (pitch > 0)
-        pitch = round_pitch(fit, pitch, n);
-    else
-        LR_TRY(lone_pitch(fit, axis, step, &pitch));
-    const double least_mm = step - gap;
-    for (int s = 0; s < fit->num_segments[axis]; s++) {
-        const int begin = fit->starts[axis][s], last = fit->starts[axis][s + 1] - 1;
-        fit->pitches_mm[axis][s] =
-            is_narrow(fit, axis, s, least_mm)
-                ? round_pitch(fit, (fit->lines[axis][last] - fit->lines[axis][begin]) / (last - begin),
-                              last - begin + 1)
-                : pitch;
-        fit->least_pitch_mm[axis] =
-            s == 0 ? fit->pitches_mm[axis][0] : fmin(fit->least_pitch_mm[axis], fit->pitches_mm[axis][s]);
+    /* Regression within the pieces of the usual step, all with one pitch. */
+    const double least_mm = usual - gap;
+    double product = 0, square = 0;
+    for (int s = 0; s < count; s++) {
+        const int begin = fit->starts[axis][s], end = fit->starts[axis][s + 1];
+        for (int k = begin; k < end && !is_narrow(fit, axis, s, least_mm); k++) {
+            const double from_middle = k - 0.5 * (begin + end - 1);
+            product += from_middle * (fit->lines[axis][k] - fit->middles_mm[axis][s]);
+            square += from_middle * from_middle;
+        }
     }
-
+    double pitch = square > 0 ? product / square : 0;
+    if (pitch > 0) {
+        pitch = round_pitch(fit, pitch, n);
+    } else {
+        /* No piece has two lines. */
+        double known = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];
+        if (usual == 0 && known == 0 && list->infers_sizes) known = room_for_line(fit, axis);
+        pitch = usual > 0 && (known == 0 || known > usual) ? usual : known;
+        if (!(pitch > 0)) {
+            return lr_error(list->log, LR_BAD_INPUT,
+                            "%s: crystal %d stands alone along %s, and its width is not "
+                            "known: give the size of the crystals",
+                            list->name ? list->name : "crystal list", fit->panel->members[0], axis == 0 ? "u" : "v");
+        }
+    }
+    for (int s = 0; s < count; s++) {
+        const int begin = fit->starts[axis][s], last = fit->starts[axis][s + 1] - 1;
+        double *own = &fit->pitches_mm[axis][s], *least = &fit->least_pitch_mm[axis];
+        *own = pitch;
+        if (is_narrow(fit, axis, s, least_mm)) {
+            const double length_mm = fit->lines[axis][last] - fit->lines[axis][begin];
+            *own = round_pitch(fit, length_mm / (last - begin), last - begin + 1);
+        }
+        *least = s == 0 ? *own : fmin(*least, *own);
+    }
     return LR_OK;
 }
 
@@ -476,14 +425,6 @@ static double sine_between(const double a[3], const double b[3])
     return vec_length(cross);
 }
 
-/* The axis of a crystal that lies along one of the panel's; -1: none is known to. */
-static int match_axis(const lr_crystal *crystal, const double axis[3])
-{
-    for (int k = 0; k < 3; k++)
-        if (vec_length(crystal->axes[k]) > 0.5 && sine_between(crystal->axes[k], axis) < axis_sine) return k;
-    return -1;
-}
-
 /* Sizes of the first crystal along the panel's axes, once its axes fit them. */
 static lr_status find_sizes(struct panel_fit *fit)
 {
@@ -491,7 +432,12 @@ static lr_status find_sizes(struct panel_fit *fit)
     const int first = fit->panel->members[0];
     const lr_crystal *crystal = &list->crystals[first];
     for (int k = 0; k < 3; k++) {
-        int own = match_axis(crystal, fit->axes[k]);
+        int own = -1; /* the crystal's axis that lies along the panel's */
+        for (int n = 2; n >= 0; n--) {
+            const bool is_along =
+                vec_length(crystal->axes[n]) > 0.5 && sine_between(crystal->axes[n], fit->axes[k]) < axis_sine;
+            own = is_along ? n : own;
+        }
         if (own < 0 && vec_length(crystal->axes[k]) > 0.5) {
             return lr_error(list->log, LR_BAD_INPUT,
                             "%s: crystal %d is turned by %.3g degrees against the grid of the "
@@ -520,47 +466,37 @@ static lr_status find_sizes(struct panel_fit *fit)
 
 /* --- blocks --- */
 
-/* Fills in what the modules of a panel share. */
-static lr_status fill_module(const struct panel_fit *fit, lr_module *module)
+static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_blocks *blocks)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
+    const char *title = list->name ? list->name : "crystal list";
+    struct lr_crystal_block block = {.first_listed = -1};
+    const int before = blocks->count;
+    lr_module *module = &block.module;
     for (int k = 0; k < 3; k++) {
         module->u[k] = fit->axes[0][k];
         module->v[k] = fit->axes[1][k];
         module->normal[k] = -fit->axes[2][k];
     }
     for (int k = 0; k < 2; k++) {
-        /* The face of the crystals along one of the panel's axes: as known, else as wide as the closest of them
-         * leave it. */
-        double *face_mm = &module->face_mm[k];
+        /* The face along an axis is as known, else as wide as the closest crystals leave it. */
         const double size = fit->size_mm[k] > 0 ? fit->size_mm[k] : list->face_mm[k];
         const double least = fit->least_pitch_mm[k];
         if (size > least + fit->panel->tolerance_mm) {
             return lr_error(list->log, LR_BAD_INPUT,
                             "%s: crystals of %.6g mm stand every %.6g mm along %s (crystal %d): they "
                             "would overlap; check the sizes",
-                            list->name ? list->name : "crystal list", size, least, k == 0 ? "u" : "v",
-                            fit->panel->members[0]);
+                            title, size, least, k == 0 ? "u" : "v", fit->panel->members[0]);
         }
-        *face_mm = size > 0 ? fmin(size, least) : least;
+        module->face_mm[k] = size > 0 ? fmin(size, least) : least;
     }
-
     module->depth_mm = fit->size_mm[2] > 0 ? fit->size_mm[2] : list->depth_mm;
     if (!(module->depth_mm > 0)) {
         return lr_error(list->log, LR_BAD_INPUT,
                         "%s: the list gives the centres of crystals, and not how long they are: "
                         "give their depth",
-                        list->name ? list->name : "crystal list");
+                        title);
     }
-    return LR_OK;
-}
-
-static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_blocks *blocks)
-{
-    struct lr_crystal_block block = {.first_listed = -1};
-    const int before = blocks->count;
-    LR_TRY(fill_module(fit, &block.module));
-    const lr_module panel = block.module;
     for (int s = 0; s < fit->num_segments[1]; s++) {
         for (int r = 0; r < fit->num_segments[0]; r++) {
             const int segment[2] = {r, s};
@@ -573,15 +509,15 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
                 vec_add_scaled(block.module.centre_mm, fit->middles_mm[k][segment[k]], fit->axes[k],
                                block.module.centre_mm);
             }
-            vec_add_scaled(block.module.centre_mm, 0.5 * panel.depth_mm, panel.normal, block.module.centre_mm);
+            vec_add_scaled(module->centre_mm, 0.5 * module->depth_mm, module->normal, module->centre_mm);
             block.appended = blocks->count;
             if (blocks->count >= LR_MAX_CRYSTAL_MODULES) {
-                return lr_error(fit->panel->growth->list->log, LR_BAD_INPUT,
+                return lr_error(list->log, LR_BAD_INPUT,
                                 "the crystals do not stand in regular panels: they would make more than "
                                 "%d modules",
                                 LR_MAX_CRYSTAL_MODULES);
             }
-            const struct lr_items items = {sizeof(*blocks->items), "modules", fit->panel->growth->list->log};
+            const struct lr_items items = {sizeof(*blocks->items), "modules", list->log};
             LR_TRY(lr_grow(&blocks->items, &blocks->room, blocks->count + 1, &items));
             blocks->items[blocks->count++] = block;
         }
@@ -632,8 +568,21 @@ static lr_status fit_grid(struct panel_fit *fit, struct lr_crystal_blocks *block
     }
 
     find_lines(fit);
-    snap_upright(fit);
+
+    /* Panels that are upright to within the scatter of their crystals become so. */
+    double *u = fit->axes[0], *v = fit->axes[1];
+    const double half_mm = 0.5 * (fit->lines[1][fit->n[1] - 1] - fit->lines[1][0]) +
+                           0.5 * (fit->lines[0][fit->n[0] - 1] - fit->lines[0][0]);
+    if (fmax(hypot(v[0], v[1]), fabs(u[2])) * half_mm <= fit->snap_mm && v[2] >= 0.5) {
+        v[0] = v[1] = u[2] = 0;
+        v[2] = 1;
+        const double length = hypot(u[0], u[1]);
+        u[0] /= length;
+        u[1] /= length;
+        vec_cross(u, v, fit->axes[2]);
+    }
     find_lines(fit);
+
     misfit->fits = fit->scatter_mm <= fit->panel->tolerance_mm;
     if (!misfit->fits) {
         /* Notes the distances of the crystals from the crossings of their lines. */
@@ -647,7 +596,7 @@ static lr_status fit_grid(struct panel_fit *fit, struct lr_crystal_blocks *block
     LR_TRY(find_sizes(fit));
     LR_TRY(find_pitch(fit, 0));
     LR_TRY(find_pitch(fit, 1));
-    /* Distances of the crystals from their places; false where one is beyond the tolerance. */
+    /* Distances of the crystals from their places; the panel does not fit if one is beyond the tolerance. */
     misfit->fits = true;
     for (int m = 0; m < fit->panel->count; m++) {
         const int c = fit->panel->members[m];

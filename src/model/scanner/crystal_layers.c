@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Normals of modules of one block may differ by so much, and boxes overlap by rounding (mm). */
+/* Modules of one block have normals whose cosine differs from 1 by less than this, and boxes that overlap by less
+ * than this rounding (mm). */
 static const double parallel = 1e-4, rounding_mm = 0.05;
 
 /* --- which modules stand behind which --- */
@@ -23,66 +24,59 @@ static double half_extent(const lr_module *module, const double axis[3])
                   module->crystals[1] * module->pitch_mm[1] * fabs(vec_dot(module->v, axis)));
 }
 
-/* True if the middle of one module is within the other, seen along their normal. */
-static bool are_in_line(const lr_module *a, const lr_module *b)
-{
-    const double *axes[2] = {a->u, a->v};
-    double way[3];
-    bool in_a = true, in_b = true;
-    vec_sub(b->centre_mm, a->centre_mm, way);
-    for (int k = 0; k < 2; k++) {
-        const double off = fabs(vec_dot(way, axes[k]));
-        in_a = in_a && off < half_extent(a, axes[k]);
-        in_b = in_b && off < half_extent(b, axes[k]);
-    }
-    return in_a || in_b;
-}
-
-/* Gap between the back of one module and the front of another one, mm; infinite if that one is not directly behind
- * it, or farther than crystals are deep. */
-static double gap_behind(const lr_module *front, const lr_module *back)
-{
-    double way[3];
-    vec_sub(back->centre_mm, front->centre_mm, way);
-    const double gap = -vec_dot(way, front->normal) - front->depth_mm;
-    const bool is_near = gap > -rounding_mm && gap <= fmax(front->depth_mm, back->depth_mm);
-    return is_near && vec_dot(front->normal, back->normal) > 1 - parallel && are_in_line(front, back) ? gap : INFINITY;
-}
-
-/* The module that each stands directly behind; -1 = none. */
+/* The module directly in front of each module; -1 = none. */
 struct order {
     const lr_scanner *scanner;
     int *front;     /* [num_modules] */
     double *gap_mm; /* [num_modules] */
 };
 
+/* Notes `front` as the module directly in front of `back` if it is the nearest so far. */
 static void look_behind(struct order *order, int front, int back)
 {
-    const lr_module *modules = order->scanner->modules;
-    const double gap = gap_behind(&modules[front], &modules[back]);
-    if (gap < order->gap_mm[back]) {
+    const lr_module *a = &order->scanner->modules[front], *b = &order->scanner->modules[back];
+    const double *axes[2] = {a->u, a->v};
+    double offset[3];
+    vec_sub(b->centre_mm, a->centre_mm, offset);
+    const double gap =
+        -vec_dot(offset, a->normal) - a->depth_mm; /* from the back of the one to the front of the other */
+    const bool is_near = gap > -rounding_mm && gap <= fmax(a->depth_mm, b->depth_mm);
+    if (!is_near || !(vec_dot(a->normal, b->normal) > 1 - parallel) || !(gap < order->gap_mm[back])) return;
+
+    /* The middle of one must be within the other, seen along their normal. */
+    bool in_a = true, in_b = true;
+    for (int k = 0; k < 2; k++) {
+        const double off = fabs(vec_dot(offset, axes[k]));
+        in_a = in_a && off < half_extent(a, axes[k]);
+        in_b = in_b && off < half_extent(b, axes[k]);
+    }
+    if (in_a || in_b) {
         order->gap_mm[back] = gap;
         order->front[back] = front;
     }
 }
 
 /* Finds the module in front of each, by boxes that reach as far behind as a layer may stand. */
-static lr_status find_order(struct order *order, const lr_log *log)
+static lr_status order_init(struct order *order, const lr_scanner *scanner, const lr_log *log)
 {
-    const int count = order->scanner->num_modules;
-    struct lr_module_index index;
+    const int count = scanner->num_modules;
+    *order = (struct order){.scanner = scanner};
+    order->front = lr_alloc(count, sizeof(*order->front), "layers", log);
+    order->gap_mm = lr_alloc(count, sizeof(*order->gap_mm), "layers", log);
+    if (order->front == NULL || order->gap_mm == NULL) return LR_FAILED;
     lr_module *longer = lr_alloc(count, sizeof(*longer), "modules", log);
-    double deepest = 0;
     if (longer == NULL) return LR_FAILED;
+    double deepest = 0;
     for (int m = 0; m < count; m++) {
         order->front[m] = -1;
         order->gap_mm[m] = INFINITY;
-        deepest = fmax(deepest, order->scanner->modules[m].depth_mm);
+        deepest = fmax(deepest, scanner->modules[m].depth_mm);
     }
     for (int m = 0; m < count; m++) {
-        longer[m] = order->scanner->modules[m];
+        longer[m] = scanner->modules[m];
         longer[m].depth_mm += deepest + rounding_mm;
     }
+    struct lr_module_index index;
     const lr_status status = lr_module_index_init(&index, longer, count, log);
     for (int m = 0; m < count && status == LR_OK; m++) {
         const int met = lr_module_index_meet(&index, m);
@@ -96,14 +90,6 @@ static lr_status find_order(struct order *order, const lr_log *log)
     return status;
 }
 
-static lr_status order_init(struct order *order, const lr_scanner *scanner, const lr_log *log)
-{
-    *order = (struct order){.scanner = scanner};
-    order->front = lr_alloc(scanner->num_modules, sizeof(*order->front), "layers", log);
-    order->gap_mm = lr_alloc(scanner->num_modules, sizeof(*order->gap_mm), "layers", log);
-    return order->front != NULL && order->gap_mm != NULL ? find_order(order, log) : LR_FAILED;
-}
-
 static void order_finish(struct order *order)
 {
     free(order->front);
@@ -111,30 +97,6 @@ static void order_finish(struct order *order)
 }
 
 /* --- layers that the list does not name --- */
-
-/* Sets the layers of `crystals`, a copy of the list's, by the modules that they make; *most is the
- * last layer. */
-static lr_status find_layers(const lr_scanner *scanner, const int *crystal_of, const lr_crystal_list *list,
-                             lr_crystal *crystals, int *most)
-{
-    struct order order;
-    lr_status status = order_init(&order, scanner, list->log);
-    *most = 0;
-    for (int c = 0; c < list->num_crystals && status == LR_OK; c++) {
-        int layer = 0;
-        for (int m = lr_scanner_module_of(scanner, crystal_of[c]); order.front[m] >= 0; m = order.front[m]) layer++;
-        crystals[c].layer = layer;
-        *most = layer > *most ? layer : *most;
-    }
-    if (status == LR_OK && *most >= LR_MAX_LAYERS) {
-        status = lr_error(list->log, LR_BAD_INPUT,
-                          "%s: %d modules stand one behind the other: at most %d layers are "
-                          "supported",
-                          list->name ? list->name : "crystal list", *most + 1, LR_MAX_LAYERS);
-    }
-    order_finish(&order);
-    return status;
-}
 
 /* --- one scanner a layer --- */
 
@@ -152,47 +114,44 @@ struct parts {
     double off_mm;
 };
 
-static lr_status build_part(struct parts *parts, int layer)
-{
-    struct part *part = &parts->items[layer];
-    const lr_crystal_list *list = parts->list;
-    char name[256];
-    double off_mm = 0;
-    lr_crystal *own = lr_alloc(list->num_crystals, sizeof(*own), "a layer", list->log);
-    part->listed = lr_alloc(list->num_crystals, sizeof(int), "a layer", list->log);
-    part->crystal_of = lr_alloc(list->num_crystals, sizeof(int), "a layer", list->log);
-    if (own != NULL && part->listed != NULL && part->crystal_of != NULL) {
-        for (int c = 0; c < list->num_crystals; c++) {
-            if (list->crystals[c].layer == layer) {
-                own[part->count] = list->crystals[c];
-                part->listed[part->count++] = c;
-            }
-        }
-        snprintf(name, sizeof(name), "%.180s, layer %d (crystals counted within it)",
-                 list->name ? list->name : "crystal list", layer);
-        lr_crystal_list of_layer = *list;
-        of_layer.crystals = own;
-        of_layer.num_crystals = part->count;
-        of_layer.name = name;
-        of_layer.coincidence = (lr_coincidence){0};
-        part->scanner = lr_scanner_from_one_layer(&of_layer, part->crystal_of, &off_mm);
-        parts->off_mm = fmax(parts->off_mm, off_mm);
-    }
-    free(own);
-    return part->scanner != NULL ? LR_OK : LR_BAD_INPUT;
-}
-
 static lr_status build_parts(struct parts *parts)
 {
-    for (int c = 0; c < parts->list->num_crystals; c++) {
-        const int layer = parts->list->crystals[c].layer;
+    const lr_crystal_list *list = parts->list;
+    for (int c = 0; c < list->num_crystals; c++) {
+        const int layer = list->crystals[c].layer;
         if (layer < 0 || layer >= LR_MAX_LAYERS) {
-            return lr_error(parts->list->log, LR_BAD_INPUT, "crystal %d is in layer %d: layers run from 0 to %d", c,
-                            layer, LR_MAX_LAYERS - 1);
+            return lr_error(list->log, LR_BAD_INPUT, "crystal %d is in layer %d: layers run from 0 to %d", c, layer,
+                            LR_MAX_LAYERS - 1);
         }
         parts->count = layer >= parts->count ? layer + 1 : parts->count;
     }
-    for (int k = 0; k < parts->count; k++) LR_TRY(build_part(parts, k));
+    for (int layer = 0; layer < parts->count; layer++) {
+        struct part *part = &parts->items[layer];
+        char name[256];
+        double off_mm = 0;
+        lr_crystal *own = lr_alloc(list->num_crystals, sizeof(*own), "a layer", list->log);
+        part->listed = lr_alloc(list->num_crystals, sizeof(int), "a layer", list->log);
+        part->crystal_of = lr_alloc(list->num_crystals, sizeof(int), "a layer", list->log);
+        if (own != NULL && part->listed != NULL && part->crystal_of != NULL) {
+            for (int c = 0; c < list->num_crystals; c++) {
+                if (list->crystals[c].layer == layer) {
+                    own[part->count] = list->crystals[c];
+                    part->listed[part->count++] = c;
+                }
+            }
+            snprintf(name, sizeof(name), "%.180s, layer %d (crystals counted within it)",
+                     list->name ? list->name : "crystal list", layer);
+            lr_crystal_list of_layer = *list;
+            of_layer.crystals = own;
+            of_layer.num_crystals = part->count;
+            of_layer.name = name;
+            of_layer.coincidence = (lr_coincidence){0};
+            part->scanner = lr_scanner_from_one_layer(&of_layer, part->crystal_of, &off_mm);
+            parts->off_mm = fmax(parts->off_mm, off_mm);
+        }
+        free(own);
+        if (part->scanner == NULL) return LR_BAD_INPUT;
+    }
     return LR_OK;
 }
 
@@ -201,35 +160,11 @@ static lr_status build_parts(struct parts *parts)
 struct whole {
     const struct parts *parts;
     int count;
-    lr_module *modules; /* [count] layer by layer, then in the order of blocks */
-    int *sorted;        /* [count] which of the former each of the latter is */
-    lr_scanner rough;   /* of the former: not checked */
+    lr_module *modules; /* [count] in the order of blocks */
+    int *sorted;        /* [count] the index of each in `rough` */
+    lr_scanner rough;   /* the modules layer by layer: not checked */
     int num_positions;
 };
-
-/* Numbers blocks from their fronts on, and gives layers the places of these. Places are none where
- * something stands behind nothing, or layers have other rings. */
-static void number_blocks(struct whole *whole, const struct order *order)
-{
-    lr_module *modules = whole->rough.modules;
-    int blocks = 0;
-    whole->num_positions = whole->parts->items[0].scanner->num_positions;
-    for (int k = 1; k < whole->parts->count; k++) {
-        const int own = whole->parts->items[k].scanner->num_positions;
-        whole->num_positions = own == whole->num_positions ? own : 0;
-    }
-    for (int m = 0; m < whole->count; m++) {
-        const int front = order->front[m];
-        if (front >= 0 && modules[front].layer < modules[m].layer) {
-            modules[m].block = modules[front].block;
-            modules[m].position = modules[front].position;
-            modules[m].ring = modules[front].ring;
-        } else {
-            modules[m].block = ++blocks;
-            whole->num_positions = modules[m].layer > 0 ? 0 : whole->num_positions;
-        }
-    }
-}
 
 struct key {
     int block, layer, module;
@@ -243,27 +178,10 @@ static int by_block(const void *a, const void *b)
                                   : x->module - y->module;
 }
 
-static lr_status sort_modules(struct whole *whole)
-{
-    struct key *keys = lr_alloc(whole->count, sizeof(*keys), "modules", whole->parts->list->log);
-    if (keys == NULL) return LR_FAILED;
-    for (int m = 0; m < whole->count; m++)
-        keys[m] = (struct key){whole->rough.modules[m].block, whole->rough.modules[m].layer, m};
-    qsort(keys, (size_t)whole->count, sizeof(*keys), by_block);
-    for (int m = 0; m < whole->count; m++) {
-        whole->sorted[m] = keys[m].module;
-        whole->modules[m] = whole->rough.modules[keys[m].module];
-        if (whole->num_positions == 0)
-            whole->modules[m].position = whole->modules[m].ring = whole->modules[m].first_crystal_ring = 0;
-    }
-    free(keys);
-    return LR_OK;
-}
-
 /* Fills whole->modules. */
 static lr_status arrange(struct whole *whole)
 {
-    struct order order;
+    struct order order = {0};
     const struct parts *parts = whole->parts;
     const lr_log *log = parts->list->log;
     for (int k = 0; k < parts->count; k++) whole->count += parts->items[k].scanner->num_modules;
@@ -280,64 +198,50 @@ static lr_status arrange(struct whole *whole)
         }
     }
 
-    lr_status status = order_init(&order, &whole->rough, whole->parts->list->log);
-    if (status == LR_OK) {
-        number_blocks(whole, &order);
-        /* The crystals of a layer end where the next one begins, however positions are rounded. */
-        for (int m = 0; m < whole->count; m++) {
-            lr_module *front = order.front[m] >= 0 ? &whole->rough.modules[order.front[m]] : NULL;
-            if (front != NULL && order.gap_mm[m] < 0) {
-                const double shorter = fmin(1.01 * -order.gap_mm[m], 0.5 * front->depth_mm);
-                front->depth_mm -= shorter;
-            }
-        }
+    lr_module *modules = whole->rough.modules;
+    struct key *keys = lr_alloc(whole->count, sizeof(*keys), "modules", log);
+    if (keys == NULL || order_init(&order, &whole->rough, log) != LR_OK) {
+        free(keys);
+        order_finish(&order);
+        return LR_FAILED;
+    }
 
-        status = sort_modules(whole);
+    /* Blocks are numbered from their fronts on, and deeper layers get the places of their fronts. There are no
+     * places if a module of a deeper layer has no module in front of it, or if layers have different rings. */
+    int blocks = 0;
+    whole->num_positions = parts->items[0].scanner->num_positions;
+    for (int k = 1; k < parts->count; k++) {
+        const int own = parts->items[k].scanner->num_positions;
+        whole->num_positions = own == whole->num_positions ? own : 0;
+    }
+    for (int m = 0; m < whole->count; m++) {
+        const int front = order.front[m];
+        if (front >= 0 && modules[front].layer < modules[m].layer) {
+            modules[m].block = modules[front].block;
+            modules[m].position = modules[front].position;
+            modules[m].ring = modules[front].ring;
+        } else {
+            modules[m].block = ++blocks;
+            whole->num_positions = modules[m].layer > 0 ? 0 : whole->num_positions;
+        }
+    }
+    for (int m = 0; m < whole->count; m++) {
+        /* The crystals of a layer end where the next one begins, however positions are rounded. */
+        lr_module *front = order.front[m] >= 0 ? &modules[order.front[m]] : NULL;
+        if (front != NULL && order.gap_mm[m] < 0)
+            front->depth_mm -= fmin(1.01 * -order.gap_mm[m], 0.5 * front->depth_mm);
     }
     order_finish(&order);
-    return status;
-}
 
-static lr_scanner *create(const struct whole *whole)
-{
-    const lr_crystal_list *list = whole->parts->list;
-    double detection_depth_mm = INFINITY;
-    for (int k = 0; k < whole->parts->count; k++) {
-        const double own = whole->parts->items[k].scanner->detection_depth_mm;
-        detection_depth_mm = fmin(detection_depth_mm, own);
+    for (int m = 0; m < whole->count; m++) keys[m] = (struct key){modules[m].block, modules[m].layer, m};
+    qsort(keys, (size_t)whole->count, sizeof(*keys), by_block);
+    for (int m = 0; m < whole->count; m++) {
+        whole->sorted[m] = keys[m].module;
+        whole->modules[m] = modules[keys[m].module];
+        if (whole->num_positions == 0)
+            whole->modules[m].position = whole->modules[m].ring = whole->modules[m].first_crystal_ring = 0;
     }
-    for (int m = 0; m < whole->count; m++) detection_depth_mm = fmin(detection_depth_mm, whole->modules[m].depth_mm);
-    return lr_scanner_create(&(lr_scanner_params){
-        .name = list->name,
-        .modules = whole->modules,
-        .num_modules = whole->count,
-        .num_positions = whole->num_positions,
-        .coincidence = list->coincidence,
-        .detection_depth_mm = detection_depth_mm,
-        .tof_resolution_ps = list->tof_resolution_ps,
-        .crystal_mu_per_mm = list->crystal_mu_per_mm,
-        .source = list->source,
-        .log = list->log,
-    });
-}
-
-static lr_status number_crystals(const struct whole *whole, const lr_scanner *scanner, int *crystal_of)
-{
-    const struct parts *parts = whole->parts;
-    int *place = lr_alloc(whole->count, sizeof(*place), "modules", parts->list->log);
-    int first = 0;
-    if (place == NULL) return LR_FAILED;
-    for (int m = 0; m < whole->count; m++) place[whole->sorted[m]] = m;
-    for (int k = 0; k < parts->count; k++) {
-        const struct part *part = &parts->items[k];
-        for (int c = 0; c < part->count; c++) {
-            const int own = lr_scanner_module_of(part->scanner, part->crystal_of[c]);
-            crystal_of[part->listed[c]] =
-                scanner->first_crystal[place[first + own]] + part->crystal_of[c] - part->scanner->first_crystal[own];
-        }
-        first += part->scanner->num_modules;
-    }
-    free(place);
+    free(keys);
     return LR_OK;
 }
 
@@ -346,8 +250,43 @@ static lr_scanner *from_layers(const lr_crystal_list *list, int *crystal_of, dou
     struct parts parts = {.list = list};
     struct whole whole = {.parts = &parts};
     lr_scanner *scanner = NULL;
-    if (build_parts(&parts) == LR_OK && arrange(&whole) == LR_OK) scanner = create(&whole);
-    if (scanner != NULL && crystal_of != NULL && number_crystals(&whole, scanner, crystal_of) != LR_OK) {
+    int *place = NULL; /* [whole.count] of a module among the sorted ones */
+    bool is_good = build_parts(&parts) == LR_OK && arrange(&whole) == LR_OK;
+    if (is_good) {
+        double detection_depth_mm = INFINITY;
+        for (int k = 0; k < parts.count; k++)
+            detection_depth_mm = fmin(detection_depth_mm, parts.items[k].scanner->detection_depth_mm);
+        for (int m = 0; m < whole.count; m++) detection_depth_mm = fmin(detection_depth_mm, whole.modules[m].depth_mm);
+        scanner = lr_scanner_create(&(lr_scanner_params){
+            .name = list->name,
+            .modules = whole.modules,
+            .num_modules = whole.count,
+            .num_positions = whole.num_positions,
+            .coincidence = list->coincidence,
+            .detection_depth_mm = detection_depth_mm,
+            .tof_resolution_ps = list->tof_resolution_ps,
+            .crystal_mu_per_mm = list->crystal_mu_per_mm,
+            .source = list->source,
+            .log = list->log,
+        });
+    }
+
+    if (scanner != NULL && crystal_of != NULL) {
+        place = lr_alloc(whole.count, sizeof(*place), "modules", list->log);
+        is_good = place != NULL;
+        for (int m = 0; is_good && m < whole.count; m++) place[whole.sorted[m]] = m;
+        for (int k = 0, first = 0; is_good && k < parts.count; k++) {
+            const struct part *part = &parts.items[k];
+            for (int c = 0; c < part->count; c++) {
+                const int own = lr_scanner_module_of(part->scanner, part->crystal_of[c]);
+                crystal_of[part->listed[c]] = scanner->first_crystal[place[first + own]] + part->crystal_of[c] -
+                                              part->scanner->first_crystal[own];
+            }
+            first += part->scanner->num_modules;
+        }
+        free(place);
+    }
+    if (!is_good) {
         lr_scanner_destroy(scanner);
         scanner = NULL;
     }
@@ -355,49 +294,51 @@ static lr_scanner *from_layers(const lr_crystal_list *list, int *crystal_of, dou
     free(whole.modules);
     free(whole.sorted);
     free(whole.rough.modules);
-
     for (int k = 0; k < parts.count; k++) {
         free(parts.items[k].listed);
         free(parts.items[k].crystal_of);
         lr_scanner_destroy(parts.items[k].scanner);
     }
-
     return scanner;
 }
 
 /* --- all lists --- */
 
-/* Rules may count places that there are only once layers have been found. */
-static lr_status take_rules(lr_scanner *scanner, const lr_crystal_list *list)
-{
-    const lr_scanner_params params = {.name = scanner->name,
-                                      .modules = scanner->modules,
-                                      .num_modules = scanner->num_modules,
-                                      .num_positions = scanner->num_positions,
-                                      .coincidence = list->coincidence,
-                                      .detection_depth_mm = scanner->detection_depth_mm,
-                                      .log = list->log};
-    scanner->coincidence = list->coincidence;
-    return lr_scanner_check_params(&params);
-}
-
 /* Takes over the scanner that the list makes as if it had no layers, and no rules. */
 static lr_scanner *look_for_layers(lr_scanner *flat, const lr_crystal_list *list, int *crystal_of, double *residual_mm)
 {
-    int most = 0;
+    struct order order = {0};
+    lr_scanner *scanner = NULL;
+    int most = 0; /* the last layer */
     lr_crystal *crystals = lr_alloc(list->num_crystals, sizeof(*crystals), "crystals", list->log);
-    lr_scanner *scanner = flat;
-    if (crystals == NULL) {
-        lr_scanner_destroy(flat);
-        return NULL;
+    lr_status status = crystals != NULL ? order_init(&order, flat, list->log) : LR_FAILED;
+    for (int c = 0; c < list->num_crystals && status == LR_OK; c++) {
+        int layer = 0;
+        for (int m = lr_scanner_module_of(flat, crystal_of[c]); order.front[m] >= 0; m = order.front[m]) layer++;
+        crystals[c] = list->crystals[c];
+        crystals[c].layer = layer;
+        most = layer > most ? layer : most;
     }
-    memcpy(crystals, list->crystals, (size_t)list->num_crystals * sizeof(*crystals));
-    lr_status status = find_layers(flat, crystal_of, list, crystals, &most);
-    status = status == LR_OK && most == 0 ? take_rules(flat, list) : status;
-    if (status != LR_OK || most > 0) {
-        lr_scanner_destroy(flat);
-        scanner = NULL;
+    order_finish(&order);
+    if (status == LR_OK && most >= LR_MAX_LAYERS) {
+        status = lr_error(list->log, LR_BAD_INPUT,
+                          "%s: %d modules stand one behind the other: at most %d layers are "
+                          "supported",
+                          list->name ? list->name : "crystal list", most + 1, LR_MAX_LAYERS);
     }
+    if (status == LR_OK && most == 0) {
+        /* Rules may count places, which are known only now that layers have been looked for. */
+        flat->coincidence = list->coincidence;
+        status = lr_scanner_check_params(&(lr_scanner_params){.name = flat->name,
+                                                              .modules = flat->modules,
+                                                              .num_modules = flat->num_modules,
+                                                              .num_positions = flat->num_positions,
+                                                              .coincidence = list->coincidence,
+                                                              .detection_depth_mm = flat->detection_depth_mm,
+                                                              .log = list->log});
+        scanner = status == LR_OK ? flat : NULL;
+    }
+    if (scanner == NULL) lr_scanner_destroy(flat);
     if (status == LR_OK && most > 0) {
         lr_crystal_list layered = *list;
         layered.crystals = crystals;
@@ -407,16 +348,10 @@ static lr_scanner *look_for_layers(lr_scanner *flat, const lr_crystal_list *list
     return scanner;
 }
 
-static bool has_layers(const lr_crystal_list *list)
-{
-    for (int c = 0; c < list->num_crystals; c++)
-        if (list->crystals[c].layer != 0) return true;
-    return false;
-}
-
 lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of, double *residual_mm)
 {
-    if (has_layers(list)) return from_layers(list, crystal_of, residual_mm);
+    for (int c = 0; c < list->num_crystals; c++)
+        if (list->crystals[c].layer != 0) return from_layers(list, crystal_of, residual_mm);
     if (!list->finds_layers) return lr_scanner_from_one_layer(list, crystal_of, residual_mm);
     int *numbers =
         crystal_of != NULL ? crystal_of : lr_alloc(list->num_crystals, sizeof(*numbers), "crystals", list->log);

@@ -16,7 +16,7 @@
 /* More modules than this are refused: the table of module pairs grows with their square. */
 #define LR_MAX_CRYSTAL_MODULES 65536
 
-/* The hash's cells by the list's spacing (lr_crystals_spacing_mm). */
+/* Size of the hash's cells over the list's spacing (lr_crystals_spacing_mm). */
 #define LR_CELLS_PER_SPACING 1.25
 #define LR_FAR_CELLS 4
 
@@ -24,7 +24,7 @@
 struct lr_crystal_growth {
     const lr_crystal_list *list;
     struct lr_point_hash hash;
-    struct lr_point_hash far; /* cells LR_FAR_CELLS times as long, for what has no neighbour near */
+    struct lr_point_hash far; /* cells LR_FAR_CELLS times as long, for crystals without near neighbours */
     int *panel;               /* [num_crystals]; -1 = none yet */
     int (*places)[2];         /* [num_crystals] along the panel's two directions, any origin */
     int *block;               /* [num_crystals] index in the blocks, once its panel is fitted */
@@ -63,22 +63,20 @@ struct lr_crystal_panel {
     double tolerance_mm;
 };
 
-/* Fits one panel and appends its blocks. Places of its crystals are turned to begin at 0 and run
- * along u and v.
- * errors: LR_BAD_INPUT where sizes or axes contradict each other. A panel that does not fit within
- *         the tolerance is none: misfit->fits is false, and nothing is appended. */
+/* Fits one panel and appends its blocks. Places of its crystals are turned to begin at 0 and run along u and v. If
+ * the panel does not fit within the tolerance, misfit->fits is false and nothing is appended. errors: LR_BAD_INPUT
+ * if sizes or axes contradict each other. */
 lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_crystal_blocks *blocks,
                                struct lr_crystal_misfit *misfit);
 
-/* Numbers places around the ring, rings and crystal rings where the blocks form rings, and sorts
- * them as lr_scanner_create_ring has them, beginning where the list's first crystal stands; else
- * sorts them by their first crystals in the list. An axial gap of a pitch or more separates rings,
- * a smaller one the blocks of a ring.
+/* Numbers places around the ring, rings and crystal rings if the blocks form rings, and sorts them as
+ * lr_scanner_create_ring has them, from the place of the list's first crystal on; else sorts them by their first
+ * crystals in the list. An axial gap of a pitch or more separates rings, a smaller one the blocks of a ring.
  * num_positions: places around the ring, 0 = no ring. */
 lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm, int *num_positions,
                                     const lr_log *log);
 
-/* The largest distance of a crystal from its place so far, and what it may be. */
+/* The largest distance of a crystal from its place so far, and its limit. */
 struct lr_crystal_bounds {
     double off_mm, tolerance_mm;
 };
@@ -88,7 +86,7 @@ struct lr_crystal_bounds {
 lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
                                      const struct lr_crystal_growth *growth, struct lr_crystal_bounds *bounds);
 
-/* The modules that become a scanner, and what they may be changed by. */
+/* The modules that become a scanner, and what they may be changed by: the detection depth and the tolerance. */
 struct lr_crystal_room {
     const char *title;
     lr_module *modules; /* [num_modules] normals set */

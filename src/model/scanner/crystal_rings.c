@@ -17,7 +17,7 @@ static const double degree = 3.14159265358979323846 / 180;
 /* Panels whose normals differ by less (degrees) stand at one place around the ring. */
 static const double same_angle_deg = 0.1;
 
-/* Steps from place to place may differ by this share of them. */
+/* Steps from place to place may differ by this share. */
 static const double uneven = 0.05;
 
 /* Modules count as upright up to this sine: measured positions tilt them a little. */
@@ -26,7 +26,7 @@ static const double tilt = 0.02;
 enum { LEAST_PLACES = 3 };
 
 /* The place of a block. */
-struct stand {
+struct site {
     const struct lr_crystal_block *block;
     double angle_deg; /* of the outward normal, from that of the list's first crystal */
     double radius_mm; /* of its front plane */
@@ -35,11 +35,6 @@ struct stand {
     int position, row; /* place around the ring; row of blocks along z */
     int ring;
 };
-
-static bool is_upright(const lr_module *module)
-{
-    return hypot(module->v[0], module->v[1]) < tilt && fabs(module->normal[2]) < tilt;
-}
 
 static double outward_deg(const lr_module *module)
 {
@@ -53,20 +48,20 @@ static int compare(double a, double b)
 
 static int by_angle(const void *a, const void *b)
 {
-    const struct stand *left = a, *right = b;
+    const struct site *left = a, *right = b;
     return compare(left->angle_deg, right->angle_deg);
 }
 
 static int by_height(const void *a, const void *b)
 {
-    const struct stand *left = a, *right = b;
+    const struct site *left = a, *right = b;
     return left->position != right->position ? compare(left->position, right->position)
                                              : compare(left->z_mm, right->z_mm);
 }
 
 static int by_row(const void *a, const void *b)
 {
-    const struct stand *left = a, *right = b;
+    const struct site *left = a, *right = b;
     return left->position != right->position ? compare(left->position, right->position)
            : left->row != right->row         ? compare(left->row, right->row)
            : fabs(left->across_mm - right->across_mm) > 0.5
@@ -76,7 +71,7 @@ static int by_row(const void *a, const void *b)
 
 static int by_ring(const void *a, const void *b)
 {
-    const struct stand *left = a, *right = b;
+    const struct site *left = a, *right = b;
     return left->ring != right->ring ? compare(left->ring, right->ring) : by_row(a, b);
 }
 
@@ -86,117 +81,108 @@ static int by_list(const void *a, const void *b)
     return compare(left->first_listed, right->first_listed);
 }
 
-/* Numbers the places; 0 where they do not stand at equal angles with as many blocks each. */
-static int number_positions(struct stand *stands, int count)
-{
-    qsort(stands, (size_t)count, sizeof(*stands), by_angle);
-    int positions = 1;
-    for (int k = 1; k < count; k++) {
-        positions += stands[k].angle_deg - stands[k - 1].angle_deg > same_angle_deg;
-        stands[k].position = positions - 1;
-    }
-    if (positions < LEAST_PLACES || count % positions != 0) return 0;
-    const double step = 360.0 / positions;
-    for (int k = 0; k < count; k++)
-        if (stands[k].position != k / (count / positions) ||
-            fabs(stands[k].angle_deg - stands[k].position * step) > uneven * step)
-            return 0;
-    return positions;
-}
-
-/* True if every place has the blocks of the first one, in rows of equal height. */
-static bool is_regular(const struct stand *stands, int count, int per_position, double tolerance_mm)
-{
-    for (int k = 0; k < count; k++) {
-        const struct stand *like = &stands[k % per_position], *stand = &stands[k];
-        const lr_module *a = &like->block->module, *b = &stand->block->module;
-        const bool alike =
-            like->row == stand->row && a->crystals[0] == b->crystals[0] && a->crystals[1] == b->crystals[1] &&
-            fabs(like->radius_mm - stand->radius_mm) <= tolerance_mm &&
-            fabs(like->across_mm - stand->across_mm) <= tolerance_mm && fabs(like->z_mm - stand->z_mm) <= tolerance_mm;
-        const bool begins_row = k % per_position == 0 || stands[k - 1].row != stand->row;
-        if (!alike || (!begins_row && stands[k - 1].block->module.crystals[1] != b->crystals[1])) return false;
-    }
-    return true;
-}
-
-/* Rings of the first place's rows, and its crystal rings; the others have the same. */
-static void number_rings(struct stand *stands, int count, int per_position, struct lr_crystal_block *blocks)
+/* Numbers the rings and crystal rings of the first place's rows; other places have the same ones. */
+static void number_rings(struct site *sites, int count, int per_position, struct lr_crystal_block *blocks)
 {
     int ring = 0, crystal_ring = 0;
     for (int k = 0; k < per_position; k++) {
-        const lr_module *module = &stands[k].block->module;
-        if (k > 0 && stands[k].row != stands[k - 1].row) {
-            const lr_module *below = &stands[k - 1].block->module;
+        const lr_module *module = &sites[k].block->module;
+        if (k > 0 && sites[k].row != sites[k - 1].row) {
+            const lr_module *below = &sites[k - 1].block->module;
             const double gap =
-                stands[k].z_mm - stands[k - 1].z_mm -
+                sites[k].z_mm - sites[k - 1].z_mm -
                 0.5 * (module->crystals[1] * module->pitch_mm[1] + below->crystals[1] * below->pitch_mm[1]);
             crystal_ring += below->crystals[1];
             ring += gap > module->pitch_mm[1] * (1 - 1e-3);
         }
         for (int other = k; other < count; other += per_position) {
-            lr_module *numbered = &blocks[stands[other].block - blocks].module;
-            stands[other].ring = ring;
-            numbered->position = stands[other].position;
+            lr_module *numbered = &blocks[sites[other].block - blocks].module;
+            sites[other].ring = ring;
+            numbered->position = sites[other].position;
             numbered->ring = ring;
             numbered->first_crystal_ring = crystal_ring;
         }
     }
 }
 
-/* Numbers the blocks as rings and sorts `stands`; 0 where they are none. */
-static int arrange(struct lr_crystal_blocks *blocks, struct stand *stands, double tolerance_mm)
+/* Numbers the blocks as rings and sorts `sites`; 0 if they are none. */
+static int arrange(struct lr_crystal_blocks *blocks, struct site *sites, double tolerance_mm)
 {
     double first_deg = 0;
     for (int b = 0; b < blocks->count; b++) {
-        if (!is_upright(&blocks->items[b].module)) return 0;
-        if (blocks->items[b].first_listed == 0) first_deg = outward_deg(&blocks->items[b].module);
+        const lr_module *module = &blocks->items[b].module;
+        const bool is_upright = hypot(module->v[0], module->v[1]) < tilt && fabs(module->normal[2]) < tilt;
+        if (!is_upright) return 0;
+        if (blocks->items[b].first_listed == 0) first_deg = outward_deg(module);
     }
     for (int b = 0; b < blocks->count; b++) {
         const struct lr_crystal_block *block = &blocks->items[b];
         const lr_module *module = &block->module;
-        struct stand stand = {.block = block, .z_mm = module->centre_mm[2]};
+        struct site site = {.block = block, .z_mm = module->centre_mm[2]};
         /* Half a step of tolerance is added so that the first place does not fall apart at 0. */
         double angle = outward_deg(module) - first_deg + 2 * same_angle_deg;
         angle -= 360 * floor(angle / 360);
-        stand.angle_deg = angle - 2 * same_angle_deg;
-        stand.radius_mm = -vec_dot(module->normal, module->centre_mm);
-        stand.across_mm = vec_dot(module->u, module->centre_mm);
-        stands[b] = stand;
+        site.angle_deg = angle - 2 * same_angle_deg;
+        site.radius_mm = -vec_dot(module->normal, module->centre_mm);
+        site.across_mm = vec_dot(module->u, module->centre_mm);
+        sites[b] = site;
     }
 
-    const int positions = number_positions(stands, blocks->count);
-    if (positions == 0) return 0;
-    /* Numbers the rows of blocks of each place. */
+    /* Places stand at equal angles with as many blocks each. */
     const int count = blocks->count;
-    qsort(stands, (size_t)count, sizeof(*stands), by_height);
+    qsort(sites, (size_t)count, sizeof(*sites), by_angle);
+    int positions = 1;
     for (int k = 1; k < count; k++) {
-        const bool same = stands[k].position == stands[k - 1].position;
-        const bool higher = stands[k].z_mm - stands[k - 1].z_mm > tolerance_mm;
-        stands[k].row = same ? stands[k - 1].row + higher : 0;
+        positions += sites[k].angle_deg - sites[k - 1].angle_deg > same_angle_deg;
+        sites[k].position = positions - 1;
     }
-    qsort(stands, (size_t)count, sizeof(*stands), by_row);
+    if (positions < LEAST_PLACES || count % positions != 0) return 0;
+    const int per_position = count / positions;
+    const double step = 360.0 / positions;
+    for (int k = 0; k < count; k++)
+        if (sites[k].position != k / per_position ||
+            fabs(sites[k].angle_deg - sites[k].position * step) > uneven * step)
+            return 0;
 
-    if (!is_regular(stands, blocks->count, blocks->count / positions, tolerance_mm)) return 0;
-    number_rings(stands, blocks->count, blocks->count / positions, blocks->items);
-    qsort(stands, (size_t)blocks->count, sizeof(*stands), by_ring);
+    /* Every place has the blocks of the first one, in rows of equal height. */
+    qsort(sites, (size_t)count, sizeof(*sites), by_height);
+    for (int k = 1; k < count; k++) {
+        const bool same = sites[k].position == sites[k - 1].position;
+        const bool higher = sites[k].z_mm - sites[k - 1].z_mm > tolerance_mm;
+        sites[k].row = same ? sites[k - 1].row + higher : 0;
+    }
+    qsort(sites, (size_t)count, sizeof(*sites), by_row);
+
+    for (int k = 0; k < count; k++) {
+        const struct site *like = &sites[k % per_position], *site = &sites[k];
+        const lr_module *a = &like->block->module, *b = &site->block->module;
+        const bool is_alike =
+            like->row == site->row && a->crystals[0] == b->crystals[0] && a->crystals[1] == b->crystals[1] &&
+            fabs(like->radius_mm - site->radius_mm) <= tolerance_mm &&
+            fabs(like->across_mm - site->across_mm) <= tolerance_mm && fabs(like->z_mm - site->z_mm) <= tolerance_mm;
+        const bool begins_row = k % per_position == 0 || sites[k - 1].row != site->row;
+        if (!is_alike || (!begins_row && sites[k - 1].block->module.crystals[1] != b->crystals[1])) return 0;
+    }
+
+    number_rings(sites, count, per_position, blocks->items);
+    qsort(sites, (size_t)count, sizeof(*sites), by_ring);
     return positions;
 }
 
 lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm, int *num_positions,
                                     const lr_log *log)
 {
-    struct stand *stands = lr_alloc(blocks->count, sizeof(*stands), "modules", log);
+    struct site *sites = lr_alloc(blocks->count, sizeof(*sites), "modules", log);
     struct lr_crystal_block *sorted = lr_alloc(blocks->count, sizeof(*sorted), "modules", log);
-    if (stands == NULL || sorted == NULL) {
-        free(stands);
+    if (sites == NULL || sorted == NULL) {
+        free(sites);
         free(sorted);
         return LR_FAILED;
     }
     /* Twice the tolerance: two blocks may each be off by it; and room for rounding. */
-    *num_positions = arrange(blocks, stands, 2 * tolerance_mm);
+    *num_positions = arrange(blocks, sites, 2 * tolerance_mm);
     if (*num_positions > 0) {
-        for (int b = 0; b < blocks->count; b++) sorted[b] = *stands[b].block;
+        for (int b = 0; b < blocks->count; b++) sorted[b] = *sites[b].block;
         free(blocks->items);
         blocks->items = sorted;
         blocks->room = blocks->count;
@@ -204,14 +190,14 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
         free(sorted);
         qsort(blocks->items, (size_t)blocks->count, sizeof(*blocks->items), by_list);
     }
-    free(stands);
+    free(sites);
     return LR_OK;
 }
 
 /* --- ideal rings --- */
 
-/* The ideal ring may be off by this much more than each block for itself; where panels are single
- * lines, within which the list's rounding does not show, by that of 3 decimals. */
+/* The ideal ring may be off by this much more than each block on its own. Panels of single lines, within which the
+ * list's rounding does not show, may be off by the rounding of 3 decimals. */
 static const double share_more = 1.5, mm_more = 5e-5, line_more = 1e-3;
 
 /* Numbers are rounded as long as crystals move by less than this, mm. */
@@ -233,21 +219,7 @@ struct ideal {
     lr_module *modules; /* [count] */
 };
 
-static void fill_slots(struct ideal *ideal)
-{
-    for (int b = 0; b < ideal->blocks->count; b++) {
-        const lr_module *module = &ideal->blocks->items[b].module;
-        struct slot *slot = &ideal->slots[ideal->slot_of[b]];
-        slot->radius_mm -= vec_dot(module->normal, module->centre_mm) / ideal->positions;
-        slot->across_mm += vec_dot(module->u, module->centre_mm) / ideal->positions;
-        slot->z_mm += module->centre_mm[2] / ideal->positions;
-        slot->pitch_mm[0] += module->pitch_mm[0] / ideal->positions;
-        slot->pitch_mm[1] += module->pitch_mm[1] / ideal->positions;
-        slot->count++;
-    }
-}
-
-/* Slots that differ by no more than the list's noise share radius and pitches. */
+/* Gives slots that differ by no more than the list's noise a common radius or pitch. */
 static void unite(struct ideal *ideal, size_t offset, double off)
 {
     double sum = 0, low = INFINITY, high = -INFINITY;
@@ -276,7 +248,7 @@ static void shape(struct ideal *ideal)
         most = module->crystals[1] > most ? module->crystals[1] : most;
         ideal->modules[b] = *module;
     }
-    /* Blocks are sorted by ring, then place: finds the one at the first place like each block. */
+    /* Blocks are sorted by ring, then place: the slot of a block is the block like it at the first place. */
     const struct lr_crystal_block *items = ideal->blocks->items;
     for (int begin = 0, end = 0; begin < ideal->blocks->count; begin = end) {
         while (end < ideal->blocks->count && items[end].module.ring == items[begin].module.ring) end++;
@@ -296,7 +268,16 @@ static void shape(struct ideal *ideal)
     mean -= 360 * floor(mean / 360 + 1e-9);
     ideal->first_deg = lr_shortest_decimal(mean, ideal->snap_mm / farthest / degree);
 
-    fill_slots(ideal);
+    for (int b = 0; b < ideal->blocks->count; b++) {
+        const lr_module *module = &items[b].module;
+        struct slot *slot = &ideal->slots[ideal->slot_of[b]];
+        slot->radius_mm -= vec_dot(module->normal, module->centre_mm) / ideal->positions;
+        slot->across_mm += vec_dot(module->u, module->centre_mm) / ideal->positions;
+        slot->z_mm += module->centre_mm[2] / ideal->positions;
+        slot->pitch_mm[0] += module->pitch_mm[0] / ideal->positions;
+        slot->pitch_mm[1] += module->pitch_mm[1] / ideal->positions;
+        slot->count++;
+    }
     unite(ideal, offsetof(struct slot, radius_mm), ideal->snap_mm);
     unite(ideal, offsetof(struct slot, pitch_mm), 2 * ideal->snap_mm / most);
     unite(ideal, offsetof(struct slot, pitch_mm) + sizeof(double), 2 * ideal->snap_mm / most);
@@ -321,13 +302,6 @@ static void shape(struct ideal *ideal)
             module->face_mm[k] = fmin(module->face_mm[k], module->pitch_mm[k]);
         }
     }
-}
-
-static double room_of(const struct lr_crystal_blocks *blocks, const struct lr_crystal_bounds *bounds)
-{
-    double more = line_more;
-    for (int b = 0; b < blocks->count; b++) more = blocks->items[b].module.crystals[0] > 1 ? mm_more : more;
-    return fmin(share_more * bounds->off_mm + more, bounds->tolerance_mm);
 }
 
 lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
@@ -356,7 +330,9 @@ lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_p
             off = fmax(off, vec_length(centre));
         }
 
-        if (off <= room_of(blocks, bounds)) {
+        double more = line_more;
+        for (int b = 0; b < blocks->count; b++) more = blocks->items[b].module.crystals[0] > 1 ? mm_more : more;
+        if (off <= fmin(share_more * bounds->off_mm + more, bounds->tolerance_mm)) {
             for (int b = 0; b < blocks->count; b++) blocks->items[b].module = ideal.modules[b];
 
             bounds->off_mm = off;

@@ -37,7 +37,8 @@ struct visit {
 struct search {
     const struct lr_crystal_growth *growth;
     int from;
-    const double *across; /* the way must be orthogonal to this one; NULL = any */
+    bool is_first;        /* a step in the panel's plane is looked for, not one from a known place */
+    const double *across; /* that must be orthogonal to this one; NULL = any */
     int found;
     double distance2;
 };
@@ -60,11 +61,6 @@ static bool may_share_module(const lr_crystal *a, const lr_crystal *b)
     return true;
 }
 
-static bool is_across(const double way[3], const double other[3])
-{
-    return fabs(vec_dot(way, other)) <= skew * vec_length(way) * vec_length(other);
-}
-
 static void consider(void *user, int crystal, double distance2)
 {
     struct search *search = user;
@@ -72,19 +68,20 @@ static void consider(void *user, int crystal, double distance2)
     if (crystal == search->from || growth->panel[crystal] >= 0 || distance2 >= search->distance2) return;
     const lr_crystal *from = &growth->list->crystals[search->from];
     const lr_crystal *to = &growth->list->crystals[crystal];
-    double way[3];
-    vec_sub(to->centre_mm, from->centre_mm, way);
-    if (!may_share_module(from, to) || !is_across(way, from->axes[2]) ||
-        (search->across != NULL && !is_across(way, search->across)))
-        return;
+    if (!may_share_module(from, to)) return;
+    const double *others[2] = {from->axes[2], search->across};
+    double step[3];
+    vec_sub(to->centre_mm, from->centre_mm, step);
+    for (int k = 0; search->is_first && k < 2 && others[k] != NULL; k++)
+        if (fabs(vec_dot(step, others[k])) > skew * vec_length(step) * vec_length(others[k])) return;
     search->found = crystal;
     search->distance2 = distance2;
 }
 
-/* The way to the nearest free crystal of the same module; zero when there is none near. */
+/* Step to the nearest free crystal of the same module; zero when there is none near. */
 static void find_step(struct lr_crystal_growth *growth, int from, const double *across, double step[3])
 {
-    struct search search = {growth, from, across, -1, INFINITY};
+    struct search search = {growth, from, true, across, -1, INFINITY};
     const struct lr_point_visit visit = {consider, &search};
     const double *at = growth->list->crystals[from].centre_mm;
     for (double reach = growth->hash.cell_mm; reach <= 8.5 * growth->hash.cell_mm; reach *= 2) {
@@ -98,14 +95,14 @@ static void find_step(struct lr_crystal_growth *growth, int from, const double *
     step[0] = step[1] = step[2] = 0;
 }
 
-/* True if too many crystals lie in one place: crystals of panels have up to about a hundred others in reach, single
- * ones (no more than modules) a thousand, and those of a heap all of them. */
-static bool is_lost(const struct lr_crystal_growth *growth)
+/* True if too many crystals lie in one place. Crystals of panels have up to about a hundred others in reach, and
+ * single crystals (no more than modules) a thousand; crowded ones have all others in reach. */
+static bool is_crowded(const struct lr_crystal_growth *growth)
 {
     return growth->seen > 70000000 + (int64_t)150 * growth->list->num_crystals;
 }
 
-static lr_status refuse_heap(const struct lr_crystal_growth *growth)
+static lr_status refuse_crowded(const struct lr_crystal_growth *growth)
 {
     return lr_error(growth->list->log, LR_BAD_INPUT,
                     "%s: the crystals do not stand in regular panels: too many of them lie in one "
@@ -122,44 +119,10 @@ struct front {
     double share, reach_mm;
 };
 
-static void nearest(void *user, int crystal, double distance2)
-{
-    struct search *search = user;
-    if (search->growth->panel[crystal] < 0 && distance2 < search->distance2 &&
-        may_share_module(&search->growth->list->crystals[search->from], &search->growth->list->crystals[crystal])) {
-        search->found = crystal;
-        search->distance2 = distance2;
-    }
-}
-
-static void step_on(struct front *front, const struct visit *from, int axis, int sign)
-{
-    struct lr_crystal_growth *growth = front->growth;
-    const lr_crystal *crystals = growth->list->crystals;
-    const double *step = from->steps[axis];
-    const double *at = crystals[from->crystal].centre_mm;
-    double target[3];
-    vec_add_scaled(at, sign, step, target);
-    struct search search = {growth, from->crystal, NULL, -1, INFINITY};
-    const struct lr_point_visit visit = {nearest, &search};
-    const double reach = fmin(front->share * vec_length(step), front->reach_mm);
-    growth->seen += lr_point_hash_visit(&growth->hash, target, reach, &visit);
-    if (search.found < 0) return;
-    struct visit *to = &front->queue[front->tail++];
-    *to = *from;
-    to->crystal = search.found;
-    for (int k = 0; k < 3; k++) {
-        const double taken = sign * (crystals[search.found].centre_mm[k] - at[k]);
-        to->steps[axis][k] = 0.5 * (step[k] + taken);
-    }
-    growth->panel[search.found] = growth->num_panels;
-    growth->places[search.found][0] = growth->places[from->crystal][0] + (axis == 0 ? sign : 0);
-    growth->places[search.found][1] = growth->places[from->crystal][1] + (axis == 1 ? sign : 0);
-}
-
 static void grow_panel(struct front *front, int seed)
 {
     struct lr_crystal_growth *growth = front->growth;
+    const lr_crystal *crystals = growth->list->crystals;
     struct visit first = {.crystal = seed};
     find_step(growth, seed, NULL, first.steps[0]);
     if (is_known(first.steps[0])) find_step(growth, seed, first.steps[0], first.steps[1]);
@@ -168,21 +131,37 @@ static void grow_panel(struct front *front, int seed)
     front->head = 0;
     front->tail = 1;
     front->queue[0] = first;
-    while (front->head < front->tail && !is_lost(growth)) {
+    while (front->head < front->tail && !is_crowded(growth)) {
         const struct visit from = front->queue[front->head++];
-        for (int axis = 0; axis < 2; axis++) {
-            if (is_known(from.steps[axis])) {
-                step_on(front, &from, axis, 1);
-                step_on(front, &from, axis, -1);
+        for (int direction = 0; direction < 4; direction++) {
+            const int axis = direction / 2, sign = direction % 2 == 0 ? 1 : -1;
+            const double *step = from.steps[axis], *at = crystals[from.crystal].centre_mm;
+            if (!is_known(step)) continue;
+            double target[3];
+            vec_add_scaled(at, sign, step, target);
+            struct search search = {growth, from.crystal, false, NULL, -1, INFINITY};
+            const struct lr_point_visit visit = {consider, &search};
+            const double reach = fmin(front->share * vec_length(step), front->reach_mm);
+            growth->seen += lr_point_hash_visit(&growth->hash, target, reach, &visit);
+            if (search.found < 0) continue;
+
+            struct visit *to = &front->queue[front->tail++];
+            *to = from;
+            to->crystal = search.found;
+            for (int k = 0; k < 3; k++) {
+                const double taken = sign * (crystals[search.found].centre_mm[k] - at[k]);
+                to->steps[axis][k] = 0.5 * (step[k] + taken);
             }
+            growth->panel[search.found] = growth->num_panels;
+            growth->places[search.found][0] = growth->places[from.crystal][0] + (axis == 0 ? sign : 0);
+            growth->places[search.found][1] = growth->places[from.crystal][1] + (axis == 1 ? sign : 0);
         }
     }
     growth->num_panels++;
 }
 
-/* Gathers the crystals of panel -1 into new panels. From a crystal a panel goes on where a step
- * like the last one leads to another crystal within `share` of the step's length and within
- * `reach_mm`. */
+/* Gathers the crystals of panel -1 into new panels. A panel goes on from a crystal if a step like the last one leads
+ * to another crystal, within `share` of the step's length and within `reach_mm`. */
 static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, double reach_mm)
 {
     const lr_crystal_list *list = growth->list;
@@ -193,13 +172,13 @@ static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, d
     int64_t shares[2] = {0, 0};
     bool too_many = false;
     for (int c = 0; c < list->num_crystals; c++) shares[1] += growth->panel[c] < 0;
-    for (int c = 0; c < list->num_crystals && !too_many && !is_lost(growth); c++) {
+    for (int c = 0; c < list->num_crystals && !too_many && !is_crowded(growth); c++) {
         if (growth->panel[c] < 0) {
             grow_panel(&front, c);
             shares[0] += front.tail;
             shares[1] -= front.tail;
-            /* More panels than there may be modules, or on the way there: by far more, if crystals go on as they
-             * begin. shares: crystals that have been taken by so many new panels, and those that are left. */
+            /* New panels are too many if they are more than modules may be, or will be by far if crystals go on as
+             * they begin. shares: crystals in the new panels, and crystals that are left. */
             const int new_panels = growth->num_panels - before;
             const double expected = new_panels * (1 + (double)shares[1] / (double)shares[0]);
             too_many = growth->num_panels > LR_MAX_CRYSTAL_MODULES ||
@@ -207,7 +186,7 @@ static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, d
         }
     }
     free(front.queue);
-    if (is_lost(growth)) return refuse_heap(growth);
+    if (is_crowded(growth)) return refuse_crowded(growth);
     if (too_many) {
         return lr_error(list->log, LR_BAD_INPUT,
                         "%s: the crystals do not stand in regular panels: they would make more "
@@ -231,9 +210,9 @@ double lr_crystals_spacing_mm(const lr_crystal_list *list)
     }
     for (int c = 0; c < list->num_crystals; c++) {
         for (int k = 0; k < count; k++) {
-            double way[3];
-            vec_sub(list->crystals[c].centre_mm, samples_mm[k], way);
-            const double distance2 = vec_dot(way, way);
+            double offset[3];
+            vec_sub(list->crystals[c].centre_mm, samples_mm[k], offset);
+            const double distance2 = vec_dot(offset, offset);
             if (distance2 < nearest2[k] && distance2 > 0) nearest2[k] = distance2;
         }
     }
@@ -252,49 +231,8 @@ static void find_twin(void *user, int crystal, double distance2)
     if (crystal != twin->crystal) twin->found = crystal;
 }
 
-static lr_status prepare(struct lr_crystal_growth *growth)
-{
-    const lr_crystal_list *list = growth->list;
-    const double cell_mm = LR_CELLS_PER_SPACING * lr_crystals_spacing_mm(list);
-    const struct lr_points points = {list->crystals->centre_mm, sizeof(*list->crystals), list->num_crystals};
-    LR_TRY(lr_point_hash_init(&growth->hash, &points, cell_mm, list->log));
-    LR_TRY(lr_point_hash_init(&growth->far, &points, LR_FAR_CELLS * growth->hash.cell_mm, list->log));
-    for (int c = 0; c < list->num_crystals; c++) {
-        struct twin twin = {c, -1};
-        const struct lr_point_visit visit = {find_twin, &twin};
-        growth->seen += lr_point_hash_visit(&growth->hash, list->crystals[c].centre_mm, 1e-6, &visit);
-        if (is_lost(growth)) return refuse_heap(growth);
-        if (twin.found >= 0) {
-            return lr_error(list->log, LR_BAD_INPUT,
-                            "%s: crystals %d and %d have the same centre (%.6g, %.6g, %.6g) mm: "
-                            "list each crystal once",
-                            list->name ? list->name : "crystal list", c < twin.found ? c : twin.found,
-                            c < twin.found ? twin.found : c, list->crystals[c].centre_mm[0],
-                            list->crystals[c].centre_mm[1], list->crystals[c].centre_mm[2]);
-        }
-    }
-
-    growth->panel = lr_alloc(list->num_crystals, sizeof(*growth->panel), "crystals", list->log);
-    growth->places = lr_alloc(list->num_crystals, sizeof(*growth->places), "crystals", list->log);
-    growth->block = lr_alloc(list->num_crystals, sizeof(*growth->block), "crystals", list->log);
-    if (growth->panel == NULL || growth->places == NULL || growth->block == NULL) return LR_FAILED;
-    for (int c = 0; c < list->num_crystals; c++) growth->panel[c] = -1;
-    return LR_OK;
-}
-
 /* errors: LR_BAD_INPUT for centres that are not finite or beyond 1 km, for two crystals at one
- *         place. *growth holds nothing then. */
-static void crystal_growth_finish(struct lr_crystal_growth *growth)
-{
-    lr_point_hash_finish(&growth->hash);
-    lr_point_hash_finish(&growth->far);
-    free(growth->panel);
-    free(growth->places);
-    free(growth->block);
-    growth->panel = growth->block = NULL;
-    growth->places = NULL;
-}
-
+ *         place. *growth must be finished then, too. */
 static lr_status crystal_growth_init(struct lr_crystal_growth *growth, const lr_crystal_list *list)
 {
     *growth = (struct lr_crystal_growth){.list = list};
@@ -313,9 +251,30 @@ static lr_status crystal_growth_init(struct lr_crystal_growth *growth, const lr_
         }
     }
 
-    const lr_status status = prepare(growth);
-    if (status != LR_OK) crystal_growth_finish(growth);
-    return status;
+    const double cell_mm = LR_CELLS_PER_SPACING * lr_crystals_spacing_mm(list);
+    const struct lr_points points = {list->crystals->centre_mm, sizeof(*list->crystals), list->num_crystals};
+    LR_TRY(lr_point_hash_init(&growth->hash, &points, cell_mm, list->log));
+    LR_TRY(lr_point_hash_init(&growth->far, &points, LR_FAR_CELLS * growth->hash.cell_mm, list->log));
+    for (int c = 0; c < list->num_crystals; c++) {
+        const double *at = list->crystals[c].centre_mm;
+        struct twin twin = {c, -1};
+        const struct lr_point_visit visit = {find_twin, &twin};
+        growth->seen += lr_point_hash_visit(&growth->hash, at, 1e-6, &visit);
+        if (is_crowded(growth)) return refuse_crowded(growth);
+        if (twin.found >= 0) {
+            return lr_error(list->log, LR_BAD_INPUT,
+                            "%s: crystals %d and %d have the same centre (%.6g, %.6g, %.6g) mm: "
+                            "list each crystal once",
+                            title, c < twin.found ? c : twin.found, c < twin.found ? twin.found : c, at[0], at[1],
+                            at[2]);
+        }
+    }
+    growth->panel = lr_alloc(list->num_crystals, sizeof(*growth->panel), "crystals", list->log);
+    growth->places = lr_alloc(list->num_crystals, sizeof(*growth->places), "crystals", list->log);
+    growth->block = lr_alloc(list->num_crystals, sizeof(*growth->block), "crystals", list->log);
+    if (growth->panel == NULL || growth->places == NULL || growth->block == NULL) return LR_FAILED;
+    for (int c = 0; c < list->num_crystals; c++) growth->panel[c] = -1;
+    return LR_OK;
 }
 
 /* --- crystals longer than the room between panels --- */
@@ -365,10 +324,10 @@ static double overlap_of_shortened(const struct lr_crystal_room *room, struct pa
 {
     const lr_module a = shortened(&room->modules[pair.modules[0]], by_mm);
     const lr_module b = shortened(&room->modules[pair.modules[1]], by_mm);
-    /* Negative where they are far from each other. */
-    double way[3];
-    vec_sub(a.centre_mm, b.centre_mm, way);
-    return vec_length(way) > reach_of(&a) + reach_of(&b) ? -1 : lr_module_overlap_mm(&a, &b);
+    /* Modules far from each other have a negative overlap. */
+    double offset[3];
+    vec_sub(a.centre_mm, b.centre_mm, offset);
+    return vec_length(offset) > reach_of(&a) + reach_of(&b) ? -1 : lr_module_overlap_mm(&a, &b);
 }
 
 /* The extent of a module along the axis along which modules lie farthest apart. */
@@ -383,25 +342,10 @@ static int by_low(const void *a, const void *b)
     return left->low < right->low ? -1 : left->low > right->low;
 }
 
-/* Adds a pair that no longer overlaps once its modules are shorter by `most`; *helps becomes false
- * for another one that overlaps by more than rounding. */
-static lr_status judge_pair(const struct lr_crystal_room *room, double most, struct pair pair, struct found *found)
-{
-    const double overlap = overlap_of_shortened(room, pair, 0);
-    if (overlap > 0 && overlap_of_shortened(room, pair, most) <= 0) {
-        const struct lr_items items = {sizeof(*found->pairs.items), "modules", room->log};
-        LR_TRY(lr_grow(&found->pairs.items, &found->pairs.room, found->pairs.count + 1, &items));
-        found->pairs.items[found->pairs.count++] = pair;
-        return LR_OK;
-    }
-
-    found->helps = overlap <= room->tolerance_mm;
-    return LR_OK;
-}
-
+/* Finds the pairs that no longer overlap once their modules are shorter by `most`; found->helps becomes false if
+ * others overlap by more than rounding. */
 static lr_status find_pairs(const struct lr_crystal_room *room, double most, struct found *found)
 {
-    /* Sorted; to be freed. */
     double widest = -1;
     int axis = 0;
     for (int k = 0; k < 3; k++) {
@@ -423,10 +367,20 @@ static lr_status find_pairs(const struct lr_crystal_room *room, double most, str
 
     lr_status status = spans != NULL ? LR_OK : LR_FAILED;
     found->helps = most > 0;
-    for (int i = 0; i < room->num_modules && found->helps && status == LR_OK; i++)
+    const struct lr_items items = {sizeof(*found->pairs.items), "modules", room->log};
+    for (int i = 0; i < room->num_modules && found->helps && status == LR_OK; i++) {
         for (int j = i + 1; j < room->num_modules && spans[j].low <= spans[i].high && found->helps && status == LR_OK;
-             j++)
-            status = judge_pair(room, most, (struct pair){{spans[i].module, spans[j].module}}, found);
+             j++) {
+            const struct pair pair = {{spans[i].module, spans[j].module}};
+            const double overlap = overlap_of_shortened(room, pair, 0);
+            if (overlap > 0 && overlap_of_shortened(room, pair, most) <= 0) {
+                status = lr_grow(&found->pairs.items, &found->pairs.room, found->pairs.count + 1, &items);
+                if (status == LR_OK) found->pairs.items[found->pairs.count++] = pair;
+            } else {
+                found->helps = overlap <= room->tolerance_mm;
+            }
+        }
+    }
     free(spans);
     return status;
 }
@@ -481,9 +435,9 @@ static lr_status crystal_room_shorten(struct lr_crystal_room *room)
 
 static const double default_tolerance_mm = 0.05;
 
-/* A panel goes on where the next crystal is within this share of a step of the place that the last
- * step points to: farther than curved panels and noise deviate, nearer than the gaps that the
- * crystals' depth leaves between flat panels around a ring. */
+/* A panel goes on if the next crystal is within this share of a step from the place to which the last step points:
+ * farther than curved panels and noise deviate, nearer than the gaps that the crystals' depth leaves between flat
+ * panels around a ring. */
 static const double step_share = 0.2;
 
 /* Crystals that make up no flat panel are gathered again in pieces this straight (share of the
@@ -534,41 +488,6 @@ static lr_status fit_panel(struct draft *draft, int panel, struct lr_crystal_mis
     return LR_OK;
 }
 
-static lr_status refuse(struct draft *draft, const struct lr_crystal_misfit *misfit, int first)
-{
-    const lr_log *log = draft->list->log;
-    if (!misfit->filled) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: the crystals around crystal %d do not fill a grid (%d x %d places): "
-                        "crystals are missing, or the panel is curved; panels must be flat, with "
-                        "crystals in rows and columns",
-                        draft->title, first, misfit->grid[0], misfit->grid[1]);
-    }
-    draft->off_mm = misfit->off_mm[0];
-    return lr_error(log, LR_BAD_INPUT,
-                    "%s: crystals %d, %d and %d lie %.3g, %.3g and %.3g mm off the flat panel that "
-                    "fits best (%d x %d crystals; tolerance %.3g mm): a curved or irregular panel "
-                    "cannot be described by flat modules; say which crystals belong together "
-                    "(groups, or their orientations), or raise the tolerance",
-                    draft->title, misfit->crystals[0], misfit->crystals[1], misfit->crystals[2], misfit->off_mm[0],
-                    misfit->off_mm[1], misfit->off_mm[2], misfit->grid[0], misfit->grid[1], draft->tolerance_mm);
-}
-
-/* Gathers the crystals of panels that do not fit again, in straight pieces. */
-static lr_status fit_pieces(struct draft *draft, const struct lr_crystal_misfit *whole, int first)
-{
-    const int before = draft->growth.num_panels;
-    LR_TRY(crystals_grow(&draft->growth, step_share, straight_share * draft->tolerance_mm));
-    LR_TRY(sort_members(draft));
-    for (int p = before; p < draft->growth.num_panels; p++) {
-        struct lr_crystal_misfit misfit;
-        LR_TRY(fit_panel(draft, p, &misfit));
-        if (!misfit.fits || misfit.grid[0] < LEAST_LINES || misfit.grid[1] < LEAST_LINES)
-            return refuse(draft, whole, first);
-    }
-    return LR_OK;
-}
-
 static lr_status fit_panels(struct draft *draft)
 {
     struct lr_crystal_misfit whole = {0};
@@ -585,40 +504,40 @@ static lr_status fit_panels(struct draft *draft)
         }
         for (int m = draft->begins[p]; m < draft->begins[p + 1]; m++) draft->growth.panel[draft->members[m]] = -1;
     }
-    return first < 0 ? LR_OK : fit_pieces(draft, &whole, first);
+    if (first < 0) return LR_OK;
+
+    /* The crystals of panels that do not fit are gathered again, in straight pieces. */
+    const int before = draft->growth.num_panels;
+    LR_TRY(crystals_grow(&draft->growth, step_share, straight_share * draft->tolerance_mm));
+    LR_TRY(sort_members(draft));
+    for (int p = before; p < draft->growth.num_panels; p++) {
+        struct lr_crystal_misfit misfit;
+        LR_TRY(fit_panel(draft, p, &misfit));
+        if (misfit.fits && misfit.grid[0] >= LEAST_LINES && misfit.grid[1] >= LEAST_LINES) continue;
+        if (!whole.filled) {
+            return lr_error(draft->list->log, LR_BAD_INPUT,
+                            "%s: the crystals around crystal %d do not fill a grid (%d x %d places): "
+                            "crystals are missing, or the panel is curved; panels must be flat, with "
+                            "crystals in rows and columns",
+                            draft->title, first, whole.grid[0], whole.grid[1]);
+        }
+        draft->off_mm = whole.off_mm[0];
+        return lr_error(draft->list->log, LR_BAD_INPUT,
+                        "%s: crystals %d, %d and %d lie %.3g, %.3g and %.3g mm off the flat panel that "
+                        "fits best (%d x %d crystals; tolerance %.3g mm): a curved or irregular panel "
+                        "cannot be described by flat modules; say which crystals belong together "
+                        "(groups, or their orientations), or raise the tolerance",
+                        draft->title, whole.crystals[0], whole.crystals[1], whole.crystals[2], whole.off_mm[0],
+                        whole.off_mm[1], whole.off_mm[2], whole.grid[0], whole.grid[1], draft->tolerance_mm);
+    }
+    return LR_OK;
 }
 
 /* --- modules --- */
 
-/* Makes a module smaller by a length in each direction; crystals move by half of it at most. */
-static void shrink(lr_module *module, double length_mm)
-{
-    for (int k = 0; k < 2; k++) {
-        module->pitch_mm[k] -= length_mm / module->crystals[k];
-        module->face_mm[k] = fmin(module->face_mm[k], module->pitch_mm[k]);
-    }
-    module->depth_mm -= length_mm;
-}
-
-static bool is_left(const lr_module *module)
-{
-    return module->pitch_mm[0] > 0 && module->pitch_mm[1] > 0 && module->depth_mm > 0;
-}
-
-/* Removes a small overlap of two modules by shrinking both. False: the overlap is too large, or nothing is left of
- * one of them, and the scanner will be refused. */
-static bool separate_pair(const struct draft *draft, lr_module *a, lr_module *b, double *most)
-{
-    const double overlap = lr_module_overlap_mm(a, b);
-    if (!(overlap > 0.5 * LR_OVERLAP_TOLERANCE_MM)) return true;
-    if (overlap > draft->tolerance_mm) return false;
-    shrink(a, 1.01 * overlap);
-    shrink(b, 1.01 * overlap);
-    *most = fmax(*most, overlap);
-    return is_left(a) && is_left(b);
-}
-
-/* Removes the overlaps of modules that touch, which come from rounding. */
+/* Removes small overlaps of modules that touch, which come from rounding: each of two gets smaller by as much in each
+ * direction, and crystals move by half of it at most. An overlap that is too large, or leaves nothing of a module, stays:
+ * the scanner will be refused. */
 static lr_status separate(struct draft *draft, int count)
 {
     double most = 0;
@@ -627,55 +546,26 @@ static lr_status separate(struct draft *draft, int count)
     LR_TRY(lr_module_index_init(&index, draft->modules, count, draft->list->log));
     for (int i = 0; i < count && goes_on; i++) {
         const int num_met = lr_module_index_meet(&index, i);
-        for (int k = 0; k < num_met && goes_on; k++)
-            goes_on = separate_pair(draft, &draft->modules[i], &draft->modules[index.met[k]], &most);
+        for (int k = 0; k < num_met && goes_on; k++) {
+            lr_module *modules[2] = {&draft->modules[i], &draft->modules[index.met[k]]};
+            const double overlap = lr_module_overlap_mm(modules[0], modules[1]);
+            if (!(overlap > 0.5 * LR_OVERLAP_TOLERANCE_MM)) continue;
+            goes_on = overlap <= draft->tolerance_mm;
+            if (!goes_on) break;
+            most = fmax(most, overlap);
+            for (int n = 0; n < 2; n++) {
+                lr_module *module = modules[n];
+                for (int axis = 0; axis < 2; axis++) {
+                    module->pitch_mm[axis] -= 1.01 * overlap / module->crystals[axis];
+                    module->face_mm[axis] = fmin(module->face_mm[axis], module->pitch_mm[axis]);
+                }
+                module->depth_mm -= 1.01 * overlap;
+                goes_on = goes_on && module->pitch_mm[0] > 0 && module->pitch_mm[1] > 0 && module->depth_mm > 0;
+            }
+        }
     }
     lr_module_index_finish(&index);
     draft->off_mm += 0.5 * most;
-    return LR_OK;
-}
-
-static lr_scanner *create(struct draft *draft)
-{
-    const lr_crystal_list *list = draft->list;
-    const int count = draft->blocks.count;
-    draft->modules = lr_alloc(count, sizeof(*draft->modules), "modules", list->log);
-    if (draft->modules == NULL) return NULL;
-    for (int m = 0; m < count; m++) draft->modules[m] = draft->blocks.items[m].module;
-    double detection_depth_mm = list->detection_depth_mm;
-    struct lr_crystal_room room = {draft->title,        draft->modules,      count,
-                                   &detection_depth_mm, draft->tolerance_mm, list->log};
-    if (list->infers_sizes && crystal_room_shorten(&room) != LR_OK) return NULL;
-    if (separate(draft, count) != LR_OK) return NULL;
-    const lr_scanner_params params = {
-        .name = list->name,
-        .modules = draft->modules,
-        .num_modules = count,
-        .num_positions = draft->num_positions,
-        .coincidence = list->coincidence,
-        .detection_depth_mm = detection_depth_mm,
-        .tof_resolution_ps = list->tof_resolution_ps,
-        .crystal_mu_per_mm = list->crystal_mu_per_mm,
-        .source = list->source,
-        .log = list->log,
-    };
-    return lr_scanner_create(&params);
-}
-
-/* Numbers the list's crystals in the scanner. */
-static lr_status number_crystals(const struct draft *draft, const lr_scanner *scanner, int *crystal_of)
-{
-    int *module_of = lr_alloc(draft->blocks.count, sizeof(*module_of), "modules", draft->list->log);
-    if (module_of == NULL) return LR_FAILED;
-    for (int m = 0; m < draft->blocks.count; m++) module_of[draft->blocks.items[m].appended] = m;
-    for (int c = 0; c < draft->list->num_crystals; c++) {
-        const int m = module_of[draft->growth.block[c]];
-        const struct lr_crystal_block *block = &draft->blocks.items[m];
-        const int p = draft->growth.places[c][0] - block->first[0];
-        const int q = draft->growth.places[c][1] - block->first[1];
-        crystal_of[c] = scanner->first_crystal[m] + q * block->module.crystals[0] + p;
-    }
-    free(module_of);
     return LR_OK;
 }
 
@@ -690,11 +580,42 @@ static lr_scanner *build(struct draft *draft, int *crystal_of)
             return NULL;
         draft->off_mm = bounds.off_mm;
     }
-    lr_scanner *scanner = create(draft);
-    if (scanner != NULL && crystal_of != NULL && number_crystals(draft, scanner, crystal_of) != LR_OK) {
-        lr_scanner_destroy(scanner);
-        return NULL;
+
+    const lr_crystal_list *list = draft->list;
+    const int count = draft->blocks.count;
+    int *module_of = lr_alloc(count, sizeof(*module_of), "modules", list->log);
+    draft->modules = lr_alloc(count, sizeof(*draft->modules), "modules", list->log);
+    double detection_depth_mm = list->detection_depth_mm;
+    struct lr_crystal_room room = {draft->title,        draft->modules,      count,
+                                   &detection_depth_mm, draft->tolerance_mm, list->log};
+    lr_scanner *scanner = NULL;
+    if (module_of == NULL || draft->modules == NULL) goto done;
+    for (int m = 0; m < count; m++) {
+        module_of[draft->blocks.items[m].appended] = m;
+        draft->modules[m] = draft->blocks.items[m].module;
     }
+    if ((list->infers_sizes && crystal_room_shorten(&room) != LR_OK) || separate(draft, count) != LR_OK) goto done;
+    scanner = lr_scanner_create(&(lr_scanner_params){
+        .name = list->name,
+        .modules = draft->modules,
+        .num_modules = count,
+        .num_positions = draft->num_positions,
+        .coincidence = list->coincidence,
+        .detection_depth_mm = detection_depth_mm,
+        .tof_resolution_ps = list->tof_resolution_ps,
+        .crystal_mu_per_mm = list->crystal_mu_per_mm,
+        .source = list->source,
+        .log = list->log,
+    });
+    for (int c = 0; scanner != NULL && crystal_of != NULL && c < list->num_crystals; c++) {
+        const int m = module_of[draft->growth.block[c]];
+        const struct lr_crystal_block *block = &draft->blocks.items[m];
+        const int p = draft->growth.places[c][0] - block->first[0];
+        const int q = draft->growth.places[c][1] - block->first[1];
+        crystal_of[c] = scanner->first_crystal[m] + q * block->module.crystals[0] + p;
+    }
+done:
+    free(module_of);
     return scanner;
 }
 
@@ -706,7 +627,11 @@ lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_
     lr_scanner *scanner = NULL;
     if (crystal_growth_init(&draft.growth, list) == LR_OK) scanner = build(&draft, crystal_of);
     if (residual_mm != NULL) *residual_mm = draft.off_mm;
-    crystal_growth_finish(&draft.growth);
+    lr_point_hash_finish(&draft.growth.hash);
+    lr_point_hash_finish(&draft.growth.far);
+    free(draft.growth.panel);
+    free(draft.growth.places);
+    free(draft.growth.block);
     free(draft.blocks.items);
     free(draft.members);
     free(draft.begins);

@@ -24,8 +24,10 @@ static void release(const void *owned)
     free((void *)(uintptr_t)owned);
 }
 
-static bool copy(const lr_scanner *scanner, lr_scanner_draft *draft, const lr_log *log)
+lr_scanner_draft *lr_scanner_draft_create(const lr_scanner *scanner, const lr_log *log)
 {
+    lr_scanner_draft *draft = lr_alloc(1, sizeof(*draft), "a scanner", log);
+    if (draft == NULL) return NULL;
     lr_module *modules = lr_alloc(scanner->num_modules, sizeof(*modules), "a scanner's modules", log);
     draft->params = (lr_scanner_params){
         .name = lr_copy_string(scanner->name, log),
@@ -38,19 +40,11 @@ static bool copy(const lr_scanner *scanner, lr_scanner_draft *draft, const lr_lo
         .crystal_mu_per_mm = scanner->crystal_mu_per_mm,
         .source = lr_copy_string(scanner->source, log),
     };
-    if (modules == NULL || draft->params.name == NULL || (scanner->source != NULL && draft->params.source == NULL))
-        return false;
-    memcpy(modules, scanner->modules, (size_t)scanner->num_modules * sizeof(*modules));
-    return true;
-}
-
-lr_scanner_draft *lr_scanner_draft_create(const lr_scanner *scanner, const lr_log *log)
-{
-    lr_scanner_draft *draft = lr_alloc(1, sizeof(*draft), "a scanner", log);
-    if (draft != NULL && !copy(scanner, draft, log)) {
+    if (modules == NULL || draft->params.name == NULL || (scanner->source != NULL && draft->params.source == NULL)) {
         lr_scanner_draft_destroy(draft);
         return NULL;
     }
+    memcpy(modules, scanner->modules, (size_t)scanner->num_modules * sizeof(*modules));
     return draft;
 }
 
@@ -81,16 +75,6 @@ const char *lr_finding_kind_name(lr_finding_kind kind)
 static double plane_distance(const lr_module *module)
 {
     return fabs(vec_dot(module->normal, module->centre_mm));
-}
-
-/* True if `back` is a deeper layer of crystals behind `front`. */
-static bool is_behind(const lr_module *back, const lr_module *front)
-{
-    double way[3];
-    vec_sub(back->centre_mm, front->centre_mm, way);
-    return vec_dot(back->normal, front->normal) > 0.9998 &&
-           plane_distance(back) > plane_distance(front) + 0.5 * front->depth_mm &&
-           fabs(vec_dot(way, front->u)) < 0.5 * front->crystals[0] * front->pitch_mm[0];
 }
 
 struct direction {
@@ -124,17 +108,22 @@ static bool find_belt(struct lr_examination *examination)
     }
     if (good) {
         /* Drops layers of crystals behind others, which fill no more of the circumference. */
-        int kept = 0;
+        int num_fronts = 0;
         for (int a = 0; a < belt->count; a++) {
             const lr_module *module = &examination->modules[directions[a].module];
             bool behind = false;
             for (int b = 0; b < belt->count && !behind; b++) {
-                /* Modules left out before are behind one that stays. */
-                behind = b < kept || b >= a ? is_behind(module, &examination->modules[directions[b].module]) : false;
+                if (b >= num_fronts && b < a) continue; /* modules left out before are behind one that stays */
+                const lr_module *front = &examination->modules[directions[b].module];
+                double away[3];
+                vec_sub(module->centre_mm, front->centre_mm, away);
+                behind = vec_dot(module->normal, front->normal) > 0.9998 &&
+                         plane_distance(module) > plane_distance(front) + 0.5 * front->depth_mm &&
+                         fabs(vec_dot(away, front->u)) < 0.5 * front->crystals[0] * front->pitch_mm[0];
             }
-            if (!behind) directions[kept++] = directions[a];
+            if (!behind) directions[num_fronts++] = directions[a];
         }
-        belt->count = kept;
+        belt->count = num_fronts;
 
         /* Sorts the belt's modules by angle; `scratch` has room for one number each. */
         double sum[2] = {0, 0};
@@ -167,7 +156,7 @@ static bool prepare(struct lr_examination *examination)
     for (int m = 0; m < params->num_modules; m++) {
         lr_module *module = &examination->modules[m];
         *module = params->modules[m];
-        /* The front face's normal towards the axis, or, where it contains the axis' direction, towards the centre. */
+        /* The front face's normal towards the axis, or, if it contains the axis' direction, towards the centre. */
         const double *f = module->centre_mm;
         double n[3];
         vec_cross(module->u, module->v, n);
@@ -194,62 +183,51 @@ static void keep_sentence(void *user, lr_log_level level, lr_status status, cons
 
 /* --- all of it --- */
 
-static int compare_findings(const void *a, const void *b)
+lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log)
 {
-    const lr_finding *left = a, *right = b;
-    if (left->severity != right->severity) return left->severity == LR_SUSPECT ? -1 : 1;
-    return left->kind < right->kind ? -1 : left->kind > right->kind;
-}
+    static void (*const checks[])(struct lr_examination *) = {
+        lr_examine_arc,     lr_examine_units,      lr_examine_overlaps, lr_examine_gaps, lr_examine_length,
+        lr_examine_normals, lr_examine_handedness, lr_examine_rules,    lr_examine_grid};
+    struct lr_examination examination = {.draft = draft, .grid = grid, .log = log};
+    lr_diagnosis *diagnosis = lr_alloc(1, sizeof(*diagnosis), "a diagnosis", log);
+    if (diagnosis == NULL) return NULL;
+    examination.diagnosis = diagnosis;
+    examination.failed = !prepare(&examination);
+    if (!examination.failed) {
+        for (size_t k = 0; k < sizeof(checks) / sizeof(checks[0]); k++) checks[k](&examination);
 
-static void examine(struct lr_examination *examination)
-{
-    lr_examine_arc(examination);
-    lr_examine_units(examination);
-    lr_examine_overlaps(examination);
-    lr_examine_gaps(examination);
-    lr_examine_length(examination);
-    lr_examine_normals(examination);
-    lr_examine_handedness(examination);
-    lr_examine_rules(examination);
-    lr_examine_grid(examination);
-    char sentence[1024] = "";
-    const lr_log log = {keep_sentence, sentence};
-    lr_scanner_params params = examination->draft->params;
-    params.log = &log;
-    if (lr_scanner_check_params(&params) != LR_OK) {
-        const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_REFUSED, {-1, -1}, ""};
-        lr_examination_add(examination, &head, "%s", sentence);
+        /* The message with which lr_scanner_create would refuse the draft is a finding, too. */
+        char sentence[1024] = "";
+        const lr_log own = {keep_sentence, sentence};
+        lr_scanner_params params = draft->params;
+        params.log = &own;
+        if (lr_scanner_check_params(&params) != LR_OK) {
+            const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_REFUSED, {-1, -1}, ""};
+            lr_examination_add(&examination, &head, "%s", sentence);
+        }
+        lr_examine_size(&examination);
     }
 
-    lr_examine_size(examination);
-    /* Stable: findings of one kind stay in the order in which they were made. */
-    lr_diagnosis *diagnosis = examination->diagnosis;
+    /* Suspicions come first. The sort is stable: findings of one kind stay in the order in which they were made. */
     for (int k = 1; k < diagnosis->num_findings; k++) {
         const lr_finding moved = diagnosis->findings[k];
         int to = k;
-        while (to > 0 && compare_findings(&diagnosis->findings[to - 1], &moved) > 0) {
-            diagnosis->findings[to] = diagnosis->findings[to - 1];
-            to--;
+        for (; to > 0; to--) {
+            const lr_finding *before = &diagnosis->findings[to - 1];
+            const bool is_later =
+                before->severity != moved.severity ? moved.severity == LR_SUSPECT : before->kind > moved.kind;
+            if (!is_later) break;
+            diagnosis->findings[to] = *before;
         }
         diagnosis->findings[to] = moved;
-    }
-}
-
-lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log)
-{
-    struct lr_examination examination = {.draft = draft, .grid = grid, .log = log};
-    examination.diagnosis = lr_alloc(1, sizeof(lr_diagnosis), "a diagnosis", log);
-    if (examination.diagnosis != NULL) {
-        examination.failed = !prepare(&examination);
-        if (!examination.failed) examine(&examination);
     }
     free(examination.modules);
     free(examination.belt.modules);
     if (examination.failed) {
-        lr_diagnosis_destroy(examination.diagnosis);
+        lr_diagnosis_destroy(diagnosis);
         return NULL;
     }
-    return examination.diagnosis;
+    return diagnosis;
 }
 
 void lr_diagnosis_destroy(lr_diagnosis *diagnosis)

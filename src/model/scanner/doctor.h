@@ -28,7 +28,7 @@ struct lr_examination {
     const lr_log *log;
 };
 
-/* The head of a finding: all but its sentence. */
+/* A finding without its message. */
 struct lr_finding_head {
     lr_severity severity;
     lr_finding_kind kind;

@@ -19,18 +19,6 @@
 
 /* --- findings --- */
 
-static bool append(struct lr_examination *examination, const lr_finding *finding)
-{
-    lr_diagnosis *diagnosis = examination->diagnosis;
-    lr_finding *grown = lr_resize(diagnosis->findings, (int64_t)diagnosis->num_findings + 1, sizeof(*grown), "findings",
-                                  examination->log);
-    if (grown == NULL) return false;
-    diagnosis->findings = grown;
-    grown[diagnosis->num_findings++] = *finding;
-    diagnosis->num_suspects += finding->severity == LR_SUSPECT;
-    return true;
-}
-
 void lr_examination_add(struct lr_examination *examination, const struct lr_finding_head *head, const char *format, ...)
 {
     char sentence[1024];
@@ -43,14 +31,24 @@ void lr_examination_add(struct lr_examination *examination, const struct lr_find
                           {head->modules[0], head->modules[1]},
                           lr_copy_string(sentence, examination->log),
                           lr_copy_string(head->remedy, examination->log)};
-    if (finding.sentence == NULL || finding.remedy == NULL || !append(examination, &finding)) {
+    lr_diagnosis *diagnosis = examination->diagnosis;
+    lr_finding *grown = NULL;
+    if (finding.sentence != NULL && finding.remedy != NULL) {
+        grown = lr_resize(diagnosis->findings, (int64_t)diagnosis->num_findings + 1, sizeof(*grown), "findings",
+                          examination->log);
+    }
+    if (grown == NULL) {
         free(finding.sentence);
         free(finding.remedy);
         examination->failed = true;
+        return;
     }
+    diagnosis->findings = grown;
+    grown[diagnosis->num_findings++] = finding;
+    diagnosis->num_suspects += finding.severity == LR_SUSPECT;
 }
 
-/* "and 12 more like these", where `count` exceeds that. */
+/* Adds "12 more like these" if there are more findings than are spelled out. */
 static void examination_rest(struct lr_examination *examination, const struct lr_finding_head *head, int count)
 {
     if (count > LR_FINDINGS_SPELLED) {
@@ -65,8 +63,8 @@ static const double pi = 3.14159265358979323846;
  * fits cannot (a suspicion). */
 static const double wide_gaps = 0.84, too_full = 1.15;
 
-/* A ring that passes is filled to more than half of too_full, so that its double does not. A radius
- * that is too small by some factor fills it to that factor times (least_full, too_full]. */
+/* A ring that passes is filled to more than half of too_full, so that its double does not pass. A radius that is too
+ * small by some factor fills the ring to that factor times (least_full, too_full]. */
 static const double least_full = 0.575;
 
 /* Ratio below which too many modules are as likely as half of the radius. */
@@ -85,85 +83,74 @@ enum { NUM_UNITS = sizeof(units) / sizeof(units[0]) };
 
 /* --- around --- */
 
-/* True if a ring that would pass looks like this with a radius too small by a factor. */
+/* True if a ring that would pass is filled like this when its radius is too small by a factor. */
 static bool is_filled_by(double ratio, double factor)
 {
     return ratio > least_full * factor && ratio <= too_full * factor;
 }
 
-static bool suspect_radius(struct lr_examination *examination, double ratio)
+void lr_examine_arc(struct lr_examination *examination)
 {
-    const double radius = examination->belt.radius_mm;
-    const struct lr_finding_head head = {LR_SUSPECT,
-                                         LR_FINDING_RADIUS,
-                                         {-1, -1},
-                                         "check whether the radius is given from the axis to the "
-                                         "front faces"};
+    const struct lr_belt *belt = &examination->belt;
+    const double width = belt->width_mm, radius = belt->radius_mm, filled_mm = width / (2 * pi);
+    if (!belt->closed) return;
+    const double ratio = width / (2 * pi * radius);
+    if (ratio >= wide_gaps && ratio <= too_full) return;
+
+    const struct lr_finding_head radius_head = {LR_SUSPECT,
+                                                LR_FINDING_RADIUS,
+                                                {-1, -1},
+                                                "check whether the radius is given from the axis to the "
+                                                "front faces"};
     if (is_filled_by(ratio, 0.5)) {
-        lr_examination_add(examination, &head,
+        lr_examination_add(examination, &radius_head,
                            "the crystals around come to %.6g mm, %.0f %% of the circumference at a "
                            "radius of %.6g mm, about half of what is usual: the radius looks like "
                            "the diameter; a ring of radius %.4g mm would just be filled, and half "
                            "of the radius is %.4g mm",
-                           examination->belt.width_mm, 100 * ratio, radius, examination->belt.width_mm / (2 * pi),
-                           0.5 * radius);
-        return true;
+                           width, 100 * ratio, radius, filled_mm, 0.5 * radius);
+        return;
     }
     if (ratio > surely_half && is_filled_by(ratio, 2)) {
-        lr_examination_add(examination, &head,
+        lr_examination_add(examination, &radius_head,
                            "the crystals around come to %.6g mm, %.2f times the circumference at a "
                            "radius of %.6g mm: the radius looks like half of itself, or the "
                            "crystals are counted twice; a ring of radius %.4g mm would be filled",
-                           examination->belt.width_mm, ratio, radius, examination->belt.width_mm / (2 * pi));
-        return true;
+                           width, ratio, radius, filled_mm);
+        return;
     }
-    return false;
-}
 
-static bool suspect_unit(struct lr_examination *examination, double ratio)
-{
-    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
+    const struct lr_finding_head unit_head = {
+        LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
     for (int k = 0; k < NUM_UNITS; k++) {
         if (is_filled_by(ratio, units[k].factor)) {
-            lr_examination_add(examination, &head,
+            lr_examination_add(examination, &unit_head,
                                "the crystals around come to %.6g mm, %.3g times the circumference "
                                "at a radius of %.6g mm: the radius looks like %s (%.6g mm)",
-                               examination->belt.width_mm, ratio, examination->belt.radius_mm, units[k].name,
-                               examination->belt.radius_mm * units[k].factor);
-            return true;
+                               width, ratio, radius, units[k].name, radius * units[k].factor);
+            return;
         }
         if (is_filled_by(ratio, 1 / units[k].factor)) {
-            lr_examination_add(examination, &head,
+            lr_examination_add(examination, &unit_head,
                                "the crystals around come to %.6g mm, 1/%.3g of the circumference "
                                "at a radius of %.6g mm: the crystal pitch around looks like %s",
-                               examination->belt.width_mm, 1 / ratio, examination->belt.radius_mm, units[k].name);
-            return true;
+                               width, 1 / ratio, radius, units[k].name);
+            return;
         }
     }
-    return false;
-}
 
-void lr_examine_arc(struct lr_examination *examination)
-{
-    const struct lr_belt *belt = &examination->belt;
-    if (!belt->closed) return;
-    const double ratio = belt->width_mm / (2 * pi * belt->radius_mm);
-    if ((ratio >= wide_gaps && ratio <= too_full) || suspect_radius(examination, ratio) ||
-        suspect_unit(examination, ratio))
-        return;
-    const bool suspected = ratio > too_full;
-    const struct lr_finding_head head = {
-        suspected ? LR_SUSPECT : LR_NOTE,
+    const struct lr_finding_head arc_head = {
+        ratio > too_full ? LR_SUSPECT : LR_NOTE,
         LR_FINDING_ARC,
         {-1, -1},
         "check the radius, the number of modules, the crystals in each and their pitch"};
-    lr_examination_add(examination, &head,
+    lr_examination_add(examination, &arc_head,
                        "the crystals around (%d modules) come to %.6g mm, %.1f %% of the "
                        "circumference at a radius of %.6g mm, %s; a ring of radius %.4g mm would just "
                        "be filled",
-                       belt->count, belt->width_mm, 100 * ratio, belt->radius_mm,
+                       belt->count, width, 100 * ratio, radius,
                        ratio > 1 ? "more than there is room for" : "while rings are usually filled to 85 % or more",
-                       belt->width_mm / (2 * pi));
+                       filled_mm);
 }
 
 /* --- units of single lengths --- */
@@ -225,7 +212,7 @@ void lr_examine_units(struct lr_examination *examination)
 
 /* --- along the axis --- */
 
-static void name_length(double ratio, char text[128])
+void lr_examine_length(struct lr_examination *examination)
 {
     static const struct {
         double ratio;
@@ -238,13 +225,6 @@ static void name_length(double ratio, char text[128])
         {25.4, "25.4 times as much: one of the two looks like inch"},
         {1 / 25.4, "1/25.4 of it: one of the two looks like inch"},
     };
-    snprintf(text, 128, "%.1f %% %s", 100 * fabs(ratio - 1), ratio > 1 ? "too much" : "too little");
-    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
-        if (fabs(ratio / known[k].ratio - 1) < 0.06) snprintf(text, 128, "%s", known[k].words);
-}
-
-void lr_examine_length(struct lr_examination *examination)
-{
     const double said = examination->draft->axial_length_mm;
     const double found = examination->high_mm - examination->low_mm;
     const struct lr_finding_head head = {LR_SUSPECT,
@@ -253,8 +233,11 @@ void lr_examine_length(struct lr_examination *examination)
                                          "check the crystals along the axis, their pitch, the gaps "
                                          "between blocks and the ring pitch"};
     if (said > 0 && fabs(found / said - 1) > 0.05) {
+        const double ratio = found / said;
         char words[128];
-        name_length(found / said, words);
+        snprintf(words, sizeof(words), "%.1f %% %s", 100 * fabs(ratio - 1), ratio > 1 ? "too much" : "too little");
+        for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+            if (fabs(ratio / known[k].ratio - 1) < 0.06) snprintf(words, sizeof(words), "%s", known[k].words);
         lr_examination_add(examination, &head,
                            "from edge to edge the modules are %.6g mm long, the axial length is "
                            "given as %.6g mm: %s",
@@ -271,148 +254,122 @@ void lr_examine_length(struct lr_examination *examination)
 
 /* --- gaps --- */
 
-/* Transaxial distance from the edges of one module to the nearest edge of the next, mm. */
-static double edge_gap(const lr_module *a, const lr_module *b)
-{
-    double least = INFINITY;
-    for (int k = 0; k < 4; k++) {
-        double from[3], to[3], way[3];
-        vec_add_scaled(a->centre_mm, (k & 1 ? 0.5 : -0.5) * a->crystals[0] * a->pitch_mm[0], a->u, from);
-        vec_add_scaled(b->centre_mm, (k & 2 ? 0.5 : -0.5) * b->crystals[0] * b->pitch_mm[0], b->u, to);
-        vec_sub(to, from, way);
-        least = fmin(least, hypot(way[0], way[1]));
-    }
-    return least;
-}
-
+/* Transaxial distance from the edges of one module of the belt to the nearest edge of the next, mm. */
 static double gap_after(const struct lr_examination *examination, int k)
 {
     const struct lr_belt *belt = &examination->belt;
-    return edge_gap(&examination->modules[belt->modules[k]],
-                    &examination->modules[belt->modules[(k + 1) % belt->count]]);
-}
-
-static void name_holes(struct lr_examination *examination, double usual)
-{
-    const struct lr_belt *belt = &examination->belt;
-    int count = 0, first = -1;
-    for (int k = 0; k < belt->count; k++) {
-        const double gap = gap_after(examination, k);
-        const lr_module *module = &examination->modules[belt->modules[k]];
-
-        if (gap > 0.6 * module->crystals[0] * module->pitch_mm[0] && gap > 2.5 * usual) {
-            first = first < 0 ? k : first;
-            count++;
-        }
+    const lr_module *a = &examination->modules[belt->modules[k]];
+    const lr_module *b = &examination->modules[belt->modules[(k + 1) % belt->count]];
+    double least = INFINITY;
+    for (int edges = 0; edges < 4; edges++) {
+        double from[3], to[3], gap[3];
+        vec_add_scaled(a->centre_mm, (edges & 1 ? 0.5 : -0.5) * a->crystals[0] * a->pitch_mm[0], a->u, from);
+        vec_add_scaled(b->centre_mm, (edges & 2 ? 0.5 : -0.5) * b->crystals[0] * b->pitch_mm[0], b->u, to);
+        vec_sub(to, from, gap);
+        least = fmin(least, hypot(gap[0], gap[1]));
     }
-    if (count == 0 || 4 * count > belt->count) return; /* a scanner of that build */
-    const int from = belt->modules[first], to = belt->modules[(first + 1) % belt->count];
-    const struct lr_finding_head head = {LR_SUSPECT,
-                                         LR_FINDING_GAP,
-                                         {from, to},
-                                         "add the missing module, or check where the neighbours "
-                                         "stand"};
-    lr_examination_add(examination, &head,
-                       "between modules %d and %d there is a gap of %.4g mm around, while the usual "
-                       "one is %.3g mm: a module seems to be missing or to stand elsewhere%s",
-                       from, to, gap_after(examination, first), usual, count > 1 ? "; there are more such gaps" : "");
-}
-
-static void name_displaced(struct lr_examination *examination)
-{
-    const struct lr_belt *belt = &examination->belt;
-    int count = 0, first = -1;
-    double distance = 0;
-    for (int k = 0; k < belt->count; k++) {
-        const lr_module *module = &examination->modules[belt->modules[k]];
-        const double at = fabs(vec_dot(module->normal, module->centre_mm));
-        if (fabs(at / belt->radius_mm - 1) > 0.05) {
-            distance = first < 0 ? at : distance;
-            first = first < 0 ? belt->modules[k] : first;
-            count++;
-        }
-    }
-    if (count == 0 || 4 * count > belt->count) return;
-    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_GAP, {first, -1}, "check its centre and axes"};
-    lr_examination_add(examination, &head,
-                       "the front plane of module %d passes the axis at %.6g mm, those of the "
-                       "others at %.6g mm: it seems to be misplaced or turned%s",
-                       first, distance, belt->radius_mm, count > 1 ? "; there are more such" : "");
+    return least;
 }
 
 void lr_examine_gaps(struct lr_examination *examination)
 {
     const struct lr_belt *belt = &examination->belt;
-    double *gaps = lr_alloc(belt->count, sizeof(*gaps), "an examination", examination->log);
+    const int *modules = belt->modules, count = belt->count;
+    double *gaps = lr_alloc(count, sizeof(*gaps), "an examination", examination->log);
     if (gaps == NULL) {
         examination->failed = true;
         return;
     }
-    for (int k = 0; k < belt->count; k++) gaps[k] = gap_after(examination, k);
-    qsort(gaps, (size_t)belt->count, sizeof(*gaps), lr_compare_doubles);
-    if (belt->closed) {
-        name_holes(examination, gaps[belt->count / 2]);
-        name_displaced(examination);
-        /* Panels that all stand beside the point of their plane that is nearest to the axis, to the same side: a
-         * file with another idea of where a panel's middle is. */
-        double beside_mm = 0, pitch_mm = 0;
-        for (int k = 0; k < belt->count; k++) {
-            const lr_module *module = &examination->modules[belt->modules[k]];
-            const double *n = module->normal, *c = module->centre_mm;
-            beside_mm += (n[1] * c[0] - n[0] * c[1]) / hypot(n[0], n[1]) / belt->count;
-            pitch_mm += module->pitch_mm[0] / belt->count;
-        }
-        if (fabs(beside_mm) > 0.25 * pitch_mm) {
-            const struct lr_finding_head head = {
-                LR_SUSPECT, LR_FINDING_GAP, {-1, -1}, "check where the first crystal of a module stands"};
-            lr_examination_add(examination, &head,
-                               "the modules stand like a pinwheel: their middles lie %.3g mm %s (seen "
-                               "from +z) of where "
-                               "their planes come nearest to the axis",
-                               fabs(beside_mm), beside_mm < 0 ? "clockwise" : "counterclockwise");
-        }
-    }
+    for (int k = 0; k < count; k++) gaps[k] = gap_after(examination, k);
+    qsort(gaps, (size_t)count, sizeof(*gaps), lr_compare_doubles);
+    const double usual = count > 0 ? gaps[count / 2] : 0;
     free(gaps);
+    if (!belt->closed) return;
+
+    /* Holes, displaced modules, and modules displaced to one side. What many modules have is how the scanner is built. */
+    int num_holes = 0, hole = -1, num_displaced = 0, displaced = -1;
+    double distance = 0, beside_mm = 0, pitch_mm = 0;
+    for (int k = 0; k < count; k++) {
+        const lr_module *module = &examination->modules[modules[k]];
+        const double gap = gap_after(examination, k), *n = module->normal, *c = module->centre_mm;
+        if (gap > 0.6 * module->crystals[0] * module->pitch_mm[0] && gap > 2.5 * usual) {
+            hole = hole < 0 ? k : hole;
+            num_holes++;
+        }
+        const double plane_mm = fabs(vec_dot(n, c));
+        if (fabs(plane_mm / belt->radius_mm - 1) > 0.05) {
+            distance = displaced < 0 ? plane_mm : distance;
+            displaced = displaced < 0 ? modules[k] : displaced;
+            num_displaced++;
+        }
+        beside_mm += (n[1] * c[0] - n[0] * c[1]) / hypot(n[0], n[1]) / count;
+        pitch_mm += module->pitch_mm[0] / count;
+    }
+    if (num_holes > 0 && 4 * num_holes <= count) {
+        const int from = modules[hole], to = modules[(hole + 1) % count];
+        const struct lr_finding_head head = {LR_SUSPECT,
+                                             LR_FINDING_GAP,
+                                             {from, to},
+                                             "add the missing module, or check where the neighbours "
+                                             "stand"};
+        lr_examination_add(examination, &head,
+                           "between modules %d and %d there is a gap of %.4g mm around, while the usual "
+                           "one is %.3g mm: a module seems to be missing or to stand elsewhere%s",
+                           from, to, gap_after(examination, hole), usual,
+                           num_holes > 1 ? "; there are more such gaps" : "");
+    }
+    if (num_displaced > 0 && 4 * num_displaced <= count) {
+        const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_GAP, {displaced, -1}, "check its centre and axes"};
+        lr_examination_add(examination, &head,
+                           "the front plane of module %d passes the axis at %.6g mm, those of the "
+                           "others at %.6g mm: it seems to be misplaced or turned%s",
+                           displaced, distance, belt->radius_mm, num_displaced > 1 ? "; there are more such" : "");
+    }
+    if (fabs(beside_mm) > 0.25 * pitch_mm) {
+        /* The file has another idea of a panel's middle than the point of its plane nearest to the axis. */
+        const struct lr_finding_head head = {
+            LR_SUSPECT, LR_FINDING_GAP, {-1, -1}, "check where the first crystal of a module stands"};
+        lr_examination_add(examination, &head,
+                           "the modules stand like a pinwheel: their middles lie %.3g mm %s (seen "
+                           "from +z) of where "
+                           "their planes come nearest to the axis",
+                           fabs(beside_mm), beside_mm < 0 ? "clockwise" : "counterclockwise");
+    }
 }
 
 /* --- overlaps --- */
 
-static const char overlap_remedy[] = "reduce the pitch or the number of modules, or move them apart";
-
 /* Largest number of overlaps counted: a file may put all its modules in one place. */
 enum { MOST_OVERLAPS = 10000 };
-
-static int examine_module(struct lr_examination *examination, struct lr_module_index *index, int module, int overlaps)
-{
-    struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_OVERLAP, {module, -1}, overlap_remedy};
-    const int count = lr_module_index_meet(index, module);
-    for (int k = 0; k < count && overlaps < MOST_OVERLAPS; k++) {
-        const double overlap =
-            lr_module_overlap_mm(&examination->modules[module], &examination->modules[index->met[k]]);
-        if (overlap > LR_OVERLAP_TOLERANCE_MM && ++overlaps <= LR_FINDINGS_SPELLED) {
-            head.modules[1] = index->met[k];
-            lr_examination_add(examination, &head,
-                               "modules %d and %d overlap by %.3g mm: their crystals would fill "
-                               "the same space",
-                               module, index->met[k], overlap);
-        }
-    }
-    return overlaps;
-}
 
 void lr_examine_overlaps(struct lr_examination *examination)
 {
     const int count = examination->draft->params.num_modules;
-    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_OVERLAP, {-1, -1}, overlap_remedy};
+    struct lr_finding_head head = {
+        LR_SUSPECT, LR_FINDING_OVERLAP, {-1, -1}, "reduce the pitch or the number of modules, or move them apart"};
     struct lr_module_index index;
     int overlaps = 0;
     if (lr_module_index_init(&index, examination->modules, count, examination->log) != LR_OK) {
         examination->failed = true;
         return;
     }
-    for (int m = 0; m < count && overlaps < MOST_OVERLAPS; m++)
-        overlaps = examine_module(examination, &index, m, overlaps);
+    for (int m = 0; m < count && overlaps < MOST_OVERLAPS; m++) {
+        const int num_met = lr_module_index_meet(&index, m);
+        for (int k = 0; k < num_met && overlaps < MOST_OVERLAPS; k++) {
+            const int other = index.met[k];
+            const double overlap = lr_module_overlap_mm(&examination->modules[m], &examination->modules[other]);
+            if (overlap > LR_OVERLAP_TOLERANCE_MM && ++overlaps <= LR_FINDINGS_SPELLED) {
+                head.modules[0] = m;
+                head.modules[1] = other;
+                lr_examination_add(examination, &head,
+                                   "modules %d and %d overlap by %.3g mm: their crystals would fill "
+                                   "the same space",
+                                   m, other, overlap);
+            }
+        }
+    }
     lr_module_index_finish(&index);
+    head.modules[0] = head.modules[1] = -1;
     if (overlaps >= MOST_OVERLAPS)
         lr_examination_add(examination, &head, "thousands more like these");
     else
@@ -453,48 +410,39 @@ static bool is_mirrored(const lr_module *module)
     return vec_dot(product, module->normal) > 0;
 }
 
-static void examine_axes(struct lr_examination *examination)
+void lr_examine_handedness(struct lr_examination *examination)
 {
+    /* Single modules whose axes differ in handedness from most others. */
     const int count = examination->draft->params.num_modules;
-    struct lr_finding_head head = {LR_SUSPECT,
-                                   LR_FINDING_HANDEDNESS,
-                                   {-1, -1},
-                                   "reverse its axis u or v, or check whether its crystals are "
-                                   "really numbered the other way round"};
-    int mirrored = 0;
-    for (int m = 0; m < count; m++) mirrored += is_mirrored(&examination->modules[m]);
-    const bool odd_ones = count >= 3 && mirrored > 0 && 4 * mirrored <= count;
-    const bool odd_rest = count >= 3 && mirrored < count && 4 * (count - mirrored) <= count;
-    if (!odd_ones && !odd_rest) return;
-    int found = 0;
-    for (int m = 0; m < count; m++) {
-        if (is_mirrored(&examination->modules[m]) == odd_ones && ++found <= LR_FINDINGS_SPELLED) {
-            head.modules[0] = m;
-            lr_examination_add(examination, &head,
+    struct lr_finding_head axes_head = {LR_SUSPECT,
+                                        LR_FINDING_HANDEDNESS,
+                                        {-1, -1},
+                                        "reverse its axis u or v, or check whether its crystals are "
+                                        "really numbered the other way round"};
+    int num_mirrored = 0, num_odd = 0;
+    for (int m = 0; m < count; m++) num_mirrored += is_mirrored(&examination->modules[m]);
+    const bool odd_ones = count >= 3 && num_mirrored > 0 && 4 * num_mirrored <= count;
+    const bool odd_rest = count >= 3 && num_mirrored < count && 4 * (count - num_mirrored) <= count;
+    for (int m = 0; m < count && (odd_ones || odd_rest); m++) {
+        if (is_mirrored(&examination->modules[m]) == odd_ones && ++num_odd <= LR_FINDINGS_SPELLED) {
+            axes_head.modules[0] = m;
+            lr_examination_add(examination, &axes_head,
                                "u x v of module %d points %s, of %s: its crystals are counted in "
                                "mirrored order",
                                m, odd_ones ? "inwards" : "outwards",
                                odd_ones ? "most others outwards" : "most others inwards");
         }
     }
-    examination_rest(examination, &head, found);
-}
+    examination_rest(examination, &axes_head, num_odd);
 
-/* Positive if `way` runs with the azimuth at `from`. */
-static double turn_of(const double from[3], const double way[3])
-{
-    return from[0] * way[1] - from[1] * way[0];
-}
-
-void lr_examine_handedness(struct lr_examination *examination)
-{
-    examine_axes(examination);
     if (examination->belt.closed && examination->draft->params.num_positions >= 3) {
         const struct lr_belt *belt = &examination->belt;
         double along_u = 0;
         for (int k = 0; k < belt->count; k++) {
             const lr_module *module = &examination->modules[belt->modules[k]];
-            along_u += turn_of(module->centre_mm, module->u) > 0 ? 1 : -1;
+            /* Positive if u runs with the azimuth. */
+            const double sense = module->centre_mm[0] * module->u[1] - module->centre_mm[1] * module->u[0];
+            along_u += sense > 0 ? 1 : -1;
         }
         /* The sense in which places are counted: the sum of steps from each place to the next. */
         const int positions = examination->draft->params.num_positions;
@@ -525,39 +473,12 @@ void lr_examine_handedness(struct lr_examination *examination)
 
 /* --- rules --- */
 
-/* The widest cylinder that lines between modules that far apart pass through: those between
+/* Diameter of the widest cylinder through which lines between modules of this difference pass: lines between
  * neighbouring edges. */
 static double field_of_difference(const struct lr_examination *examination, int difference)
 {
     const int places = examination->draft->params.num_positions;
     return 2 * examination->belt.radius_mm * cos(pi * (difference - 1) / places);
-}
-
-static void examine_difference(struct lr_examination *examination)
-{
-    const lr_scanner_params *params = &examination->draft->params;
-    const int difference = params->coincidence.min_module_difference;
-    const struct lr_finding_head head = {LR_SUSPECT,
-                                         LR_FINDING_COINCIDENCE,
-                                         {-1, -1},
-                                         "reduce min_module_difference: it counts places around "
-                                         "the ring, not crystals"};
-    if (params->num_positions < 3 || difference < 1 || difference > params->num_positions / 2)
-        return; /* lr_scanner_create has a sentence for too large ones */
-    const double wide = field_of_difference(examination, difference);
-    const double field = params->coincidence.field_of_view_mm;
-    if (field > 0 && wide < 0.9 * field) {
-        lr_examination_add(examination, &head,
-                           "lines between modules at least %d of %d places apart stay within "
-                           "%.4g mm of diameter, while field_of_view_mm says %.6g: the rules "
-                           "contradict each other",
-                           difference, params->num_positions, wide, field);
-    } else if (wide < 0.2 * 2 * examination->belt.radius_mm) {
-        lr_examination_add(examination, &head,
-                           "modules at least %d of %d places apart are nearly opposite: only "
-                           "%.4g mm of the bore of %.4g mm are seen",
-                           difference, params->num_positions, wide, 2 * examination->belt.radius_mm);
-    }
 }
 
 void lr_examine_rules(struct lr_examination *examination)
@@ -578,7 +499,25 @@ void lr_examine_rules(struct lr_examination *examination)
                                field, 100 * field / bore, bore, cm ? ": it looks like cm" : "");
         }
 
-        examine_difference(examination);
+        const int places = examination->draft->params.num_positions;
+        const int difference = examination->draft->params.coincidence.min_module_difference;
+        /* lr_scanner_create reports differences that are too large. */
+        const bool has_rule = places >= 3 && difference >= 1 && difference <= places / 2;
+        const double wide = has_rule ? field_of_difference(examination, difference) : 0;
+        head.remedy = "reduce min_module_difference: it counts places around "
+                      "the ring, not crystals";
+        if (has_rule && field > 0 && wide < 0.9 * field) {
+            lr_examination_add(examination, &head,
+                               "lines between modules at least %d of %d places apart stay within "
+                               "%.4g mm of diameter, while field_of_view_mm says %.6g: the rules "
+                               "contradict each other",
+                               difference, places, wide, field);
+        } else if (has_rule && wide < 0.2 * 2 * examination->belt.radius_mm) {
+            lr_examination_add(examination, &head,
+                               "modules at least %d of %d places apart are nearly opposite: only "
+                               "%.4g mm of the bore of %.4g mm are seen",
+                               difference, places, wide, bore);
+        }
     }
     const lr_scanner_params *params = &examination->draft->params;
     int rings = 0;
@@ -602,21 +541,18 @@ void lr_examine_rules(struct lr_examination *examination)
 
 /* --- the grid --- */
 
-/* Half of the grid's extent along an axis, from the scanner's axis or middle. */
-static double reach_along(const lr_grid *grid, int axis)
-{
-    const double first = grid->origin_mm[axis] - 0.5 * grid->voxel_mm[axis];
-    const double last = first + grid->size[axis] * grid->voxel_mm[axis];
-    return fmax(fabs(first), fabs(last));
-}
-
 void lr_examine_grid(struct lr_examination *examination)
 {
     if (examination->grid == NULL) return;
     if (examination->belt.closed) {
         const lr_grid *grid = examination->grid;
         const lr_coincidence *rules = &examination->draft->params.coincidence;
-        const double reach = fmax(reach_along(grid, 0), reach_along(grid, 1));
+        double reach = 0; /* of the grid from the scanner's axis */
+        for (int k = 0; k < 2; k++) {
+            const double first = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+            const double last = first + grid->size[k] * grid->voxel_mm[k];
+            reach = fmax(reach, fmax(fabs(first), fabs(last)));
+        }
         const double radius = examination->belt.radius_mm;
         double field = rules->field_of_view_mm > 0 ? rules->field_of_view_mm : 2 * radius;
         if (rules->min_module_difference > 0 && examination->draft->params.num_positions >= 3)
@@ -734,7 +670,7 @@ struct sampling {
     int faces;     /* along each axis of the face */
 };
 
-/* Largest product of lines and modules that may stand in their way. */
+/* Largest product of lines and modules that may stand between. */
 static const double most_meetings = 3e8;
 
 /* Least share that is reported. */
@@ -746,7 +682,7 @@ struct hidden_pair {
     double least, most;
 };
 
-struct hunt {
+struct search {
     const lr_scanner *scanner;
     double middle_mm[3], half_mm[3]; /* of the field of view */
     struct sampling sampling;
@@ -762,142 +698,73 @@ static double radius_of(const lr_module *module)
 
 /* True if a module comes near any line between the field of view and another one: all lines stay within the hull of
  * the spheres around both. */
-static bool may_hide(const struct hunt *hunt, int hider, int hidden)
+static bool may_hide(const struct search *search, int hider, int hidden)
 {
-    const lr_module *modules = hunt->scanner->modules;
-    double to[3], way[3], foot[3];
+    const lr_module *modules = search->scanner->modules;
+    double to[3], offset[3], foot[3];
     if (hider == hidden || modules[hider].layer != modules[hidden].layer) return false;
-    vec_sub(modules[hidden].centre_mm, hunt->middle_mm, way);
-    vec_sub(modules[hider].centre_mm, hunt->middle_mm, to);
-    const double length2 = vec_dot(way, way);
-    const double part = length2 > 0 ? fmin(fmax(vec_dot(to, way) / length2, 0), 1) : 0;
-    vec_add_scaled(to, -part, way, foot);
-    const double width = fmax(vec_length(hunt->half_mm), radius_of(&modules[hidden]));
-    const double depth = modules[hider].depth_mm + modules[hidden].depth_mm; /* of the planes */
+    vec_sub(modules[hidden].centre_mm, search->middle_mm, offset);
+    vec_sub(modules[hider].centre_mm, search->middle_mm, to);
+    const double length2 = vec_dot(offset, offset);
+    const double part = length2 > 0 ? fmin(fmax(vec_dot(to, offset) / length2, 0), 1) : 0;
+    vec_add_scaled(to, -part, offset, foot);
+    const double width = fmax(vec_length(search->half_mm), radius_of(&modules[hidden]));
+    const double depth = modules[hider].depth_mm + modules[hidden].depth_mm; /* of the detection planes */
     return vec_length(foot) <= radius_of(&modules[hider]) + width + depth;
 }
 
-/* Chooses the finest sampling that the number of candidates allows. */
-static void choose_sampling(struct hunt *hunt)
+/* Shares of a module's face that a hider hides from points of the field of view that the face looks at. */
+static struct hidden_pair look_at(const struct search *search, int hider, int hidden)
 {
-    static const struct sampling choices[] = {{{5, 5, 3}, 16}, {{5, 5, 3}, 6}, {{3, 3, 1}, 4}, {{1, 1, 1}, 1}};
-    const int last = (int)(sizeof(choices) / sizeof(choices[0])) - 1;
-    double candidates = 0;
-    for (int hidden = 0; hidden < hunt->scanner->num_modules; hidden++)
-        for (int hider = 0; hider < hunt->scanner->num_modules; hider++) candidates += may_hide(hunt, hider, hidden);
-    for (int k = 0; k <= last; k++) {
-        const struct sampling *choice = &choices[k];
-        const double lines =
-            (double)choice->points[0] * choice->points[1] * choice->points[2] * choice->faces * choice->faces;
-        hunt->sampling = *choice;
-        if (lines * candidates <= most_meetings) return;
-    }
-}
-
-static void field_point(const struct hunt *hunt, int number, double point_mm[3])
-{
-    for (int k = 0; k < 3; k++) {
-        const int count = hunt->sampling.points[k];
-        const double part = (number % count + 0.5) / count;
-        point_mm[k] = hunt->middle_mm[k] + (2 * part - 1) * hunt->half_mm[k];
-        number /= count;
-    }
-}
-
-/* A module's rectangle on its detection plane. */
-struct plate {
-    const lr_module *module;
-    double centre_mm[3];
-};
-
-static struct plate plate_of(const lr_scanner *scanner, int m)
-{
-    struct plate plate = {.module = &scanner->modules[m]};
-    lr_scanner_detection_centre(scanner, m, plate.centre_mm);
-    return plate;
-}
-
-static void face_point(const struct plate *plate, const struct sampling *sampling, int number, double place_mm[3])
-{
-    const lr_module *module = plate->module;
-    const int at[2] = {number % sampling->faces, number / sampling->faces};
-    vec_add_scaled(plate->centre_mm, 0, module->u, place_mm);
-    for (int k = 0; k < 2; k++) {
-        const double extent = module->crystals[k] * module->pitch_mm[k];
-        vec_add_scaled(place_mm, extent * ((at[k] + 0.5) / sampling->faces - 0.5), k == 0 ? module->u : module->v,
-                       place_mm);
-    }
-}
-
-/* True if the line from a point to a place crosses the plate. */
-static bool stops(const struct plate *plate, const double point_mm[3], const double place_mm[3])
-{
-    const lr_module *module = plate->module;
-    double ray[3], offset[3], hit[3];
-    vec_sub(place_mm, point_mm, ray);
-    vec_sub(point_mm, plate->centre_mm, offset);
-    const double part = -vec_dot(module->normal, offset) / vec_dot(module->normal, ray);
-    if (!(part > 0 && part < 1 - 1e-9)) return false;
-    vec_add_scaled(offset, part, ray, hit);
-    return fabs(vec_dot(hit, module->u)) < 0.5 * module->crystals[0] * module->pitch_mm[0] &&
-           fabs(vec_dot(hit, module->v)) < 0.5 * module->crystals[1] * module->pitch_mm[1];
-}
-
-/* Share of a face that is hidden from a point; negative where it does not look at the point. */
-static double hidden_share(const struct hunt *hunt, const struct plate *hider, const struct plate *hidden,
-                           const double point_mm[3])
-{
-    const int count = hunt->sampling.faces * hunt->sampling.faces;
-    double offset[3];
-    int stopped = 0;
-    vec_sub(point_mm, hidden->centre_mm, offset);
-    if (!(vec_dot(hidden->module->normal, offset) > 0)) return -1;
-    for (int k = 0; k < count; k++) {
-        double place_mm[3];
-        face_point(hidden, &hunt->sampling, k, place_mm);
-        stopped += stops(hider, point_mm, place_mm);
-    }
-    return (double)stopped / count;
-}
-
-static struct hidden_pair look_at(const struct hunt *hunt, int hider, int hidden)
-{
-    const struct plate before = plate_of(hunt->scanner, hider);
-    const struct plate behind = plate_of(hunt->scanner, hidden);
-    const int *points = hunt->sampling.points;
+    const lr_module *front = &search->scanner->modules[hider], *back = &search->scanner->modules[hidden];
+    const int *points = search->sampling.points, faces = search->sampling.faces;
     struct hidden_pair pair = {.hider = hider, .hidden = hidden, .least = 1};
+    double front_mm[3], back_mm[3]; /* centres of the detection planes */
     int num_facing = 0;
+    lr_scanner_detection_centre(search->scanner, hider, front_mm);
+    lr_scanner_detection_centre(search->scanner, hidden, back_mm);
     for (int k = 0; k < points[0] * points[1] * points[2]; k++) {
-        double point_mm[3];
-        field_point(hunt, k, point_mm);
-        const double share = hidden_share(hunt, &before, &behind, point_mm);
-        if (share >= 0) {
-            pair.share += share;
-            pair.least = fmin(pair.least, share);
-            pair.most = fmax(pair.most, share);
-            num_facing++;
+        double point_mm[3], to_hidden[3], to_hider[3];
+        for (int axis = 0, number = k; axis < 3; axis++) {
+            const double part = (number % points[axis] + 0.5) / points[axis];
+            point_mm[axis] = search->middle_mm[axis] + (2 * part - 1) * search->half_mm[axis];
+            number /= points[axis];
         }
+        vec_sub(point_mm, back_mm, to_hidden);
+        vec_sub(point_mm, front_mm, to_hider);
+        if (!(vec_dot(back->normal, to_hidden) > 0)) continue;
+
+        int num_stopped = 0;
+        for (int n = 0; n < faces * faces; n++) {
+            const int at[2] = {n % faces, n / faces};
+            double place_mm[3], ray[3], hit[3];
+            vec_add_scaled(back_mm, 0, back->u, place_mm);
+            for (int axis = 0; axis < 2; axis++) {
+                const double extent = back->crystals[axis] * back->pitch_mm[axis];
+                vec_add_scaled(place_mm, extent * ((at[axis] + 0.5) / faces - 0.5), axis == 0 ? back->u : back->v,
+                               place_mm);
+            }
+            /* The line from the point to this place may cross the hider's rectangle. */
+            vec_sub(place_mm, point_mm, ray);
+            const double part = -vec_dot(front->normal, to_hider) / vec_dot(front->normal, ray);
+            if (!(part > 0 && part < 1 - 1e-9)) continue;
+            vec_add_scaled(to_hider, part, ray, hit);
+            num_stopped += fabs(vec_dot(hit, front->u)) < 0.5 * front->crystals[0] * front->pitch_mm[0] &&
+                           fabs(vec_dot(hit, front->v)) < 0.5 * front->crystals[1] * front->pitch_mm[1];
+        }
+        const double share = (double)num_stopped / (faces * faces);
+        pair.share += share;
+        pair.least = fmin(pair.least, share);
+        pair.most = fmax(pair.most, share);
+        num_facing++;
     }
     pair.share /= num_facing > 0 ? num_facing : 1;
     return pair;
 }
 
-/* Keeps the largest ones in order. */
-static void keep(struct hunt *hunt, struct hidden_pair pair)
-{
-    for (int k = 0; k < LR_FINDINGS_SPELLED; k++) {
-        if (k >= hunt->num_found || pair.share > hunt->found[k].share) {
-            const struct hidden_pair smaller = hunt->found[k];
-            hunt->found[k] = pair;
-            pair = smaller;
-        }
-    }
-    hunt->num_found++;
-}
-
 void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *scanner)
 {
-    struct hunt hunt = {.scanner = scanner};
+    struct search search = {.scanner = scanner};
     if (lr_modules_may_hide(scanner)) {
         /* Finds the field of view: the grid; else what the rules leave of the bore, or its inner half, and half of
          * its length. */
@@ -907,24 +774,41 @@ void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *sca
         /* The square in the circle. */
         const double across = rule > 0 && rule < 2 * bore ? 0.5 * rule * sqrt(0.5) : 0.5 * bore * sqrt(0.5);
         for (int k = 0; k < 3; k++) {
-            hunt.middle_mm[k] = k == 2 ? 0.5 * (examination->low_mm + examination->high_mm) : 0;
-            hunt.half_mm[k] = k == 2 ? 0.25 * (examination->high_mm - examination->low_mm) : across;
+            search.middle_mm[k] = k == 2 ? 0.5 * (examination->low_mm + examination->high_mm) : 0;
+            search.half_mm[k] = k == 2 ? 0.25 * (examination->high_mm - examination->low_mm) : across;
             if (grid != NULL) {
-                hunt.half_mm[k] = 0.5 * grid->size[k] * grid->voxel_mm[k];
-                hunt.middle_mm[k] = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + hunt.half_mm[k];
+                search.half_mm[k] = 0.5 * grid->size[k] * grid->voxel_mm[k];
+                search.middle_mm[k] = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + search.half_mm[k];
             }
         }
 
-        choose_sampling(&hunt);
-        for (int hidden = 0; hidden < hunt.scanner->num_modules; hidden++) {
-            const int found_before = hunt.num_found;
-            for (int hider = 0; hider < hunt.scanner->num_modules; hider++) {
-                if (may_hide(&hunt, hider, hidden)) {
-                    const struct hidden_pair pair = look_at(&hunt, hider, hidden);
-                    if (pair.share >= least_share) keep(&hunt, pair);
+        /* The finest sampling that the number of candidates allows. */
+        static const struct sampling choices[] = {{{5, 5, 3}, 16}, {{5, 5, 3}, 6}, {{3, 3, 1}, 4}, {{1, 1, 1}, 1}};
+        double candidates = 0;
+        for (int hidden = 0; hidden < scanner->num_modules; hidden++)
+            for (int hider = 0; hider < scanner->num_modules; hider++) candidates += may_hide(&search, hider, hidden);
+        for (size_t k = 0; k < sizeof(choices) / sizeof(choices[0]); k++) {
+            const int *points = choices[k].points, faces = choices[k].faces;
+            search.sampling = choices[k];
+            if ((double)points[0] * points[1] * points[2] * faces * faces * candidates <= most_meetings) break;
+        }
+
+        for (int hidden = 0; hidden < scanner->num_modules; hidden++) {
+            const int found_before = search.num_found;
+            for (int hider = 0; hider < scanner->num_modules; hider++) {
+                if (!may_hide(&search, hider, hidden)) continue;
+                struct hidden_pair pair = look_at(&search, hider, hidden);
+                if (!(pair.share >= least_share)) continue;
+                for (int k = 0; k < LR_FINDINGS_SPELLED; k++) {
+                    if (k >= search.num_found || pair.share > search.found[k].share) {
+                        const struct hidden_pair smaller = search.found[k];
+                        search.found[k] = pair;
+                        pair = smaller;
+                    }
                 }
+                search.num_found++;
             }
-            hunt.num_hidden += hunt.num_found > found_before;
+            search.num_hidden += search.num_found > found_before;
         }
 
         struct lr_finding_head head = {
@@ -934,8 +818,8 @@ void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *sca
             "good where they are meant to stand so, as inserts do (layers of one block are given as "
             "layers): lines that the first "
             "stops are not counted for the second; else check their places"};
-        for (int k = 0; k < hunt.num_found && k < LR_FINDINGS_SPELLED; k++) {
-            const struct hidden_pair *pair = &hunt.found[k];
+        for (int k = 0; k < search.num_found && k < LR_FINDINGS_SPELLED; k++) {
+            const struct hidden_pair *pair = &search.found[k];
             head.modules[0] = pair->hider;
             head.modules[1] = pair->hidden;
             lr_examination_add(examination, &head,
@@ -943,10 +827,10 @@ void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *sca
                                "the field of view (%.3g to %.3g %%, by the point)",
                                pair->hider, pair->hidden, 100 * pair->share, 100 * pair->least, 100 * pair->most);
         }
-        if (hunt.num_found > LR_FINDINGS_SPELLED) {
+        if (search.num_found > LR_FINDINGS_SPELLED) {
             head.modules[0] = head.modules[1] = -1;
             lr_examination_add(examination, &head, "%d more like these: of %d modules %d are hidden in part, or wholly",
-                               hunt.num_found - LR_FINDINGS_SPELLED, hunt.scanner->num_modules, hunt.num_hidden);
+                               search.num_found - LR_FINDINGS_SPELLED, scanner->num_modules, search.num_hidden);
         }
     }
 }

@@ -61,29 +61,10 @@ void lr_point_hash_finish(struct lr_point_hash *hash)
     *hash = (struct lr_point_hash){0};
 }
 
-/* A bucket may hold points of other cells: only the cell's own count, so that none comes
- * twice. */
-static int64_t visit_cell(const struct lr_point_hash *hash, const int64_t cell[3], const double point_mm[3],
-                          double reach_mm, const struct lr_point_visit *visit)
-{
-    const uint64_t head = head_of(hash, cell);
-    const int begin = hash->begins[head], end = hash->begins[head + 1];
-    for (int k = begin; k < end; k++) {
-        const double *at = hash->sorted[k].at_mm;
-        double way[3];
-        vec_sub(at, point_mm, way);
-        const double distance2 = vec_dot(way, way);
-        if (distance2 <= reach_mm * reach_mm && cell_of(hash, at[0]) == cell[0] && cell_of(hash, at[1]) == cell[1] &&
-            cell_of(hash, at[2]) == cell[2])
-            visit->take(visit->user, hash->sorted[k].point, distance2);
-    }
-    return end - begin;
-}
-
 int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3], double reach_mm,
                             const struct lr_point_visit *visit)
 {
-    int64_t low[3], high[3], seen = 0;
+    int64_t low[3], high[3], num_seen = 0;
     for (int k = 0; k < 3; k++) {
         low[k] = cell_of(hash, point_mm[k] - reach_mm);
         high[k] = cell_of(hash, point_mm[k] + reach_mm);
@@ -91,10 +72,21 @@ int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point
     for (int64_t z = low[2]; z <= high[2]; z++) {
         for (int64_t y = low[1]; y <= high[1]; y++) {
             for (int64_t x = low[0]; x <= high[0]; x++) {
-                const int64_t cell[3] = {x, y, z};
-                seen += visit_cell(hash, cell, point_mm, reach_mm, visit);
+                const uint64_t head = head_of(hash, (const int64_t[3]){x, y, z});
+                const int begin = hash->begins[head], end = hash->begins[head + 1];
+                for (int k = begin; k < end; k++) {
+                    const double *at = hash->sorted[k].at_mm;
+                    double offset[3];
+                    vec_sub(at, point_mm, offset);
+                    const double distance2 = vec_dot(offset, offset);
+                    /* A bucket may hold points of other cells, which are left out, so that none comes twice. */
+                    if (distance2 <= reach_mm * reach_mm && cell_of(hash, at[0]) == x && cell_of(hash, at[1]) == y &&
+                        cell_of(hash, at[2]) == z)
+                        visit->take(visit->user, hash->sorted[k].point, distance2);
+                }
+                num_seen += end - begin;
             }
         }
     }
-    return seen;
+    return num_seen;
 }

@@ -8,7 +8,7 @@
 #include <lr/log.h>
 #include <stddef.h>
 
-/* Points that stand in an array of anything, the caller's. */
+/* Points in an array of anything, which is the caller's. */
 struct lr_points {
     const double *first_mm; /* [3], of the first */
     size_t bytes;           /* from one to the next */
@@ -43,8 +43,8 @@ static inline const double *lr_point_at(const struct lr_points *points, int k)
     return (const double *)((const char *)points->first_mm + (size_t)k * points->bytes);
 }
 
-/* Visits the points within reach_mm of a place, in no order. Time goes with the cells in reach and
- * the points in them; returns how many that were. */
+/* Visits the points within reach_mm of a place, in any order. Returns how many points are in the cells in reach, to
+ * which the time is proportional. */
 int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3], double reach_mm,
                             const struct lr_point_visit *visit);
 

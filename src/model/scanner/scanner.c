@@ -46,32 +46,30 @@ const char *lr_scanner_title(const lr_scanner_params *params)
     return params->name ? params->name : "unnamed scanner";
 }
 
-static bool is_finite(const double *values, int count)
-{
-    for (int k = 0; k < count; k++)
-        if (!isfinite(values[k])) return false;
-    return true;
-}
-
 static bool is_positive(double value)
 {
     return isfinite(value) && value > 0.0;
 }
 
-static lr_status check_axes(const char *title, int index, const lr_module *module, const lr_log *log)
+static lr_status check_module(const lr_scanner_params *params, int index)
 {
-    if (!is_finite(module->centre_mm, 3) || !is_finite(module->u, 3) || !is_finite(module->v, 3)) {
+    const lr_module *module = &params->modules[index];
+    const char *const title = lr_scanner_title(params);
+    const lr_log *log = params->log;
+    bool is_finite = true;
+    for (int k = 0; k < 3; k++)
+        is_finite = is_finite && isfinite(module->centre_mm[k]) && isfinite(module->u[k]) && isfinite(module->v[k]);
+    if (!is_finite) {
         return lr_error(log, LR_BAD_INPUT,
                         "%s: module %d has a number in its centre or axes that is not finite: "
                         "give three finite numbers each",
                         title, index);
     }
-    const double length_u = vec_length(module->u);
-    const double length_v = vec_length(module->v);
-    if (fabs(length_u - 1.0) > AXIS_TOLERANCE || fabs(length_v - 1.0) > AXIS_TOLERANCE) {
-        const bool is_u = fabs(length_u - 1.0) > AXIS_TOLERANCE;
+    const double length_u = vec_length(module->u), length_v = vec_length(module->v);
+    const bool is_u_unit = fabs(length_u - 1.0) <= AXIS_TOLERANCE, is_v_unit = fabs(length_v - 1.0) <= AXIS_TOLERANCE;
+    if (!is_u_unit || !is_v_unit) {
         return lr_error(log, LR_BAD_INPUT, "%s: axis %s of module %d has the length %.9g: it must be 1 to within 1e-6",
-                        title, is_u ? "u" : "v", index, is_u ? length_u : length_v);
+                        title, is_u_unit ? "v" : "u", index, is_u_unit ? length_v : length_u);
     }
     const double cosine = vec_dot(module->u, module->v);
     if (fabs(cosine) > AXIS_TOLERANCE) {
@@ -80,41 +78,29 @@ static lr_status check_axes(const char *title, int index, const lr_module *modul
                         "orthogonal to within 1e-6",
                         title, index, cosine);
     }
-    return LR_OK;
-}
-
-static lr_status check_sizes_along(const char *title, int index, const lr_module *module, int axis, const lr_log *log)
-{
-    const char *const name = axis == 0 ? "u" : "v";
-    if (module->crystals[axis] < 1) {
-        return lr_error(log, LR_BAD_INPUT, "%s: module %d has %d crystals along %s: it needs at least 1", title, index,
-                        module->crystals[axis], name);
+    for (int axis = 0; axis < 2; axis++) {
+        const char *const name = axis == 0 ? "u" : "v";
+        const double pitch = module->pitch_mm[axis], face = module->face_mm[axis];
+        if (module->crystals[axis] < 1) {
+            return lr_error(log, LR_BAD_INPUT, "%s: module %d has %d crystals along %s: it needs at least 1", title,
+                            index, module->crystals[axis], name);
+        }
+        if (!is_positive(pitch)) {
+            return lr_error(log, LR_BAD_INPUT, "%s: module %d has a pitch of %.6g mm along %s: it must be positive",
+                            title, index, pitch, name);
+        }
+        if (!is_positive(face)) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s: module %d has a crystal face of %.6g mm along %s: it must be positive", title, index,
+                            face, name);
+        }
+        if (face > pitch + FACE_TOLERANCE_MM) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s: module %d has crystal faces of %.6g mm along %s, %.3g mm more than "
+                            "the pitch of %.6g mm: reduce the face or raise the pitch",
+                            title, index, face, name, face - pitch, pitch);
+        }
     }
-    if (!is_positive(module->pitch_mm[axis])) {
-        return lr_error(log, LR_BAD_INPUT, "%s: module %d has a pitch of %.6g mm along %s: it must be positive", title,
-                        index, module->pitch_mm[axis], name);
-    }
-    if (!is_positive(module->face_mm[axis])) {
-        return lr_error(log, LR_BAD_INPUT, "%s: module %d has a crystal face of %.6g mm along %s: it must be positive",
-                        title, index, module->face_mm[axis], name);
-    }
-    if (module->face_mm[axis] > module->pitch_mm[axis] + FACE_TOLERANCE_MM) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: module %d has crystal faces of %.6g mm along %s, %.3g mm more than "
-                        "the pitch of %.6g mm: reduce the face or raise the pitch",
-                        title, index, module->face_mm[axis], name, module->face_mm[axis] - module->pitch_mm[axis],
-                        module->pitch_mm[axis]);
-    }
-    return LR_OK;
-}
-
-static lr_status check_module(const lr_scanner_params *params, int index)
-{
-    const lr_module *module = &params->modules[index];
-    const char *const title = lr_scanner_title(params);
-    LR_TRY(check_axes(title, index, module, params->log));
-    LR_TRY(check_sizes_along(title, index, module, 0, params->log));
-    LR_TRY(check_sizes_along(title, index, module, 1, params->log));
     if (!is_positive(module->depth_mm)) {
         return lr_error(params->log, LR_BAD_INPUT, "%s: module %d has crystals of depth %.6g mm: it must be positive",
                         lr_scanner_title(params), index, module->depth_mm);
@@ -239,22 +225,6 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static lr_status sort_modules(struct lr_module_index *index, const lr_log *log)
-{
-    struct entry *entries = lr_alloc(index->count, sizeof(*entries), "an index of modules", log);
-    if (entries == NULL) return LR_FAILED;
-    for (int m = 0; m < index->count; m++) entries[m] = (struct entry){index->bounds[m][2 * index->axis], m};
-    qsort(entries, (size_t)index->count, sizeof(*entries), compare_entries);
-    double reach = -INFINITY;
-    for (int k = 0; k < index->count; k++) {
-        index->order[k] = entries[k].module;
-        reach = fmax(reach, index->bounds[entries[k].module][2 * index->axis + 1]);
-        index->reach[k] = reach;
-    }
-    free(entries);
-    return LR_OK;
-}
-
 lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *modules, int count, const lr_log *log)
 {
     static const char *const what = "an index of modules";
@@ -263,7 +233,8 @@ lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *m
     index->order = index->bounds ? lr_alloc(count, sizeof(*index->order), what, log) : NULL;
     index->reach = index->order ? lr_alloc(count, sizeof(*index->reach), what, log) : NULL;
     index->met = index->reach ? lr_alloc(count, sizeof(*index->met), what, log) : NULL;
-    if (index->met == NULL) {
+    struct entry *entries = index->met ? lr_alloc(count, sizeof(*entries), what, log) : NULL;
+    if (entries == NULL) {
         lr_module_index_finish(index);
         return LR_FAILED;
     }
@@ -280,8 +251,7 @@ lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *m
         }
     }
 
-    /* The axis along which the modules cover least of what they span. */
-    int best = 0;
+    /* The modules are sorted along the axis along which they cover least of what they span. */
     double least = INFINITY;
     for (int k = 0; k < 3; k++) {
         double low = INFINITY, high = -INFINITY, sum = 0;
@@ -292,14 +262,19 @@ lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *m
         }
         if (sum / (high - low) < least) {
             least = sum / (high - low);
-            best = k;
+            index->axis = k;
         }
     }
-    index->axis = best;
-
-    const lr_status status = sort_modules(index, log);
-    if (status != LR_OK) lr_module_index_finish(index);
-    return status;
+    for (int m = 0; m < count; m++) entries[m] = (struct entry){index->bounds[m][2 * index->axis], m};
+    qsort(entries, (size_t)count, sizeof(*entries), compare_entries);
+    double reach = -INFINITY;
+    for (int k = 0; k < count; k++) {
+        index->order[k] = entries[k].module;
+        reach = fmax(reach, index->bounds[entries[k].module][2 * index->axis + 1]);
+        index->reach[k] = reach;
+    }
+    free(entries);
+    return LR_OK;
 }
 
 void lr_module_index_finish(struct lr_module_index *index)
@@ -311,34 +286,28 @@ void lr_module_index_finish(struct lr_module_index *index)
     *index = (struct lr_module_index){0};
 }
 
-/* The first place in the order from which on something reaches up to `low`. */
-static int first_reaching(const struct lr_module_index *index, double low)
+int lr_module_index_meet(struct lr_module_index *index, int module)
 {
-    int begin = 0, end = index->count;
-    while (begin < end) {
-        const int middle = begin + (end - begin) / 2;
-        if (index->reach[middle] < low)
-            begin = middle + 1;
+    const double *own = index->bounds[module];
+    const int low = 2 * index->axis;
+    /* The first place in the order from which on something reaches up to the module. */
+    int first = 0, end = index->count;
+    while (first < end) {
+        const int middle = first + (end - first) / 2;
+        if (index->reach[middle] < own[low])
+            first = middle + 1;
         else
             end = middle;
     }
-    return begin;
-}
-
-static bool meet(const double a[6], const double b[6])
-{
-    return a[0] <= b[1] && b[0] <= a[1] && a[2] <= b[3] && b[2] <= a[3] && a[4] <= b[5] && b[4] <= a[5];
-}
-
-int lr_module_index_meet(struct lr_module_index *index, int module)
-{
-    const double *bounds = index->bounds[module];
-    const int low = 2 * index->axis;
     int count = 0;
-    for (int k = first_reaching(index, bounds[low]); k < index->count; k++) {
+    for (int k = first; k < index->count; k++) {
         const int other = index->order[k];
-        if (index->bounds[other][low] > bounds[low + 1]) break;
-        if (other > module && meet(bounds, index->bounds[other])) index->met[count++] = other;
+        const double *bounds = index->bounds[other];
+        if (bounds[low] > own[low + 1]) break;
+        bool touches = true;
+        for (int axis = 0; axis < 3; axis++)
+            touches = touches && own[2 * axis] <= bounds[2 * axis + 1] && bounds[2 * axis] <= own[2 * axis + 1];
+        if (other > module && touches) index->met[count++] = other;
     }
     qsort(index->met, (size_t)count, sizeof(*index->met), compare_numbers);
     return count;
@@ -362,77 +331,35 @@ static struct box module_box(const lr_module *module)
     return box;
 }
 
-static double half_shadow(const struct box *box, const double axis[3])
-{
-    double sum = 0.0;
-    for (int k = 0; k < 3; k++) sum += box->half[k] * fabs(vec_dot(box->axes[k], axis));
-    return sum;
-}
-
 /* Overlap of the shadows on an axis of any length; infinite for one that vanishes. */
 static double shadow_overlap(const struct box *a, const struct box *b, const double between[3], const double axis[3])
 {
     const double length = vec_length(axis);
     if (length < 1e-12) return INFINITY;
-    return (half_shadow(a, axis) + half_shadow(b, axis) - fabs(vec_dot(between, axis))) / length;
+    double half_a = 0.0, half_b = 0.0; /* of the shadows */
+    for (int k = 0; k < 3; k++) {
+        half_a += a->half[k] * fabs(vec_dot(a->axes[k], axis));
+        half_b += b->half[k] * fabs(vec_dot(b->axes[k], axis));
+    }
+    return (half_a + half_b - fabs(vec_dot(between, axis))) / length;
 }
 
-static double box_overlap(const struct box *a, const struct box *b)
+double lr_module_overlap_mm(const lr_module *module_a, const lr_module *module_b)
 {
+    const struct box a = module_box(module_a), b = module_box(module_b);
     double between[3];
-    vec_sub(b->centre, a->centre, between);
+    vec_sub(b.centre, a.centre, between);
     double least = INFINITY;
     for (int k = 0; k < 3; k++) {
-        least = fmin(least, shadow_overlap(a, b, between, a->axes[k]));
-        least = fmin(least, shadow_overlap(a, b, between, b->axes[k]));
+        least = fmin(least, shadow_overlap(&a, &b, between, a.axes[k]));
+        least = fmin(least, shadow_overlap(&a, &b, between, b.axes[k]));
     }
     for (int k = 0; k < 9 && least > 0.0; k++) {
         double axis[3];
-        vec_cross(a->axes[k / 3], b->axes[k % 3], axis);
-        least = fmin(least, shadow_overlap(a, b, between, axis));
+        vec_cross(a.axes[k / 3], b.axes[k % 3], axis);
+        least = fmin(least, shadow_overlap(&a, &b, between, axis));
     }
     return least;
-}
-
-double lr_module_overlap_mm(const lr_module *a, const lr_module *b)
-{
-    const struct box box_a = module_box(a);
-    const struct box box_b = module_box(b);
-    return box_overlap(&box_a, &box_b);
-}
-
-/* Refuses overlaps of one module with those numbered above it. */
-static lr_status check_overlaps_of(const char *title, const lr_module *modules, struct lr_module_index *index,
-                                   int module, const lr_log *log)
-{
-    const struct box box = module_box(&modules[module]);
-    const int count = lr_module_index_meet(index, module);
-    for (int k = 0; k < count; k++) {
-        const struct box other = module_box(&modules[index->met[k]]);
-        const double overlap = box_overlap(&box, &other);
-        if (overlap > LR_OVERLAP_TOLERANCE_MM) {
-            const bool is_much = overlap > 0.5 * modules[module].depth_mm;
-            return lr_error(log, LR_BAD_INPUT,
-                            "%s: modules %d and %d overlap by %.3g mm: reduce the pitch or the "
-                            "number of modules, or move them apart%s",
-                            title, module, index->met[k], overlap,
-                            is_much ? "; a radius in cm does this, and a radius that is half of "
-                                      "what it should be"
-                                    : "");
-        }
-    }
-    return LR_OK;
-}
-
-/* LR_BAD_INPUT when the boxes that two modules' crystals fill (pitch rectangle x depth, behind the
- * front face) overlap by more than LR_OVERLAP_TOLERANCE_MM. The modules' normals are set. */
-static lr_status scanner_check_overlaps(const char *title, const lr_module *modules, int num_modules, const lr_log *log)
-{
-    struct lr_module_index index;
-    lr_status status = lr_module_index_init(&index, modules, num_modules, log);
-    for (int m = 0; m < num_modules && status == LR_OK; m++) status = check_overlaps_of(title, modules, &index, m, log);
-    lr_module_index_finish(&index);
-    return status;
 }
 
 /* --- scanners --- */
@@ -460,9 +387,11 @@ static void module_set_normal(lr_module *module)
     for (int k = 0; k < 3; k++) module->normal[k] = sign * n[k];
 }
 
-/* Allocates; false when memory is short. */
-static bool prepare(lr_scanner *scanner, const lr_scanner_params *params)
+lr_scanner *lr_scanner_create(const lr_scanner_params *params)
 {
+    if (lr_scanner_check_params(params) != LR_OK) return NULL;
+    lr_scanner *scanner = lr_alloc(1, sizeof(*scanner), "a scanner", params->log);
+    if (scanner == NULL) return NULL;
     scanner->num_modules = params->num_modules;
     scanner->num_positions = params->num_positions;
     scanner->coincidence = params->coincidence;
@@ -476,15 +405,8 @@ static bool prepare(lr_scanner *scanner, const lr_scanner_params *params)
     scanner->modules = lr_alloc(params->num_modules, sizeof(*scanner->modules), "the modules", params->log);
     scanner->first_crystal =
         lr_alloc((int64_t)params->num_modules + 1, sizeof(*scanner->first_crystal), "the modules", params->log);
-    return scanner->name != NULL && (params->source == NULL || scanner->source != NULL) && scanner->modules != NULL &&
-           scanner->first_crystal != NULL;
-}
-
-lr_scanner *lr_scanner_create(const lr_scanner_params *params)
-{
-    if (lr_scanner_check_params(params) != LR_OK) return NULL;
-    lr_scanner *scanner = lr_alloc(1, sizeof(*scanner), "a scanner", params->log);
-    if (scanner == NULL || !prepare(scanner, params)) {
+    if (scanner->name == NULL || (params->source != NULL && scanner->source == NULL) || scanner->modules == NULL ||
+        scanner->first_crystal == NULL) {
         lr_scanner_destroy(scanner);
         return NULL;
     }
@@ -502,7 +424,27 @@ lr_scanner *lr_scanner_create(const lr_scanner_params *params)
     }
     scanner->first_crystal[scanner->num_modules] = scanner->num_crystals;
 
-    if (scanner_check_overlaps(scanner->name, scanner->modules, scanner->num_modules, params->log) != LR_OK) {
+    /* The boxes that two modules' crystals fill (pitch rectangle x depth, behind the front face) may not overlap. */
+    struct lr_module_index index;
+    lr_status status = lr_module_index_init(&index, scanner->modules, scanner->num_modules, params->log);
+    for (int m = 0; m < scanner->num_modules && status == LR_OK; m++) {
+        const int num_met = lr_module_index_meet(&index, m);
+        for (int k = 0; k < num_met && status == LR_OK; k++) {
+            const lr_module *module = &scanner->modules[m], *other = &scanner->modules[index.met[k]];
+            const double overlap = lr_module_overlap_mm(module, other);
+            if (!(overlap > LR_OVERLAP_TOLERANCE_MM)) continue;
+            status =
+                lr_error(params->log, LR_BAD_INPUT,
+                         "%s: modules %d and %d overlap by %.3g mm: reduce the pitch or the "
+                         "number of modules, or move them apart%s",
+                         scanner->name, m, index.met[k], overlap,
+                         overlap > 0.5 * module->depth_mm ? "; a radius in cm does this, and a radius that is half of "
+                                                            "what it should be"
+                                                          : "");
+        }
+    }
+    lr_module_index_finish(&index);
+    if (status != LR_OK) {
         lr_scanner_destroy(scanner);
         return NULL;
     }
@@ -628,53 +570,42 @@ static const double plane_tolerance_mm = 1e-6;
 /* Largest deviation of a unit axis from the grid's. */
 static const double axis_tolerance = 1e-9;
 
-static bool is_behind(const lr_scanner *scanner, int module, int other)
-{
-    const lr_module *plane = &scanner->modules[module], *box = &scanner->modules[other];
-    double from[3], centre[3], offset[3];
-    lr_scanner_detection_centre(scanner, module, from);
-    lr_scanner_detection_centre(scanner, other, centre);
-    vec_sub(centre, from, offset);
-    const double reach = fabs(vec_dot(plane->normal, box->u)) * 0.5 * box->crystals[0] * box->pitch_mm[0] +
-                         fabs(vec_dot(plane->normal, box->v)) * 0.5 * box->crystals[1] * box->pitch_mm[1];
-    return vec_dot(plane->normal, offset) - reach < -plane_tolerance_mm;
-}
-
 bool lr_modules_may_hide(const lr_scanner *scanner)
 {
     for (int i = 0; i < scanner->num_modules; i++) {
         for (int j = 0; j < scanner->num_modules; j++) {
-            const bool same_layer = scanner->modules[i].layer == scanner->modules[j].layer;
-            if (i != j && same_layer && is_behind(scanner, i, j)) return true;
+            const lr_module *plane = &scanner->modules[i], *box = &scanner->modules[j];
+            if (i == j || plane->layer != box->layer) continue;
+            double from[3], centre[3], offset[3];
+            lr_scanner_detection_centre(scanner, i, from);
+            lr_scanner_detection_centre(scanner, j, centre);
+            vec_sub(centre, from, offset);
+            const double reach = fabs(vec_dot(plane->normal, box->u)) * 0.5 * box->crystals[0] * box->pitch_mm[0] +
+                                 fabs(vec_dot(plane->normal, box->v)) * 0.5 * box->crystals[1] * box->pitch_mm[1];
+            if (vec_dot(plane->normal, offset) - reach < -plane_tolerance_mm) return true;
         }
     }
     return false;
 }
 
-static bool lies_along(const double direction[3], int axis)
-{
-    return fabs(fabs(direction[axis]) - 1.0) <= axis_tolerance;
-}
-
 int lr_module_axial(const lr_module *module, int axis)
 {
-    return lies_along(module->v, axis) ? 1 : lies_along(module->u, axis) ? 0 : -1;
-}
-
-static bool pair_fits(const lr_lors *lors, int64_t pair, int axis)
-{
-    const lr_module *i = &lors->scanner->modules[lors->pairs[pair][0]];
-    const lr_module *j = &lors->scanner->modules[lors->pairs[pair][1]];
-    const int on_i = lr_module_axial(i, axis), on_j = lr_module_axial(j, axis);
-    return on_i >= 0 && on_i == on_j;
+    const bool is_u = fabs(fabs(module->u[axis]) - 1.0) <= axis_tolerance;
+    const bool is_v = fabs(fabs(module->v[axis]) - 1.0) <= axis_tolerance;
+    return is_v ? 1 : is_u ? 0 : -1;
 }
 
 int lr_lors_axial_axis(const lr_lors *lors)
 {
+    const lr_module *modules = lors->scanner->modules;
     for (int axis = 2; axis >= 0; axis--) {
-        int64_t pair = 0;
-        while (pair < lors->num_pairs && pair_fits(lors, pair, axis)) pair++;
-        if (pair == lors->num_pairs) return axis;
+        bool fits = true;
+        for (int64_t pair = 0; pair < lors->num_pairs && fits; pair++) {
+            const int on_i = lr_module_axial(&modules[lors->pairs[pair][0]], axis);
+            const int on_j = lr_module_axial(&modules[lors->pairs[pair][1]], axis);
+            fits = on_i >= 0 && on_i == on_j;
+        }
+        if (fits) return axis;
     }
     return -1;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Scanners for other code of the library: checks, near modules, attenuation in crystals, rings. All sentences name
- * the scanner and the module. */
+ * Scanners for other code of the library: checks, near modules, attenuation in crystals, rings. All messages name the
+ * scanner and the module. */
 #ifndef LR_MODEL_SCANNER_H
 #define LR_MODEL_SCANNER_H
 
@@ -12,7 +12,7 @@
 /* Tolerance of lengths in the geometry, mm. */
 #define LR_OVERLAP_TOLERANCE_MM 1e-6
 
-/* Name to use in sentences. */
+/* Name for messages. */
 const char *lr_scanner_title(const lr_scanner_params *params);
 
 /* Checks everything but overlaps: numbers, axes, sizes, crystal count, coincidence rules. */
@@ -45,8 +45,8 @@ struct lr_module_index {
 lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *modules, int count, const lr_log *log);
 void lr_module_index_finish(struct lr_module_index *index);
 
-/* Modules numbered above `module` whose upright boxes touch its own: all that may overlap with it.
- * Returns how many stand in index->met, ascending. */
+/* Finds the modules numbered above `module` whose upright boxes touch the module's own box: all that may overlap
+ * with it. Returns their number; index->met lists them, ascending. */
 int lr_module_index_meet(struct lr_module_index *index, int module);
 
 /* --- attenuation in crystals --- */
@@ -54,11 +54,10 @@ int lr_module_index_meet(struct lr_module_index *index, int module);
 /* Attenuation of a module's crystals in 1/mm: its own, else the scanner's, else LYSO's. */
 double lr_module_mu_per_mm(const lr_scanner *scanner, int module);
 
-/* Checks that crystal penetration, which is asked for, can be had: not in exact mode. errors: LR_USAGE,
- * logged. */
+/* Checks that crystal penetration is possible, which it is not in exact mode. errors: LR_USAGE, logged. */
 lr_status lr_penetration_check(const lr_scanner *scanner, lr_mode mode, const lr_log *log);
 
-/* Warns where the scanner does not say what its crystals attenuate. */
+/* Warns if the scanner does not say what its crystals attenuate. */
 void lr_penetration_warn(const lr_scanner *scanner, const lr_log *log);
 
 /* --- rings as lists of modules, and back --- */

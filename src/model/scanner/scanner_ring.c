@@ -27,33 +27,6 @@ struct layout {
     int layers;
 };
 
-static lr_status check_lengths(const char *title, const lr_ring *ring, const lr_log *log)
-{
-    if (!isfinite(ring->radius_mm) || ring->radius_mm <= 0.0) {
-        return lr_error(log, LR_BAD_INPUT, "%s: the ring's radius is %.6g mm: it must be positive", title,
-                        ring->radius_mm);
-    }
-    if (!isfinite(ring->first_angle_deg))
-        return lr_error(log, LR_BAD_INPUT, "%s: the ring's first angle is not a finite number", title);
-    if (!isfinite(ring->ring_pitch_mm) || ring->ring_pitch_mm < 0.0) {
-        return lr_error(log, LR_BAD_INPUT, "%s: the ring pitch is %.6g mm: it must be positive", title,
-                        ring->ring_pitch_mm);
-    }
-    for (int axis = 0; axis < 2; axis++) {
-        if (!isfinite(ring->block_gap_mm[axis]) || ring->block_gap_mm[axis] < 0.0) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "%s: the gap between blocks along %s is %.6g mm: it must be zero or "
-                            "positive",
-                            title, axis == 0 ? "u" : "v", ring->block_gap_mm[axis]);
-        }
-        if (!isfinite(ring->pitch_mm[axis]) || ring->pitch_mm[axis] <= 0.0) {
-            return lr_error(log, LR_BAD_INPUT, "%s: the crystal pitch along %s is %.6g mm: it must be positive", title,
-                            axis == 0 ? "u" : "v", ring->pitch_mm[axis]);
-        }
-    }
-    return LR_OK;
-}
-
 /* Counts a panel's crystals along one axis. */
 static lr_status count_crystals(const char *title, const lr_ring *ring, int axis, struct layout *layout,
                                 const lr_log *log)
@@ -83,34 +56,30 @@ static lr_status count_crystals(const char *title, const lr_ring *ring, int axis
     return LR_OK;
 }
 
-static lr_status check_layers(const char *title, const lr_ring *ring, const lr_log *log)
-{
-    if (ring->num_layers < 0 || ring->num_layers > LR_MAX_LAYERS) {
-        return lr_error(log, LR_BAD_INPUT, "%s: %d layers of crystals: at most %d are supported", title,
-                        ring->num_layers, LR_MAX_LAYERS);
-    }
-    for (int k = 0; k < ring->num_layers; k++) {
-        const lr_layer *layer = &ring->layers[k];
-        if (!(isfinite(layer->depth_mm) && layer->depth_mm > 0) || !isfinite(layer->front_mm)) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "%s: layer %d begins at %.6g mm and is %.6g mm deep: give positive "
-                            "lengths",
-                            title, k, layer->front_mm, layer->depth_mm);
-        }
-    }
-    const struct lr_layer_fault fault = lr_layers_find_fault(ring->layers, ring->num_layers, ring->depth_mm);
-    if (fault.layer < 0) return LR_OK;
-    return lr_error(log, LR_BAD_INPUT,
-                    fault.leaves ? "%s: layer %d of the crystals ends %.3g mm behind the module of "
-                                   "that depth: make the layers thinner or the module deeper"
-                                 : "%s: layer %d of the crystals begins %.3g mm before the end of "
-                                   "the layer before: make that thinner or move this one back",
-                    title, fault.layer, fault.excess_mm);
-}
-
 static lr_status check_ring(const char *title, const lr_ring *ring, struct layout *layout, const lr_log *log)
 {
-    LR_TRY(check_lengths(title, ring, log));
+    if (!isfinite(ring->radius_mm) || ring->radius_mm <= 0.0) {
+        return lr_error(log, LR_BAD_INPUT, "%s: the ring's radius is %.6g mm: it must be positive", title,
+                        ring->radius_mm);
+    }
+    if (!isfinite(ring->first_angle_deg))
+        return lr_error(log, LR_BAD_INPUT, "%s: the ring's first angle is not a finite number", title);
+    if (!isfinite(ring->ring_pitch_mm) || ring->ring_pitch_mm < 0.0) {
+        return lr_error(log, LR_BAD_INPUT, "%s: the ring pitch is %.6g mm: it must be positive", title,
+                        ring->ring_pitch_mm);
+    }
+    for (int axis = 0; axis < 2; axis++) {
+        if (!isfinite(ring->block_gap_mm[axis]) || ring->block_gap_mm[axis] < 0.0) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s: the gap between blocks along %s is %.6g mm: it must be zero or "
+                            "positive",
+                            title, axis == 0 ? "u" : "v", ring->block_gap_mm[axis]);
+        }
+        if (!isfinite(ring->pitch_mm[axis]) || ring->pitch_mm[axis] <= 0.0) {
+            return lr_error(log, LR_BAD_INPUT, "%s: the crystal pitch along %s is %.6g mm: it must be positive", title,
+                            axis == 0 ? "u" : "v", ring->pitch_mm[axis]);
+        }
+    }
     if (ring->modules < 2) {
         return lr_error(log, LR_BAD_INPUT, "%s: %d modules around the ring: a coincidence needs at least two", title,
                         ring->modules);
@@ -127,7 +96,28 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
     layout->rings = ring->rings > 0 ? ring->rings : 1;
     LR_TRY(count_crystals(title, ring, 0, layout, log));
     LR_TRY(count_crystals(title, ring, 1, layout, log));
-    LR_TRY(check_layers(title, ring, log));
+    if (ring->num_layers < 0 || ring->num_layers > LR_MAX_LAYERS) {
+        return lr_error(log, LR_BAD_INPUT, "%s: %d layers of crystals: at most %d are supported", title,
+                        ring->num_layers, LR_MAX_LAYERS);
+    }
+    for (int k = 0; k < ring->num_layers; k++) {
+        const lr_layer *layer = &ring->layers[k];
+        if (!(isfinite(layer->depth_mm) && layer->depth_mm > 0) || !isfinite(layer->front_mm)) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s: layer %d begins at %.6g mm and is %.6g mm deep: give positive "
+                            "lengths",
+                            title, k, layer->front_mm, layer->depth_mm);
+        }
+    }
+    const struct lr_layer_fault fault = lr_layers_find_fault(ring->layers, ring->num_layers, ring->depth_mm);
+    if (fault.layer >= 0) {
+        return lr_error(log, LR_BAD_INPUT,
+                        fault.leaves ? "%s: layer %d of the crystals ends %.3g mm behind the module of "
+                                       "that depth: make the layers thinner or the module deeper"
+                                     : "%s: layer %d of the crystals begins %.3g mm before the end of "
+                                       "the layer before: make that thinner or move this one back",
+                        title, fault.layer, fault.excess_mm);
+    }
     layout->layers = ring->num_layers > 0 ? ring->num_layers : 1;
     const double count = (double)layout->rings * ring->modules * layout->blocks[0] * layout->blocks[1] * layout->layers;
     if (count > MAX_MODULES) {
@@ -145,110 +135,55 @@ static int sum_before(const int *block_crystals, int block)
     return sum;
 }
 
-static int crystals_before(const lr_ring *ring, int axis, int block)
-{
-    return sum_before(ring->block_crystals[axis], block);
-}
-
-/* Position of a block's centre along an axis from the panel's centre, mm. */
-static double block_offset_mm(const struct layout *layout, int axis, int block)
-{
-    const lr_ring *ring = layout->ring;
-    const double pitch = ring->pitch_mm[axis], gap = ring->block_gap_mm[axis];
-    const double length = layout->crystals[axis] * pitch + (layout->blocks[axis] - 1) * gap;
-    const double before = crystals_before(ring, axis, block) * pitch + block * gap;
-    return before + 0.5 * ring->block_crystals[axis][block] * pitch - 0.5 * length;
-}
-
-/* Fills in one block of the panel at position k of a module ring. */
-static lr_module block_module(const struct layout *layout, int ring_index, int k, const int block[2])
-{
-    const lr_ring *ring = layout->ring;
-    const double angle = (ring->first_angle_deg + k * 360.0 / ring->modules) * pi / 180.0;
-    const double along_u = block_offset_mm(layout, 0, block[0]);
-    const double along_v = block_offset_mm(layout, 1, block[1]);
-    lr_module module = {
-        .u = {-sin(angle), cos(angle), 0.0},
-        .v = {0.0, 0.0, 1.0},
-        .depth_mm = ring->depth_mm,
-        .position = k,
-        .ring = ring_index,
-        .first_crystal_ring = ring_index * layout->crystals[1] + crystals_before(ring, 1, block[1]),
-    };
-    module.centre_mm[0] = ring->radius_mm * cos(angle) + along_u * module.u[0];
-    module.centre_mm[1] = ring->radius_mm * sin(angle) + along_u * module.u[1];
-    module.centre_mm[2] = (ring_index - 0.5 * (layout->rings - 1)) * ring->ring_pitch_mm + along_v;
-    for (int axis = 0; axis < 2; axis++) {
-        module.crystals[axis] = ring->block_crystals[axis][block[axis]];
-        module.pitch_mm[axis] = ring->pitch_mm[axis];
-        module.face_mm[axis] = ring->face_mm[axis];
-    }
-    return module;
-}
-
-/* The layers of a block, from modules[0] on. */
-static void fill_layers(const struct layout *layout, const lr_module *whole, const int block[2], lr_module *modules)
-{
-    const lr_ring *ring = layout->ring;
-    for (int k = 0; k < layout->layers; k++) {
-        const int *own = ring->layers[k].block_crystals[1];
-        modules[k] = lr_layer_module(whole, ring->layers, k, block);
-        if (own != NULL) {
-            modules[k].first_crystal_ring =
-                whole->ring * sum_before(own, layout->blocks[1]) + sum_before(own, block[1]);
-        }
-    }
-}
-
-static void fill_panels(const struct layout *layout, lr_module *modules)
-{
-    int index = 0;
-    for (int ring = 0; ring < layout->rings; ring++) {
-        for (int k = 0; k < layout->ring->modules; k++) {
-            for (int block_v = 0; block_v < layout->blocks[1]; block_v++) {
-                for (int block_u = 0; block_u < layout->blocks[0]; block_u++) {
-                    const int block[2] = {block_u, block_v};
-                    modules[index] = block_module(layout, ring, k, block);
-                    if (layout->ring->num_layers > 0) {
-                        lr_module whole = modules[index];
-                        whole.block = layout->layers > 1 ? index / layout->layers + 1 : 0;
-                        fill_layers(layout, &whole, block, &modules[index]);
-                    }
-                    index += layout->layers;
-                }
-            }
-        }
-    }
-}
-
 lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modules, const lr_log *log)
 {
     struct layout layout;
     if (check_ring(title, ring, &layout, log) != LR_OK) return NULL;
-    *num_modules = layout.rings * ring->modules * layout.blocks[0] * layout.blocks[1] * layout.layers;
+    const int *blocks = layout.blocks, num_layers = layout.layers;
+    const int num_blocks = layout.rings * ring->modules * blocks[0] * blocks[1];
+    *num_modules = num_blocks * num_layers;
     lr_module *modules = lr_alloc(*num_modules, sizeof(*modules), "the modules", log);
-    if (modules != NULL) fill_panels(&layout, modules);
-    return modules;
-}
+    for (int n = 0; modules != NULL && n < num_blocks; n++) {
+        /* A block of the panel at position k of a module ring. */
+        const int block[2] = {n % blocks[0], n / blocks[0] % blocks[1]};
+        const int k = n / (blocks[0] * blocks[1]) % ring->modules;
+        const int ring_index = n / (blocks[0] * blocks[1] * ring->modules);
+        const double angle = (ring->first_angle_deg + k * 360.0 / ring->modules) * pi / 180.0;
+        double along[2]; /* from the panel's centre to the block's centre */
+        for (int axis = 0; axis < 2; axis++) {
+            const double pitch = ring->pitch_mm[axis], gap = ring->block_gap_mm[axis];
+            const double length = layout.crystals[axis] * pitch + (blocks[axis] - 1) * gap;
+            const double before = sum_before(ring->block_crystals[axis], block[axis]) * pitch + block[axis] * gap;
+            along[axis] = before + 0.5 * ring->block_crystals[axis][block[axis]] * pitch - 0.5 * length;
+        }
+        lr_module whole = {
+            .u = {-sin(angle), cos(angle), 0.0},
+            .v = {0.0, 0.0, 1.0},
+            .depth_mm = ring->depth_mm,
+            .position = k,
+            .ring = ring_index,
+            .first_crystal_ring = ring_index * layout.crystals[1] + sum_before(ring->block_crystals[1], block[1]),
+            .block = num_layers > 1 ? n + 1 : 0,
+        };
+        whole.centre_mm[0] = ring->radius_mm * cos(angle) + along[0] * whole.u[0];
+        whole.centre_mm[1] = ring->radius_mm * sin(angle) + along[0] * whole.u[1];
+        whole.centre_mm[2] = (ring_index - 0.5 * (layout.rings - 1)) * ring->ring_pitch_mm + along[1];
+        for (int axis = 0; axis < 2; axis++) {
+            whole.crystals[axis] = ring->block_crystals[axis][block[axis]];
+            whole.pitch_mm[axis] = ring->pitch_mm[axis];
+            whole.face_mm[axis] = ring->face_mm[axis];
+        }
 
-/* Rings of crystals are counted layer by layer, and differences need the same count in all. */
-static lr_status check_ring_rule(const lr_scanner_params *params, const lr_ring *ring)
-{
-    if (!params->coincidence.limits_ring_difference) return LR_OK;
-    const int blocks = ring->blocks[1] > 0 ? ring->blocks[1] : 1;
-    for (int k = 0; k < ring->num_layers; k++) {
-        const int *own = ring->layers[k].block_crystals[1];
-        for (int b = 0; own != NULL && b < blocks; b++) {
-            if (own[b] != ring->block_crystals[1][b]) {
-                return lr_error(params->log, LR_BAD_INPUT,
-                                "%s: layer %d has %d crystals along v where the module has %d, so "
-                                "that layers have no crystal rings in common: leave "
-                                "max_ring_difference out",
-                                lr_scanner_title(params), k, own[b], ring->block_crystals[1][b]);
-            }
+        lr_module *module = &modules[n * num_layers];
+        *module = whole;
+        for (int layer = 0; layer < ring->num_layers; layer++, module++) {
+            const int *own = ring->layers[layer].block_crystals[1];
+            *module = lr_layer_module(&whole, ring->layers, layer, block);
+            if (own != NULL)
+                module->first_crystal_ring = ring_index * sum_before(own, blocks[1]) + sum_before(own, block[1]);
         }
     }
-    return LR_OK;
+    return modules;
 }
 
 lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_ring *ring)
@@ -258,7 +193,22 @@ lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_rin
     if (modules == NULL) return NULL;
     expanded.modules = modules;
     expanded.num_positions = ring->modules;
-    lr_scanner *scanner = check_ring_rule(params, ring) == LR_OK ? lr_scanner_create(&expanded) : NULL;
+
+    /* Rings of crystals are counted layer by layer, and differences need the same count in all. */
+    const int blocks = ring->blocks[1] > 0 ? ring->blocks[1] : 1, *whole = ring->block_crystals[1];
+    lr_status status = LR_OK;
+    for (int k = 0; k < ring->num_layers && params->coincidence.limits_ring_difference; k++) {
+        const int *own = ring->layers[k].block_crystals[1];
+        for (int b = 0; own != NULL && b < blocks && status == LR_OK; b++) {
+            if (own[b] == whole[b]) continue;
+            status = lr_error(params->log, LR_BAD_INPUT,
+                              "%s: layer %d has %d crystals along v where the module has %d, so "
+                              "that layers have no crystal rings in common: leave "
+                              "max_ring_difference out",
+                              lr_scanner_title(params), k, own[b], whole[b]);
+        }
+    }
+    lr_scanner *scanner = status == LR_OK ? lr_scanner_create(&expanded) : NULL;
     free(modules);
     return scanner;
 }
@@ -281,7 +231,7 @@ static double shorten(double value, double share)
 /* A scanner that may be a ring. */
 struct candidate {
     const lr_scanner *scanner;
-    lr_scanner fronts; /* its modules of layer 0 alone; the scanner itself where there are no more */
+    lr_scanner fronts; /* its modules of layer 0 alone; the scanner itself if there is one layer */
     int layers;
     int panel; /* modules of a panel, of layer 0 */
 };
@@ -295,64 +245,55 @@ static int row_size(const lr_scanner *scanner, int panel)
     return count;
 }
 
-/* Gap in addition to the pitch between the first two blocks along an axis, mm. */
-static double block_gap(const lr_scanner *scanner, const lr_ring *ring, int axis)
+/* Reads the numbers of the ring from the first panel and the first block's layers. */
+static void read_numbers(const struct candidate *candidate, struct lr_ring_form *form, double share)
 {
-    if (ring->blocks[axis] < 2) return 0;
-    const lr_module *a = &scanner->modules[0];
-    const lr_module *b = &scanner->modules[axis == 0 ? 1 : ring->blocks[0]];
-    double way[3];
-    vec_sub(b->centre_mm, a->centre_mm, way);
-    return vec_dot(way, axis == 0 ? a->u : a->v) - 0.5 * (a->crystals[axis] + b->crystals[axis]) * a->pitch_mm[axis];
-}
-
-/* Reads the numbers of a layer from the first block. */
-static void read_layer(const struct candidate *candidate, int index, double share, lr_layer *layer)
-{
-    const lr_module *front = &candidate->scanner->modules[0];
-    const lr_module *module = &candidate->scanner->modules[index];
-    double way[3];
-    vec_sub(module->centre_mm, front->centre_mm, way);
-    layer->front_mm = shorten(-vec_dot(way, front->normal), share);
-    layer->depth_mm = module->depth_mm;
-    layer->mu_per_mm = module->mu_per_mm;
-    layer->offset_mm[0] = shorten(vec_dot(way, front->u), share);
-    layer->offset_mm[1] = shorten(vec_dot(way, front->v), share);
-    for (int k = 0; k < 2; k++) {
-        layer->pitch_mm[k] = module->pitch_mm[k];
-        layer->face_mm[k] = module->face_mm[k];
-    }
-}
-
-static void read_layers(const struct candidate *candidate, struct lr_ring_form *form, double share)
-{
-    form->ring.num_layers = candidate->layers > 1 ? candidate->layers : 0;
-    for (int k = 0; k < form->ring.num_layers; k++) {
-        read_layer(candidate, k, share, &form->layers[k]);
-        const double end = form->layers[k].front_mm + form->layers[k].depth_mm;
-        form->ring.depth_mm = fmax(form->ring.depth_mm, end);
-    }
-}
-
-static void read_numbers(const lr_scanner *scanner, lr_ring *ring, int panel, double share)
-{
-    const lr_module *first = &scanner->modules[0];
-    ring->modules = scanner->num_positions;
-    ring->rings = scanner->num_modules / (scanner->num_positions * panel);
+    const lr_scanner *fronts = &candidate->fronts;
+    const int panel = candidate->panel;
+    const lr_module *first = &fronts->modules[0];
+    lr_ring *ring = &form->ring;
+    ring->modules = fronts->num_positions;
+    ring->rings = fronts->num_modules / (fronts->num_positions * panel);
     ring->radius_mm = shorten(-vec_dot(first->normal, first->centre_mm), share);
     double angle = atan2(-first->normal[1], -first->normal[0]) / degree;
     angle += angle < -1e-12 ? 360 : 0;
     ring->first_angle_deg = shorten(angle, share);
     if (ring->rings > 1) {
-        const lr_module *above = &scanner->modules[panel * scanner->num_positions];
+        const lr_module *above = &fronts->modules[panel * fronts->num_positions];
         ring->ring_pitch_mm = shorten(above->centre_mm[2] - first->centre_mm[2], share);
     }
     ring->depth_mm = first->depth_mm;
     for (int k = 0; k < 2; k++) {
         ring->pitch_mm[k] = first->pitch_mm[k];
         ring->face_mm[k] = first->face_mm[k];
-        const double gap = block_gap(scanner, ring, k);
+        ring->block_gap_mm[k] = 0;
+        if (ring->blocks[k] < 2) continue;
+
+        /* The gap between the first two blocks, in addition to the pitch. */
+        const lr_module *next = &fronts->modules[k == 0 ? 1 : ring->blocks[0]];
+        double offset[3];
+        vec_sub(next->centre_mm, first->centre_mm, offset);
+        const double gap = vec_dot(offset, k == 0 ? first->u : first->v) -
+                           0.5 * (first->crystals[k] + next->crystals[k]) * first->pitch_mm[k];
         ring->block_gap_mm[k] = gap > 0 ? shorten(gap, share) : 0;
+    }
+
+    ring->num_layers = candidate->layers > 1 ? candidate->layers : 0;
+    for (int k = 0; k < ring->num_layers; k++) {
+        const lr_module *front = &candidate->scanner->modules[0], *module = &candidate->scanner->modules[k];
+        lr_layer *layer = &form->layers[k];
+        double offset[3];
+        vec_sub(module->centre_mm, front->centre_mm, offset);
+        layer->front_mm = shorten(-vec_dot(offset, front->normal), share);
+        layer->depth_mm = module->depth_mm;
+        layer->mu_per_mm = module->mu_per_mm;
+        layer->offset_mm[0] = shorten(vec_dot(offset, front->u), share);
+        layer->offset_mm[1] = shorten(vec_dot(offset, front->v), share);
+        for (int axis = 0; axis < 2; axis++) {
+            layer->pitch_mm[axis] = module->pitch_mm[axis];
+            layer->face_mm[axis] = module->face_mm[axis];
+        }
+        ring->depth_mm = fmax(ring->depth_mm, layer->front_mm + layer->depth_mm);
     }
 }
 
@@ -373,67 +314,20 @@ static bool is_same(const lr_module *a, const lr_module *b, double same_mm)
            a->block == b->block;
 }
 
-/* Short numbers that give the scanner to the last bits; else any that give it to 1e-6 mm. */
-static bool try_numbers(const struct candidate *candidate, struct lr_ring_form *form)
-{
-    static const double shares[] = {1e-13, 4e-15, 1e-15, 0};
-    for (int k = 0; k < 4; k++) {
-        read_numbers(&candidate->fronts, &form->ring, candidate->panel, shares[k]);
-        read_layers(candidate, form, shares[k]);
-        const double same_mm = k < 3 ? 1e-13 : 1e-6;
-        int count = 0;
-        lr_module *modules = lr_ring_expand("", &form->ring, &count, NULL);
-        bool same = modules != NULL && count == candidate->scanner->num_modules;
-        for (int m = 0; m < count && same; m++) same = is_same(&modules[m], &candidate->scanner->modules[m], same_mm);
-        free(modules);
-
-        if (same) return true;
-    }
-    return false;
-}
-
-/* Counts crystals of the layers' blocks in the first panel. */
-static lr_status count_layers(const struct candidate *candidate, struct lr_ring_form *form, const lr_log *log)
-{
-    lr_ring *ring = &form->ring;
-    const int blocks = ring->blocks[0] + ring->blocks[1], layers = candidate->layers;
-    if (layers < 2) return LR_OK;
-    form->layers = lr_alloc(layers, sizeof(*form->layers), "layers", log);
-    form->layer_crystals = lr_alloc((int64_t)layers * blocks, sizeof(int), "layers", log);
-    if (form->layers == NULL || form->layer_crystals == NULL) return LR_FAILED;
-    ring->layers = form->layers;
-    for (int layer = 0; layer < layers; layer++) {
-        for (int b = 0; b < blocks; b++) {
-            const int axis = b < ring->blocks[0] ? 0 : 1;
-            const int block = axis == 0 ? b : (b - ring->blocks[0]) * ring->blocks[0];
-            form->layer_crystals[layer * blocks + b] =
-                candidate->scanner->modules[block * layers + layer].crystals[axis];
-        }
-        form->layers[layer].block_crystals[0] = &form->layer_crystals[layer * blocks];
-        form->layers[layer].block_crystals[1] = &form->layer_crystals[layer * blocks + ring->blocks[0]];
-    }
-    return LR_OK;
-}
-
-/* Every so many modules are a block, and its front comes first. */
-static lr_status find_fronts(struct candidate *candidate, const lr_log *log)
-{
-    const lr_scanner *scanner = candidate->scanner;
-    candidate->layers = lr_scanner_num_layers(scanner);
-    candidate->fronts = *scanner;
-    if (candidate->layers == 1 || scanner->num_modules % candidate->layers != 0) return LR_OK;
-    const int count = scanner->num_modules / candidate->layers;
-    candidate->fronts.num_modules = count;
-    candidate->fronts.modules = lr_alloc(count, sizeof(*candidate->fronts.modules), "modules", log);
-    if (candidate->fronts.modules == NULL) return LR_FAILED;
-    for (int m = 0; m < count; m++) candidate->fronts.modules[m] = scanner->modules[m * candidate->layers];
-    return LR_OK;
-}
-
 static lr_status find_form(struct candidate *candidate, struct lr_ring_form *form, bool *found, const lr_log *log)
 {
-    LR_TRY(find_fronts(candidate, log));
-    const lr_scanner *fronts = &candidate->fronts;
+    const lr_scanner *scanner = candidate->scanner;
+    lr_scanner *fronts = &candidate->fronts;
+    const int layers = lr_scanner_num_layers(scanner);
+    candidate->layers = layers;
+    *fronts = *scanner;
+    if (layers > 1 && scanner->num_modules % layers == 0) {
+        /* The modules of a block follow each other, its front first. */
+        fronts->num_modules = scanner->num_modules / layers;
+        fronts->modules = lr_alloc(fronts->num_modules, sizeof(*fronts->modules), "modules", log);
+        if (fronts->modules == NULL) return LR_FAILED;
+        for (int m = 0; m < fronts->num_modules; m++) fronts->modules[m] = scanner->modules[m * layers];
+    }
     /* Modules of the first panel: those that share the first one's place and ring. */
     const lr_module *first = &fronts->modules[0];
     int panel = 0;
@@ -441,25 +335,51 @@ static lr_status find_form(struct candidate *candidate, struct lr_ring_form *for
            fronts->modules[panel].ring == first->ring)
         panel++;
     candidate->panel = panel;
-    if (!(candidate->scanner->num_modules % candidate->layers == 0 && fronts->num_positions >= 2 &&
-          candidate->panel >= 1 && fronts->num_modules % (fronts->num_positions * (int64_t)candidate->panel) == 0 &&
-          candidate->panel % row_size(fronts, candidate->panel) == 0))
+    if (!(scanner->num_modules % layers == 0 && fronts->num_positions >= 2 && panel >= 1 &&
+          fronts->num_modules % (fronts->num_positions * (int64_t)panel) == 0 && panel % row_size(fronts, panel) == 0))
         return LR_OK;
     lr_ring *ring = &form->ring;
-    ring->blocks[0] = row_size(&candidate->fronts, candidate->panel);
-    ring->blocks[1] = candidate->panel / ring->blocks[0];
+    ring->blocks[0] = row_size(fronts, panel);
+    ring->blocks[1] = panel / ring->blocks[0];
     for (int k = 0; k < 2; k++) {
         form->block_crystals[k] = lr_alloc(ring->blocks[k], sizeof(int), "blocks", log);
         if (form->block_crystals[k] == NULL) return LR_FAILED;
         for (int b = 0; b < ring->blocks[k]; b++) {
-            const lr_module *block = &candidate->fronts.modules[k == 0 ? b : b * ring->blocks[0]];
+            const lr_module *block = &fronts->modules[k == 0 ? b : b * ring->blocks[0]];
             form->block_crystals[k][b] = block->crystals[k];
         }
         ring->block_crystals[k] = form->block_crystals[k];
     }
 
-    LR_TRY(count_layers(candidate, form, log));
-    *found = try_numbers(candidate, form);
+    if (layers > 1) {
+        const int blocks = ring->blocks[0] + ring->blocks[1];
+        form->layers = lr_alloc(layers, sizeof(*form->layers), "layers", log);
+        form->layer_crystals = lr_alloc((int64_t)layers * blocks, sizeof(int), "layers", log);
+        if (form->layers == NULL || form->layer_crystals == NULL) return LR_FAILED;
+        ring->layers = form->layers;
+        for (int layer = 0; layer < layers; layer++) {
+            int *crystals = &form->layer_crystals[layer * blocks];
+            for (int b = 0; b < blocks; b++) {
+                const int axis = b < ring->blocks[0] ? 0 : 1;
+                const int block = axis == 0 ? b : (b - ring->blocks[0]) * ring->blocks[0];
+                crystals[b] = scanner->modules[block * layers + layer].crystals[axis];
+            }
+            form->layers[layer].block_crystals[0] = crystals;
+            form->layers[layer].block_crystals[1] = crystals + ring->blocks[0];
+        }
+    }
+
+    /* Short numbers that give the scanner to the last bits; else any that give it to 1e-6 mm. */
+    static const double shares[] = {1e-13, 4e-15, 1e-15, 0};
+    for (int k = 0; k < 4 && !*found; k++) {
+        read_numbers(candidate, form, shares[k]);
+        const double same_mm = k < 3 ? 1e-13 : 1e-6;
+        int count = 0;
+        lr_module *modules = lr_ring_expand("", ring, &count, NULL);
+        *found = modules != NULL && count == scanner->num_modules;
+        for (int m = 0; m < count && *found; m++) *found = is_same(&modules[m], &scanner->modules[m], same_mm);
+        free(modules);
+    }
     return LR_OK;
 }
 

@@ -22,31 +22,24 @@ const double lr_derenzo_diameters_mm[LR_DERENZO_SECTORS] = {1.2, 1.6, 2.4, 3.2, 
 
 static const double pi = 3.14159265358979323846;
 
-/* Rod `place` (0 .. row) of a row, in its wedge's own frame: x along the wedge's middle. */
-static struct lr_rod place_rod(int sector, int row, int place)
-{
-    const double diameter = lr_derenzo_diameters_mm[sector];
-    const double along = diameter * (FIRST_ROW + SPACING * sqrt(0.75) * row);
-    const double across = diameter * SPACING * (place - 0.5 * row);
-    const double angle = (60.0 * sector + 30.0) * pi / 180.0;
-    return (struct lr_rod){
-        .centre_mm = {along * cos(angle) - across * sin(angle), along * sin(angle) + across * cos(angle)},
-        .radius_mm = 0.5 * diameter,
-        .sector = sector};
-}
-
 /* Writes the rods of one sector when `rods` is given; returns how many there are. */
 static int fill_sector(int sector, double radius_mm, struct lr_rod *rods)
 {
     int count = 0;
     /* Rows whose middle is within the circle. */
-    const double diameter = lr_derenzo_diameters_mm[sector];
+    const double diameter = lr_derenzo_diameters_mm[sector], angle = (60.0 * sector + 30.0) * pi / 180.0;
     const double room = radius_mm / diameter - 0.5 - FIRST_ROW;
     const int rows = room < 0.0 ? 0 : 1 + (int)(room / (SPACING * sqrt(0.75)));
 
     for (int row = 0; row < rows; row++) {
         for (int place = 0; place <= row; place++) {
-            const struct lr_rod rod = place_rod(sector, row, place);
+            /* The wedge's own frame has x along its middle. */
+            const double along = diameter * (FIRST_ROW + SPACING * sqrt(0.75) * row);
+            const double across = diameter * SPACING * (place - 0.5 * row);
+            const struct lr_rod rod = {
+                .centre_mm = {along * cos(angle) - across * sin(angle), along * sin(angle) + across * cos(angle)},
+                .radius_mm = 0.5 * diameter,
+                .sector = sector};
             if (hypot(rod.centre_mm[0], rod.centre_mm[1]) + rod.radius_mm > radius_mm + 1e-9) continue;
             if (rods != NULL) rods[count] = rod;
             count++;
@@ -67,25 +60,9 @@ struct lr_rod *lr_derenzo_rods(double radius_mm, int *num_rods, const lr_log *lo
     return rods;
 }
 
-/* Smallest radius for which every sector has a rod, mm. */
-static double derenzo_least_radius_mm(void)
-{
-    return lr_derenzo_diameters_mm[LR_DERENZO_SECTORS - 1] * (FIRST_ROW + 0.5);
-}
-
 #define DEFAULT_RADIUS_SHARE 0.46
 #define DEFAULT_SUBSAMPLES 4
 #define MAX_SUBSAMPLES 64
-/* The sphere phantom at its own size: the body's radius, twice that of the circle of spheres, and
- * the spheres' diameters, mm. */
-#define SPHERE_BODY_RADIUS_MM 114.4
-#define SPHERE_CONTRAST 4.0
-static const double sphere_diameters_mm[6] = {10.0, 13.0, 17.0, 22.0, 28.0, 37.0};
-/* The phantom of six equal spheres at its own size. */
-#define SIX_BODY_RADIUS_MM 175.0
-#define SIX_CIRCLE_MM 75.0
-#define SIX_DIAMETER_MM 10.0
-#define SIX_CONTRAST 6.0
 
 /* --- shapes --- */
 
@@ -96,7 +73,7 @@ struct canvas {
     double radius_mm;    /* of the phantom */
     double contrast;     /* 0 = the phantom's own */
     int subsamples;
-    int shape, num_shapes; /* the one that is drawn, and of how many */
+    int shape, num_shapes; /* index of the shape that is drawn, and number of shapes */
     const lr_log *log;
     const lr_progress *progress;
 };
@@ -128,17 +105,6 @@ static int count_in_disc(const lr_grid *grid, const int voxel[2], const double c
         const double along_y = square_to(grid, 1, voxel[1], b, subsamples, centre_mm[1]);
         for (int a = 0; a < subsamples; a++)
             inside += square_to(grid, 0, voxel[0], a, subsamples, centre_mm[0]) + along_y <= square;
-    }
-    return inside;
-}
-
-static int count_in_sphere(const lr_grid *grid, const int voxel[3], const double centre_mm[3], double square,
-                           int subsamples)
-{
-    int inside = 0;
-    for (int c = 0; c < subsamples; c++) {
-        const double along_z = square_to(grid, 2, voxel[2], c, subsamples, centre_mm[2]);
-        inside += along_z <= square ? count_in_disc(grid, voxel, centre_mm, square - along_z, subsamples) : 0;
     }
     return inside;
 }
@@ -178,15 +144,19 @@ static lr_status draw_sphere(const struct canvas *canvas, const double centre_mm
 {
     const lr_grid *grid = &canvas->image->grid;
     const int subsamples = canvas->subsamples;
-    const double points = (double)subsamples * subsamples * subsamples;
+    const double points = (double)subsamples * subsamples * subsamples, square = radius_mm * radius_mm;
     int begin[3], end[3];
     for (int axis = 0; axis < 3; axis++) touched(grid, axis, centre_mm[axis], radius_mm, &begin[axis], &end[axis]);
     for (int iz = begin[2]; iz < end[2]; iz++) {
         LR_TRY(report_drawing(canvas, iz - begin[2], end[2] - begin[2]));
         for (int iy = begin[1]; iy < end[1]; iy++) {
             for (int ix = begin[0]; ix < end[0]; ix++) {
-                const int inside =
-                    count_in_sphere(grid, (const int[3]){ix, iy, iz}, centre_mm, radius_mm * radius_mm, subsamples);
+                int inside = 0;
+                for (int part = 0; part < subsamples; part++) {
+                    const double along_z = square_to(grid, 2, iz, part, subsamples, centre_mm[2]);
+                    if (along_z <= square)
+                        inside += count_in_disc(grid, (const int[2]){ix, iy}, centre_mm, square - along_z, subsamples);
+                }
                 float *value = canvas->image->values + ix + (int64_t)grid->size[0] * (iy + (int64_t)grid->size[1] * iz);
                 *value = (float)(*value + activity * inside / points);
             }
@@ -199,11 +169,13 @@ static lr_status draw_sphere(const struct canvas *canvas, const double centre_mm
 
 static lr_status draw_derenzo(const struct canvas *canvas)
 {
-    if (canvas->radius_mm < derenzo_least_radius_mm()) {
+    /* The smallest radius for which every sector has a rod. */
+    const double least_mm = lr_derenzo_diameters_mm[LR_DERENZO_SECTORS - 1] * (FIRST_ROW + 0.5);
+    if (canvas->radius_mm < least_mm) {
         return lr_error(canvas->log, LR_USAGE,
                         "the derenzo phantom needs a radius of at least %.3g mm for its largest "
                         "rods and has %.4g mm: use a wider grid",
-                        derenzo_least_radius_mm(), canvas->radius_mm);
+                        least_mm, canvas->radius_mm);
     }
     int num_rods = 0;
     struct lr_rod *rods = lr_derenzo_rods(canvas->radius_mm, &num_rods, canvas->log);
@@ -228,6 +200,9 @@ struct spheres {
     double diameters_mm[6];
 };
 
+static const struct spheres six_sizes = {114.4, 0.5 * 114.4, 4.0, {10.0, 13.0, 17.0, 22.0, 28.0, 37.0}};
+static const struct spheres six_equal = {175.0, 75.0, 6.0, {10.0, 10.0, 10.0, 10.0, 10.0, 10.0}};
+
 static lr_status draw_body(const struct canvas *canvas, const struct spheres *spheres)
 {
     const double scale = canvas->radius_mm / spheres->body_radius_mm;
@@ -243,22 +218,6 @@ static lr_status draw_body(const struct canvas *canvas, const struct spheres *sp
         LR_TRY(draw_sphere(&with_shape, centre_mm, 0.5 * scale * spheres->diameters_mm[k], 1.0 - background));
     }
     return LR_OK;
-}
-
-static lr_status draw_spheres(const struct canvas *canvas)
-{
-    struct spheres spheres = {
-        .body_radius_mm = SPHERE_BODY_RADIUS_MM, .circle_mm = 0.5 * SPHERE_BODY_RADIUS_MM, .contrast = SPHERE_CONTRAST};
-    memcpy(spheres.diameters_mm, sphere_diameters_mm, sizeof(spheres.diameters_mm));
-    return draw_body(canvas, &spheres);
-}
-
-static lr_status draw_six_spheres(const struct canvas *canvas)
-{
-    struct spheres spheres = {
-        .body_radius_mm = SIX_BODY_RADIUS_MM, .circle_mm = SIX_CIRCLE_MM, .contrast = SIX_CONTRAST};
-    for (int k = 0; k < 6; k++) spheres.diameters_mm[k] = SIX_DIAMETER_MM;
-    return draw_body(canvas, &spheres);
 }
 
 /* Voxel nearest a coordinate, the lower one on a tie; not in 0 .. size - 1 when beyond it. */
@@ -284,64 +243,62 @@ static lr_status draw_point(const struct canvas *canvas)
     return LR_OK;
 }
 
+enum { DERENZO, SPHERES, SIX_SPHERES, POINT };
 static const char *const names[] = {"derenzo", "spheres", "six-spheres", "point", NULL};
-
-static lr_status (*const drawings[])(const struct canvas *canvas) = {draw_derenzo, draw_spheres, draw_six_spheres,
-                                                                     draw_point};
 
 const char *const *lr_phantom_names(void)
 {
     return names;
 }
 
-/* Index among names, or -1, logged. */
-static int find_name(const char *name, const lr_log *log)
-{
-    char known[256] = "";
-    for (int k = 0; names[k] != NULL; k++) {
-        if (name != NULL && strcmp(name, names[k]) == 0) return k;
-        strcat(strcat(known, k > 0 ? ", " : ""), names[k]);
-    }
-    lr_log_write(log, LR_LOG_ERROR, LR_USAGE, "there is no phantom \"%s\": use one of %s", name ? name : "", known);
-    return -1;
-}
-
-/* Fills in defaults and checks that the phantom fits the grid. */
-static lr_status prepare(struct canvas *canvas, const lr_phantom_params *params, const lr_grid *grid)
-{
-    LR_TRY(lr_grid_check(grid, params->log));
-    for (int k = 0; k < 3; k++)
-        canvas->centre_mm[k] = grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
-    const double extent = fmin(grid->size[0] * grid->voxel_mm[0], grid->size[1] * grid->voxel_mm[1]);
-    canvas->log = params->log;
-    canvas->progress = params->progress;
-    canvas->contrast = params->contrast;
-    canvas->subsamples = params->subsamples != 0 ? params->subsamples : DEFAULT_SUBSAMPLES;
-    canvas->radius_mm = params->radius_mm != 0.0 ? params->radius_mm : DEFAULT_RADIUS_SHARE * extent;
-    if (canvas->subsamples < 1 || canvas->subsamples > MAX_SUBSAMPLES) {
-        return lr_error(params->log, LR_USAGE, "the phantom's subsamples are %d: they must lie between 1 and %d",
-                        canvas->subsamples, MAX_SUBSAMPLES);
-    }
-    if (canvas->contrast != 0.0 && !(canvas->contrast > 1.0 && isfinite(canvas->contrast))) {
-        return lr_error(params->log, LR_USAGE, "a contrast of %g: spheres are hotter than the cylinder, above 1",
-                        canvas->contrast);
-    }
-    if (!(canvas->radius_mm > 0.0) || canvas->radius_mm > 0.5 * extent * (1.0 + 1e-9)) {
-        return lr_error(params->log, LR_USAGE,
-                        "a phantom with a radius of %.4g mm does not fit the grid: it must be "
-                        "positive and at most %.4g mm",
-                        canvas->radius_mm, 0.5 * extent);
-    }
-    return LR_OK;
-}
-
 lr_image *lr_phantom_create(const lr_phantom_params *params, const lr_grid *grid)
 {
-    struct canvas canvas = {0};
-    const int index = find_name(params->name, params->log);
-    if (index < 0 || prepare(&canvas, params, grid) != LR_OK) return NULL;
+    const char *name = params->name != NULL ? params->name : "";
+    char known[256] = "";
+    int kind = 0;
+    for (; names[kind] != NULL && strcmp(name, names[kind]) != 0; kind++)
+        strcat(strcat(known, kind > 0 ? ", " : ""), names[kind]);
+    if (names[kind] == NULL) {
+        lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE, "there is no phantom \"%s\": use one of %s", name, known);
+        return NULL;
+    }
+    if (lr_grid_check(grid, params->log) != LR_OK) return NULL;
+    const double extent = fmin(grid->size[0] * grid->voxel_mm[0], grid->size[1] * grid->voxel_mm[1]);
+    struct canvas canvas = {
+        .radius_mm = params->radius_mm != 0.0 ? params->radius_mm : DEFAULT_RADIUS_SHARE * extent,
+        .contrast = params->contrast,
+        .subsamples = params->subsamples != 0 ? params->subsamples : DEFAULT_SUBSAMPLES,
+        .log = params->log,
+        .progress = params->progress,
+    };
+    for (int k = 0; k < 3; k++)
+        canvas.centre_mm[k] = grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
+    if (canvas.subsamples < 1 || canvas.subsamples > MAX_SUBSAMPLES) {
+        lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE,
+                     "the phantom's subsamples are %d: they must lie between 1 and %d", canvas.subsamples,
+                     MAX_SUBSAMPLES);
+        return NULL;
+    }
+    if (canvas.contrast != 0.0 && !(canvas.contrast > 1.0 && isfinite(canvas.contrast))) {
+        lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE,
+                     "a contrast of %g: spheres are hotter than the cylinder, above 1", canvas.contrast);
+        return NULL;
+    }
+    if (!(canvas.radius_mm > 0.0) || canvas.radius_mm > 0.5 * extent * (1.0 + 1e-9)) {
+        lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE,
+                     "a phantom with a radius of %.4g mm does not fit the grid: it must be "
+                     "positive and at most %.4g mm",
+                     canvas.radius_mm, 0.5 * extent);
+        return NULL;
+    }
+
     canvas.image = lr_image_create(grid, params->log);
-    if (canvas.image != NULL && drawings[index](&canvas) != LR_OK) {
+    if (canvas.image == NULL) return NULL;
+    const lr_status status = kind == DERENZO       ? draw_derenzo(&canvas)
+                             : kind == SPHERES     ? draw_body(&canvas, &six_sizes)
+                             : kind == SIX_SPHERES ? draw_body(&canvas, &six_equal)
+                                                   : draw_point(&canvas);
+    if (status != LR_OK) {
         lr_image_destroy(canvas.image);
         return NULL;
     }
@@ -371,39 +328,6 @@ static double overlap(double low_a, double high_a, double low_b, double high_b)
     return fmax(0.0, fmin(high_a, high_b) - fmax(low_a, low_b));
 }
 
-/* Positions are in label voxels, counted from the label image's low edge. */
-static struct cover cover_voxel(const lr_grid *labels, const lr_grid *grid, int axis, int index)
-{
-    const double size = grid->voxel_mm[axis] / labels->voxel_mm[axis];
-    const double centre =
-        (grid->origin_mm[axis] + index * grid->voxel_mm[axis]) / labels->voxel_mm[axis] + 0.5 * labels->size[axis];
-    const double low = centre - 0.5 * size, high = centre + 0.5 * size;
-    struct cover cover = {
-        .begin = (int)fmin(fmax(floor(low), 0.0), labels->size[axis]),
-        .end = (int)fmin(fmax(ceil(high), 0.0), labels->size[axis]),
-        .inner = 1.0 / size,
-    };
-    cover.first = overlap(low, high, cover.begin, cover.begin + 1.0) / size;
-    cover.last = overlap(low, high, cover.end - 1.0, cover.end) / size;
-    return cover;
-}
-
-static lr_status check_labels(const lr_image *labels, const lr_log *log)
-{
-    LR_TRY(lr_grid_check(&labels->grid, log));
-    const int64_t count = lr_grid_num_voxels(&labels->grid);
-    for (int64_t k = 0; k < count; k++) {
-        const float label = labels->values[k];
-        if (!(label >= 0.0f && label < NUM_LABELS) || label != floorf(label)) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "the label image has the value %.6g in voxel %lld: labels are 0 air, "
-                            "1 soft tissue, 2 white matter, 3 grey matter, 4 CSF",
-                            (double)label, (long long)k);
-        }
-    }
-    return LR_OK;
-}
-
 static double mean_activity(const lr_image *labels, const struct cover *x, const struct cover *y, const struct cover *z)
 {
     const lr_grid *grid = &labels->grid;
@@ -421,16 +345,41 @@ static double mean_activity(const lr_image *labels, const struct cover *x, const
 
 lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *grid, const lr_log *log)
 {
+    const lr_grid *from = &labels->grid;
+    if (lr_grid_check(from, log) != LR_OK) return NULL;
+    const int64_t count = lr_grid_num_voxels(from);
+    for (int64_t k = 0; k < count; k++) {
+        const float label = labels->values[k];
+        if (!(label >= 0.0f && label < NUM_LABELS) || label != floorf(label)) {
+            lr_log_write(log, LR_LOG_ERROR, LR_BAD_INPUT,
+                         "the label image has the value %.6g in voxel %lld: labels are 0 air, "
+                         "1 soft tissue, 2 white matter, 3 grey matter, 4 CSF",
+                         (double)label, (long long)k);
+            return NULL;
+        }
+    }
+
     struct cover *covers[3] = {NULL, NULL, NULL};
-    lr_image *image = check_labels(labels, log) == LR_OK ? lr_image_create(grid, log) : NULL;
+    lr_image *image = lr_image_create(grid, log);
     for (int axis = 0; image != NULL && axis < 3; axis++) {
         covers[axis] = lr_alloc(grid->size[axis], sizeof(**covers), "resampling", log);
         if (covers[axis] == NULL) {
             lr_image_destroy(image);
             image = NULL;
         }
-        for (int k = 0; image != NULL && k < grid->size[axis]; k++)
-            covers[axis][k] = cover_voxel(&labels->grid, grid, axis, k);
+        for (int k = 0; image != NULL && k < grid->size[axis]; k++) {
+            /* Positions are in label voxels, counted from the label image's low edge. */
+            const double voxel_mm = from->voxel_mm[axis], size = grid->voxel_mm[axis] / voxel_mm;
+            const double at_mm = grid->origin_mm[axis] + k * grid->voxel_mm[axis];
+            const double centre = at_mm / voxel_mm + 0.5 * from->size[axis];
+            const double low = centre - 0.5 * size, high = centre + 0.5 * size;
+            struct cover *cover = &covers[axis][k];
+            cover->begin = (int)fmin(fmax(floor(low), 0.0), from->size[axis]);
+            cover->end = (int)fmin(fmax(ceil(high), 0.0), from->size[axis]);
+            cover->first = overlap(low, high, cover->begin, cover->begin + 1.0) / size;
+            cover->inner = 1.0 / size;
+            cover->last = overlap(low, high, cover->end - 1.0, cover->end) / size;
+        }
     }
     if (image != NULL) {
         float *value = image->values;
@@ -440,7 +389,6 @@ lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *grid, co
                     *value++ = (float)mean_activity(labels, &covers[0][ix], &covers[1][iy], &covers[2][iz]);
         }
     }
-
     for (int axis = 0; axis < 3; axis++) free(covers[axis]);
     return image;
 }

@@ -16,13 +16,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Pairs that one worker follows in a row, and such runs between two deliveries of events. */
+/* Pairs of a run, which one worker follows; runs between two deliveries of events. */
 enum { RUN_PAIRS = 1024, RUNS = 512 };
 
-/* Pairs between asking for memory and needing it. */
+/* Pairs between the prefetch of a voxel and its use. */
 enum { AHEAD = 8 };
 
-/* Equal shares of the activity, of each of which it is known where its first voxel is; at most. */
+/* Largest number of equal shares of the activity. The first voxel of each share is known. */
 enum { MOST_SHARES = 1 << 20 };
 
 /* No number from the normal distribution of a pair is larger, since 2^-54 is the smallest of the
@@ -62,27 +62,13 @@ static void uniform_pair(uint64_t seed, int64_t pair, uint32_t part, double numb
     lr_random_pair(&(struct lr_random){seed, (uint64_t)pair, part, LR_RANDOM_PHOTONS}, numbers);
 }
 
-/* The first voxel from low to high whose cumulated activity exceeds the share. */
-static int64_t search(const struct simulation *simulation, double share, int64_t low, int64_t high)
-{
-    const double wanted = share * simulation->cumulated[simulation->num_voxels - 1];
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (simulation->cumulated[middle] > wanted)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 /* Bounds directions: a line that hits modules on both sides of its point goes no more than the scanner's length along
  * the axis while it crosses the bore. */
 static void bound_directions(struct simulation *simulation)
 {
     const struct lr_sight *sight = &simulation->sight;
     const lr_photon_blur *blur = &simulation->params->blur;
-    /* Half of the transaxial way between two modules that a line may hit at least, squared: the line passes the
+    /* Half of the least transaxial distance between two modules that a line may hit, squared. The line passes the
      * axis no farther out than its point and the blur allow. */
     const lr_photon_params *params = simulation->params;
     const lr_grid *grid = &params->activity->grid;
@@ -116,7 +102,7 @@ struct pair {
 /* A pair that may be detected, and its random numbers so far. */
 struct drawn {
     int64_t number;
-    double up, turn;       /* of the direction: its axial part, and the transaxial angle */
+    double up, azimuth;    /* of the direction: its axial part, and the transaxial angle over 2 pi */
     double share, place;   /* of the voxel, and within it */
     const int64_t *voxels; /* of the share */
 };
@@ -131,14 +117,14 @@ static int draw_run(const struct simulation *simulation, int64_t first, struct d
         double u[2];
         uniform_pair(seed, number, 2, u);
         const double up = 2 * u[0] - 1;
-        if (fabs(up) <= simulation->most_up) drawn[num++] = (struct drawn){.number = number, .up = up, .turn = u[1]};
+        if (fabs(up) <= simulation->most_up) drawn[num++] = (struct drawn){.number = number, .up = up, .azimuth = u[1]};
     }
     for (int k = 0; k < num; k++) {
         double u[2];
         uniform_pair(seed, drawn[k].number, 0, u);
         drawn[k].share = u[0];
         drawn[k].place = u[1];
-        /* The first voxel of the share of the activity that u[0] lies in, and that of the next share. */
+        /* The voxels in which this share of the activity and the next one begin. */
         drawn[k].voxels = &simulation->share_begin[(int)(u[0] * simulation->num_shares)];
         __builtin_prefetch(drawn[k].voxels);
     }
@@ -149,11 +135,21 @@ static struct pair complete_pair(const struct simulation *simulation, const stru
 {
     const lr_photon_params *params = simulation->params;
     const lr_grid *grid = &params->activity->grid;
-    const double up = drawn->up, across = sqrt(1 - up * up), angle = 2 * pi * drawn->turn;
+    const double up = drawn->up, across = sqrt(1 - up * up), angle = 2 * pi * drawn->azimuth;
+    /* The first voxel of its share whose cumulated activity exceeds the number drawn. */
+    const double wanted = drawn->share * simulation->cumulated[simulation->num_voxels - 1];
+    int64_t voxel = drawn->voxels[0], high = drawn->voxels[1];
+    while (voxel < high) {
+        const int64_t middle = voxel + (high - voxel) / 2;
+        if (simulation->cumulated[middle] > wanted)
+            high = middle;
+        else
+            voxel = middle + 1;
+    }
     struct pair pair = {.number = drawn->number};
     double u[2];
     uniform_pair(params->seed, drawn->number, 1, u);
-    lr_grid_voxel_centre(grid, search(simulation, drawn->share, drawn->voxels[0], drawn->voxels[1]), pair.point_mm);
+    lr_grid_voxel_centre(grid, voxel, pair.point_mm);
     const double place[3] = {drawn->place, u[0], u[1]};
     for (int k = 0; k < 3; k++) pair.point_mm[k] += (place[k] - 0.5) * grid->voxel_mm[k];
     pair.direction[0] = across * cos(angle);
@@ -162,16 +158,8 @@ static struct pair complete_pair(const struct simulation *simulation, const stru
     return pair;
 }
 
-/* Number of the pair from the normal distribution, needed of those detected only. */
-static double draw_deviation(const struct simulation *simulation, const struct pair *pair)
-{
-    double u[2];
-    uniform_pair(simulation->params->seed, pair->number, 3, u);
-    return sqrt(-2 * log(u[0])) * cos(2 * pi * u[1]);
-}
-
-/* Shifts the pair's line across itself. Radial and axial are those of a view in its direction
- * (lr/direct.h); a line along the axis has any. */
+/* Shifts the pair's line across itself. Radial and axial are the directions of a view along the line (lr/direct.h);
+ * a line along the axis may have any. */
 static void blur_pair(const struct simulation *simulation, struct pair *pair)
 {
     const lr_photon_blur *blur = &simulation->params->blur;
@@ -221,40 +209,32 @@ static bool meet(const struct simulation *simulation, int m, const struct pair *
     return true;
 }
 
-/* The first module of a layer hit so far. */
-struct nearest {
-    int layer;
-    double distance_mm;
-    int module, crystal;
-};
-
-static void meet_sector(const struct simulation *simulation, const struct pair *pair, double sign, int sector,
-                        struct nearest *nearest)
-{
-    const struct lr_sight *sight = &simulation->sight;
-    for (int k = sight->first[sector]; k < sight->first[sector + 1]; k++) {
-        const int m = sight->modules[k];
-        double distance_mm;
-        int crystal;
-        if (sight->scanner->modules[m].layer == nearest->layer &&
-            meet(simulation, m, pair, sign, &distance_mm, &crystal) &&
-            (distance_mm < nearest->distance_mm || (distance_mm == nearest->distance_mm && m < nearest->module)))
-            *nearest = (struct nearest){nearest->layer, distance_mm, m, crystal};
-    }
-}
-
 /* The crystal of the first module of a layer on that side, -1: none. */
 static int first_crystal(const struct simulation *simulation, const struct pair *pair, double sign, int layer)
 {
+    const struct lr_sight *sight = &simulation->sight;
     const double direction[3] = {sign * pair->direction[0], sign * pair->direction[1], sign * pair->direction[2]};
-    const struct lr_sight_sectors sectors = lr_sight_find(&simulation->sight, pair->point_mm, direction);
-    struct nearest nearest = {layer, HUGE_VAL, -1, -1};
-    for (int s = sectors.first; s <= sectors.last; s++)
-        meet_sector(simulation, pair, sign, s % LR_SIGHT_SECTORS, &nearest);
-    return nearest.crystal;
+    const struct lr_sight_sectors sectors = lr_sight_find(sight, pair->point_mm, direction);
+    double nearest_mm = HUGE_VAL;
+    int nearest = -1, first = -1; /* the module, and its crystal */
+    for (int s = sectors.first; s <= sectors.last; s++) {
+        const int sector = s % LR_SIGHT_SECTORS;
+        for (int k = sight->first[sector]; k < sight->first[sector + 1]; k++) {
+            const int m = sight->modules[k];
+            double distance_mm;
+            int crystal;
+            if (sight->scanner->modules[m].layer == layer && meet(simulation, m, pair, sign, &distance_mm, &crystal) &&
+                (distance_mm < nearest_mm || (distance_mm == nearest_mm && m < nearest))) {
+                nearest_mm = distance_mm;
+                nearest = m;
+                first = crystal;
+            }
+        }
+    }
+    return first;
 }
 
-/* The pair as an event; false where it is not detected. */
+/* The pair as an event; false if it is not detected. */
 static bool detect(const struct simulation *simulation, const struct pair *pair, lr_event *event)
 {
     const lr_lors *lors = simulation->params->lors;
@@ -277,37 +257,33 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     vec_sub(pair->point_mm, a_mm, from_a);
     const double length_mm = vec_length(along);
     const double place_mm = vec_dot(from_a, along) / length_mm - 0.5 * length_mm;
-    const double deviation_mm = draw_deviation(simulation, pair) * simulation->sigma_mm;
+    uniform_pair(simulation->params->seed, pair->number, 3, u);
+    const double deviation_mm = sqrt(-2 * log(u[0])) * cos(2 * pi * u[1]) * simulation->sigma_mm;
     *event = (lr_event){.crystals = {a, b}, .tof_mm = (float)(place_mm + deviation_mm), .weight = 1};
     return true;
 }
 
-/* Follows a run of pairs and returns the number detected. */
-static int follow_run(const struct simulation *simulation, int64_t first, lr_event *events)
-{
-    const lr_photon_blur *blur = &simulation->params->blur;
-    const bool blurs = blur->radial_mm != NULL || blur->axial_mm > 0;
-    struct drawn drawn[RUN_PAIRS];
-    const int num = draw_run(simulation, first, drawn);
-    int held = 0;
-    for (int k = 0; k < num; k++) {
-        const int ahead = k + AHEAD < num ? k + AHEAD : k;
-        __builtin_prefetch(&simulation->cumulated[drawn[ahead].voxels[0]]);
-        struct pair pair = complete_pair(simulation, &drawn[k]);
-        if (blurs) blur_pair(simulation, &pair);
-        held += detect(simulation, &pair, &events[held]);
-    }
-    return held;
-}
-
+/* Follows runs of pairs, and counts the events of each. */
 static void follow_runs(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct simulation *simulation = user;
+    const lr_photon_blur *blur = &simulation->params->blur;
+    const bool blurs = blur->radial_mm != NULL || blur->axial_mm > 0;
     struct batch *batch = simulation->following;
     (void)worker;
     for (int64_t run = begin; run < end; run++) {
-        batch->num_events[run] =
-            follow_run(simulation, batch->first_pair + run * RUN_PAIRS, batch->events + run * RUN_PAIRS);
+        struct drawn drawn[RUN_PAIRS];
+        const int num = draw_run(simulation, batch->first_pair + run * RUN_PAIRS, drawn);
+        lr_event *events = batch->events + run * RUN_PAIRS;
+        int num_events = 0;
+        for (int k = 0; k < num; k++) {
+            const int ahead = k + AHEAD < num ? k + AHEAD : k;
+            __builtin_prefetch(&simulation->cumulated[drawn[ahead].voxels[0]]);
+            struct pair pair = complete_pair(simulation, &drawn[k]);
+            if (blurs) blur_pair(simulation, &pair);
+            num_events += detect(simulation, &pair, &events[num_events]);
+        }
+        batch->num_events[run] = num_events;
     }
 }
 
@@ -315,30 +291,6 @@ static void follow_batch(void *user)
 {
     struct simulation *simulation = user;
     lr_parallel_for(simulation->threads, RUNS, 1, follow_runs, simulation);
-}
-
-/* The destination of events. */
-struct delivery {
-    const lr_event_sink *sink;
-    double duration_s;
-};
-
-/* Hands on the events of the runs, up to the number wanted. */
-static lr_status deliver(const struct simulation *simulation, const struct batch *batch,
-                         const struct delivery *delivery, int64_t *found)
-{
-    const int64_t wanted = simulation->params->count;
-    const lr_event_sink *sink = delivery->sink;
-    for (int run = 0; run < RUNS && *found < wanted; run++) {
-        lr_event *events = batch->events + (int64_t)run * RUN_PAIRS;
-        int held = 0;
-        for (; held < batch->num_events[run] && *found < wanted; held++, ++*found) {
-            events[held].time_ms =
-                (uint32_t)fmin(1e3 * delivery->duration_s * ((double)*found / (double)wanted), UINT32_MAX);
-        }
-        if (held > 0) LR_TRY(sink->take(sink->user, events, held));
-    }
-    return LR_OK;
 }
 
 /* Assigns the next pairs to a batch. known: events found so far. */
@@ -356,39 +308,41 @@ static lr_status begin_batch(struct simulation *simulation, struct batch *batch,
     return LR_OK;
 }
 
-static int64_t count_events(const struct batch *batch)
-{
-    int64_t count = 0;
-    for (int run = 0; run < RUNS; run++) count += batch->num_events[run];
-    return count;
-}
-
-static lr_status run(struct simulation *simulation, const struct delivery *delivery)
+static lr_status run(struct simulation *simulation, double duration_s, const lr_event_sink *sink)
 {
     const lr_photon_params *params = simulation->params;
+    const int64_t wanted = params->count;
     int64_t found = 0;
     simulation->threads = params->threads > 0 ? params->threads : lr_num_processors();
-    if (params->count > 0) {
+    if (wanted > 0) {
         LR_TRY(begin_batch(simulation, &simulation->batches[0], 0));
         follow_batch(simulation);
     }
-    for (int turn = 0; found < params->count; turn = 1 - turn) {
-        /* Delivers a batch while the next one is followed, if one is needed. */
-        const struct batch *batch = &simulation->batches[turn];
-        const int64_t known = found + count_events(batch);
+    for (int current = 0; found < wanted; current = 1 - current) {
+        /* A batch is delivered while the next one is followed, if one is needed. */
+        const struct batch *batch = &simulation->batches[current];
+        int64_t known = found;
+        for (int n = 0; n < RUNS; n++) known += batch->num_events[n];
         struct lr_background background = {0};
-        if (known < params->count) {
-            LR_TRY(begin_batch(simulation, &simulation->batches[1 - turn], known));
+        if (known < wanted) {
+            LR_TRY(begin_batch(simulation, &simulation->batches[1 - current], known));
             lr_background_start(&background, follow_batch, simulation);
         }
-        lr_status status = deliver(simulation, batch, delivery, &found);
+        lr_status status = LR_OK;
+        for (int n = 0; status == LR_OK && n < RUNS && found < wanted; n++) {
+            lr_event *events = batch->events + (int64_t)n * RUN_PAIRS;
+            int num = 0;
+            for (; num < batch->num_events[n] && found < wanted; num++, found++) {
+                const double time_ms = 1e3 * duration_s * ((double)found / (double)wanted);
+                events[num].time_ms = (uint32_t)fmin(time_ms, UINT32_MAX);
+            }
+            if (num > 0) status = sink->take(sink->user, events, num);
+        }
         if (status == LR_OK)
-            status =
-                lr_progress_report(params->progress, "following photon pairs", (double)*&found, (double)params->count);
+            status = lr_progress_report(params->progress, "following photon pairs", (double)found, (double)wanted);
         lr_background_wait(&background);
         LR_TRY(status);
     }
-
     return LR_OK;
 }
 
@@ -463,7 +417,7 @@ lr_status lr_events_from_activity(const lr_photon_params *params, const lr_event
         .sigma_mm = 0.5 * light_mm_per_ps * resolution_ps / fwhm_per_sigma,
     };
     lr_status status = prepare(&simulation);
-    if (status == LR_OK) status = run(&simulation, &(struct delivery){sink, duration_s});
+    if (status == LR_OK) status = run(&simulation, duration_s, sink);
     if (info != NULL) {
         *info = (lr_events_info){.has_tof = true, .tof_resolution_ps = resolution_ps, .duration_s = duration_s};
         info->counts.prompts = params->count;

@@ -137,30 +137,20 @@ lr_status lr_poisson_part(float *values, int64_t count, const lr_poisson_stream 
 
 /* --- bootstrap replicates --- */
 
-/* Draws how often each event occurs. */
-static lr_status draw(const lr_event_list *list, uint64_t seed, float *times, const lr_log *log)
+lr_status lr_event_list_bootstrap(lr_event_list *list, uint64_t seed, const lr_log *log)
 {
-    for (int64_t k = 0; k < list->count; k++) times[k] = list->events[k].weight;
     const lr_poisson_stream stream = {.seed = seed, .purpose = LR_RANDOM_REPLICATE};
-    return lr_poisson_part(times, list->count, &stream, log);
-}
-
-static void take(const lr_event_list *list, const float *times, lr_event *events)
-{
-    for (int64_t k = 0; k < list->count; k++) {
-        lr_event event = list->events[k];
-        const int64_t num = (int64_t)times[k];
-        event.weight = event.is_delayed ? 1.0f : times[k];
-        const int64_t copies = event.is_delayed ? num : num > 0;
-        for (int64_t n = 0; n < copies; n++) *events++ = event;
+    float *times = lr_alloc(list->count > 0 ? list->count : 1, sizeof(*times), "a replicate", log);
+    if (times == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < list->count; k++) times[k] = list->events[k].weight;
+    const lr_status status = lr_poisson_part(times, list->count, &stream, log);
+    if (status != LR_OK) {
+        free(times);
+        return status;
     }
-}
 
-/* The events that were drawn take the place of the list's. */
-static lr_status replace(lr_event_list *list, const float *times, const lr_log *log)
-{
+    /* Prompts that occur more than once become one event with a weight, delayeds several events. */
     lr_event_counts counts = list->info.counts;
-    /* Counts the events that are left. */
     int64_t left = 0;
     counts.prompts = counts.delayeds = 0;
     for (int64_t k = 0; k < list->count; k++) {
@@ -170,25 +160,25 @@ static lr_status replace(lr_event_list *list, const float *times, const lr_log *
         counts.prompts += is_delayed ? 0 : num;
         counts.delayeds += is_delayed ? num : 0;
     }
-
     lr_event *events = lr_alloc(left > 0 ? left : 1, sizeof(*events), "events", log);
-    if (events == NULL) return LR_FAILED;
-    take(list, times, events);
+    if (events == NULL) {
+        free(times);
+        return LR_FAILED;
+    }
+    int64_t next = 0;
+    for (int64_t k = 0; k < list->count; k++) {
+        lr_event event = list->events[k];
+        const int64_t num = (int64_t)times[k], copies = event.is_delayed ? num : num > 0;
+        event.weight = event.is_delayed ? 1.0f : times[k];
+        for (int64_t n = 0; n < copies; n++) events[next++] = event;
+    }
+    free(times);
     free(list->events);
     list->events = events;
     list->count = left;
     list->info.counts = counts;
     list->info.weight = (double)(counts.prompts + counts.delayeds);
     return LR_OK;
-}
-
-lr_status lr_event_list_bootstrap(lr_event_list *list, uint64_t seed, const lr_log *log)
-{
-    float *times = lr_alloc(list->count > 0 ? list->count : 1, sizeof(*times), "a replicate", log);
-    lr_status status = times != NULL ? draw(list, seed, times, log) : LR_FAILED;
-    status = status == LR_OK ? replace(list, times, log) : status;
-    free(times);
-    return status;
 }
 
 /* --- events from counts --- */
@@ -209,10 +199,15 @@ static double uniform(uint64_t seed, int64_t event, enum purpose purpose)
     return numbers[0];
 }
 
-static lr_status count_events(const lr_list_params *params, int64_t *count)
+static double gap(uint64_t seed, int64_t event)
+{
+    return -log(uniform(seed, event, GAPS));
+}
+
+lr_status lr_events_from_counts(const lr_list_params *params, const lr_event_sink *sink)
 {
     const lr_lor_data *data = params->data;
-    *count = 0;
+    int64_t count = 0;
     for (int64_t k = 0; k < data->count; k++) {
         const double value = data->values[k];
         if (!(value >= 0 && value <= 0x1.0p24) || value != floor(value)) {
@@ -220,62 +215,38 @@ static lr_status count_events(const lr_list_params *params, int64_t *count)
                             "LOR %lld has %g counts: events are made of whole ones, at least 0",
                             (long long)(data->index != NULL ? data->index[k] : k), value);
         }
-        *count += (int64_t)value;
+        count += (int64_t)value;
     }
-    return LR_OK;
-}
-
-static void list_lors(const lr_lor_data *data, int64_t *lors)
-{
+    int64_t *lors = lr_alloc(count, sizeof(*lors), "events", params->log);
+    if (lors == NULL) return LR_FAILED;
+    int64_t next = 0;
     for (int64_t k = 0; k < data->count; k++)
-        for (int64_t n = (int64_t)data->values[k]; n > 0; n--) *lors++ = data->index != NULL ? data->index[k] : k;
-}
+        for (int64_t n = (int64_t)data->values[k]; n > 0; n--) lors[next++] = data->index != NULL ? data->index[k] : k;
 
-static void shuffle(int64_t *lors, int64_t count, uint64_t seed)
-{
+    /* Fisher and Yates' shuffle. */
     for (int64_t k = count - 1; k > 0; k--) {
-        const int64_t other = (int64_t)(uniform(seed, k, ORDER) * (double)(k + 1));
-        const int64_t kept = lors[k];
+        const int64_t other = (int64_t)(uniform(params->seed, k, ORDER) * (double)(k + 1));
+        const int64_t swapped = lors[k];
         lors[k] = lors[other];
-        lors[other] = kept;
+        lors[other] = swapped;
     }
-}
 
-static double gap(uint64_t seed, int64_t event)
-{
-    return -log(uniform(seed, event, GAPS));
-}
-
-static lr_status hand_out(const lr_list_params *params, const int64_t *lors, int64_t count, const lr_event_sink *sink)
-{
+    /* Times are sums of exponential gaps, scaled to the duration. */
     const double duration_s = params->duration_s > 0 ? params->duration_s : usual_duration_s;
     lr_event events[AT_ONCE];
     double whole = gap(params->seed, count), until = 0;
+    lr_status status = LR_OK;
     for (int64_t k = 0; k < count; k++) whole += gap(params->seed, k);
-    for (int64_t first = 0; first < count; first += AT_ONCE) {
+    for (int64_t first = 0; first < count && status == LR_OK; first += AT_ONCE) {
         const int num = count - first < AT_ONCE ? (int)(count - first) : AT_ONCE;
         for (int k = 0; k < num; k++) {
             until += gap(params->seed, first + k);
-            events[k] = (lr_event){
-                .weight = 1,
-                .time_ms = (uint32_t)fmin(1e3 * duration_s * (until / whole), UINT32_MAX),
-            };
+            const double time_ms = 1e3 * duration_s * (until / whole);
+            events[k] = (lr_event){.weight = 1, .time_ms = (uint32_t)fmin(time_ms, UINT32_MAX)};
             lr_lors_crystals(params->lors, lors[first + k], events[k].crystals);
         }
-        LR_TRY(sink->take(sink->user, events, num));
+        status = sink->take(sink->user, events, num);
     }
-    return LR_OK;
-}
-
-lr_status lr_events_from_counts(const lr_list_params *params, const lr_event_sink *sink)
-{
-    int64_t count;
-    LR_TRY(count_events(params, &count));
-    int64_t *lors = lr_alloc(count, sizeof(*lors), "events", params->log);
-    if (lors == NULL) return LR_FAILED;
-    list_lors(params->data, lors);
-    shuffle(lors, count, params->seed);
-    const lr_status status = hand_out(params, lors, count, sink);
     free(lors);
     return status;
 }

@@ -49,16 +49,16 @@ static struct arc find_arc(double corners[4][3])
 {
     const double x = corners[0][0] + corners[2][0], y = corners[0][1] + corners[2][1];
     struct arc arc = {.middle = atan2(y, x)};
-    double turns = 0;
+    double winding = 0;
     for (int k = 0; k < 4; k++) {
         const double *next = corners[(k + 1) % 4];
         const double at = atan2(corners[k][1], corners[k][0]);
         const double from_middle = wrap(at - arc.middle);
         arc.low = fmin(arc.low, from_middle);
         arc.high = fmax(arc.high, from_middle);
-        turns += wrap(atan2(next[1], next[0]) - at);
+        winding += wrap(atan2(next[1], next[0]) - at);
     }
-    arc.is_around = fabs(turns) > pi || arc.high - arc.low > pi;
+    arc.is_around = fabs(winding) > pi || arc.high - arc.low > pi;
     return arc;
 }
 
@@ -76,16 +76,6 @@ static int fill_sector(struct lr_sight *sight, const struct arc *arcs, int secto
         }
     }
     return count;
-}
-
-static lr_status fill_sectors(struct lr_sight *sight, const struct arc *arcs, const lr_log *log)
-{
-    for (int s = 0; s < LR_SIGHT_SECTORS; s++)
-        sight->first[s + 1] = sight->first[s] + fill_sector(sight, arcs, s, NULL);
-    sight->modules = lr_alloc(sight->first[LR_SIGHT_SECTORS], sizeof(*sight->modules), "sectors", log);
-    if (sight->modules == NULL) return LR_FAILED;
-    for (int s = 0; s < LR_SIGHT_SECTORS; s++) (void)fill_sector(sight, arcs, s, sight->modules + sight->first[s]);
-    return LR_OK;
 }
 
 lr_status lr_sight_init(struct lr_sight *sight, const lr_scanner *scanner, const lr_log *log)
@@ -117,9 +107,13 @@ lr_status lr_sight_init(struct lr_sight *sight, const lr_scanner *scanner, const
         arcs[m] = find_arc(corners);
         sight->is_open = sight->is_open && !arcs[m].is_around;
     }
-    const lr_status status = fill_sectors(sight, arcs, log);
+    for (int s = 0; s < LR_SIGHT_SECTORS; s++)
+        sight->first[s + 1] = sight->first[s] + fill_sector(sight, arcs, s, NULL);
+    sight->modules = lr_alloc(sight->first[LR_SIGHT_SECTORS], sizeof(*sight->modules), "sectors", log);
+    for (int s = 0; sight->modules != NULL && s < LR_SIGHT_SECTORS; s++)
+        (void)fill_sector(sight, arcs, s, sight->modules + sight->first[s]);
     free(arcs);
-    return status;
+    return sight->modules != NULL ? LR_OK : LR_FAILED;
 }
 
 void lr_sight_finish(struct lr_sight *sight)
@@ -138,12 +132,6 @@ static double leave_mm(double radius_mm, const double point_mm[3], const double 
     return (sqrt(along * along + across * (radius_mm * radius_mm - square)) - along) / across;
 }
 
-static int sector_of(double x, double y)
-{
-    const int sector = (int)floor((atan2(y, x) / (2 * pi)) * LR_SIGHT_SECTORS);
-    return (sector + LR_SIGHT_SECTORS) % LR_SIGHT_SECTORS;
-}
-
 struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double point_mm[3], const double direction[3])
 {
     const double inner = sight->radius_mm[0] - margin_mm, outer = sight->radius_mm[1] + margin_mm;
@@ -158,7 +146,12 @@ struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double
     if (fmin(end_mm[0][2], end_mm[1][2]) > sight->axial_mm[1] + slack_mm ||
         fmax(end_mm[0][2], end_mm[1][2]) < sight->axial_mm[0] - slack_mm)
         return nowhere;
-    const int a = sector_of(end_mm[0][0], end_mm[0][1]), b = sector_of(end_mm[1][0], end_mm[1][1]);
+    int sectors[2];
+    for (int k = 0; k < 2; k++) {
+        const int sector = (int)floor((atan2(end_mm[k][1], end_mm[k][0]) / (2 * pi)) * LR_SIGHT_SECTORS);
+        sectors[k] = (sector + LR_SIGHT_SECTORS) % LR_SIGHT_SECTORS;
+    }
+    const int a = sectors[0], b = sectors[1];
     const int up = (b - a + LR_SIGHT_SECTORS) % LR_SIGHT_SECTORS;
     const struct lr_sight_sectors upwards = {a, a + up};
     const struct lr_sight_sectors downwards = {b, b + LR_SIGHT_SECTORS - up};
@@ -167,7 +160,7 @@ struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double
 
 /* --- parallel lines --- */
 
-/* Modules seen closer to edge-on than this, by the cosine between normal and line, are not hit. */
+/* Modules are not hit if the cosine between normal and line is below this: they are seen edge-on. */
 static const double least_cosine = 1e-12;
 
 /* A linear function of a line's place: base + step[0] i + step[1] k. */
@@ -183,7 +176,7 @@ struct view_of_module {
     int count[2];
     int first_crystal;
     int front_side; /* side on which it is hit from the front */
-    int rows[2];    /* k that may hit it: from the first up to the second, without it */
+    int rows[2];    /* range of k that may hit it: rows[0] .. rows[1] - 1 */
     int layer;
 };
 
@@ -204,30 +197,23 @@ static double at(const struct linear *function, double i, double k)
     return function->base + function->step[0] * i + function->step[1] * k;
 }
 
-/* Distances count from the point nearest to the axis: seen along it, the foot of the perpendicular. */
-static struct linear distance_of(const struct lr_bundle_lines *lines, const lr_module *module,
-                                 const double centre_mm[3])
-{
-    const double *along = lines->along;
-    const double cosine = vec_dot(module->normal, along);
-    const double across = along[0] * along[0] + along[1] * along[1];
-    double axis[3];
-    for (int k = 0; k < 3; k++) {
-        axis[k] = -module->normal[k] / cosine;
-        axis[k] += k < 2 && across > 0 ? along[k] / across : 0;
-    }
-    return linear_of(lines, axis, vec_dot(module->normal, centre_mm) / cosine);
-}
-
-/* false: it is seen edge-on, or from beside the lattice. */
+/* Describes a module as the lines see it; false if it is seen edge-on, or no line of the lattice passes it. */
 static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *lines, int m, struct view_of_module *seen)
 {
     const lr_module *module = &bundle->scanner->modules[m];
     const double *centre_mm = bundle->detection_mm[m];
-    const double cosine = vec_dot(module->normal, lines->along);
+    const double *along = lines->along, cosine = vec_dot(module->normal, along);
     if (fabs(cosine) < least_cosine) return false;
+
+    /* Distances count from the point nearest to the axis: seen along it, the foot of the perpendicular. */
+    const double across = along[0] * along[0] + along[1] * along[1];
+    double from_axis[3];
+    for (int k = 0; k < 3; k++) {
+        from_axis[k] = -module->normal[k] / cosine;
+        from_axis[k] += k < 2 && across > 0 ? along[k] / across : 0;
+    }
     *seen = (struct view_of_module){
-        .distance_mm = distance_of(lines, module, centre_mm),
+        .distance_mm = linear_of(lines, from_axis, vec_dot(module->normal, centre_mm) / cosine),
         .first_crystal = bundle->scanner->first_crystal[m],
         .front_side = cosine < 0 ? 1 : 0,
         .layer = module->layer,
@@ -254,45 +240,6 @@ static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *li
     return seen->rows[0] < seen->rows[1];
 }
 
-/* Narrows begin <= i < end to those whose cell along an axis may lie in the module. */
-static void narrow(const struct linear *cell, int count, int k, double range[2])
-{
-    const double step = cell->step[0];
-    if (fabs(step) < least_cosine) return; /* the row is parallel to the module's edge: each line is checked */
-    const double a = -at(cell, 0, k) / step, b = (count - at(cell, 0, k)) / step;
-    range[0] = fmax(range[0], floor(fmin(a, b)));
-    range[1] = fmin(range[1], ceil(fmax(a, b)) + 1);
-}
-
-/* The crystal whose face holds the place; -1: a gap. */
-static int crystal_at(const struct view_of_module *seen, double u, double v)
-{
-    const int p = (int)u, q = (int)v;
-    const bool is_face = fabs(u - p - 0.5) <= seen->half_face[0] && fabs(v - q - 0.5) <= seen->half_face[1];
-    return is_face ? seen->first_crystal + q * seen->count[0] + p : -1;
-}
-
-static void draw_row(struct lr_bundle *bundle, const struct lr_bundle_lines *lines, const struct view_of_module *seen,
-                     int k)
-{
-    double range[2] = {0, lines->size[0]};
-    narrow(&seen->cell[0], seen->count[0], k, range);
-    narrow(&seen->cell[1], seen->count[1], k, range);
-    if (!(range[0] < range[1])) return;
-    const int64_t row = 2 * seen->layer * bundle->num_lines + (int64_t)k * lines->size[0];
-    for (int i = (int)range[0]; i < range[1]; i++) {
-        const double u = at(&seen->cell[0], i, k), v = at(&seen->cell[1], i, k);
-        if (!(u >= 0 && u < seen->count[0] && v >= 0 && v < seen->count[1])) continue;
-        const double distance_mm = at(&seen->distance_mm, i, k);
-        const int side = distance_mm > 0 ? 1 : 0;
-        const int64_t line = row + side * bundle->num_lines + i;
-        if ((float)fabs(distance_mm) < bundle->distance_mm[line]) {
-            bundle->distance_mm[line] = (float)fabs(distance_mm);
-            bundle->crystals[line] = side == seen->front_side ? crystal_at(seen, u, v) : -1;
-        }
-    }
-}
-
 void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *lines)
 {
     bundle->num_lines = (int64_t)lines->size[0] * lines->size[1];
@@ -302,8 +249,33 @@ void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *li
     }
     for (int m = 0; m < bundle->scanner->num_modules; m++) {
         struct view_of_module seen;
-        if (see(bundle, lines, m, &seen))
-            for (int k = seen.rows[0]; k < seen.rows[1]; k++) draw_row(bundle, lines, &seen, k);
+        if (!see(bundle, lines, m, &seen)) continue;
+        for (int k = seen.rows[0]; k < seen.rows[1]; k++) {
+            /* The range of i whose cells may lie in the module. A row parallel to an edge has each line checked. */
+            double begin = 0, end = lines->size[0];
+            for (int n = 0; n < 2; n++) {
+                const double step = seen.cell[n].step[0], first = at(&seen.cell[n], 0, k);
+                if (fabs(step) < least_cosine) continue;
+                const double a = -first / step, b = (seen.count[n] - first) / step;
+                begin = fmax(begin, floor(fmin(a, b)));
+                end = fmin(end, ceil(fmax(a, b)) + 1);
+            }
+            const int64_t row = 2 * seen.layer * bundle->num_lines + (int64_t)k * lines->size[0];
+            for (int i = (int)begin; begin < end && i < end; i++) {
+                const double u = at(&seen.cell[0], i, k), v = at(&seen.cell[1], i, k);
+                if (!(u >= 0 && u < seen.count[0] && v >= 0 && v < seen.count[1])) continue;
+                const double distance_mm = at(&seen.distance_mm, i, k);
+                const int side = distance_mm > 0 ? 1 : 0;
+                const int64_t line = row + side * bundle->num_lines + i;
+                if (!((float)fabs(distance_mm) < bundle->distance_mm[line])) continue;
+                /* The crystal whose face holds the place; a gap stops the photon as well. */
+                const int p = (int)u, q = (int)v;
+                const bool is_face = fabs(u - p - 0.5) <= seen.half_face[0] && fabs(v - q - 0.5) <= seen.half_face[1];
+                bundle->distance_mm[line] = (float)fabs(distance_mm);
+                bundle->crystals[line] =
+                    is_face && side == seen.front_side ? seen.first_crystal + q * seen.count[0] + p : -1;
+            }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where columns serve, and how large the groups are that do. */
+ * The method by columns: its use, the sizes of its groups, and its buffers. */
 #include "render/columns/columns.h"
 
 #include "base/log.h"
@@ -12,9 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* --- groups --- */
-
-/* Threads of a group at most; strips that a group holds at most. */
+/* Most threads of a group; most strips that a group has at once. */
 enum {
     MAX_FORWARD_GROUP = 256,
     MAX_EXACT_FORWARD_GROUP = 384,
@@ -23,16 +21,25 @@ enum {
     MAX_HELD_STRIPS = 256
 };
 
-/* Cells along a column whose places fit what every device shares within a group. */
+/* Most cells along a column; their places fit the shared memory of a group on every device. */
 enum { MAX_CELLS = 1500 };
 
 static bool serves(const struct lr_method_params *params, enum lr_method_work work)
 {
     const struct lr_backend_params *backend = params->backend;
+    const lr_scanner *scanner = backend->scanner;
     const int axis = lr_lors_axial_axis(backend->lors);
+    int64_t cells = 0; /* of a module along its longer edge */
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const int *crystals = scanner->modules[m].crystals;
+        const int most = crystals[0] > crystals[1] ? crystals[0] : crystals[1];
+        cells = most > cells ? most : cells;
+    }
+    const int positions = scanner->num_positions > 0 ? scanner->num_positions : 1;
+    const int64_t cells_of_stack = cells * ((scanner->num_modules + positions - 1) / positions);
     return !params->may_hide && backend->mu == NULL && !backend->penetration &&
            (work == LR_METHOD_PROJECTIONS || backend->mode == LR_MODE_EXACT) && axis >= 0 &&
-           backend->samples[axis] <= MAX_BACK_GROUP && lr_columns_most_cells(backend->scanner) <= MAX_CELLS;
+           backend->samples[axis] <= MAX_BACK_GROUP && cells_of_stack <= MAX_CELLS;
 }
 
 /* --- groups --- */
@@ -43,22 +50,11 @@ static int round_to_group(int64_t count, int most)
     return (int)(rounded < most ? rounded : most);
 }
 
-/* Threads that keep a large device busy, and the most shares worth their adding up. */
+/* Threads that keep a large device busy; most shares of an image whose sums still take less time than they save. */
 enum { THREADS_WANTED = 1 << 20, MOST_SHARES = 8 };
 
-static int count_shares(const struct lr_columns *columns)
-{
-    const int *size = columns->params.grid->size;
-    const int64_t threads = (int64_t)gl_divide_up(size[columns->across[0]], columns->back_columns) *
-                            size[columns->across[1]] * columns->back_group;
-    const int64_t shares = THREADS_WANTED / (threads > 0 ? threads : 1);
-    const int64_t most = columns->params.lors->num_pairs < MOST_SHARES ? columns->params.lors->num_pairs : MOST_SHARES;
-    if (gl_context_limits(columns->ctx)->small_batches || shares < 1) return 1;
-    return (int)(shares < most ? shares : most);
-}
-
-/* Threads of a group, at most `most`, so that most of them have work. shared: threads that are left
- * over do the same for a neighbour, and a small group serves as well as a large one. */
+/* Threads of a group, at most `most`, so that most threads have work. shared: the other threads work for a neighbour,
+ * and a small group serves as well as a large one. */
 static int fitting_group(int64_t work, int most, bool shared)
 {
     double best = 0.0;
@@ -75,109 +71,95 @@ static int fitting_group(int64_t work, int most, bool shared)
     return group;
 }
 
-/* True if halves of columns are taken as mirror images: four points a thread, a column a group. What
- * is near has a closed form that is not the same bits when it is turned round. */
-static bool is_mirrored(const struct lr_columns *columns)
-{
-    return columns->params.mode == LR_MODE_EXACT && !columns->may_be_near &&
-           lr_columns_num_points(columns, columns->axis) <= 4 * MAX_BACK_GROUP && lr_columns_are_mirrored(columns);
-}
-
-static void size_exact_groups(struct lr_columns *columns)
-{
-    const int points = lr_columns_num_points(columns, columns->axis);
-    const int halves = columns->is_mirrored ? 2 : 1;
-    const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
-    columns->forward_group = fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
-    /* A thread has two points of a column, or of half a column, which are its slot. A group that is much
-     * larger than a column's slots has several columns. */
-    const int slots = (gl_divide_up(points, halves) + 1) / 2;
-    const int least = round_to_group(slots, MAX_BACK_GROUP);
-    const int most = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
-    const int group = fitting_group(slots, most, true);
-    columns->back_group = group > least ? group : least;
-    const int fit = columns->back_group / (slots < columns->back_group ? slots : columns->back_group);
-    const int held = MAX_HELD_STRIPS / columns->strips;
-    columns->back_columns = fit < held ? fit : held;
-
-    columns->shares = count_shares(columns);
-}
-
-/* Groups as large as what they work on. */
+/* Finds groups that fit the crystals and points that they work on. */
 static void size_groups(struct lr_columns *columns)
 {
     const lr_scanner *scanner = columns->params.scanner;
+    const int points = lr_columns_num_points(columns, columns->axis);
     int most[2] = {1, 1}, counts[2];
     for (int m = 0; m < scanner->num_modules; m++) {
         lr_columns_count_crystals(columns, m, counts);
         most[0] = counts[0] > most[0] ? counts[0] : most[0];
         most[1] = counts[1] > most[1] ? counts[1] : most[1];
     }
-    const bool exact = columns->params.mode == LR_MODE_EXACT;
-    const int64_t strips = exact ? 2 * (int64_t)most[0] : most[0] * (int64_t)columns->params.rays;
-    columns->strips = round_to_group(strips, MAX_STRIPS);
-    if (exact) {
-        size_exact_groups(columns);
+    columns->shares = 1;
+    if (columns->params.mode == LR_MODE_SAMPLED) {
+        columns->strips = round_to_group(most[0] * (int64_t)columns->params.rays, MAX_STRIPS);
+        columns->forward_group = round_to_group((int64_t)most[1] * most[1], MAX_FORWARD_GROUP);
+        columns->back_group = round_to_group(points, MAX_BACK_GROUP);
+        columns->back_columns = 1;
         return;
     }
-    columns->forward_group = round_to_group((int64_t)most[1] * most[1], MAX_FORWARD_GROUP);
-    columns->back_group = round_to_group(lr_columns_num_points(columns, columns->axis), MAX_BACK_GROUP);
-    columns->back_columns = 1;
-    columns->shares = 1;
-}
+    columns->strips = round_to_group(2 * (int64_t)most[0], MAX_STRIPS);
+    const int halves = columns->is_mirrored ? 2 : 1;
+    const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
+    columns->forward_group = fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
 
-static int64_t packed_bytes(const lr_grid *grid)
-{
-    return 4 * (int64_t)sizeof(float) * lr_grid_num_voxels(grid);
-}
+    /* A thread has a slot: two points of a column, or of half a column. A group has several columns if it has far
+     * more threads than a column has slots. */
+    const int slots = (gl_divide_up(points, halves) + 1) / 2;
+    const int least = round_to_group(slots, MAX_BACK_GROUP);
+    const int limit = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
+    const int group = fitting_group(slots, limit, true);
+    columns->back_group = group > least ? group : least;
+    const int fit = columns->back_group / (slots < columns->back_group ? slots : columns->back_group);
+    const int held = MAX_HELD_STRIPS / columns->strips;
+    columns->back_columns = fit < held ? fit : held;
 
-/* --- loops that a renderer in software ends --- */
-
-/* Along a strip the ratio of the distances to both faces changes by its width over the smaller distance, and a piece
- * (count_pieces of shaders/columns/columns.glsl) is so wide that this moves a line by one cell along. */
-static lr_status init_rounds(struct lr_columns *columns)
-{
-    enum { TRIANGLES = 8 }; /* of near_weight in shaders/columns/exact.glsl */
-    const lr_scanner *scanner = columns->params.scanner;
-    columns->most_rounds = lr_columns_ends_loops(columns) ? LR_MOST_ROUNDS_SOFTWARE : INT64_MAX;
-    columns->element_rounds = 1;
-    if (columns->params.mode == LR_MODE_EXACT) {
-        double widest = 0.0;
-        for (int m = 0; m < scanner->num_modules; m++) {
-            const double *face = scanner->modules[m].face_mm;
-            widest = fmax(widest, hypot(face[0], face[1]));
-        }
-        const double change = fmin(widest / fmax(lr_columns_nearest_mm(columns), 1e-6), 1.0);
-        const int pieces = 1 + (int)ceil(change * columns->stacks->most_cells);
-        columns->element_rounds = columns->may_be_near ? (1 + TRIANGLES) * pieces : pieces;
-    }
-    if (!gl_context_limits(columns->ctx)->software) return LR_OK;
-    const uint32_t none = 0;
-    columns->state = gl_buffer_create(
-        columns->ctx, &(struct gl_buffer_params){.label = "loops ended", .size_bytes = sizeof(none), .data = &none});
-    return columns->state != NULL ? LR_OK : LR_FAILED;
+    /* Small images are divided into shares, so that enough threads keep a large device busy. */
+    const int *size = columns->params.grid->size;
+    const int64_t threads = (int64_t)gl_divide_up(size[columns->across[0]], columns->back_columns) *
+                            size[columns->across[1]] * columns->back_group;
+    const int64_t shares = THREADS_WANTED / (threads > 0 ? threads : 1);
+    const int64_t most_shares =
+        columns->params.lors->num_pairs < MOST_SHARES ? columns->params.lors->num_pairs : MOST_SHARES;
+    if (!gl_context_limits(columns->ctx)->small_batches && shares >= 1)
+        columns->shares = (int)(shares < most_shares ? shares : most_shares);
 }
 
 static lr_status init(struct lr_columns *columns)
 {
-    columns->stacks = lr_alloc(1, sizeof(*columns->stacks), "stacks of modules", columns->params.log);
-    if (columns->stacks == NULL) return LR_FAILED;
-    LR_TRY(lr_columns_stacks_init(columns->stacks, columns));
-    LR_TRY(init_rounds(columns));
-    columns->is_mirrored = is_mirrored(columns);
+    const struct lr_backend_params *params = &columns->params;
+    const struct gl_limits *limits = gl_context_limits(columns->ctx);
+    const bool exact = params->mode == LR_MODE_EXACT;
+    struct lr_columns_stacks *stacks = columns->stacks =
+        lr_alloc(1, sizeof(*columns->stacks), "stacks of modules", params->log);
+    if (stacks == NULL) return LR_FAILED;
+    LR_TRY(lr_columns_stacks_init(stacks, columns));
+
+    /* Along a strip the ratio of the distances to both faces changes by its width over the smaller distance. A piece
+     * (count_pieces of shaders/columns/columns.glsl) is so wide that this moves a line by one cell along. */
+    columns->most_rounds = lr_columns_ends_loops(columns) ? LR_MOST_ROUNDS_SOFTWARE : INT64_MAX;
+    columns->element_rounds = 1;
+    if (exact) {
+        enum { TRIANGLES = 8 }; /* of near_weight in shaders/columns/exact.glsl */
+        double widest = 0.0;
+        for (int m = 0; m < params->scanner->num_modules; m++) {
+            const double *face = params->scanner->modules[m].face_mm;
+            widest = fmax(widest, hypot(face[0], face[1]));
+        }
+        const double change = fmin(widest / fmax(lr_columns_nearest_mm(columns), 1e-6), 1.0);
+        const int pieces = 1 + (int)ceil(change * stacks->most_cells);
+        columns->element_rounds = columns->may_be_near ? (1 + TRIANGLES) * pieces : pieces;
+    }
+    const uint32_t none = 0;
+    if (limits->software) {
+        columns->state = lr_data_buffer(columns->ctx, "loops ended", sizeof(none), &none);
+        if (columns->state == NULL) return LR_FAILED;
+    }
+
+    /* A thread has four points of halves of columns that are mirror images, and a group has one column. The closed
+     * form for near crystals does not give the same bits for a mirror image. */
+    columns->is_mirrored = exact && !columns->may_be_near && stacks->are_mirrored &&
+                           lr_columns_num_points(columns, columns->axis) <= 4 * MAX_BACK_GROUP;
     columns->cells = lr_columns_upload_cells(columns);
     if (columns->cells == NULL) return LR_FAILED;
     size_groups(columns);
-    columns->image = gl_buffer_create(
-        columns->ctx, &(struct gl_buffer_params){.label = "image in columns",
-                                                 .size_bytes = columns->shares * lr_columns_image_bytes(columns)});
-    const struct gl_limits *limits = gl_context_limits(columns->ctx);
-
-    if (columns->params.mode == LR_MODE_EXACT && columns->stacks->has_half_turn &&
-        packed_bytes(columns->params.grid) <= limits->max_storage_bytes) {
-        columns->packed = gl_buffer_create(
-            columns->ctx, &(struct gl_buffer_params){.label = "image with its images",
-                                                     .size_bytes = packed_bytes(columns->params.grid)});
+    columns->image =
+        lr_data_buffer(columns->ctx, "image in columns", columns->shares * lr_columns_image_bytes(columns), NULL);
+    const int64_t packed_bytes = 4 * lr_columns_image_bytes(columns);
+    if (exact && stacks->has_half_turn && packed_bytes <= limits->max_storage_bytes) {
+        columns->packed = lr_data_buffer(columns->ctx, "image with its images", packed_bytes, NULL);
         if (columns->packed == NULL) return LR_FAILED;
     }
     columns->watch = gl_stopwatch_create(columns->ctx, "column passes");
@@ -185,29 +167,17 @@ static lr_status init(struct lr_columns *columns)
     return lr_columns_upload_scene(columns);
 }
 
-/* Each thread follows the lines of a module's crystals, about half as often as this says. */
-static lr_status check_lines(const struct lr_columns *columns)
-{
-    const struct lr_backend_params *params = &columns->params;
-    const int64_t rays = params->mode == LR_MODE_SAMPLED ? params->rays : 0;
-    int64_t crystals = 0;
-    for (int m = 0; m < params->scanner->num_modules; m++) {
-        const int *size = params->scanner->modules[m].crystals;
-        const int64_t count = (int64_t)size[0] * size[1];
-        crystals = count > crystals ? count : crystals;
-    }
-    if (!gl_context_limits(columns->ctx)->software || 4 * rays * (rays + 3) * crystals <= 2 * LR_MOST_ROUNDS_SOFTWARE)
-        return LR_OK;
-    return lr_error(params->log, LR_USAGE,
-                    "%d x %d lines a crystal are too many for the software renderer, which ends a "
-                    "shader's loops after 65,535 rounds: use fewer rays, backend native or cpu, or "
-                    "a graphics processor",
-                    params->rays, params->rays);
-}
+/* Squared diagonal of a face over the squared distance of the grid from the nearest module, from which overlaps may
+ * be too large for their expansion. NEAR_SIZE of the shaders, for one overlap as it is seen, is far smaller, because
+ * few overlaps come near this bound. The ratio is 0.006 and 0.008 for the grids of the bench for the mMR and the
+ * Vista, and rows in their corners are within 3.2e-6 of the oracle, relative L2. */
+static const double near_size = 0.01;
 
-struct lr_columns *lr_columns_create(const struct lr_method_params *params)
+void *lr_columns_create(const struct lr_method_params *params)
 {
     const struct lr_backend_params *backend = params->backend;
+    const bool exact = backend->mode == LR_MODE_EXACT;
+    const int64_t rays = exact ? 0 : backend->rays;
     struct lr_columns *columns = lr_alloc(1, sizeof(*columns), "projections by columns", backend->log);
     if (columns == NULL) return NULL;
     columns->params = *backend;
@@ -216,16 +186,39 @@ struct lr_columns *lr_columns_create(const struct lr_method_params *params)
     columns->across[0] = columns->axis == 0 ? 1 : 0;
     columns->across[1] = columns->axis == 2 ? 1 : 2;
     columns->max_window = params->max_window;
-    columns->may_be_near = backend->mode == LR_MODE_EXACT && lr_columns_may_be_near(columns);
-    if (check_lines(columns) != LR_OK || init(columns) != LR_OK) {
+
+    const double nearest = lr_columns_nearest_mm(columns);
+    double largest_face = 0.0; /* its squared diagonal */
+    int64_t crystals = 0;
+    for (int m = 0; m < backend->scanner->num_modules; m++) {
+        const lr_module *module = &backend->scanner->modules[m];
+        const double *face = module->face_mm;
+        const int64_t count = (int64_t)module->crystals[0] * module->crystals[1];
+        largest_face = fmax(largest_face, face[0] * face[0] + face[1] * face[1]);
+        crystals = count > crystals ? count : crystals;
+    }
+    columns->may_be_near = exact && largest_face > near_size * nearest * nearest;
+
+    /* Each thread follows the lines of a module's crystals, in about half of these rounds. */
+    lr_status status = LR_OK;
+    if (gl_context_limits(columns->ctx)->software && 4 * rays * (rays + 3) * crystals > 2 * LR_MOST_ROUNDS_SOFTWARE)
+        status = lr_error(backend->log, LR_USAGE,
+                          "%d x %d lines a crystal are too many for the software renderer, which ends a "
+                          "shader's loops after 65,535 rounds: use fewer rays, backend native or cpu, or "
+                          "a graphics processor",
+                          backend->rays, backend->rays);
+    if (status == LR_OK) status = init(columns);
+    if (status != LR_OK) {
         lr_columns_destroy(columns);
         return NULL;
     }
     return columns;
 }
 
-void lr_columns_destroy(struct lr_columns *columns)
+void lr_columns_destroy(void *self)
 {
+    struct lr_columns *columns = self;
+
     if (columns == NULL) return;
     for (int k = 0; k < LR_NUM_COLUMNS_PROGRAMS; k++) gl_program_destroy(columns->programs[k]);
     lr_merge_programs_finish(&columns->merge);
@@ -247,26 +240,6 @@ void lr_columns_destroy(struct lr_columns *columns)
 
 /* --- the method --- */
 
-static void *create(const struct lr_method_params *params)
-{
-    return lr_columns_create(params);
-}
-
-static void destroy(void *self)
-{
-    lr_columns_destroy(self);
-}
-
-static lr_status take_image(void *self, const lr_vector *image)
-{
-    return lr_columns_take_image(self, image);
-}
-
-static lr_status give_image(void *self, lr_vector *image)
-{
-    return lr_columns_give_image(self, image);
-}
-
 static double device_seconds(const void *self)
 {
     return gl_stopwatch_seconds(((const struct lr_columns *)self)->watch);
@@ -277,19 +250,26 @@ static double device_clock(const void *self)
     return gl_stopwatch_total(((const struct lr_columns *)self)->watch);
 }
 
+static bool leaves_out(const void *self)
+{
+    const struct lr_columns *columns = self;
+    return columns->has_angles;
+}
+
 const struct lr_method lr_columns_method = {
     .name = "columns",
     .serves = serves,
-    .create = create,
-    .destroy = destroy,
+    .create = lr_columns_create,
+    .destroy = lr_columns_destroy,
     .prepare = lr_columns_prepare,
     .forward = lr_columns_forward,
     .back = lr_columns_back,
     .forward_lors = lr_columns_forward_lors,
     .back_lors = lr_columns_back_lors,
-    .take_image = take_image,
-    .give_image = give_image,
+    .take_image = lr_columns_take_image,
+    .give_image = lr_columns_give_image,
     .rows = lr_columns_read_rows,
+    .leaves_out = leaves_out,
     .device_seconds = device_seconds,
     .device_clock = device_clock,
 };

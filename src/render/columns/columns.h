@@ -26,20 +26,20 @@ _Static_assert(sizeof(struct lr_columns_pass) == 112, "the shaders' layout");
 
 enum lr_columns_program {
     LR_COLUMNS_FORWARD = 0, /* in sampled mode */
-    LR_COLUMNS_PACK,        /* before the next one, where there is memory for it */
+    LR_COLUMNS_PACK,        /* before LR_COLUMNS_FORWARD_EXACT, if there is memory for it */
     LR_COLUMNS_FORWARD_EXACT,
     LR_COLUMNS_BACK, /* in sampled mode */
-    LR_COLUMNS_ONES, /* back in sampled mode, of values that are all 1 */
+    LR_COLUMNS_ONES, /* back in sampled mode, for values of 1 */
     LR_COLUMNS_BACK_EXACT,
-    LR_COLUMNS_BACK_HALF_TURN, /* where every pair of stacks has its image */
+    LR_COLUMNS_BACK_HALF_TURN, /* if the image of every pair of stacks is there */
     LR_COLUMNS_TO_STACKS,
     LR_COLUMNS_ONES_TO_STACKS,
     LR_COLUMNS_STACKS_TO_LOR_ORDER,
-    LR_COLUMNS_SUM, /* of back's shares */
+    LR_COLUMNS_SUM, /* adds up the shares of back */
     LR_COLUMNS_TO_LOR_ORDER,
     LR_COLUMNS_FROM_LOR_ORDER,
     LR_COLUMNS_ROWS,       /* elements of the grid's points */
-    LR_COLUMNS_POINT_ROWS, /* and of points anywhere, also near modules */
+    LR_COLUMNS_POINT_ROWS, /* elements of points anywhere, also near modules */
     LR_COLUMNS_LIST_FORWARD,
     LR_COLUMNS_LIST_BACK,
     LR_COLUMNS_TAKE_SUMS,  /* sums in fixed point to the image */
@@ -55,7 +55,10 @@ struct lr_columns {
     struct gl_context *ctx; /* the backend's */
     int axis;               /* of the grid, along the columns */
     int across[2];
-    bool may_be_near;              /* whether an overlap may be too large for its expansion */
+    /* Set if faces of crystals, seen from some point of the grid, may be so large that the expansion of
+     * shaders/columns/exact.glsl is too coarse: if the grid comes near both modules of a pair at once. An overlap is no
+     * larger than the farther face. */
+    bool may_be_near;
     bool has_masks;                /* whether some pair has LORs out of coincidence */
     bool has_angles;               /* whether passes can leave out LORs by their angle */
     bool is_mirrored;              /* in exact mode: stacks and points are symmetric along the columns */
@@ -74,30 +77,33 @@ struct lr_columns {
     int next_ended;                 /* entry that the next key takes */
     struct gl_buffer *state;        /* nonzero once the device has ended a loop early; NULL on devices that do not */
     int64_t most_rounds;            /* of loops that a thread may take; INT64_MAX on devices that end none */
-    int element_rounds;             /* about how many an element takes: the pieces of a strip at one point */
+    int element_rounds;             /* rounds of an element, about: the pieces of a strip at one point */
     struct gl_stopwatch *watch;     /* laps are passes, so that waiting for the host does not count */
 };
 
-/* errors: NULL, logged. The context is current, here and below. Columns serve where in every pair both
- * modules have the same in-plane axis (u or v) along one axis of the grid, no voxel has more points along
- * it than a group has threads, no module hides another, and nothing is counted along lines. */
-struct lr_columns *lr_columns_create(const struct lr_method_params *params);
-void lr_columns_destroy(struct lr_columns *columns); /* NULL is allowed */
+/* errors: NULL, logged. The context is current, here and below. Columns serve if in every pair both modules have the
+ * same in-plane axis (u or v) along one axis of the grid, no voxel has more points along it than a group has threads,
+ * no module hides another, and nothing is counted along lines. */
+void *lr_columns_create(const struct lr_method_params *params);
+void lr_columns_destroy(void *columns); /* NULL is allowed */
 
 /* True on software renderers, which end long loops, and in tests that ask for the same small batches. */
 bool lr_columns_ends_loops(const struct lr_columns *columns);
 
-/* errors: LR_USAGE, logged, where the device has ended a loop early. Waits for the device if it might. */
+/* errors: LR_USAGE, logged, if the device has ended a loop early. Waits for devices that may do so. */
 lr_status lr_columns_check_loops(const struct lr_columns *columns);
 
-/* The same for a projection over a list of pairs, at its first time alone: rounds of loops follow from scanner, grid and
- * list, whatever the values. */
+/* The same for a projection over a list of pairs, but only for the first one with this list: rounds of loops depend
+ * on scanner, grid and list, not on the values. */
 lr_status lr_columns_check_pairs(struct lr_columns *columns, const struct lr_pair_list *list, bool is_back);
 
-/* The functions of struct lr_method: project.c, list.c. */
+/* The functions of struct lr_method. */
 lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
 lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 lr_status lr_columns_prepare(void *self, bool lists);
+lr_status lr_columns_take_image(void *self, const lr_vector *image);
+lr_status lr_columns_give_image(void *self, lr_vector *image);
+
 lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values);
 lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image);
 lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
@@ -106,27 +112,22 @@ lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_
 
 /* The scanner and the grid as shaders/columns/scene.glsl declares them. */
 
-/* True if, seen from some point of the grid, faces of crystals may be so large that the expansion
- * of shaders/columns/exact.glsl is too coarse: where the grid comes near both modules of a
- * pair at once. An overlap is no larger than the farther face. */
-bool lr_columns_may_be_near(const struct lr_columns *columns);
-
-/* Uploads what does not depend on the pairs. */
+/* Uploads modules, points and masks, which do not depend on the pairs. */
 lr_status lr_columns_upload_scene(struct lr_columns *columns);
 
-/* Module pairs list[begin .. end-1]. first_values: [list], where their values begin; NULL: one after
- * the other. */
+/* Module pairs list[begin .. end-1]. first_values: [list], the number of each pair's first value; NULL: values follow
+ * each other. */
 struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
                                           int64_t begin, int64_t end, const int64_t *first_values);
 
 /* Sample points of the grid along one of its axes. */
 int lr_columns_num_points(const struct lr_columns *columns, int axis);
 
-/* Distance of the grid to the nearest module's plane; 0 where one reaches it. */
+/* Distance of the grid to the nearest module's plane; 0 if the grid reaches one. */
 double lr_columns_nearest_mm(const struct lr_columns *columns);
 
-/* The factor by which a thread that walks through voxels may do more than with one point in each: a
- * dispatch has as many fewer threads, since a driver's watchdog gives it a few seconds. */
+/* The work of a thread that walks through voxels, relative to one point in each voxel. A dispatch has fewer threads
+ * by this factor, since a driver's watchdog allows it a few seconds. */
 int lr_columns_work_of_thread(const struct lr_columns *columns);
 
 /* Sample point k along an axis of the grid, mm. */
@@ -134,9 +135,6 @@ double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k);
 
 /* The middle of the grid's points along an axis, mm; places along the columns are counted from it. */
 double lr_columns_middle(const struct lr_columns *columns, int axis);
-
-/* True if a voxel has one point along the column, also in the grid that programs are made for. */
-bool lr_columns_has_one_point(const struct lr_columns *columns);
 
 /* Crystals of a module: across the columns, and along them. */
 void lr_columns_count_crystals(const struct lr_columns *columns, int module, int counts[2]);
@@ -149,24 +147,18 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);
 
 /* --- images --- */
 
-/* Images on their way between the grid's order and the columns' one, [across 1][across 0][along]. */
+/* Copies of images between the grid's order and the order of columns, [across 1][across 0][along]. */
 
 int64_t lr_columns_image_bytes(const struct lr_columns *columns);
 
-/* Copies to columns->image, and from it. image: [num_voxels] in the grid's order.
- * errors: LR_FAILED, LR_NO_DEVICE. */
+/* Copies to columns->image, and from it. image: [num_voxels] in the grid's order. sums: read instead of
+ * columns->image if not NULL; in fixed point, one a voxel in the order of columns. errors: LR_FAILED, LR_NO_DEVICE.
+ * */
 lr_status lr_columns_upload_image(struct lr_columns *columns, const float *image);
-lr_status lr_columns_read_image(const struct lr_columns *columns, float *image);
+lr_status lr_columns_read_image(const struct lr_columns *columns, const struct lr_fixed *sums, float *image);
 
-/* The same from sums in fixed point, one a voxel in the columns' order. */
-lr_status lr_columns_read_sums(const struct lr_columns *columns, const struct lr_fixed *sums, float *image);
-
-/* The same into columns->image, on the device. */
+/* Copies sums in fixed point into columns->image, on the device. */
 lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed *sums);
-
-/* float32 [num_voxels] at the backend's place, in the grid's order, to and from columns->image. */
-lr_status lr_columns_take_image(struct lr_columns *columns, const lr_vector *image);
-lr_status lr_columns_give_image(struct lr_columns *columns, lr_vector *image);
 
 /* --- programs --- */
 
@@ -175,16 +167,15 @@ lr_status lr_columns_give_image(struct lr_columns *columns, lr_vector *image);
 /* errors: NULL, logged. */
 struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which);
 
-/* Starts the programs of a projection, all at once. has_images: those of pairs whose stacks all have
- * their images after half a turn. */
-lr_status lr_columns_start_forward(struct lr_columns *columns);
-lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity, bool has_images);
-lr_status lr_columns_start_lists(struct lr_columns *columns);
+/* Starts the programs of a projection, all at once. has_images: the image of every pair of stacks after half a turn
+ * is in the window. */
+lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forward, bool is_sensitivity,
+                                      bool has_images);
 
 /* --- stacks --- */
 
-/* Modules behind each other along the columns, alike and evenly spaced: one stack, whose strips
- * are worked out once (shaders/columns/forward_exact.comp, columns/back_exact.comp). */
+/* A stack has modules in a line along the columns, alike and evenly spaced. Its strips are worked out once
+ * (shaders/columns/forward_exact.comp, columns/back_exact.comp). */
 
 struct lr_columns_stacks {
     int num_stacks;
@@ -194,9 +185,12 @@ struct lr_columns_stacks {
     int *place_of;      /* [num_modules]: from the stack's lowest module */
     int *first;         /* [num_stacks]: lowest module */
     int *count;         /* [num_stacks] */
-    int *image;         /* [num_stacks]: after half a turn about the grid's middle; -1 = none */
-    bool has_half_turn; /* whether all of them have one */
-    int *first_cell;    /* [num_stacks]: where its cells begin on the device */
+    int *image;         /* [num_stacks]: the stack at its place after half a turn about the grid's middle; -1 = none */
+    bool has_half_turn; /* whether all stacks have an image */
+    /* Set if all stacks and the grid's points have one middle along the columns, so that a crystal pair sees a point
+     * as its mirror image sees the point's mirror image. */
+    bool are_mirrored;
+    int *first_cell;    /* [num_stacks]: number of its first cell on the device */
     double *spacing_mm; /* [num_stacks] */
 };
 
@@ -204,22 +198,12 @@ struct lr_columns_stacks {
 lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct lr_columns *columns);
 void lr_columns_stacks_finish(struct lr_columns_stacks *stacks);
 
-/* A bound of the cells that a stack may have, for scanners of any make. */
-int64_t lr_columns_most_cells(const lr_scanner *scanner);
-
-/* The middles of all cells along the columns, as shaders/columns/stacks.glsl declares them;
- * notes where those of each stack begin. */
+/* The middles of all cells along the columns, as shaders/columns/stacks.glsl declares them; notes the first cell of
+ * each stack. */
 struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns);
 
-/* The module that half a turn puts in a module's place. Needs stacks->has_half_turn. */
-int lr_columns_turned_module(const struct lr_columns *columns, int module);
-
-/* Number of the first cell of a module, once they are uploaded. */
-int lr_columns_first_cell(const struct lr_columns *columns, int module);
-
-/* Module pairs sorted so that those of the same stacks follow each other, and where the values of
- * each begin in the data of the list that was given. Pairs within a stack are left out: its modules
- * lie in one plane and see nothing of each other. */
+/* Module pairs sorted so that pairs of the same stacks follow each other, and the places of their values in the data
+ * of the original list. Pairs within a stack are left out: its modules lie in one plane and do not see each other. */
 struct lr_stack_order {
     struct lr_pair_list list;
     int32_t *pairs;      /* owned; list.pairs */
@@ -230,16 +214,9 @@ lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const str
                                      struct lr_stack_order *order);
 void lr_stack_order_finish(struct lr_stack_order *order);
 
-/* True if all stacks and the grid's points have one middle along the columns, so that a crystal
- * pair sees of a point what its mirror image sees of the point's. */
-bool lr_columns_are_mirrored(const struct lr_columns *columns);
-
 /* Zeros for the pairs of a list that its order leaves out; data: of the list. */
 lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const struct lr_pair_list *list,
                                     const lr_vector *data);
-
-/* True if the higher module of a pair is the primary in exact mode: that of the lower stack is. */
-bool lr_columns_is_swapped(const struct lr_columns *columns, int64_t pair);
 
 bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other);
 
@@ -248,7 +225,7 @@ struct lr_stack_buffers {
     struct gl_buffer *pairs, *members;
     int num_pairs;
     int64_t num_values; /* in stack order */
-    bool has_half_turn; /* whether the image of every pair after half a turn is there too */
+    bool has_half_turn; /* whether the image of every pair after half a turn is in the window, too */
 };
 lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
                                    const int64_t range[2], struct lr_stack_buffers *buffers);
@@ -256,41 +233,33 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struc
 /* --- windows of pairs --- */
 
 /* The module pairs of a projection by columns that are handled together, and their values on the
- * device in the orders that passes want. */
+ * device in the orders that passes need. */
 
 struct lr_window {
     struct lr_columns *columns;
     const struct lr_pair_list *list;
-    struct lr_pair_window part;                   /* of the list */
-    int most_across, most_along;                  /* crystal pairs of a module pair */
-    int most_stacked;                             /* of a pair of stacks along the columns */
-    int64_t rounds, most_rounds;                  /* of loops in a thread, about and at most */
-    const int64_t *sources;                       /* [list] where a pair's values begin in the data; NULL: in turn */
-    int64_t num_sources;                          /* values of the data, where sources is set */
+    struct lr_pair_window part;  /* of the list */
+    int most_across, most_along; /* crystal pairs of a module pair */
+    int most_stacked;            /* of a pair of stacks along the columns */
+    int64_t rounds, most_rounds; /* of loops in a thread, about and at most */
+    const int64_t *sources;      /* [list] number of a pair's first value in the data; NULL: values follow each other */
+    int64_t num_sources;         /* values of the data; 0 without sources */
     struct lr_stack_buffers stacks;               /* in exact mode */
     struct gl_buffer *pairs, *by_lor, *by_column; /* values in LOR and column order */
-    struct gl_range lor_order;                    /* of by_lor, or where the data has them; no buffer: there are none */
+    struct gl_range lor_order;                    /* of by_lor, or of the data itself; no buffer: there are none */
 };
 
-/* The list's first window is still to come. order NULL: pairs in turn, as in sampled mode. */
-struct lr_window lr_window_begin(struct lr_columns *columns, const struct lr_pair_list *list,
-                                 const struct lr_stack_order *order);
+/* Begins before the list's first window. order: of the pairs in exact mode; lr_stack_order_finish ends it. */
+lr_status lr_window_begin(struct lr_window *window, struct lr_columns *columns, const struct lr_pair_list *list,
+                          struct lr_stack_order *order);
 
 /* The next pairs whose values fit a buffer; false when none is left. */
 bool lr_window_next(struct lr_window *window);
 
-/* The values of the whole list, of which the window takes its own: they are read, or all of them are
- * written. What is at the backend's place is worked on where it is, if drivers can begin there. */
-struct lr_window_data {
-    const lr_vector *values; /* NULL: ones are projected back */
-    bool is_written;
-};
-
-/* Makes the buffers of sampled mode. */
-lr_status lr_window_open(struct lr_window *window, const struct lr_window_data *data);
-
-/* Makes those of exact mode: values in stack order. */
-lr_status lr_window_open_stacks(struct lr_window *window, const struct lr_window_data *data);
+/* Makes the buffers of the window's pairs, in exact mode in the order of stacks. data: the values of the whole list,
+ * which are read, or written later if is_written; NULL: ones are projected back. Values at the backend's place are
+ * used in place if drivers can bind them there. */
+lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool is_written);
 
 /* Destroys the buffers. */
 void lr_window_close(struct lr_window *window);

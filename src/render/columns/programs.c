@@ -37,52 +37,39 @@ static const struct {
     [LR_COLUMNS_LIST_BACK] = {"columns/list_back.comp", NULL, "back by LORs"},
 };
 
-/* The defines of a program; the numbers' texts live beside them. */
-struct defines {
-    char rays[16], group[16], strips[16], cells[16], columns[16];
-    struct gl_define list[15];
-};
-
-static void fill_defines(const struct lr_columns *columns, enum lr_columns_program which, struct defines *defines)
-{
-    int next = 0;
-    *defines = (struct defines){0};
-    snprintf(defines->rays, sizeof(defines->rays), "%d", columns->params.rays);
-    snprintf(defines->group, sizeof(defines->group), "%d",
-             which == LR_COLUMNS_FORWARD || which == LR_COLUMNS_FORWARD_EXACT ? columns->forward_group
-             : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES || which == LR_COLUMNS_BACK_EXACT ||
-                     which == LR_COLUMNS_BACK_HALF_TURN
-                 ? columns->back_group
-                 : LR_GROUP_SIZE);
-    snprintf(defines->strips, sizeof(defines->strips), "%d", columns->strips);
-    defines->list[next++] = (struct gl_define){"RAYS", defines->rays};
-    defines->list[next++] = (struct gl_define){"COLUMN_GROUP", defines->group};
-    snprintf(defines->cells, sizeof(defines->cells), "%d", columns->stacks->most_cells + 2);
-    snprintf(defines->columns, sizeof(defines->columns), "%d", columns->back_columns);
-    defines->list[next++] = (struct gl_define){"COLUMN_STRIPS", defines->strips};
-    defines->list[next++] = (struct gl_define){"COLUMN_COLUMNS", defines->columns};
-    defines->list[next++] = (struct gl_define){"COLUMN_CELLS", defines->cells};
-    if (columns->params.mode == LR_MODE_EXACT) defines->list[next++].name = "EXACT";
-    if (columns->may_be_near || which == LR_COLUMNS_POINT_ROWS) defines->list[next++].name = "NEAR";
-    if (columns->has_masks) defines->list[next++].name = "MASKS";
-    if (columns->is_mirrored) defines->list[next++].name = "MIRROR";
-    if (columns->packed != NULL) defines->list[next++].name = "PACKED";
-    if (which == LR_COLUMNS_FORWARD_EXACT && columns->stacks->has_half_turn) defines->list[next++].name = "HALF_TURN";
-    if (lr_columns_has_one_point(columns)) defines->list[next++].name = "ONE_POINT_ALONG";
-    if (gl_context_limits(columns->ctx)->software) defines->list[next++].name = "LIMITED_LOOPS";
-    defines->list[next].name = descriptions[which].define;
-}
-
 struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which)
 {
-    struct defines defines;
-    if (columns->programs[which] == NULL) {
-        fill_defines(columns, which, &defines);
-        columns->programs[which] =
-            gl_program_start(columns->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
-                                                                       .defines = defines.list,
-                                                                       .label = descriptions[which].label});
-    }
+    char rays[16], group[16], strips[16], cells[16], across[16];
+    struct gl_define list[15] = {{"RAYS", rays},
+                                 {"COLUMN_GROUP", group},
+                                 {"COLUMN_STRIPS", strips},
+                                 {"COLUMN_COLUMNS", across},
+                                 {"COLUMN_CELLS", cells}};
+    int next = 5;
+    if (columns->programs[which] != NULL) return columns->programs[which];
+    const bool is_forward = which == LR_COLUMNS_FORWARD || which == LR_COLUMNS_FORWARD_EXACT;
+    const bool is_back = which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES || which == LR_COLUMNS_BACK_EXACT ||
+                         which == LR_COLUMNS_BACK_HALF_TURN;
+    snprintf(rays, sizeof(rays), "%d", columns->params.rays);
+    snprintf(group, sizeof(group), "%d",
+             is_forward ? columns->forward_group
+             : is_back  ? columns->back_group
+                        : LR_GROUP_SIZE);
+    snprintf(strips, sizeof(strips), "%d", columns->strips);
+    snprintf(cells, sizeof(cells), "%d", columns->stacks->most_cells + 2);
+    snprintf(across, sizeof(across), "%d", columns->back_columns);
+    if (columns->params.mode == LR_MODE_EXACT) list[next++].name = "EXACT";
+    if (columns->may_be_near || which == LR_COLUMNS_POINT_ROWS) list[next++].name = "NEAR";
+    if (columns->has_masks) list[next++].name = "MASKS";
+    if (columns->is_mirrored) list[next++].name = "MIRROR";
+    if (columns->packed != NULL) list[next++].name = "PACKED";
+    if (which == LR_COLUMNS_FORWARD_EXACT && columns->stacks->has_half_turn) list[next++].name = "HALF_TURN";
+    if (columns->params.samples[columns->axis] == 1) list[next++].name = "ONE_POINT_ALONG";
+    if (gl_context_limits(columns->ctx)->software) list[next++].name = "LIMITED_LOOPS";
+    list[next].name = descriptions[which].define;
+    columns->programs[which] = gl_program_start(
+        columns->ctx, &(struct gl_program_params){
+                          .compute = descriptions[which].shader, .defines = list, .label = descriptions[which].label});
     return columns->programs[which];
 }
 
@@ -93,30 +80,30 @@ static lr_status start(struct lr_columns *columns, const enum lr_columns_program
 }
 
 /* The program that takes longest to build is started first. */
-lr_status lr_columns_start_forward(struct lr_columns *columns)
+lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forward, bool is_sensitivity, bool has_images)
 {
-    static const enum lr_columns_program sampled[] = {LR_COLUMNS_FORWARD, LR_COLUMNS_TO_LOR_ORDER},
-                                         exact[] = {LR_COLUMNS_FORWARD_EXACT, LR_COLUMNS_STACKS_TO_LOR_ORDER,
-                                                    LR_COLUMNS_PACK};
-    return columns->params.mode == LR_MODE_EXACT ? start(columns, exact, columns->packed ? 3 : 2)
-                                                 : start(columns, sampled, 2);
+    const enum lr_columns_program lists[4][3] = {
+        {LR_COLUMNS_FORWARD, LR_COLUMNS_TO_LOR_ORDER},
+        {LR_COLUMNS_FORWARD_EXACT, LR_COLUMNS_STACKS_TO_LOR_ORDER, LR_COLUMNS_PACK},
+        {is_sensitivity ? LR_COLUMNS_ONES : LR_COLUMNS_BACK, LR_COLUMNS_FROM_LOR_ORDER},
+        {has_images ? LR_COLUMNS_BACK_HALF_TURN : LR_COLUMNS_BACK_EXACT,
+         is_sensitivity ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS, LR_COLUMNS_SUM}};
+    const int counts[4] = {2, columns->packed != NULL ? 3 : 2, is_sensitivity ? 1 : 2, columns->shares > 1 ? 3 : 2};
+    const int which = (is_forward ? 0 : 2) + (columns->params.mode == LR_MODE_EXACT ? 1 : 0);
+    return start(columns, lists[which], counts[which]);
 }
 
-lr_status lr_columns_start_lists(struct lr_columns *columns)
+/* It is not known here which stacks of a small window will have their images in it. */
+lr_status lr_columns_prepare(void *self, bool lists)
 {
     static const enum lr_columns_program list[] = {LR_COLUMNS_LIST_FORWARD, LR_COLUMNS_LIST_BACK, LR_COLUMNS_TAKE_SUMS};
-    return start(columns, list, 3);
-}
-
-lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity, bool has_images)
-{
-    const enum lr_columns_program sampled[] = {is_sensitivity ? LR_COLUMNS_ONES : LR_COLUMNS_BACK,
-                                               LR_COLUMNS_FROM_LOR_ORDER};
-    const enum lr_columns_program exact[] = {has_images ? LR_COLUMNS_BACK_HALF_TURN : LR_COLUMNS_BACK_EXACT,
-                                             is_sensitivity ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS,
-                                             LR_COLUMNS_SUM};
-    return columns->params.mode == LR_MODE_EXACT ? start(columns, exact, columns->shares > 1 ? 3 : 2)
-                                                 : start(columns, sampled, is_sensitivity ? 1 : 2);
+    struct lr_columns *columns = self;
+    const bool has_images = columns->stacks->has_half_turn;
+    if (!has_images || !lr_columns_ends_loops(columns)) {
+        LR_TRY(lr_columns_start_projection(columns, false, true, has_images));
+        LR_TRY(lists ? LR_OK : lr_columns_start_projection(columns, false, false, has_images));
+    }
+    return lists ? start(columns, list, 3) : lr_columns_start_projection(columns, true, false, false);
 }
 
 bool lr_columns_ends_loops(const struct lr_columns *columns)

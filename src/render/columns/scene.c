@@ -38,21 +38,6 @@ struct column_mask {
     uint32_t kind, offset_a, offset_b, unused;
 };
 
-/* Half a turn of a module's description; what it stands for is the same to rounding. */
-static struct column_module turn_module(const struct lr_columns *columns, int index, struct column_module module)
-{
-    double centre[3];
-    lr_scanner_detection_centre(columns->params.scanner, index, centre);
-    for (int k = 0; k < 2; k++) {
-        const int axis = columns->across[k];
-        const double turned = 2.0 * lr_columns_middle(columns, axis) - centre[axis];
-        lr_split_float(turned, &module.centre[k], &module.rest[k]);
-        module.tangent[k] = -module.tangent[k];
-        module.normal[k] = -module.normal[k];
-    }
-    return module;
-}
-
 static struct column_module describe_module(const struct lr_columns *columns, int index)
 {
     const lr_scanner *scanner = columns->params.scanner;
@@ -71,7 +56,10 @@ static struct column_module describe_module(const struct lr_columns *columns, in
         .step_across = over == 0 ? 1 : module->crystals[0],
         .step_along = along == 0 ? 1 : module->crystals[0],
     };
-    out.first_cell = (float)lr_columns_first_cell(columns, index);
+
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    out.first_cell =
+        (float)(stacks->first_cell[stacks->stack_of[index]] + stacks->place_of[index] * module->crystals[along]);
     if (columns->params.lors->angles != NULL) {
         const struct lr_module_places *places = &columns->params.lors->angles->modules[index];
         out.first_around = places->first;
@@ -88,103 +76,75 @@ static struct column_module describe_module(const struct lr_columns *columns, in
     return out;
 }
 
-/* Squared diagonal of a face over the squared distance of the grid from the nearest module, from
- * which overlaps may be too large for their expansion. NEAR_SIZE of the shaders is that of one
- * overlap as it is seen and far smaller, because few come near this bound: in the corners of grids
- * for which it is 0.006 and 0.008 (those of the bench for the mMR and the Vista) rows are within
- * 3.2e-6 of the oracle, relative L2. */
-static const double near_size = 0.01;
-
-/* Distance of a box to a module's plane; 0 where the box reaches it. */
-static double gap_mm(const lr_grid *grid, const lr_scanner *scanner, int index)
-{
-    const lr_module *module = &scanner->modules[index];
-    double centre[3], height = 0.0;
-    lr_scanner_detection_centre(scanner, index, centre);
-    for (int k = 0; k < 3; k++) {
-        const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
-        const double high = low + grid->size[k] * grid->voxel_mm[k];
-        const double nearest = module->normal[k] > 0.0 ? low : high;
-        height += module->normal[k] * (nearest - centre[k]);
-    }
-    return fmax(height, 0.0);
-}
-
-static double squared_face(const lr_module *module)
-{
-    return module->face_mm[0] * module->face_mm[0] + module->face_mm[1] * module->face_mm[1];
-}
-
 double lr_columns_nearest_mm(const struct lr_columns *columns)
 {
-    double nearest = HUGE_VAL;
-    for (int m = 0; m < columns->params.scanner->num_modules; m++)
-        nearest = fmin(nearest, gap_mm(columns->params.grid, columns->params.scanner, m));
-    return nearest;
-}
-
-bool lr_columns_may_be_near(const struct lr_columns *columns)
-{
     const lr_scanner *scanner = columns->params.scanner;
-    const double nearest = lr_columns_nearest_mm(columns);
-    double face = 0.0;
-    for (int m = 0; m < scanner->num_modules; m++) face = fmax(face, squared_face(&scanner->modules[m]));
-    return face > near_size * nearest * nearest;
-}
-
-static struct gl_buffer *upload(const struct lr_columns *columns, const char *label, const void *data, int64_t bytes)
-{
-    return gl_buffer_create(columns->ctx,
-                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
-}
-
-/* The numbers of an earlier module that is this one after half a turn, so that both see the
- * same to the bit. */
-static void make_image(const struct lr_columns *columns, int index, struct column_module *modules)
-{
-    const struct lr_columns_stacks *stacks = columns->stacks;
-    if (!stacks->has_half_turn || stacks->stack_of[index] < 0) return;
-    const int turned = lr_columns_turned_module(columns, index);
-    if (turned < index) {
-        const struct column_module own = modules[index];
-        modules[index] = turn_module(columns, turned, modules[turned]);
-        modules[index].first_cell = own.first_cell;
-        modules[index].first_around = own.first_around;
-        modules[index].step_around = own.step_around;
+    const lr_grid *grid = columns->params.grid;
+    double nearest_mm = HUGE_VAL;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const double *normal = scanner->modules[m].normal;
+        double centre[3], height = 0.0; /* of the grid's nearest corner over the module's plane */
+        lr_scanner_detection_centre(scanner, m, centre);
+        for (int k = 0; k < 3; k++) {
+            const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+            const double high = low + grid->size[k] * grid->voxel_mm[k];
+            const double nearest = normal[k] > 0.0 ? low : high;
+            height += normal[k] * (nearest - centre[k]);
+        }
+        nearest_mm = fmin(nearest_mm, fmax(height, 0.0));
     }
-}
-
-/* True where passes can tell a LOR's angle by its crystals across the columns and the stacks of its modules. */
-static bool has_angles(const struct lr_columns *columns, const struct column_module *modules)
-{
-    const struct lr_columns_stacks *stacks = columns->stacks;
-    for (int m = 0; m < columns->params.scanner->num_modules; m++) {
-        const int stack = stacks->stack_of[m];
-        if (stack < 0 || modules[m].step_around == 0 ||
-            modules[m].first_around != modules[stacks->first[stack]].first_around)
-            return false;
-    }
-    return true;
+    return nearest_mm;
 }
 
 static struct gl_buffer *upload_modules(struct lr_columns *columns)
 {
-    const int count = columns->params.scanner->num_modules;
+    const lr_scanner *scanner = columns->params.scanner;
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    const int count = scanner->num_modules;
     struct column_module *modules = lr_alloc(count, sizeof(*modules), "the scanner's modules", columns->params.log);
     if (modules == NULL) return NULL;
     for (int m = 0; m < count; m++) {
-        const bool fits = lr_module_axial(&columns->params.scanner->modules[m], columns->axis) >= 0;
+        const bool fits = lr_module_axial(&scanner->modules[m], columns->axis) >= 0;
         modules[m] = fits ? describe_module(columns, m) : (struct column_module){0};
-        make_image(columns, m, modules);
+        if (!stacks->has_half_turn || stacks->stack_of[m] < 0) continue;
+
+        /* A module that half a turn puts in the place of an earlier one gets the numbers of that module, turned, so
+         * that both have the same bits. */
+        int image = 0;
+        while (stacks->stack_of[image] != stacks->image[stacks->stack_of[m]] ||
+               stacks->place_of[image] != stacks->place_of[m])
+            image++;
+        if (image >= m) continue;
+        const struct column_module own = modules[m];
+        double centre[3];
+        lr_scanner_detection_centre(scanner, image, centre);
+        modules[m] = modules[image];
+        for (int k = 0; k < 2; k++) {
+            const int axis = columns->across[k];
+            const double turned = 2.0 * lr_columns_middle(columns, axis) - centre[axis];
+            lr_split_float(turned, &modules[m].centre[k], &modules[m].rest[k]);
+            modules[m].tangent[k] = -modules[m].tangent[k];
+            modules[m].normal[k] = -modules[m].normal[k];
+        }
+        modules[m].first_cell = own.first_cell;
+        modules[m].first_around = own.first_around;
+        modules[m].step_around = own.step_around;
     }
-    columns->has_angles = has_angles(columns, modules);
-    struct gl_buffer *buffer = upload(columns, "column modules", modules, count * (int64_t)sizeof(*modules));
+
+    /* Passes can tell a LOR's angle by its crystals across the columns and the stacks of its modules. */
+    columns->has_angles = true;
+    for (int m = 0; m < count && columns->has_angles; m++) {
+        const int stack = stacks->stack_of[m];
+        columns->has_angles = stack >= 0 && modules[m].step_around != 0 &&
+                              modules[m].first_around == modules[stacks->first[stack]].first_around;
+    }
+    struct gl_buffer *buffer =
+        lr_data_buffer(columns->ctx, "column modules", count * (int64_t)sizeof(*modules), modules);
     free(modules);
     return buffer;
 }
 
-/* Sample point k along an axis; see lr_grid_sample_point. */
-/* Points of a voxel that make no difference worth a smaller dispatch. */
+/* Points of a voxel up to which dispatches need not be smaller. */
 enum { FEW_POINTS = 64 };
 
 int lr_columns_work_of_thread(const struct lr_columns *columns)
@@ -192,14 +152,6 @@ int lr_columns_work_of_thread(const struct lr_columns *columns)
     const int *samples = columns->params.samples;
     const int64_t points = (int64_t)samples[0] * samples[1] * samples[2];
     return (int)((points + FEW_POINTS - 1) / FEW_POINTS);
-}
-
-/* The same bits as `difference` of the shaders: passes over single points have no table. */
-static float way_from(const float point[2], const float origin[2])
-{
-    const float leading = point[0] - origin[0];
-    const float trailing = point[1] - origin[1];
-    return leading + trailing;
 }
 
 static struct gl_buffer *upload_points(const struct lr_columns *columns)
@@ -216,15 +168,24 @@ static struct gl_buffer *upload_points(const struct lr_columns *columns)
             lr_split_float(lr_columns_coordinate(columns, axes[a], k), &points[next][0], &points[next][1]);
     float origin[2];
     lr_split_float(lr_columns_middle(columns, columns->axis), &origin[0], &origin[1]);
-    for (; next < count; next++) points[next][0] = way_from(points[next - num_along], origin);
-    struct gl_buffer *buffer = upload(columns, "column points", points, count * (int64_t)sizeof(*points));
+    /* Passes over single points have no table, but `difference` of the shaders, which must give the same bits. */
+    for (; next < count; next++) {
+        const float leading = points[next - num_along][0] - origin[0];
+        const float trailing = points[next - num_along][1] - origin[1];
+        points[next][0] = leading + trailing;
+    }
+
+    struct gl_buffer *buffer = lr_data_buffer(columns->ctx, "column points", count * (int64_t)sizeof(*points), points);
     free(points);
     return buffer;
 }
 
-static lr_status upload_masks(struct lr_columns *columns)
+lr_status lr_columns_upload_scene(struct lr_columns *columns)
 {
     const struct lr_coincidence_masks *masks = columns->params.lors->masks;
+    columns->modules = upload_modules(columns);
+    columns->points = upload_points(columns);
+    if (columns->modules == NULL || columns->points == NULL) return LR_FAILED;
     struct column_mask *entries =
         lr_alloc(masks->num_pairs, sizeof(*entries), "coincidence masks", columns->params.log);
     if (entries == NULL) return LR_FAILED;
@@ -233,51 +194,45 @@ static lr_status upload_masks(struct lr_columns *columns)
         entries[k] = (struct column_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
         columns->has_masks = columns->has_masks || mask->kind != LR_MASK_ALL;
     }
-    columns->mask_entries = upload(columns, "coincidence masks", entries, masks->num_pairs * (int64_t)sizeof(*entries));
+    columns->mask_entries =
+        lr_data_buffer(columns->ctx, "coincidence masks", masks->num_pairs * (int64_t)sizeof(*entries), entries);
     free(entries);
-    columns->mask_words =
-        upload(columns, "coincidence mask words", masks->words, masks->num_words * (int64_t)sizeof(*masks->words));
+    columns->mask_words = lr_data_buffer(columns->ctx, "coincidence mask words",
+                                         masks->num_words * (int64_t)sizeof(*masks->words), masks->words);
     return columns->mask_entries && columns->mask_words ? LR_OK : LR_FAILED;
-}
-
-lr_status lr_columns_upload_scene(struct lr_columns *columns)
-{
-    columns->modules = upload_modules(columns);
-    columns->points = upload_points(columns);
-    return columns->modules && columns->points ? upload_masks(columns) : LR_FAILED;
-}
-
-/* |a - x|² - |b - x|² = |a|² - |b|² - 2 (a - b) . x */
-static void fill_closer(const struct lr_columns *columns, struct column_pair *pair)
-{
-    const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
-    double a[3], b[3];
-    lr_scanner_detection_centre(columns->params.scanner, (int)pair->i, a);
-    lr_scanner_detection_centre(columns->params.scanner, (int)pair->j, b);
-    for (int k = 0; k < 3; k++) pair->closer[k] = -2.0 * (a[axes[k]] - b[axes[k]]);
-    pair->closer[3] = vec_dot(a, a) - vec_dot(b, b);
 }
 
 struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
                                           int64_t begin, int64_t end, const int64_t *first_values)
 {
     const lr_lors *lors = columns->params.lors;
+    const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
+    const int *stack_of = columns->stacks->stack_of;
     struct column_pair *pairs = lr_alloc(end - begin, sizeof(*pairs), "pairs of modules", columns->params.log);
     if (pairs == NULL) return NULL;
+    /* The primary of a pair is the module of the lower stack in exact mode. */
+    const bool exact = columns->params.mode == LR_MODE_EXACT;
     int64_t first = 0;
     for (int64_t k = begin; k < end; k++) {
         const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
         struct column_pair *out = &pairs[k - begin];
+        const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
         const bool is_masked = lors->masks->pairs[pair].kind != LR_MASK_ALL;
-        *out = (struct column_pair){.i = (uint32_t)lors->pairs[pair][0],
-                                    .j = (uint32_t)lors->pairs[pair][1],
+        *out = (struct column_pair){.i = (uint32_t)i,
+                                    .j = (uint32_t)j,
                                     .first = (uint32_t)(first_values ? first_values[k] : first),
                                     .mask = is_masked ? (uint32_t)pair : LR_NONE,
-                                    .swapped = lr_columns_is_swapped(columns, pair)};
-        fill_closer(columns, out);
+                                    .swapped = exact && stack_of[i] > stack_of[j]};
+        /* |a - x|² - |b - x|² = |a|² - |b|² - 2 (a - b) . x */
+        double a[3], b[3];
+        lr_scanner_detection_centre(columns->params.scanner, i, a);
+        lr_scanner_detection_centre(columns->params.scanner, j, b);
+        for (int axis = 0; axis < 3; axis++) out->closer[axis] = -2.0 * (a[axes[axis]] - b[axes[axis]]);
+        out->closer[3] = vec_dot(a, a) - vec_dot(b, b);
         first += lors->offsets[pair + 1] - lors->offsets[pair];
     }
-    struct gl_buffer *buffer = upload(columns, "column pairs", pairs, (end - begin) * (int64_t)sizeof(*pairs));
+    struct gl_buffer *buffer =
+        lr_data_buffer(columns->ctx, "column pairs", (end - begin) * (int64_t)sizeof(*pairs), pairs);
     free(pairs);
     return buffer;
 }
@@ -308,14 +263,6 @@ void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pas
     pass->buffers[LR_BIND_COLUMN_STATE].buffer = columns->state;
 }
 
-void lr_columns_count_crystals(const struct lr_columns *columns, int module, int counts[2])
-{
-    const lr_module *m = &columns->params.scanner->modules[module];
-    const int along = fabs(m->v[columns->axis]) > fabs(m->u[columns->axis]) ? 1 : 0;
-    counts[0] = m->crystals[1 - along];
-    counts[1] = m->crystals[along];
-}
-
 /* --- images --- */
 
 /* Copies between the grid's order and the columns' one. */
@@ -337,12 +284,6 @@ static void reorder_image(const struct lr_columns *columns, float *grid_order, f
     }
 }
 
-static float *make_staging(const struct lr_columns *columns)
-{
-    return lr_alloc(lr_grid_num_voxels(columns->params.grid), sizeof(float), "an image in columns",
-                    columns->params.log);
-}
-
 int64_t lr_columns_image_bytes(const struct lr_columns *columns)
 {
     return lr_grid_num_voxels(columns->params.grid) * (int64_t)sizeof(float);
@@ -350,7 +291,8 @@ int64_t lr_columns_image_bytes(const struct lr_columns *columns)
 
 lr_status lr_columns_upload_image(struct lr_columns *columns, const float *image)
 {
-    float *staging = make_staging(columns);
+    float *staging = lr_alloc(lr_grid_num_voxels(columns->params.grid), sizeof(*staging), "an image in columns",
+                              columns->params.log);
     if (staging == NULL) return LR_FAILED;
     reorder_image(columns, (float *)(uintptr_t)image, staging, true);
     const lr_status status = gl_buffer_upload(columns->image, 0, lr_columns_image_bytes(columns), staging);
@@ -358,21 +300,13 @@ lr_status lr_columns_upload_image(struct lr_columns *columns, const float *image
     return status;
 }
 
-lr_status lr_columns_read_image(const struct lr_columns *columns, float *image)
+lr_status lr_columns_read_image(const struct lr_columns *columns, const struct lr_fixed *sums, float *image)
 {
-    float *staging = make_staging(columns);
+    float *staging = lr_alloc(lr_grid_num_voxels(columns->params.grid), sizeof(*staging), "an image in columns",
+                              columns->params.log);
     if (staging == NULL) return LR_FAILED;
-    const lr_status status = gl_buffer_read(columns->image, 0, lr_columns_image_bytes(columns), staging);
-    if (status == LR_OK) reorder_image(columns, image, staging, false);
-    free(staging);
-    return status;
-}
-
-lr_status lr_columns_read_sums(const struct lr_columns *columns, const struct lr_fixed *sums, float *image)
-{
-    float *staging = make_staging(columns);
-    if (staging == NULL) return LR_FAILED;
-    const lr_status status = lr_fixed_read(sums, staging);
+    const lr_status status = sums != NULL ? lr_fixed_read(sums, staging)
+                                          : gl_buffer_read(columns->image, 0, lr_columns_image_bytes(columns), staging);
     if (status == LR_OK) reorder_image(columns, image, staging, false);
     free(staging);
     return status;
@@ -383,7 +317,7 @@ lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed
     struct gl_program *program = lr_columns_program(columns, LR_COLUMNS_TAKE_SUMS);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
     uniforms.count[3] = (int32_t)sums->count;
-    uniforms.origin[3] = (float)lr_fixed_unit(sums);
+    uniforms.origin[3] = (float)sums->unit;
     if (program == NULL) return LR_FAILED;
     struct gl_pass pass = {.label = gl_program_label(program),
                            .program = program,
@@ -437,12 +371,12 @@ static lr_status reorder_at_place(struct lr_columns *columns, const lr_vector *i
     return gl_pass_run(columns->ctx, &pass);
 }
 
-lr_status lr_columns_take_image(struct lr_columns *columns, const lr_vector *image)
+lr_status lr_columns_take_image(void *self, const lr_vector *image)
 {
-    return reorder_at_place(columns, image, LR_COLUMNS_TAKE_IMAGE);
+    return reorder_at_place(self, image, LR_COLUMNS_TAKE_IMAGE);
 }
 
-lr_status lr_columns_give_image(struct lr_columns *columns, lr_vector *image)
+lr_status lr_columns_give_image(void *self, lr_vector *image)
 {
-    return reorder_at_place(columns, image, LR_COLUMNS_GIVE_IMAGE);
+    return reorder_at_place(self, image, LR_COLUMNS_GIVE_IMAGE);
 }

@@ -56,7 +56,7 @@ static bool same_cells(const lr_module *a, const lr_module *b)
     return same;
 }
 
-/* Alike, and behind each other along the columns. */
+/* True if two modules are alike and lie in one line along the columns. */
 static bool belong_together(const struct lr_columns *columns, int a, int b)
 {
     const lr_module *one = &columns->params.scanner->modules[a];
@@ -68,26 +68,6 @@ static bool belong_together(const struct lr_columns *columns, int a, int b)
            same_direction(one->normal, other->normal) &&
            fabs(from[columns->across[0]] - to[columns->across[0]]) <= place_tolerance_mm &&
            fabs(from[columns->across[1]] - to[columns->across[1]]) <= place_tolerance_mm;
-}
-
-/* Puts a module in its place among those of its stack, lowest first. */
-static void insert(const struct lr_columns *columns, int *members, int count, int module)
-{
-    int k = count;
-    while (k > 0 && along(columns, members[k - 1]) > along(columns, module)) {
-        members[k] = members[k - 1];
-        k--;
-    }
-    members[k] = module;
-}
-
-static bool evenly_spaced(const struct lr_columns *columns, const int *members, int count)
-{
-    const double first = along(columns, members[0]);
-    const double spacing = count > 1 ? along(columns, members[1]) - first : 0.0;
-    for (int k = 2; k < count; k++)
-        if (fabs(along(columns, members[k]) - first - k * spacing) > place_tolerance_mm) return false;
-    return true;
 }
 
 static void add_stack(struct lr_columns_stacks *stacks, const struct lr_columns *columns, const int *members, int count)
@@ -103,34 +83,34 @@ static void add_stack(struct lr_columns_stacks *stacks, const struct lr_columns 
     }
 }
 
-static bool is_along(const struct lr_columns *columns, int module)
-{
-    const lr_module *m = &columns->params.scanner->modules[module];
-    return fabs(m->normal[columns->axis]) < 1e-9 &&
-           fmax(fabs(m->u[columns->axis]), fabs(m->v[columns->axis])) > 1.0 - 1e-9;
-}
-
-/* All modules like `first` that are in no stack yet. */
-static int gather(const struct lr_columns_stacks *stacks, const struct lr_columns *columns, int first, int *members)
-{
-    int count = 0;
-    for (int m = first; m < columns->params.scanner->num_modules; m++)
-        if (stacks->stack_of[m] < 0 && belong_together(columns, first, m)) insert(columns, members, count++, m);
-    return count;
-}
-
 static void find_stacks(struct lr_columns_stacks *stacks, const struct lr_columns *columns, int *members)
 {
-    const int num_modules = columns->params.scanner->num_modules;
-    for (int m = 0; m < num_modules; m++) stacks->stack_of[m] = -1;
-    for (int m = 0; m < num_modules; m++) {
-        if (stacks->stack_of[m] >= 0 || !is_along(columns, m)) continue;
-        const int count = gather(stacks, columns, m, members);
-        if (evenly_spaced(columns, members, count)) {
-            add_stack(stacks, columns, members, count);
-            continue;
+    const lr_scanner *scanner = columns->params.scanner;
+    const int axis = columns->axis;
+    for (int m = 0; m < scanner->num_modules; m++) stacks->stack_of[m] = -1;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const bool is_along =
+            fabs(module->normal[axis]) < 1e-9 && fmax(fabs(module->u[axis]), fabs(module->v[axis])) > 1.0 - 1e-9;
+        if (stacks->stack_of[m] >= 0 || !is_along) continue;
+
+        /* All modules like this one that are in no stack yet, lowest first. */
+        int count = 0;
+        for (int other = m; other < scanner->num_modules; other++) {
+            if (stacks->stack_of[other] >= 0 || !belong_together(columns, m, other)) continue;
+            int place = count++;
+            for (; place > 0 && along(columns, members[place - 1]) > along(columns, other); place--)
+                members[place] = members[place - 1];
+            members[place] = other;
         }
-        for (int k = 0; k < count; k++) add_stack(stacks, columns, &members[k], 1);
+
+        const double first = along(columns, members[0]);
+        const double spacing = count > 1 ? along(columns, members[1]) - first : 0.0;
+        bool is_even = true;
+        for (int k = 2; k < count && is_even; k++)
+            is_even = !(fabs(along(columns, members[k]) - first - k * spacing) > place_tolerance_mm);
+        if (is_even) add_stack(stacks, columns, members, count);
+        for (int k = 0; !is_even && k < count; k++) add_stack(stacks, columns, &members[k], 1);
     }
 }
 
@@ -142,7 +122,7 @@ static double middle_of_stack(const struct lr_columns *columns, const struct lr_
     return along(columns, stacks->first[stack]) + (places > 0 ? 0.5 * places * stacks->spacing_mm[stack] : 0.0);
 }
 
-/* True if an axis of two modules is turned round across the columns and the same along them. */
+/* True if an axis of two modules is reversed across the columns and equal along them. */
 static bool is_turned(const struct lr_columns *columns, const double one[3], const double other[3])
 {
     return fabs(one[columns->across[0]] + other[columns->across[0]]) < 1e-9 &&
@@ -168,16 +148,6 @@ static bool are_images(const struct lr_columns *columns, const struct lr_columns
            fabs(middle_of_stack(columns, stacks, a) - middle_of_stack(columns, stacks, b)) <= place_tolerance_mm;
 }
 
-int lr_columns_turned_module(const struct lr_columns *columns, int module)
-{
-    const struct lr_columns_stacks *stacks = columns->stacks;
-    int turned = 0;
-    while (stacks->stack_of[turned] != stacks->image[stacks->stack_of[module]] ||
-           stacks->place_of[turned] != stacks->place_of[module])
-        turned++;
-    return turned;
-}
-
 lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct lr_columns *columns)
 {
     const int count = columns->params.scanner->num_modules;
@@ -200,11 +170,15 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
     free(members);
     /* The only pair of two modules is its own image. */
     stacks->has_half_turn = columns->params.mode == LR_MODE_EXACT && stacks->num_stacks > 2;
+    stacks->are_mirrored = true;
+
     for (int a = 0; a < stacks->num_stacks; a++) {
         stacks->image[a] = -1;
         for (int b = 0; b < stacks->num_stacks && stacks->image[a] < 0; b++)
             stacks->image[a] = are_images(columns, stacks, a, b) ? b : -1;
         stacks->has_half_turn = stacks->has_half_turn && stacks->image[a] >= 0;
+        const double off_mm = middle_of_stack(columns, stacks, a) - lr_columns_middle(columns, columns->axis);
+        stacks->are_mirrored = stacks->are_mirrored && !(fabs(off_mm) > place_tolerance_mm);
     }
 
     return LR_OK;
@@ -224,86 +198,49 @@ void lr_columns_stacks_finish(struct lr_columns_stacks *stacks)
 
 /* --- places of cells --- */
 
-int64_t lr_columns_most_cells(const lr_scanner *scanner)
-{
-    int64_t cells = 0;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const int *crystals = scanner->modules[m].crystals;
-        const int most = crystals[0] > crystals[1] ? crystals[0] : crystals[1];
-        cells = most > cells ? most : cells;
-    }
-    const int positions = scanner->num_positions > 0 ? scanner->num_positions : 1;
-    return cells * ((scanner->num_modules + positions - 1) / positions);
-}
-
-static int along_axis(const struct lr_columns *columns, const lr_module *module)
-{
-    return fabs(module->v[columns->axis]) > fabs(module->u[columns->axis]) ? 1 : 0;
-}
-
 static int cells_along(const struct lr_columns *columns, int stack)
 {
-    const lr_module *module = &columns->params.scanner->modules[columns->stacks->first[stack]];
-    return columns->stacks->count[stack] * module->crystals[along_axis(columns, module)];
+    int counts[2];
+    lr_columns_count_crystals(columns, columns->stacks->first[stack], counts);
+    return columns->stacks->count[stack] * counts[1];
 }
 
-/* A cell beyond a stack's end, mm: farther than any, near enough for float. */
+/* Place of a cell beyond a stack's end, mm: farther than all cells, and exact enough in float. */
 static const double far_cell_mm = 1e7;
-
-/* Counted from the stack's middle, so that mirror images differ in nothing but their sign. */
-static void fill_cells(const struct lr_columns *columns, int stack, float *middles)
-{
-    const struct lr_columns_stacks *stacks = columns->stacks;
-    const lr_module *module = &columns->params.scanner->modules[stacks->first[stack]];
-    const int axis = along_axis(columns, module), cells = module->crystals[axis];
-    const double last_place = 0.5 * (stacks->count[stack] - 1), last_cell = 0.5 * (cells - 1);
-    const double away = middle_of_stack(columns, stacks, stack) - lr_columns_middle(columns, columns->axis);
-    const double start = columns->is_mirrored ? 0.0 : away;
-    middles[0] = (float)-far_cell_mm;
-    for (int k = 0; k < cells_along(columns, stack); k++) {
-        const double place =
-            (k / cells - last_place) * stacks->spacing_mm[stack] + (k % cells - last_cell) * module->pitch_mm[axis];
-        middles[1 + k] = (float)(start + place);
-    }
-    middles[1 + cells_along(columns, stack)] = (float)far_cell_mm;
-}
-
-bool lr_columns_are_mirrored(const struct lr_columns *columns)
-{
-    for (int k = 0; k < columns->stacks->num_stacks; k++)
-        if (fabs(middle_of_stack(columns, columns->stacks, k) - lr_columns_middle(columns, columns->axis)) >
-            place_tolerance_mm)
-            return false;
-    return true;
-}
 
 struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
 {
     struct lr_columns_stacks *stacks = columns->stacks;
     int64_t total = 0;
     for (int k = 0; k < stacks->num_stacks; k++) {
+        const int cells = cells_along(columns, k);
         stacks->first_cell[k] = (int)total + 1;
-        total += cells_along(columns, k) + 2;
-        stacks->most_cells =
-            cells_along(columns, k) > stacks->most_cells ? cells_along(columns, k) : stacks->most_cells;
+        total += cells + 2;
+        stacks->most_cells = cells > stacks->most_cells ? cells : stacks->most_cells;
     }
     float *middles = lr_alloc(total, sizeof(*middles), "places of crystals", columns->params.log);
     if (middles == NULL) return NULL;
-    for (int k = 0; k < stacks->num_stacks; k++) fill_cells(columns, k, middles + stacks->first_cell[k] - 1);
+    for (int stack = 0; stack < stacks->num_stacks; stack++) {
+        /* Places are counted from the stack's middle, so that mirror images differ in nothing but their sign. */
+        const lr_module *module = &columns->params.scanner->modules[stacks->first[stack]];
+        const int axis = fabs(module->v[columns->axis]) > fabs(module->u[columns->axis]) ? 1 : 0;
+        const int in_module = module->crystals[axis], cells = cells_along(columns, stack);
+        const double last_place = 0.5 * (stacks->count[stack] - 1), last_cell = 0.5 * (in_module - 1);
+        const double away = middle_of_stack(columns, stacks, stack) - lr_columns_middle(columns, columns->axis);
+        const double start = columns->is_mirrored ? 0.0 : away;
+        float *own = middles + stacks->first_cell[stack];
+        own[-1] = (float)-far_cell_mm;
+        for (int k = 0; k < cells; k++) {
+            const double place = (k / in_module - last_place) * stacks->spacing_mm[stack] +
+                                 (k % in_module - last_cell) * module->pitch_mm[axis];
+            own[k] = (float)(start + place);
+        }
+        own[cells] = (float)far_cell_mm;
+    }
     struct gl_buffer *buffer =
-        gl_buffer_create(columns->ctx, &(struct gl_buffer_params){.label = "places of crystals",
-                                                                  .size_bytes = total * (int64_t)sizeof(*middles),
-                                                                  .data = middles});
+        lr_data_buffer(columns->ctx, "places of crystals", total * (int64_t)sizeof(*middles), middles);
     free(middles);
     return buffer;
-}
-
-int lr_columns_first_cell(const struct lr_columns *columns, int module)
-{
-    const struct lr_columns_stacks *stacks = columns->stacks;
-    const lr_module *m = &columns->params.scanner->modules[module];
-    return stacks->first_cell[stacks->stack_of[module]] +
-           stacks->place_of[module] * m->crystals[along_axis(columns, m)];
 }
 
 /* --- pairs of stacks --- */
@@ -319,11 +256,6 @@ static struct stack_key key_of(const struct lr_columns *columns, int64_t pair)
     const int32_t *modules = columns->params.lors->pairs[pair];
     const int i = columns->stacks->stack_of[modules[0]], j = columns->stacks->stack_of[modules[1]];
     return i <= j ? (struct stack_key){i, j, false} : (struct stack_key){j, i, true};
-}
-
-bool lr_columns_is_swapped(const struct lr_columns *columns, int64_t pair)
-{
-    return columns->params.mode == LR_MODE_EXACT && key_of(columns, pair).swapped;
 }
 
 bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other)
@@ -344,11 +276,20 @@ static int compare_pairs(const void *a, const void *b)
     return one->pair < other->pair ? -1 : one->pair > other->pair;
 }
 
-/* Returns how many pairs are left. */
-static int64_t list_pairs(const struct lr_columns *columns, const struct lr_pair_list *list, struct ordered_pair *pairs)
+lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
+                                     struct lr_stack_order *order)
 {
+    const lr_log *log = columns->params.log;
     const lr_lors *lors = columns->params.lors;
     const int64_t length = list->pairs != NULL ? list->num_pairs : lors->num_pairs;
+    struct ordered_pair *pairs = lr_alloc(length, sizeof(*pairs), "pairs of modules", log);
+    order->pairs = lr_alloc(length, sizeof(*order->pairs), "pairs of modules", log);
+    order->sources = lr_alloc(length, sizeof(*order->sources), "pairs of modules", log);
+    if (!pairs || !order->pairs || !order->sources) {
+        free(pairs);
+        lr_stack_order_finish(order);
+        return LR_FAILED;
+    }
     int64_t count = 0, source = 0;
     for (int64_t k = 0; k < length; k++) {
         const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
@@ -360,33 +301,12 @@ static int64_t list_pairs(const struct lr_columns *columns, const struct lr_pair
         source += lors->offsets[pair + 1] - lors->offsets[pair];
     }
     qsort(pairs, (size_t)count, sizeof(*pairs), compare_pairs);
-    return count;
-}
-
-lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
-                                     struct lr_stack_order *order)
-{
-    const lr_log *log = columns->params.log;
-    const int64_t length = list->pairs != NULL ? list->num_pairs : columns->params.lors->num_pairs;
-    struct ordered_pair *pairs = lr_alloc(length, sizeof(*pairs), "pairs of modules", log);
-    order->pairs = lr_alloc(length, sizeof(*order->pairs), "pairs of modules", log);
-    order->sources = lr_alloc(length, sizeof(*order->sources), "pairs of modules", log);
-    if (!pairs || !order->pairs || !order->sources) {
-        free(pairs);
-        lr_stack_order_finish(order);
-        return LR_FAILED;
-    }
-    const int64_t count = list_pairs(columns, list, pairs);
     for (int64_t k = 0; k < count; k++) {
         order->pairs[k] = pairs[k].pair;
         order->sources[k] = pairs[k].source;
     }
     order->list = (struct lr_pair_list){order->pairs, count, list->interleave, list->turn};
-    order->num_sources = 0;
-    for (int64_t k = 0; k < length; k++) {
-        const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
-        order->num_sources += columns->params.lors->offsets[pair + 1] - columns->params.lors->offsets[pair];
-    }
+    order->num_sources = source;
     free(pairs);
     return LR_OK;
 }
@@ -417,124 +337,86 @@ void lr_stack_order_finish(struct lr_stack_order *order)
     *order = (struct lr_stack_order){0};
 }
 
-/* The stacks that are being prepared for the device. */
-struct making {
-    const struct lr_columns *columns;
-    struct stack_pair *pairs;
-    struct stack_key *keys; /* of the pairs, ascending */
-    struct stack_member *members;
-    int num_pairs, num_members;
-    int64_t num_values;
-};
-
-static int64_t crystals_of(const struct lr_columns *columns, int stack)
-{
-    const lr_module *module = &columns->params.scanner->modules[columns->stacks->first[stack]];
-    return (int64_t)module->crystals[0] * module->crystals[1] * columns->stacks->count[stack];
-}
-
-/* The shader has the same. */
-static uint32_t present_bit(const struct lr_columns_stacks *stacks, const struct stack_key *key,
-                            const int32_t modules[2])
-{
-    const int m = stacks->place_of[modules[key->swapped ? 1 : 0]];
-    const int n = stacks->place_of[modules[key->swapped ? 0 : 1]];
-    return (uint32_t)1 << ((m * stacks->count[key->b] + n) & 31);
-}
-
-static void add_member(struct making *making, int64_t pair)
-{
-    const struct lr_columns_stacks *stacks = making->columns->stacks;
-    const int32_t *modules = making->columns->params.lors->pairs[pair];
-    const struct stack_key key = key_of(making->columns, pair);
-    const bool swapped = key.swapped;
-    making->pairs[making->num_pairs - 1].present |= present_bit(stacks, &key, modules);
-    making->members[making->num_members++] =
-        (struct stack_member){.pair = (uint32_t)(making->num_pairs - 1),
-                              .place_a = (uint32_t)stacks->place_of[modules[swapped ? 1 : 0]],
-                              .place_b = (uint32_t)stacks->place_of[modules[swapped ? 0 : 1]],
-                              .swapped = swapped};
-}
-
 static int compare_keys(const void *a, const void *b)
 {
     const struct stack_key *one = a, *other = b;
     return one->a != other->a ? one->a - other->a : one->b - other->b;
 }
 
-/* Notes the image of a pair; false where it is not there. */
-static bool note_image(struct making *making, int index)
+/* Notes the image of each pair after half a turn. Returns true if all images are there.
+ * keys: of the pairs, ascending. */
+static bool note_images(const struct lr_columns_stacks *stacks, const struct stack_key *keys, struct stack_pair *pairs,
+                        int num_pairs)
 {
-    const struct lr_columns_stacks *stacks = making->columns->stacks;
-    const int a = stacks->image[making->keys[index].a], b = stacks->image[making->keys[index].b];
-    const struct stack_key key = {a < b ? a : b, a < b ? b : a, a > b};
-    const struct stack_key *found = bsearch(&key, making->keys, (size_t)making->num_pairs, sizeof(key), compare_keys);
-    const int image = found != NULL ? (int)(found - making->keys) : -1;
-    struct stack_pair *pair = &making->pairs[index];
-    pair->image = image >= 0 ? (uint32_t)image : LR_NONE;
-    pair->image_first = image >= 0 ? making->pairs[image].first : 0;
-    pair->image_swapped = key.swapped;
-    return image >= 0;
-}
-
-static bool note_images(struct making *making)
-{
-    bool all = making->columns->stacks->has_half_turn;
-    for (int k = 0; k < making->num_pairs; k++) making->pairs[k].image = LR_NONE;
-    for (int k = 0; making->columns->stacks->has_half_turn && k < making->num_pairs; k++)
-        all = note_image(making, k) && all;
+    bool all = stacks->has_half_turn;
+    for (int k = 0; k < num_pairs; k++) pairs[k].image = LR_NONE;
+    for (int k = 0; stacks->has_half_turn && k < num_pairs; k++) {
+        const int a = stacks->image[keys[k].a], b = stacks->image[keys[k].b];
+        const struct stack_key key = {a < b ? a : b, a < b ? b : a, a > b};
+        const struct stack_key *found = bsearch(&key, keys, (size_t)num_pairs, sizeof(key), compare_keys);
+        if (found != NULL) {
+            pairs[k].image = (uint32_t)(found - keys);
+            pairs[k].image_first = pairs[found - keys].first;
+        }
+        pairs[k].image_swapped = key.swapped;
+        all = all && found != NULL;
+    }
     return all;
-}
-
-static struct gl_buffer *upload(const struct making *making, const char *label, const void *data, int64_t bytes)
-{
-    return gl_buffer_create(making->columns->ctx,
-                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
 lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
                                    const int64_t range[2], struct lr_stack_buffers *buffers)
 {
-    const int64_t most = range[1] - range[0];
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    const int64_t count = range[1] - range[0];
     const lr_log *log = columns->params.log;
-    struct making making = {.columns = columns};
-    making.pairs = lr_alloc(most, sizeof(*making.pairs), "pairs of stacks", log);
-    making.members = lr_alloc(most, sizeof(*making.members), "pairs of stacks", log);
-    making.keys = lr_alloc(most, sizeof(*making.keys), "pairs of stacks", log);
-    const bool has_memory = making.pairs && making.members && making.keys;
-    for (int64_t k = range[0]; has_memory && k < range[1]; k++) {
-        const struct stack_key key = key_of(columns, list->pairs[k]);
-        if (k == range[0] || !lr_columns_same_stacks(columns, list->pairs[k - 1], list->pairs[k])) {
-            const struct lr_columns_stacks *stacks = making.columns->stacks;
-            making.keys[making.num_pairs] = key;
-            making.pairs[making.num_pairs++] = (struct stack_pair){.a = (uint32_t)stacks->first[key.a],
-                                                                   .b = (uint32_t)stacks->first[key.b],
-                                                                   .count_a = cells_along(making.columns, key.a),
-                                                                   .count_b = cells_along(making.columns, key.b),
-                                                                   .first_a = stacks->first_cell[key.a],
-                                                                   .first_b = stacks->first_cell[key.b],
-                                                                   .first = (uint32_t)making.num_values};
-            making.num_values += crystals_of(making.columns, key.a) * crystals_of(making.columns, key.b);
+    struct stack_pair *pairs = lr_alloc(count, sizeof(*pairs), "pairs of stacks", log);
+    struct stack_member *members = lr_alloc(count, sizeof(*members), "pairs of stacks", log);
+    struct stack_key *keys = lr_alloc(count, sizeof(*keys), "pairs of stacks", log);
+    const bool has_memory = pairs && members && keys;
+    int num_pairs = 0;
+    int64_t num_values = 0;
+    for (int64_t k = 0; has_memory && k < count; k++) {
+        const int64_t number = list->pairs[range[0] + k];
+        const int32_t *modules = columns->params.lors->pairs[number];
+        const struct stack_key key = key_of(columns, number);
+        if (k == 0 || !lr_columns_same_stacks(columns, list->pairs[range[0] + k - 1], number)) {
+            int64_t crystals[2];
+            for (int side = 0; side < 2; side++) {
+                const int stack = side == 0 ? key.a : key.b;
+                const lr_module *module = &columns->params.scanner->modules[stacks->first[stack]];
+                crystals[side] = (int64_t)module->crystals[0] * module->crystals[1] * stacks->count[stack];
+            }
+            keys[num_pairs] = key;
+            pairs[num_pairs++] = (struct stack_pair){.a = (uint32_t)stacks->first[key.a],
+                                                     .b = (uint32_t)stacks->first[key.b],
+                                                     .count_a = cells_along(columns, key.a),
+                                                     .count_b = cells_along(columns, key.b),
+                                                     .first_a = stacks->first_cell[key.a],
+                                                     .first_b = stacks->first_cell[key.b],
+                                                     .first = (uint32_t)num_values};
+            num_values += crystals[0] * crystals[1];
         }
 
-        add_member(&making, list->pairs[k]);
+        /* The shader reads the same bit. */
+        const int place_a = stacks->place_of[modules[key.swapped ? 1 : 0]];
+        const int place_b = stacks->place_of[modules[key.swapped ? 0 : 1]];
+        pairs[num_pairs - 1].present |= (uint32_t)1 << ((place_a * stacks->count[key.b] + place_b) & 31);
+        members[k] = (struct stack_member){.pair = (uint32_t)(num_pairs - 1),
+                                           .place_a = (uint32_t)place_a,
+                                           .place_b = (uint32_t)place_b,
+                                           .swapped = key.swapped};
     }
-    buffers->has_half_turn = has_memory && note_images(&making);
-    buffers->num_pairs = making.num_pairs;
-    buffers->num_values = making.num_values;
-    buffers->pairs =
-        upload(&making, "pairs of stacks", making.pairs, making.num_pairs * (int64_t)sizeof(*making.pairs));
+    buffers->has_half_turn = has_memory && note_images(stacks, keys, pairs, num_pairs);
+    buffers->num_pairs = num_pairs;
+    buffers->num_values = num_values;
+    buffers->pairs = lr_data_buffer(columns->ctx, "pairs of stacks", num_pairs * (int64_t)sizeof(*pairs), pairs);
     buffers->members =
-        upload(&making, "members of stacks", making.members, making.num_members * (int64_t)sizeof(*making.members));
-    free(making.pairs);
-    free(making.members);
-    free(making.keys);
+        lr_data_buffer(columns->ctx, "members of stacks", has_memory ? count * (int64_t)sizeof(*members) : 0, members);
+    free(pairs);
+    free(members);
+    free(keys);
     return has_memory && buffers->pairs && buffers->members ? LR_OK : LR_FAILED;
-}
-
-bool lr_columns_has_one_point(const struct lr_columns *columns)
-{
-    return columns->params.samples[columns->axis] == 1;
 }
 
 int lr_columns_num_points(const struct lr_columns *columns, int axis)
@@ -554,4 +436,12 @@ double lr_columns_middle(const struct lr_columns *columns, int axis)
 {
     const int last = lr_columns_num_points(columns, axis) - 1;
     return 0.5 * (lr_columns_coordinate(columns, axis, 0) + lr_columns_coordinate(columns, axis, last));
+}
+
+void lr_columns_count_crystals(const struct lr_columns *columns, int module, int counts[2])
+{
+    const lr_module *m = &columns->params.scanner->modules[module];
+    const int along = fabs(m->v[columns->axis]) > fabs(m->u[columns->axis]) ? 1 : 0;
+    counts[0] = m->crystals[1 - along];
+    counts[1] = m->crystals[along];
 }

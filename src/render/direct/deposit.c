@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Depositions on the device: events go there in blocks, sums stay until the end, as integers of 64
- * bits (shaders/common/fixed.glsl), so that they are the same in every run; some views at a time
- * where one buffer cannot hold all. */
+ * Depositions on the device: events go there in blocks, and sums stay there until the end. They are integers of 64
+ * bits (shaders/common/fixed.glsl), so that they are the same in every run. Views are divided among several buffers if
+ * one cannot hold all. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "direct/backend.h"
 #include "gl/pass.h"
+#include "render/values.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ enum {
 #define SCALE (1.0 / (1 << 24))
 #define STEP (1.0 / ((double)(1 << 24) * (double)(1 << 13)))
 
-/* The shader has the same. */
+/* The layout of events and of the block in shaders/direct/deposit.comp. */
 struct device_event {
     int32_t a, b;
     float tof_mm, weight;
@@ -48,50 +49,12 @@ struct compute_deposit {
     struct gl_buffer **sums; /* [num_slabs] */
     int num_slabs, views_per_slab;
     struct device_event *block; /* [BLOCK_EVENTS] */
-    int64_t filled;             /* of it */
+    int64_t filled;             /* events in the block */
     int blocks;                 /* whose counts are in tallies */
     lr_deposit_counts counts;
 };
 
 /* --- creating --- */
-
-static struct gl_buffer *make_buffer(const struct compute_deposit *deposit, const char *label, int64_t bytes,
-                                     const void *data)
-{
-    return gl_buffer_create(deposit->ctx,
-                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
-}
-
-static struct gl_buffer *make_crystals(const struct compute_deposit *deposit)
-{
-    const lr_scanner *scanner = deposit->params.scanner;
-    const int64_t count = scanner->num_crystals;
-    double(*centres)[4] = lr_alloc(count, sizeof(*centres), "crystals", deposit->params.log);
-    for (int k = 0; centres != NULL && k < count; k++) lr_scanner_hit_centre(scanner, k, centres[k]);
-    struct gl_buffer *buffer =
-        centres ? make_buffer(deposit, "crystals", count * (int64_t)sizeof(*centres), centres) : NULL;
-    free(centres);
-    return buffer;
-}
-
-/* Cosine and sine of the lower borders of azimuths, then of tilts and the end of the last one. */
-static struct gl_buffer *make_borders(const struct compute_deposit *deposit)
-{
-    const lr_view_set *set = &deposit->params.set;
-    const int64_t count = set->azimuths + set->tilts + 1;
-    double(*borders)[2] = lr_alloc(count, sizeof(*borders), "borders", deposit->params.log);
-    for (int k = 0; borders != NULL && k < count; k++) {
-        const int tilt = k - set->azimuths;
-        const double angle_deg =
-            tilt < 0 ? lr_view_set_azimuth_border_deg(set, k) : lr_view_set_tilt_border_deg(set, tilt);
-        borders[k][0] = cos(angle_deg * (3.14159265358979323846 / 180.0));
-        borders[k][1] = sin(angle_deg * (3.14159265358979323846 / 180.0));
-    }
-    struct gl_buffer *buffer =
-        borders ? make_buffer(deposit, "borders of views", count * (int64_t)sizeof(*borders), borders) : NULL;
-    free(borders);
-    return buffer;
-}
 
 static lr_status make_sums(struct compute_deposit *deposit)
 {
@@ -111,7 +74,7 @@ static lr_status make_sums(struct compute_deposit *deposit)
     for (int k = 0; deposit->sums != NULL && k < deposit->num_slabs; k++) {
         const int left = images->num_views - k * deposit->views_per_slab;
         const int views = left < deposit->views_per_slab ? left : deposit->views_per_slab;
-        deposit->sums[k] = make_buffer(deposit, "sums of views", HEAD_WORDS * 4 + views * view_bytes, NULL);
+        deposit->sums[k] = lr_data_buffer(deposit->ctx, "sums of views", HEAD_WORDS * 4 + views * view_bytes, NULL);
         if (deposit->sums[k] == NULL) return LR_FAILED;
     }
     return deposit->sums != NULL ? LR_OK : LR_FAILED;
@@ -120,16 +83,40 @@ static lr_status make_sums(struct compute_deposit *deposit)
 static lr_status init(struct compute_deposit *deposit)
 {
     const struct gl_define trilinear[] = {{.name = "TRILINEAR"}, {0}};
+    const lr_scanner *scanner = deposit->params.scanner;
+    const lr_view_set *set = &deposit->params.set;
+    const lr_log *log = deposit->params.log;
     deposit->program = gl_program_start(
         deposit->ctx,
         &(struct gl_program_params){.compute = "direct/deposit.comp",
                                     .defines = deposit->params.rule == LR_DEPOSIT_TRILINEAR ? trilinear : NULL,
                                     .label = "DIRECT deposition"});
-    deposit->block = lr_alloc(BLOCK_EVENTS, sizeof(*deposit->block), "a block of events", deposit->params.log);
-    deposit->crystals = make_crystals(deposit);
-    deposit->borders = make_borders(deposit);
-    deposit->events = make_buffer(deposit, "events", BLOCK_EVENTS * (int64_t)sizeof(struct device_event), NULL);
-    deposit->tallies = make_buffer(deposit, "counts of events", NUM_TALLIES * 4, NULL);
+    deposit->block = lr_alloc(BLOCK_EVENTS, sizeof(*deposit->block), "a block of events", log);
+
+    const int64_t num_crystals = scanner->num_crystals;
+    double(*centres)[4] = lr_alloc(num_crystals, sizeof(*centres), "crystals", log);
+    for (int k = 0; centres != NULL && k < num_crystals; k++) lr_scanner_hit_centre(scanner, k, centres[k]);
+    if (centres != NULL)
+        deposit->crystals = lr_data_buffer(deposit->ctx, "crystals", num_crystals * (int64_t)sizeof(*centres), centres);
+    free(centres);
+
+    /* Cosine and sine of the lower borders of azimuths, then of tilts and the end of the last one. */
+    const int64_t num_borders = set->azimuths + set->tilts + 1;
+    double(*borders)[2] = lr_alloc(num_borders, sizeof(*borders), "borders", log);
+    for (int k = 0; borders != NULL && k < num_borders; k++) {
+        const int tilt = k - set->azimuths;
+        const double angle_deg =
+            tilt < 0 ? lr_view_set_azimuth_border_deg(set, k) : lr_view_set_tilt_border_deg(set, tilt);
+        borders[k][0] = cos(angle_deg * (3.14159265358979323846 / 180.0));
+        borders[k][1] = sin(angle_deg * (3.14159265358979323846 / 180.0));
+    }
+    if (borders != NULL)
+        deposit->borders =
+            lr_data_buffer(deposit->ctx, "borders of views", num_borders * (int64_t)sizeof(*borders), borders);
+    free(borders);
+
+    deposit->events = lr_data_buffer(deposit->ctx, "events", BLOCK_EVENTS * (int64_t)sizeof(struct device_event), NULL);
+    deposit->tallies = lr_data_buffer(deposit->ctx, "counts of events", NUM_TALLIES * 4, NULL);
     LR_TRY(make_sums(deposit));
     return deposit->program && deposit->block && deposit->crystals && deposit->borders && deposit->events &&
                    deposit->tallies
@@ -170,33 +157,27 @@ static lr_status read_tallies(struct compute_deposit *deposit)
     return LR_OK;
 }
 
-static struct deposit_pass describe_pass(const struct compute_deposit *deposit, int slab)
+/* Deposits the events of the block, which need not be full. */
+static lr_status send(struct compute_deposit *deposit)
 {
     const lr_histo_images *images = deposit->params.images;
-    struct deposit_pass pass = {
-        .views = {deposit->params.set.azimuths, deposit->params.set.tilts, slab * deposit->views_per_slab,
-                  deposit->views_per_slab},
+    struct deposit_pass uniforms = {
+        .views = {deposit->params.set.azimuths, deposit->params.set.tilts, 0, deposit->views_per_slab},
         .scale = (float)SCALE,
-        .is_first = slab == 0,
         .parts = deposit->params.parts,
     };
     for (int k = 0; k < 3; k++) {
-        pass.origin_mm[k] = images->grid.origin_mm[k];
-        pass.voxel_mm[k] = images->grid.voxel_mm[k];
-        pass.size[k] = images->grid.size[k];
+        uniforms.origin_mm[k] = images->grid.origin_mm[k];
+        uniforms.voxel_mm[k] = images->grid.voxel_mm[k];
+        uniforms.size[k] = images->grid.size[k];
     }
-    pass.origin_mm[3] = deposit->params.bin_mm;
-    pass.size[3] = (int32_t)deposit->filled;
-    return pass;
-}
-
-/* The block, however full. */
-static lr_status send(struct compute_deposit *deposit)
-{
+    uniforms.origin_mm[3] = deposit->params.bin_mm;
+    uniforms.size[3] = (int32_t)deposit->filled;
     if (deposit->filled == 0) return LR_OK;
     LR_TRY(gl_buffer_upload(deposit->events, 0, deposit->filled * (int64_t)sizeof(*deposit->block), deposit->block));
     for (int slab = 0; slab < deposit->num_slabs; slab++) {
-        const struct deposit_pass uniforms = describe_pass(deposit, slab);
+        uniforms.views[2] = slab * deposit->views_per_slab;
+        uniforms.is_first = slab == 0;
         struct gl_pass pass = {
             .label = "DIRECT deposition",
             .program = deposit->program,
@@ -236,14 +217,6 @@ static lr_status take(void *self, const lr_event *events, int64_t count)
 
 /* --- results --- */
 
-static double sum_of(const uint32_t words[WORDS])
-{
-    const uint64_t bits = words[0] | (uint64_t)words[1] << 32;
-    const bool is_negative = bits >> 63 != 0;
-    const double size = (double)(is_negative ? ~bits + 1 : bits) * STEP;
-    return is_negative ? -size : size;
-}
-
 static lr_status read_slab(struct compute_deposit *deposit, int slab, uint32_t *words)
 {
     const lr_histo_images *images = deposit->params.images;
@@ -261,7 +234,10 @@ static lr_status read_slab(struct compute_deposit *deposit, int slab, uint32_t *
         const int64_t left = total - at, count = left < READ_WORDS ? left : READ_WORDS;
         LR_TRY(gl_buffer_read(deposit->sums[slab], (HEAD_WORDS + at) * 4, count * 4, words));
         for (int64_t k = 0; k < count; k += WORDS) {
-            const double sum = sum_of(words + k);
+            const uint64_t bits = words[k] | (uint64_t)words[k + 1] << 32;
+            const bool is_negative = bits >> 63 != 0;
+            const double size = (double)(is_negative ? ~bits + 1 : bits) * STEP;
+            const double sum = is_negative ? -size : size;
             deposit->counts.weight += sum;
             values[(at + k) / WORDS] = (float)sum;
         }
@@ -269,23 +245,20 @@ static lr_status read_slab(struct compute_deposit *deposit, int slab, uint32_t *
     return LR_OK;
 }
 
-static lr_status finish_current(struct compute_deposit *deposit)
-{
-    LR_TRY(send(deposit));
-    LR_TRY(read_tallies(deposit));
-    uint32_t *words = lr_alloc(READ_WORDS, sizeof(*words), "sums of views", deposit->params.log);
-    lr_status status = words != NULL ? LR_OK : LR_FAILED;
-    deposit->counts.weight = 0;
-    for (int slab = 0; status == LR_OK && slab < deposit->num_slabs; slab++) status = read_slab(deposit, slab, words);
-    free(words);
-    return status;
-}
-
 static lr_status finish(void *self, lr_deposit_counts *counts)
 {
     struct compute_deposit *deposit = self;
+    uint32_t *words = NULL;
     LR_TRY(gl_context_make_current(deposit->ctx));
-    const lr_status status = finish_current(deposit);
+    lr_status status = send(deposit);
+    if (status == LR_OK) status = read_tallies(deposit);
+    if (status == LR_OK) {
+        words = lr_alloc(READ_WORDS, sizeof(*words), "sums of views", deposit->params.log);
+        status = words != NULL ? LR_OK : LR_FAILED;
+        deposit->counts.weight = 0;
+    }
+    for (int slab = 0; status == LR_OK && slab < deposit->num_slabs; slab++) status = read_slab(deposit, slab, words);
+    free(words);
     gl_context_release(deposit->ctx);
     *counts = deposit->counts;
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `compute` backend of the family `direct`: its functions and its life. */
+ * The `compute` backend of the family `direct`: its functions, creation and destruction. */
 #include "render/direct/direct.h"
 
 #include "base/log.h"
@@ -13,19 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static lr_status project_current(struct lr_direct_compute *compute, const struct lr_direct_projection *projection)
-{
-    LR_TRY(projection->is_same ? LR_OK : lr_direct_put(compute, &compute->in, projection->in));
-    LR_TRY(lr_direct_run_view(compute, projection->is_forward, projection->view));
-    return lr_direct_fetch(compute, &compute->out, projection->out);
-}
-
 /* A projection between arrays on the host (struct lr_direct_views.project); makes the context current. */
 static lr_status direct_project(void *self, const struct lr_direct_projection *projection)
 {
     struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = project_current(compute, projection);
+    lr_status status = projection->is_same ? LR_OK : lr_direct_put(compute, &compute->in, projection->in);
+    if (status == LR_OK) status = lr_direct_run_view(compute, projection->is_forward, projection->view);
+    if (status == LR_OK) status = lr_direct_fetch(compute, &compute->out, projection->out);
     gl_context_release(compute->ctx);
     return status;
 }
@@ -36,29 +31,17 @@ enum { FLOATS = 4 };
 
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
-    struct lr_direct_compute *compute = self;
-    LR_TRY(gl_context_make_current(compute->ctx));
-    (void)lr_direct_read_laps(compute); /* of projections that nobody asked for */
-    compute->device_seconds = 0;
-    const lr_status status = lr_direct_vectors_forward(compute, part, image, values);
-    gl_context_release(compute->ctx);
-    return gl_context_status(compute->ctx, status);
+    return lr_direct_project_vectors(self, true, part, image, values);
 }
 
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
-    struct lr_direct_compute *compute = self;
-    LR_TRY(gl_context_make_current(compute->ctx));
-    (void)lr_direct_read_laps(compute); /* of projections that nobody asked for */
-    compute->device_seconds = 0;
-    const lr_status status = lr_direct_vectors_back(compute, part, values, image);
-    gl_context_release(compute->ctx);
-    return gl_context_status(compute->ctx, status);
+    return lr_direct_project_vectors(self, false, part, values, image);
 }
 
-static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+static lr_status rows(void *self, const struct lr_rows *request, const lr_row_sink *sink)
 {
-    return lr_direct_views_rows(&((struct lr_direct_compute *)self)->views, wanted, sink);
+    return lr_direct_views_rows(&((struct lr_direct_compute *)self)->views, request, sink);
 }
 
 static double device_seconds(void *self)
@@ -73,11 +56,17 @@ static double device_seconds(void *self)
 
 /* --- creating --- */
 
-/* Gathers look that far beyond the grid, rounded up to whole blocks of outputs and quads. */
-static lr_status find_margins(struct lr_direct_compute *compute)
+static lr_status init(struct lr_direct_compute *compute)
 {
     const struct lr_direct_backend_params *params = &compute->params;
     int *margin = compute->builder.margin;
+    compute->builder.ctx = compute->ctx;
+    compute->builder.params = &compute->params;
+    compute->borrowed_view = -1;
+    compute->views = (struct lr_direct_views){.params = &compute->params, .project = direct_project, .self = compute};
+    LR_TRY(lr_direct_views_init(&compute->views));
+
+    /* Gathers look this far beyond the grid, rounded up to whole blocks of outputs and quads. */
     for (int view = 0; view < params->num_views; view++) {
         struct lr_direct_shape shape;
         LR_TRY(lr_direct_shape_init(&shape, &(lr_direct_tables_params){.grid = &params->grid,
@@ -85,23 +74,13 @@ static lr_status find_margins(struct lr_direct_compute *compute)
                                                                        .kernel = params->kernel,
                                                                        .log = params->log}));
         const int *half = shape.info.half;
-        int wanted[3] = {half[2] / FLOATS + 1 + LR_DIRECT_QUADS, half[0] + LR_DIRECT_OUTPUTS - 1,
-                         half[1] + LR_DIRECT_OUTPUTS - 1};
-        if (compute->functions != NULL) compute->functions->margins(&shape, wanted);
-        for (int k = 0; k < 3; k++) margin[k] = wanted[k] > margin[k] ? wanted[k] : margin[k];
+        int reach[3] = {half[2] / FLOATS + 1 + LR_DIRECT_QUADS, half[0] + LR_DIRECT_OUTPUTS - 1,
+                        half[1] + LR_DIRECT_OUTPUTS - 1};
+        if (compute->functions != NULL) compute->functions->margins(&shape, reach);
+        for (int k = 0; k < 3; k++) margin[k] = reach[k] > margin[k] ? reach[k] : margin[k];
         lr_direct_shape_finish(&shape);
     }
-    return LR_OK;
-}
 
-static lr_status init(struct lr_direct_compute *compute)
-{
-    compute->builder.ctx = compute->ctx;
-    compute->builder.params = &compute->params;
-    compute->borrowed_view = -1;
-    compute->views = (struct lr_direct_views){.params = &compute->params, .project = direct_project, .self = compute};
-    LR_TRY(lr_direct_views_init(&compute->views));
-    LR_TRY(find_margins(compute));
     struct lr_direct_layout *layout = &compute->layout;
     *layout = (struct lr_direct_layout){
         .ctx = compute->ctx,
@@ -131,7 +110,9 @@ static void destroy(void *self)
     struct lr_direct_compute *compute = self;
     if (compute->ctx != NULL && gl_context_make_current_to_free(compute->ctx)) {
         lr_direct_resident_destroy(compute);
-        lr_direct_exchange_finish(&compute->exchange);
+        lr_vector_destroy(&compute->exchange.ones);
+        lr_vector_destroy(&compute->exchange.sum);
+        for (int k = 0; k < 3; k++) gl_program_destroy(compute->exchange.programs[k]);
         if (compute->self != NULL) compute->functions->destroy(compute->self);
         gl_stopwatch_destroy(compute->watch);
         lr_direct_view_tables_finish(&compute->borrowed);
@@ -142,11 +123,12 @@ static void destroy(void *self)
         lr_direct_image_finish(&compute->in);
         gl_program_destroy(compute->back);
         gl_program_destroy(compute->forward);
-        lr_direct_builder_finish(&compute->builder);
+        gl_program_destroy(compute->builder.values);
+        gl_program_destroy(compute->builder.map);
 
         gl_context_release(compute->ctx);
     }
-    lr_place_silence(compute->place); /* vectors may keep it open, but the backend's log goes */
+    lr_place_silence(compute->place); /* vectors may keep it open longer than the backend's log */
     lr_place_close(compute->place);
     lr_direct_views_finish(&compute->views);
     free(compute);
@@ -169,20 +151,6 @@ static const struct lr_backend_fns compute_fns = {
     .destroy = destroy,
 };
 
-static lr_status open_context(struct lr_direct_compute *compute)
-{
-    LR_TRY(lr_place_open_on(&(lr_place_params){.kind = LR_PLACE_GL,
-                                               .device = compute->params.device,
-                                               .shared = compute->params.shared,
-                                               .log = compute->params.log},
-                            &compute->place));
-    compute->ctx = compute->place->ctx;
-    LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = init(compute);
-    gl_context_release(compute->ctx);
-    return gl_context_status(compute->ctx, status);
-}
-
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
                                         const struct lr_direct_functions *functions, struct lr_direct_backend *backend)
 {
@@ -192,7 +160,18 @@ lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *p
     compute->functions = functions;
     compute->fns = compute_fns;
     compute->fns.name = functions != NULL ? functions->name : compute_fns.name;
-    const lr_status status = open_context(compute);
+    lr_status status = lr_place_open_on(
+        &(lr_place_params){.kind = LR_PLACE_GL, .device = params->device, .shared = params->shared, .log = params->log},
+        &compute->place);
+    if (status == LR_OK) {
+        compute->ctx = compute->place->ctx;
+        status = gl_context_make_current(compute->ctx);
+    }
+    if (status == LR_OK) {
+        status = init(compute);
+        gl_context_release(compute->ctx);
+        status = gl_context_status(compute->ctx, status);
+    }
     if (status != LR_OK) {
         destroy(compute);
         return status;

@@ -23,8 +23,8 @@ struct lr_direct_layout {
     int quads;           /* of slices */
     int margin[3];       /* of zeros on either side: quads, columns along x and along y */
     bool buffers;        /* images with margins are storage buffers, not textures */
-    bool data_buffers;   /* so are those without, which passes cannot read then */
-    lr_traffic *traffic; /* where uploads and reads are counted; outlives the images */
+    bool data_buffers;   /* images without margins are, too; passes cannot read them then */
+    lr_traffic *traffic; /* counts uploads and reads; outlives the images */
 };
 
 /* Zero is none; one of the two is there. */
@@ -34,22 +34,20 @@ struct lr_direct_image {
     bool has_margins;
 };
 
-/* A zero image. Those without margins cannot be projected. The context is current, here and below.
+/* An image of zeros. Images without margins cannot be projected. The context is current, here and below.
  * errors: LR_FAILED. */
 lr_status lr_direct_image_init(struct lr_direct_image *image, const struct lr_direct_layout *layout, const char *label,
                                bool has_margins);
 void lr_direct_image_finish(struct lr_direct_image *image);
 bool lr_direct_image_exists(const struct lr_direct_image *image);
 
-/* values: [nz][ny][nx]. */
-lr_status lr_direct_image_upload(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
-                                 const float *values);
-lr_status lr_direct_image_read(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
-                               float *values);
+/* values: [nz][ny][nx], read if to_device, else written. */
+lr_status lr_direct_image_copy(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
+                               float *values, bool to_device);
 
 /* Binds an image that a pass reads as its source, or reads and writes as its target. */
 void lr_direct_bind_source(struct gl_pass *pass, const struct lr_direct_image *image);
-void lr_direct_bind_sensitivity(struct gl_pass *pass, const struct lr_direct_image *image);
+
 void lr_direct_bind_target(struct gl_pass *pass, const struct lr_direct_image *image);
 
 /* Barriers for passes that write images. */
@@ -66,17 +64,11 @@ struct lr_direct_step {
 };
 _Static_assert(sizeof(struct lr_direct_step) == 32, "the shader's layout");
 
-struct lr_direct_steps {
-    struct lr_direct_step *steps; /* owned [count] */
-    int count;
-    int axis; /* along which a thread's outputs lie: 0 = x, 1 = y */
-};
-
 /* --- tables --- */
 
 /* Look-up tables of one view on the device, built there: LORmap and mSRval. */
 
-/* The block that all views share. */
+/* State that the tables of all views share. */
 struct lr_direct_builder {
     struct gl_context *ctx;
     const struct lr_direct_backend_params *params;
@@ -84,16 +76,14 @@ struct lr_direct_builder {
     struct gl_program *map, *values; /* NULL before the first tables */
 };
 
-/* The context is current, here and below. */
-void lr_direct_builder_finish(struct lr_direct_builder *builder);
-
-/* Zero is none. */
+/* Zero is none. The context is current, here and below. */
 struct lr_direct_view_tables {
     struct gl_texture *map;           /* R16UI [ny + 2 margin][nx + 2 margin] */
     struct gl_buffer *steps, *values; /* struct lr_direct_step; float [offset][row] */
     struct gl_buffer *offsets;        /* of mSR, ivec4 */
-    int num_steps, num_offsets, axis;
-    int num_rows; /* of mSRval: 1 where all kernels are the same, else one a kernel */
+    int num_steps, num_offsets;
+    int axis;     /* along which a thread's outputs lie: 0 = x, 1 = y */
+    int num_rows; /* of mSRval: 1 if all kernels are the same, else one a kernel */
     int64_t bytes;
 };
 
@@ -120,25 +110,24 @@ struct lr_direct_change {
     const struct lr_direct_image *by, *sensitivity; /* NULL = none */
 };
 
-/* Another way to work on the images of these passes, with tables of its own: that of CUDA. Images that it works
- * on are its own until they are given back, or destroyed; OpenGL is refused meanwhile (gl_loan). It
- * makes the context current itself where it needs it, and so not in every update. */
+/* Functions that replace these passes and have tables of their own: those of CUDA. They own the images that they work
+ * on until the images are given back or destroyed; OpenGL is refused meanwhile (gl_loan). They make the context
+ * current themselves, but not in every update. */
 struct lr_direct_functions {
     const char *name;
-    /* Margins that it reaches: quads, columns along x and y. */
+    /* Margins that the kernels reach: quads, columns along x and y. */
     void (*margins)(const struct lr_direct_shape *shape, int margin[3]);
     /* The context is current. errors: NULL, logged. */
     void *(*create)(struct lr_direct_compute *compute);
     /* lr_direct_run */
     lr_status (*run)(void *self, bool forward, int view, const struct lr_direct_image *source,
                      const struct lr_direct_image *target);
-    /* lr_direct_run_task; images, and tables as far as there is room for them, are made ready before the
-     * clock starts. */
+    /* lr_direct_run_task; images, and tables as far as memory allows, are prepared before the clock starts. */
     lr_status (*time)(void *self, const lr_direct_task *task, const struct lr_direct_image *source,
                       const struct lr_direct_image *target, double *device_seconds);
     /* Forgets the tables of a task's views, and makes them anew; waits. */
     lr_status (*tables)(void *self, const lr_direct_task *task, double *device_seconds);
-    /* histo, an estimate, becomes what the view projects back; what: LR_DIRECT_DO_RAMLA, _EM or
+    /* Turns histo from an estimate to the values that the view projects back; what: LR_DIRECT_DO_RAMLA, _EM or
      * _SENSITIVITY (shaders/direct/discrepancy.comp). */
     lr_status (*discrepancy)(void *self, int what, const struct lr_direct_view_data *data,
                              const struct lr_direct_image *histo);
@@ -150,7 +139,7 @@ struct lr_direct_functions {
     void (*end_lap)(void *self);
     /* lr_direct_device_attributes; NULL = not known */
     lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
-    double (*read_laps)(void *self); /* waits; seconds of the device in all since the last read */
+    double (*read_laps)(void *self); /* waits; all seconds of the device since the last read */
     void (*destroy)(void *self);
 };
 
@@ -158,7 +147,7 @@ struct lr_direct_compute {
     struct lr_backend_fns fns;
     struct lr_direct_views views;
     const struct lr_direct_functions *functions; /* NULL = the passes */
-    void *self;                                  /* what functions work with */
+    void *self;                                  /* the state of the functions */
     struct lr_direct_backend_params params;
     lr_place *place;        /* owned */
     struct gl_context *ctx; /* of the place */
@@ -169,14 +158,14 @@ struct lr_direct_compute {
     struct lr_direct_image in, out;        /* of projections between vectors */
     struct lr_direct_view_tables *tables;  /* [num_views]; zero = not built, or not kept, since functions
                                               have their own */
-    struct lr_direct_view_tables borrowed; /* of the view in hand, where it cannot be kept */
+    struct lr_direct_view_tables borrowed; /* of the current view, if memory does not suffice to keep its tables */
     int borrowed_view;                     /* -1: none */
-    int64_t bytes_kept;
-    bool is_unordered; /* projections need not wait for each other: their results are not used */
+    int64_t cached_bytes;
+    bool is_unordered; /* projections do not wait for each other, since their results are not used */
     struct gl_stopwatch *watch;
     double device_seconds;               /* of the last call of forward or back, without laps */
     bool has_laps;                       /* that are to be read */
-    struct lr_direct_resident *resident; /* what updates and timings work on, or NULL */
+    struct lr_direct_resident *resident; /* data of updates and timings, or NULL */
 };
 
 /* The block of shaders/direct/direct.glsl. */
@@ -188,7 +177,7 @@ _Static_assert(sizeof(struct lr_direct_pass) == 64, "the shader's layout");
 /* grid and margin; margin[3] and counts are 0. */
 struct lr_direct_pass lr_direct_pass_of(const struct lr_direct_compute *compute);
 
-/* Groups that have so many threads, in two dimensions. */
+/* Groups for a number of threads, in two dimensions. */
 void lr_direct_groups(int64_t threads, int groups[3]);
 
 /* A program of these passes, with up to two defines of its own (NULL at the end; may be NULL). The
@@ -196,7 +185,7 @@ void lr_direct_groups(int64_t threads, int groups[3]);
 struct gl_program *lr_direct_program(const struct lr_direct_compute *compute, const char *name,
                                      const char *const *defines);
 
-/* Tables of a view, built when they are not there; they live until another view is asked for. */
+/* Tables of a view, built if necessary; they are valid until the next call for another view. */
 const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compute *compute, int view);
 
 /* Forgets the tables of a view. */
@@ -206,56 +195,53 @@ void lr_direct_drop_tables(struct lr_direct_compute *compute, int view);
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
                                         const struct lr_direct_functions *functions, struct lr_direct_backend *backend);
 
-/* Takes an image back that the functions may have; OpenGL uses it next. */
+/* Takes an image back from the functions, if they have it; OpenGL uses it next. */
 lr_status lr_direct_reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image);
 
-/* values: [nz][ny][nx], to or from an image that the functions may have. */
+/* values: [nz][ny][nx], to or from an image, which is taken back from the functions. */
 lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image, const float *values);
 lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values);
 
-/* Builds the programs of both projections side by side, and waits for them, so that no clock counts it.
- * Without this each is built with its first projection. */
-lr_status lr_direct_open_programs(struct lr_direct_compute *compute);
+/* The program of a projection, which is started at the first call. errors: NULL, logged. */
+struct gl_program *lr_direct_open_program(struct lr_direct_compute *compute, bool forward);
 
 /* target = K source, or K^T source. The two must differ. */
 lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view, const struct lr_direct_image *source,
                         const struct lr_direct_image *target);
 
-/* A view's projection from compute->in to compute->out, which is a lap of the clock and not waited for. */
+/* A view's projection from compute->in to compute->out, which the clock measures as a lap; does not wait. */
 lr_status lr_direct_run_view(struct lr_direct_compute *compute, bool forward, int view);
 
 /* Seconds of the device for all such laps since the last call of this; waits. The context is current. */
 double lr_direct_read_laps(struct lr_direct_compute *compute);
 
-/* The projections of a task, one after the other into the same target, or in any order where
- * is_unordered; waits. device_seconds: by the device's clock. */
+/* The projections of a task, one after the other into the same target, or in any order if is_unordered; waits.
+ * device_seconds: by the device's clock. */
 lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,
                              const struct lr_direct_image *source, const struct lr_direct_image *target,
                              double *device_seconds);
 
 /* --- vectors --- */
 
-/* Projections of the family `direct` of vectors at the backend's place: images and histo-images go from
- * vectors to those with margins, and back, on the device (shaders/direct/exchange.comp). Vectors are in
- * float32, each on the host or at the place; the context is current. */
+/* Projections of the family `direct` of vectors at the backend's place: vectors are copied to images with margins,
+ * and back, on the device (shaders/direct/exchange.comp). Vectors are in float32, each on the host or at the place.
+ * */
 
-/* vector: [num_voxels]; the functions may have the image. errors: LR_FAILED; LR_NO_DEVICE. */
-lr_status lr_direct_get_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                               lr_vector *vector);
+/* vector: [num_voxels]; the functions may have the image. The context is current.
+ * errors: LR_FAILED; LR_NO_DEVICE. */
+lr_status lr_direct_copy_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                                const lr_vector *vector, bool to_image);
 
-/* The functions of struct lr_backend_fns. Values of single voxels pass through the host. */
-lr_status lr_direct_vectors_forward(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *image,
-                                    lr_vector *values);
-lr_status lr_direct_vectors_back(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *values,
-                                 lr_vector *image);
-
-void lr_direct_exchange_finish(struct lr_direct_exchange *exchange);
+/* Projects forward or back as struct lr_backend_fns; makes the context current. Values of single voxels pass through
+ * the host. in NULL: ones are projected back. */
+lr_status lr_direct_project_vectors(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
+                                    const lr_vector *in, lr_vector *out);
 
 /* --- updates --- */
 
-/* Updates of the family `direct` on the device: data, image and what lies between stay there. */
+/* Updates of the family `direct` on the device: data, image and intermediate results stay there. */
 
-/* They make the context current themselves. */
+/* The functions make the context current themselves. */
 extern const struct lr_backend_updates lr_direct_compute_updates;
 
 /* lr_direct_backend.time */

@@ -62,34 +62,19 @@ bool lr_direct_image_exists(const struct lr_direct_image *image)
 
 /* --- transfers --- */
 
-/* Texels in the machine's memory: all of a buffer, or what is within a texture's margins. */
-struct staging {
-    float *texels; /* owned */
-    int extent[3], margin[3];
-    int64_t bytes;
-};
-
-static lr_status open_staging(struct staging *staging, const struct lr_direct_image *image,
-                              const struct lr_direct_layout *layout)
+/* Copies between the grid's order and the order of texels. */
+static void reorder(const struct lr_direct_layout *layout, float *values, bool has_margins, float *staging,
+                    bool to_texels)
 {
-    const bool has_margins = image->buffer != NULL && image->has_margins;
-    find_extent(layout, has_margins, staging->extent);
-    for (int k = 0; k < 3; k++) staging->margin[k] = has_margins ? layout->margin[k] : 0;
-    const int64_t count = (int64_t)staging->extent[0] * staging->extent[1] * staging->extent[2];
-    staging->bytes = count * FLOATS * (int64_t)sizeof(float);
-    staging->texels = lr_alloc(count, FLOATS * sizeof(float), "an image as texels", layout->log);
-    return staging->texels ? LR_OK : LR_FAILED;
-}
-
-/* Copies between the grid's order and that of texels. */
-static void reorder(const struct staging *staging, const struct lr_direct_layout *layout, float *values, bool to_texels)
-{
-    const int *size = layout->size, *extent = staging->extent, *margin = staging->margin;
+    const int *size = layout->size;
     const int64_t slice = (int64_t)size[0] * size[1];
+    int extent[3], margin[3];
+    find_extent(layout, has_margins, extent);
+    for (int k = 0; k < 3; k++) margin[k] = has_margins ? layout->margin[k] : 0;
     for (int64_t column = 0; column < slice; column++) {
         const int x = (int)(column % size[0]), y = (int)(column / size[0]);
         const int64_t row = x + margin[1] + (int64_t)extent[1] * (y + margin[2]);
-        float *texels = staging->texels + FLOATS * (row * extent[0] + margin[0]);
+        float *texels = staging + FLOATS * (row * extent[0] + margin[0]);
         float *voxel = values + column;
         for (int z = 0; z < size[2]; z++, voxel += slice)
             if (to_texels)
@@ -99,51 +84,35 @@ static void reorder(const struct staging *staging, const struct lr_direct_layout
     }
 }
 
-/* The grid's box in a texture, between its margins if it has any. */
-static struct gl_box inner_box(const struct lr_direct_layout *layout, const struct gl_texture *texture)
+lr_status lr_direct_image_copy(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
+                               float *values, bool to_device)
 {
-    const int *size = layout->size;
-    return (struct gl_box){(texture->size[0] - layout->quads) / 2,
-                           (texture->size[1] - size[0]) / 2,
-                           (texture->size[2] - size[1]) / 2,
-                           layout->quads,
-                           size[0],
-                           size[1]};
-}
-
-lr_status lr_direct_image_upload(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
-                                 const float *values)
-{
-    struct staging staging = {0};
-    LR_TRY(open_staging(&staging, image, layout));
-    reorder(&staging, layout, (float *)(uintptr_t)values, true);
-    layout->traffic->to_device += staging.bytes;
+    /* All texels of a buffer, or the inner box of a texture within its margins. */
+    const bool has_margins = image->buffer != NULL && image->has_margins;
+    int extent[3];
+    find_extent(layout, has_margins, extent);
+    const int64_t count = (int64_t)extent[0] * extent[1] * extent[2], bytes = count * FLOATS * (int64_t)sizeof(float);
+    float *staging = lr_alloc(count, FLOATS * sizeof(float), "an image as texels", layout->log);
+    if (staging == NULL) return LR_FAILED;
+    *(to_device ? &layout->traffic->to_device : &layout->traffic->to_host) += bytes;
+    if (to_device) reorder(layout, values, has_margins, staging, true);
     lr_status status;
     if (image->buffer != NULL) {
-        status = gl_buffer_upload(image->buffer, 0, staging.bytes, staging.texels);
+        status = to_device ? gl_buffer_upload(image->buffer, 0, bytes, staging)
+                           : gl_buffer_read(image->buffer, 0, bytes, staging);
     } else {
-        const struct gl_box box = inner_box(layout, image->texture);
-        status = gl_texture_upload_rect(image->texture, &box, staging.texels);
+        const int *all = image->texture->size;
+        const struct gl_box box = {(all[0] - extent[0]) / 2,
+                                   (all[1] - extent[1]) / 2,
+                                   (all[2] - extent[2]) / 2,
+                                   extent[0],
+                                   extent[1],
+                                   extent[2]};
+        status = to_device ? gl_texture_upload_rect(image->texture, &box, staging)
+                           : gl_texture_read(image->texture, &box, staging);
     }
-    free(staging.texels);
-    return status;
-}
-
-lr_status lr_direct_image_read(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
-                               float *values)
-{
-    struct staging staging = {0};
-    LR_TRY(open_staging(&staging, image, layout));
-    layout->traffic->to_host += staging.bytes;
-    lr_status status;
-    if (image->buffer != NULL) {
-        status = gl_buffer_read(image->buffer, 0, staging.bytes, staging.texels);
-    } else {
-        const struct gl_box box = inner_box(layout, image->texture);
-        status = gl_texture_read(image->texture, &box, staging.texels);
-    }
-    if (status == LR_OK) reorder(&staging, layout, values, false);
-    free(staging.texels);
+    if (!to_device && status == LR_OK) reorder(layout, values, has_margins, staging, false);
+    free(staging);
     return status;
 }
 
@@ -153,12 +122,6 @@ void lr_direct_bind_source(struct gl_pass *pass, const struct lr_direct_image *i
 {
     pass->textures[LR_UNIT_DIRECT_SOURCE] = image->texture;
     pass->buffers[LR_BIND_DIRECT_SOURCE].buffer = image->buffer;
-}
-
-void lr_direct_bind_sensitivity(struct gl_pass *pass, const struct lr_direct_image *image)
-{
-    pass->textures[LR_UNIT_DIRECT_FACTORS] = image->texture;
-    pass->buffers[LR_BIND_DIRECT_SENSITIVITY].buffer = image->buffer;
 }
 
 void lr_direct_bind_target(struct gl_pass *pass, const struct lr_direct_image *image)

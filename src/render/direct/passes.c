@@ -15,23 +15,20 @@ enum { MOST_GROUPS = 32768 };
 
 /* --- tables --- */
 
-static int64_t memory_limit(const struct lr_direct_compute *compute)
-{
-    const int64_t device = gl_context_limits(compute->ctx)->memory_bytes;
-    if (compute->params.max_memory_bytes > 0) return compute->params.max_memory_bytes;
-    return (device > 0 ? device : lr_physical_memory()) / 4;
-}
-
 const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compute *compute, int view)
 {
     struct lr_direct_view_tables *kept = &compute->tables[view];
     if (kept->map != NULL) return kept;
     if (compute->borrowed_view == view) return &compute->borrowed;
+    const int64_t device_bytes = gl_context_limits(compute->ctx)->memory_bytes;
+    const int64_t most_bytes = compute->params.max_memory_bytes > 0
+                                   ? compute->params.max_memory_bytes
+                                   : (device_bytes > 0 ? device_bytes : lr_physical_memory()) / 4;
     lr_direct_view_tables_finish(&compute->borrowed);
     compute->borrowed_view = -1;
     if (lr_direct_view_tables_init(kept, &compute->builder, view) != LR_OK) return NULL;
-    if (compute->bytes_kept + kept->bytes <= memory_limit(compute)) {
-        compute->bytes_kept += kept->bytes;
+    if (compute->cached_bytes + kept->bytes <= most_bytes) {
+        compute->cached_bytes += kept->bytes;
         return kept;
     }
     compute->borrowed = *kept;
@@ -42,7 +39,7 @@ const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compu
 
 void lr_direct_drop_tables(struct lr_direct_compute *compute, int view)
 {
-    compute->bytes_kept -= compute->tables[view].bytes;
+    compute->cached_bytes -= compute->tables[view].bytes;
     lr_direct_view_tables_finish(&compute->tables[view]);
     if (compute->borrowed_view == view) {
         lr_direct_view_tables_finish(&compute->borrowed);
@@ -71,15 +68,6 @@ void lr_direct_groups(int64_t threads, int groups[3])
     groups[2] = 1;
 }
 
-/* A thread for each block of outputs. */
-static int64_t count_threads(const struct lr_direct_compute *compute, int axis)
-{
-    const int *size = compute->params.grid.size;
-    const int64_t quads = (compute->layout.quads + LR_DIRECT_QUADS - 1) / LR_DIRECT_QUADS;
-    const int64_t blocks = (size[axis] + LR_DIRECT_OUTPUTS - 1) / LR_DIRECT_OUTPUTS;
-    return quads * blocks * size[1 - axis];
-}
-
 struct gl_program *lr_direct_program(const struct lr_direct_compute *compute, const char *name,
                                      const char *const *defines)
 {
@@ -90,8 +78,7 @@ struct gl_program *lr_direct_program(const struct lr_direct_compute *compute, co
     return gl_program_start(compute->ctx, &(struct gl_program_params){.compute = name, .defines = all, .label = name});
 }
 
-/* Started before the view's tables are made, which have programs of their own. */
-static struct gl_program *open_program(struct lr_direct_compute *compute, bool forward)
+struct gl_program *lr_direct_open_program(struct lr_direct_compute *compute, bool forward)
 {
     struct gl_program **program = forward ? &compute->forward : &compute->back;
     if (*program == NULL)
@@ -99,35 +86,25 @@ static struct gl_program *open_program(struct lr_direct_compute *compute, bool f
     return *program;
 }
 
-lr_status lr_direct_open_programs(struct lr_direct_compute *compute)
-{
-    if (compute->functions != NULL) return LR_OK;
-    struct gl_program *forward = open_program(compute, true);
-    struct gl_program *back = open_program(compute, false);
-    LR_TRY(forward != NULL && back != NULL ? LR_OK : LR_FAILED);
-    LR_TRY(gl_program_wait(forward));
-    return gl_program_wait(back);
-}
-
-/* A thread goes through all steps of a kernel. */
-static lr_status check_steps(const struct lr_direct_compute *compute, const struct lr_direct_view_tables *tables)
-{
-    if (!gl_context_limits(compute->ctx)->software || tables->num_steps <= LR_MOST_ROUNDS_SOFTWARE) return LR_OK;
-    return lr_error(compute->params.log, LR_USAGE,
-                    "a kernel of %d voxels is too long for the software renderer, which ends a "
-                    "shader's loops after 65,535 rounds: use backend cpu, a graphics processor, "
-                    "larger voxels or a smaller support",
-                    tables->num_offsets);
-}
-
 lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view, const struct lr_direct_image *source,
                         const struct lr_direct_image *target)
 {
     if (compute->functions != NULL) return compute->functions->run(compute->self, forward, view, source, target);
-    struct gl_program *program = open_program(compute, forward);
+    struct gl_program *program = lr_direct_open_program(compute, forward);
     const struct lr_direct_view_tables *tables = program != NULL ? lr_direct_open_tables(compute, view) : NULL;
     if (tables == NULL) return LR_FAILED;
-    LR_TRY(check_steps(compute, tables));
+    if (gl_context_limits(compute->ctx)->software && tables->num_steps > LR_MOST_ROUNDS_SOFTWARE)
+        return lr_error(compute->params.log, LR_USAGE,
+                        "a kernel of %d voxels is too long for the software renderer, which ends a "
+                        "shader's loops after 65,535 rounds: use backend cpu, a graphics processor, "
+                        "larger voxels or a smaller support",
+                        tables->num_offsets);
+
+    /* A thread goes through all steps of a kernel, for one block of outputs. */
+    const int *size = compute->params.grid.size;
+    const int64_t quads = (compute->layout.quads + LR_DIRECT_QUADS - 1) / LR_DIRECT_QUADS;
+    const int64_t blocks = (size[tables->axis] + LR_DIRECT_OUTPUTS - 1) / LR_DIRECT_OUTPUTS;
+
     struct lr_direct_pass uniforms = lr_direct_pass_of(compute);
     uniforms.margin[3] = tables->axis;
     uniforms.counts[0] = tables->num_steps;
@@ -140,21 +117,13 @@ lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int vie
         .uniform_bytes = sizeof(uniforms),
         .barriers = compute->is_unordered ? 0 : lr_direct_barriers(),
     };
-    lr_direct_groups(count_threads(compute, tables->axis), pass.groups);
+    lr_direct_groups(quads * blocks * size[1 - tables->axis], pass.groups);
     pass.buffers[LR_BIND_DIRECT_STEPS].buffer = tables->steps;
     pass.buffers[LR_BIND_DIRECT_VALUES].buffer = tables->values;
     lr_direct_bind_source(&pass, source);
     pass.textures[LR_UNIT_DIRECT_MAP] = tables->map;
     lr_direct_bind_target(&pass, target);
     return gl_pass_run(compute->ctx, &pass);
-}
-
-static lr_status run_passes(struct lr_direct_compute *compute, const lr_direct_task *task,
-                            const struct lr_direct_image *source, const struct lr_direct_image *target)
-{
-    for (int k = 0; k < task->num_views; k++)
-        LR_TRY(lr_direct_run(compute, task->work == LR_DIRECT_WORK_FORWARD, task->views[k], source, target));
-    return LR_OK;
 }
 
 lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,
@@ -165,7 +134,10 @@ lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_
         return compute->functions->time(compute->self, task, source, target, device_seconds);
     gl_stopwatch_reset(compute->watch);
     gl_stopwatch_begin(compute->watch);
-    const lr_status status = run_passes(compute, task, source, target);
+    lr_status status = LR_OK;
+    for (int k = 0; status == LR_OK && k < task->num_views; k++)
+        status = lr_direct_run(compute, task->work == LR_DIRECT_WORK_FORWARD, task->views[k], source, target);
+
     gl_stopwatch_end(compute->watch);
     *device_seconds = gl_stopwatch_seconds(compute->watch);
     return status;
@@ -181,13 +153,13 @@ lr_status lr_direct_reclaim(struct lr_direct_compute *compute, const struct lr_d
 lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image, const float *values)
 {
     LR_TRY(lr_direct_reclaim(compute, image));
-    return lr_direct_image_upload(image, &compute->layout, values);
+    return lr_direct_image_copy(image, &compute->layout, (float *)(uintptr_t)values, true);
 }
 
 lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values)
 {
     LR_TRY(lr_direct_reclaim(compute, image));
-    return lr_direct_image_read(image, &compute->layout, values);
+    return lr_direct_image_copy(image, &compute->layout, values, false);
 }
 
 /* --- the clock of projections: no view is waited for --- */
@@ -204,8 +176,8 @@ double lr_direct_read_laps(struct lr_direct_compute *compute)
 
 lr_status lr_direct_run_view(struct lr_direct_compute *compute, bool forward, int view)
 {
-    const bool is_ready = compute->functions != NULL ||
-                          (open_program(compute, forward) != NULL && lr_direct_open_tables(compute, view) != NULL);
+    const bool is_ready = compute->functions != NULL || (lr_direct_open_program(compute, forward) != NULL &&
+                                                         lr_direct_open_tables(compute, view) != NULL);
     LR_TRY(is_ready ? LR_OK : LR_FAILED);
     if (compute->functions != NULL)
         compute->functions->begin_lap(compute->self);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "render/direct/direct.h"
+#include "render/values.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,24 +28,6 @@ static struct column *column_at(const struct columns *columns, int x, int y)
     return &columns->columns[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
 }
 
-/* Offsets of a column follow each other, and an ellipsoid has no holes. */
-static void find_columns(const struct columns *columns)
-{
-    const struct lr_direct_shape *shape = columns->shape;
-    const int *half = shape->info.half;
-    for (int64_t k = 0; k < (int64_t)(2 * half[0] + 1) * (2 * half[1] + 1); k++)
-        columns->columns[k] = (struct column){.low = 1, .high = 0};
-    for (int64_t i = 0; i < shape->info.num_offsets; i++) {
-        const int32_t *offset = shape->offsets[i];
-        struct column *column = column_at(columns, offset[0], offset[1]);
-        if (column->low > column->high) {
-            column->first = (int32_t)i;
-            column->low = (int16_t)offset[2];
-        }
-        column->high = (int16_t)offset[2];
-    }
-}
-
 /* The column that output j finds at a place relative to the first output; NULL beyond mSR. */
 static const struct column *column_of(const struct columns *columns, int along, int across, int j)
 {
@@ -55,17 +38,12 @@ static const struct column *column_of(const struct columns *columns, int along, 
     return column->low <= column->high ? column : NULL;
 }
 
-static int floor_quad(int slice)
-{
-    return slice >= 0 ? slice / 4 : -((3 - slice) / 4);
-}
-
-/* Counts the steps, and writes them where `steps` is not NULL. */
+/* Counts the steps, and writes them if `steps` is not NULL. */
 static int walk(const struct columns *columns, struct lr_direct_step *steps)
 {
     const lr_direct_tables_info *info = &columns->shape->info;
     const int along_half = info->half[columns->axis], across_half = info->half[1 - columns->axis];
-    const int quads[2] = {floor_quad(-info->half[2]), floor_quad(info->half[2])};
+    const int quads[2] = {-((info->half[2] + 3) / 4), info->half[2] / 4};
     int count = 0;
     for (int across = -across_half; across <= across_half; across++) {
         for (int along = -along_half; along <= along_half + LR_DIRECT_OUTPUTS - 1; along++) {
@@ -97,35 +75,6 @@ static int walk(const struct columns *columns, struct lr_direct_step *steps)
     return count;
 }
 
-static lr_status direct_steps_init(struct lr_direct_steps *steps, const struct lr_direct_shape *shape,
-                                   const lr_log *log)
-{
-    const int *half = shape->info.half;
-    *steps = (struct lr_direct_steps){0};
-    struct columns columns = {
-        .shape = shape,
-        .columns =
-            lr_alloc((int64_t)(2 * half[0] + 1) * (2 * half[1] + 1), sizeof(*columns.columns), "columns of mSR", log),
-        /* Rows of mSR are longest along the line, and long rows waste least at their ends. */
-        .axis = fabs(shape->axes[0][0]) >= fabs(shape->axes[0][1]) ? 0 : 1,
-    };
-    if (columns.columns == NULL) return LR_FAILED;
-    find_columns(&columns);
-    steps->axis = columns.axis;
-    steps->count = walk(&columns, NULL);
-    steps->steps = lr_alloc(steps->count, sizeof(*steps->steps), "steps of a view", log);
-    if (steps->steps != NULL) walk(&columns, steps->steps);
-    free(columns.columns);
-    return steps->steps != NULL ? LR_OK : LR_FAILED;
-}
-
-/* errors: LR_FAILED if memory runs out. */
-static void direct_steps_finish(struct lr_direct_steps *steps)
-{
-    free(steps->steps);
-    *steps = (struct lr_direct_steps){0};
-}
-
 /* --- tables --- */
 
 /* The block of shaders/direct/map.comp. */
@@ -144,13 +93,6 @@ struct values_pass {
     float first_sample_mm, samples_per_mm, second_width, second_shift, unused;
 };
 _Static_assert(sizeof(struct values_pass) == 80, "the shader's layout");
-
-void lr_direct_builder_finish(struct lr_direct_builder *builder)
-{
-    gl_program_destroy(builder->values);
-    gl_program_destroy(builder->map);
-    builder->map = builder->values = NULL;
-}
 
 /* --- LORmap --- */
 
@@ -191,41 +133,10 @@ static lr_status build_map(struct lr_direct_view_tables *tables, const struct lr
 
 /* --- mSRval --- */
 
-static struct gl_buffer *make_buffer(const struct lr_direct_builder *builder, const char *label, int64_t bytes,
-                                     const void *data)
+static lr_status fill_values(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
+                             const struct lr_direct_shape *shape)
 {
-    return gl_buffer_create(builder->ctx,
-                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
-}
-
-static struct gl_buffer *make_offsets(const struct lr_direct_builder *builder, const struct lr_direct_shape *shape)
-{
-    const int64_t count = shape->info.num_offsets;
-    int32_t(*list)[4] = lr_alloc(count, sizeof(*list), "mSR", builder->params->log);
-    for (int64_t i = 0; list != NULL && i < count; i++)
-        for (int k = 0; k < 3; k++) list[i][k] = shape->offsets[i][k];
-    struct gl_buffer *buffer = list ? make_buffer(builder, "mSR", count * (int64_t)sizeof(*list), list) : NULL;
-    free(list);
-    return buffer;
-}
-
-static struct gl_buffer *make_profiles(const struct lr_direct_builder *builder, const struct lr_direct_shape *shape,
-                                       int num_rows)
-{
-    const int64_t count = (int64_t)num_rows * lr_direct_count_samples(shape);
-    if (count == 0) return make_buffer(builder, "measured profiles", 4, NULL);
-    float *list = lr_alloc(count, sizeof(*list), "measured profiles", builder->params->log);
-    struct gl_buffer *buffer = NULL;
-    if (list != NULL) {
-        lr_direct_list_samples(shape, list);
-        buffer = make_buffer(builder, "measured profiles", count * (int64_t)sizeof(*list), list);
-    }
-    free(list);
-    return buffer;
-}
-
-static struct values_pass values_uniforms(const struct lr_direct_shape *shape, int num_rows)
-{
+    const int num_rows = tables->num_rows;
     const lr_direct_tables_info *info = &shape->info;
     const lr_resolution *resolution = &shape->resolution;
     const lr_radial_profiles *measured = resolution->measured;
@@ -246,14 +157,8 @@ static struct values_pass values_uniforms(const struct lr_direct_shape *shape, i
         uniforms.first_sample_mm = (float)measured->first_offset_mm;
         uniforms.samples_per_mm = (float)(1 / measured->offset_step_mm);
     }
-    return uniforms;
-}
 
-static lr_status fill_values(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
-                             const struct lr_direct_shape *shape)
-{
-    const struct values_pass uniforms = values_uniforms(shape, tables->num_rows);
-    const int num_rows = tables->num_rows;
+    const int64_t num_samples = (int64_t)num_rows * lr_direct_count_samples(shape);
     float(*list)[2] = lr_alloc(num_rows, sizeof(*list), "kernels", builder->params->log);
     for (int k = 0; list != NULL && k < num_rows; k++) {
         double kernel[2];
@@ -261,10 +166,20 @@ static lr_status fill_values(struct lr_direct_view_tables *tables, const struct 
         list[k][0] = (float)kernel[0];
         list[k][1] = (float)kernel[1];
     }
-    struct gl_buffer *kernels = list ? make_buffer(builder, "kernels", num_rows * (int64_t)sizeof(*list), list) : NULL;
+    struct gl_buffer *kernels =
+        list ? lr_data_buffer(builder->ctx, "kernels", num_rows * (int64_t)sizeof(*list), list) : NULL;
     free(list);
 
-    struct gl_buffer *profiles = make_profiles(builder, shape, tables->num_rows);
+    struct gl_buffer *profiles = num_samples == 0 ? lr_data_buffer(builder->ctx, "measured profiles", 4, NULL) : NULL;
+    float *samples =
+        num_samples > 0 ? lr_alloc(num_samples, sizeof(*samples), "measured profiles", builder->params->log) : NULL;
+    if (samples != NULL) {
+        lr_direct_list_samples(shape, samples);
+
+        profiles = lr_data_buffer(builder->ctx, "measured profiles", num_samples * (int64_t)sizeof(*samples), samples);
+    }
+    free(samples);
+
     struct gl_pass pass = {
         .label = "mSRval",
         .program = builder->values,
@@ -297,34 +212,56 @@ static lr_status build_values(struct lr_direct_view_tables *tables, const struct
                         tables->num_rows, (long long)shape->info.num_offsets, (long long)(bytes >> 20),
                         gl_context_limits(builder->ctx)->renderer, (long long)(most >> 20));
     }
-    tables->values = make_buffer(builder, "mSRval", bytes, NULL);
-    tables->offsets = make_offsets(builder, shape);
+    tables->values = lr_data_buffer(builder->ctx, "mSRval", bytes, NULL);
     tables->bytes = bytes;
+    const int64_t count = shape->info.num_offsets;
+    int32_t(*list)[4] = lr_alloc(count, sizeof(*list), "mSR", builder->params->log);
+    for (int64_t i = 0; list != NULL && i < count; i++)
+        for (int k = 0; k < 3; k++) list[i][k] = shape->offsets[i][k];
+    if (list != NULL) tables->offsets = lr_data_buffer(builder->ctx, "mSR", count * (int64_t)sizeof(*list), list);
+    free(list);
     return tables->values && tables->offsets ? fill_values(tables, builder, shape) : LR_FAILED;
 }
 
 /* --- steps --- */
 
-static lr_status build(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
-                       const struct lr_direct_shape *shape)
+static lr_status build_steps(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
+                             const struct lr_direct_shape *shape)
 {
-    LR_TRY(build_map(tables, builder, shape));
-    LR_TRY(build_values(tables, builder, shape));
-    struct lr_direct_steps steps;
-    lr_status status = direct_steps_init(&steps, shape, builder->params->log);
-    if (status == LR_OK) {
-        tables->num_steps = steps.count;
-        tables->axis = steps.axis;
-        tables->steps =
-            make_buffer(builder, "steps of a view", steps.count * (int64_t)sizeof(*steps.steps), steps.steps);
-        status = tables->steps ? LR_OK : LR_FAILED;
-        tables->bytes += steps.count * (int64_t)sizeof(*steps.steps);
-    }
-    direct_steps_finish(&steps);
-    LR_TRY(status);
+    const int *half = shape->info.half;
+    const int64_t num_columns = (int64_t)(2 * half[0] + 1) * (2 * half[1] + 1);
+    struct columns columns = {
+        .shape = shape,
+        .columns = lr_alloc(num_columns, sizeof(*columns.columns), "columns of mSR", builder->params->log),
+        /* Rows of mSR are longest along the line, and long rows waste least at their ends. */
+        .axis = fabs(shape->axes[0][0]) >= fabs(shape->axes[0][1]) ? 0 : 1,
+    };
+    if (columns.columns == NULL) return LR_FAILED;
 
-    tables->bytes += gl_texture_bytes(tables->map) + tables->offsets->size_bytes;
-    return LR_OK;
+    /* The offsets of a column follow each other without gaps, since an ellipsoid has no holes. */
+    for (int64_t k = 0; k < num_columns; k++) columns.columns[k] = (struct column){.low = 1, .high = 0};
+    for (int64_t i = 0; i < shape->info.num_offsets; i++) {
+        const int32_t *offset = shape->offsets[i];
+        struct column *column = column_at(&columns, offset[0], offset[1]);
+        if (column->low > column->high) {
+            column->first = (int32_t)i;
+            column->low = (int16_t)offset[2];
+        }
+        column->high = (int16_t)offset[2];
+    }
+
+    tables->axis = columns.axis;
+    tables->num_steps = walk(&columns, NULL);
+    const int64_t bytes = tables->num_steps * (int64_t)sizeof(struct lr_direct_step);
+    struct lr_direct_step *steps = lr_alloc(tables->num_steps, sizeof(*steps), "steps of a view", builder->params->log);
+    if (steps != NULL) {
+        walk(&columns, steps);
+        tables->steps = lr_data_buffer(builder->ctx, "steps of a view", bytes, steps);
+    }
+    tables->bytes += bytes;
+    free(steps);
+    free(columns.columns);
+    return tables->steps != NULL ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_direct_view_tables_init(struct lr_direct_view_tables *tables, struct lr_direct_builder *builder, int view)
@@ -345,7 +282,11 @@ lr_status lr_direct_view_tables_init(struct lr_direct_view_tables *tables, struc
     lr_status status = lr_direct_shape_init(
         &shape, &(lr_direct_tables_params){
                     .grid = &params->grid, .view = params->views[view], .kernel = params->kernel, .log = params->log});
-    if (status == LR_OK) status = build(tables, builder, &shape);
+    if (status == LR_OK) status = build_map(tables, builder, &shape);
+    if (status == LR_OK) status = build_values(tables, builder, &shape);
+    if (status == LR_OK) status = build_steps(tables, builder, &shape);
+    if (status == LR_OK) tables->bytes += gl_texture_bytes(tables->map) + tables->offsets->size_bytes;
+
     if (status != LR_OK) lr_direct_view_tables_finish(tables);
     lr_direct_shape_finish(&shape);
     return status;

@@ -14,7 +14,7 @@
 struct block {
     int *views; /* owned [num_views] */
     int num_views;
-    struct lr_direct_image sensitivity; /* of EM, when it is first wanted */
+    struct lr_direct_image sensitivity; /* of EM, made when first needed */
 };
 
 struct lr_direct_resident {
@@ -24,7 +24,7 @@ struct lr_direct_resident {
     bool is_ramla; /* or EM, whose sensitivities are kept */
     struct lr_direct_image image, histo, back;
     struct lr_direct_image sum; /* of blocks of several views */
-    /* Buffers of the passes; other functions replace those. */
+    /* of the passes; NULL with other functions */
     struct gl_program *discrepancy[4]; /* bit 0: additive, bit 1: factors */
     struct gl_program *combine;
     struct gl_stopwatch *watch;
@@ -66,38 +66,24 @@ void lr_direct_resident_destroy(struct lr_direct_compute *compute)
     compute->resident = NULL;
 }
 
-static lr_status init(struct lr_direct_compute *compute, struct lr_direct_resident *resident)
-{
-    resident->views =
-        lr_alloc(compute->params.num_views, sizeof(*resident->views), "histo-images", compute->params.log);
-    LR_TRY(lr_direct_image_init(&resident->image, &compute->layout, "image", true));
-    LR_TRY(lr_direct_image_init(&resident->histo, &compute->layout, "estimate of a view", true));
-    LR_TRY(lr_direct_image_init(&resident->back, &compute->layout, "correction of a view", true));
-    if (compute->functions == NULL) resident->watch = gl_stopwatch_create(compute->ctx, "DIRECT updates");
-    return resident->views != NULL ? LR_OK : LR_FAILED;
-}
-
 static lr_status open_resident(struct lr_direct_compute *compute)
 {
+    const lr_log *log = compute->params.log;
     if (compute->resident != NULL) return LR_OK;
-    compute->resident = lr_alloc(1, sizeof(*compute->resident), "updates", compute->params.log);
-    const lr_status status = compute->resident ? init(compute, compute->resident) : LR_FAILED;
+    struct lr_direct_resident *resident = compute->resident = lr_alloc(1, sizeof(*resident), "updates", log);
+    if (resident == NULL) return LR_FAILED;
+    resident->views = lr_alloc(compute->params.num_views, sizeof(*resident->views), "histo-images", log);
+    lr_status status = resident->views != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK) status = lr_direct_image_init(&resident->image, &compute->layout, "image", true);
+    if (status == LR_OK) status = lr_direct_image_init(&resident->histo, &compute->layout, "estimate of a view", true);
+    if (status == LR_OK) status = lr_direct_image_init(&resident->back, &compute->layout, "correction of a view", true);
+    if (status == LR_OK && compute->functions == NULL)
+        resident->watch = gl_stopwatch_create(compute->ctx, "DIRECT updates");
     if (status != LR_OK) lr_direct_resident_destroy(compute);
     return status;
 }
 
 /* --- data in and out --- */
-
-static lr_status open_current(struct lr_direct_compute *compute, const struct lr_update_plan *plan)
-{
-    LR_TRY(open_resident(compute));
-    struct lr_direct_resident *resident = compute->resident;
-    destroy_data(compute);
-    resident->is_ramla = plan->algorithm == LR_ALGORITHM_RAMLA;
-    resident->num_blocks = plan->num_subsets;
-    resident->blocks = lr_alloc(plan->num_subsets, sizeof(*resident->blocks), "subsets of views", compute->params.log);
-    return resident->blocks != NULL ? LR_OK : LR_FAILED;
-}
 
 static lr_status open_updates(void *self, const struct lr_update_plan *plan, bool *has_room)
 {
@@ -105,7 +91,7 @@ static lr_status open_updates(void *self, const struct lr_update_plan *plan, boo
     const int64_t reported = gl_context_limits(compute->ctx)->memory_bytes;
     const double room = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
     double bytes[2];
-    /* Bytes of images with margins, and of those without. */
+    /* Bytes of images with margins, and of images without. */
     bytes[0] = bytes[1] = 4 * sizeof(float);
     const int inner[3] = {compute->layout.quads, compute->layout.size[0], compute->layout.size[1]};
     for (int k = 0; k < 3; k++) {
@@ -119,8 +105,17 @@ static lr_status open_updates(void *self, const struct lr_update_plan *plan, boo
 
     if (!*has_room) return LR_OK;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = open_current(compute, plan);
+    const lr_status status = open_resident(compute);
+    struct lr_direct_resident *resident = compute->resident;
+    if (status == LR_OK) {
+        destroy_data(compute);
+        resident->is_ramla = plan->algorithm == LR_ALGORITHM_RAMLA;
+        resident->num_blocks = plan->num_subsets;
+        resident->blocks =
+            lr_alloc(plan->num_subsets, sizeof(*resident->blocks), "subsets of views", compute->params.log);
+    }
     gl_context_release(compute->ctx);
+    if (status == LR_OK && resident->blocks == NULL) return LR_FAILED;
     return status;
 }
 
@@ -133,17 +128,6 @@ static void close_updates(void *self)
     }
 }
 
-static lr_status list_views(const struct lr_direct_compute *compute, const lr_selection *part, struct block *block)
-{
-    const bool is_all = lr_selection_is_all(part);
-    const int count = is_all ? compute->params.num_views : (int)part->num_pairs;
-    free(block->views);
-    block->num_views = count;
-    block->views = lr_alloc(count, sizeof(*block->views), "views", compute->params.log);
-    for (int k = 0; block->views != NULL && k < count; k++) block->views[k] = is_all ? k : part->pairs[k];
-    return block->views != NULL ? LR_OK : LR_FAILED;
-}
-
 /* The k-th histo-image of some values; NULL = none. */
 static lr_status load_image(struct lr_direct_compute *compute, const char *label, const lr_vector *values, int k,
                             struct lr_direct_image *image)
@@ -153,41 +137,44 @@ static lr_status load_image(struct lr_direct_compute *compute, const char *label
     return lr_direct_put(compute, image, (const float *)values->values + k * compute->views.num_voxels);
 }
 
-static lr_status load_view(struct lr_direct_compute *compute, const struct lr_update_data *data, int k,
-                           struct lr_direct_view_data *kept)
-{
-    destroy_view(kept);
-    LR_TRY(load_image(compute, "counts", data->measured, k, &kept->counts));
-    LR_TRY(load_image(compute, "additive term", data->additive, k, &kept->additive));
-    return load_image(compute, "factors", data->factors, k, &kept->factors);
-}
-
 static lr_status load(void *self, int subset, const struct lr_update_data *data)
 {
     struct lr_direct_compute *compute = self;
     struct block *block = &compute->resident->blocks[subset];
-    LR_TRY(list_views(compute, data->part, block));
+    const bool is_all = lr_selection_is_all(data->part);
+    const int count = is_all ? compute->params.num_views : (int)data->part->num_pairs;
+    free(block->views);
+    block->num_views = count;
+    block->views = lr_alloc(count, sizeof(*block->views), "views", compute->params.log);
+    if (block->views == NULL) return LR_FAILED;
+    for (int k = 0; k < count; k++) block->views[k] = is_all ? k : data->part->pairs[k];
     LR_TRY(gl_context_make_current(compute->ctx));
     lr_direct_image_finish(&block->sensitivity);
     lr_status status = LR_OK;
-    for (int k = 0; status == LR_OK && k < block->num_views; k++)
-        status = load_view(compute, data, k, &compute->resident->views[block->views[k]]);
+    for (int k = 0; status == LR_OK && k < count; k++) {
+        struct lr_direct_view_data *view = &compute->resident->views[block->views[k]];
+        destroy_view(view);
+        status = load_image(compute, "counts", data->measured, k, &view->counts);
+        if (status == LR_OK) status = load_image(compute, "additive term", data->additive, k, &view->additive);
+        if (status == LR_OK) status = load_image(compute, "factors", data->factors, k, &view->factors);
+    }
     gl_context_release(compute->ctx);
     return status;
-}
-
-static lr_status put_image(struct lr_direct_compute *compute, const lr_vector *image)
-{
-    LR_TRY(open_resident(compute));
-    LR_TRY(lr_direct_open_programs(compute));
-    return lr_direct_put(compute, &compute->resident->image, image->values);
 }
 
 static lr_status set_image(void *self, const lr_vector *image)
 {
     struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = put_image(compute, image);
+    lr_status status = open_resident(compute);
+    if (status == LR_OK && compute->functions == NULL) {
+        /* The programs are built side by side, and waited for here so that no clock counts it. */
+        struct gl_program *forward = lr_direct_open_program(compute, true);
+        struct gl_program *back = lr_direct_open_program(compute, false);
+        status = forward != NULL && back != NULL ? gl_program_wait(forward) : LR_FAILED;
+        if (status == LR_OK) status = gl_program_wait(back);
+    }
+    if (status == LR_OK) status = lr_direct_put(compute, &compute->resident->image, image->values);
     gl_context_release(compute->ctx);
     return status;
 }
@@ -195,7 +182,7 @@ static lr_status set_image(void *self, const lr_vector *image)
 static lr_status fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, lr_vector *to)
 {
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = lr_direct_get_vector(compute, image, to);
+    const lr_status status = lr_direct_copy_vector(compute, image, to, false);
     gl_context_release(compute->ctx);
     return status;
 }
@@ -222,7 +209,7 @@ static struct gl_pass texel_pass(const struct lr_direct_pass *uniforms, const st
     return pass;
 }
 
-/* histo = what the view projects back. */
+/* Turns histo from an estimate to the values that the view projects back. */
 static lr_status find_discrepancy(struct lr_direct_compute *compute, int view, int what)
 {
     struct lr_direct_resident *resident = compute->resident;
@@ -258,7 +245,10 @@ static lr_status combine(struct lr_direct_compute *compute, const struct lr_dire
         compute->resident->combine = lr_direct_program(compute, "direct/combine.comp", NULL);
     pass.program = compute->resident->combine;
     lr_direct_bind_source(&pass, change->by);
-    if (change->sensitivity != NULL) lr_direct_bind_sensitivity(&pass, change->sensitivity);
+    if (change->sensitivity != NULL) {
+        pass.textures[LR_UNIT_DIRECT_FACTORS] = change->sensitivity->texture;
+        pass.buffers[LR_BIND_DIRECT_SENSITIVITY].buffer = change->sensitivity->buffer;
+    }
     return pass.program != NULL ? gl_pass_run(compute->ctx, &pass) : LR_FAILED;
 }
 
@@ -292,61 +282,48 @@ static lr_status add_up_sensitivity(struct lr_direct_compute *compute, const str
     return LR_OK;
 }
 
-static lr_status make_sensitivity(struct lr_direct_compute *compute, struct block *block)
-{
-    return lr_direct_image_exists(&block->sensitivity) ? LR_OK
-                                                       : add_up_sensitivity(compute, block, &block->sensitivity);
-}
-
-static lr_status project_block(struct lr_direct_compute *compute, const struct block *block, int what,
-                               const struct lr_direct_image **correction)
-{
-    struct lr_direct_resident *resident = compute->resident;
-    struct lr_direct_image *sum = block->num_views > 1 ? &resident->sum : &resident->back;
-    LR_TRY(open_image(compute, "corrections of a block", sum));
-    for (int k = 0; k < block->num_views; k++) {
-        const int view = block->views[k];
-        LR_TRY(lr_direct_run(compute, true, view, &resident->image, &resident->histo));
-        LR_TRY(find_discrepancy(compute, view, what));
-        LR_TRY(add_back(compute, k == 0, view, sum));
-    }
-    *correction = sum;
-    return LR_OK;
-}
-
 static lr_status update(struct lr_direct_compute *compute, const struct lr_update *update)
 {
     struct lr_direct_resident *resident = compute->resident;
     struct block *block = &resident->blocks[update->subset];
+    struct lr_direct_image *sum = block->num_views > 1 ? &resident->sum : &resident->back;
     const bool is_ramla = resident->is_ramla;
-    struct lr_direct_change change = {
+    const struct lr_direct_change change = {
         .what = is_ramla ? LR_DIRECT_DO_RAMLA : LR_DIRECT_DO_EM,
         .lambda = (float)update->lambda,
+        .by = sum,
         .sensitivity = is_ramla ? NULL : &block->sensitivity,
     };
-    LR_TRY(is_ramla ? LR_OK : make_sensitivity(compute, block));
-    LR_TRY(project_block(compute, block, change.what, &change.by));
+    if (!is_ramla && !lr_direct_image_exists(&block->sensitivity))
+        LR_TRY(add_up_sensitivity(compute, block, &block->sensitivity));
+    LR_TRY(open_image(compute, "corrections of a block", sum));
+    for (int k = 0; k < block->num_views; k++) {
+        const int view = block->views[k];
+        LR_TRY(lr_direct_run(compute, true, view, &resident->image, &resident->histo));
+        LR_TRY(find_discrepancy(compute, view, change.what));
+        LR_TRY(add_back(compute, k == 0, view, sum));
+    }
     return combine(compute, &resident->image, &change);
 }
 
-/* Making the context current takes long enough to count in every update. */
-static lr_status update_by_functions(struct lr_direct_compute *compute, const struct lr_update *next)
-{
-    compute->functions->begin_lap(compute->self);
-    const lr_status status = update(compute, next);
-    compute->functions->end_lap(compute->self);
-    return status;
-}
-
+/* Other functions make the context current themselves, and not in every update, since it takes too long. */
 static lr_status run_update(void *self, const struct lr_update *next)
 {
     struct lr_direct_compute *compute = self;
-    if (compute->functions != NULL) return update_by_functions(compute, next);
-    LR_TRY(gl_context_make_current(compute->ctx));
-    gl_stopwatch_begin(compute->resident->watch);
+    const struct lr_direct_functions *functions = compute->functions;
+    if (functions != NULL) {
+        functions->begin_lap(compute->self);
+    } else {
+        LR_TRY(gl_context_make_current(compute->ctx));
+        gl_stopwatch_begin(compute->resident->watch);
+    }
     const lr_status status = update(compute, next);
-    gl_stopwatch_end(compute->resident->watch);
-    gl_context_release(compute->ctx);
+    if (functions != NULL) {
+        functions->end_lap(compute->self);
+    } else {
+        gl_stopwatch_end(compute->resident->watch);
+        gl_context_release(compute->ctx);
+    }
     return status;
 }
 
@@ -356,9 +333,11 @@ static lr_status find_sensitivity(void *self, int subset, lr_vector *image)
     struct lr_direct_resident *resident = compute->resident;
     struct block *block = &resident->blocks[subset];
     LR_TRY(gl_context_make_current(compute->ctx));
-    lr_status status =
-        resident->is_ramla ? add_up_sensitivity(compute, block, &resident->sum) : make_sensitivity(compute, block);
-    if (status == LR_OK) status = fetch(compute, resident->is_ramla ? &resident->sum : &block->sensitivity, image);
+    struct lr_direct_image *sum = resident->is_ramla ? &resident->sum : &block->sensitivity;
+    lr_status status = LR_OK;
+    if (resident->is_ramla || !lr_direct_image_exists(sum)) status = add_up_sensitivity(compute, block, sum);
+    if (status == LR_OK) status = fetch(compute, sum, image);
+
     gl_context_release(compute->ctx);
     return status;
 }
@@ -389,48 +368,33 @@ const struct lr_backend_updates lr_direct_compute_updates = {
 
 /* --- timing --- */
 
-static lr_status time_tables(struct lr_direct_compute *compute, const lr_direct_task *task, double *device_seconds)
-{
-    lr_status status = LR_OK;
-    if (compute->functions != NULL) return compute->functions->tables(compute->self, task, device_seconds);
-    gl_stopwatch_reset(compute->watch);
-    gl_stopwatch_begin(compute->watch);
-    for (int k = 0; status == LR_OK && k < task->num_views; k++) {
-        lr_direct_drop_tables(compute, task->views[k]);
-        status = lr_direct_open_tables(compute, task->views[k]) ? LR_OK : LR_FAILED;
-    }
-    gl_stopwatch_end(compute->watch);
-    *device_seconds = gl_stopwatch_seconds(compute->watch);
-    return status;
-}
-
-static lr_status read_image(struct lr_direct_compute *compute)
-{
-    float *values = lr_alloc(compute->views.num_voxels, sizeof(*values), "an image", compute->params.log);
-    const lr_status status = values != NULL ? lr_direct_fetch(compute, &compute->resident->image, values) : LR_FAILED;
-    free(values);
-    return status;
-}
-
-static lr_status time_task(struct lr_direct_compute *compute, const lr_direct_task *task, double *device_seconds)
-{
-    struct lr_direct_resident *resident = compute->resident;
-    if (task->work == LR_DIRECT_WORK_READING) return read_image(compute);
-    if (task->work == LR_DIRECT_WORK_TABLES) {
-        LR_TRY(time_tables(compute, task, device_seconds));
-        return gl_context_check(compute->ctx, "timing");
-    }
-    compute->is_unordered = true;
-    const lr_status status = lr_direct_run_task(compute, task, &resident->image, &resident->histo, device_seconds);
-    compute->is_unordered = false;
-    return status == LR_OK ? gl_context_check(compute->ctx, "timing") : status;
-}
-
 lr_status lr_direct_compute_time(void *self, const lr_direct_task *task, double *device_seconds)
 {
     struct lr_direct_compute *compute = self;
+    struct lr_direct_resident *resident = compute->resident;
+    lr_status status = LR_OK;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = time_task(compute, task, device_seconds);
+    if (task->work == LR_DIRECT_WORK_READING) {
+        float *values = lr_alloc(compute->views.num_voxels, sizeof(*values), "an image", compute->params.log);
+        status = values != NULL ? lr_direct_fetch(compute, &resident->image, values) : LR_FAILED;
+        free(values);
+    } else if (task->work != LR_DIRECT_WORK_TABLES) {
+        compute->is_unordered = true;
+        status = lr_direct_run_task(compute, task, &resident->image, &resident->histo, device_seconds);
+        compute->is_unordered = false;
+    } else if (compute->functions != NULL) {
+        status = compute->functions->tables(compute->self, task, device_seconds);
+    } else {
+        gl_stopwatch_reset(compute->watch);
+        gl_stopwatch_begin(compute->watch);
+        for (int k = 0; status == LR_OK && k < task->num_views; k++) {
+            lr_direct_drop_tables(compute, task->views[k]);
+            status = lr_direct_open_tables(compute, task->views[k]) ? LR_OK : LR_FAILED;
+        }
+        gl_stopwatch_end(compute->watch);
+        *device_seconds = gl_stopwatch_seconds(compute->watch);
+    }
+    if (status == LR_OK && task->work != LR_DIRECT_WORK_READING) status = gl_context_check(compute->ctx, "timing");
     gl_context_release(compute->ctx);
     return status;
 }

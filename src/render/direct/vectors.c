@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of vectors, which go to images with margins and back on the device. */
+ * Projections of vectors, by way of images with margins on the device. */
 #include "render/direct/direct.h"
 
 #include "base/log.h"
@@ -11,19 +11,11 @@
 
 /* --- between an image and a vector at the place --- */
 
-enum way { TO_IMAGE = 0, TO_VECTOR, TO_SUM };
+enum direction { TO_IMAGE = 0, TO_VECTOR, TO_SUM };
 
-static struct gl_program *open_program(struct lr_direct_compute *compute, enum way way)
-{
-    static const char *const defines[3][2] = {[TO_IMAGE] = {"TO_IMAGE"}, [TO_VECTOR] = {NULL}, [TO_SUM] = {"TO_SUM"}};
-    struct gl_program **program = &compute->exchange.programs[way];
-    if (*program == NULL) *program = lr_direct_program(compute, "direct/exchange.comp", defines[way]);
-    return *program;
-}
-
-/* A copy between an image and a vector; a sum begins with it, or has it added. */
+/* A copy between an image and a vector. TO_SUM: the sum is set to the image, or has it added. */
 struct copy {
-    enum way way;
+    enum direction direction;
     bool adds;
     const struct lr_direct_image *image;
     const lr_vector *vector;
@@ -31,16 +23,19 @@ struct copy {
 
 static lr_status run(struct lr_direct_compute *compute, const struct copy *copy)
 {
+    static const char *const defines[3][2] = {[TO_IMAGE] = {"TO_IMAGE"}, [TO_VECTOR] = {NULL}, [TO_SUM] = {"TO_SUM"}};
+    struct gl_program **program = &compute->exchange.programs[copy->direction];
+    if (*program == NULL) *program = lr_direct_program(compute, "direct/exchange.comp", defines[copy->direction]);
     struct lr_direct_pass uniforms = lr_direct_pass_of(compute);
     struct gl_pass pass = {.label = "DIRECT exchange",
-                           .program = open_program(compute, copy->way),
+                           .program = *program,
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
                            .barriers = lr_direct_barriers()};
     LR_TRY(pass.program != NULL ? lr_direct_reclaim(compute, copy->image) : LR_FAILED);
     const int *grid = uniforms.grid;
     lr_direct_groups((int64_t)grid[0] * grid[1] * grid[3], pass.groups);
-    /* A range begins at a multiple of the driver's alignment, and the vector `*first` numbers behind that. */
+    /* A range begins at a multiple of the driver's alignment; the vector begins `*first` numbers after that. */
     int32_t *first = &uniforms.counts[0];
     const struct lr_vector_range range = lr_vector_gl_range(copy->vector);
     const int64_t alignment = gl_context_limits(compute->ctx)->storage_alignment;
@@ -50,30 +45,20 @@ static lr_status run(struct lr_direct_compute *compute, const struct copy *copy)
         (struct gl_range){range.buffer, aligned, range.offset - aligned + range.bytes};
 
     uniforms.counts[1] = copy->adds;
-    if (copy->way == TO_IMAGE)
+    if (copy->direction == TO_IMAGE)
         lr_direct_bind_target(&pass, copy->image);
     else
         lr_direct_bind_source(&pass, copy->image);
     return gl_pass_run(compute->ctx, &pass);
 }
 
-static lr_status direct_put_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                                   const lr_vector *vector)
+lr_status lr_direct_copy_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                                const lr_vector *vector, bool to_image)
 {
-    return lr_vector_is_on_host(vector)
-               ? lr_direct_put(compute, image, vector->values)
-               : run(compute, &(struct copy){.way = TO_IMAGE, .image = image, .vector = vector});
+    if (!lr_vector_is_on_host(vector))
+        return run(compute, &(struct copy){to_image ? TO_IMAGE : TO_VECTOR, false, image, vector});
+    return to_image ? lr_direct_put(compute, image, vector->values) : lr_direct_fetch(compute, image, vector->values);
 }
-
-lr_status lr_direct_get_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                               lr_vector *vector)
-{
-    return lr_vector_is_on_host(vector)
-               ? lr_direct_fetch(compute, image, vector->values)
-               : run(compute, &(struct copy){.way = TO_VECTOR, .image = image, .vector = vector});
-}
-
-/* --- what is kept --- */
 
 static lr_status open_vector(const struct lr_direct_compute *compute, const char *name, lr_precision precision,
                              lr_vector *vector)
@@ -87,152 +72,92 @@ static lr_status open_vector(const struct lr_direct_compute *compute, const char
                                                       vector);
 }
 
-void lr_direct_exchange_finish(struct lr_direct_exchange *exchange)
-{
-    lr_vector_destroy(&exchange->ones);
-    lr_vector_destroy(&exchange->sum);
-    for (int k = 0; k < 3; k++) gl_program_destroy(exchange->programs[k]);
-    *exchange = (struct lr_direct_exchange){0};
-}
-
 /* --- projections of whole views --- */
-
-/* The views of a part, which names no single voxels. */
-static int count_views(const struct lr_direct_compute *compute, const lr_selection *part)
-{
-    return lr_selection_is_all(part) ? compute->params.num_views : (int)part->num_pairs;
-}
-
-static int view_at(const lr_selection *part, int k)
-{
-    return lr_selection_is_all(part) ? k : part->pairs[k];
-}
-
-static lr_status report(const struct lr_direct_compute *compute, const char *what, int k, int count)
-{
-    return lr_progress_report(compute->params.progress, what, k, count);
-}
-
-/* The k-th histo-image of some values. */
-static lr_vector histo_at(const struct lr_direct_compute *compute, const lr_vector *values, int k)
-{
-    const int64_t count = compute->views.num_voxels;
-    return lr_vector_part(values, k * count, count);
-}
 
 static lr_status forward(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *image,
                          lr_vector *values)
 {
-    const int count = count_views(compute, part);
-    LR_TRY(direct_put_vector(compute, &compute->in, image));
+    const bool is_all = lr_selection_is_all(part);
+    const int count = is_all ? compute->params.num_views : (int)part->num_pairs;
+    LR_TRY(lr_direct_copy_vector(compute, &compute->in, image, true));
     for (int k = 0; k < count; k++) {
-        lr_vector histo = histo_at(compute, values, k);
-        LR_TRY(report(compute, "projecting", k, count));
-        LR_TRY(lr_direct_run_view(compute, true, view_at(part, k)));
-        LR_TRY(lr_direct_get_vector(compute, &compute->out, &histo));
+        const lr_vector histo = lr_vector_part(values, k * compute->views.num_voxels, compute->views.num_voxels);
+        LR_TRY(lr_progress_report(compute->params.progress, "projecting", k, count));
+        LR_TRY(lr_direct_run_view(compute, true, is_all ? k : part->pairs[k]));
+        LR_TRY(lr_direct_copy_vector(compute, &compute->out, &histo, false));
     }
     return LR_OK;
 }
 
-/* The source of the k-th view; values NULL: the same ones for all. */
-static lr_status put_histo(struct lr_direct_compute *compute, const lr_vector *values, int k)
-{
-    lr_vector *ones = &compute->exchange.ones;
-    if (values != NULL) {
-        const lr_vector histo = histo_at(compute, values, k);
-        return direct_put_vector(compute, &compute->in, &histo);
-    }
-    if (k > 0) return LR_OK;
-    LR_TRY(open_vector(compute, "a histo-image of ones", LR_FLOAT32, ones));
-    LR_TRY(lr_vector_fill(ones, 1.0));
-    return direct_put_vector(compute, &compute->in, ones);
-}
-
-/* One view's result is the image; those of several are added up in double. */
-static lr_status add(struct lr_direct_compute *compute, int k, int count, lr_vector *image)
-{
-    lr_vector *sum = &compute->exchange.sum;
-    if (count == 1) return lr_direct_get_vector(compute, &compute->out, image);
-    LR_TRY(open_vector(compute, "a sum of back-projections", LR_FLOAT64, sum));
-    LR_TRY(run(compute, &(struct copy){TO_SUM, k > 0, &compute->out, sum}));
-    return k + 1 == count ? lr_vector_copy(sum, image) : LR_OK;
-}
-
+/* values NULL: ones. */
 static lr_status back(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *values,
                       lr_vector *image)
 {
-    const int count = count_views(compute, part);
+    lr_vector *ones = &compute->exchange.ones, *sum = &compute->exchange.sum;
+    const bool is_all = lr_selection_is_all(part);
+    const int count = is_all ? compute->params.num_views : (int)part->num_pairs;
     for (int k = 0; k < count; k++) {
-        LR_TRY(report(compute, "projecting back", k, count));
-        LR_TRY(put_histo(compute, values, k));
-        LR_TRY(lr_direct_run_view(compute, false, view_at(part, k)));
-        LR_TRY(add(compute, k, count, image));
+        LR_TRY(lr_progress_report(compute->params.progress, "projecting back", k, count));
+        if (values != NULL) {
+            const lr_vector histo = lr_vector_part(values, k * compute->views.num_voxels, compute->views.num_voxels);
+            LR_TRY(lr_direct_copy_vector(compute, &compute->in, &histo, true));
+        } else if (k == 0) {
+            LR_TRY(open_vector(compute, "a histo-image of ones", LR_FLOAT32, ones));
+            LR_TRY(lr_vector_fill(ones, 1.0));
+            LR_TRY(lr_direct_copy_vector(compute, &compute->in, ones, true));
+        }
+        LR_TRY(lr_direct_run_view(compute, false, is_all ? k : part->pairs[k]));
+
+        /* The result of a single view is the image; the results of several views are added up in double. */
+        if (count == 1) return lr_direct_copy_vector(compute, &compute->out, image, false);
+        LR_TRY(open_vector(compute, "a sum of back-projections", LR_FLOAT64, sum));
+        LR_TRY(run(compute, &(struct copy){TO_SUM, k > 0, &compute->out, sum}));
     }
-    return LR_OK;
+    return count > 0 ? lr_vector_copy(sum, image) : LR_OK;
 }
 
-/* --- projections of single voxels, which the host spells out --- */
-
-/* The vector itself where it is on the host, or a new one. */
-static lr_status make_host(const struct lr_direct_compute *compute, const lr_vector *vector, lr_vector *host)
-{
-    *host = *vector;
-    return lr_vector_is_on_host(vector) ? LR_OK
-                                        : lr_vector_create(&(lr_vector_params){.count = vector->count,
-                                                                               .name = "values of single voxels",
-                                                                               .log = compute->params.log},
-                                                           host);
-}
-
-static lr_status bring(const lr_vector *from, lr_vector *to)
-{
-    return from->values == to->values && from->storage == to->storage ? LR_OK : lr_vector_copy(from, to);
-}
-
-static void drop_host(const lr_vector *vector, lr_vector *host)
-{
-    if (!lr_vector_is_on_host(vector)) lr_vector_destroy(host);
-}
-
-typedef lr_status projection(struct lr_direct_views *views, const lr_selection *part, const lr_vector *in,
-                             lr_vector *out);
-
-/* in may be NULL. */
-static lr_status project_on_host(struct lr_direct_compute *compute, projection *project, const lr_selection *part,
+/* Projects single voxels by the host; vectors at the place are copied. in may be NULL. */
+static lr_status project_on_host(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
                                  const lr_vector *in, lr_vector *out)
 {
-    lr_vector host_in = {0}, host_out;
-    LR_TRY(make_host(compute, out, &host_out));
-    lr_status status = in != NULL ? make_host(compute, in, &host_in) : LR_OK;
-    if (status == LR_OK) {
-        status = in != NULL ? bring(in, &host_in) : LR_OK;
-        if (status == LR_OK) status = project(&compute->views, part, in != NULL ? &host_in : NULL, &host_out);
-        status = status == LR_OK ? bring(&host_out, out) : status;
-        if (in != NULL) drop_host(in, &host_in);
+    const bool copies_in = in != NULL && !lr_vector_is_on_host(in), copies_out = !lr_vector_is_on_host(out);
+    lr_vector host_in = in != NULL ? *in : (lr_vector){0}, host_out = *out;
+    lr_vector_params params = {.name = "values of single voxels", .log = compute->params.log};
+    lr_status status = LR_OK;
+    if (copies_out) {
+        params.count = out->count;
+        LR_TRY(lr_vector_create(&params, &host_out));
     }
-    drop_host(out, &host_out);
+    if (copies_in) {
+        params.count = in->count;
+        status = lr_vector_create(&params, &host_in);
+        if (status == LR_OK) {
+            status = lr_vector_copy(in, &host_in);
+            if (status != LR_OK) lr_vector_destroy(&host_in);
+        }
+    }
+    if (status == LR_OK) {
+        const lr_vector *from = in != NULL ? &host_in : NULL;
+        status = is_forward ? lr_direct_views_forward(&compute->views, part, from, &host_out)
+                            : lr_direct_views_back(&compute->views, part, from, &host_out);
+        if (status == LR_OK && copies_out) status = lr_vector_copy(&host_out, out);
+        if (copies_in) lr_vector_destroy(&host_in);
+    }
+    if (copies_out) lr_vector_destroy(&host_out);
     return status;
 }
 
-/* --- both --- */
-
-/* Images of the host go as they always do; so do parts of views. */
-static bool is_for_host(const lr_selection *part, const lr_vector *in, const lr_vector *out)
+lr_status lr_direct_project_vectors(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
+                                    const lr_vector *in, lr_vector *out)
 {
     const bool is_listed = part != NULL && part->lors != NULL;
-    return is_listed || ((in == NULL || lr_vector_is_on_host(in)) && lr_vector_is_on_host(out));
-}
-
-lr_status lr_direct_vectors_forward(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *image,
-                                    lr_vector *values)
-{
-    return is_for_host(part, image, values) ? project_on_host(compute, lr_direct_views_forward, part, image, values)
-                                            : forward(compute, part, image, values);
-}
-
-lr_status lr_direct_vectors_back(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *values,
-                                 lr_vector *image)
-{
-    return is_for_host(part, values, image) ? project_on_host(compute, lr_direct_views_back, part, values, image)
-                                            : back(compute, part, values, image);
+    const bool is_on_host = (in == NULL || lr_vector_is_on_host(in)) && lr_vector_is_on_host(out);
+    LR_TRY(gl_context_make_current(compute->ctx));
+    (void)lr_direct_read_laps(compute); /* discards the laps of earlier projections */
+    compute->device_seconds = 0;
+    const lr_status status = is_listed || is_on_host ? project_on_host(compute, is_forward, part, in, out)
+                             : is_forward            ? forward(compute, part, in, out)
+                                                     : back(compute, part, in, out);
+    gl_context_release(compute->ctx);
+    return gl_context_status(compute->ctx, status);
 }

@@ -7,15 +7,17 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "common/bindings.h"
+#include "listmode/hull.h"
 #include "listmode/line.h"
 #include "listmode/tube.h"
 #include "render/listmode/listmode.h"
+#include "render/values.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Events that are interleaved at a time on their way. */
+/* Events of one upload. */
 enum { PIECE = 1 << 16 };
 
 /* The layout in shaders/listmode/prepare.comp. */
@@ -32,101 +34,28 @@ struct prepare_pass {
 };
 _Static_assert(sizeof(struct prepare_pass) == 176, "the shader's layout");
 
-/* --- tables --- */
-
-static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, const char *label, int64_t bytes,
-                                     const void *data)
-{
-    return gl_buffer_create(compute->ctx,
-                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
-}
-
-static int64_t num_crystals(const struct lr_listmode_compute *compute)
-{
-    return compute->params.events->num_crystals;
-}
-
-/* Ends of lines, and the crystals' modules. */
-static struct gl_buffer *make_crystals(const struct lr_listmode_compute *compute)
-{
-    const struct lr_listmode_events *events = compute->params.events;
-    const int64_t count = num_crystals(compute);
-    double(*ends)[4] = lr_alloc(count, sizeof(*ends), "ends of lines", compute->params.log);
-    for (int64_t k = 0; ends != NULL && k < count; k++) {
-        memcpy(ends[k], events->hits[k], sizeof(events->hits[k]));
-        ends[k][3] = lr_listmode_is_exact(compute) ? lr_scanner_module_of(compute->params.model->scanner, (int)k) : 0;
-    }
-    struct gl_buffer *buffer =
-        ends != NULL ? make_buffer(compute, "ends of lines", count * (int64_t)sizeof(*ends), ends) : NULL;
-    free(ends);
-    return buffer;
-}
-
-static struct gl_buffer *make_kinds(const struct lr_listmode_compute *compute)
-{
-    const struct lr_listmode_events *events = compute->params.events;
-    const int64_t count = events->kind_of != NULL ? num_crystals(compute) : 0;
-    int32_t *kinds = lr_alloc(count > 0 ? count : 1, sizeof(*kinds), "kinds of crystals", compute->params.log);
-    for (int64_t k = 0; kinds != NULL && k < count; k++) kinds[k] = events->kind_of[k];
-    struct gl_buffer *buffer =
-        kinds != NULL ? make_buffer(compute, "kinds of crystals", count * (int64_t)sizeof(*kinds), kinds) : NULL;
-    free(kinds);
-    return buffer;
-}
-
-static struct gl_buffer *make_sigmas(const struct lr_listmode_compute *compute)
-{
-    const struct lr_listmode_events *events = compute->params.events;
-    const int64_t count = (int64_t)events->num_kinds * events->num_kinds;
-    double *both = lr_alloc(2 * count, sizeof(*both), "resolutions", compute->params.log);
-    for (int64_t k = 0; both != NULL && k < count; k++) {
-        both[k] = events->sigma_mm[k];
-        both[count + k] = events->bin_mm != NULL ? events->bin_mm[k] : 0.0;
-    }
-    struct gl_buffer *buffer =
-        both != NULL ? make_buffer(compute, "resolutions", 2 * count * (int64_t)sizeof(*both), both) : NULL;
-    free(both);
-    return buffer;
-}
-
 /* --- events --- */
 
-static void interleave(const struct lr_listmode_compute *compute, int64_t begin, int64_t count,
-                       struct device_event *piece)
+/* Copies events begin .. end - 1 to the beginning of a buffer. */
+static lr_status upload(const struct lr_listmode_compute *compute, struct gl_buffer *buffer, int64_t begin, int64_t end)
 {
     const struct lr_listmode_events *events = compute->params.events;
     const uint32_t *order = compute->events.order;
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t at = order != NULL ? (int64_t)order[begin + k] : begin + k;
-        piece[k] = (struct device_event){events->crystals[0][at], events->crystals[1][at], events->tof_mm[at],
-                                         events->number[at]};
-    }
-}
-
-/* Events begin .. end - 1 to the beginning of a buffer. */
-static lr_status upload(const struct lr_listmode_compute *compute, struct gl_buffer *buffer, int64_t begin, int64_t end)
-{
     struct device_event *piece =
         lr_alloc(end - begin < PIECE ? end - begin : PIECE, sizeof(*piece), "events on their way", compute->params.log);
     lr_status status = piece != NULL ? LR_OK : LR_FAILED;
-    for (int64_t at = begin; status == LR_OK && at < end; at += PIECE) {
-        const int64_t count = end - at < PIECE ? end - at : PIECE;
-        interleave(compute, at, count, piece);
+    for (int64_t first = begin; status == LR_OK && first < end; first += PIECE) {
+        const int64_t count = end - first < PIECE ? end - first : PIECE;
+        for (int64_t k = 0; k < count; k++) {
+            const int64_t at = order != NULL ? (int64_t)order[first + k] : first + k;
+            piece[k] = (struct device_event){events->crystals[0][at], events->crystals[1][at], events->tof_mm[at],
+                                             events->number[at]};
+        }
         status =
-            gl_buffer_upload(buffer, (at - begin) * LR_LISTMODE_EVENT_BYTES, count * LR_LISTMODE_EVENT_BYTES, piece);
+            gl_buffer_upload(buffer, (first - begin) * LR_LISTMODE_EVENT_BYTES, count * LR_LISTMODE_EVENT_BYTES, piece);
     }
     free(piece);
     return status;
-}
-
-static lr_status make_segment(struct lr_listmode_compute *compute, int k, int64_t total)
-{
-    struct lr_listmode_device_events *events = &compute->events;
-    const int64_t begin = k * events->segment_events, left = total - begin;
-    const int64_t count = left < events->segment_events ? left : events->segment_events;
-    events->segments[k] = make_buffer(compute, "events", count * LR_LISTMODE_EVENT_BYTES, NULL);
-    if (events->segments[k] == NULL) return LR_FAILED;
-    return events->is_streamed ? LR_OK : upload(compute, events->segments[k], begin, begin + count);
 }
 
 static lr_status make_segments(struct lr_listmode_compute *compute, int64_t bytes)
@@ -137,77 +66,81 @@ static lr_status make_segments(struct lr_listmode_compute *compute, int64_t byte
     events->is_streamed = total > bytes / LR_LISTMODE_EVENT_BYTES;
     events->segment_events = events->is_streamed ? compute->most_lines : most;
     events->num_segments = events->is_streamed ? 1 : (int)((total + most - 1) / most);
-    /* Events that stand for others come once: to order them would take longer than it saves. */
+    /* Events of a sensitivity are used once: to order them would take longer than it saves. */
     if (!events->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX)
         LR_TRY(lr_listmode_order(compute));
     events->segments = lr_alloc(events->num_segments, sizeof(*events->segments), "events", compute->params.log);
-    for (int k = 0; events->segments != NULL && k < events->num_segments; k++) LR_TRY(make_segment(compute, k, total));
-    return events->segments != NULL ? LR_OK : LR_FAILED;
+    if (events->segments == NULL) return LR_FAILED;
+    for (int k = 0; k < events->num_segments; k++) {
+        const int64_t begin = k * events->segment_events, left = total - begin;
+        const int64_t count = left < events->segment_events ? left : events->segment_events;
+        events->segments[k] = lr_data_buffer(compute->ctx, "events", count * LR_LISTMODE_EVENT_BYTES, NULL);
+        if (events->segments[k] == NULL) return LR_FAILED;
+        if (!events->is_streamed) LR_TRY(upload(compute, events->segments[k], begin, begin + count));
+    }
+    return LR_OK;
 }
 
 lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes)
 {
-    struct lr_listmode_device_events *events = &compute->events;
-    events->crystals = make_crystals(compute);
-    events->kinds = make_kinds(compute);
-    events->sigmas = make_sigmas(compute);
-    LR_TRY(events->crystals && events->kinds && events->sigmas ? LR_OK : LR_FAILED);
-    if (lr_listmode_is_exact(compute)) {
-        events->modules = lr_listmode_exact_modules(compute);
-        LR_TRY(events->modules != NULL ? LR_OK : LR_FAILED);
+    struct lr_listmode_device_events *device = &compute->events;
+    const struct lr_listmode_events *events = compute->params.events;
+    const lr_scanner *scanner = compute->params.model->scanner;
+    const lr_log *log = compute->params.log;
+    const bool is_exact = lr_listmode_is_exact(compute);
+
+    /* Ends of lines, and the crystals' modules. */
+    const int64_t num_crystals = events->num_crystals;
+    double(*ends)[4] = lr_alloc(num_crystals, sizeof(*ends), "ends of lines", log);
+    for (int64_t k = 0; ends != NULL && k < num_crystals; k++) {
+        memcpy(ends[k], events->hits[k], sizeof(events->hits[k]));
+        ends[k][3] = is_exact ? lr_scanner_module_of(scanner, (int)k) : 0;
+    }
+    if (ends != NULL)
+        device->crystals = lr_data_buffer(compute->ctx, "ends of lines", num_crystals * (int64_t)sizeof(*ends), ends);
+    free(ends);
+
+    const int64_t num_kinds = events->kind_of != NULL ? num_crystals : 0;
+    int32_t *kinds = lr_alloc(num_kinds > 0 ? num_kinds : 1, sizeof(*kinds), "kinds of crystals", log);
+    for (int64_t k = 0; kinds != NULL && k < num_kinds; k++) kinds[k] = events->kind_of[k];
+    if (kinds != NULL)
+        device->kinds = lr_data_buffer(compute->ctx, "kinds of crystals", num_kinds * (int64_t)sizeof(*kinds), kinds);
+    free(kinds);
+
+    /* The resolution of each pair of kinds, then the width of its bins. */
+    const int64_t num_pairs = (int64_t)events->num_kinds * events->num_kinds;
+    double *both = lr_alloc(2 * num_pairs, sizeof(*both), "resolutions", log);
+    for (int64_t k = 0; both != NULL && k < num_pairs; k++) {
+        both[k] = events->sigma_mm[k];
+        both[num_pairs + k] = events->bin_mm != NULL ? events->bin_mm[k] : 0.0;
+    }
+    if (both != NULL)
+        device->sigmas = lr_data_buffer(compute->ctx, "resolutions", 2 * num_pairs * (int64_t)sizeof(*both), both);
+    free(both);
+
+    LR_TRY(device->crystals && device->kinds && device->sigmas ? LR_OK : LR_FAILED);
+    if (is_exact) {
+        struct lr_listmode_module *modules = lr_listmode_modules(scanner, log);
+        if (modules != NULL)
+            device->modules =
+                lr_data_buffer(compute->ctx, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
+        free(modules);
+        LR_TRY(device->modules != NULL ? LR_OK : LR_FAILED);
     }
     return make_segments(compute, bytes);
 }
 
-void lr_listmode_device_events_finish(struct lr_listmode_device_events *events)
-{
-    for (int k = 0; events->segments != NULL && k < events->num_segments; k++) gl_buffer_destroy(events->segments[k]);
-    free(events->segments);
-    free(events->order);
-    free(events->keys);
-    gl_buffer_destroy(events->modules);
-    gl_buffer_destroy(events->sigmas);
-    gl_buffer_destroy(events->kinds);
-    gl_buffer_destroy(events->crystals);
-}
-
-/* Most events from `begin` on that are in one buffer. */
-static int64_t room_from(const struct lr_listmode_compute *compute, int64_t begin)
-{
-    const struct lr_listmode_device_events *events = &compute->events;
-    const int64_t in_segment =
-        events->is_streamed ? compute->most_lines : events->segment_events - begin % events->segment_events;
-    return in_segment < compute->most_lines ? in_segment : compute->most_lines;
-}
-
 bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end, struct lr_listmode_chunk *chunk)
 {
+    const struct lr_listmode_device_events *events = &compute->events;
     if (chunk->end >= end) return false;
     chunk->begin = chunk->end;
-    const int64_t room = room_from(compute, chunk->begin), left = end - chunk->begin;
+    const int64_t in_segment =
+        events->is_streamed ? compute->most_lines : events->segment_events - chunk->begin % events->segment_events;
+    const int64_t room = in_segment < compute->most_lines ? in_segment : compute->most_lines;
+    const int64_t left = end - chunk->begin;
     chunk->end = chunk->begin + (left < room ? left : room);
     return true;
-}
-
-/* The events of a chunk: in which buffer, and from which event of it on. */
-static lr_status listmode_find_events(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
-                                      const struct gl_buffer **buffer, int64_t *first)
-{
-    struct lr_listmode_device_events *events = &compute->events;
-    if (!events->is_streamed) {
-        *buffer = events->segments[chunk->begin / events->segment_events];
-        *first = chunk->begin % events->segment_events;
-        return LR_OK;
-    }
-    *buffer = events->segments[0];
-    *first = 0;
-    if (events->streamed_begin != chunk->begin || events->streamed_end < chunk->end) {
-        events->streamed_begin = events->streamed_end = 0;
-        LR_TRY(upload(compute, events->segments[0], chunk->begin, chunk->end));
-        events->streamed_begin = chunk->begin;
-        events->streamed_end = chunk->end;
-    }
-    return LR_OK;
 }
 
 /* --- lines --- */
@@ -246,56 +179,58 @@ static struct prepare_pass describe(const struct lr_listmode_compute *compute, c
     return uniforms;
 }
 
-static lr_status run_prepare(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
-                             const struct lr_listmode_selected *selected, struct prepare_pass *uniforms)
+lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
+                              const struct lr_listmode_selected *selected, bool are_cached)
 {
-    const struct gl_buffer *events;
-    int64_t first;
-    LR_TRY(listmode_find_events(compute, chunk, &events, &first));
-    uniforms->first[0] = (int32_t)first;
+    const struct lr_listmode_places all = {.count = INT32_MAX};
+    const struct lr_listmode_selected every = {.places = &all, .window = {0, INT32_MAX}};
+    struct lr_listmode_device_events *events = &compute->events;
+    if (selected == NULL) selected = &every;
+    struct prepare_pass uniforms = describe(compute, chunk, selected);
+    if (are_cached) {
+        uniforms.kept[0] = (int32_t)chunk->begin;
+        uniforms.kept[1] = (int32_t)compute->params.events->layout.count;
+        uniforms.kept[2] = 1;
+    }
+
+    /* Streamed events of the chunk replace those of an earlier one. */
+    const struct gl_buffer *buffer = events->segments[0];
+    if (!events->is_streamed) {
+        buffer = events->segments[chunk->begin / events->segment_events];
+        uniforms.first[0] = (int32_t)(chunk->begin % events->segment_events);
+    } else if (events->streamed_begin != chunk->begin || events->streamed_end < chunk->end) {
+        events->streamed_begin = events->streamed_end = 0;
+        LR_TRY(upload(compute, events->segments[0], chunk->begin, chunk->end));
+        events->streamed_begin = chunk->begin;
+        events->streamed_end = chunk->end;
+    }
+
     struct gl_program *program =
         lr_listmode_program(compute, lr_listmode_is_exact(compute) ? LR_LISTMODE_EXACT_PREPARE : LR_LISTMODE_PREPARE);
     if (program == NULL) return LR_FAILED;
     struct gl_pass pass = {.label = gl_program_label(program),
                            .program = program,
-                           .uniforms = uniforms,
-                           .uniform_bytes = sizeof(*uniforms),
-                           .groups = {gl_divide_up(uniforms->size[3], LR_EVENTS_GROUP), 1, 1},
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {gl_divide_up(uniforms.size[3], LR_EVENTS_GROUP), 1, 1},
                            .barriers = GL_SHADER_STORAGE_BARRIER_BIT};
-    pass.buffers[LR_BIND_LIST_EVENTS].buffer = events;
-    pass.buffers[LR_BIND_LIST_CRYSTALS].buffer = compute->events.crystals;
-    pass.buffers[LR_BIND_LIST_SIGMAS].buffer = compute->events.sigmas;
-    pass.buffers[LR_BIND_LIST_KINDS].buffer = compute->events.kinds;
-    pass.buffers[LR_BIND_LIST_MODULES].buffer = compute->events.modules;
-    pass.buffers[LR_BIND_LIST_PLACES].buffer = selected->map != NULL ? selected->map : compute->events.kinds;
-    pass.buffers[LR_BIND_LIST_LINES].buffer = uniforms->kept[2] != 0 ? compute->kept.lines : compute->lines;
+    pass.buffers[LR_BIND_LIST_EVENTS].buffer = buffer;
+    pass.buffers[LR_BIND_LIST_CRYSTALS].buffer = events->crystals;
+    pass.buffers[LR_BIND_LIST_SIGMAS].buffer = events->sigmas;
+    pass.buffers[LR_BIND_LIST_KINDS].buffer = events->kinds;
+    pass.buffers[LR_BIND_LIST_MODULES].buffer = events->modules;
+    pass.buffers[LR_BIND_LIST_PLACES].buffer = selected->map != NULL ? selected->map : events->kinds;
+    pass.buffers[LR_BIND_LIST_LINES].buffer = are_cached ? compute->cache.lines : compute->lines;
     pass.buffers[LR_BIND_LIST_VALUES] =
         selected->values.buffer != NULL ? selected->values : (struct gl_range){.buffer = compute->scale};
     pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
     return gl_pass_run(compute->ctx, &pass);
 }
 
-lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
-                              const struct lr_listmode_selected *selected)
-{
-    struct prepare_pass uniforms = describe(compute, chunk, selected);
-    return run_prepare(compute, chunk, selected, &uniforms);
-}
-
-lr_status lr_listmode_prepare_kept(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk)
-{
-    const struct lr_listmode_places all = {.count = INT32_MAX};
-    const struct lr_listmode_selected selected = {.places = &all, .window = {0, INT32_MAX}};
-    struct prepare_pass uniforms = describe(compute, chunk, &selected);
-    uniforms.kept[0] = (int32_t)chunk->begin;
-    uniforms.kept[1] = (int32_t)compute->params.events->layout.count;
-    uniforms.kept[2] = 1;
-    return run_prepare(compute, chunk, &selected, &uniforms);
-}
-
 /* --- order --- */
 
-/* The order in which the device has the events of a group: lines of one window go together, and of those the ones that meet the same slices. The threads of a warp are then busy alike. */
+/* The device has the events of a group in an order by the sizes of their windows, then by the slices that their lines
+ * meet. The threads of a warp then have about the same work. */
 
 enum { KEYS_AT_ONCE = 1 << 13, SLICE_BITS = 15, LAST_SLICE = LR_LISTMODE_KEY_SLICES };
 
@@ -307,18 +242,6 @@ struct group {
     struct lr_listmode_ticket *tickets; /* [count] */
     struct lr_listmode_device_events *events;
 };
-
-/* Leaves out slices where the crossing is outside of `limits`. */
-static void narrow(int slices[2], double position, double step, const double limits[2])
-{
-    if (fabs(step) < 1e-9) {
-        slices[1] = position > limits[0] && position < limits[1] ? slices[1] : slices[0];
-        return;
-    }
-    const double a = (limits[0] - position) / step, b = (limits[1] - position) / step;
-    slices[0] = (int)fmin(fmax(floor(fmin(a, b)), slices[0]), slices[1]);
-    slices[1] = (int)fmax(fmin(ceil(fmax(a, b)) + 1.0, slices[1]), slices[0]);
-}
 
 static uint32_t key_of(const struct group *group, int64_t k)
 {
@@ -332,12 +255,20 @@ static uint32_t key_of(const struct group *group, int64_t k)
     lr_listmode_slices(&walk, slices);
     if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &line, &walk, halves);
     for (int c = 0; c < 2; c++) {
-        const double limits[2] = {-halves[c], model->grid.size[walk.across[c]] - 1 + halves[c]};
-        narrow(slices, walk.position[c], walk.step[c], limits);
+        /* Slices in which the crossing is outside of the grid and half a window around it are left out. */
+        const double low = -halves[c], high = model->grid.size[walk.across[c]] - 1 + halves[c];
+        const double position = walk.position[c], step = walk.step[c];
+        if (fabs(step) < 1e-9) {
+            slices[1] = position > low && position < high ? slices[1] : slices[0];
+            continue;
+        }
+        const double a = (low - position) / step, b = (high - position) / step;
+        slices[0] = (int)fmin(fmax(floor(fmin(a, b)), slices[0]), slices[1]);
+        slices[1] = (int)fmax(fmin(ceil(fmax(a, b)) + 1.0, slices[1]), slices[0]);
     }
     const uint32_t first = (uint32_t)(slices[0] < LAST_SLICE ? slices[0] : LAST_SLICE);
     const uint32_t last = (uint32_t)(slices[1] < LAST_SLICE ? slices[1] : LAST_SLICE);
-    /* Windows of up to four voxels, then those of up to five, then others: shaders/listmode/kernel.glsl. */
+    /* Windows of up to four voxels come first, then windows of five, then larger ones: shaders/listmode/kernel.glsl. */
     const int width = (int)(2.0 * fmax(halves[0], halves[1])) + 1;
 
     return (width <= 4 ? 0u : width <= 5 ? 1u : 2u) << 2 * SLICE_BITS | first << SLICE_BITS | last;
@@ -368,23 +299,6 @@ void lr_listmode_key_slices(uint32_t key, int32_t slices[2])
     slices[1] = (int32_t)(key & LAST_SLICE);
 }
 
-static void order_groups(struct lr_listmode_compute *compute, struct lr_listmode_ticket *const tickets[2])
-{
-    const struct lr_listmode_events *events = compute->params.events;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
-        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-            const int64_t *ends = &events->groups[r][g];
-            struct group *group = &(struct group){
-                compute, ends[0], ends[1] - ends[0], lr_listmode_group_axis(g), tickets[0], &compute->events};
-            const int asked = group->compute->params.threads;
-            const int threads = asked > 0 ? asked : lr_num_processors();
-            lr_parallel_for(threads, group->count, KEYS_AT_ONCE, find_keys, group);
-            lr_listmode_sort_tickets(group->tickets, tickets[1], group->count, threads);
-            lr_parallel_for(threads, group->count, KEYS_AT_ONCE, take_order, group);
-        }
-    }
-}
-
 lr_status lr_listmode_order(struct lr_listmode_compute *compute)
 {
     static const char what[] = "ordering events";
@@ -397,7 +311,17 @@ lr_status lr_listmode_order(struct lr_listmode_compute *compute)
     events->keys = lr_alloc(count, sizeof(*events->keys), what, log);
     for (int k = 0; k < 2; k++) tickets[k] = lr_alloc(longest, sizeof(*tickets[k]), what, log);
     const bool has_all = events->order && events->keys && tickets[0] && tickets[1];
-    if (has_all) order_groups(compute, tickets);
+    const struct lr_listmode_events *arrays = compute->params.events;
+    const int asked = compute->params.threads, threads = asked > 0 ? asked : lr_num_processors();
+    for (int64_t k = 0; has_all && k < arrays->layout.num_pairs * LR_LISTMODE_GROUPS; k++) {
+        const int g = (int)(k % LR_LISTMODE_GROUPS);
+        const int64_t *ends = &arrays->groups[k / LR_LISTMODE_GROUPS][g];
+        struct group group = {compute, ends[0], ends[1] - ends[0], lr_listmode_group_axis(g), tickets[0], events};
+        lr_parallel_for(threads, group.count, KEYS_AT_ONCE, find_keys, &group);
+        lr_listmode_sort_tickets(group.tickets, tickets[1], group.count, threads);
+        lr_parallel_for(threads, group.count, KEYS_AT_ONCE, take_order, &group);
+    }
+
     free(tickets[0]);
     free(tickets[1]);
     return has_all ? LR_OK : LR_FAILED;

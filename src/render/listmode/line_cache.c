@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Jobs of groups that go through lines which are kept: of about as much work as each other, and the longest
- * first, so that none is left alone at the end. */
+ * Projections over lines that the device keeps, by jobs of its groups. Jobs have about the same work, and the longest
+ * come first, so that no group works alone at the end. */
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "render/listmode/listmode.h"
+#include "render/values.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     PIECE = 256,          /* lines that go to a job together */
-    LEAST_WORK = 1 << 12, /* of a job, in slices that its lines meet: its sums take time, too */
+    LEAST_WORK = 1 << 12, /* of a job, in slices that its lines meet; a job's sums take time, too */
     MOST_JOBS = 2048,     /* of a range and a side, about */
     LINE_WORK = 1         /* of a line in a slab, in slices */
 };
 
-struct dealing {
+struct job_builder {
     const struct lr_listmode_compute *compute;
     struct lr_listmode_job *list; /* owned */
     int64_t count, room;
-    int64_t job_work; /* of the range and side at hand */
+    int64_t job_work; /* of the current range and side */
 };
 
 /* Lines of one group, from `begin` on. */
@@ -33,11 +34,11 @@ struct portion {
     int32_t slices[2]; /* that they meet */
 };
 
-static lr_status add_job(struct dealing *dealing, const struct lr_listmode_job *job)
+static lr_status add_job(struct job_builder *builder, const struct lr_listmode_job *job)
 {
-    const struct lr_items items = {sizeof(*dealing->list), "jobs", dealing->compute->params.log};
-    LR_TRY(lr_grow(&dealing->list, &dealing->room, dealing->count + 1, &items));
-    dealing->list[dealing->count++] = *job;
+    const struct lr_items items = {sizeof(*builder->list), "jobs", builder->compute->params.log};
+    LR_TRY(lr_grow(&builder->list, &builder->room, builder->count + 1, &items));
+    builder->list[builder->count++] = *job;
     return LR_OK;
 }
 
@@ -52,25 +53,25 @@ static int32_t most_of(int32_t a, int32_t b)
 }
 
 /* Work of a portion's lines within these slices. */
-static int64_t work_within(const struct dealing *dealing, const struct portion *portion, const int32_t slices[2])
+static int64_t work_within(const struct job_builder *builder, const struct portion *portion, const int32_t slices[2])
 {
     int64_t work = 0;
     for (int64_t k = portion->begin; k < portion->end; k++) {
         int32_t own[2];
-        lr_listmode_key_slices(dealing->compute->events.keys[k], own);
+        lr_listmode_key_slices(builder->compute->events.keys[k], own);
         const int32_t low = most_of(own[0], slices[0]), high = least(own[1], slices[1]);
         work += high > low ? high - low + LINE_WORK : 0;
     }
     return work;
 }
 
-static struct portion widen(const struct dealing *dealing, const struct portion *portion, int64_t end)
+static struct portion widen(const struct job_builder *builder, const struct portion *portion, int64_t end)
 {
     struct portion wider = *portion;
     wider.end = end - portion->end < PIECE ? end : portion->end + PIECE;
     for (int64_t k = portion->end; k < wider.end; k++) {
         int32_t own[2];
-        lr_listmode_key_slices(dealing->compute->events.keys[k], own);
+        lr_listmode_key_slices(builder->compute->events.keys[k], own);
         if (own[0] < own[1]) {
             wider.slices[0] = least(wider.slices[0], own[0]);
             wider.slices[1] = most_of(wider.slices[1], own[1]);
@@ -87,52 +88,23 @@ static int32_t slabs_of(const struct portion *portion, int32_t most)
 
 /* --- back-projections --- */
 
-/* Slabs of a portion, alike, as jobs. */
-static lr_status add_slabs(struct dealing *dealing, const struct portion *portion, int32_t slabs)
-{
-    const int64_t first = portion->slices[0], length = portion->slices[1] - first;
-    for (int32_t k = 0; k < slabs; k++) {
-        struct lr_listmode_job job = {
-            .lines = {(int32_t)portion->begin, (int32_t)(portion->end - portion->begin), portion->axis},
-            .slices = {(int32_t)(first + length * k / slabs), (int32_t)(first + length * (k + 1) / slabs)}};
-        const int64_t work = work_within(dealing, portion, job.slices);
-        job.lines[3] = (int32_t)work; /* shaders do not read it */
-        LR_TRY(work > 0 ? add_job(dealing, &job) : LR_OK);
-    }
-    return LR_OK;
-}
-
-/* The next lines of a group, so many that each of their slabs is as much work as all jobs are, and not many
- * more slabs than these need. */
-static struct portion next_portion(const struct dealing *dealing, const struct portion *empty, int64_t end,
+/* The next lines of a group: enough that each of their slabs has the work of a job, but not many more slabs. */
+static struct portion next_portion(const struct job_builder *builder, const struct portion *empty, int64_t end,
                                    const int most[2])
 {
     const int32_t all[2] = {0, LR_LISTMODE_KEY_SLICES};
-    struct portion portion = widen(dealing, empty, end);
-    int64_t work = work_within(dealing, &portion, all);
+    struct portion portion = widen(builder, empty, end);
+    int64_t work = work_within(builder, &portion, all);
     while (portion.end < end && portion.end - portion.begin + PIECE <= most[1]) {
-        const struct portion wider = widen(dealing, &portion, end);
+        const struct portion wider = widen(builder, &portion, end);
         const struct portion added = {.begin = portion.end, .end = wider.end};
         const int32_t slabs = slabs_of(&portion, most[0]), more = slabs_of(&wider, most[0]);
-        const int64_t enough = dealing->job_work * slabs;
+        const int64_t enough = builder->job_work * slabs;
         if (slabs > 0 && (work >= enough || (more > slabs && 2 * work >= enough))) break;
         portion = wider;
-        work += work_within(dealing, &added, all);
+        work += work_within(builder, &added, all);
     }
     return portion;
-}
-
-static lr_status deal_group(struct dealing *dealing, const int64_t ends[2], int axis)
-{
-    int most[2];
-    lr_listmode_most_of_group(dealing->compute, axis, most);
-    for (int64_t first = ends[0]; first < ends[1];) {
-        const struct portion empty = {first, first, axis, {LR_LISTMODE_KEY_SLICES, 0}};
-        const struct portion portion = next_portion(dealing, &empty, ends[1], most);
-        LR_TRY(add_slabs(dealing, &portion, slabs_of(&portion, most[0])));
-        first = portion.end;
-    }
-    return LR_OK;
 }
 
 static int compare_jobs(const void *a, const void *b)
@@ -143,27 +115,49 @@ static int compare_jobs(const void *a, const void *b)
     return left->slices[0] - right->slices[0];
 }
 
-static lr_status deal_side_back(struct dealing *dealing, const int64_t *groups, int side)
+/* Adds the jobs of one side of a range, for groups of all axes: slabs of portions with about the same work. */
+static lr_status add_back_jobs(struct job_builder *builder, const int64_t *groups, int side)
 {
-    const int64_t begin = dealing->count;
-    /* Groups of all axes, of a range, on this side. */
     const int32_t all[2] = {0, LR_LISTMODE_KEY_SLICES};
-    int64_t work = 0;
+    const int64_t begin = builder->count;
+    int64_t total = 0;
     for (int g = side; g < LR_LISTMODE_GROUPS; g += 2)
-        work += work_within(dealing, &(struct portion){.begin = groups[g], .end = groups[g + 1]}, all);
-    const int64_t each = work / lr_listmode_most_jobs(MOST_JOBS) + 1;
-    dealing->job_work = each > LEAST_WORK ? each : LEAST_WORK;
+        total += work_within(builder, &(struct portion){.begin = groups[g], .end = groups[g + 1]}, all);
+    const int64_t each = total / lr_listmode_most_jobs(MOST_JOBS) + 1;
+    builder->job_work = each > LEAST_WORK ? each : LEAST_WORK;
 
-    for (int axis = 0; axis < 3; axis++) LR_TRY(deal_group(dealing, &groups[2 * axis + side], axis));
-    if (dealing->count > begin)
-        qsort(dealing->list + begin, (size_t)(dealing->count - begin), sizeof(*dealing->list), compare_jobs);
-
+    for (int axis = 0; axis < 3; axis++) {
+        /* Most slices and most lines of a group. */
+        struct lr_listmode_pass uniforms = lr_listmode_pass_of(builder->compute, axis);
+        lr_listmode_cut_slabs(builder->compute, &uniforms);
+        const int lines = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_job_threads(false);
+        const int limit = LR_EVENTS_GROUP * LR_LISTMODE_LINES_OF_THREAD;
+        const int most[2] = {uniforms.slab[0], lines < limit ? lines : limit};
+        const int64_t *ends = &groups[2 * axis + side];
+        struct portion portion = {.end = ends[0]};
+        while (portion.end < ends[1]) {
+            const struct portion empty = {portion.end, portion.end, axis, {LR_LISTMODE_KEY_SLICES, 0}};
+            portion = next_portion(builder, &empty, ends[1], most);
+            const int32_t slabs = slabs_of(&portion, most[0]);
+            const int64_t first = portion.slices[0], length = portion.slices[1] - first;
+            for (int32_t k = 0; k < slabs; k++) {
+                struct lr_listmode_job job = {
+                    .lines = {(int32_t)portion.begin, (int32_t)(portion.end - portion.begin), axis},
+                    .slices = {(int32_t)(first + length * k / slabs), (int32_t)(first + length * (k + 1) / slabs)}};
+                const int64_t work = work_within(builder, &portion, job.slices);
+                job.lines[3] = (int32_t)work; /* shaders do not read it */
+                LR_TRY(work > 0 ? add_job(builder, &job) : LR_OK);
+            }
+        }
+    }
+    if (builder->count > begin)
+        qsort(builder->list + begin, (size_t)(builder->count - begin), sizeof(*builder->list), compare_jobs);
     return LR_OK;
 }
 
 /* --- groups of lines --- */
 
-static lr_status deal_lines(struct dealing *dealing, const int64_t *groups, int side, int lines)
+static lr_status add_line_jobs(struct job_builder *builder, const int64_t *groups, int side, int lines)
 {
     for (int axis = 0; axis < 3; axis++) {
         const int64_t *ends = &groups[2 * axis + side];
@@ -171,54 +165,38 @@ static lr_status deal_lines(struct dealing *dealing, const int64_t *groups, int 
             struct portion portion = {first, first, axis, {LR_LISTMODE_KEY_SLICES, 0}};
             while (portion.end < ends[1] && portion.end < first + lines) {
                 const int64_t end = first + lines < ends[1] ? first + lines : ends[1];
-                portion = widen(dealing, &portion, end);
+                portion = widen(builder, &portion, end);
             }
             const struct lr_listmode_job job = {
                 .lines = {(int32_t)first, (int32_t)(portion.end - first), axis},
                 .slices = {least(portion.slices[0], portion.slices[1]), portion.slices[1]}};
-            LR_TRY(add_job(dealing, &job));
+            LR_TRY(add_job(builder, &job));
         }
     }
     return LR_OK;
 }
 
-/* --- both --- */
-
-/* lines: of a group; 0: of a back-projection. */
-static lr_status deal_sides(struct dealing *dealing, struct lr_listmode_jobs *jobs, int lines)
+/* Jobs of groups of `lines` lines each, or of back-projections if it is 0. errors: LR_FAILED. */
+static lr_status make_jobs(const struct lr_listmode_compute *compute, int lines, struct lr_listmode_jobs *jobs)
 {
-    const struct lr_listmode_events *events = dealing->compute->params.events;
+    const struct lr_listmode_events *events = compute->params.events;
     const int64_t sides = 2 * events->layout.num_pairs;
-    jobs->first = lr_alloc(sides + 1, sizeof(*jobs->first), "jobs", dealing->compute->params.log);
-    LR_TRY(jobs->first != NULL ? LR_OK : LR_FAILED);
-    for (int64_t k = 0; k < sides; k++) {
+    struct job_builder builder = {.compute = compute};
+    jobs->first = lr_alloc(sides + 1, sizeof(*jobs->first), "jobs", compute->params.log);
+    lr_status status = jobs->first != NULL ? LR_OK : LR_FAILED;
+    for (int64_t k = 0; status == LR_OK && k < sides; k++) {
         const int64_t *groups = events->groups[k / 2];
-        jobs->first[k] = dealing->count;
-        LR_TRY(lines > 0 ? deal_lines(dealing, groups, (int)(k % 2), lines)
-                         : deal_side_back(dealing, groups, (int)(k % 2)));
+        jobs->first[k] = builder.count;
+        status = lines > 0 ? add_line_jobs(&builder, groups, (int)(k % 2), lines)
+                           : add_back_jobs(&builder, groups, (int)(k % 2));
     }
-    jobs->first[sides] = dealing->count;
-    const int64_t bytes = dealing->count * (int64_t)sizeof(*dealing->list);
-    jobs->buffer = gl_buffer_create(
-        dealing->compute->ctx, &(struct gl_buffer_params){.label = "jobs", .size_bytes = bytes, .data = dealing->list});
-    return jobs->buffer != NULL ? LR_OK : LR_FAILED;
-}
-
-static lr_status listmode_deal_back(const struct lr_listmode_compute *compute, struct lr_listmode_jobs *jobs)
-{
-    struct dealing dealing = {.compute = compute};
-    const lr_status status = deal_sides(&dealing, jobs, 0);
-    free(dealing.list);
-    return status;
-}
-
-/* Jobs of back-projections and of groups of `lines` lines each, from the keys. errors: LR_FAILED. */
-static lr_status listmode_deal_forward(const struct lr_listmode_compute *compute, int lines,
-                                       struct lr_listmode_jobs *jobs)
-{
-    struct dealing dealing = {.compute = compute};
-    const lr_status status = deal_sides(&dealing, jobs, lines);
-    free(dealing.list);
+    if (status == LR_OK) {
+        jobs->first[sides] = builder.count;
+        jobs->buffer =
+            lr_data_buffer(compute->ctx, "jobs", builder.count * (int64_t)sizeof(*builder.list), builder.list);
+        status = jobs->buffer != NULL ? LR_OK : LR_FAILED;
+    }
+    free(builder.list);
     return status;
 }
 
@@ -226,11 +204,11 @@ static lr_status listmode_deal_forward(const struct lr_listmode_compute *compute
 
 enum {
     AXES = 3,
-    KEPT_BYTES = 8,         /* of an event, beside its line: its value and its place in lists */
-    KEPT_VOXEL_BYTES = 24,  /* of a voxel: slices and sums across two more axes */
-    MOST_GROUPS = 1 << 15,  /* along an axis */
-    GROUPS_OF_LISTED = 256, /* whose lanes take lines in turn */
-    JOBS_AT_ONCE = 32,      /* where work is to come in small pieces */
+    CACHED_BYTES = 8,        /* of an event, in addition to its line: its value and its place in lists */
+    CACHED_VOXEL_BYTES = 24, /* of a voxel: slices and sums across two more axes */
+    MOST_GROUPS = 1 << 15,   /* along an axis */
+    GROUPS_OF_LISTED = 256,  /* whose lanes take lines in turn */
+    JOBS_AT_ONCE = 32,       /* in small batches */
     MOST_AT_ONCE = 1 << 30
 };
 
@@ -241,34 +219,32 @@ struct frame {
     int32_t size[4], strides[4], slab[4];
     float voxel_mm[4], unit[4];
 };
-struct kept_pass {
+struct cached_pass {
     struct frame frames[AXES];
     float tube[4];
     int32_t range[4], part[4], values_at[4];
 };
-_Static_assert(sizeof(struct kept_pass) == 304, "the shaders' layout");
+_Static_assert(sizeof(struct cached_pass) == 304, "the shaders' layout");
 
 /* --- creation --- */
 
-/* Slabs of whole slices, that no thread takes too long for. */
-static bool has_slabs(const struct lr_listmode_compute *compute, int axis)
-{
-    const struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
-    return (int64_t)uniforms.size[1] * uniforms.size[2] <= lr_listmode_cells(compute) &&
-           uniforms.size[0] <= LR_LISTMODE_KEY_SLICES && lr_listmode_slices_at_once(compute, axis) == uniforms.size[0];
-}
-
-bool lr_listmode_may_keep(const struct lr_listmode_compute *compute, int64_t bytes)
+bool lr_listmode_may_cache(const struct lr_listmode_compute *compute, int64_t bytes)
 {
     const struct lr_listmode_backend_params *params = &compute->params;
     const int64_t most = gl_context_limits(compute->ctx)->max_storage_bytes;
     const int64_t events = params->events->layout.count;
     const int64_t voxels = lr_grid_num_voxels(&params->model->grid);
     bool may = params->stands_for == NULL && !lr_listmode_is_exact(compute) && !lr_listmode_finds_lines();
-    for (int axis = 0; axis < AXES; axis++) may = may && has_slabs(compute, axis);
+    for (int axis = 0; may && axis < AXES; axis++) {
+        /* Slabs need whole slices, and a thread must not take too long for a slab. */
+        const struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
+        may = (int64_t)uniforms.size[1] * uniforms.size[2] <= lr_listmode_cells(compute) &&
+              uniforms.size[0] <= LR_LISTMODE_KEY_SLICES &&
+              lr_listmode_slices_at_once(compute, axis) == uniforms.size[0];
+    }
     const int64_t line_bytes = lr_listmode_line_bytes(compute);
     return may && events <= most / line_bytes && events < INT32_MAX / 4 && voxels <= most / (8 * AXES) &&
-           events * (line_bytes + KEPT_BYTES + LR_LISTMODE_EVENT_BYTES) + voxels * KEPT_VOXEL_BYTES <= bytes / 2;
+           events * (line_bytes + CACHED_BYTES + LR_LISTMODE_EVENT_BYTES) + voxels * CACHED_VOXEL_BYTES <= bytes / 2;
 }
 
 static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, const char *label, int64_t bytes)
@@ -277,104 +253,50 @@ static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, 
                             &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .is_undefined = true});
 }
 
-/* Called by the first projection: asking if a backend works compiles nothing. */
-static lr_status find_lines(struct lr_listmode_compute *compute)
+lr_status lr_listmode_cache_init(struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_events *events = compute->params.events;
+    struct lr_listmode_line_cache *cache = &compute->cache;
+    cache->are_sums_clear = true;
     for (int64_t k = 0; k < events->layout.num_pairs * LR_LISTMODE_GROUPS; k++) {
         const int group = (int)(k % LR_LISTMODE_GROUPS);
         const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][group];
-        struct lr_listmode_chunk chunk = {
-            .end = ends[0], .axis = lr_listmode_group_axis(group), .has_tof = lr_listmode_group_has_tof(group)};
-        while (lr_listmode_next_chunk(compute, ends[1], &chunk)) LR_TRY(lr_listmode_prepare_kept(compute, &chunk));
+        cache->has_lines[lr_listmode_group_axis(group)] |= ends[1] > ends[0];
+        cache->num_untimed += lr_listmode_group_has_tof(group) ? 0 : ends[1] - ends[0];
     }
-    compute->kept.are_found = true;
-    return LR_OK;
+    const int64_t count = events->layout.count;
+    cache->lines = make_buffer(compute, "lines that are kept", count * lr_listmode_line_bytes(compute));
+    cache->values = make_buffer(compute, "values of lines", count * (int64_t)sizeof(float));
+    cache->others = make_buffer(compute, "unusual lines", count * (int64_t)sizeof(uint32_t));
+    cache->are_taken =
+        lr_alloc(events->layout.num_pairs, sizeof(*cache->are_taken), "ranges of events", compute->params.log);
+    LR_TRY(cache->lines && cache->values && cache->others && cache->are_taken ? LR_OK : LR_FAILED);
+    LR_TRY(make_jobs(compute, 0, &cache->back));
+    return make_jobs(compute, lr_listmode_job_threads(true), &cache->forward);
 }
 
-static lr_status need_lines(struct lr_listmode_compute *compute)
-{
-    return compute->kept.are_found ? LR_OK : find_lines(compute);
-}
+/* --- uniforms of passes --- */
 
-static void count_lines(struct lr_listmode_compute *compute)
-{
-    const struct lr_listmode_events *events = compute->params.events;
-    struct lr_listmode_kept *kept = &compute->kept;
-    for (int64_t k = 0; k < events->layout.num_pairs * LR_LISTMODE_GROUPS; k++) {
-        const int group = (int)(k % LR_LISTMODE_GROUPS);
-        const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][group];
-        const int64_t count = ends[1] - ends[0];
-        kept->has_lines[lr_listmode_group_axis(group)] |= count > 0;
-        kept->num_untimed += lr_listmode_group_has_tof(group) ? 0 : count;
-    }
-}
-
-static lr_status make_buffers(struct lr_listmode_compute *compute)
-{
-    struct lr_listmode_kept *kept = &compute->kept;
-    const int64_t count = compute->params.events->layout.count;
-    kept->lines = make_buffer(compute, "lines that are kept", count * lr_listmode_line_bytes(compute));
-    kept->values = make_buffer(compute, "values of lines", count * (int64_t)sizeof(float));
-    kept->others = make_buffer(compute, "unusual lines", count * (int64_t)sizeof(uint32_t));
-    kept->are_taken = lr_alloc(compute->params.events->layout.num_pairs, sizeof(*kept->are_taken), "ranges of events",
-                               compute->params.log);
-    return kept->lines && kept->values && kept->others && kept->are_taken ? LR_OK : LR_FAILED;
-}
-
-lr_status lr_listmode_keep(struct lr_listmode_compute *compute)
-{
-    struct lr_listmode_kept *kept = &compute->kept;
-    kept->are_sums_clear = true;
-    count_lines(compute);
-    LR_TRY(make_buffers(compute));
-    LR_TRY(listmode_deal_back(compute, &kept->back));
-    return listmode_deal_forward(compute, lr_listmode_kept_threads(true), &kept->forward);
-}
-
-static void finish_jobs(struct lr_listmode_jobs *jobs)
-{
-    gl_buffer_destroy(jobs->buffer);
-    free(jobs->first);
-}
-
-void lr_listmode_kept_finish(struct lr_listmode_kept *kept)
-{
-    finish_jobs(&kept->forward);
-    finish_jobs(&kept->back);
-    gl_buffer_destroy(kept->lines);
-    gl_buffer_destroy(kept->values);
-    gl_buffer_destroy(kept->others);
-    free(kept->are_taken);
-    *kept = (struct lr_listmode_kept){0};
-}
-
-/* --- what passes are told --- */
-
-static struct frame frame_of(const struct lr_listmode_projection *p, int axis, int side)
+static struct cached_pass describe(const struct lr_listmode_projection *p, int side)
 {
     const struct lr_listmode_compute *compute = p->compute;
-    const struct lr_listmode_events *events = compute->params.events;
-    struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
-    const double most = compute->largest_elements[2 * axis + side];
-    struct frame frame = {.slab = {lr_listmode_cells(compute) / (uniforms.size[1] * uniforms.size[2]), 0, 0,
-                                   compute->kept.has_lines[axis]}};
-    lr_listmode_find_unit(p, &uniforms);
-    uniforms.size[3] = (int32_t)events->layout.count;
-    uniforms.unit[3] = most > 0 ? (float)(LR_EVENTS_CELL_MOST / most) : 0.0f;
-    memcpy(frame.size, uniforms.size, sizeof(frame.size));
-    memcpy(frame.strides, uniforms.strides, sizeof(frame.strides));
-    memcpy(frame.voxel_mm, uniforms.voxel_mm, sizeof(frame.voxel_mm));
-    memcpy(frame.unit, uniforms.unit, sizeof(frame.unit));
-    return frame;
-}
-
-static struct kept_pass describe(const struct lr_listmode_projection *p, int side)
-{
-    const struct lr_listmode_pass any = lr_listmode_pass_of(p->compute, 0);
+    const struct lr_listmode_pass any = lr_listmode_pass_of(compute, 0);
     const struct lr_listmode_selected *selected = &p->selected;
-    struct kept_pass uniforms = {.range = {0, 0, side, (int32_t)p->compute->kept.num_untimed}};
-    for (int axis = 0; axis < AXES; axis++) uniforms.frames[axis] = frame_of(p, axis, side);
+    struct cached_pass uniforms = {.range = {0, 0, side, (int32_t)compute->cache.num_untimed}};
+    for (int axis = 0; axis < AXES; axis++) {
+        struct lr_listmode_pass own = lr_listmode_pass_of(compute, axis);
+        struct frame *frame = &uniforms.frames[axis];
+        const double most = compute->largest_elements[2 * axis + side];
+        lr_listmode_find_unit(p, &own);
+        own.size[3] = (int32_t)compute->params.events->layout.count;
+        own.unit[3] = most > 0 ? (float)(LR_EVENTS_CELL_MOST / most) : 0.0f;
+        frame->slab[0] = lr_listmode_cells(compute) / (own.size[1] * own.size[2]);
+        frame->slab[3] = compute->cache.has_lines[axis];
+        memcpy(frame->size, own.size, sizeof(frame->size));
+        memcpy(frame->strides, own.strides, sizeof(frame->strides));
+        memcpy(frame->voxel_mm, own.voxel_mm, sizeof(frame->voxel_mm));
+        memcpy(frame->unit, own.unit, sizeof(frame->unit));
+    }
     memcpy(uniforms.tube, any.tube, sizeof(uniforms.tube));
     if (selected->places != NULL) {
         const int32_t part[4] = {(int32_t)selected->places->first, (int32_t)selected->places->count,
@@ -387,14 +309,6 @@ static struct kept_pass describe(const struct lr_listmode_projection *p, int sid
     return uniforms;
 }
 
-static lr_status run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
-                     const struct kept_pass *uniforms, struct gl_pass *pass)
-{
-    pass->uniforms = uniforms;
-    pass->uniform_bytes = sizeof(*uniforms);
-    return lr_listmode_run_program(compute, which, pass);
-}
-
 /* --- passes --- */
 
 static lr_status reorder(struct lr_listmode_projection *p, const lr_vector *image, bool to_grid)
@@ -403,9 +317,9 @@ static lr_status reorder(struct lr_listmode_projection *p, const lr_vector *imag
     const struct lr_listmode_values grid = lr_listmode_image(p, image);
     const int64_t all[2] = {0, image->count};
     const int groups = gl_divide_up(image->count, LR_EVENTS_GROUP);
-    struct kept_pass uniforms = describe(p, 0);
+    struct cached_pass uniforms = describe(p, 0);
     struct gl_pass pass = {
-        .groups = {groups < LR_LISTMODE_TURN_GROUPS ? groups : LR_LISTMODE_TURN_GROUPS, to_grid ? 1 : AXES, 1},
+        .groups = {groups < LR_LISTMODE_MOST_GROUPS ? groups : LR_LISTMODE_MOST_GROUPS, to_grid ? 1 : AXES, 1},
         .barriers = usual_barriers};
     int64_t first;
     pass.buffers[LR_BIND_LIST_GRID] = lr_listmode_align(p, &grid, all, &first);
@@ -416,13 +330,14 @@ static lr_status reorder(struct lr_listmode_projection *p, const lr_vector *imag
     } else {
         pass.buffers[LR_BIND_LIST_SLICES].buffer = compute->slices;
     }
-    return run(compute, to_grid ? LR_LISTMODE_KEPT_TO_GRID : LR_LISTMODE_KEPT_TO_SLICES, &uniforms, &pass);
+    return lr_listmode_run_program(compute, to_grid ? LR_LISTMODE_CACHED_TO_GRID : LR_LISTMODE_CACHED_TO_SLICES,
+                                   &uniforms, sizeof(uniforms), &pass);
 }
 
 static void bind_lines(const struct lr_listmode_projection *p, struct gl_pass *pass)
 {
     const struct lr_listmode_compute *compute = p->compute;
-    pass->buffers[LR_BIND_LIST_LINES].buffer = compute->kept.lines;
+    pass->buffers[LR_BIND_LIST_LINES].buffer = compute->cache.lines;
     pass->buffers[LR_BIND_LIST_TABLE].buffer = compute->table;
 }
 
@@ -431,7 +346,7 @@ static void bind_values(const struct lr_listmode_projection *p, struct gl_pass *
     const struct lr_listmode_selected *selected = &p->selected;
     pass->buffers[LR_BIND_LIST_PLACES].buffer = selected->map != NULL ? selected->map : p->compute->events.kinds;
     pass->buffers[LR_BIND_LIST_VALUES] =
-        selected->values.buffer != NULL ? selected->values : (struct gl_range){.buffer = p->compute->kept.others};
+        selected->values.buffer != NULL ? selected->values : (struct gl_range){.buffer = p->compute->cache.others};
 }
 
 static void bind_sums(const struct lr_listmode_projection *p, struct gl_pass *pass)
@@ -439,17 +354,17 @@ static void bind_sums(const struct lr_listmode_projection *p, struct gl_pass *pa
     const struct lr_listmode_compute *compute = p->compute;
     pass->buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
     pass->buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
-    pass->buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->kept.values;
+    pass->buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->cache.values;
 }
 
-/* Jobs first .. last - 1 of a table, so many at a time that a stop is heard. */
+/* Runs jobs ends[0] .. ends[1] - 1 of a table, few enough in each pass that a projection can be stopped. */
 static lr_status run_jobs(struct lr_listmode_projection *p, enum lr_listmode_program which, const int64_t ends[2],
                           const struct gl_pass *what)
 {
     struct lr_listmode_compute *compute = p->compute;
-    const bool is_timed = which == LR_LISTMODE_KEPT_FORWARD_TOF || which == LR_LISTMODE_KEPT_BACK_TOF;
+    const bool is_timed = which == LR_LISTMODE_CACHED_FORWARD_TOF || which == LR_LISTMODE_CACHED_BACK_TOF;
     const int64_t most = gl_context_limits(compute->ctx)->small_batches ? JOBS_AT_ONCE : MOST_AT_ONCE;
-    struct kept_pass uniforms = describe(p, is_timed);
+    struct cached_pass uniforms = describe(p, is_timed);
     for (int64_t at = ends[0]; at < ends[1]; at += most) {
         struct gl_pass pass = *what;
         const int64_t count = ends[1] - at < most ? ends[1] - at : most;
@@ -459,7 +374,7 @@ static lr_status run_jobs(struct lr_listmode_projection *p, enum lr_listmode_pro
         pass.groups[1] = gl_divide_up(count, MOST_GROUPS);
         pass.groups[2] = 1;
         LR_TRY(lr_progress_report(compute->params.progress, p->what, p->done, p->total));
-        LR_TRY(run(compute, which, &uniforms, &pass));
+        LR_TRY(lr_listmode_run_program(compute, which, &uniforms, sizeof(uniforms), &pass));
     }
     return LR_OK;
 }
@@ -468,23 +383,16 @@ static lr_status run_jobs(struct lr_listmode_projection *p, enum lr_listmode_pro
 
 static lr_status forward_range(struct lr_listmode_projection *p, int64_t r)
 {
-    const struct lr_listmode_jobs *jobs = &p->compute->kept.forward;
+    const struct lr_listmode_jobs *jobs = &p->compute->cache.forward;
     struct gl_pass pass = {.barriers = usual_barriers};
     bind_lines(p, &pass);
     bind_values(p, &pass);
     pass.buffers[LR_BIND_LIST_SLICES].buffer = p->compute->slices;
     pass.buffers[LR_BIND_LIST_JOBS].buffer = jobs->buffer;
     for (int side = 0; side < 2; side++)
-        LR_TRY(run_jobs(p, LR_LISTMODE_KEPT_FORWARD + side, &jobs->first[2 * r + side], &pass));
+        LR_TRY(run_jobs(p, LR_LISTMODE_CACHED_FORWARD + side, &jobs->first[2 * r + side], &pass));
     p->done += (double)(p->selected.window[1] - p->selected.window[0]);
     return LR_OK;
-}
-
-lr_status lr_listmode_kept_forward(struct lr_listmode_projection *p, const lr_vector *image)
-{
-    LR_TRY(need_lines(p->compute));
-    LR_TRY(reorder(p, image, false));
-    return lr_listmode_each_range(p, forward_range);
 }
 
 /* --- back --- */
@@ -494,60 +402,78 @@ static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
 {
     struct lr_listmode_compute *compute = p->compute;
     const int64_t *groups = compute->params.events->groups[r];
-    struct kept_pass uniforms = describe(p, 0);
+    struct cached_pass uniforms = describe(p, 0);
     struct gl_pass pass = {.groups = {gl_divide_up(groups[LR_LISTMODE_GROUPS] - groups[0], LR_EVENTS_GROUP), 1, 1},
                            .barriers = usual_barriers};
     uniforms.range[0] = (int32_t)groups[0];
     uniforms.range[1] = (int32_t)groups[LR_LISTMODE_GROUPS];
     bind_values(p, &pass);
-    pass.buffers[LR_BIND_LIST_LINES].buffer = compute->kept.lines;
+    pass.buffers[LR_BIND_LIST_LINES].buffer = compute->cache.lines;
     pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
-    pass.buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->kept.values;
-    pass.buffers[LR_BIND_LIST_OTHERS].buffer = compute->kept.others;
-    compute->kept.are_taken[r] = true;
-    return run(compute, LR_LISTMODE_KEPT_VALUES, &uniforms, &pass);
+    pass.buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->cache.values;
+    pass.buffers[LR_BIND_LIST_OTHERS].buffer = compute->cache.others;
+    compute->cache.are_taken[r] = true;
+    return lr_listmode_run_program(compute, LR_LISTMODE_CACHED_VALUES, &uniforms, sizeof(uniforms), &pass);
 }
 
-/* Lines of unusual values, or with `which` that bounds them what their terms are. */
+/* Takes lines of unusual values, or bounds their terms if `which` does. */
 static lr_status take_listed(struct lr_listmode_projection *p, enum lr_listmode_program which)
 {
-    const int64_t untimed = p->compute->kept.num_untimed;
+    const int64_t untimed = p->compute->cache.num_untimed;
     const bool has_side[2] = {untimed > 0, untimed < p->compute->params.events->layout.count};
     struct gl_pass pass = {.groups = {GROUPS_OF_LISTED, 1, 1}, .barriers = usual_barriers};
     bind_lines(p, &pass);
     bind_sums(p, &pass);
-    pass.buffers[LR_BIND_LIST_OTHERS].buffer = p->compute->kept.others;
+    pass.buffers[LR_BIND_LIST_OTHERS].buffer = p->compute->cache.others;
     for (int side = 0; side < 2; side++) {
-        const struct kept_pass uniforms = describe(p, side);
-        LR_TRY(has_side[side] ? run(p->compute, which + side, &uniforms, &pass) : LR_OK);
+        const struct cached_pass uniforms = describe(p, side);
+        LR_TRY(has_side[side] ? lr_listmode_run_program(p->compute, which + side, &uniforms, sizeof(uniforms), &pass)
+                              : LR_OK);
     }
     return LR_OK;
 }
 
-lr_status lr_listmode_kept_back(struct lr_listmode_projection *p, const lr_vector *values, const lr_vector *image)
+lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values)
 {
-    struct lr_listmode_kept *kept = &p->compute->kept;
-    const int64_t ranges = p->compute->params.events->layout.num_pairs;
-    LR_TRY(need_lines(p->compute));
-    if (!kept->are_sums_clear) gl_buffer_clear(p->compute->sums, 0);
-    memset(kept->are_taken, 0, (size_t)ranges * sizeof(*kept->are_taken));
+    struct lr_listmode_compute *compute = p->compute;
+    struct lr_listmode_line_cache *cache = &compute->cache;
+    const struct lr_listmode_events *events = compute->params.events;
+    const int64_t ranges = events->layout.num_pairs;
+
+    /* The first projection finds the lines, since asking if a backend works compiles nothing. */
+    for (int64_t k = 0; !cache->are_found && k < ranges * LR_LISTMODE_GROUPS; k++) {
+        const int group = (int)(k % LR_LISTMODE_GROUPS);
+        const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][group];
+        struct lr_listmode_chunk chunk = {
+            .end = ends[0], .axis = lr_listmode_group_axis(group), .has_tof = lr_listmode_group_has_tof(group)};
+        while (lr_listmode_next_chunk(compute, ends[1], &chunk))
+            LR_TRY(lr_listmode_prepare(compute, &chunk, NULL, true));
+    }
+    cache->are_found = true;
+    if (p->forward) {
+        LR_TRY(reorder(p, image, false));
+        return lr_listmode_each_range(p, forward_range);
+    }
+
+    if (!cache->are_sums_clear) gl_buffer_clear(compute->sums, 0);
+    memset(cache->are_taken, 0, (size_t)ranges * sizeof(*cache->are_taken));
     LR_TRY(lr_listmode_find_usual(p, values));
     LR_TRY(lr_listmode_each_range(p, bring_values));
-    LR_TRY(values != NULL ? take_listed(p, LR_LISTMODE_KEPT_BOUND) : LR_OK);
-    kept->are_sums_clear = false;
-    /* Lines of usual values. Passes add to the same sums, so that none waits for another one. */
-    const struct lr_listmode_jobs *jobs = &p->compute->kept.back;
-    const struct lr_listmode_events *events = p->compute->params.events;
+    LR_TRY(values != NULL ? take_listed(p, LR_LISTMODE_CACHED_BOUND) : LR_OK);
+    cache->are_sums_clear = false;
+
+    /* Lines of usual values. Passes add to the same sums and do not wait for each other. */
+    const struct lr_listmode_jobs *jobs = &cache->back;
     struct gl_pass pass = {.barriers = 0};
     bind_lines(p, &pass);
     bind_sums(p, &pass);
     pass.buffers[LR_BIND_LIST_JOBS].buffer = jobs->buffer;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++)
-        for (int side = 0; side < 2 && p->compute->kept.are_taken[r]; side++)
-            LR_TRY(run_jobs(p, LR_LISTMODE_KEPT_BACK + side, &jobs->first[2 * r + side], &pass));
+    for (int64_t r = 0; r < ranges; r++)
+        for (int side = 0; side < 2 && cache->are_taken[r]; side++)
+            LR_TRY(run_jobs(p, LR_LISTMODE_CACHED_BACK + side, &jobs->first[2 * r + side], &pass));
 
-    LR_TRY(take_listed(p, LR_LISTMODE_KEPT_OTHERS));
+    LR_TRY(take_listed(p, LR_LISTMODE_CACHED_OTHERS));
     LR_TRY(reorder(p, image, true));
-    kept->are_sums_clear = true;
+    cache->are_sums_clear = true;
     return LR_OK;
 }

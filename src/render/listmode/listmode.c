@@ -1,45 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `compute` backend of events: its functions, limits, memory and life. */
+ * The `compute` backend of events: its functions, limits, memory, creation and destruction. */
 #include "render/listmode/listmode.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "listmode/tube.h"
 #include "render/method.h"
+#include "render/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 /* --- the backend --- */
 
-/* Lines that are worked on at once, at least and at most; the latter also where work is to come in small
- * pieces. */
+/* Lines that passes work on at once: least and most of them; most next to cached lines, of exact elements, and in small
+ * batches. */
 enum {
     LEAST_LINES = 1 << 10,
     MOST_LINES = 1 << 20,
-    MOST_BESIDE_KEPT = 1 << 16, /* rows take few at a time */
-    MOST_EXACT_LINES = 1 << 19, /* 120 MiB */
+    MOST_NEXT_TO_CACHE = 1 << 16, /* rows need few lines at once */
+    MOST_EXACT_LINES = 1 << 19,   /* 120 MiB */
     SMALL_LINES = 1 << 14
 };
 
-/* Points along an axis, of which voxels are found in single precision. */
+/* Most points along an axis; single precision can distinguish their voxels. */
 enum { MOST_PLANES = 1 << 21 };
 
 /* Bytes of a voxel in slices, sums and the grid's order; words of shaders/listmode/scale.glsl. */
 enum { VOXEL_BYTES = 16, SCALE_WORDS = 261 };
 
 /* --- projections --- */
-
-/* An image or values that are on the host pass between it and the device. */
-static void count_traffic(struct lr_listmode_compute *compute, const lr_vector *in, const lr_vector *out)
-{
-    lr_traffic *traffic = &compute->place->traffic;
-    const int64_t size = (int64_t)sizeof(float);
-    traffic->to_device += in != NULL && in->values != NULL ? in->count * size : 0;
-    traffic->to_host += out->values != NULL ? out->count * size : 0;
-}
 
 static lr_status enter(struct lr_listmode_compute *compute)
 {
@@ -56,27 +48,32 @@ static lr_status leave(struct lr_listmode_compute *compute, lr_status status)
     return gl_context_status(compute->ctx, status);
 }
 
+static lr_status project(struct lr_listmode_compute *compute, bool is_forward, const lr_selection *part,
+                         const lr_vector *in, lr_vector *out)
+{
+    lr_traffic *traffic = &compute->place->traffic;
+    const int64_t size = (int64_t)sizeof(float);
+    LR_TRY(enter(compute));
+    traffic->to_device += in != NULL && in->values != NULL ? in->count * size : 0;
+    traffic->to_host += out->values != NULL ? out->count * size : 0;
+    return leave(compute, lr_listmode_project(compute, is_forward, part, in, out));
+}
+
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
-    struct lr_listmode_compute *compute = self;
-    LR_TRY(enter(compute));
-    count_traffic(compute, image, values);
-    return leave(compute, lr_listmode_compute_forward(compute, part, image, values));
+    return project(self, true, part, image, values);
 }
 
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
-    struct lr_listmode_compute *compute = self;
-    LR_TRY(enter(compute));
-    count_traffic(compute, values, image);
-    return leave(compute, lr_listmode_compute_back(compute, part, values, image));
+    return project(self, false, part, values, image);
 }
 
-static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+static lr_status rows(void *self, const struct lr_rows *request, const lr_row_sink *sink)
 {
     struct lr_listmode_compute *compute = self;
     LR_TRY(enter(compute));
-    return leave(compute, lr_listmode_compute_rows(compute, wanted, sink));
+    return leave(compute, lr_listmode_compute_rows(compute, request, sink));
 }
 
 static double device_seconds(void *self)
@@ -95,15 +92,6 @@ static double device_clock(void *self)
     const double seconds = gl_stopwatch_total(compute->watch);
     gl_context_release(compute->ctx);
     return seconds;
-}
-
-/* --- memory --- */
-
-static int64_t budget_of(const struct lr_listmode_compute *compute)
-{
-    const int64_t device = gl_context_limits(compute->ctx)->memory_bytes;
-    return compute->params.max_memory_bytes > 0 ? compute->params.max_memory_bytes
-                                                : (device > 0 ? device : lr_physical_memory()) / 2;
 }
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -151,82 +139,93 @@ static lr_status check_limits(const struct lr_listmode_compute *compute)
 
 /* --- creating --- */
 
-static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, const char *label, int64_t bytes,
-                                     const void *data)
-{
-    return gl_buffer_create(compute->ctx,
-                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
-}
-
-/* One entry more than there are, which linear interpolation at the last one asks for. */
-static lr_status make_table(struct lr_listmode_compute *compute)
-{
-    const lr_listmode_tube *tube = &compute->params.model->tube;
-    if (tube->table == NULL) return LR_OK;
-    const int64_t count = (int64_t)tube->table_count + 1;
-    float *table = lr_alloc(count, sizeof(*table), "the tube's table", compute->params.log);
-    for (int64_t k = 0; table != NULL && k < count; k++)
-        table[k] = (float)tube->table[k < tube->table_count ? k : tube->table_count - 1];
-    if (table != NULL)
-        compute->table = make_buffer(compute, "the tube's table", count * (int64_t)sizeof(*table), table);
-    free(table);
-    return compute->table != NULL ? LR_OK : LR_FAILED;
-}
-
 static lr_status init(struct lr_listmode_compute *compute)
 {
-    if (lr_listmode_is_exact(compute))
-        lr_listmode_exact_init(compute);
-    else {
-        const struct lr_listmode_backend_params *params = &compute->params;
-        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-            bool has_events = false;
-            for (int64_t r = 0; r < params->events->layout.num_pairs; r++)
-                has_events = has_events || params->events->groups[r][g] < params->events->groups[r][g + 1];
-            if (has_events) {
-                compute->largest_elements[g] = lr_listmode_largest_element(
-                    params->model, params->events, lr_listmode_group_axis(g), lr_listmode_group_has_tof(g));
-            }
+    const struct lr_listmode_backend_params *params = &compute->params;
+    const struct gl_limits *limits = gl_context_limits(compute->ctx);
+    const bool is_exact = lr_listmode_is_exact(compute);
+    if (is_exact) lr_listmode_exact_init(compute);
+    for (int g = 0; !is_exact && g < LR_LISTMODE_GROUPS; g++) {
+        bool has_events = false;
+        for (int64_t r = 0; r < params->events->layout.num_pairs; r++)
+            has_events = has_events || params->events->groups[r][g] < params->events->groups[r][g + 1];
+        if (has_events) {
+            compute->largest_elements[g] = lr_listmode_largest_element(
+                params->model, params->events, lr_listmode_group_axis(g), lr_listmode_group_has_tof(g));
         }
     }
 
     LR_TRY(check_limits(compute));
-    const int64_t voxels = lr_grid_num_voxels(&compute->params.model->grid);
-    compute->keeps_lines = lr_listmode_may_keep(compute, budget_of(compute));
-    const int64_t frames = compute->keeps_lines ? LR_LISTMODE_GROUPS / 2 : 1;
+    const int64_t voxels = lr_grid_num_voxels(&params->model->grid);
+    const int64_t device_bytes = limits->memory_bytes;
+    const int64_t budget = params->max_memory_bytes > 0 ? params->max_memory_bytes
+                                                        : (device_bytes > 0 ? device_bytes : lr_physical_memory()) / 2;
+    compute->caches_lines = lr_listmode_may_cache(compute, budget);
+    const int64_t frames = compute->caches_lines ? LR_LISTMODE_GROUPS / 2 : 1;
+
     /* A quarter of the memory is for lines, unless that is too little to work with. */
-    const struct gl_limits *limits = gl_context_limits(compute->ctx);
-    int64_t most = limits->small_batches ? SMALL_LINES : lr_listmode_is_exact(compute) ? MOST_EXACT_LINES : MOST_LINES;
-    most = smaller(most, budget_of(compute) / 4 / lr_listmode_line_bytes(compute));
-    most = compute->keeps_lines ? smaller(most, MOST_BESIDE_KEPT) : most;
+    int64_t most = limits->small_batches ? SMALL_LINES : is_exact ? MOST_EXACT_LINES : MOST_LINES;
+    most = smaller(most, budget / 4 / lr_listmode_line_bytes(compute));
+    most = compute->caches_lines ? smaller(most, MOST_NEXT_TO_CACHE) : most;
     most = most > LEAST_LINES ? most : LEAST_LINES;
     most = smaller(most, limits->max_storage_bytes / lr_listmode_line_bytes(compute));
-    compute->most_lines = smaller(most, compute->params.events->layout.count);
+    compute->most_lines = smaller(most, params->events->layout.count);
 
     const int64_t line_bytes = compute->most_lines * lr_listmode_line_bytes(compute);
     compute->watch = gl_stopwatch_create(compute->ctx, "list mode");
-    compute->lines = make_buffer(compute, "lines", line_bytes, NULL);
-    compute->slices = make_buffer(compute, "an image in slices", frames * voxels * 4, NULL);
-    compute->sums = make_buffer(compute, "sums of an image", frames * voxels * 8, NULL);
-    compute->scale = make_buffer(compute, "sizes of values", SCALE_WORDS * 4, NULL);
+    compute->lines = lr_data_buffer(compute->ctx, "lines", line_bytes, NULL);
+    compute->slices = lr_data_buffer(compute->ctx, "an image in slices", frames * voxels * 4, NULL);
+    compute->sums = lr_data_buffer(compute->ctx, "sums of an image", frames * voxels * 8, NULL);
+    compute->scale = lr_data_buffer(compute->ctx, "sizes of values", SCALE_WORDS * 4, NULL);
     const bool is_made = compute->watch && compute->lines && compute->slices && compute->sums && compute->scale;
     LR_TRY(is_made ? LR_OK : LR_FAILED);
-    LR_TRY(make_table(compute));
-    LR_TRY(lr_listmode_device_events_init(compute, budget_of(compute) - line_bytes - VOXEL_BYTES * voxels));
-    compute->keeps_lines = compute->keeps_lines && !compute->events.is_streamed;
-    LR_TRY(compute->keeps_lines ? lr_listmode_keep(compute) : LR_OK);
+
+    /* The table has one entry more than the tube's, which linear interpolation at the last one reads. */
+    const lr_listmode_tube *tube = &params->model->tube;
+    if (tube->table != NULL) {
+        const int64_t count = (int64_t)tube->table_count + 1;
+        float *table = lr_alloc(count, sizeof(*table), "the tube's table", params->log);
+        for (int64_t k = 0; table != NULL && k < count; k++)
+            table[k] = (float)tube->table[k < tube->table_count ? k : tube->table_count - 1];
+        if (table != NULL)
+            compute->table = lr_data_buffer(compute->ctx, "the tube's table", count * (int64_t)sizeof(*table), table);
+        free(table);
+        LR_TRY(compute->table != NULL ? LR_OK : LR_FAILED);
+    }
+    LR_TRY(lr_listmode_device_events_init(compute, budget - line_bytes - VOXEL_BYTES * voxels));
+    compute->caches_lines = compute->caches_lines && !compute->events.is_streamed;
+    LR_TRY(compute->caches_lines ? lr_listmode_cache_init(compute) : LR_OK);
     free(compute->events.keys);
     compute->events.keys = NULL;
     return LR_OK;
 }
 
-/* Vectors may keep the place open, but the backend's log goes. */
+/* Vectors may keep the place open longer than the backend's log. */
 static void destroy(void *self)
 {
     struct lr_listmode_compute *compute = self;
     if (compute->ctx != NULL && gl_context_make_current_to_free(compute->ctx)) {
-        lr_listmode_kept_finish(&compute->kept);
-        lr_listmode_device_events_finish(&compute->events);
+        struct lr_listmode_line_cache *cache = &compute->cache;
+        gl_buffer_destroy(cache->forward.buffer);
+        gl_buffer_destroy(cache->back.buffer);
+        gl_buffer_destroy(cache->lines);
+        gl_buffer_destroy(cache->values);
+        gl_buffer_destroy(cache->others);
+        free(cache->forward.first);
+        free(cache->back.first);
+        free(cache->are_taken);
+
+        struct lr_listmode_device_events *events = &compute->events;
+        for (int k = 0; events->segments != NULL && k < events->num_segments; k++)
+            gl_buffer_destroy(events->segments[k]);
+        free(events->segments);
+        free(events->order);
+        free(events->keys);
+        gl_buffer_destroy(events->modules);
+        gl_buffer_destroy(events->sigmas);
+        gl_buffer_destroy(events->kinds);
+        gl_buffer_destroy(events->crystals);
+
         gl_buffer_destroy(compute->image);
         gl_buffer_destroy(compute->table);
         gl_buffer_destroy(compute->scale);
@@ -243,28 +242,6 @@ static void destroy(void *self)
     free(compute);
 }
 
-static lr_status open_place(struct lr_listmode_compute *compute)
-{
-    const struct lr_listmode_backend_params *params = &compute->params;
-    if (params->place != NULL) {
-        compute->place = lr_place_keep(params->place);
-        return LR_OK;
-    }
-    compute->owns_place = true;
-    return lr_place_open_on(&(lr_place_params){.kind = LR_PLACE_GL, .device = params->device, .log = params->log},
-                            &compute->place);
-}
-
-static lr_status open_compute(struct lr_listmode_compute *compute)
-{
-    LR_TRY(open_place(compute));
-    compute->ctx = compute->place->ctx;
-    LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = init(compute);
-    gl_context_release(compute->ctx);
-    return gl_context_status(compute->ctx, status);
-}
-
 lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns = {.name = "compute",
@@ -279,12 +256,28 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
     struct lr_listmode_compute *compute = lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
     if (compute == NULL) return LR_FAILED;
     compute->params = *params;
-    /* Programs for bins of time of flight are others: LORs of a sensitivity have none. */
+    /* Programs differ for bins of time of flight, which LORs of a sensitivity do not have. */
     const struct lr_listmode_compute *other = params->stands_for != NULL ? params->stands_for->self : NULL;
     compute->programs = other != NULL && lr_listmode_has_bins(other) == lr_listmode_has_bins(compute)
                             ? other->programs
                             : compute->own_programs;
-    const lr_status status = open_compute(compute);
+    lr_status status = LR_OK;
+    if (params->place != NULL) {
+        compute->place = lr_place_keep(params->place);
+    } else {
+        compute->owns_place = true;
+        status = lr_place_open_on(&(lr_place_params){.kind = LR_PLACE_GL, .device = params->device, .log = params->log},
+                                  &compute->place);
+    }
+    if (status == LR_OK) {
+        compute->ctx = compute->place->ctx;
+        status = gl_context_make_current(compute->ctx);
+    }
+    if (status == LR_OK) {
+        status = init(compute);
+        gl_context_release(compute->ctx);
+        status = gl_context_status(compute->ctx, status);
+    }
     if (status != LR_OK) {
         destroy(compute);
         return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Programs and passes of the events, and the slices and slabs into which they cut an image. */
+ * Programs and passes of the events, and the slices and slabs of an image. */
 #include "render/listmode/listmode.h"
 
 #include "common/bindings.h"
@@ -12,12 +12,12 @@
 
 #define PI 3.14159265358979323846
 
-/* Memory that a group shares, at most, and how much of it is not slices. */
+/* Most shared memory of a group, and the part of it that is not for slices. */
 enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 256 };
 
 static const struct {
     const char *shader, *label;
-    bool slabs, tof, to_grid, usual, kept, bound;
+    bool slabs, tof, to_grid, usual, cached, bound;
 } descriptions[LR_LISTMODE_NUM_PROGRAMS] = {
     [LR_LISTMODE_PREPARE] = {"listmode/prepare.comp", "lines of events", .slabs = false},
     [LR_LISTMODE_EXPONENTS] = {"listmode/exponents.comp", "sizes of values", .slabs = false},
@@ -46,19 +46,19 @@ static const struct {
     [LR_LISTMODE_EXACT_ELEMENTS] = {"listmode/exact_elements.comp", "exact elements of events", .slabs = false},
     [LR_LISTMODE_EXACT_ELEMENTS_TOF] = {"listmode/exact_elements.comp", "exact elements of events with times",
                                         .tof = true},
-    [LR_LISTMODE_KEPT_TO_SLICES] = {"listmode/order.comp", "image to all slices", .kept = true},
-    [LR_LISTMODE_KEPT_TO_GRID] = {"listmode/order.comp", "all sums to the image", .kept = true, .to_grid = true},
-    [LR_LISTMODE_KEPT_VALUES] = {"listmode/values.comp", "values of lines", .slabs = false},
-    [LR_LISTMODE_KEPT_FORWARD] = {"listmode/forward.comp", "lines forward", .kept = true, .slabs = true},
-    [LR_LISTMODE_KEPT_FORWARD_TOF] = {"listmode/forward.comp", "lines with times forward", .kept = true, .slabs = true,
-                                      .tof = true},
-    [LR_LISTMODE_KEPT_BACK] = {"listmode/back.comp", "lines back", .kept = true},
-    [LR_LISTMODE_KEPT_BACK_TOF] = {"listmode/back.comp", "lines with times back", .kept = true, .tof = true},
-    [LR_LISTMODE_KEPT_BOUND] = {"listmode/listed.comp", "terms of lines with large values", .bound = true},
-    [LR_LISTMODE_KEPT_BOUND_TOF] = {"listmode/listed.comp", "terms of lines with times and large values", .tof = true,
-                                    .bound = true},
-    [LR_LISTMODE_KEPT_OTHERS] = {"listmode/listed.comp", "lines with unusual values", .tof = false},
-    [LR_LISTMODE_KEPT_OTHERS_TOF] = {"listmode/listed.comp", "lines with times and unusual values", .tof = true},
+    [LR_LISTMODE_CACHED_TO_SLICES] = {"listmode/order.comp", "image to all slices", .cached = true},
+    [LR_LISTMODE_CACHED_TO_GRID] = {"listmode/order.comp", "all sums to the image", .cached = true, .to_grid = true},
+    [LR_LISTMODE_CACHED_VALUES] = {"listmode/values.comp", "values of lines", .slabs = false},
+    [LR_LISTMODE_CACHED_FORWARD] = {"listmode/forward.comp", "lines forward", .cached = true, .slabs = true},
+    [LR_LISTMODE_CACHED_FORWARD_TOF] = {"listmode/forward.comp", "lines with times forward", .cached = true,
+                                        .slabs = true, .tof = true},
+    [LR_LISTMODE_CACHED_BACK] = {"listmode/back.comp", "lines back", .cached = true},
+    [LR_LISTMODE_CACHED_BACK_TOF] = {"listmode/back.comp", "lines with times back", .cached = true, .tof = true},
+    [LR_LISTMODE_CACHED_BOUND] = {"listmode/listed.comp", "terms of lines with large values", .bound = true},
+    [LR_LISTMODE_CACHED_BOUND_TOF] = {"listmode/listed.comp", "terms of lines with times and large values", .tof = true,
+                                      .bound = true},
+    [LR_LISTMODE_CACHED_OTHERS] = {"listmode/listed.comp", "lines with unusual values", .tof = false},
+    [LR_LISTMODE_CACHED_OTHERS_TOF] = {"listmode/listed.comp", "lines with times and unusual values", .tof = true},
 };
 
 int lr_listmode_cells(const struct lr_listmode_compute *compute)
@@ -67,32 +67,17 @@ int lr_listmode_cells(const struct lr_listmode_compute *compute)
     return ((most < MOST_SHARED_BYTES ? most : MOST_SHARED_BYTES) - OTHER_SHARED_BYTES) / 4;
 }
 
-/* The defines of a program; the number's text lives beside them. */
-struct defines {
-    char cells[16], threads[16];
-    struct gl_define list[14];
-};
-
-/* Threads of groups that take jobs. */
-static int threads_of(enum lr_listmode_program which)
-{
-    switch (which) {
-    case LR_LISTMODE_KEPT_FORWARD:
-    case LR_LISTMODE_KEPT_FORWARD_TOF: return lr_listmode_kept_threads(true);
-    case LR_LISTMODE_KEPT_BACK:
-    case LR_LISTMODE_KEPT_BACK_TOF: return lr_listmode_kept_threads(false);
-    default: return 0;
-    }
-}
-
-static void fill_defines(const struct lr_listmode_compute *compute, enum lr_listmode_program which,
-                         struct defines *defines)
+struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum lr_listmode_program which)
 {
     const struct lr_listmode_model *model = compute->params.model;
+    struct gl_program **program = &compute->programs[which];
+    char cells[16], threads[16];
+    struct gl_define defines[14] = {{"CELLS", cells}};
     int next = 1;
+    if (*program != NULL) return *program;
     const struct {
         const char *name;
-        bool is_wanted;
+        bool is_defined;
     } all[] = {{"LINE", model->kernel == LR_LISTMODE_LINE},
                {"TABLE", model->kernel == LR_LISTMODE_TUBE && model->tube.table != NULL},
                {"AS_PAPER", model->tube.as_paper},
@@ -102,44 +87,26 @@ static void fill_defines(const struct lr_listmode_compute *compute, enum lr_list
                {"SLABS", descriptions[which].slabs},
                {"TO_GRID", descriptions[which].to_grid},
                {"USUAL", descriptions[which].usual},
-               {"KEPT", descriptions[which].kept},
+               {"KEPT", descriptions[which].cached},
                {"BOUND", descriptions[which].bound},
                {"ADD_ZEROS", lr_listmode_adds_zeros(compute)}};
-    *defines = (struct defines){.list = {{"CELLS", defines->cells}}};
-    snprintf(defines->cells, sizeof(defines->cells), "%d", lr_listmode_cells(compute));
+    snprintf(cells, sizeof(cells), "%d", lr_listmode_cells(compute));
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
-        if (all[k].is_wanted) defines->list[next++].name = all[k].name;
-    if (threads_of(which) > 0) {
-        snprintf(defines->threads, sizeof(defines->threads), "%d", threads_of(which));
-        defines->list[next] = (struct gl_define){"GROUP", defines->threads};
-    }
-}
+        if (all[k].is_defined) defines[next++].name = all[k].name;
 
-struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum lr_listmode_program which)
-{
-    struct gl_program **program = &compute->programs[which];
-    if (*program == NULL) {
-        struct defines defines;
-        fill_defines(compute, which, &defines);
-        *program = gl_program_start(compute->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
-                                                                              .defines = defines.list,
-                                                                              .label = descriptions[which].label});
+    /* Groups that take jobs have a number of threads of their own. */
+    const bool is_forward = which == LR_LISTMODE_CACHED_FORWARD || which == LR_LISTMODE_CACHED_FORWARD_TOF;
+    if (is_forward || which == LR_LISTMODE_CACHED_BACK || which == LR_LISTMODE_CACHED_BACK_TOF) {
+        snprintf(threads, sizeof(threads), "%d", lr_listmode_job_threads(is_forward));
+        defines[next] = (struct gl_define){"GROUP", threads};
     }
+    *program = gl_program_start(compute->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
+                                                                          .defines = defines,
+                                                                          .label = descriptions[which].label});
     return *program;
 }
 
 /* --- the block --- */
-
-static void describe_samples(const struct lr_listmode_compute *compute, const int axes[3],
-                             struct lr_listmode_pass *uniforms)
-{
-    const int *samples = compute->params.model->samples;
-    uniforms->tube[0] = (float)(0.5 / (PI * samples[0] * samples[1] * samples[2]));
-    for (int k = 0; k < 3; k++) {
-        uniforms->slab[k] = samples[axes[k]];
-        uniforms->tube[1 + k] = (float)(1.0 / samples[axes[k]]);
-    }
-}
 
 struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *compute, int axis)
 {
@@ -165,29 +132,34 @@ struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *co
         uniforms.tube[2] = (float)(rim * scale);
         uniforms.tube[3] = (float)scale;
         uniforms.unit[2] = (float)(tube->table != NULL ? last : half * half * scale);
+    } else if (model->kernel == LR_LISTMODE_EXACT) {
+        const int *samples = model->samples;
+        uniforms.tube[0] = (float)(0.5 / (PI * samples[0] * samples[1] * samples[2]));
+        for (int k = 0; k < 3; k++) {
+            uniforms.slab[k] = samples[axes[k]];
+            uniforms.tube[1 + k] = (float)(1.0 / samples[axes[k]]);
+        }
     }
 
-    else if (model->kernel == LR_LISTMODE_EXACT)
-        describe_samples(compute, axes, &uniforms);
     return uniforms;
 }
 
 lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, enum lr_listmode_program which,
-                                  struct gl_pass *pass)
+                                  const void *uniforms, int64_t bytes, struct gl_pass *pass)
 {
     pass->program = lr_listmode_program(compute, which);
     if (pass->program == NULL) return LR_FAILED;
     pass->label = gl_program_label(pass->program);
+    pass->uniforms = uniforms;
+    pass->uniform_bytes = bytes;
     return gl_pass_run(compute->ctx, pass);
 }
 
 lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
                           const struct lr_listmode_pass *uniforms, struct gl_pass *pass)
 {
-    pass->uniforms = uniforms;
-    pass->uniform_bytes = sizeof(*uniforms);
     pass->barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT;
-    return lr_listmode_run_program(compute, which, pass);
+    return lr_listmode_run_program(compute, which, uniforms, sizeof(*uniforms), pass);
 }
 
 /* --- how much a thread may do --- */
@@ -218,23 +190,28 @@ int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis)
 
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis)
 {
+    /* Rounds of the loops for each piece of a face: over a polygon that is cut four times, with one corner more after
+     * each cut, and over the triangles of a strip. */
+    enum { ROUNDS_OF_CUTS = 1 + 4 + 4 + 5 + 6 + 7 + 6, ROUNDS_OF_STRIP = 2 };
+    const struct lr_listmode_exact *exact = &compute->exact;
     const int size = lr_listmode_all_slices(compute, axis);
-    if (lr_listmode_is_exact(compute)) return lr_listmode_planes_at_once(compute, axis);
     if (!gl_context_limits(compute->ctx)->small_batches) return size;
-    /* Shares are gone through twice, and rows of them, too; the rest is for slabs. */
-    const int64_t rounds = 4 * lr_listmode_most_shares(compute) + 4;
-    const int64_t slices = LR_MOST_ROUNDS_SOFTWARE / 2 / rounds;
+
+    /* Exact elements take rounds over points, over rows of points, and over the pieces in which a point sees the
+     * farther face. Other elements take two rounds over shares and over rows of shares; the rest of the rounds is for
+     * slabs. */
+    const int64_t of_piece = exact->is_leaning ? ROUNDS_OF_CUTS : ROUNDS_OF_STRIP;
+    const int64_t slices = lr_listmode_is_exact(compute)
+                               ? LR_MOST_ROUNDS_SOFTWARE / (exact->plane_points * (1 + of_piece * exact->pieces) + 2)
+                               : LR_MOST_ROUNDS_SOFTWARE / 2 / (4 * lr_listmode_most_shares(compute) + 4);
     return slices < size ? (int)slices : size;
 }
-
-/* Lines that a thread adds one after the other. */
-enum { LINES_OF_THREAD = 32 };
 
 void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute, struct lr_listmode_pass *uniforms)
 {
     const int cells = lr_listmode_cells(compute), plane = uniforms->size[1] * uniforms->size[2];
     const int rows = plane <= cells ? uniforms->size[2] : cells / uniforms->size[1];
-    int lines = LINES_OF_THREAD, slices = plane <= cells ? cells / plane : 1;
+    int lines = LR_LISTMODE_LINES_OF_THREAD, slices = plane <= cells ? cells / plane : 1;
     if (gl_context_limits(compute->ctx)->small_batches) {
         const int64_t rounds = 4 * lr_listmode_most_shares(compute) + 4;
         const int64_t most = LR_MOST_ROUNDS_SOFTWARE / 2 / rounds;
@@ -245,13 +222,4 @@ void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute, struct lr_
     uniforms->slab[1] = rows;
     uniforms->slab[2] = (uniforms->size[2] + rows - 1) / rows;
     uniforms->slab[3] = lines * LR_EVENTS_GROUP;
-}
-
-void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int axis, int most[2])
-{
-    struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
-    lr_listmode_cut_slabs(compute, &uniforms);
-    most[0] = uniforms.slab[0];
-    most[1] = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_kept_threads(false);
-    most[1] = most[1] < LR_EVENTS_GROUP * LINES_OF_THREAD ? most[1] : LR_EVENTS_GROUP * LINES_OF_THREAD;
 }

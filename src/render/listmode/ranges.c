@@ -13,24 +13,18 @@
 
 #include <math.h>
 
-/* Bits of a sum of 64, except its sign and one to spare; those of the largest term, if so many can be
- * added up. */
+/* Bits of a sum of 64 without its sign and one to spare; bits of the largest term, unless there are too many terms. */
 enum { SUM_BITS = 62, TERM_BITS = 44 };
 
-/* The exponent of 1 as a float has it, and one in so many values may be larger than what is usual. */
+/* The exponent of 1 in a float; the number of values of which one may be larger than usual. */
 enum { EXPONENT_OF_1 = 127, LARGE_SHARE = 32 };
-
-static const struct gl_limits *limits_of(const struct lr_listmode_projection *p)
-{
-    return gl_context_limits(p->compute->ctx);
-}
 
 /* --- images and values --- */
 
 struct gl_range lr_listmode_align(const struct lr_listmode_projection *p, const struct lr_listmode_values *values,
                                   const int64_t floats[2], int64_t *first)
 {
-    const int64_t size = (int64_t)sizeof(float), alignment = limits_of(p)->storage_alignment;
+    const int64_t size = (int64_t)sizeof(float), alignment = gl_context_limits(p->compute->ctx)->storage_alignment;
     const int64_t begin = values->offset + floats[0] * size;
     const int64_t aligned = begin / alignment * alignment;
     *first = (begin - aligned) / size;
@@ -40,7 +34,8 @@ struct gl_range lr_listmode_align(const struct lr_listmode_projection *p, const 
 /* Values that one pass may see. */
 static int64_t most_values(const struct lr_listmode_projection *p)
 {
-    const int64_t bytes = limits_of(p)->max_storage_bytes - limits_of(p)->storage_alignment;
+    const struct gl_limits *limits = gl_context_limits(p->compute->ctx);
+    const int64_t bytes = limits->max_storage_bytes - limits->storage_alignment;
     const int64_t most = bytes / (int64_t)sizeof(float);
     return most < INT32_MAX / 2 ? most : INT32_MAX / 2;
 }
@@ -54,30 +49,26 @@ struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection 
 
 /* --- ranges --- */
 
-static lr_status find_map(struct lr_listmode_projection *p, int64_t r)
+lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr_listmode_range_fn *take)
 {
+    const struct gl_limits *limits = gl_context_limits(p->compute->ctx);
     const int64_t *offsets = p->compute->params.events->offsets;
+
     const int64_t bytes = (offsets[r + 1] - offsets[r]) * (int64_t)sizeof(int32_t);
     gl_buffer_destroy(p->map);
     p->map = NULL;
-    if (p->places.map == NULL) return LR_OK;
-    if (bytes > limits_of(p)->max_storage_bytes) {
+    if (p->places.map != NULL && bytes > limits->max_storage_bytes) {
         return lr_error(p->compute->params.log, LR_FAILED,
                         "range %lld has %lld events, of which %s cannot pick single ones: make "
                         "more ranges, or take backend native",
-                        (long long)r, (long long)(offsets[r + 1] - offsets[r]), limits_of(p)->renderer);
+                        (long long)r, (long long)(offsets[r + 1] - offsets[r]), limits->renderer);
     }
-    p->map = gl_buffer_create(
-        p->compute->ctx,
-        &(struct gl_buffer_params){.label = "places of a part", .size_bytes = bytes, .data = p->places.map});
-    return p->map != NULL ? LR_OK : LR_FAILED;
-}
-
-lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr_listmode_range_fn *take)
-{
-    LR_TRY(find_map(p, r));
+    if (p->places.map != NULL) {
+        p->map = lr_data_buffer(p->compute->ctx, "places of a part", bytes, p->places.map);
+        if (p->map == NULL) return LR_FAILED;
+    }
     for (int64_t begin = 0; begin < p->places.count; begin += most_values(p)) {
-        /* The window of the values of the range at hand from `begin` on. */
+        /* The window of the current range's values from `begin` on. */
         const int64_t most = most_values(p), left = p->places.count - begin;
         const int64_t end = begin + (left < most ? left : most);
         const int64_t floats[2] = {p->places.position + begin, p->places.position + end};
@@ -104,45 +95,22 @@ lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_r
 
 /* --- scale of sums --- */
 
-/* Counts the values of each size. */
-static lr_status count_exponents(struct lr_listmode_projection *p, const lr_vector *values)
-{
-    const int64_t most = most_values(p), count = values->count;
-    for (int64_t at = 0; at < count; at += most) {
-        const int64_t floats[2] = {at, at + most < count ? at + most : count};
-        const int groups = gl_divide_up(floats[1] - floats[0], LR_EVENTS_GROUP);
-        struct lr_listmode_pass uniforms = {.size = {0, 0, 0, (int32_t)(floats[1] - floats[0])}};
-        struct gl_pass pass = {.groups = {groups < LR_LISTMODE_TURN_GROUPS ? groups : LR_LISTMODE_TURN_GROUPS, 1, 1}};
-        int64_t first;
-        pass.buffers[LR_BIND_LIST_VALUES] = lr_listmode_align(p, &p->values, floats, &first);
-        pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
-        uniforms.window[3] = (int32_t)first;
-        LR_TRY(lr_listmode_run(p->compute, LR_LISTMODE_EXPONENTS, &uniforms, &pass));
-    }
-    return LR_OK;
-}
-
-/* 2 to this is above every element of the events, with a quarter to spare. */
-static int element_exponent(const struct lr_listmode_compute *compute)
-{
-    double most = 0;
-    int exponent;
-    if (lr_listmode_is_exact(compute)) return compute->exact.exponent;
-    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) most = fmax(most, compute->largest_elements[g]);
-    frexp(1.25 * most, &exponent);
-    return exponent;
-}
-
-/* A sum may have as many terms as there are events. */
+/* A sum may have as many terms as there are events. 2 to the element's exponent is above every element, with a quarter
+ * to spare. */
 void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms)
 {
-    int events_exponent;
+    int events_exponent, element_exponent = p->compute->exact.exponent;
     frexp(p->total, &events_exponent);
+    if (!lr_listmode_is_exact(p->compute)) {
+        double largest = 0;
+        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) largest = fmax(largest, p->compute->largest_elements[g]);
+        frexp(1.25 * largest, &element_exponent);
+    }
     const int most = SUM_BITS - events_exponent;
     const int near_bits = lr_listmode_is_exact(p->compute) ? LR_EVENTS_EXACT_NEAR : 0;
     const int usual = TERM_BITS + p->compute->exact.point_bits + near_bits;
     uniforms->unit[0] = (float)(most < usual ? most : usual);
-    uniforms->unit[1] = (float)element_exponent(p->compute);
+    uniforms->unit[1] = (float)element_exponent;
 }
 
 lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vector *values)
@@ -150,7 +118,22 @@ lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vect
     const uint32_t ones[3] = {0, EXPONENT_OF_1, EXPONENT_OF_1};
     gl_buffer_clear(p->compute->scale, 0);
     if (values == NULL) return gl_buffer_upload(p->compute->scale, 0, sizeof(ones), ones);
-    LR_TRY(count_exponents(p, values));
+
+    /* Counts the values of each size. */
+    const int64_t most = most_values(p), count = values->count;
+    for (int64_t at = 0; at < count; at += most) {
+        const int64_t floats[2] = {at, at + most < count ? at + most : count};
+        const int groups = gl_divide_up(floats[1] - floats[0], LR_EVENTS_GROUP);
+        struct lr_listmode_pass sizes = {.size = {0, 0, 0, (int32_t)(floats[1] - floats[0])}};
+        struct gl_pass counting = {
+            .groups = {groups < LR_LISTMODE_MOST_GROUPS ? groups : LR_LISTMODE_MOST_GROUPS, 1, 1}};
+        int64_t first;
+        counting.buffers[LR_BIND_LIST_VALUES] = lr_listmode_align(p, &p->values, floats, &first);
+        counting.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
+        sizes.window[3] = (int32_t)first;
+        LR_TRY(lr_listmode_run(p->compute, LR_LISTMODE_EXPONENTS, &sizes, &counting));
+    }
+
     const struct lr_listmode_pass uniforms = {.size = {0, 0, 0, (int32_t)(1 + values->count / LARGE_SHARE)},
                                               .window = {lr_listmode_is_exact(p->compute) ? LR_EVENTS_EXACT_NEAR : 0}};
     struct gl_pass pass = {.groups = {1, 1, 1}};

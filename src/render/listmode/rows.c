@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Elements of events, which the device lists some events at a time, for rows of the matrix. */
+ * Rows of the matrix: elements of events, which the device lists chunk by chunk. */
 #include "listmode/rows.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "render/listmode/listmode.h"
+#include "render/values.h"
 
 #include <stdlib.h>
 
-/* Bytes of the elements that are listed at once, and events of which they are. */
+/* Most bytes of the elements that are listed at once, and most of their events. */
 enum { LIST_BYTES = 1 << 26, LIST_EVENTS = 1 << 12 };
 
 struct element {
@@ -22,14 +23,13 @@ struct element {
 struct lister {
     struct lr_listmode_compute *compute;
     struct gl_buffer *buffer;
-    struct element *elements; /* [windows][lines][1 + room]: first of each how many it has */
-    int64_t room, most_lines;
+    struct element *elements; /* [windows][lines][1 + room]: the first of a list is its length */
+    int64_t room;             /* most elements of an event in a window */
+    int64_t most_lines;
     int windows; /* of slices, at most */
     struct lr_listmode_chunk chunk;
     lr_status status; /* of the device; elements are none after a failure */
 };
-
-/* --- on the device --- */
 
 static int num_windows(const struct lister *lister, int axis)
 {
@@ -37,45 +37,32 @@ static int num_windows(const struct lister *lister, int axis)
     return (lr_listmode_all_slices(lister->compute, axis) + at_once - 1) / at_once;
 }
 
-static lr_status run_window(struct lister *lister, int index, int64_t first)
+static lr_status list_chunk(struct lister *lister)
 {
     struct lr_listmode_compute *compute = lister->compute;
     const struct lr_listmode_chunk *chunk = &lister->chunk;
-    struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, chunk->axis);
-    const int at_once = lr_listmode_slices_at_once(compute, chunk->axis);
-    const int end = (index + 1) * at_once;
-    uniforms.size[3] = (int32_t)(chunk->end - chunk->begin);
-    uniforms.window[0] = index * at_once;
-    uniforms.window[1] = end < uniforms.window[1] ? end : uniforms.window[1];
-    uniforms.window[3] = (int32_t)first;
-    uniforms.slab[3] = (int32_t)lister->room;
     const bool is_exact = lr_listmode_is_exact(compute);
-    const int group = is_exact ? LR_EVENTS_EXACT_GROUP : LR_EVENTS_GROUP;
-    const int program = is_exact ? LR_LISTMODE_EXACT_ELEMENTS : LR_LISTMODE_ELEMENTS;
-    struct gl_pass pass = {.groups = {gl_divide_up(uniforms.size[3], group), 1, 1}};
-    pass.buffers[LR_BIND_LIST_LINES].buffer = compute->lines;
-    pass.buffers[LR_BIND_LIST_TABLE].buffer = compute->table;
-    pass.buffers[LR_BIND_LIST_ELEMENTS].buffer = lister->buffer;
-    return lr_listmode_run(compute, program + (chunk->has_tof ? 1 : 0), &uniforms, &pass);
-}
-
-static lr_status list_chunk(struct lister *lister)
-{
-    const struct lr_listmode_chunk *chunk = &lister->chunk;
+    const int program = (is_exact ? LR_LISTMODE_EXACT_ELEMENTS : LR_LISTMODE_ELEMENTS) + (chunk->has_tof ? 1 : 0);
     const int windows = num_windows(lister, chunk->axis);
-    const int64_t stride = (chunk->end - chunk->begin) * (1 + lister->room);
-    const struct lr_listmode_places all = {.count = INT32_MAX};
-    const struct lr_listmode_selected selected = {.places = &all, .window = {0, INT32_MAX}};
-    LR_TRY(lr_listmode_prepare(lister->compute, chunk, &selected));
-    for (int k = 0; k < windows; k++) LR_TRY(run_window(lister, k, k * stride));
+    const int at_once = lr_listmode_slices_at_once(compute, chunk->axis);
+    const int64_t lines = chunk->end - chunk->begin, stride = lines * (1 + lister->room);
+    LR_TRY(lr_listmode_prepare(compute, chunk, NULL, false));
+    for (int k = 0; k < windows; k++) {
+        struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, chunk->axis);
+        const int end = (k + 1) * at_once;
+        uniforms.size[3] = (int32_t)lines;
+        uniforms.window[0] = k * at_once;
+        uniforms.window[1] = end < uniforms.window[1] ? end : uniforms.window[1];
+        uniforms.window[3] = (int32_t)(k * stride);
+        uniforms.slab[3] = (int32_t)lister->room;
+        struct gl_pass pass = {
+            .groups = {gl_divide_up(lines, is_exact ? LR_EVENTS_EXACT_GROUP : LR_EVENTS_GROUP), 1, 1}};
+        pass.buffers[LR_BIND_LIST_LINES].buffer = compute->lines;
+        pass.buffers[LR_BIND_LIST_TABLE].buffer = compute->table;
+        pass.buffers[LR_BIND_LIST_ELEMENTS].buffer = lister->buffer;
+        LR_TRY(lr_listmode_run(compute, program, &uniforms, &pass));
+    }
     return gl_buffer_read(lister->buffer, 0, windows * stride * (int64_t)sizeof(struct element), lister->elements);
-}
-
-/* --- what the rows ask for --- */
-
-static void visit_list(const struct element *list, const struct lr_listmode_visitor *visitor)
-{
-    for (uint32_t k = 1; k <= list->voxel; k++) visitor->take(visitor->user, list[k].voxel, (double)list[k].value);
 }
 
 static void visit(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor)
@@ -101,38 +88,14 @@ static void visit(const void *self, int64_t k, int axis, const struct lr_listmod
         lister->status = list_chunk(lister);
     }
     const int64_t lines = chunk->end - chunk->begin;
-    for (int w = 0; lister->status == LR_OK && w < num_windows(lister, axis); w++)
-        visit_list(lister->elements + (w * lines + k - chunk->begin) * (1 + lister->room), visitor);
-}
-
-/* --- memory --- */
-
-static lr_status open_lister(struct lister *lister)
-{
-    /* Elements of an event in a window of slices are at most so many. */
-    const struct lr_listmode_compute *compute = lister->compute;
-    for (int axis = 0; axis < 3; axis++) {
-        const int slices = lr_listmode_slices_at_once(compute, axis);
-        const int64_t room = slices * lr_listmode_most_shares(compute);
-        const int windows = num_windows(lister, axis);
-        lister->room = room > lister->room ? room : lister->room;
-        lister->windows = windows > lister->windows ? windows : lister->windows;
+    for (int w = 0; lister->status == LR_OK && w < num_windows(lister, axis); w++) {
+        const struct element *list = lister->elements + (w * lines + k - chunk->begin) * (1 + lister->room);
+        for (uint32_t at = 1; at <= list->voxel; at++)
+            visitor->take(visitor->user, list[at].voxel, (double)list[at].value);
     }
-    const int64_t line_bytes = (1 + lister->room) * lister->windows * (int64_t)sizeof(struct element);
-    const int64_t most = LIST_BYTES / line_bytes;
-    lister->most_lines = most < 1 ? 1 : most < LIST_EVENTS ? most : LIST_EVENTS;
-    lister->most_lines = lister->most_lines < compute->most_lines ? lister->most_lines : compute->most_lines;
-
-    const int64_t count = lister->most_lines * lister->windows * (1 + lister->room);
-    lister->elements = lr_alloc(count, sizeof(*lister->elements), "elements of events", lister->compute->params.log);
-    if (lister->elements == NULL) return LR_FAILED;
-    lister->buffer = gl_buffer_create(
-        lister->compute->ctx, &(struct gl_buffer_params){.label = "elements of events",
-                                                         .size_bytes = count * (int64_t)sizeof(*lister->elements)});
-    return lister->buffer != NULL ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const struct lr_rows *wanted,
+lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const struct lr_rows *request,
                                    const lr_row_sink *sink)
 {
     struct lister lister = {.compute = compute};
@@ -142,8 +105,24 @@ lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const st
                                                   .self = &lister,
                                                   .log = compute->params.log,
                                                   .progress = compute->params.progress};
-    lr_status status = open_lister(&lister);
-    status = status == LR_OK ? lr_listmode_rows(&source, wanted, sink) : status;
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t room = lr_listmode_slices_at_once(compute, axis) * lr_listmode_most_shares(compute);
+        const int windows = num_windows(&lister, axis);
+        lister.room = room > lister.room ? room : lister.room;
+        lister.windows = windows > lister.windows ? windows : lister.windows;
+    }
+    const int64_t line_bytes = (1 + lister.room) * lister.windows * (int64_t)sizeof(struct element);
+    const int64_t most = LIST_BYTES / line_bytes;
+    lister.most_lines = most < 1 ? 1 : most < LIST_EVENTS ? most : LIST_EVENTS;
+    lister.most_lines = lister.most_lines < compute->most_lines ? lister.most_lines : compute->most_lines;
+
+    const int64_t count = lister.most_lines * lister.windows * (1 + lister.room);
+    lister.elements = lr_alloc(count, sizeof(*lister.elements), "elements of events", compute->params.log);
+    if (lister.elements != NULL)
+        lister.buffer =
+            lr_data_buffer(compute->ctx, "elements of events", count * (int64_t)sizeof(*lister.elements), NULL);
+    const lr_status status = lister.buffer != NULL ? lr_listmode_rows(&source, request, sink) : LR_FAILED;
+
     gl_buffer_destroy(lister.buffer);
     free(lister.elements);
     return lister.status != LR_OK ? lister.status : status;

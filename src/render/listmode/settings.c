@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * How large groups and dispatches are. A file of its own, so that test programs can link other answers in its place
+ * Sizes of groups and dispatches. The file is separate, so that test programs can link other values in its place
  * (tests/listmode/settings.h). */
 #include "common/bindings.h"
 #include "render/listmode/listmode.h"
 
-int lr_listmode_kept_threads(bool forward)
+int lr_listmode_job_threads(bool forward)
 {
     return forward ? LR_EVENTS_SLAB_GROUP : LR_EVENTS_GROUP;
 }

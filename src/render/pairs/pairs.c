@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where pairs serve, and what they keep on the device. */
+ * The method by pairs: its use, and its buffers. */
 #include "render/pairs/pairs.h"
 
 #include "base/log.h"
@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- life --- */
-
 static bool serves(const struct lr_method_params *params, enum lr_method_work work)
 {
     const struct lr_backend_params *backend = params->backend;
@@ -23,35 +21,27 @@ static bool serves(const struct lr_method_params *params, enum lr_method_work wo
     return !params->may_hide && backend->mode == LR_MODE_EXACT && backend->mu == NULL && !backend->penetration;
 }
 
-static lr_status init(struct lr_pairs *pairs)
+void *lr_pairs_create(const struct lr_method_params *params)
 {
-    pairs->image =
-        gl_buffer_create(pairs->ctx, &(struct gl_buffer_params){.label = "image",
-                                                                .size_bytes = lr_grid_num_voxels(pairs->params.grid) *
-                                                                              (int64_t)sizeof(float)});
-    pairs->state =
-        gl_buffer_create(pairs->ctx, &(struct gl_buffer_params){.label = "state of pairs", .size_bytes = 16});
-    pairs->timer = gl_timer_create(pairs->ctx, "passes by pairs");
-    if (pairs->image == NULL || pairs->state == NULL || pairs->timer == NULL) return LR_FAILED;
-    return lr_pairs_upload_scene(pairs);
-}
-
-struct lr_pairs *lr_pairs_create(const struct lr_method_params *params)
-{
+    const int64_t bytes = lr_grid_num_voxels(params->backend->grid) * (int64_t)sizeof(float);
     struct lr_pairs *pairs = lr_alloc(1, sizeof(*pairs), "projections by pairs", params->backend->log);
     if (pairs == NULL) return NULL;
     pairs->params = *params->backend;
     pairs->ctx = params->ctx;
     pairs->max_window = params->max_window;
-    if (init(pairs) != LR_OK) {
+    pairs->image = lr_data_buffer(pairs->ctx, "image", bytes, NULL);
+    pairs->state = lr_data_buffer(pairs->ctx, "state of pairs", 16, NULL);
+    pairs->timer = gl_timer_create(pairs->ctx, "passes by pairs");
+    if (!pairs->image || !pairs->state || !pairs->timer || lr_pairs_upload_scene(pairs) != LR_OK) {
         lr_pairs_destroy(pairs);
         return NULL;
     }
     return pairs;
 }
 
-void lr_pairs_destroy(struct lr_pairs *pairs)
+void lr_pairs_destroy(void *self)
 {
+    struct lr_pairs *pairs = self;
     if (pairs == NULL) return;
     for (int k = 0; k < LR_NUM_PAIRS_PROGRAMS; k++) gl_program_destroy(pairs->programs[k]);
     lr_merge_programs_finish(&pairs->merge);
@@ -66,16 +56,6 @@ void lr_pairs_destroy(struct lr_pairs *pairs)
 
 /* --- the method --- */
 
-static void *create(const struct lr_method_params *params)
-{
-    return lr_pairs_create(params);
-}
-
-static void destroy(void *self)
-{
-    lr_pairs_destroy(self);
-}
-
 static lr_status prepare(void *self, bool lists)
 {
     (void)lists;
@@ -83,7 +63,7 @@ static lr_status prepare(void *self, bool lists)
     return both ? LR_OK : LR_FAILED;
 }
 
-/* The image is in the grid's order there too. */
+/* The image has the grid's order on the device, too. */
 static lr_status take_image(void *self, const lr_vector *image)
 {
     const struct lr_pairs *pairs = self;
@@ -104,8 +84,8 @@ static double device_seconds(const void *self)
 const struct lr_method lr_pairs_method = {
     .name = "pairs",
     .serves = serves,
-    .create = create,
-    .destroy = destroy,
+    .create = lr_pairs_create,
+    .destroy = lr_pairs_destroy,
     .prepare = prepare,
     .forward = lr_pairs_forward,
     .back = lr_pairs_back,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of modules that stand in any way to each other, pair by pair, in exact mode:
+ * Projections of modules in any orientation to each other, pair by pair, in exact mode:
  * docs/method/correspondence.md, "Tilted pairs". Back gathers in each voxel and has the same bits
- * in every run; forward adds to LORs in any order, or in fixed point where `deterministic` asks for
- * it. */
+ * in every run; forward adds to LORs in any order, or in fixed point if `deterministic` asks for it. */
 #ifndef LR_RENDER_PAIRS_PAIRS_H
 #define LR_RENDER_PAIRS_PAIRS_H
 
@@ -25,26 +24,26 @@ struct lr_pairs {
     struct lr_backend_params params;
     struct gl_context *ctx; /* the backend's */
     bool may_be_near;       /* whether a crystal may be too large for the expansion as a whole */
-    bool meets_horizon;     /* whether part of a module may lie level with a point, or behind it, as
-                               seen from the plane of the module it is projected onto */
-    bool has_masks;         /* whether some pair has LORs out of coincidence */
-    int64_t max_window;     /* values */
+    /* Set if part of a module may lie as low as a point, or lower, over the plane of the module onto which it is
+     * projected. */
+    bool meets_horizon;
+    bool has_masks;     /* whether some pair has LORs out of coincidence */
+    int64_t max_window; /* values */
     struct gl_buffer *modules, *mask_entries, *mask_words;
     struct gl_buffer *image; /* in the grid's order: input or output */
     struct gl_buffer *state;
     struct gl_program *programs[LR_NUM_PAIRS_PROGRAMS]; /* made when first asked for */
-    struct lr_merge_programs merge;                     /* likewise */
+    struct lr_merge_programs merge;                     /* made when first asked for */
     struct gl_timer *timer;
     double device_seconds; /* of the last projection */
 };
 
-/* errors: NULL, logged. The context is current, here and below. Pairs serve in exact mode, where no module
- * hides another and nothing is counted along lines. */
-struct lr_pairs *lr_pairs_create(const struct lr_method_params *params);
-void lr_pairs_destroy(struct lr_pairs *pairs); /* NULL is allowed */
+/* errors: NULL, logged. The context is current, here and below. Pairs serve in exact mode if no module hides another
+ * and nothing is counted along lines. */
+void *lr_pairs_create(const struct lr_method_params *params);
+void lr_pairs_destroy(void *pairs); /* NULL is allowed */
 
-/* The functions of struct lr_method (project.c). Forward with `deterministic` wants the image on the
- * host. */
+/* The functions of struct lr_method. Forward with `deterministic` needs the image on the host. */
 lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
 lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values);
@@ -55,7 +54,7 @@ lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_ro
  * errors: NULL, logged. */
 struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which);
 
-/* errors: LR_USAGE, logged, where the device has ended a loop early. */
+/* errors: LR_USAGE, logged, if the device has ended a loop early. */
 lr_status lr_pairs_check_finished(const struct lr_pairs *pairs);
 
 /* --- scene --- */
@@ -70,14 +69,14 @@ struct lr_pairs_pass {
 };
 _Static_assert(sizeof(struct lr_pairs_pass) == 144, "the shaders' layout");
 
-/* Uploads what does not depend on the pairs of a window, and finds out what programs need. */
+/* Uploads modules and masks, which do not depend on the window, and finds the defines that programs need. */
 lr_status lr_pairs_upload_scene(struct lr_pairs *pairs);
 
-/* Module pairs list[begin .. end-1], their values counted from the first one's. */
+/* Module pairs list[begin .. end-1], their values counted from those of the first pair. */
 struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const struct lr_pair_list *list,
                                        const int64_t range[2]);
 
-/* The uniforms of every pass, without what a pass does of it all. */
+/* The uniforms of every pass, without its range and list. */
 struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs);
 
 /* Puts modules and masks into a pass. */

@@ -18,7 +18,6 @@
 /* Module pairs handled together, and their values. */
 struct window {
     struct lr_pairs *pairs;
-    const struct lr_pair_list *list;
     struct lr_pair_window part; /* of the list */
     struct gl_buffer *modules;  /* the pairs of modules */
     const struct gl_buffer *values;
@@ -28,33 +27,12 @@ struct window {
 /* Voxels of a group, along each axis: shaders/pairs/scene.glsl. */
 enum { BLOCK = 4 };
 
-/* A dispatch is to be short enough that a projection can be stopped and shows progress: elements
- * looked at, at about 1e-11 s each on a large device. */
+/* Most elements of a dispatch, of about 1e-11 s each on a large device: it is short enough that a projection can be
+ * stopped and shows progress. */
 static const double most_elements = 2e10;
 
 /* Elements of a point per crystal of the farther module, about. */
 enum { ELEMENTS_PER_CRYSTAL = 5 };
-
-/* --- windows --- */
-
-static struct window begin_windows(struct lr_pairs *pairs, const struct lr_pair_list *list)
-{
-    return (struct window){
-        .pairs = pairs, .list = list, .part = lr_pair_window_begin(pairs->params.lors, list->pairs, list->num_pairs)};
-}
-
-static lr_status open_window(struct window *window)
-{
-    const int64_t range[2] = {window->part.begin, window->part.end};
-    window->modules = lr_pairs_upload_list(window->pairs, window->list, range);
-    return window->modules ? LR_OK : LR_FAILED;
-}
-
-static void close_window(struct window *window)
-{
-    gl_buffer_destroy(window->modules);
-    window->modules = NULL;
-}
 
 /* --- passes --- */
 
@@ -88,56 +66,28 @@ static lr_status run_step(const struct window *window, enum lr_pairs_program whi
     return gl_pass_run(pairs->ctx, &pass);
 }
 
-static int64_t crystals_of(const struct lr_pairs *pairs, int module)
-{
-    const int *crystals = pairs->params.scanner->modules[module].crystals;
-    return (int64_t)crystals[0] * crystals[1];
-}
-
-/* Pairs from `begin` on that one dispatch visits. */
-static int end_of_pairs(const struct window *window, int begin)
-{
-    const struct lr_pairs *pairs = window->pairs;
-    const int count = (int)(window->part.end - window->part.begin);
-    const double voxels = (double)lr_grid_num_voxels(pairs->params.grid);
-    double elements = 0.0;
-    int end = begin;
-    if (gl_context_limits(pairs->ctx)->small_batches) return begin + 1;
-    while (end < count && (end == begin || elements < most_elements)) {
-        const int64_t pair = lr_pair_window_pair(&window->part, window->part.begin + end++);
-        elements += voxels * ELEMENTS_PER_CRYSTAL * (double)crystals_of(pairs, pairs->params.lors->pairs[pair][0]);
-    }
-    return end;
-}
-
-/* Slabs of a dispatch, where one pair is too much for it already. */
-static int slabs_of_step(const struct window *window, const int range[2])
-{
-    const struct lr_pairs *pairs = window->pairs;
-    const int *size = pairs->params.grid->size;
-    double elements = 0.0;
-    for (int k = range[0]; k < range[1]; k++) {
-        const int64_t pair = lr_pair_window_pair(&window->part, window->part.begin + k);
-        elements += (double)BLOCK * size[0] * size[1] * ELEMENTS_PER_CRYSTAL *
-                    (double)crystals_of(pairs, pairs->params.lors->pairs[pair][0]);
-    }
-    return (int)fmin(fmax(most_elements / elements, 1.0), gl_divide_up(size[2], BLOCK));
-}
-
 static lr_status run_window(const struct window *window, enum lr_pairs_program which, const char *what)
 {
-    const int *samples = window->pairs->params.samples;
+    const struct lr_pairs *pairs = window->pairs;
+    const bool small = gl_context_limits(pairs->ctx)->small_batches;
+    const int *size = pairs->params.grid->size, *samples = pairs->params.samples;
+    const double voxels = (double)lr_grid_num_voxels(pairs->params.grid);
+    const int slabs = gl_divide_up(size[2], BLOCK), points = samples[0] * samples[1] * samples[2];
     const int count = (int)(window->part.end - window->part.begin);
-    const int points = samples[0] * samples[1] * samples[2];
-    gl_timer_begin(window->pairs->timer);
+    gl_timer_begin(pairs->timer);
     for (int begin = 0, end; begin < count; begin = end) {
-        end = end_of_pairs(window, begin);
+        /* Pairs of one dispatch, and its slabs if a single pair is too much for it already. */
+        double elements = 0.0, slab_elements = 0.0;
+        for (end = begin; end < count && (end == begin || (!small && elements < most_elements)); end++) {
+            const int64_t pair = lr_pair_window_pair(&window->part, window->part.begin + end);
+            const int *crystals = pairs->params.scanner->modules[pairs->params.lors->pairs[pair][0]].crystals;
+            const double num_crystals = (double)((int64_t)crystals[0] * crystals[1]);
+            elements += voxels * ELEMENTS_PER_CRYSTAL * num_crystals;
+            slab_elements += (double)BLOCK * size[0] * size[1] * ELEMENTS_PER_CRYSTAL * num_crystals;
+        }
+        const int per_step = (int)fmin(fmax(most_elements / slab_elements, 1.0), slabs);
         for (int point = 0; point < points; point++) {
             struct step step = {.pairs = {begin, end}, .point = point};
-            /* All slabs of some pairs, for one point of every voxel. */
-            const struct lr_pairs *pairs = window->pairs;
-            const int slabs = gl_divide_up(pairs->params.grid->size[2], BLOCK);
-            const int per_step = slabs_of_step(window, step.pairs);
             for (int slab = 0; slab < slabs; slab += per_step) {
                 step.slabs[0] = slab;
                 step.slabs[1] = slab + per_step < slabs ? slab + per_step : slabs;
@@ -147,18 +97,17 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
             const double part = (point + 1.0) / points;
             const double share = (begin + part * (end - begin)) / count;
             const double done = (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
-            LR_TRY(
-                lr_progress_report(window->pairs->params.progress, what, done / (double)window->part.num_pairs, 1.0));
+            LR_TRY(lr_progress_report(pairs->params.progress, what, done / (double)window->part.num_pairs, 1.0));
         }
     }
-    gl_timer_end(window->pairs->timer);
+    gl_timer_end(pairs->timer);
     return LR_OK;
 }
 
 lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 {
     uint32_t unfinished = 0;
-    /* Others end none, and need not be waited for. */
+    /* Other devices end no loop, and need not be waited for. */
     if (!gl_context_limits(pairs->ctx)->software) return LR_OK;
     LR_TRY(gl_buffer_read(pairs->state, 0, sizeof(unfinished), &unfinished));
     if (unfinished != 0) {
@@ -172,44 +121,27 @@ lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 
 /* --- projections --- */
 
-/* The window's part of the data. */
-static lr_vector own_values(const struct window *window, const lr_vector *data)
+/* exponent: of values in fixed point, which do not depend on the order of additions, if `deterministic` asks for it. */
+static lr_status forward_window(struct window *window, int exponent, lr_vector *values)
 {
-    return lr_vector_part(data, window->part.first_value, window->part.num_values);
-}
-
-static struct gl_buffer *make_values(const struct window *window, const lr_vector *values)
-{
-    return lr_values_buffer(window->pairs->ctx, "LOR values", window->part.num_values, values);
-}
-
-static lr_status forward_floats(struct window *window, lr_vector *values)
-{
-    struct gl_buffer *buffer = make_values(window, NULL);
-    window->values = buffer;
-    lr_status status = LR_FAILED;
-    if (buffer != NULL) status = run_window(window, LR_PAIRS_FORWARD, "projecting forward");
-    if (status == LR_OK) status = lr_values_get(buffer, 0, values);
-    gl_buffer_destroy(buffer);
-    return status;
-}
-
-/* One attempt at values that do not depend on the order of additions. */
-static lr_status try_fixed(struct window *window, struct lr_fixed *sums, float *values)
-{
-    window->values = sums->buffer;
-    window->fixed_scale = ldexpf(1.0f, -sums->exponent);
-    LR_TRY(run_window(window, LR_PAIRS_FORWARD, "projecting forward"));
-    LR_TRY(lr_fixed_overflowed(sums, &sums->overflowed));
-    return sums->overflowed ? LR_OK : lr_fixed_read(sums, values);
-}
-
-static lr_status forward_fixed(struct window *window, int exponent, float *values)
-{
+    struct lr_pairs *pairs = window->pairs;
+    if (!pairs->params.deterministic) {
+        struct gl_buffer *buffer = lr_values_buffer(pairs->ctx, "LOR values", window->part.num_values, NULL);
+        window->values = buffer;
+        lr_status status = LR_FAILED;
+        if (buffer != NULL) status = run_window(window, LR_PAIRS_FORWARD, "projecting forward");
+        if (status == LR_OK) status = lr_values_get(buffer, 0, values);
+        gl_buffer_destroy(buffer);
+        return status;
+    }
     struct lr_fixed sums = {.overflowed = true};
     for (; sums.overflowed; exponent += LR_FIXED_STEP) {
-        LR_TRY(lr_fixed_init(&sums, window->pairs->ctx, window->part.num_values, exponent));
-        const lr_status status = try_fixed(window, &sums, values);
+        LR_TRY(lr_fixed_init(&sums, pairs->ctx, window->part.num_values, exponent));
+        window->values = sums.buffer;
+        window->fixed_scale = ldexpf(1.0f, -sums.exponent);
+        lr_status status = run_window(window, LR_PAIRS_FORWARD, "projecting forward");
+        if (status == LR_OK) status = lr_fixed_overflowed(&sums, &sums.overflowed);
+        if (status == LR_OK && !sums.overflowed) status = lr_fixed_read(&sums, values->values);
         lr_fixed_finish(&sums);
         LR_TRY(status);
     }
@@ -219,7 +151,8 @@ static lr_status forward_fixed(struct window *window, int exponent, float *value
 lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *data)
 {
     struct lr_pairs *pairs = self;
-    struct window window = begin_windows(pairs, list);
+    struct window window = {.pairs = pairs,
+                            .part = lr_pair_window_begin(pairs->params.lors, list->pairs, list->num_pairs)};
     const bool fixed = pairs->params.deterministic;
     const int64_t most = fixed ? lr_fixed_most(pairs->max_window) : pairs->max_window;
     const int64_t bytes = lr_grid_num_voxels(pairs->params.grid) * (int64_t)sizeof(*image);
@@ -227,12 +160,11 @@ lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const fl
     pairs->device_seconds = 0.0;
     LR_TRY(image != NULL ? gl_buffer_upload(pairs->image, 0, bytes, image) : LR_OK);
     while (lr_pair_window_next(&window.part, most)) {
-        lr_status status = open_window(&window);
-        if (status == LR_OK) {
-            lr_vector values = own_values(&window, data);
-            status = fixed ? forward_fixed(&window, exponent, values.values) : forward_floats(&window, &values);
-        }
-        close_window(&window);
+        const int64_t range[2] = {window.part.begin, window.part.end};
+        lr_vector values = lr_vector_part(data, window.part.first_value, window.part.num_values);
+        window.modules = lr_pairs_upload_list(pairs, list, range);
+        const lr_status status = window.modules ? forward_window(&window, exponent, &values) : LR_FAILED;
+        gl_buffer_destroy(window.modules);
         LR_TRY(status);
         pairs->device_seconds += gl_timer_seconds(pairs->timer);
     }
@@ -242,15 +174,20 @@ lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const fl
 lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *data, float *image)
 {
     struct lr_pairs *pairs = self;
-    struct window window = begin_windows(pairs, list);
+    struct window window = {.pairs = pairs,
+                            .part = lr_pair_window_begin(pairs->params.lors, list->pairs, list->num_pairs)};
     const int64_t bytes = lr_grid_num_voxels(pairs->params.grid) * (int64_t)sizeof(*image);
     pairs->device_seconds = 0.0;
     gl_buffer_clear(pairs->image, 0);
     while (lr_pair_window_next(&window.part, pairs->max_window)) {
         static const float one = 1.0f;
-        const lr_vector values = data != NULL ? own_values(&window, data) : (lr_vector){0};
-        struct gl_buffer *buffer = make_values(&window, data != NULL ? &values : NULL);
-        lr_status status = buffer != NULL ? open_window(&window) : LR_FAILED;
+        const int64_t range[2] = {window.part.begin, window.part.end};
+        lr_vector values;
+        if (data != NULL) values = lr_vector_part(data, window.part.first_value, window.part.num_values);
+        struct gl_buffer *buffer =
+            lr_values_buffer(pairs->ctx, "LOR values", window.part.num_values, data != NULL ? &values : NULL);
+        window.modules = lr_pairs_upload_list(pairs, list, range);
+        lr_status status = buffer != NULL && window.modules != NULL ? LR_OK : LR_FAILED;
         if (status == LR_OK && data == NULL) {
             uint32_t bits;
             memcpy(&bits, &one, sizeof(bits));
@@ -259,8 +196,7 @@ lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_ve
         window.values = buffer;
         if (status == LR_OK) status = run_window(&window, LR_PAIRS_BACK, "projecting back");
         gl_buffer_destroy(buffer);
-
-        close_window(&window);
+        gl_buffer_destroy(window.modules);
         LR_TRY(status);
         pairs->device_seconds += gl_timer_seconds(pairs->timer);
     }
@@ -270,98 +206,56 @@ lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_ve
 
 /* --- single LORs --- */
 
-/* The module pairs that LORs of a list belong to, and the values of all their LORs. */
-struct hosts {
-    const lr_lors *lors;
-    const struct lr_lor_list *list;
-    int32_t *pairs; /* [num_pairs], ascending */
-    int64_t num_pairs, num_values;
-    float *values; /* [num_values] */
-};
-
-/* Module pair of a LOR that is not before the LORs of `pair`. */
-static int64_t pair_from(const lr_lors *lors, int64_t pair, int64_t lor)
-{
-    while (lors->offsets[pair + 1] <= lor) pair++;
-    return pair;
-}
-
-static void close_hosts(struct hosts *hosts)
-{
-    free(hosts->pairs);
-    free(hosts->values);
-}
-
-static lr_status open_hosts(struct hosts *hosts, const struct lr_pairs *pairs, const struct lr_lor_list *list)
+/* Projects the module pairs to which LORs of a list belong. values: of the list; NULL in back: 1 each. */
+static lr_status project_lors(struct lr_pairs *pairs, const struct lr_lor_list *list, float *image, const float *in,
+                              float *out)
 {
     const lr_lors *lors = pairs->params.lors;
-    const int64_t most = list->count < lors->num_pairs ? list->count : lors->num_pairs;
+    const int64_t *offsets = lors->offsets, most = list->count < lors->num_pairs ? list->count : lors->num_pairs;
     const lr_log *log = pairs->params.log;
-    *hosts = (struct hosts){.lors = lors, .list = list};
-    hosts->pairs = lr_alloc(most, sizeof(*hosts->pairs), "module pairs of a list", log);
-    if (hosts->pairs == NULL) return LR_FAILED;
-    const int64_t *offsets = hosts->lors->offsets;
-    int64_t pair = 0;
-    for (int64_t k = 0; k < hosts->list->count; k++) {
-        pair = pair_from(hosts->lors, pair, hosts->list->lors[k]);
-        if (hosts->num_pairs == 0 || hosts->pairs[hosts->num_pairs - 1] != pair) {
-            hosts->pairs[hosts->num_pairs++] = (int32_t)pair;
-            hosts->num_values += offsets[pair + 1] - offsets[pair];
+    int32_t *numbers = lr_alloc(most, sizeof(*numbers), "module pairs of a list", log);
+    if (numbers == NULL) return LR_FAILED;
+    int64_t num_pairs = 0, num_values = 0, pair = 0;
+    for (int64_t k = 0; k < list->count; k++) {
+        while (offsets[pair + 1] <= list->lors[k]) pair++;
+        if (num_pairs == 0 || numbers[num_pairs - 1] != pair) {
+            numbers[num_pairs++] = (int32_t)pair;
+            num_values += offsets[pair + 1] - offsets[pair];
         }
     }
+    float *values = lr_alloc(num_values, sizeof(*values), "LOR values", log);
+    lr_status status = values != NULL ? LR_OK : LR_FAILED;
+    const struct lr_pair_list all = {.pairs = numbers, .num_pairs = num_pairs};
+    lr_vector data = lr_vector_of_floats(values, num_values);
+    if (status == LR_OK && out != NULL) status = lr_pairs_forward(pairs, &all, image, &data);
 
-    hosts->values = lr_alloc(hosts->num_values, sizeof(*hosts->values), "LOR values", log);
-    if (hosts->values == NULL) {
-        close_hosts(hosts);
-        return LR_FAILED;
+    /* Values of the list are copied from the values of the pairs, or to them. */
+    int64_t k = 0, begin = 0;
+    for (int64_t n = 0; status == LR_OK && n < num_pairs; n++) {
+        const int64_t first = offsets[numbers[n]], end = offsets[numbers[n] + 1];
+        for (; k < list->count && list->lors[k] < end; k++) {
+            float *value = &values[begin + list->lors[k] - first];
+            if (out != NULL)
+                out[k] = *value;
+            else
+                *value = in != NULL ? in[k] : 1.0f;
+        }
+        begin += end - first;
     }
-    return LR_OK;
+    if (status == LR_OK && out == NULL) status = lr_pairs_back(pairs, &all, &data, image);
+    free(numbers);
+    free(values);
+    return status;
 }
 
 lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values)
 {
-    struct lr_pairs *pairs = self;
-    struct hosts hosts;
-    LR_TRY(open_hosts(&hosts, pairs, list));
-    const struct lr_pair_list all = {.pairs = hosts.pairs, .num_pairs = hosts.num_pairs};
-    lr_vector data = lr_vector_of_floats(hosts.values, hosts.num_values);
-    const lr_status status = lr_pairs_forward(pairs, &all, image, &data);
-    if (status == LR_OK) {
-        /* Takes values of the list from those of its pairs. */
-        const int64_t *offsets = hosts.lors->offsets;
-        int64_t k = 0, begin = 0;
-        for (int64_t n = 0; n < hosts.num_pairs; n++) {
-            const int64_t first = offsets[hosts.pairs[n]], end = offsets[hosts.pairs[n] + 1];
-            for (; k < hosts.list->count && hosts.list->lors[k] < end; k++)
-                values[k] = hosts.values[begin + hosts.list->lors[k] - first];
-            begin += end - first;
-        }
-    }
-
-    close_hosts(&hosts);
-    return status;
+    return project_lors(self, list, (float *)(uintptr_t)image, NULL, values);
 }
 
 lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image)
 {
-    struct lr_pairs *pairs = self;
-    struct hosts hosts;
-    LR_TRY(open_hosts(&hosts, pairs, list));
-    const struct lr_pair_list all = {.pairs = hosts.pairs, .num_pairs = hosts.num_pairs};
-    const lr_vector data = lr_vector_of_floats(hosts.values, hosts.num_values);
-    /* Puts values of the list among those of its pairs, NULL for 1 each. */
-    const int64_t *offsets = hosts.lors->offsets;
-    int64_t k = 0, begin = 0;
-    for (int64_t n = 0; n < hosts.num_pairs; n++) {
-        const int64_t first = offsets[hosts.pairs[n]], end = offsets[hosts.pairs[n] + 1];
-        for (; k < hosts.list->count && hosts.list->lors[k] < end; k++)
-            hosts.values[begin + hosts.list->lors[k] - first] = values != NULL ? values[k] : 1.0f;
-        begin += end - first;
-    }
-
-    const lr_status status = lr_pairs_back(pairs, &all, &data, image);
-    close_hosts(&hosts);
-    return status;
+    return project_lors(self, list, image, values, NULL);
 }
 
 /* --- matrix rows --- */
@@ -369,14 +263,14 @@ lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const f
 /* A point as the shader sees it: dvec4. */
 typedef double point_place[4];
 
-/* Pairs of one dispatch: a device takes that many groups along each dimension. */
+/* Most pairs of one dispatch: a device takes this number of groups along each dimension. */
 enum { MOST_PAIRS = 1 << 15 };
 
 /* State of one call. */
 struct listing {
     struct lr_pairs *pairs;
     enum lr_pairs_program which;
-    struct gl_buffer *modules; /* all pairs of them */
+    struct gl_buffer *modules; /* all pairs of modules */
 };
 
 static void place_point(void *user, const double point_mm[3], void *point)
@@ -385,38 +279,32 @@ static void place_point(void *user, const double point_mm[3], void *point)
     memcpy(point, (point_place){point_mm[0], point_mm[1], point_mm[2], 0.0}, sizeof(point_place));
 }
 
-/* Pairs range[0] .. range[1] - 1. */
-static lr_status run_range(const struct listing *listing, const struct lr_point_list *list, const int range[2])
-{
-    struct lr_pairs *pairs = listing->pairs;
-    struct gl_program *program = lr_pairs_program(pairs, listing->which);
-    if (program == NULL) return LR_FAILED;
-    struct lr_pairs_pass uniforms = lr_pairs_uniforms(pairs);
-    memcpy(uniforms.range, range, 2 * sizeof(*range));
-    uniforms.list[0] = list->first_point;
-    uniforms.list[1] = list->end_point;
-    uniforms.list[2] = (int32_t)list->capacity;
-    const int points = list->end_point - list->first_point;
-    struct gl_pass pass = {.label = gl_program_label(program),
-                           .program = program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {gl_divide_up(points, LR_GROUP_SIZE), range[1] - range[0], 1},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
-    lr_pairs_bind_scene(pairs, &pass);
-    pass.buffers[LR_BIND_PAIR_LIST].buffer = listing->modules;
-    pass.buffers[LR_BIND_PAIR_POINTS].buffer = list->points;
-    pass.buffers[LR_BIND_OUTPUT].buffer = list->list;
-    return gl_pass_run(pairs->ctx, &pass);
-}
-
 static lr_status run_points(void *user, const struct lr_point_list *list)
 {
     const struct listing *listing = user;
-    const int num_pairs = (int)listing->pairs->params.lors->num_pairs;
+    struct lr_pairs *pairs = listing->pairs;
+    const int num_pairs = (int)pairs->params.lors->num_pairs, points = list->end_point - list->first_point;
+    struct gl_program *program = lr_pairs_program(pairs, listing->which);
+    if (program == NULL) return LR_FAILED;
+    struct lr_pairs_pass uniforms = lr_pairs_uniforms(pairs);
+    uniforms.list[0] = list->first_point;
+    uniforms.list[1] = list->end_point;
+    uniforms.list[2] = (int32_t)list->capacity;
     for (int begin = 0; begin < num_pairs; begin += MOST_PAIRS) {
         const int end = begin + MOST_PAIRS < num_pairs ? begin + MOST_PAIRS : num_pairs;
-        LR_TRY(run_range(listing, list, (const int[2]){begin, end}));
+        uniforms.range[0] = begin;
+        uniforms.range[1] = end;
+        struct gl_pass pass = {.label = gl_program_label(program),
+                               .program = program,
+                               .uniforms = &uniforms,
+                               .uniform_bytes = sizeof(uniforms),
+                               .groups = {gl_divide_up(points, LR_GROUP_SIZE), end - begin, 1},
+                               .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+        lr_pairs_bind_scene(pairs, &pass);
+        pass.buffers[LR_BIND_PAIR_LIST].buffer = listing->modules;
+        pass.buffers[LR_BIND_PAIR_POINTS].buffer = list->points;
+        pass.buffers[LR_BIND_OUTPUT].buffer = list->list;
+        LR_TRY(gl_pass_run(pairs->ctx, &pass));
     }
     return LR_OK;
 }

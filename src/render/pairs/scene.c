@@ -60,56 +60,8 @@ struct pair_mask {
 /* Angular size, radian, from which on shaders/pairs/pairs.glsl cuts crystals into parts. */
 static const double largest_part = 0.03;
 
-/* Least height of a module's parts over a point, over the other one's plane. */
+/* Least height of a module's parts over a point, along the normal of the other module. */
 static const double least_rise_mm = 1e-3;
-
-static struct pair_module describe_module(const lr_scanner *scanner, int index)
-{
-    const lr_module *module = &scanner->modules[index];
-    struct pair_module out = {
-        .cells = {module->pitch_mm[0], module->pitch_mm[1], module->face_mm[0], module->face_mm[1]},
-        .crystals = {module->crystals[0], module->crystals[1], module->crystals[0] * module->crystals[1], 0},
-    };
-    lr_scanner_detection_centre(scanner, index, out.centre);
-    memcpy(out.u, module->u, sizeof(module->u));
-    memcpy(out.v, module->v, sizeof(module->v));
-    memcpy(out.normal, module->normal, sizeof(module->normal));
-    return out;
-}
-
-static struct gl_buffer *upload(const struct lr_pairs *pairs, const char *label, const void *data, int64_t bytes)
-{
-    return gl_buffer_create(pairs->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
-}
-
-static struct gl_buffer *upload_modules(const struct lr_pairs *pairs)
-{
-    const lr_scanner *scanner = pairs->params.scanner;
-    const int count = scanner->num_modules;
-    struct pair_module *modules = lr_alloc(count, sizeof(*modules), "the scanner's modules", pairs->params.log);
-    if (modules == NULL) return NULL;
-    for (int m = 0; m < count; m++) modules[m] = describe_module(scanner, m);
-    struct gl_buffer *buffer = upload(pairs, "modules of pairs", modules, count * (int64_t)sizeof(*modules));
-    free(modules);
-    return buffer;
-}
-
-static lr_status upload_masks(struct lr_pairs *pairs)
-{
-    const struct lr_coincidence_masks *masks = pairs->params.lors->masks;
-    struct pair_mask *entries = lr_alloc(masks->num_pairs, sizeof(*entries), "coincidence masks", pairs->params.log);
-    if (entries == NULL) return LR_FAILED;
-    for (int64_t k = 0; k < masks->num_pairs; k++) {
-        const struct lr_pair_mask *mask = &masks->pairs[k];
-        entries[k] = (struct pair_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
-        pairs->has_masks = pairs->has_masks || mask->kind != LR_MASK_ALL;
-    }
-    pairs->mask_entries = upload(pairs, "coincidence masks", entries, masks->num_pairs * (int64_t)sizeof(*entries));
-    free(entries);
-    pairs->mask_words =
-        upload(pairs, "coincidence mask words", masks->words, masks->num_words * (int64_t)sizeof(*masks->words));
-    return pairs->mask_entries && pairs->mask_words ? LR_OK : LR_FAILED;
-}
 
 /* Lowest and highest n . (x - c) over the grid's box. */
 static void grid_heights(const struct lr_pairs *pairs, int module, double heights[2])
@@ -146,34 +98,58 @@ static bool meets_horizon(const struct lr_pairs *pairs, int module, int other)
            least_rise_mm;
 }
 
-/* The farther plane is the one that crystals are seen on; how far it is at least. */
-static double nearest_plane(const struct lr_pairs *pairs, int i, int j)
-{
-    double on_i[2], on_j[2];
-    grid_heights(pairs, i, on_i);
-    grid_heights(pairs, j, on_j);
-    return fmax(fmax(on_i[0], on_j[0]), 0.0);
-}
-
-static bool may_be_near(const struct lr_pairs *pairs, int i, int j)
-{
-    const lr_module *modules = pairs->params.scanner->modules;
-
-    return fmax(fmax(modules[i].face_mm[0], modules[i].face_mm[1]),
-                fmax(modules[j].face_mm[0], modules[j].face_mm[1])) > largest_part * nearest_plane(pairs, i, j);
-}
-
 lr_status lr_pairs_upload_scene(struct lr_pairs *pairs)
 {
+    const lr_scanner *scanner = pairs->params.scanner;
     const lr_lors *lors = pairs->params.lors;
+    const lr_log *log = pairs->params.log;
     for (int64_t k = 0; k < lors->num_pairs; k++) {
         const int i = lors->pairs[k][0], j = lors->pairs[k][1];
-        pairs->may_be_near = pairs->may_be_near || may_be_near(pairs, i, j);
+        if (!pairs->may_be_near) {
+            /* Crystals are seen on the farther plane. */
+            const double *face_i = scanner->modules[i].face_mm, *face_j = scanner->modules[j].face_mm;
+            double on_i[2], on_j[2];
+            grid_heights(pairs, i, on_i);
+            grid_heights(pairs, j, on_j);
+            const double nearest = fmax(fmax(on_i[0], on_j[0]), 0.0);
+            const double largest = fmax(fmax(face_i[0], face_i[1]), fmax(face_j[0], face_j[1]));
+            pairs->may_be_near = largest > largest_part * nearest;
+        }
         pairs->meets_horizon = pairs->meets_horizon || meets_horizon(pairs, i, j) || meets_horizon(pairs, j, i);
     }
 
-    pairs->modules = upload_modules(pairs);
-    return pairs->modules ? upload_masks(pairs) : LR_FAILED;
+    const int count = scanner->num_modules;
+    struct pair_module *modules = lr_alloc(count, sizeof(*modules), "the scanner's modules", log);
+    if (modules == NULL) return LR_FAILED;
+    for (int m = 0; m < count; m++) {
+        const lr_module *module = &scanner->modules[m];
+        modules[m] = (struct pair_module){
+            .cells = {module->pitch_mm[0], module->pitch_mm[1], module->face_mm[0], module->face_mm[1]},
+            .crystals = {module->crystals[0], module->crystals[1], module->crystals[0] * module->crystals[1], 0},
+        };
+        lr_scanner_detection_centre(scanner, m, modules[m].centre);
+        memcpy(modules[m].u, module->u, sizeof(module->u));
+        memcpy(modules[m].v, module->v, sizeof(module->v));
+        memcpy(modules[m].normal, module->normal, sizeof(module->normal));
+    }
+    pairs->modules = lr_data_buffer(pairs->ctx, "modules of pairs", count * (int64_t)sizeof(*modules), modules);
+    free(modules);
+    if (pairs->modules == NULL) return LR_FAILED;
+
+    const struct lr_coincidence_masks *masks = lors->masks;
+    struct pair_mask *entries = lr_alloc(masks->num_pairs, sizeof(*entries), "coincidence masks", log);
+    if (entries == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < masks->num_pairs; k++) {
+        const struct lr_pair_mask *mask = &masks->pairs[k];
+        entries[k] = (struct pair_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
+        pairs->has_masks = pairs->has_masks || mask->kind != LR_MASK_ALL;
+    }
+    pairs->mask_entries =
+        lr_data_buffer(pairs->ctx, "coincidence masks", masks->num_pairs * (int64_t)sizeof(*entries), entries);
+    free(entries);
+    pairs->mask_words = lr_data_buffer(pairs->ctx, "coincidence mask words",
+                                       masks->num_words * (int64_t)sizeof(*masks->words), masks->words);
+    return pairs->mask_entries && pairs->mask_words ? LR_OK : LR_FAILED;
 }
 
 struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const struct lr_pair_list *list,
@@ -193,7 +169,7 @@ struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const struc
                                       .mask = is_masked ? (uint32_t)pair : LR_NONE};
         first += lors->offsets[pair + 1] - lors->offsets[pair];
     }
-    struct gl_buffer *buffer = upload(pairs, "pairs of modules", out, count * (int64_t)sizeof(*out));
+    struct gl_buffer *buffer = lr_data_buffer(pairs->ctx, "pairs of modules", count * (int64_t)sizeof(*out), out);
     free(out);
     return buffer;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the passes point by point keep on the device. */
+ * The method point by point: its passes, projections and rows. */
 #include "render/points/points.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "render/plan.h"
-#include "render/row_batches.h"
+
 #include "render/scene.h"
+#include "render/values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static lr_status start_collect(struct lr_points *points)
     return points->collect != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Starts building what a pass runs, unless it was before. */
+/* Starts building the program of a pass, unless it is there. */
 static lr_status points_start(struct lr_points *points, enum lr_points_pass which)
 {
     static const char *const names[] = {"points/forward.comp", "points/back.comp", "points/rows.comp"};
@@ -54,11 +55,6 @@ static lr_status points_start(struct lr_points *points, enum lr_points_pass whic
     return points->programs[which] != NULL ? LR_OK : LR_FAILED;
 }
 
-static lr_status upload_list(struct gl_buffer *buffer, const void *data, int count, size_t size)
-{
-    return gl_buffer_upload(buffer, 0, count * (int64_t)size, data);
-}
-
 lr_status lr_points_upload(struct lr_points *points, const struct lr_batch *batch)
 {
     if (batch->most_draws > LR_MAX_TARGETS) {
@@ -67,9 +63,9 @@ lr_status lr_points_upload(struct lr_points *points, const struct lr_batch *batc
                         "backend can hold: use backend raster or cpu",
                         batch->most_draws, LR_MAX_TARGETS);
     }
-    LR_TRY(upload_list(points->images, batch->images, batch->num_images, sizeof(*batch->images)));
-    LR_TRY(upload_list(points->draws, batch->draws, batch->num_draws, sizeof(*batch->draws)));
-    return upload_list(points->rows, batch->rows, batch->num_rows, sizeof(*batch->rows));
+    LR_TRY(gl_buffer_upload(points->images, 0, batch->num_images * (int64_t)sizeof(*batch->images), batch->images));
+    LR_TRY(gl_buffer_upload(points->draws, 0, batch->num_draws * (int64_t)sizeof(*batch->draws), batch->draws));
+    return gl_buffer_upload(points->rows, 0, batch->num_rows * (int64_t)sizeof(*batch->rows), batch->rows);
 }
 
 lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, const struct lr_batch *batch,
@@ -104,7 +100,7 @@ lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, con
     pass.buffers[LR_BIND_OUTPUT].buffer = output->buffer;
     pass.buffers[LR_BIND_CUT_SHORT].buffer = points->cut_short;
     LR_TRY(gl_pass_run(points->ctx, &pass));
-    /* A renderer that ends loops early says nothing of it. */
+    /* A renderer that ends loops early does not report it. */
     uint32_t cut_short = 0;
     if (points->cut_short == NULL) return LR_OK;
     LR_TRY(gl_buffer_read(points->cut_short, 0, sizeof(cut_short), &cut_short));
@@ -135,58 +131,23 @@ lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *bat
 
 /* --- projections --- */
 
-/* A buffer of floats on the device, for LOR values and voxel sums. */
-static struct gl_buffer *make_values(const struct lr_points *points, const char *label, int64_t count)
-{
-    return gl_buffer_create(points->ctx,
-                            &(struct gl_buffer_params){.label = label, .size_bytes = count * (int64_t)sizeof(float)});
-}
-
 /* State of a projection's batches. */
 struct projection {
     struct lr_points *points;
     struct lr_points_output output; /* LOR values, of either direction */
-    const struct gl_buffer *voxels; /* back only */
+    const struct gl_buffer *voxels; /* NULL in forward */
 };
 
-static lr_status forward_batch(void *user, const struct lr_batch *batch)
+static lr_status project_batch(void *user, const struct lr_batch *batch)
 {
     const struct projection *at = user;
+    const bool is_back = at->voxels != NULL;
     LR_TRY(lr_points_upload(at->points, batch));
-    return lr_points_run(at->points, LR_POINTS_FORWARD, batch, &at->output);
+    LR_TRY(lr_points_run(at->points, is_back ? LR_POINTS_BACK : LR_POINTS_FORWARD, batch, &at->output));
+    return is_back ? lr_points_collect(at->points, batch, at->voxels) : LR_OK;
 }
 
-static lr_status forward_window(struct lr_points *points, const struct lr_plan_work *work,
-                                const struct lr_points_output *output)
-{
-    struct projection at = {.points = points, .output = *output};
-    const struct lr_sweep sweep = {.params = &points->params,
-                                   .plan = points->plan,
-                                   .what = "projecting forward",
-                                   .batch = forward_batch,
-                                   .user = &at};
-    return lr_sweep_run(&sweep, work);
-}
-
-static lr_status forward_windows(struct lr_points *points, const float *image, float *data)
-{
-    const struct lr_rows rows = lr_sweep_voxels(&points->params);
-    struct lr_plan_work work = {
-        .rows = &rows, .window = lr_pair_window_begin(points->params.lors, NULL, 0), .emission = image};
-    while (lr_pair_window_next(&work.window, points->max_window)) {
-        float *values = data + work.window.first_value;
-        LR_TRY(lr_scene_set_window(&points->scene, &work.window));
-        const int64_t count = work.window.num_values;
-        const struct lr_points_output output = {.buffer = make_values(points, "LOR values", count), .num_lors = count};
-        lr_status status = output.buffer ? forward_window(points, &work, &output) : LR_FAILED;
-        if (status == LR_OK) status = gl_buffer_read(output.buffer, 0, count * (int64_t)sizeof(float), values);
-        gl_buffer_destroy((struct gl_buffer *)(uintptr_t)output.buffer);
-        LR_TRY(status);
-    }
-    return LR_OK;
-}
-
-/* --- the same bits each time: rows, added on the host in the order of the voxels --- */
+/* --- forward in the same order each time: rows, added on the host in the order of the voxels --- */
 
 struct ordered_sum {
     const float *image;
@@ -201,53 +162,33 @@ static lr_status add_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-static lr_status forward_in_order(struct lr_points *points, const float *image, float *data)
-{
-    const lr_lors *lors = points->params.lors;
-    const struct lr_rows rows = lr_sweep_voxels(&points->params);
-    struct ordered_sum sum = {image, data};
-    memset(data, 0, (size_t)lors->count * sizeof(*data));
-    return lr_points_read_rows(points, &rows, &(lr_row_sink){add_row, &sum});
-}
-
 static lr_status points_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values)
 {
     struct lr_points *points = self;
-    (void)list; /* all of them */
-    return points->params.deterministic ? forward_in_order(points, image, values->values)
-                                        : forward_windows(points, image, values->values);
-}
-
-static lr_status back_batch(void *user, const struct lr_batch *batch)
-{
-    const struct projection *at = user;
-    LR_TRY(lr_points_upload(at->points, batch));
-    LR_TRY(lr_points_run(at->points, LR_POINTS_BACK, batch, &at->output));
-    return lr_points_collect(at->points, batch, at->voxels);
-}
-
-static lr_status back_window(struct lr_points *points, const struct lr_plan_work *work, const struct gl_buffer *lors,
-                             const struct gl_buffer *voxels)
-{
-    struct projection at = {
-        .points = points, .output = {.buffer = lors, .num_lors = work->window.num_values}, .voxels = voxels};
-    const struct lr_sweep sweep = {
-        .params = &points->params, .plan = points->plan, .what = "projecting back", .batch = back_batch, .user = &at};
-    return lr_sweep_run(&sweep, work);
-}
-
-static lr_status back_windows(struct lr_points *points, const float *data, const struct gl_buffer *voxels)
-{
     const struct lr_rows rows = lr_sweep_voxels(&points->params);
-    struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_begin(points->params.lors, NULL, 0)};
+    float *data = values->values;
+    (void)list; /* all of them */
+    if (points->params.deterministic) {
+        struct ordered_sum sum = {image, data};
+        memset(data, 0, (size_t)points->params.lors->count * sizeof(*data));
+        return lr_points_read_rows(points, &rows, &(lr_row_sink){add_row, &sum});
+    }
+    struct lr_plan_work work = {
+        .rows = &rows, .window = lr_pair_window_begin(points->params.lors, NULL, 0), .emission = image};
     while (lr_pair_window_next(&work.window, points->max_window)) {
         LR_TRY(lr_scene_set_window(&points->scene, &work.window));
-        struct gl_buffer *lors = gl_buffer_create(
-            points->ctx, &(struct gl_buffer_params){.label = "LOR values",
-                                                    .size_bytes = work.window.num_values * (int64_t)sizeof(float),
-                                                    .data = data + work.window.first_value});
-        const lr_status status = lors ? back_window(points, &work, lors, voxels) : LR_FAILED;
-        gl_buffer_destroy(lors);
+        const int64_t count = work.window.num_values, bytes = count * (int64_t)sizeof(float);
+        struct gl_buffer *buffer = lr_data_buffer(points->ctx, "LOR values", bytes, NULL);
+        if (buffer == NULL) return LR_FAILED;
+        struct projection at = {.points = points, .output = {.buffer = buffer, .num_lors = count}};
+        const struct lr_sweep sweep = {.params = &points->params,
+                                       .plan = points->plan,
+                                       .what = "projecting forward",
+                                       .batch = project_batch,
+                                       .user = &at};
+        lr_status status = lr_sweep_run(&sweep, &work);
+        if (status == LR_OK) status = gl_buffer_read(buffer, 0, bytes, data + work.window.first_value);
+        gl_buffer_destroy(buffer);
         LR_TRY(status);
     }
     return LR_OK;
@@ -256,11 +197,28 @@ static lr_status back_windows(struct lr_points *points, const float *data, const
 static lr_status points_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image)
 {
     struct lr_points *points = self;
-    (void)list;
-    const int64_t num_voxels = lr_grid_num_voxels(points->params.grid);
-    struct gl_buffer *voxels = make_values(points, "voxel sums", num_voxels);
-    lr_status status = voxels ? back_windows(points, values->values, voxels) : LR_FAILED;
-    if (status == LR_OK) status = gl_buffer_read(voxels, 0, num_voxels * (int64_t)sizeof(float), image);
+    const struct lr_rows rows = lr_sweep_voxels(&points->params);
+    const int64_t image_bytes = lr_grid_num_voxels(points->params.grid) * (int64_t)sizeof(float);
+    struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_begin(points->params.lors, NULL, 0)};
+    struct gl_buffer *voxels = lr_data_buffer(points->ctx, "voxel sums", image_bytes, NULL);
+    lr_status status = voxels != NULL ? LR_OK : LR_FAILED;
+    (void)list; /* all of them */
+    while (status == LR_OK && lr_pair_window_next(&work.window, points->max_window)) {
+        const int64_t count = work.window.num_values;
+        status = lr_scene_set_window(&points->scene, &work.window);
+        if (status != LR_OK) break;
+        struct gl_buffer *lors = lr_data_buffer(points->ctx, "LOR values", count * (int64_t)sizeof(float),
+                                                (const float *)values->values + work.window.first_value);
+        struct projection at = {.points = points, .output = {.buffer = lors, .num_lors = count}, .voxels = voxels};
+        const struct lr_sweep sweep = {.params = &points->params,
+                                       .plan = points->plan,
+                                       .what = "projecting back",
+                                       .batch = project_batch,
+                                       .user = &at};
+        status = lors != NULL ? lr_sweep_run(&sweep, &work) : LR_FAILED;
+        gl_buffer_destroy(lors);
+    }
+    if (status == LR_OK) status = gl_buffer_read(voxels, 0, image_bytes, image);
     gl_buffer_destroy(voxels);
     return status;
 }
@@ -275,12 +233,12 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == 16, "uvec4");
 
-/* The list's head holds its count. ROOM: elements that a crystal has room for on average; seen
- * through a far larger one it has less than one, through far smaller ones more than this. */
+/* The list's head holds its count. ROOM: elements that the list has room for, per crystal on average. A crystal has
+ * less than one if the other crystals are far larger, and more than this if they are far smaller. */
 enum { HEAD_BYTES = 16, ROOM = 12, MOST_ENTRIES = 1 << 24 };
 
-/* Each line has elements of its own with penetration: of a few crystals at one end with a few at the
- * other. Lines along a module have more, lines that end nowhere none. */
+/* Each line has elements of its own with penetration: for a few crystals at either end. Lines along a module
+ * have more, and lines without an end in a crystal have none. */
 enum { ROOM_PER_LINE = 12 };
 
 /* State of one call of lr_points_read_rows. */
@@ -295,19 +253,6 @@ struct listing {
     struct entry *sorted;  /* [capacity], by image */
     uint32_t *image_begin; /* [max_images + 1] */
 };
-
-/* Sorts by image and keeps the order of coming within one: repeats of a LOR come from one thread,
- * so their order, and with it the sum's last bit, is always the same. */
-static void sort_by_image(struct listing *listing, uint32_t count)
-{
-    uint32_t *begin = listing->image_begin;
-    memset(begin, 0, ((size_t)listing->num_images + 1) * sizeof(*begin));
-    for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].image + 1]++;
-    for (int image = 0; image < listing->num_images; image++) begin[image + 1] += begin[image];
-    for (uint32_t k = 0; k < count; k++) listing->sorted[begin[listing->entries[k].image]++] = listing->entries[k];
-    for (int image = listing->num_images; image > 0; image--) begin[image] = begin[image - 1];
-    begin[0] = 0;
-}
 
 static lr_status read_list(struct listing *listing)
 {
@@ -333,14 +278,16 @@ static lr_status read_list(struct listing *listing)
         listing->sorted = swapped;
     }
 
-    sort_by_image(listing, count);
+    /* Sorts by image and keeps the order within one: repeats of a LOR come from one thread, so their order, and with it
+     * the sum's last bit, is always the same. */
+    uint32_t *first = listing->image_begin;
+    memset(first, 0, ((size_t)listing->num_images + 1) * sizeof(*first));
+    for (uint32_t k = 0; k < count; k++) first[listing->entries[k].image + 1]++;
+    for (int image = 0; image < listing->num_images; image++) first[image + 1] += first[image];
+    for (uint32_t k = 0; k < count; k++) listing->sorted[first[listing->entries[k].image]++] = listing->entries[k];
+    for (int image = listing->num_images; image > 0; image--) first[image] = first[image - 1];
+    first[0] = 0;
     return LR_OK;
-}
-
-static bool next_batch(void *user, const struct lr_rows *rows, struct lr_plan_cursor *cursor, struct lr_batch *batch)
-{
-    const struct listing *listing = user;
-    return lr_row_batches_plan(listing->plan, rows, cursor, batch);
 }
 
 static lr_status fetch_batch(void *user, const struct lr_batch *batch)
@@ -366,31 +313,17 @@ static lr_status fill_row(void *user, const struct lr_plan_row *row, struct lr_e
     return LR_OK;
 }
 
-static int64_t largest_module(const lr_scanner *scanner)
-{
-    int64_t largest = 1;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const int64_t crystals = (int64_t)scanner->modules[m].crystals[0] * scanner->modules[m].crystals[1];
-        largest = crystals > largest ? crystals : largest;
-    }
-    return largest;
-}
-
-/* Images of one batch at most: what the rows can need, and what a batch holds. */
-static int64_t most_images(const struct lr_points *points, const struct lr_rows *rows)
-{
-    const int64_t modules = points->params.scanner->num_modules;
-    const int64_t wanted = (rows->end - rows->begin) * lr_rows_per_row(rows);
-    const int64_t batch = points->plan->max_images;
-    return wanted < batch / modules ? (wanted > 0 ? wanted : 1) * modules : batch;
-}
-
 /* Elements that an image has room for. */
 static int64_t image_room(const struct lr_points *points)
 {
     const struct lr_backend_params *params = &points->params;
-    return params->penetration ? ROOM_PER_LINE * lr_penetration_most_lines(params->scanner, params->rays)
-                               : ROOM * largest_module(params->scanner);
+    const lr_scanner *scanner = params->scanner;
+    int64_t largest = 1; /* crystals of a module */
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const int64_t crystals = (int64_t)scanner->modules[m].crystals[0] * scanner->modules[m].crystals[1];
+        largest = crystals > largest ? crystals : largest;
+    }
+    return params->penetration ? ROOM_PER_LINE * lr_penetration_most_lines(scanner, params->rays) : ROOM * largest;
 }
 
 lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
@@ -399,39 +332,40 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
     const struct lr_pair_window all = lr_pair_window_all(points->params.lors);
     LR_TRY(lr_scene_set_window(&points->scene, &all));
     struct listing listing = {.points = points, .factor = 1.0 / lr_rows_per_row(rows)};
-    const int64_t wanted = image_room(listing.points) * most_images(listing.points, rows);
-    const lr_log *log = listing.points->params.log;
+    const lr_log *log = points->params.log;
+    const struct lr_plan *plan = points->plan;
+
+    /* Most images of one batch: those that the rows can need, but not more than a batch has. */
+    const int64_t modules = points->params.scanner->num_modules, room = image_room(points);
+    const int64_t asked = (rows->end - rows->begin) * lr_rows_per_row(rows);
+    const int64_t images = asked < plan->max_images / modules ? (asked > 0 ? asked : 1) * modules : plan->max_images;
     const int64_t most =
-        (gl_context_limits(listing.points->ctx)->max_storage_bytes - HEAD_BYTES) / (int64_t)sizeof(struct entry);
+        (gl_context_limits(points->ctx)->max_storage_bytes - HEAD_BYTES) / (int64_t)sizeof(struct entry);
     listing.capacity = most < MOST_ENTRIES ? most : MOST_ENTRIES;
-    listing.capacity = wanted < listing.capacity ? wanted : listing.capacity;
-    listing.list = gl_buffer_create(
-        listing.points->ctx,
-        &(struct gl_buffer_params){.label = "matrix elements",
-                                   .size_bytes = HEAD_BYTES + listing.capacity * (int64_t)sizeof(struct entry)});
+    listing.capacity = room * images < listing.capacity ? room * images : listing.capacity;
+    listing.list = lr_data_buffer(points->ctx, "matrix elements",
+                                  HEAD_BYTES + listing.capacity * (int64_t)sizeof(struct entry), NULL);
     listing.entries = lr_alloc(listing.capacity, sizeof(*listing.entries), "matrix elements", log);
     listing.sorted = lr_alloc(listing.capacity, sizeof(*listing.sorted), "matrix elements", log);
-    listing.image_begin = lr_alloc(listing.points->plan->max_images + 1, sizeof(*listing.image_begin), "images", log);
+    listing.image_begin = lr_alloc(plan->max_images + 1, sizeof(*listing.image_begin), "images", log);
     lr_status status = listing.list && listing.entries && listing.sorted && listing.image_begin ? LR_OK : LR_FAILED;
-
     if (status == LR_OK) {
-        /* The list surely has room for so many images of a batch. */
-        const struct lr_plan *plan = listing.points->plan;
-        const int64_t fitting = listing.capacity / image_room(listing.points);
+        /* The list surely has room for this number of images. */
+        const int64_t fitting = listing.capacity / room;
         listing.plan = lr_plan_create(
             &(struct lr_plan_params){.lors = plan->lors,
                                      .rays = plan->rays,
                                      .max_images = (int)(fitting < plan->max_images ? fitting : plan->max_images),
                                      .penetration = plan->penetration,
                                      .image_crystals = plan->image_crystals,
-                                     .log = listing.points->params.log});
-
+                                     .log = log});
         status = listing.plan ? LR_OK : LR_FAILED;
     }
     if (status == LR_OK) {
-        const struct lr_row_batches batches = {.source = {next_batch, fetch_batch, fill_row, &listing},
-                                               .num_lors = points->params.lors->count,
-                                               .max_rows = listing.plan->max_images,
+        const struct lr_row_batches batches = {.plan = listing.plan,
+                                               .fetch = fetch_batch,
+                                               .fill = fill_row,
+                                               .user = &listing,
                                                .threads = points->params.threads,
                                                .log = points->params.log,
                                                .progress = points->params.progress};
@@ -450,16 +384,11 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
 /* Images in a batch: enough groups to fill a device. */
 enum { BATCH_IMAGES = 16384, BATCH_IMAGES_SOFTWARE = 2048 };
 
-static struct gl_buffer *make_buffer(const struct lr_points *points, const char *label, int64_t bytes)
-{
-    return gl_buffer_create(points->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
-}
-
-static lr_status build(struct lr_points *points)
+static lr_status init(struct lr_points *points)
 {
     const struct lr_backend_params *params = &points->params;
     const struct gl_limits *limits = gl_context_limits(points->ctx);
-    points->plan = lr_plan_create(&(struct lr_plan_params){
+    const struct lr_plan *plan = points->plan = lr_plan_create(&(struct lr_plan_params){
         .lors = params->lors,
         .rays = params->rays,
         .max_images = limits->small_batches ? BATCH_IMAGES_SOFTWARE : BATCH_IMAGES,
@@ -467,19 +396,20 @@ static lr_status build(struct lr_points *points)
         .image_crystals = limits->software ? LR_GROUP_SIZE : 0,
         .log = params->log,
     });
-    if (points->plan == NULL) return LR_FAILED;
+    if (plan == NULL) return LR_FAILED;
     LR_TRY(lr_scene_init(&points->scene, points->ctx, params->lors,
                          &(struct lr_scene_absorption){params->mu, params->mu_steps}));
-    const struct lr_plan *plan = points->plan;
-    points->images =
-        make_buffer(points, "images of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_image));
-    points->draws = make_buffer(points, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw));
-    points->rows = make_buffer(points, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row));
-    points->sums = make_buffer(points, "sums of images", plan->max_images * (int64_t)sizeof(float));
+    points->images = lr_data_buffer(points->ctx, "images of the batch",
+                                    plan->max_images * (int64_t)sizeof(struct lr_plan_image), NULL);
+    points->draws =
+        lr_data_buffer(points->ctx, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw), NULL);
+    points->rows =
+        lr_data_buffer(points->ctx, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row), NULL);
+    points->sums = lr_data_buffer(points->ctx, "sums of images", plan->max_images * (int64_t)sizeof(float), NULL);
     LR_TRY(points->images && points->draws && points->rows && points->sums ? LR_OK : LR_FAILED);
 
-    if (points->plan->hiding && limits->software) {
-        points->cut_short = make_buffer(points, "loops cut short", sizeof(uint32_t));
+    if (plan->hiding && limits->software) {
+        points->cut_short = lr_data_buffer(points->ctx, "loops cut short", sizeof(uint32_t), NULL);
         LR_TRY(points->cut_short ? LR_OK : LR_FAILED);
     }
     if (params->penetration) {
@@ -489,22 +419,23 @@ static lr_status build(struct lr_points *points)
     return LR_OK;
 }
 
-struct lr_points *lr_points_create(const struct lr_method_params *params)
+void *lr_points_create(const struct lr_method_params *params)
 {
     struct lr_points *points = lr_alloc(1, sizeof(*points), "projections point by point", params->backend->log);
     if (points == NULL) return NULL;
     points->params = *params->backend;
     points->ctx = params->ctx;
     points->max_window = params->max_window;
-    if (build(points) != LR_OK) {
+    if (init(points) != LR_OK) {
         lr_points_destroy(points);
         return NULL;
     }
     return points;
 }
 
-void lr_points_destroy(struct lr_points *points)
+void lr_points_destroy(void *self)
 {
+    struct lr_points *points = self;
     if (points == NULL) return;
     gl_buffer_destroy(points->boxes);
     gl_buffer_destroy(points->cut_short);
@@ -521,23 +452,6 @@ void lr_points_destroy(struct lr_points *points)
 
 /* --- the method --- */
 
-static bool serves(const struct lr_method_params *params, enum lr_method_work work)
-{
-    (void)params;
-    (void)work;
-    return true;
-}
-
-static void *create(const struct lr_method_params *params)
-{
-    return lr_points_create(params);
-}
-
-static void destroy(void *self)
-{
-    lr_points_destroy(self);
-}
-
 /* Deterministic forward projections go by rows. */
 static lr_status prepare(void *self, bool lists)
 {
@@ -547,20 +461,14 @@ static lr_status prepare(void *self, bool lists)
     return points->params.deterministic ? LR_OK : points_start(self, LR_POINTS_FORWARD);
 }
 
-static double device_seconds(const void *self)
-{
-    (void)self;
-    return 0.0;
-}
-
 const struct lr_method lr_points_method = {
     .name = "points",
-    .serves = serves,
-    .create = create,
-    .destroy = destroy,
+
+    .create = lr_points_create,
+    .destroy = lr_points_destroy,
     .prepare = prepare,
     .forward = points_forward,
     .back = points_back,
     .rows = lr_points_read_rows,
-    .device_seconds = device_seconds,
+
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The fused passes of the `compute` backend: lines or overlaps are computed where they are needed
- * and never stored. One work group handles one image, see shaders/common/visit.glsl. */
+ * The fused passes of the `compute` backend: lines or overlaps are computed when they are needed and never stored.
+ * One work group handles one image, see shaders/common/visit.glsl. */
 #ifndef LR_RENDER_POINTS_H
 #define LR_RENDER_POINTS_H
 
@@ -20,14 +20,14 @@ struct lr_points {
     struct gl_program *programs[LR_NUM_POINTS_PASSES]; /* made when first asked for */
     struct gl_program *collect;
     struct gl_buffer *images, *draws, *rows, *sums;
-    struct gl_buffer *cut_short; /* says whether a renderer ended loops early; NULL where none does */
+    struct gl_buffer *cut_short; /* says whether a renderer ended loops early; NULL on renderers that do not */
     struct gl_buffer *boxes;     /* of the modules, with crystal penetration; else NULL */
     int64_t max_window;          /* LORs */
 };
 
-/* errors: NULL, logged. The context is current, here and below. Points serve whatever is asked for. */
-struct lr_points *lr_points_create(const struct lr_method_params *params);
-void lr_points_destroy(struct lr_points *points); /* NULL is allowed */
+/* errors: NULL, logged. The context is current, here and below. Points serve for every scanner and grid. */
+void *lr_points_create(const struct lr_method_params *params);
+void lr_points_destroy(void *points); /* NULL is allowed */
 
 /* Uploads a batch. errors: LR_USAGE when a point sees too many modules through one. */
 lr_status lr_points_upload(struct lr_points *points, const struct lr_batch *batch);

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The `raster` backend: Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU
- * Cluster, sections II to IV, on OpenGL: no step
- * needs the processor. */
+ * Cluster, sections II to IV, on OpenGL: no step needs the processor. */
 #include "operator/backend.h"
 
 #include "base/log.h"
@@ -34,118 +33,88 @@ struct raster {
     struct lr_plan *plan;
     struct lr_scene scene;
     struct lr_correspondence images;
-    /* Made when first asked for; compiling shaders takes longer than many a projection. */
+    /* Made when first asked for, since compiling shaders takes longer than many projections. */
     struct lr_correspondence pictures; /* with path lengths */
     struct lr_scatter scatter;
     struct lr_gather gather;
     struct lr_texels lors;                   /* the window's LOR image */
     int64_t max_window;                      /* LORs */
+    bool is_forward;                         /* the current projection */
     struct gl_stopwatch *watches[NUM_KINDS]; /* of a projection's batches, kind by kind */
 };
 
-/* Edge of the atlas: large enough to keep a device busy, small enough for a batch to be cheap. */
-static int atlas_size(const struct gl_limits *limits, const lr_lors *lors, int rays)
-{
-    int size = limits->small_batches ? 2048 : 4096;
-    const int largest = limits->max_texture_size < limits->max_viewport_size[0] ? limits->max_texture_size
-                                                                                : limits->max_viewport_size[0];
-    int tile[2];
-    lr_plan_tile_size(lors->scanner, rays, tile);
-    while (size * 2 <= largest && (int64_t)(size / tile[0]) * (size / tile[1]) < lors->scanner->num_modules) size *= 2;
-    return size < largest ? size : largest;
-}
-
-static lr_status open_scatter(struct raster *raster)
+/* Starts programs and makes buffers of a projection, unless they are there. */
+static lr_status open_projection(struct raster *raster, bool is_forward)
 {
     const int *samples = raster->params.samples;
-    if (raster->scatter.scatter != NULL) return LR_OK;
-    LR_TRY(lr_scatter_init(&raster->scatter, &raster->scene, raster->plan, lr_grid_num_voxels(raster->params.grid)));
-    raster->scatter.factor = (float)(1.0 / ((double)samples[0] * samples[1] * samples[2]));
+    const int64_t num_voxels = lr_grid_num_voxels(raster->params.grid);
+    LR_TRY(lr_correspondence_start(&raster->images));
+    if (is_forward && raster->scatter.scatter == NULL) {
+        LR_TRY(lr_scatter_init(&raster->scatter, &raster->scene, raster->plan, num_voxels));
+        raster->scatter.factor = (float)(1.0 / ((double)samples[0] * samples[1] * samples[2]));
+    } else if (!is_forward && raster->gather.gather == NULL) {
+        LR_TRY(lr_gather_init(&raster->gather, &raster->scene, raster->plan, num_voxels));
+        raster->gather.gathers = raster->watches[GATHER];
+        raster->gather.reductions = raster->watches[REDUCTION];
+    }
     return LR_OK;
 }
 
-static lr_status open_gather(struct raster *raster)
-{
-    if (raster->gather.gather != NULL) return LR_OK;
-    LR_TRY(lr_gather_init(&raster->gather, &raster->scene, raster->plan, lr_grid_num_voxels(raster->params.grid)));
-    raster->gather.gathers = raster->watches[GATHER];
-    raster->gather.reductions = raster->watches[REDUCTION];
-    return LR_OK;
-}
-
-static lr_status draw_images(struct raster *raster, const struct lr_batch *batch)
-{
-    gl_stopwatch_begin(raster->watches[IMAGES]);
-    const lr_status status = lr_correspondence_render(&raster->images, batch);
-    gl_stopwatch_end(raster->watches[IMAGES]);
-    return status;
-}
-
-static lr_status forward_batch(void *user, const struct lr_batch *batch)
+static lr_status project_batch(void *user, const struct lr_batch *batch)
 {
     struct raster *raster = user;
-    LR_TRY(draw_images(raster, batch));
+    gl_stopwatch_begin(raster->watches[IMAGES]);
+    lr_status status = lr_correspondence_render(&raster->images, batch);
+    gl_stopwatch_end(raster->watches[IMAGES]);
+    LR_TRY(status);
+    if (!raster->is_forward) return lr_gather_run(&raster->gather, &raster->images, batch, &raster->lors);
     gl_stopwatch_begin(raster->watches[SCATTER]);
-    const lr_status status = lr_scatter_run(&raster->scatter, &raster->images, batch, &raster->lors);
+    status = lr_scatter_run(&raster->scatter, &raster->images, batch, &raster->lors);
     gl_stopwatch_end(raster->watches[SCATTER]);
     return status;
 }
 
-static lr_status back_batch(void *user, const struct lr_batch *batch)
-{
-    struct raster *raster = user;
-    LR_TRY(draw_images(raster, batch));
-    return lr_gather_run(&raster->gather, &raster->images, batch, &raster->lors);
-}
-
-/* A window whose values these are, of all in the projection; NULL: 1 each, in back projections alone. */
-static lr_status forward_window(struct raster *raster, const struct lr_plan_work *work, const struct lr_sweep *sweep,
-                                lr_vector *values)
-{
-    lr_vector part = lr_vector_part(values, work->window.first_value, work->window.num_values);
-    lr_scatter_begin(&raster->scatter);
-    LR_TRY(lr_sweep_run(sweep, work));
-    return lr_scatter_end(&raster->scatter, &raster->lors, &part);
-}
-
-static lr_status back_window(struct raster *raster, const struct lr_plan_work *work, const struct lr_sweep *sweep,
-                             const lr_vector *values)
-{
-    const float one = 1.0f;
-    if (values != NULL) {
-        const lr_vector part = lr_vector_part(values, work->window.first_value, work->window.num_values);
-        LR_TRY(lr_texels_put(&raster->lors, &part));
-    } else {
-        gl_texture_clear(raster->lors.target->colours[0], &one);
-    }
-    return lr_sweep_run(sweep, work);
-}
-
+/* in NULL: LOR values of 1 are projected back. */
 static lr_status project(struct raster *raster, const lr_selection *part, bool forward, const lr_vector *in,
                          lr_vector *out)
 {
-    const lr_selection all = {0}, *wanted = part != NULL ? part : &all;
+    const lr_selection all = {0}, *selection = part != NULL ? part : &all;
+
     const struct lr_rows rows = lr_sweep_voxels(&raster->params);
     struct lr_plan_work work = {.rows = &rows,
-                                .window = lr_pair_window_begin(raster->params.lors, wanted->pairs, wanted->num_pairs),
+                                .window =
+                                    lr_pair_window_begin(raster->params.lors, selection->pairs, selection->num_pairs),
                                 .emission = forward ? in->values : NULL};
     const struct lr_sweep sweep = {.params = &raster->params,
                                    .plan = raster->plan,
                                    .what = forward ? "projecting forward" : "projecting back",
-                                   .batch = forward ? forward_batch : back_batch,
+                                   .batch = project_batch,
                                    .user = raster};
     for (int k = 0; k < NUM_KINDS; k++) gl_stopwatch_reset(raster->watches[k]);
     lr_values_count_traffic(raster->place, in, out);
-    LR_TRY(lr_correspondence_start(&raster->images));
-    LR_TRY(forward ? open_scatter(raster) : open_gather(raster));
+    raster->is_forward = forward;
+    LR_TRY(open_projection(raster, forward));
+
     if (forward)
         LR_TRY(lr_texels_put(&raster->scatter.voxels, in));
     else
-        lr_gather_clear(&raster->gather);
+        gl_target_clear(raster->gather.image.target, NULL);
+
     while (lr_pair_window_next(&work.window, raster->max_window)) {
         LR_TRY(lr_scene_set_window(&raster->scene, &work.window));
         LR_TRY(lr_texels_renew(&raster->lors, raster->ctx, "LOR image", work.window.num_values));
-        LR_TRY(forward ? forward_window(raster, &work, &sweep, out) : back_window(raster, &work, &sweep, in));
+        const float one = 1.0f;
+        lr_vector values;
+        if (forward || in != NULL)
+            values = lr_vector_part(forward ? out : in, work.window.first_value, work.window.num_values);
+        if (forward)
+            lr_scatter_begin(&raster->scatter);
+        else if (in != NULL)
+            LR_TRY(lr_texels_put(&raster->lors, &values));
+        else
+            gl_texture_clear(raster->lors.target->colours[0], &one);
+        LR_TRY(lr_sweep_run(&sweep, &work));
+        if (forward) LR_TRY(lr_scatter_end(&raster->scatter, &raster->lors, &values));
     }
     return forward ? LR_OK : lr_texels_get(&raster->gather.image, out);
 }
@@ -189,39 +158,31 @@ static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_ro
 static lr_status open_pictures(struct raster *raster)
 {
     return raster->pictures.atlas == NULL
-               ? lr_correspondence_init_single(&raster->pictures, &raster->scene, raster->plan)
+               ? lr_correspondence_init(&raster->pictures, &raster->scene, raster->plan, true, true)
                : LR_OK;
-}
-
-static lr_status build_pictures(struct raster *raster)
-{
-    LR_TRY(open_pictures(raster));
-    LR_TRY(lr_correspondence_start(&raster->pictures));
-    return gl_program_wait(raster->pictures.program);
 }
 
 static lr_status raster_prepare_picture(void *self)
 {
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
-    const lr_status status = build_pictures(raster);
+    lr_status status = open_pictures(raster);
+    if (status == LR_OK) status = lr_correspondence_start(&raster->pictures);
+    if (status == LR_OK) status = gl_program_wait(raster->pictures.program);
+
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
-}
-
-static lr_status render_picture(struct raster *raster, const struct lr_picture_request *request, lr_pixel *pixels)
-{
-    const struct lr_pair_window all = lr_pair_window_all(raster->params.lors);
-    LR_TRY(lr_scene_set_window(&raster->scene, &all));
-    LR_TRY(open_pictures(raster));
-    return lr_picture_render(&raster->pictures, raster->plan, request, pixels);
 }
 
 static lr_status raster_picture(void *self, const double point_mm[3], int module, lr_pixel *pixels)
 {
     struct raster *raster = self;
+    const struct lr_pair_window all = lr_pair_window_all(raster->params.lors);
     LR_TRY(gl_context_make_current(raster->ctx));
-    const lr_status status = render_picture(raster, &(struct lr_picture_request){point_mm, module}, pixels);
+    lr_status status = lr_scene_set_window(&raster->scene, &all);
+    if (status == LR_OK) status = open_pictures(raster);
+    if (status == LR_OK) status = lr_picture_render(&raster->pictures, raster->plan, point_mm, module, pixels);
+
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
 }
@@ -231,9 +192,9 @@ static lr_status raster_prepare(void *self, bool lists)
     (void)lists;
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
-    lr_status status = lr_correspondence_start(&raster->images);
-    status = status == LR_OK ? open_scatter(raster) : status;
-    status = status == LR_OK ? open_gather(raster) : status;
+    lr_status status = open_projection(raster, true);
+    if (status == LR_OK) status = open_projection(raster, false);
+
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
 }
@@ -274,7 +235,7 @@ static void raster_destroy(void *self)
         gl_context_release(raster->ctx);
     }
     lr_plan_destroy(raster->plan);
-    if (raster->place != NULL) { /* vectors may keep it open, but the backend's log goes */
+    if (raster->place != NULL) { /* vectors may keep it open longer than the backend's log */
         lr_place_silence(raster->place);
         lr_place_close(raster->place);
     }
@@ -302,11 +263,19 @@ static lr_status build(struct raster *raster)
 {
     const struct lr_backend_params *params = &raster->params;
     const struct gl_limits *limits = gl_context_limits(raster->ctx);
+
+    /* Edge of the atlas: large enough to keep a device busy, small enough for a batch to be cheap. */
+    const int64_t num_modules = params->lors->scanner->num_modules;
+    const int most = limits->max_texture_size < limits->max_viewport_size[0] ? limits->max_texture_size
+                                                                             : limits->max_viewport_size[0];
+    int size = limits->small_batches ? 2048 : 4096, tile[2];
+    lr_plan_tile_size(params->lors->scanner, params->rays, tile);
+    while (size * 2 <= most && (int64_t)(size / tile[0]) * (size / tile[1]) < num_modules) size *= 2;
     raster->max_window = lr_texels_capacity(raster->ctx, (params->max_memory_bytes + 1) / 2);
     raster->plan = lr_plan_create(&(struct lr_plan_params){
         .lors = params->lors,
         .rays = params->rays,
-        .atlas_size = atlas_size(limits, params->lors, params->rays),
+        .atlas_size = size < most ? size : most,
         .log = params->log,
     });
     if (raster->plan == NULL) return LR_FAILED;
@@ -316,7 +285,7 @@ static lr_status build(struct raster *raster)
     }
     LR_TRY(lr_scene_init(&raster->scene, raster->ctx, params->lors,
                          &(struct lr_scene_absorption){params->mu, params->mu_steps}));
-    return lr_correspondence_init(&raster->images, &raster->scene, raster->plan, false);
+    return lr_correspondence_init(&raster->images, &raster->scene, raster->plan, false, false);
 }
 
 lr_status lr_raster_backend_create(const struct lr_backend_params *params, struct lr_backend *backend)

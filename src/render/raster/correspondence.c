@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "common/bindings.h"
 #include "render/raster/raster.h"
+#include "render/values.h"
 #include "vector/place.h"
 
 #include <stdio.h>
@@ -55,7 +56,7 @@ int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes)
     return (rows > 0 ? rows : 1) * WIDTH;
 }
 
-/* The full rows, and the part row after them; either may be empty. */
+/* The full rows, and the last row, which is not full; either box may be empty. */
 static void find_boxes(const struct lr_texels *texels, struct gl_box boxes[2])
 {
     const int rows = (int)(texels->count / WIDTH);
@@ -117,51 +118,26 @@ _Static_assert(sizeof(struct correspondence_pass) == 48, "the shaders' layout");
 _Static_assert(sizeof(struct lr_plan_image) == 48, "the shaders' layout");
 _Static_assert(sizeof(struct lr_plan_draw) == 8, "the shaders' layout");
 
-static struct gl_target *make_atlas(const struct lr_correspondence *images)
+lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene, const struct lr_plan *plan,
+                                 bool path_length, bool single)
 {
-    const struct lr_plan *plan = images->plan;
-    const int columns = images->single ? 1 : plan->columns, rows = images->single ? 1 : plan->rows;
-    return gl_target_create(images->scene->ctx, &(struct gl_target_params){
-                                                    .label = "correspondence atlas",
-                                                    .width = columns * plan->tile[0],
-                                                    .height = rows * plan->tile[1],
-                                                    .colour_formats = {GL_RG32UI, images->path_length ? GL_R32F : 0},
-                                                    .depth = plan->hiding,
-                                                });
-}
-
-static struct gl_buffer *make_buffer(const struct lr_correspondence *images, const char *label, int64_t bytes)
-{
-    return gl_buffer_create(images->scene->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
-}
-
-/* The fields that are set say which passes are made. */
-static lr_status make_parts(struct lr_correspondence *images)
-{
-    const struct lr_plan *plan = images->plan;
-    images->atlas = make_atlas(images);
-    images->images =
-        make_buffer(images, "images of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_image));
-    images->draws = make_buffer(images, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw));
+    *images = (struct lr_correspondence){.scene = scene, .plan = plan, .path_length = path_length};
+    images->atlas = gl_target_create(scene->ctx, &(struct gl_target_params){
+                                                     .label = "correspondence atlas",
+                                                     .width = (single ? 1 : plan->columns) * plan->tile[0],
+                                                     .height = (single ? 1 : plan->rows) * plan->tile[1],
+                                                     .colour_formats = {GL_RG32UI, path_length ? GL_R32F : 0},
+                                                     .depth = plan->hiding,
+                                                 });
+    images->images = lr_data_buffer(scene->ctx, "images of the batch",
+                                    plan->max_images * (int64_t)sizeof(struct lr_plan_image), NULL);
+    images->draws =
+        lr_data_buffer(scene->ctx, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw), NULL);
     if (!images->atlas || !images->images || !images->draws) {
         lr_correspondence_finish(images);
         return LR_FAILED;
     }
     return LR_OK;
-}
-
-lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene, const struct lr_plan *plan,
-                                 bool path_length)
-{
-    *images = (struct lr_correspondence){.scene = scene, .plan = plan, .path_length = path_length};
-    return make_parts(images);
-}
-
-lr_status lr_correspondence_init_single(struct lr_correspondence *images, struct lr_scene *scene,
-                                        const struct lr_plan *plan)
-{
-    *images = (struct lr_correspondence){.scene = scene, .plan = plan, .path_length = true, .single = true};
-    return make_parts(images);
 }
 
 void lr_correspondence_finish(struct lr_correspondence *images)

@@ -4,6 +4,7 @@
 #include "common/bindings.h"
 #include "gl/timer.h"
 #include "render/raster/raster.h"
+#include "render/values.h"
 
 /* The block of shaders/raster/scatter.vert. */
 struct scatter_pass {
@@ -14,7 +15,7 @@ struct scatter_pass {
 };
 _Static_assert(sizeof(struct scatter_pass) == 32, "the shaders' layout");
 
-/* Number of terms of a LOR in the LOR image, in the mean. */
+/* Most terms of a LOR in the LOR image, on average. */
 enum { MOST_TERMS = 1024 };
 
 lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene, const struct lr_plan *plan,
@@ -125,7 +126,7 @@ lr_status lr_scatter_end(struct lr_scatter *scatter, struct lr_texels *lors, lr_
 
 /* --- back --- */
 
-/* The block of shaders/raster/gather.frag; that of reduce.frag is its beginning. */
+/* The block of shaders/raster/gather.frag, which begins with the block of reduce.frag. */
 struct gather_pass {
     struct lr_reduce_pass tiles;
     int32_t columns, num_images;
@@ -140,25 +141,6 @@ struct collect_pass {
     int32_t unused;
 };
 _Static_assert(sizeof(struct lr_plan_row) == 16, "the shaders' layout");
-
-/* One halving even of a single pixel: it takes the LOR values. */
-static lr_status make_sums(struct lr_gather *gather)
-{
-    const struct lr_plan *plan = gather->plan;
-    int tile[2] = {plan->tile[0], plan->tile[1]};
-    do {
-        const int k = gather->num_halvings++;
-        for (int axis = 0; axis < 2; axis++) gather->tiles[k][axis] = tile[axis] = (tile[axis] + 1) / 2;
-        gather->sums[k] = gl_target_create(gather->scene->ctx, &(struct gl_target_params){
-                                                                   .label = "sums of pixels",
-                                                                   .width = plan->columns * tile[0],
-                                                                   .height = plan->rows * tile[1],
-                                                                   .colour_formats = {GL_R32F},
-                                                               });
-        if (gather->sums[k] == NULL) return LR_FAILED;
-    } while ((tile[0] > 1 || tile[1] > 1) && gather->num_halvings < LR_MOST_HALVINGS);
-    return LR_OK;
-}
 
 lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const struct lr_plan *plan,
                          int64_t num_voxels)
@@ -177,11 +159,25 @@ lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const
                                                                         .label = "collect"});
     lr_status status = gather->gather && gather->reduce && gather->collect ? LR_OK : LR_FAILED;
 
-    status = status == LR_OK ? make_sums(gather) : status;
+    /* One halving even of a single pixel, since the first takes the LOR values. */
+    int tile[2] = {plan->tile[0], plan->tile[1]};
+    bool is_last = false;
+    while (status == LR_OK && !is_last) {
+        const int k = gather->num_halvings++;
+        for (int axis = 0; axis < 2; axis++) gather->tiles[k][axis] = tile[axis] = (tile[axis] + 1) / 2;
+        gather->sums[k] = gl_target_create(ctx, &(struct gl_target_params){
+                                                    .label = "sums of pixels",
+                                                    .width = plan->columns * tile[0],
+                                                    .height = plan->rows * tile[1],
+                                                    .colour_formats = {GL_R32F},
+                                                });
+        status = gather->sums[k] != NULL ? LR_OK : LR_FAILED;
+        is_last = (tile[0] <= 1 && tile[1] <= 1) || gather->num_halvings == LR_MOST_HALVINGS;
+    }
+
     gather->image = lr_texels_create(scene->ctx, "voxel sums", num_voxels);
-    gather->rows = gl_buffer_create(
-        scene->ctx, &(struct gl_buffer_params){.label = "rows of the batch",
-                                               .size_bytes = plan->max_images * (int64_t)sizeof(struct lr_plan_row)});
+    gather->rows =
+        lr_data_buffer(scene->ctx, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row), NULL);
     if (status != LR_OK || gather->image.target == NULL || gather->rows == NULL) {
         lr_gather_finish(gather);
         return LR_FAILED;
@@ -198,11 +194,6 @@ void lr_gather_finish(struct lr_gather *gather)
     gl_program_destroy(gather->reduce);
     gl_program_destroy(gather->gather);
     *gather = (struct lr_gather){0};
-}
-
-void lr_gather_clear(struct lr_gather *gather)
-{
-    gl_target_clear(gather->image.target, NULL);
 }
 
 /* Halving k of the tiles in use; the first one takes the LOR values. */

@@ -16,22 +16,18 @@ struct lr_correspondence {
     const struct lr_plan *plan;
     struct gl_program *program; /* NULL before the first batch, or before it is started */
     struct gl_target *atlas;    /* RG32UI: crystal of the secondary + 1 (0: none), bits of the weight;
-                                depth where modules may hide others. With path length also R32F, in
-                                mm */
+                                depth if modules may hide others. With path length also R32F, in mm */
     struct gl_buffer *images, *draws;
-    bool path_length, single;
+    bool path_length;
 };
 
-/* path_length: also keeps the distance between the hits, for pictures. */
+/* path_length: also keeps the distance between the hits, for pictures. single: the atlas has one tile, for batches of
+ * one image. */
 lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene, const struct lr_plan *plan,
-                                 bool path_length);
-/* The same for pictures of one module at a time, with path length, in an atlas of one tile. Takes
- * batches of one image. */
-lr_status lr_correspondence_init_single(struct lr_correspondence *images, struct lr_scene *scene,
-                                        const struct lr_plan *plan);
+                                 bool path_length, bool single);
 void lr_correspondence_finish(struct lr_correspondence *images);
 
-/* Starts building the program, unless it was before: with others, side by side. */
+/* Starts building the program, unless it is there, and does not wait. */
 lr_status lr_correspondence_start(struct lr_correspondence *images);
 
 /* Renders a batch into the atlas. */
@@ -40,7 +36,7 @@ lr_status lr_correspondence_render(struct lr_correspondence *images, const struc
 /* --- vectors in textures --- */
 
 /* Numbers of a vector, on the host or at the backend's place, in a texture that can be drawn on: the LOR image of
- * the cluster paper, section III, and voxels. Number k stands at (k mod width, k / width). */
+ * the cluster paper, section III, and voxels. Number k is at (k mod width, k / width). */
 
 struct lr_texels {
     struct gl_target *target; /* R32F; NULL = none */
@@ -49,11 +45,11 @@ struct lr_texels {
 
 /* Zeros; target NULL on error, logged. */
 struct lr_texels lr_texels_create(struct gl_context *ctx, const char *label, int64_t count);
-/* Makes *texels hold `count` zeros, in the texture that is there if it is large enough. */
+/* Makes *texels `count` zeros, in the same texture if it has this size. */
 lr_status lr_texels_renew(struct lr_texels *texels, struct gl_context *ctx, const char *label, int64_t count);
 void lr_texels_destroy(struct lr_texels *texels);
 
-/* The most numbers that one texture can hold within `bytes` (0: as the driver allows). */
+/* The most numbers that one texture can hold within `bytes`; 0: within the driver's limits alone. */
 int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes);
 
 /* Copies from and to a vector of `count` floats; at the place nothing passes through the host. */
@@ -72,9 +68,10 @@ struct lr_scatter {
     struct gl_program *scatter, *add; /* add: built when it is first run */
     float factor;                     /* 1 / N, sample points of a voxel: the caller sets it */
     struct lr_texels voxels;          /* that emit: the caller puts them in */
-    struct lr_texels total; /* after many terms for each LOR the image is added to this one and begins anew, as a
-                               float loses more and more of what is added to it; no target before that */
-    int64_t rays;           /* that the LOR image has terms of, at most */
+    /* Gets the LOR image added after many terms for each LOR; the image then begins anew, since a float loses more and
+     * more of further terms. No target before that. */
+    struct lr_texels total;
+    int64_t rays; /* most rays that have terms in the LOR image */
 };
 
 /* num_voxels: rows of the requests. On failure *scatter holds nothing. */
@@ -85,7 +82,7 @@ void lr_scatter_finish(struct lr_scatter *scatter);
 /* Starts a window, whose LOR image holds zeros. */
 void lr_scatter_begin(struct lr_scatter *scatter);
 
-/* Adds a batch's images, as they stand in the atlas, to the LORs of the window. */
+/* Adds a batch's images in the atlas to the LORs of the window. */
 lr_status lr_scatter_run(struct lr_scatter *scatter, const struct lr_correspondence *images,
                          const struct lr_batch *batch, struct lr_texels *lors);
 
@@ -108,8 +105,8 @@ struct lr_gather {
     int tiles[LR_MOST_HALVINGS][2];           /* their tile sizes; the last is 1 x 1 */
     int num_halvings;
     struct gl_buffer *rows;
-    struct lr_texels image;                    /* voxels */
-    struct gl_stopwatch *gathers, *reductions; /* the caller's; NULL = not measured */
+    struct lr_texels image;                    /* voxels; the caller clears it */
+    struct gl_stopwatch *gathers, *reductions; /* of the caller; NULL = not measured */
 };
 
 /* num_voxels: rows of the requests that will be gathered. On failure *gather holds nothing. */
@@ -117,14 +114,11 @@ lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const
                          int64_t num_voxels);
 void lr_gather_finish(struct lr_gather *gather);
 
-/* Starts a new image. */
-void lr_gather_clear(struct lr_gather *gather);
-
-/* Adds a batch's images, as they stand in the atlas, to the voxels' sums. */
+/* Adds a batch's images in the atlas to the voxels' sums. */
 lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence *images, const struct lr_batch *batch,
                         const struct lr_texels *lors);
 
-/* shaders/raster/reduce.frag over whole targets, with so many texels along each edge for one; and its block. */
+/* The block of shaders/raster/reduce.frag. */
 struct lr_reduce_pass {
     int32_t source_tile[2], target_tile[2];
 };
@@ -148,16 +142,11 @@ lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows 
 
 /* --- pictures --- */
 
-/* One correspondence image as a person looks at it, with the distance between the hits. */
+/* One correspondence image for display, with the distance between the hits. */
 
-struct lr_picture_request {
-    const double *point_mm; /* [3] */
-    int module;             /* primary */
-};
-
-/* images: made by lr_correspondence_init_single. pixels: [rays * nv][rays * nu] of the module. The scene's window
+/* images: with path length. module: the primary. pixels: [rays * nv][rays * nu] of the module. The scene's window
  * holds all LORs. */
-lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *plan,
-                            const struct lr_picture_request *request, lr_pixel *pixels);
+lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *plan, const double point_mm[3],
+                            int module, lr_pixel *pixels);
 
 #endif

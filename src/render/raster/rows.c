@@ -2,8 +2,8 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
+#include "render/plan.h"
 #include "render/raster/raster.h"
-#include "render/row_batches.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,17 +22,6 @@ struct reading {
     struct lr_batch batch;
     struct hit *atlas; /* [rows of tiles in use * tile height][atlas width] */
 };
-
-static int64_t lor_of(const lr_lors *lors, int i, int a, uint32_t other)
-{
-    const lr_scanner *scanner = lors->scanner;
-    const int j = lr_scanner_module_of(scanner, (int)other);
-    const int b = (int)other - scanner->first_crystal[j];
-    const int64_t pair = lr_lors_pair(lors, i, j);
-    const int crystals_i = scanner->first_crystal[i + 1] - scanner->first_crystal[i];
-    const int crystals_j = scanner->first_crystal[j + 1] - scanner->first_crystal[j];
-    return lors->offsets[pair] + (i < j ? (int64_t)a * crystals_j + b : (int64_t)b * crystals_i + a);
-}
 
 /* Adds up the equal crystals of one macropixel, R x R pixels from `corner` on. */
 static int sum_macropixel(const struct hit *corner, int64_t stride, int rays, struct hit *distinct)
@@ -53,39 +42,34 @@ static int sum_macropixel(const struct hit *corner, int64_t stride, int rays, st
     return num_distinct;
 }
 
-static lr_status read_image(const struct reading *reading, const struct lr_plan_image *image, struct lr_elements *list)
+static lr_status fill_row(void *user, const struct lr_plan_row *row, struct lr_elements *list)
 {
+    const struct reading *reading = user;
     const struct lr_plan *plan = reading->reader->plan;
-    const lr_module *primary = &plan->scanner->modules[image->primary];
+    const lr_scanner *scanner = plan->scanner;
     const int64_t stride = (int64_t)plan->columns * plan->tile[0];
     struct hit distinct[LR_MAX_RASTER_RAYS * LR_MAX_RASTER_RAYS];
-    for (int a = 0; a < primary->crystals[0] * primary->crystals[1]; a++) {
-        const int p = a % primary->crystals[0], q = a / primary->crystals[0];
-        const struct hit *corner = reading->atlas + (image->tile_y + (int64_t)q * plan->rays) * stride + image->tile_x +
-                                   (int64_t)p * plan->rays;
-        const int num_distinct = sum_macropixel(corner, stride, plan->rays, distinct);
-        for (int k = 0; k < num_distinct; k++) {
-            if (distinct[k].weight > 0.0f) {
-                LR_TRY(lr_elements_add(list, lor_of(plan->lors, image->primary, a, distinct[k].crystal - 1),
-                                       reading->factor * (double)distinct[k].weight, reading->reader->log));
+    for (uint32_t index = row->first_image; index < row->end_image; index++) {
+        const struct lr_plan_image *image = &reading->batch.images[index];
+        const int i = image->primary, *crystals = scanner->modules[i].crystals;
+        for (int a = 0; a < crystals[0] * crystals[1]; a++) {
+            const int p = a % crystals[0], q = a / crystals[0];
+            const struct hit *corner = reading->atlas + (image->tile_y + (int64_t)q * plan->rays) * stride +
+                                       image->tile_x + (int64_t)p * plan->rays;
+            const int num_distinct = sum_macropixel(corner, stride, plan->rays, distinct);
+            for (int k = 0; k < num_distinct; k++) {
+                if (!(distinct[k].weight > 0.0f)) continue;
+                const int other = (int)(distinct[k].crystal - 1), j = lr_scanner_module_of(scanner, other);
+                const int b = other - scanner->first_crystal[j];
+                const int num_i = scanner->first_crystal[i + 1] - scanner->first_crystal[i];
+                const int num_j = scanner->first_crystal[j + 1] - scanner->first_crystal[j];
+                const int64_t lor = plan->lors->offsets[lr_lors_pair(plan->lors, i, j)] +
+                                    (i < j ? (int64_t)a * num_j + b : (int64_t)b * num_i + a);
+                LR_TRY(lr_elements_add(list, lor, reading->factor * (double)distinct[k].weight, reading->reader->log));
             }
         }
     }
     return LR_OK;
-}
-
-static lr_status fill_row(void *user, const struct lr_plan_row *row, struct lr_elements *list)
-{
-    const struct reading *reading = user;
-    for (uint32_t k = row->first_image; k < row->end_image; k++)
-        LR_TRY(read_image(reading, &reading->batch.images[k], list));
-    return LR_OK;
-}
-
-static bool next_batch(void *user, const struct lr_rows *rows, struct lr_plan_cursor *cursor, struct lr_batch *batch)
-{
-    const struct reading *reading = user;
-    return lr_row_batches_plan(reading->reader->plan, rows, cursor, batch);
 }
 
 static lr_status fetch_batch(void *user, const struct lr_batch *batch)
@@ -105,9 +89,10 @@ lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows 
     struct reading reading = {.reader = reader, .factor = 1.0 / lr_rows_per_row(rows)};
     reading.atlas = lr_alloc((int64_t)size[0] * size[1], sizeof(struct hit), "correspondence images", reader->log);
     if (reading.atlas == NULL) return LR_FAILED;
-    const struct lr_row_batches batches = {.source = {next_batch, fetch_batch, fill_row, &reading},
-                                           .num_lors = reader->plan->lors->count,
-                                           .max_rows = reader->plan->max_images,
+    const struct lr_row_batches batches = {.plan = reader->plan,
+                                           .fetch = fetch_batch,
+                                           .fill = fill_row,
+                                           .user = &reading,
                                            .threads = reader->threads,
                                            .log = reader->log,
                                            .progress = reader->progress};
@@ -118,70 +103,48 @@ lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows 
 
 /* --- pictures --- */
 
-/* The pixels that are read back of one image's tile. */
-struct tile {
-    int size[2];
-    uint32_t (*hits)[2]; /* crystal of the secondary + 1, bits of the weight */
-    float *path_mm;
-};
-
-static lr_pixel make_pixel(const lr_scanner *scanner, const uint32_t hit[2], float path_mm)
+lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *plan, const double point_mm[3],
+                            int module, lr_pixel *pixels)
 {
-    if (hit[0] == 0) return (lr_pixel){.module = -1.0f, .r = -1.0f, .s = -1.0f};
-    const int crystal = (int)hit[0] - 1;
-    const int module = lr_scanner_module_of(scanner, crystal);
-    const int within = crystal - scanner->first_crystal[module];
-    lr_pixel pixel = {.module = (float)module,
-                      .r = (float)(within % scanner->modules[module].crystals[0]),
-                      .s = (float)(within / scanner->modules[module].crystals[0]),
-                      .path_mm = path_mm};
-    memcpy(&pixel.weight, &hit[1], sizeof(pixel.weight));
-    return pixel;
-}
-
-static lr_status read_tile(const struct lr_correspondence *images, const struct lr_plan_image *image, struct tile *tile)
-{
-    const struct gl_box box = {.x = image->tile_x, .y = image->tile_y, .width = tile->size[0], .height = tile->size[1]};
-    LR_TRY(gl_texture_read(images->atlas->colours[0], &box, tile->hits));
-    return gl_texture_read(images->atlas->colours[1], &box, tile->path_mm);
-}
-
-/* Renders the image as a projection would, and reads it; a module that has none keeps a tile of
- * zeros. */
-static lr_status render_tile(struct lr_correspondence *images, struct lr_plan *plan,
-                             const struct lr_picture_request *request, struct tile *tile)
-{
-    const double(*point)[3] = (const double(*)[3])request->point_mm;
-    const struct lr_rows rows = {.points_mm = point, .end = 1};
-    const struct lr_plan_work work = {
-        .rows = &rows,
-        .window = lr_pair_window_all(plan->lors),
-        .whole = true,
-        .primary = &request->module,
-    };
-    struct lr_plan_cursor cursor = {0};
-    struct lr_batch batch;
-    lr_plan_next(plan, &work, &cursor, &batch);
-    LR_TRY(lr_correspondence_render(images, &batch));
-    return batch.num_images > 0 ? read_tile(images, &batch.images[0], tile) : LR_OK;
-}
-
-lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *plan,
-                            const struct lr_picture_request *request, lr_pixel *pixels)
-{
-    const lr_module *module = &plan->scanner->modules[request->module];
+    const lr_scanner *scanner = plan->scanner;
     const lr_log *log = gl_context_log(images->scene->ctx);
-    struct tile tile = {.size = {module->crystals[0] * plan->rays, module->crystals[1] * plan->rays}};
-    const int64_t count = (int64_t)tile.size[0] * tile.size[1];
-    tile.hits = lr_alloc(count, sizeof(*tile.hits), "a correspondence image", log);
-    tile.path_mm = lr_alloc(count, sizeof(*tile.path_mm), "a correspondence image", log);
-    lr_status status = LR_FAILED;
-    if (tile.hits && tile.path_mm) status = render_tile(images, plan, request, &tile);
-    if (status == LR_OK)
-        for (int k = 0; k < tile.size[0] * tile.size[1]; k++)
-            pixels[k] = make_pixel(plan->scanner, tile.hits[k], tile.path_mm[k]);
+    const int *crystals = scanner->modules[module].crystals;
+    const int size[2] = {crystals[0] * plan->rays, crystals[1] * plan->rays};
+    const int64_t count = (int64_t)size[0] * size[1];
+    uint32_t(*hits)[2] = lr_alloc(count, sizeof(*hits), "a correspondence image", log); /* as struct hit */
+    float *path_mm = lr_alloc(count, sizeof(*path_mm), "a correspondence image", log);
+    lr_status status = hits != NULL && path_mm != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK) {
+        /* Renders the image as a projection would, and reads it; a module without an image keeps zeros. */
+        const struct lr_rows rows = {.points_mm = (const double(*)[3])point_mm, .end = 1};
+        const struct lr_plan_work work = {
+            .rows = &rows, .window = lr_pair_window_all(plan->lors), .whole = true, .primary = &module};
+        struct lr_plan_cursor cursor = {0};
+        struct lr_batch batch;
+        lr_plan_next(plan, &work, &cursor, &batch);
+        status = lr_correspondence_render(images, &batch);
+        struct gl_texture *const *colours = images->atlas->colours;
+        const struct gl_box box = {.x = batch.num_images > 0 ? batch.images[0].tile_x : 0,
+                                   .y = batch.num_images > 0 ? batch.images[0].tile_y : 0,
+                                   .width = size[0],
+                                   .height = size[1]};
+        if (status == LR_OK && batch.num_images > 0) status = gl_texture_read(colours[0], &box, hits);
+        if (status == LR_OK && batch.num_images > 0) status = gl_texture_read(colours[1], &box, path_mm);
+    }
+    for (int64_t k = 0; status == LR_OK && k < count; k++) {
+        pixels[k] = (lr_pixel){.module = -1.0f, .r = -1.0f, .s = -1.0f};
+        if (hits[k][0] == 0) continue;
+        const int crystal = (int)hits[k][0] - 1, hit_module = lr_scanner_module_of(scanner, crystal);
+        const int within = crystal - scanner->first_crystal[hit_module];
+        const int columns = scanner->modules[hit_module].crystals[0];
+        pixels[k] = (lr_pixel){.module = (float)hit_module,
+                               .r = (float)(within % columns),
+                               .s = (float)(within / columns),
+                               .path_mm = path_mm[k]};
+        memcpy(&pixels[k].weight, &hits[k][1], sizeof(pixels[k].weight));
+    }
 
-    free(tile.path_mm);
-    free(tile.hits);
+    free(path_mm);
+    free(hits);
     return status;
 }

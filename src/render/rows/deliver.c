@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-/* Elements that are converted at once, unless one row has more, and by one thread: of the host's caches
- * they take a part. Blocks are handed over as they are, and begin threads for each. */
+/* Most elements that are converted at once, unless one row has more; most elements of a block, which is not converted
+ * and starts threads of its own; elements that one thread converts. They fit the host's caches. */
 enum { MOST_AT_ONCE = 1 << 20, MOST_OF_BLOCK = 1 << 22, SHARE = 1 << 15 };
 
 /* Elements to be converted. */
@@ -55,27 +55,12 @@ static void convert_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-static const struct lr_packed_element *elements_of(const struct lr_deliverer *deliverer)
-{
-    return deliverer->lent != NULL ? deliverer->lent : deliverer->elements;
-}
-
 static lr_status end_carried(struct lr_deliverer *deliverer, const struct lr_row_part *part)
 {
     struct lr_elements *carried = &deliverer->carried;
     if (!part->ends) return LR_OK;
     LR_TRY(lr_elements_merge(carried, deliverer->num_lors, deliverer->log));
     return lr_row_deliver(&deliverer->delivery, part->row, carried);
-}
-
-/* Puts a row together; the points of its parts follow each other. */
-static lr_status carry(struct lr_deliverer *deliverer, const struct lr_row_part *part, const lr_row *numbers)
-{
-    struct lr_elements *carried = &deliverer->carried;
-    carried->count = part->begins ? 0 : carried->count;
-    for (int64_t k = 0; k < numbers->count; k++)
-        LR_TRY(lr_elements_add(carried, numbers->lor[k], numbers->probability[k], deliverer->log));
-    return end_carried(deliverer, part);
 }
 
 lr_status lr_deliverer_take(struct lr_deliverer *deliverer, const struct lr_row_part *part,
@@ -96,70 +81,65 @@ static bool goes_in_block(const struct lr_deliverer *deliverer, const struct lr_
     return deliverer->blocks != NULL && part->begins && part->ends;
 }
 
-/* Parts that are handed over together. */
-struct together {
-    int64_t begin, end;   /* of the parts */
-    int64_t first, count; /* elements */
-};
-
-static lr_status deliver_block(struct lr_deliverer *deliverer, const struct together *together)
-{
-    const struct lr_row_part *parts = deliverer->parts + together->begin;
-    const int64_t num_rows = together->end - together->begin;
-    LR_TRY(lr_grow(&deliverer->extents, &deliverer->max_extents, num_rows,
-                   &(struct lr_items){sizeof(*deliverer->extents), "matrix rows", deliverer->log}));
-    for (int64_t k = 0; k < num_rows; k++) deliverer->extents[k] = (struct lr_row_extent){parts[k].row, parts[k].count};
-    const struct lr_row_block block = {.rows = deliverer->extents,
-                                       .num_rows = num_rows,
-                                       .num_elements = together->count,
-                                       .elements = elements_of(deliverer) + together->first,
-                                       .threads = deliverer->threads};
-    return deliverer->blocks->take(deliverer->blocks->user, &block);
-}
-
 lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
 {
-    struct together together = {0};
-    while (together.begin < deliverer->num_parts) {
-        const struct lr_row_part *parts = deliverer->parts;
-        const bool in_block = goes_in_block(deliverer, &parts[together.begin]);
-        const int64_t most = in_block ? MOST_OF_BLOCK : MOST_AT_ONCE;
-        int64_t end = together.begin + 1;
-        together.count = parts[together.begin].count;
-        while (end < deliverer->num_parts && together.count + parts[end].count <= most &&
-               goes_in_block(deliverer, &parts[end]) == in_block)
-            together.count += parts[end++].count;
-        together.end = end;
+    const struct lr_packed_element *all = deliverer->borrowed != NULL ? deliverer->borrowed : deliverer->elements;
+    int64_t end = 0, first = 0, count = 0; /* of the parts; of their elements */
+    for (int64_t begin = 0; begin < deliverer->num_parts; begin = end, first += count) {
+        const struct lr_row_part *parts = deliverer->parts + begin;
+        const struct lr_packed_element *elements = all + first;
+        const bool in_block = goes_in_block(deliverer, parts);
+        const int64_t most = in_block ? MOST_OF_BLOCK : MOST_AT_ONCE, left = deliverer->num_parts - begin;
+        int64_t num_parts = 1;
+        count = parts[0].count;
+        while (num_parts < left && count + parts[num_parts].count <= most &&
+               goes_in_block(deliverer, &parts[num_parts]) == in_block)
+            count += parts[num_parts++].count;
+        end = begin + num_parts;
 
-        if (goes_in_block(deliverer, &deliverer->parts[together.begin])) {
-            LR_TRY(deliver_block(deliverer, &together));
-        } else {
-            struct conversion conversion = {elements_of(deliverer) + together.first, &deliverer->numbers};
-            LR_TRY(lr_owned_row_reserve(&deliverer->numbers, together.count, deliverer->log));
-            lr_parallel_for(deliverer->threads, together.count, SHARE, convert_share, &conversion);
-
-            const lr_row_sink *sink = deliverer->delivery.sink;
-            int64_t first = 0;
-            for (int64_t k = together.begin; k < together.end; k++) {
-                const struct lr_row_part *part = &deliverer->parts[k];
-                const lr_row numbers = {part->row, part->count, deliverer->numbers.lor + first,
-                                        deliverer->numbers.probability + first};
-                LR_TRY(part->begins && part->ends ? sink->take(sink->user, &numbers)
-                                                  : carry(deliverer, part, &numbers));
-                first += part->count;
-            }
+        if (in_block) {
+            LR_TRY(lr_grow(&deliverer->extents, &deliverer->max_extents, num_parts,
+                           &(struct lr_items){sizeof(*deliverer->extents), "matrix rows", deliverer->log}));
+            for (int64_t k = 0; k < num_parts; k++)
+                deliverer->extents[k] = (struct lr_row_extent){parts[k].row, parts[k].count};
+            const struct lr_row_block block = {.rows = deliverer->extents,
+                                               .num_rows = num_parts,
+                                               .num_elements = count,
+                                               .elements = elements,
+                                               .threads = deliverer->threads};
+            LR_TRY(deliverer->blocks->take(deliverer->blocks->user, &block));
+            continue;
         }
-        together.begin = together.end;
-        together.first += together.count;
+        struct conversion conversion = {elements, &deliverer->numbers};
+        LR_TRY(lr_owned_row_reserve(&deliverer->numbers, count, deliverer->log));
+        lr_parallel_for(deliverer->threads, count, SHARE, convert_share, &conversion);
+        const lr_row_sink *sink = deliverer->delivery.sink;
+        const int64_t *lor = deliverer->numbers.lor;
+        const double *probability = deliverer->numbers.probability;
+        for (const struct lr_row_part *part = parts; part < parts + num_parts; part++) {
+            struct lr_elements *carried = &deliverer->carried;
+            if (part->begins && part->ends) {
+                LR_TRY(sink->take(sink->user, &(lr_row){part->row, part->count, lor, probability}));
+            } else {
+                /* The points of a row's parts follow each other. */
+                carried->count = part->begins ? 0 : carried->count;
+                for (int64_t k = 0; k < part->count; k++)
+                    LR_TRY(lr_elements_add(carried, lor[k], probability[k], deliverer->log));
+                LR_TRY(end_carried(deliverer, part));
+            }
+            lor += part->count;
+            probability += part->count;
+        }
     }
     deliverer->num_parts = deliverer->num_elements = 0;
-    deliverer->lent = NULL;
+    deliverer->borrowed = NULL;
     return LR_OK;
 }
 
 /* --- receiving --- */
 
-/* The number of elements is not known when the copy is queued: as many are copied as the parts before make likely, and those that are missing then once more. */
+/* The number of elements is not known when the copy is queued. It is guessed from the part before, and if elements are
+ * missing then, all are copied again. */
 
 /* Alignment of elements in a readback: whole lines of the host's caches. */
 enum { ALIGNMENT = 256 };
@@ -169,45 +149,28 @@ void lr_receiver_close(struct lr_receiver *receiver)
     for (int k = 0; k < 2; k++) gl_readback_finish(&receiver->readbacks[k]);
 }
 
-void lr_receiver_turn(struct lr_receiver *receiver)
-{
-    receiver->turn = 1 - receiver->turn;
-}
-
-/* Offset of the elements in a readback, behind the tally. */
+/* Offset of the elements in a readback; the tally comes first. */
 static int64_t elements_offset(int num_rows)
 {
     return (lr_merge_tally_bytes(num_rows) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static int64_t guess_elements(const struct lr_receiver *receiver, const struct lr_merge *merge, int num_points)
-{
-    const double per_point = receiver->elements_of_point > 0.0 ? 1.1 * receiver->elements_of_point
-                                                               : (double)merge->capacity / merge->max_points;
-    const int64_t guess = 1024 + (int64_t)(per_point * num_points);
-    return guess < merge->capacity ? guess : merge->capacity;
-}
-
-/* A growing readback gets more than it needs now: it will have to grow again. */
-static lr_status make_room(struct lr_receiver *receiver, int64_t bytes)
-{
-    struct gl_readback *readback = &receiver->readbacks[receiver->turn];
-    readback->ctx = receiver->ctx;
-    readback->label = "received matrix rows";
-    return bytes > readback->size_bytes ? gl_readback_reserve(readback, bytes + bytes / 4) : LR_OK;
-}
-
-/* Queues the copy of what was merged, with so many elements. */
+/* Queues the copy of what was merged, with `count` elements. */
 static lr_status send(struct lr_receiver *receiver, const struct lr_merge *merge, int num_rows, int64_t count)
 {
-    struct gl_readback *readback = &receiver->readbacks[receiver->turn];
+    struct gl_readback *readback = &receiver->readbacks[receiver->current];
     const struct gl_range rows = lr_merge_rows(merge);
     const struct gl_buffer_range tally = {.from = merge->tally, .bytes = lr_merge_tally_bytes(num_rows)};
     const struct gl_buffer_range elements = {.from = rows.buffer,
                                              .from_offset = rows.offset,
                                              .to_offset = elements_offset(num_rows),
                                              .bytes = count * (int64_t)sizeof(struct lr_packed_element)};
-    LR_TRY(make_room(receiver, elements.to_offset + elements.bytes));
+    /* A growing readback gets more than it needs now, since it will have to grow again. */
+    const int64_t bytes = elements.to_offset + elements.bytes;
+    readback->ctx = receiver->ctx;
+    readback->label = "received matrix rows";
+    if (bytes > readback->size_bytes) LR_TRY(gl_readback_reserve(readback, bytes + bytes / 4));
+
     LR_TRY(gl_readback_copy(readback, &tally));
     LR_TRY(gl_readback_copy(readback, &elements));
     gl_readback_send(readback);
@@ -219,13 +182,16 @@ lr_status lr_receiver_start(struct lr_receiver *receiver, const struct lr_merge 
                             const struct lr_merge_part *part)
 {
     const int num_rows = lr_merge_num_rows(merge, part->num_points);
+    const double per_point = receiver->elements_of_point > 0.0 ? 1.1 * receiver->elements_of_point
+                                                               : (double)merge->capacity / merge->max_points;
+    const int64_t guess = 1024 + (int64_t)(per_point * part->num_points);
     LR_TRY(lr_merge_run(merge, part));
-    return send(receiver, merge, num_rows, guess_elements(receiver, merge, part->num_points));
+    return send(receiver, merge, num_rows, guess < merge->capacity ? guess : merge->capacity);
 }
 
 static lr_status wait_for(struct lr_receiver *receiver, int num_rows, struct lr_received *received)
 {
-    struct gl_readback *readback = &receiver->readbacks[receiver->turn];
+    struct gl_readback *readback = &receiver->readbacks[receiver->current];
     LR_TRY(gl_readback_wait(readback));
     received->tally = (const void *)readback->mapped;
     received->elements = (const void *)(readback->mapped + elements_offset(num_rows));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Merged rows to the sink, in order; rows that came in parts are put together. */
+ * Delivery of merged rows to the sink, in order; parts of a row are put together. */
 #ifndef LR_RENDER_ROWS_DELIVER_H
 #define LR_RENDER_ROWS_DELIVER_H
 
@@ -9,7 +9,7 @@
 #include "model/lors/elements.h"
 #include "render/rows/merge.h"
 
-/* A row, or the part of it that some of its points make. */
+/* A row, or the part of a row that belongs to some of its points. */
 struct lr_row_part {
     int64_t row; /* of the grid, or of the points */
     int64_t count;
@@ -20,51 +20,47 @@ struct lr_deliverer {
     int64_t num_lors;
     int threads;
     const lr_log *log;
-    const struct lr_row_block_sink *blocks; /* takes whole rows; NULL: the sink takes all */
-    const struct lr_packed_element *lent;   /* elements of the parts, one after the other; or NULL: */
-    struct lr_packed_element *elements;     /* owned: the same */
+    const struct lr_row_block_sink *blocks;   /* takes whole rows; NULL: the sink takes all */
+    const struct lr_packed_element *borrowed; /* elements of the parts, in memory of a receiver; or NULL */
+    struct lr_packed_element *elements;       /* owned: elements of the parts, unless they are borrowed */
     int64_t num_elements, max_elements;
     struct lr_row_part *parts; /* owned */
     int64_t num_parts, max_parts;
     struct lr_row_extent *extents; /* owned: rows of a block */
     int64_t max_extents;
-    struct lr_owned_row numbers;     /* as sinks want them, of some parts */
+    struct lr_owned_row numbers;     /* of some parts, as sinks take them */
     struct lr_elements carried;      /* of a row that has not ended */
-    struct lr_row_delivery delivery; /* of carried rows; its sink is the sink of all */
+    struct lr_row_delivery delivery; /* of carried rows; its sink takes all rows */
 };
 
 /* Set num_lors, threads, log, blocks and delivery's sink and log, zero the rest. */
 void lr_deliverer_finish(struct lr_deliverer *deliverer);
 
-/* Room for more elements, which the caller fills: they follow those that are there. errors, here and
+/* Makes room for more elements, which the caller appends. errors, here and
  * below: LR_FAILED, out of memory, logged. */
 lr_status lr_deliverer_reserve(struct lr_deliverer *deliverer, int64_t num_elements);
 lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_part *part);
 
-/* Hands over a row that is in none of these parts: a whole one, or one's elements of some points, in their
- * order. */
+/* Hands over another row at once: a whole row, or the elements of some of its points, in order. */
 lr_status lr_deliverer_take(struct lr_deliverer *deliverer, const struct lr_row_part *part,
                             const struct lr_elements *elements);
 
-/* Hands over what there is, from the lender's memory where it was lent, and forgets it. errors: also what the sink says. */
+/* Hands over all parts, and forgets them. errors: also those of the sink. */
 lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer);
 
 /* --- receiving --- */
 
-/* Merged rows from the device to the host's memory, while the host does something else. */
+/* Copies of merged rows from the device to the host's memory, while the host works on other rows. */
 
 /* Set ctx, zero the rest. */
 struct lr_receiver {
     struct gl_context *ctx;
-    struct gl_readback readbacks[2]; /* in turn */
-    int turn;                        /* of the part at hand */
-    int64_t num_sent;                /* elements on their way */
-    double elements_of_point;        /* after merging, of the last part; 0 = not known */
+    struct gl_readback readbacks[2];
+    int current;      /* the readback in use; the part before stays in the other readback if the caller changes this */
+    int64_t num_sent; /* elements whose copy is queued */
+    double elements_of_point; /* after merging, of the last part; 0 = not known */
 };
 void lr_receiver_close(struct lr_receiver *receiver);
-
-/* The part received last stays where it is until the part after the next. */
-void lr_receiver_turn(struct lr_receiver *receiver);
 
 /* Queues the merging of a part and the copy of its rows, and waits for nothing. errors, here and below:
  * as gl_readback's. */
@@ -77,8 +73,8 @@ struct lr_received {
     const struct lr_packed_element *elements;
 };
 
-/* Waits for the rows of the part that was started last. Where the tally says that some lack elements,
- * what else there is means nothing. */
+/* Waits for the rows of the part that was started last. They are invalid if elements are missing according to the
+ * tally. */
 lr_status lr_receiver_finish(struct lr_receiver *receiver, const struct lr_merge *merge,
                              const struct lr_merge_part *part, struct lr_received *received);
 

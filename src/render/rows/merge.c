@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * By hashing (shaders/rows/collect.comp) and a radix sort from the least significant digit on. */
+ * Merging by hashing (shaders/rows/collect.comp) and a radix sort from the least significant digit on. */
 #include "render/rows/merge.h"
 
 #include "base/grow.h"
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Slots of a table that a thread goes through. Threads that put listed elements into tables, and that make
- * places of numbers, at most; numbers that each has at least. */
+/* Slots of a table that a thread goes through; most groups that put listed elements into tables. */
 enum { SHARE_SLOTS = LR_MERGE_LEAST_SLOTS, COLLECT_GROUPS = 1 << 13 };
+/* Most threads that turn numbers into places; least numbers of each thread. */
 enum { PLACE_THREADS = 1 << 12, LEAST_NUMBERS = 16 };
 
-/* Values that a thread adds up, at most: it is then done as soon as others are, and far below the turns after
- * which renderers in software end its loops. */
+/* Most values that a thread adds up, so that threads take about the same time, after far fewer rounds than those at
+ * which renderers in software end loops; least slots that a thread then goes through. */
 enum { MOST_VALUES = 1 << 13, LEAST_GATHERED = 4 };
 
 /* Alignment of buffers' ranges that every device takes. */
@@ -32,7 +32,7 @@ struct block {
     uint32_t shift, unused[3];
 };
 
-/* define: NULL, or one; repeats: another one where a LOR may be listed more than once. */
+/* define: NULL, or one. repeats: another define if a LOR may be listed more than once. */
 static const struct {
     const char *shader, *label, *define;
     bool repeats;
@@ -45,17 +45,6 @@ static const struct {
     [LR_MERGE_DIGITS] = {"rows/digits.comp", "digits of matrix rows", NULL, false},
     [LR_MERGE_SCATTER] = {"rows/scatter.comp", "matrix rows by a digit", NULL, false},
 };
-
-/* --- programs --- */
-
-static struct gl_program *start_program(const struct lr_merge *merge, int which)
-{
-    struct gl_define defines[3] = {{descriptions[which].define, NULL}};
-    if (descriptions[which].repeats && merge->repeats) defines[0].name = "REPEATS";
-    return gl_program_start(merge->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
-                                                                    .defines = defines,
-                                                                    .label = descriptions[which].label});
-}
 
 void lr_merge_programs_finish(struct lr_merge_programs *programs)
 {
@@ -85,7 +74,7 @@ static int64_t value_bytes(const struct lr_merge *merge)
     return merge->repeats ? 8 : 4;
 }
 
-/* Bytes of half a list, which then has room for what is merged of the whole. */
+/* Bytes of half a list, which has room for the merged elements of a whole list. */
 static int64_t half_list_bytes(const struct lr_merge *merge)
 {
     const int64_t bytes = (LR_LIST_HEAD_BYTES + merge->capacity * LR_LIST_ELEMENT_BYTES) / 2;
@@ -129,7 +118,7 @@ static lr_status make_tables(struct lr_merge *merge, int64_t slots, int64_t valu
     return make_buffer(merge, &merge->places, "places of matrix elements", place_bytes(slots));
 }
 
-/* Slots of a row's table with so many points: 2^n. */
+/* Slots of a row's table in a part of `num_points` points: 2^n. */
 static int64_t count_slots(const struct lr_merge *merge, int num_points)
 {
     const int rows = lr_merge_num_rows(merge, num_points);
@@ -139,40 +128,37 @@ static int64_t count_slots(const struct lr_merge *merge, int num_points)
     return slots;
 }
 
-/* True if twice as many values fit into a buffer. */
-static bool may_grow(const struct lr_merge *merge)
-{
-    const int64_t most = gl_context_limits(merge->ctx)->max_storage_bytes;
-    return 8 + 2 * merge->all_values * value_bytes(merge) <= most;
-}
-
 lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fits)
 {
     const int64_t before = count_slots(merge, num_points);
-    const bool is_alone = num_points == 1 || (num_points <= merge->per_row && may_grow(merge));
+    const int64_t most = gl_context_limits(merge->ctx)->max_storage_bytes;
+    const bool may_double = 8 + 2 * merge->all_values * value_bytes(merge) <= most;
+    const bool is_alone = num_points == 1 || (num_points <= merge->per_row && may_double);
+
     merge->slots *= 2;
     const bool has_grown = count_slots(merge, num_points) > before;
     *fits = has_grown || is_alone;
     return !has_grown && is_alone ? make_tables(merge, 2 * merge->all_slots, 2 * merge->all_values) : LR_OK;
 }
 
-static lr_status open_tables(struct lr_merge *merge)
+lr_status lr_merge_open(struct lr_merge *merge)
 {
     const int rows = lr_merge_num_rows(merge, merge->max_points);
+    if (merge->list_only) return lr_merge_grow_list(merge, merge->capacity);
     for (int k = 0; k < LR_NUM_MERGE_PROGRAMS; k++) {
         struct gl_program **program = &merge->programs->list[k];
-        *program = *program != NULL ? *program : start_program(merge, k);
+        struct gl_define defines[3] = {{descriptions[k].define, NULL}};
+        if (descriptions[k].repeats && merge->repeats) defines[0].name = "REPEATS";
+        if (*program == NULL)
+            *program = gl_program_start(merge->ctx, &(struct gl_program_params){.compute = descriptions[k].shader,
+                                                                                .defines = defines,
+                                                                                .label = descriptions[k].label});
         LR_TRY(*program != NULL ? LR_OK : LR_FAILED);
     }
 
     LR_TRY(make_buffer(merge, &merge->sums, "sums of numbers", 4 * PLACE_THREADS));
     LR_TRY(make_buffer(merge, &merge->tally, "begins of matrix rows", lr_merge_tally_bytes(rows)));
-    return make_tables(merge, rows * merge->slots, merge->max_points * merge->slots);
-}
-
-lr_status lr_merge_open(struct lr_merge *merge)
-{
-    LR_TRY(merge->list_only ? LR_OK : open_tables(merge));
+    LR_TRY(make_tables(merge, rows * merge->slots, merge->max_points * merge->slots));
     return lr_merge_grow_list(merge, merge->capacity);
 }
 
@@ -217,7 +203,7 @@ static lr_status run(const struct lr_merge *merge, enum lr_merge_program which, 
     return gl_pass_run(merge->ctx, &pass);
 }
 
-/* Makes places of the first numbers of merge->places. */
+/* Turns the first `count` numbers of merge->places into places: sums of all numbers before each. */
 static lr_status make_places(const struct lr_merge *merge, int64_t count)
 {
     const int64_t share = gl_divide_up(count, PLACE_THREADS);
@@ -227,36 +213,7 @@ static lr_status make_places(const struct lr_merge *merge, int64_t count)
     return run(merge, LR_MERGE_PLACE, &block, 0);
 }
 
-/* Copies tables to rows, whose elements are in any order. */
-static lr_status gather(const struct lr_merge *merge, const struct block *sorting)
-{
-    struct block block = *sorting;
-    while (block.share > LEAST_GATHERED && block.share * block.num_points > MOST_VALUES) {
-        block.share /= 2;
-        block.row_shares *= 2;
-        block.num_shares *= 2;
-    }
-    LR_TRY(run(merge, LR_MERGE_COUNT, &block, 0));
-    LR_TRY(make_places(merge, block.num_shares));
-    return run(merge, LR_MERGE_GATHER, &block, 0);
-}
-
-static struct block describe(const struct lr_merge *merge, const struct lr_merge_part *part)
-{
-    const int rows = lr_merge_num_rows(merge, part->num_points);
-    const int64_t slots = count_slots(merge, part->num_points);
-    struct block block = {.total = (uint32_t)merge->capacity,
-                          .share = SHARE_SLOTS,
-                          .row_shares = (uint32_t)(slots / SHARE_SLOTS),
-                          .num_points = (uint32_t)(part->num_points / rows),
-                          .per_row = (uint32_t)merge->per_row,
-                          .first_point = (uint32_t)part->first_point};
-    block.num_shares = (uint32_t)rows * block.row_shares;
-    while ((int64_t)1 << block.slot_bits < slots) block.slot_bits++;
-    return block;
-}
-
-/* Passes of the sort: each goes by a digit. */
+/* The number of passes of the sort, one for each digit. */
 static int num_digits(const struct lr_merge *merge)
 {
     int digits = 0;
@@ -267,23 +224,42 @@ static int num_digits(const struct lr_merge *merge)
 lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part *part)
 {
     static const struct lr_merge_tally none = {0};
-    struct block block = describe(merge, part);
-    /* Tables that hold nothing, of a part. */
-    const int num_points = part->num_points;
     static const uint32_t zero = 0;
-    const int64_t slots = count_slots(merge, num_points);
-    const struct gl_buffer_range keys = {.to = merge->keys, .bytes = 4 * slots * lr_merge_num_rows(merge, num_points)};
-    const struct gl_buffer_range values = {.to = merge->values, .bytes = 8 + value_bytes(merge) * slots * num_points};
+    const int rows = lr_merge_num_rows(merge, part->num_points);
+    const int64_t slots = count_slots(merge, part->num_points);
+    struct block block = {.total = (uint32_t)merge->capacity,
+                          .share = SHARE_SLOTS,
+                          .row_shares = (uint32_t)(slots / SHARE_SLOTS),
+                          .num_points = (uint32_t)(part->num_points / rows),
+                          .per_row = (uint32_t)merge->per_row,
+                          .first_point = (uint32_t)part->first_point};
+    block.num_shares = (uint32_t)rows * block.row_shares;
+    while ((int64_t)1 << block.slot_bits < slots) block.slot_bits++;
+
+    /* Listed elements go to tables, which are empty at first. */
+    const struct gl_buffer_range keys = {.to = merge->keys, .bytes = 4 * slots * rows};
+    const struct gl_buffer_range values = {.to = merge->values,
+                                           .bytes = 8 + value_bytes(merge) * slots * part->num_points};
     LR_TRY(gl_buffer_fill_range(&keys, &zero, 1));
     LR_TRY(gl_buffer_fill_range(&values, &zero, 1));
-
     LR_TRY(gl_buffer_upload(merge->tally, 0, sizeof(none), &none));
     LR_TRY(run(merge, LR_MERGE_COLLECT, &block, 0));
-    LR_TRY(gather(merge, &block));
+
+    /* Tables go to rows, whose elements are in any order. */
+    struct block gathering = block;
+    while (gathering.share > LEAST_GATHERED && gathering.share * gathering.num_points > MOST_VALUES) {
+        gathering.share /= 2;
+        gathering.row_shares *= 2;
+        gathering.num_shares *= 2;
+    }
+    LR_TRY(run(merge, LR_MERGE_COUNT, &gathering, 0));
+    LR_TRY(make_places(merge, gathering.num_shares));
+    LR_TRY(run(merge, LR_MERGE_GATHER, &gathering, 0));
+
+    /* Rows are sorted by stable passes, one for each digit. */
     for (int digit = 0; digit < num_digits(merge); digit++) {
-        block.shift = (uint32_t)(digit * LR_SORT_BITS);
-        /* One stable pass of the sort. */
         const int to = 1 - digit % 2;
+        block.shift = (uint32_t)(digit * LR_SORT_BITS);
         LR_TRY(run(merge, LR_MERGE_DIGITS, &block, to));
         LR_TRY(make_places(merge, (int64_t)block.num_shares << LR_SORT_BITS));
         LR_TRY(run(merge, LR_MERGE_SCATTER, &block, to));
@@ -304,7 +280,6 @@ struct merging {
     struct lr_host_merge *merge;
     const struct lr_merge *list;
     const struct lr_merge_part *part;
-    int64_t num_elements;
 };
 
 void lr_host_merge_finish(struct lr_host_merge *merge)
@@ -316,46 +291,28 @@ void lr_host_merge_finish(struct lr_host_merge *merge)
     free(merge->listed);
 }
 
-/* Keeps the order of what a point has. */
-static void sort_by_point(const struct merging *merging)
-{
-    struct lr_host_merge *merge = merging->merge;
-    const struct lr_merge_part *part = merging->part;
-    int64_t *begin = merge->begin;
-    const uint32_t first = (uint32_t)part->first_point;
-    memset(begin, 0, ((size_t)part->num_points + 1) * sizeof(*begin));
-    for (int64_t k = 0; k < merging->num_elements; k++) begin[merge->listed[k].point - first + 1]++;
-    for (int point = 0; point < part->num_points; point++) begin[point + 1] += begin[point];
-    for (int64_t k = 0; k < merging->num_elements; k++)
-        merge->sorted[begin[merge->listed[k].point - first]++] = merge->listed[k];
-    memmove(begin + 1, begin, (size_t)part->num_points * sizeof(*begin));
-    begin[0] = 0;
-}
-
-/* Repeats of a LOR in a point came in the order of their thread, and points are added up in theirs: the sum
+/* Repeats of a LOR in a point come in the order of their thread, and points are added up in their own order: the sum
  * is always the same. */
-static lr_status merge_row(const struct merging *merging, int64_t row)
-{
-    const struct lr_host_merge *merge = merging->merge;
-    const int64_t per_row = merging->list->per_row, first = row * per_row;
-    const int64_t num_points = merging->part->num_points;
-    const int64_t end = first + per_row < num_points ? first + per_row : num_points;
-    const double factor = 1.0 / (double)per_row;
-    struct lr_elements *elements = &merge->rows[row];
-    elements->count = 0;
-    for (int64_t k = merge->begin[first]; k < merge->begin[end]; k++) {
-        const struct lr_listed *listed = &merge->sorted[k];
-        LR_TRY(lr_elements_add(elements, listed->lor, factor * (double)listed->weight, merge->log));
-    }
-    return end - first == per_row ? lr_elements_merge(elements, merging->list->num_lors, merge->log) : LR_OK;
-}
-
 static void merge_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct merging *merging = user;
+    const struct lr_host_merge *merge = merging->merge;
+    const int64_t per_row = merging->list->per_row, num_points = merging->part->num_points;
+    const double factor = 1.0 / (double)per_row;
     (void)worker;
-    for (int64_t row = begin; row < end; row++)
-        if (merge_row(merging, row) != LR_OK) merging->merge->rows[row].count = -1; /* its sentence is in the log */
+    for (int64_t row = begin; row < end; row++) {
+        const int64_t first = row * per_row, last = first + per_row < num_points ? first + per_row : num_points;
+        struct lr_elements *elements = &merge->rows[row];
+        lr_status status = LR_OK;
+        elements->count = 0;
+        for (int64_t k = merge->begin[first]; status == LR_OK && k < merge->begin[last]; k++) {
+            const struct lr_listed *listed = &merge->sorted[k];
+            status = lr_elements_add(elements, listed->lor, factor * (double)listed->weight, merge->log);
+        }
+        if (status == LR_OK && last - first == per_row)
+            status = lr_elements_merge(elements, merging->list->num_lors, merge->log);
+        if (status != LR_OK) elements->count = -1; /* its message is in the log */
+    }
 }
 
 lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *list, const struct lr_merge_part *part,
@@ -364,20 +321,32 @@ lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *
     const int num_rows = lr_merge_num_rows(list, part->num_points);
     LR_TRY(gl_buffer_read(list->list, 0, sizeof(*listed), listed));
     if (*listed > list->capacity) return LR_OK;
-    struct merging merging = {merge, list, part, *listed};
+    struct merging merging = {merge, list, part};
+    const int64_t count = *listed;
+
     const lr_log *log = merge->log;
     const struct lr_items items = {sizeof(*merge->listed), "matrix elements", log};
     const int64_t max_rows = merge->max_rows;
-    LR_TRY(lr_grow(&merge->listed, &merge->max_listed, merging.num_elements, &items));
-    LR_TRY(lr_grow(&merge->sorted, &merge->max_sorted, merging.num_elements, &items));
+    LR_TRY(lr_grow(&merge->listed, &merge->max_listed, count, &items));
+    LR_TRY(lr_grow(&merge->sorted, &merge->max_sorted, count, &items));
     LR_TRY(lr_grow(&merge->begin, &merge->max_points, part->num_points + 1,
                    &(struct lr_items){sizeof(*merge->begin), "points", log}));
     LR_TRY(lr_grow(&merge->rows, &merge->max_rows, part->num_points,
                    &(struct lr_items){sizeof(*merge->rows), "matrix rows", log}));
     for (int64_t k = max_rows; k < merge->max_rows; k++) merge->rows[k] = (struct lr_elements){0};
 
-    LR_TRY(gl_buffer_read(list->list, LR_LIST_HEAD_BYTES, merging.num_elements * LR_LIST_ELEMENT_BYTES, merge->listed));
-    sort_by_point(&merging);
+    LR_TRY(gl_buffer_read(list->list, LR_LIST_HEAD_BYTES, count * LR_LIST_ELEMENT_BYTES, merge->listed));
+
+    /* The sort by point keeps the order of each point's elements. */
+    int64_t *begin = merge->begin;
+    const uint32_t first = (uint32_t)part->first_point;
+    memset(begin, 0, ((size_t)part->num_points + 1) * sizeof(*begin));
+    for (int64_t k = 0; k < count; k++) begin[merge->listed[k].point - first + 1]++;
+    for (int point = 0; point < part->num_points; point++) begin[point + 1] += begin[point];
+    for (int64_t k = 0; k < count; k++) merge->sorted[begin[merge->listed[k].point - first]++] = merge->listed[k];
+    memmove(begin + 1, begin, (size_t)part->num_points * sizeof(*begin));
+    begin[0] = 0;
+
     lr_parallel_for(merge->threads, num_rows, 1, merge_rows, &merging);
     for (int row = 0; row < num_rows; row++) LR_TRY(merge->rows[row].count >= 0 ? LR_OK : LR_FAILED);
     return LR_OK;

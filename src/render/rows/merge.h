@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Lists of elements to rows, on the device: each row has a table of LORs with a value for each of its
- * points; what the tables hold is added up over the points, in their order, and sorted by LOR. The same
- * bits in every run. */
+ * Merging of lists of elements to rows, on the device. Each row has a table of LORs with a value for each of its
+ * points. Values are added up over the points, in their order, and sorted by LOR. The same bits in every run. */
 #ifndef LR_RENDER_ROWS_MERGE_H
 #define LR_RENDER_ROWS_MERGE_H
 
@@ -38,13 +37,13 @@ enum { LR_MERGE_LEAST_SLOTS = 1024 };
 struct lr_merge {
     struct gl_context *ctx;
     const lr_log *log;
-    struct lr_merge_programs *programs; /* not owned; of merges that repeat alike */
+    struct lr_merge_programs *programs; /* not owned; shared by merges with the same `repeats` */
     bool list_only;                     /* the host merges */
     bool repeats;                       /* a LOR of a point may be listed more than once; its sum is below 4 */
     int64_t num_lors;
     int per_row;      /* points of a row */
     int max_points;   /* of a part */
-    int64_t slots;    /* 2^n, of the table of a row where there is room; at first there is */
+    int64_t slots;    /* 2^n, of the table of a row, as long as there is room */
     int64_t capacity; /* of the list, elements */
     int64_t all_slots, all_values;
     struct gl_buffer *list, *keys, *values, *places, *sums, *tally;
@@ -58,33 +57,33 @@ void lr_merge_finish(struct lr_merge *merge);
 /* Bytes of the device for each point. repeats, per_row and slots are set. */
 int64_t lr_merge_point_bytes(const struct lr_merge *merge, int64_t elements_of_point);
 
-/* Room for more elements; what is listed is lost. */
+/* Makes the list larger; its elements are lost. */
 lr_status lr_merge_grow_list(struct lr_merge *merge, int64_t capacity);
 
-/* Makes the tables of rows larger. Where *fits is false, this needs fewer points. A row alone fits as long as
- * the device's buffers hold its table: whether it is merged in parts, which shows in the last bits, does not
- * depend on the order in which its elements happen to come. */
+/* Makes the tables of rows larger. *fits is false if the part must have fewer points. A single row fits as long as
+ * the device's buffers have room for its table, so that merging in parts, which changes the last bits, does not
+ * depend on the order of its elements. */
 lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fits);
 
 /* The contents of a list: points of whole rows, or some of one. */
 struct lr_merge_part {
     int num_points;
-    int first_point; /* how points are numbered from */
+    int first_point; /* number of the first point */
 };
 
-/* The outcome. Where listed is above the list's capacity, or misfits above 0, rows lack elements. */
+/* The outcome. Rows lack elements if listed is above the list's capacity, or misfits above 0. */
 struct lr_merge_tally {
     uint32_t listed;   /* elements */
     uint32_t misfits;  /* those that the tables had no room for */
-    uint32_t starts[]; /* [rows + 1] where each row begins, and where the last one ends */
+    uint32_t starts[]; /* [rows + 1] number of each row's first element, and the end of the last row */
 };
 
-/* Rows of that many points, which are whole or part of one. */
+/* The number of rows of these points, which are whole rows or part of one. */
 int lr_merge_num_rows(const struct lr_merge *merge, int num_points);
 
 int64_t lr_merge_tally_bytes(int num_rows);
 
-/* Queues the passes over what the list has by then. merge->tally is a struct lr_merge_tally afterwards. */
+/* Queues the passes over the list. merge->tally is a struct lr_merge_tally afterwards. */
 lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part *part);
 
 /* The elements of the rows, each the mean over the points of its row, one row after
@@ -93,9 +92,9 @@ struct gl_range lr_merge_rows(const struct lr_merge *merge);
 
 /* --- by the host --- */
 
-/* Merging by the host: where the device is the processor, its shaders take several times as long. */
+/* Merging by the host: shaders take several times as long if the device is the processor. */
 
-/* An element as it is listed. */
+/* An element in a list. */
 struct lr_listed {
     uint32_t point, lor;
     float weight;
@@ -103,11 +102,11 @@ struct lr_listed {
 };
 _Static_assert(sizeof(struct lr_listed) == LR_LIST_ELEMENT_BYTES, "uvec4");
 
-/* Set what comes first, zero the rest. */
+/* Set threads and log, zero the rest. */
 struct lr_host_merge {
     int threads;
     const lr_log *log;
-    struct lr_listed *listed, *sorted; /* owned: as they came, and by point */
+    struct lr_listed *listed, *sorted; /* owned: in the order of the list, and sorted by point */
     int64_t max_listed, max_sorted;
     int64_t *begin; /* owned [points + 1] */
     int64_t max_points;
@@ -116,9 +115,8 @@ struct lr_host_merge {
 };
 void lr_host_merge_finish(struct lr_host_merge *merge);
 
-/* Waits for list->list. merge->rows then has its rows, merged, or, where the part is some points of one, what
- * each of them gives to it, in their order. Where more was listed than the list has room for, there are
- * none. errors: LR_FAILED, logged. */
+/* Waits for list->list, and merges it to merge->rows. If the part is some points of a row, its elements are only
+ * sorted by point. There are no rows if more was listed than the list has room for. errors: LR_FAILED, logged. */
 lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *list, const struct lr_merge_part *part,
                             uint32_t *listed);
 

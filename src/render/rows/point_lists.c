@@ -7,16 +7,17 @@
 #include "base/mem.h"
 #include "render/rows/deliver.h"
 #include "render/rows/merge.h"
+#include "render/values.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ROOM: elements per crystal of the scanner that a point has room for; equal crystals that face each
- * other at half a pitch's offset make two. SLOTS: of a row's table, which is best half empty. A batch
- * that needs more is done in halves. */
+ * other at half a pitch's offset make two. SLOTS: slots of a row's table per crystal; a table is best half empty. A
+ * batch that needs more is done in halves. */
 enum { ROOM = 3, SLOTS = 4, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024, FIRST_POINTS = 64 };
 
-/* On the device, for all points of a batch. */
+/* Most bytes on the device for all points of a batch. */
 #define MOST_BYTES ((int64_t)1 << 29)
 
 /* Longest time of a batch: cancellation is checked between two of them. */
@@ -28,26 +29,22 @@ struct listing {
     const struct lr_rows *rows;
     int per_row;      /* points */
     int max_points;   /* of a batch */
-    int least_points; /* of a batch: the device merges rows whole, or in parts that are always the same */
-    int points_now;   /* of the next one: renderers in software take seconds for all of them */
+    int least_points; /* of a batch: the device merges whole rows, or parts that are always the same */
+    int points_now;   /* of the next batch: renderers in software take seconds for max_points */
     double begun_s;   /* when the last one began; 0 = none has */
-    double started_s, waited_s, delivered_s; /* in all: until the device has its commands, for it, and in the sink */
-    int64_t num_batches, num_again;          /* in all; and how often points were listed again */
-    int64_t num_elements;                    /* in all */
-    char *points;                            /* [max_points] */
+    double started_s, waited_s,
+        delivered_s;                /* in all: of starting batches, of waiting for the device, and of delivering */
+    int64_t num_batches, num_again; /* in all; and how often points were listed again */
+    int64_t num_elements;           /* in all */
+    char *points;                   /* [max_points] */
     struct gl_buffer *point_buffer;
     int64_t begin, end; /* of the batch */
     int64_t num_points; /* of all rows */
     struct lr_merge merge;
-    struct lr_host_merge host; /* where the device is the processor */
+    struct lr_host_merge host; /* used if the device is the processor */
     struct lr_receiver receiver;
     struct lr_deliverer deliverer; /* of the batch before, while the device is at the next one */
 };
-
-static const lr_log *log_of(const struct listing *listing)
-{
-    return listing->lister->params->log;
-}
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -61,7 +58,7 @@ static int64_t larger(int64_t a, int64_t b)
 
 /* --- batches of points --- */
 
-/* Whole rows, or part of one where a batch has not the points of one. */
+/* A batch has whole rows, or part of one row that has more points than a batch. */
 static bool next_batch(struct listing *listing)
 {
     const double now_s = lr_clock_seconds(), taken_s = now_s - listing->begun_s;
@@ -89,71 +86,49 @@ static int64_t most_capacity(const struct listing *listing)
     return (limits->max_storage_bytes - LR_LIST_HEAD_BYTES) / LR_LIST_ELEMENT_BYTES;
 }
 
-/* Lists the elements of some points of the batch. */
-static lr_status run_points(const struct listing *listing, int first_point, int end_point)
+/* Lists the elements of some points of the batch, and queues the merging of the list. */
+static lr_status run_points(struct listing *listing, const int range[2])
 {
     static const uint32_t zero[LR_LIST_HEAD_BYTES / 4] = {0};
+    const struct lr_merge_part part = {range[1] - range[0], range[0]};
     struct gl_buffer *list = listing->merge.list;
     const struct lr_point_list points = {.points = listing->point_buffer,
                                          .list = list,
                                          .capacity = listing->merge.capacity,
-                                         .first_point = first_point,
-                                         .end_point = end_point};
+                                         .first_point = range[0],
+                                         .end_point = range[1]};
     LR_TRY(gl_buffer_upload(list, 0, sizeof(zero), zero));
-    return listing->lister->run(listing->lister->user, &points);
-}
-
-/* A list that holds one point, whatever it needs. */
-static lr_status grow_list(struct listing *listing, uint32_t count)
-{
-    if (count > most_capacity(listing)) {
-        return lr_error(log_of(listing), LR_FAILED,
-                        "%u matrix elements of one point are more than the device's buffers hold "
-                        "(%lld): use backend cpu",
-                        count, (long long)most_capacity(listing));
-    }
-    return lr_merge_grow_list(&listing->merge, count);
+    LR_TRY(listing->lister->run(listing->lister->user, &points));
+    return listing->merge.list_only ? LR_OK : lr_receiver_start(&listing->receiver, &listing->merge, &part);
 }
 
 /* --- the rows of a list --- */
 
-/* Queues the merging of what was listed. */
-static lr_status start_merging(struct listing *listing, const int range[2])
-{
-    const struct lr_merge_part part = {range[1] - range[0], range[0]};
-    return listing->merge.list_only ? LR_OK : lr_receiver_start(&listing->receiver, &listing->merge, &part);
-}
-
-/* The part of a row that points begin .. end-1 make, counted from the first row's first. */
-static struct lr_row_part describe_row(const struct listing *listing, int64_t row, const int64_t points[2])
-{
-    const int64_t per_row = listing->per_row;
-    return (struct lr_row_part){.row = listing->rows->begin + row,
-                                .begins = points[0] <= row * per_row,
-                                .ends = points[1] >= (row + 1) * per_row};
-}
-
-/* The rows of a whole batch stay with the receiver until they have been delivered. */
+/* Takes the rows that points belong to: from the host, which has merged them, to the sink at once; or from the device
+ * (rows). Rows of a whole batch stay with the receiver until they have been delivered. */
 static lr_status take_rows(struct listing *listing, const int range[2], const struct lr_received *rows)
 {
+    struct lr_deliverer *deliverer = &listing->deliverer;
+    const int64_t per_row = listing->per_row;
     const int64_t points[2] = {listing->begin + range[0], listing->begin + range[1]};
-    /* Tells the deliverer of the rows that points belong to. */
-    const uint32_t *start = rows->tally->starts;
-    for (int64_t row = points[0] / listing->per_row; row * listing->per_row < points[1]; row++, start++) {
-        struct lr_row_part part = describe_row(listing, row, points);
-        part.count = start[1] - start[0];
+    const int64_t first = points[0] / per_row;
+    for (int64_t row = first; row * per_row < points[1]; row++) {
+        const struct lr_elements *elements = rows == NULL ? &listing->host.rows[row - first] : NULL;
+        const uint32_t *start = rows != NULL ? rows->tally->starts + (row - first) : NULL;
+        const struct lr_row_part part = {.row = listing->rows->begin + row,
+                                         .count = rows != NULL ? start[1] - start[0] : elements->count,
+                                         .begins = points[0] <= row * per_row,
+                                         .ends = points[1] >= (row + 1) * per_row};
         listing->num_elements += part.count;
-        LR_TRY(lr_deliverer_add(&listing->deliverer, &part));
+        LR_TRY(rows != NULL ? lr_deliverer_add(deliverer, &part) : lr_deliverer_take(deliverer, &part, elements));
     }
-
+    if (rows == NULL) return LR_OK;
     if (points[0] == listing->begin && points[1] == listing->end) {
-        listing->deliverer.lent = rows->elements;
+        deliverer->borrowed = rows->elements;
         return LR_OK;
     }
-    /* Keeps rows where the receiver is about to have others. */
-    const int num_points = range[1] - range[0];
-    struct lr_deliverer *deliverer = &listing->deliverer;
-    const int64_t count = rows->tally->starts[lr_merge_num_rows(&listing->merge, num_points)];
+    /* The receiver is about to have other rows. */
+    const int64_t count = rows->tally->starts[lr_merge_num_rows(&listing->merge, range[1] - range[0])];
     LR_TRY(lr_deliverer_reserve(deliverer, count));
     if (count > 0)
         memcpy(deliverer->elements + deliverer->num_elements, rows->elements, (size_t)count * sizeof(*rows->elements));
@@ -161,94 +136,60 @@ static lr_status take_rows(struct listing *listing, const int range[2], const st
     return LR_OK;
 }
 
-/* Rows that the host has merged go to the sink at once. */
-static lr_status deliver_host_rows(struct listing *listing, const int range[2])
-{
-    const int64_t points[2] = {listing->begin + range[0], listing->begin + range[1]};
-    const struct lr_elements *elements = listing->host.rows;
-    for (int64_t row = points[0] / listing->per_row; row * listing->per_row < points[1]; row++, elements++) {
-        const struct lr_row_part part = describe_row(listing, row, points);
-        listing->num_elements += elements->count;
-        LR_TRY(lr_deliverer_take(&listing->deliverer, &part, elements));
-    }
-    return LR_OK;
-}
-
-/* --- points again, where there was no room --- */
-
-/* The outcome of listing points. */
-enum outcome { TAKEN, TO_LIST_AGAIN, TO_HALVE };
-
-static lr_status make_list_longer(struct listing *listing, int num_points, uint32_t listed, enum outcome *outcome)
-{
-    *outcome = num_points == 1 ? TO_LIST_AGAIN : TO_HALVE;
-    return num_points == 1 ? grow_list(listing, listed) : LR_OK;
-}
-
-static lr_status make_tables_longer(struct listing *listing, int num_points, enum outcome *outcome)
-{
-    bool fits = false;
-    LR_TRY(lr_merge_grow_tables(&listing->merge, num_points, &fits));
-    *outcome = fits ? TO_LIST_AGAIN : TO_HALVE;
-    return LR_OK;
-}
-
-static lr_status read_device_rows(struct listing *listing, const int range[2], enum outcome *outcome)
-{
-    const struct lr_merge_part part = {range[1] - range[0], range[0]};
-    struct lr_received rows;
-    LR_TRY(lr_receiver_finish(&listing->receiver, &listing->merge, &part, &rows));
-    if (rows.tally->listed > listing->merge.capacity)
-        return make_list_longer(listing, part.num_points, rows.tally->listed, outcome);
-    return rows.tally->misfits > 0 ? make_tables_longer(listing, part.num_points, outcome)
-                                   : take_rows(listing, range, &rows);
-}
-
-static lr_status read_host_rows(struct listing *listing, const int range[2], enum outcome *outcome)
-{
-    const struct lr_merge_part part = {range[1] - range[0], range[0]};
-    uint32_t listed;
-    LR_TRY(lr_host_merge_run(&listing->host, &listing->merge, &part, &listed));
-    return listed > listing->merge.capacity ? make_list_longer(listing, part.num_points, listed, outcome)
-                                            : deliver_host_rows(listing, range);
-}
-
 static lr_status list_points(struct listing *listing, const int range[2]);
 
-/* Points that are listed. */
+/* Takes the rows of points that are listed. If there was no room for their elements, the points are listed again, with
+ * more room or in halves. */
 static lr_status read_points(struct listing *listing, const int range[2])
 {
-    enum outcome outcome = TAKEN;
-    LR_TRY(listing->merge.list_only ? read_host_rows(listing, range, &outcome)
-                                    : read_device_rows(listing, range, &outcome));
-    if (outcome == TO_LIST_AGAIN) return list_points(listing, range);
-    if (outcome == TO_HALVE) {
-        /* Later batches are likely to be like one that has to be halved. */
-        const int num_points = range[1] - range[0];
-        listing->max_points = (int)larger(smaller(listing->max_points, num_points / 2), listing->least_points);
-        listing->points_now = (int)smaller(listing->points_now, listing->max_points);
-
-        /* The border of two halves of points: the end of a row, if there are several. */
-        const int half = (range[1] - range[0]) / 2;
-        const int middle = range[0] + (half >= listing->per_row ? half - half % listing->per_row : half);
-
-        LR_TRY(list_points(listing, (const int[2]){range[0], middle}));
-        return list_points(listing, (const int[2]){middle, range[1]});
+    const int num_points = range[1] - range[0];
+    const struct lr_merge_part part = {num_points, range[0]};
+    const bool on_host = listing->merge.list_only;
+    struct lr_received rows;
+    uint32_t listed = 0;
+    bool fits = num_points == 1;
+    if (on_host) {
+        LR_TRY(lr_host_merge_run(&listing->host, &listing->merge, &part, &listed));
+    } else {
+        LR_TRY(lr_receiver_finish(&listing->receiver, &listing->merge, &part, &rows));
+        listed = rows.tally->listed;
     }
-    return LR_OK;
+    if (listed > listing->merge.capacity) {
+        if (fits && listed > most_capacity(listing))
+            return lr_error(listing->lister->params->log, LR_FAILED,
+                            "%u matrix elements of one point are more than the device's buffers hold "
+                            "(%lld): use backend cpu",
+                            listed, (long long)most_capacity(listing));
+        if (fits) LR_TRY(lr_merge_grow_list(&listing->merge, listed));
+    } else if (!on_host && rows.tally->misfits > 0) {
+        LR_TRY(lr_merge_grow_tables(&listing->merge, num_points, &fits));
+    } else {
+        return take_rows(listing, range, on_host ? NULL : &rows);
+    }
+    if (fits) return list_points(listing, range);
+
+    /* Later batches are likely to be like one that has to be halved. */
+    listing->max_points = (int)larger(smaller(listing->max_points, num_points / 2), listing->least_points);
+    listing->points_now = (int)smaller(listing->points_now, listing->max_points);
+
+    /* The border of two halves of points is the end of a row, if there are several. */
+    const int half = num_points / 2;
+    const int middle = range[0] + (half >= listing->per_row ? half - half % listing->per_row : half);
+    LR_TRY(list_points(listing, (const int[2]){range[0], middle}));
+    return list_points(listing, (const int[2]){middle, range[1]});
 }
 
 static lr_status list_points(struct listing *listing, const int range[2])
 {
     listing->num_again++;
-    LR_TRY(run_points(listing, range[0], range[1]));
-    LR_TRY(start_merging(listing, range));
+    LR_TRY(run_points(listing, range));
+
     return read_points(listing, range);
 }
 
 /* --- rows --- */
 
-/* The device is at it when this returns, and the rows of the batch before are still there. */
+/* Queues the passes of a batch and waits for nothing; the rows of the batch before are still there. */
 static lr_status start_batch(struct listing *listing)
 {
     const int num_points = (int)(listing->end - listing->begin);
@@ -263,9 +204,9 @@ static lr_status start_batch(struct listing *listing)
     }
 
     LR_TRY(gl_buffer_upload(listing->point_buffer, 0, num_points * listing->lister->point_bytes, listing->points));
-    LR_TRY(run_points(listing, 0, num_points));
-    lr_receiver_turn(&listing->receiver);
-    LR_TRY(start_merging(listing, (const int[2]){0, num_points}));
+    listing->receiver.current = 1 - listing->receiver.current;
+    LR_TRY(run_points(listing, (const int[2]){0, num_points}));
+
     listing->started_s += lr_clock_seconds() - begin_s;
     return LR_OK;
 }
@@ -280,27 +221,21 @@ static lr_status deliver_batch(struct listing *listing, int64_t end)
                               (double)(listing->num_points / per_row));
 }
 
-static lr_status finish_batch(struct listing *listing)
-{
-    const double begin_s = lr_clock_seconds();
-    LR_TRY(read_points(listing, (const int[2]){0, (int)(listing->end - listing->begin)}));
-    listing->waited_s += lr_clock_seconds() - begin_s;
-    return LR_OK;
-}
-
 static lr_status read_all(struct listing *listing)
 {
     const double begin_s = lr_clock_seconds();
     while (next_batch(listing)) {
         LR_TRY(start_batch(listing));
         LR_TRY(deliver_batch(listing, listing->begin));
-        LR_TRY(finish_batch(listing));
+        const double waiting_s = lr_clock_seconds();
+        LR_TRY(read_points(listing, (const int[2]){0, (int)(listing->end - listing->begin)}));
+        listing->waited_s += lr_clock_seconds() - waiting_s;
     }
     LR_TRY(deliver_batch(listing, listing->end));
-    /* The one of the two that the others wait for. */
+    /* The times show whether the device or the sink takes longer. */
     const double seconds = lr_clock_seconds() - begin_s;
     if (seconds > BATCH_SECONDS) {
-        lr_debug(log_of(listing),
+        lr_debug(listing->lister->params->log,
                  "%lld matrix rows of %lld elements in %.3g s: %.3g s of starting %lld batches, %.3g "
                  "s of waiting for the device (%lld lists made again), %.3g s of handing them over",
                  (long long)(listing->num_points / listing->per_row), (long long)listing->num_elements, seconds,
@@ -311,14 +246,12 @@ static lr_status read_all(struct listing *listing)
     return LR_OK;
 }
 
-/* --- life of a listing --- */
-
-/* Points of a batch, and the list that they need by estimate. */
+/* Finds the points of a batch, and estimates the list that they need. */
 static void size_batches(struct listing *listing)
 {
     const int64_t largest = gl_context_limits(listing->lister->ctx)->max_storage_bytes;
     const int64_t budget = smaller(listing->lister->max_window * (int64_t)sizeof(float), MOST_BYTES);
-    /* Elements that a point has room for, and slots of its row's table. */
+    /* Elements of a point, and slots of its row's table. */
     const lr_scanner *scanner = listing->lister->params->scanner;
     const int64_t crystals = scanner->first_crystal[scanner->num_modules];
     int64_t elements = ROOM * crystals;
@@ -339,19 +272,6 @@ static void size_batches(struct listing *listing)
     listing->points_now = (int)larger(smaller(listing->max_points, FIRST_POINTS), listing->least_points);
     listing->merge.max_points = listing->max_points;
     listing->merge.capacity = smaller(most_capacity(listing), listing->max_points * per_point);
-}
-
-static lr_status open_listing(struct listing *listing)
-{
-    const int64_t point_bytes = listing->lister->point_bytes;
-    size_batches(listing);
-    const int64_t points = listing->max_points;
-    LR_TRY(lr_merge_open(&listing->merge));
-    listing->point_buffer =
-        gl_buffer_create(listing->lister->ctx, &(struct gl_buffer_params){.label = "points of the batch",
-                                                                          .size_bytes = points * point_bytes});
-    listing->points = lr_alloc(points, (size_t)point_bytes, "points", log_of(listing));
-    return listing->point_buffer && listing->points ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const struct lr_rows *rows,
@@ -377,8 +297,15 @@ lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const s
                                             .log = params->log,
                                             .blocks = rows->blocks,
                                             .delivery = {.sink = sink, .log = params->log}}};
-    lr_status status = open_listing(&listing);
-    status = status == LR_OK ? read_all(&listing) : status;
+    size_batches(&listing);
+    lr_status status = lr_merge_open(&listing.merge);
+    if (status == LR_OK) {
+        listing.point_buffer =
+            lr_data_buffer(lister->ctx, "points of the batch", listing.max_points * lister->point_bytes, NULL);
+        listing.points = lr_alloc(listing.max_points, (size_t)lister->point_bytes, "points", params->log);
+        status = listing.point_buffer && listing.points ? read_all(&listing) : LR_FAILED;
+    }
+
     lr_deliverer_finish(&listing.deliverer);
     lr_host_merge_finish(&listing.host);
     lr_merge_finish(&listing.merge);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Matrix rows from passes that list the elements of sample points, in any order and as many as there
- * are, in a buffer on the device. */
+ * Matrix rows from passes that list the elements of sample points, in any order, in a buffer on the device. */
 #ifndef LR_RENDER_POINT_LISTS_H
 #define LR_RENDER_POINT_LISTS_H
 
@@ -14,14 +13,14 @@ struct lr_point_list {
     const struct gl_buffer *points; /* of the batch */
     const struct gl_buffer *list;   /* a head of 16 bytes, its first word the number of elements, then
                                        elements of 16: point, LOR, bits of the weight, unused */
-    int64_t capacity;               /* elements; those beyond are counted and not kept */
+    int64_t capacity;               /* elements; further ones are counted, but not stored */
     int first_point, end_point;     /* to be listed, and how they are numbered */
 };
 
 struct lr_point_lister {
     struct gl_context *ctx;
     const struct lr_backend_params *params;
-    struct lr_merge_programs *merge; /* kept from call to call by whoever calls */
+    struct lr_merge_programs *merge; /* of the caller, for all its calls */
     int64_t max_window;              /* floats that a buffer may hold */
     int64_t point_bytes;
     void (*place)(void *user, const double point_mm[3], void *point);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * LOR data: the file formats of lr_lor_data_read and lr_lor_data_write, and sums of weights per LOR. */
+#ifndef LR_IO_LOR_DATA_H
+#define LR_IO_LOR_DATA_H
+
+#include <lr/io.h>
+#include <lr/lors.h>
+
+/* Readers return checked data; writers get data that has passed lr_lor_file_check. */
+lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_log *log);
+lr_status lr_lor_hdf5_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink, const lr_log *log);
+lr_status lr_lor_hdf5_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
+
+lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const lr_log *log);
+lr_status lr_lor_projdata_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
+
+/* Checks that LORs are in range and in order, and that values are finite. `what` names the data in messages.
+ * errors: LR_BAD_INPUT. */
+lr_status lr_lor_file_check(const char *what, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
+
+/* Position of a piece of the data: the number of values before it, and the LOR of the last of these (-1 = none). */
+struct lr_lor_file_place {
+    const char *what;
+    int64_t first, before;
+};
+/* lr_lor_file_check of a piece of the data. */
+lr_status lr_lor_file_check_some(const struct lr_lor_file_place *place, const lr_lors *lors, const lr_lor_data *some,
+                                 const lr_log *log);
+
+/* Weights summed per LOR in the order of arrival. Memory: the LORs that occurred, and up to the same number, or 2^22,
+ * that wait to be merged. All zero is an empty sum; one thread. */
+struct lr_lor_sums {
+    int64_t waiting, room;
+    int64_t *lors;     /* owned [room] */
+    float *weights;    /* owned [room]; NULL while all are 1 */
+    lr_lor_data *sums; /* owned; NULL while there are none */
+};
+
+/* errors: LR_FAILED, logged, if memory runs out. */
+lr_status lr_lor_sums_add(struct lr_lor_sums *sums, int64_t lor, float weight, const lr_log *log);
+
+/* Returns the sparse sums, owned by the caller; NULL if memory runs out. Frees the rest in any case. */
+lr_lor_data *lr_lor_sums_finish(struct lr_lor_sums *sums, const lr_log *log);
+
+void lr_lor_sums_destroy(struct lr_lor_sums *sums);
+
+#endif
