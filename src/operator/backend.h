@@ -70,8 +70,8 @@ struct lr_backend_updates {
 /* `picture`, `device_seconds`, `device_clock`, `prepare` and `updates` may be NULL: the facade then does without.
  * forward and back: part NULL for all LORs; else, with has_parts, a selection that is checked, not
  * empty and not all, and values in its order. back with values NULL, with has_parts and a part alone,
- * takes 1 for every value: the sensitivity; the part is interleaved with ones_by_angle alone. Vectors are in float32, or in float64 where
- * computes_in_double, and each is on the host or at the backend's place; outputs are overwritten.
+ * takes 1 for every value: the sensitivity; the part is interleaved with ones_by_angle alone. Vectors are in float32,
+ * or in float64 where computes_in_double, and each is on the host or at the backend's place; outputs are overwritten.
  * Both report progress themselves, done / total being the share of the call's work. */
 struct lr_backend_fns {
     const char *name;
