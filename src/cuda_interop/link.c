@@ -65,19 +65,6 @@ struct lr_nccl {
 
 static const char usual_name[] = "libnccl.so.2";
 
-static lr_status open_library(void **library, const char **name, const lr_log *log)
-{
-    const char *named = secure_getenv("LORASTER_NCCL");
-    *name = named != NULL && named[0] != '\0' ? named : usual_name;
-    *library = dlopen(*name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (*library != NULL) return LR_OK;
-    const char *why = dlerror();
-    return lr_error(log, LR_NO_DEVICE,
-                    "no NCCL (%s): install NVIDIA's libnccl2, or set LORASTER_NCCL to the path of "
-                    "a libnccl.so.2",
-                    why != NULL ? why : *name);
-}
-
 struct wanted {
     const char *name;
     size_t offset; /* of its pointer */
@@ -106,9 +93,16 @@ static const struct wanted wanted[] = {
  * errors: LR_NO_DEVICE, logged, for no library, one that lacks a function, or one before 2.14. */
 static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
 {
-    void *library;
-    const char *name;
-    LR_TRY(open_library(&library, &name, log));
+    const char *named = secure_getenv("LORASTER_NCCL");
+    const char *name = named != NULL && named[0] != '\0' ? named : usual_name;
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (library == NULL) {
+        const char *why = dlerror();
+        return lr_error(log, LR_NO_DEVICE,
+                        "no NCCL (%s): install NVIDIA's libnccl2, or set LORASTER_NCCL to the path of "
+                        "a libnccl.so.2",
+                        why != NULL ? why : name);
+    }
     /* POSIX has the address of a function fit into a pointer to an object. */
     for (size_t k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++) {
         void *found = dlsym(library, wanted[k].name);

@@ -12,6 +12,19 @@
 
 #include <atomic>
 
+/* Blocks of 256 threads. */
+inline unsigned groups_of(int64_t threads)
+{
+    return (unsigned)((threads + 255) / 256);
+}
+
+/* Starts a kernel on a stream with as many threads, in blocks of 256. */
+template <class Pass> int launch_threads(void (*kernel)(Pass), const Pass &pass, int64_t threads, void *stream)
+{
+    kernel<<<groups_of(threads), 256, 0, static_cast<cudaStream_t>(stream)>>>(pass);
+    return cudaGetLastError();
+}
+
 /* True if the running version of a kernel was compiled for compute capability 9.0 or more: it can wait then. Asked once
  * for all kernels: they are compiled for the same devices, and those of a machine are alike. */
 template <class Kernel> bool is_for_hopper(Kernel *kernel)

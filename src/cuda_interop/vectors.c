@@ -130,16 +130,6 @@ static void close_work(struct lr_cuda_place *cuda)
     if (cuda->owns_stream) cudaStreamDestroy(cuda->stream);
 }
 
-/* The device is current afterwards, even where that fails half-way. */
-static lr_status open_on_device(lr_place *place, void *stream)
-{
-    LR_TRY(enter(place));
-    lr_status status = name_device(place);
-    status = status == LR_OK ? open_work(place, stream) : status;
-    if (status != LR_OK) close_work(place->cuda);
-    return leave(place, status);
-}
-
 static lr_status open_place(const lr_place_params *params, lr_place *place)
 {
     LR_TRY(check_device(params));
@@ -148,7 +138,13 @@ static lr_status open_place(const lr_place_params *params, lr_place *place)
     place->cuda->device = params->device;
     place->cuda_device = params->device;
     snprintf(place->device, sizeof(place->device), "CUDA device %d", params->device);
-    const lr_status status = open_on_device(place, params->cuda_stream);
+    lr_status status = enter(place);
+    if (status == LR_OK) {
+        status = name_device(place);
+        status = status == LR_OK ? open_work(place, params->cuda_stream) : status;
+        if (status != LR_OK) close_work(place->cuda);
+        status = leave(place, status);
+    }
     if (status != LR_OK) {
         free(place->cuda);
         place->cuda = NULL;
@@ -489,25 +485,22 @@ static lr_status wait_for(const lr_place *place, cudaStream_t before, cudaStream
     return check(error, "the order of streams", place);
 }
 
-static lr_status copy_in_order(const lr_vector *vector, char *buffer, bool to_cuda)
-{
-    const lr_place *place = vector->place;
-    const cudaStream_t stream = place->cuda->stream;
-    char *const own = address_of(vector);
-    LR_TRY(wait_for(place, NULL, stream));
-    LR_TRY(copy_bytes(place, to_cuda ? own : buffer, to_cuda ? buffer : own, bytes_of(vector)));
-    const lr_status status = wait_for(place, stream, NULL);
-    if (status != LR_OK) (void)wait(place, "a copy of a vector"); /* before the buffer is OpenGL's again */
-    return status;
-}
-
 static lr_status copy_lent(const lr_vector *gl, const lr_vector *cuda, bool to_cuda)
 {
     const struct lr_vector_range range = lr_vector_gl_range(gl);
     const struct lr_cuda_object object = {.buffer = range.buffer};
+    const lr_place *place = cuda->place;
+    const cudaStream_t stream = place->cuda->stream;
+    char *const own = address_of(cuda);
     LR_TRY(lr_cuda_take(&object, 1, gl->place->ctx));
-    char *const address = lr_cuda_address(&object, &cuda->place->log);
-    const lr_status status = address != NULL ? copy_in_order(cuda, address + range.offset, to_cuda) : LR_FAILED;
+    char *const address = lr_cuda_address(&object, &place->log);
+    char *const buffer = address != NULL ? address + range.offset : NULL;
+    lr_status status = address != NULL ? wait_for(place, NULL, stream) : LR_FAILED;
+    if (status == LR_OK) status = copy_bytes(place, to_cuda ? own : buffer, to_cuda ? buffer : own, bytes_of(cuda));
+    if (status == LR_OK) {
+        status = wait_for(place, stream, NULL);
+        if (status != LR_OK) (void)wait(place, "a copy of a vector"); /* before the buffer is OpenGL's again */
+    }
     const lr_status given = lr_cuda_give(&object, 1, gl->place->ctx);
     return status != LR_OK ? status : given;
 }

@@ -22,7 +22,7 @@
 static pthread_mutex_t table_guard = PTHREAD_MUTEX_INITIALIZER;
 
 /* Loads the entry points, reads the limits and installs the debug callback in the context that is
- * current. On failure `reason` says why (no full stop, not logged). */
+ * current. If it fails, `reason` says why: without a full stop, and not logged. */
 static lr_status context_start(struct gl_context *ctx, char *reason, size_t capacity)
 {
     /* GLEW asks for a GLX display after everything else is loaded; there is none here. Its table serves
@@ -59,12 +59,20 @@ static lr_status context_start(struct gl_context *ctx, char *reason, size_t capa
     return LR_OK;
 }
 
-struct gl_context *gl_context_adopt(const struct gl_context_params *params)
+static struct gl_context *make(const struct gl_context_params *params)
 {
     struct gl_context *ctx = lr_alloc(1, sizeof(*ctx), "an OpenGL context", params->log);
+    if (ctx != NULL) {
+        ctx->log = params->log;
+        ctx->debug = params->debug;
+    }
+    return ctx;
+}
+
+struct gl_context *gl_context_adopt(const struct gl_context_params *params)
+{
+    struct gl_context *ctx = make(params);
     if (ctx == NULL) return NULL;
-    ctx->log = params->log;
-    ctx->debug = params->debug;
     ctx->adopted = true;
     char reason[256] = "";
     if (context_start(ctx, reason, sizeof(reason)) != LR_OK) {
@@ -77,26 +85,20 @@ struct gl_context *gl_context_adopt(const struct gl_context_params *params)
 
 /* ---- use ---- */
 
-/* Its own; the context is current. */
-static void delete_objects(struct gl_context *ctx)
-{
-    glDeleteVertexArrays(1, &ctx->vertex_array);
-    gl_program_destroy(ctx->fill);
-    ctx->fill = NULL;
-    gl_stream_finish(ctx);
-    glDeleteBuffers(1, &ctx->staging_buffer);
-    gl_pool_empty(&ctx->pool);
-}
-
 void gl_context_destroy(struct gl_context *ctx)
 {
     if (ctx == NULL) return;
+    const bool has_objects = ctx->adopted || ctx->is_shared || ctx->fill != NULL;
+    if (has_objects && (ctx->adopted || gl_context_make_current_to_free(ctx))) {
+        glDeleteVertexArrays(1, &ctx->vertex_array);
+        gl_program_destroy(ctx->fill);
+        gl_stream_finish(ctx);
+        glDeleteBuffers(1, &ctx->staging_buffer);
+        gl_pool_empty(&ctx->pool);
+    }
     if (ctx->adopted) {
-        delete_objects(ctx);
-        if (ctx->debug) gl_debug_remove(ctx);
+        if (ctx->debug) glDebugMessageCallback(NULL, NULL);
     } else {
-        const bool has_objects = ctx->is_shared || ctx->fill != NULL;
-        if (has_objects && gl_context_make_current_to_free(ctx)) delete_objects(ctx);
         if (ctx->times_current > 0) {
             ctx->times_current = 1;
             gl_context_release(ctx);
@@ -115,7 +117,7 @@ static lr_status make_current(struct gl_context *ctx, const lr_log *log)
                             ctx->limits.renderer, reason);
         }
         gl_pass_baseline(ctx);
-        ctx->told_loss = false;
+        ctx->has_logged_loss = false;
     }
     ctx->times_current++;
     return LR_OK;
@@ -140,25 +142,7 @@ void gl_context_release(struct gl_context *ctx)
     }
 }
 
-/* ---- limits ---- */
-
-bool gl_context_share(lr_shared_context *shared)
-{
-    struct egl_share current;
-    if (!egl_context_current(&current)) return false;
-    *shared = (lr_shared_context){current.display, current.context};
-    return true;
-}
-
-static struct gl_context *make(const struct gl_context_params *params)
-{
-    struct gl_context *ctx = lr_alloc(1, sizeof(*ctx), "an OpenGL context", params->log);
-    if (ctx != NULL) {
-        ctx->log = params->log;
-        ctx->debug = params->debug;
-    }
-    return ctx;
-}
+/* ---- creating ---- */
 
 /* Starts what is open in ctx->egl. */
 static bool start_opened(struct gl_context *ctx, char *reason, size_t capacity)
@@ -172,12 +156,6 @@ static bool start_opened(struct gl_context *ctx, char *reason, size_t capacity)
     return started;
 }
 
-static bool start(struct gl_context *ctx, const struct egl_way *way, char *reason, size_t capacity)
-{
-    ctx->limits.software = way->software;
-    return egl_context_open(&ctx->egl, way, ctx->debug, reason, capacity) && start_opened(ctx, reason, capacity);
-}
-
 lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params, lr_device *found,
                          struct gl_context **ctx)
 {
@@ -188,7 +166,9 @@ lr_status gl_context_try(const struct egl_way *way, const struct gl_context_para
         gl_copy_text(found->reason, sizeof(found->reason), "no memory");
         return LR_FAILED;
     }
-    if (!start(*ctx, way, found->reason, sizeof(found->reason))) {
+    (*ctx)->limits.software = way->software;
+    if (!egl_context_open(&(*ctx)->egl, way, params->debug, found->reason, sizeof(found->reason)) ||
+        !start_opened(*ctx, found->reason, sizeof(found->reason))) {
         free(*ctx);
         *ctx = NULL;
         return LR_NO_DEVICE;
@@ -204,18 +184,16 @@ lr_status gl_context_try(const struct egl_way *way, const struct gl_context_para
     found->max_texture_size = limits->max_texture_size;
     found->max_storage_bytes = limits->max_storage_bytes;
     found->memory_bytes = limits->memory_bytes;
-
     return LR_OK;
 }
 
 static lr_status create_beside(const struct gl_context_params *params, struct gl_context **ctx)
 {
-    const struct egl_share share = {params->shared->display, params->shared->context};
     char reason[256] = "no OpenGL";
     *ctx = make(params);
     if (*ctx == NULL) return LR_FAILED;
     (*ctx)->is_shared = true;
-    if (!egl_context_open_beside(&(*ctx)->egl, &share, params->debug, reason, sizeof(reason)) ||
+    if (!egl_context_open_beside(&(*ctx)->egl, params->shared, params->debug, reason, sizeof(reason)) ||
         !start_opened(*ctx, reason, sizeof(reason))) {
         free(*ctx);
         *ctx = NULL;
@@ -236,52 +214,36 @@ static void append_found(char *list, size_t capacity, const lr_device *found, in
     snprintf(list + length, capacity - length, "%s%s", length > 0 ? "; " : "", item);
 }
 
-/* The ways that were tried, for the sentence on why none of it will do. */
-struct tried {
-    char usable[600], refusals[600];
-    int num_usable;
-};
-
-static lr_status report_none(const struct gl_context_params *params, const struct tried *tried)
-{
-    if (tried->num_usable > 0) {
-        return lr_error(params->log, LR_USAGE, "device %d does not exist: choose one of %s", params->device,
-                        tried->usable);
-    }
-    return lr_error(params->log, LR_NO_DEVICE,
-                    "no OpenGL 4.5 device can be used: " GL_CONTEXT_REMEDY "; what was tried: %s", tried->refusals);
-}
-
-/* The one asked for, into *ctx, or NULL there while others are left to try. */
-static lr_status try_next(const struct egl_way *way, const struct gl_context_params *params, struct tried *tried,
-                          struct gl_context **ctx)
-{
-    lr_device found;
-    const lr_status status = gl_context_try(way, params, &found, ctx);
-    if (status == LR_NO_DEVICE) {
-        lr_debug(params->log, "%s cannot be used: %s", found.way, found.reason);
-        append_found(tried->refusals, sizeof(tried->refusals), &found, -1);
-        return LR_OK;
-    }
-    if (status == LR_OK && tried->num_usable == params->device) {
-        lr_debug(params->log, "OpenGL on %s by %s", found.renderer, found.way);
-    } else if (status == LR_OK) {
-        append_found(tried->usable, sizeof(tried->usable), &found, tried->num_usable++);
-        gl_context_destroy(*ctx);
-        *ctx = NULL;
-    }
-    return status;
-}
-
+/* Makes the context that is asked for; *ctx is NULL where there is none. */
 static lr_status create(const struct gl_context_params *params, struct gl_context **ctx)
 {
     struct egl_way ways[EGL_WAY_MAX];
-    struct tried tried = {.num_usable = 0};
+    char usable[600] = "", refusals[600] = ""; /* the ways that were tried */
+    int num_usable = 0;
     *ctx = NULL;
     if (params->shared != NULL) return create_beside(params, ctx);
     const int num_ways = egl_ways_find(ways);
-    for (int k = 0; *ctx == NULL && k < num_ways; k++) LR_TRY(try_next(&ways[k], params, &tried, ctx));
-    return *ctx != NULL ? LR_OK : report_none(params, &tried);
+    for (int k = 0; k < num_ways; k++) {
+        lr_device found;
+        const lr_status status = gl_context_try(&ways[k], params, &found, ctx);
+        if (status == LR_NO_DEVICE) {
+            lr_debug(params->log, "%s cannot be used: %s", found.way, found.reason);
+            append_found(refusals, sizeof(refusals), &found, -1);
+            continue;
+        }
+        LR_TRY(status);
+        if (num_usable == params->device) {
+            lr_debug(params->log, "OpenGL on %s by %s", found.renderer, found.way);
+            return LR_OK;
+        }
+        append_found(usable, sizeof(usable), &found, num_usable++);
+        gl_context_destroy(*ctx);
+        *ctx = NULL;
+    }
+    if (num_usable > 0)
+        return lr_error(params->log, LR_USAGE, "device %d does not exist: choose one of %s", params->device, usable);
+    return lr_error(params->log, LR_NO_DEVICE,
+                    "no OpenGL 4.5 device can be used: " GL_CONTEXT_REMEDY "; what was tried: %s", refusals);
 }
 
 struct gl_context *gl_context_create(const struct gl_context_params *params)
@@ -314,10 +276,9 @@ int gl_device_list(lr_device *devices, int capacity, const lr_log *log)
         gl_context_destroy(ctx);
         num_usable += devices[k].usable;
     }
-    /* If no device is usable, the caller's sentence names each of them. */
+    /* If no device is usable, the caller's message names each of them. */
     const struct egl_way *first = &ways[0];
     if (first->kind == EGL_WAY_UNLISTED && num_usable > 0)
         lr_warn(log, "devices may be there that OpenGL is not tried on: %s", first->reason);
-
     return count;
 }

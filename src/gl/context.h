@@ -5,7 +5,7 @@
  *
  * Threads: a context belongs to one thread at a time. Threads may create contexts at the same time
  * (GLEW's function table, which the process shares, has a guard). Everything in this folder that takes a context, or
- * an object made with one, wants that context current on the calling thread; the exceptions are
+ * an object made with one, needs that context current on the calling thread; the exceptions are
  * gl_context_create, _destroy, _limits, _log, _saw_error and gl_shader_source_*. */
 #ifndef LR_GL_CONTEXT_H
 #define LR_GL_CONTEXT_H
@@ -18,7 +18,7 @@
 
 struct gl_context;
 
-/* Advice for machines without OpenGL 4.5: part of a sentence. */
+/* Advice for machines without OpenGL 4.5: part of a message. */
 #define GL_CONTEXT_REMEDY                                                                                              \
     "install a driver with EGL (software rendering on Debian: apt install libegl1 "                                    \
     "libgl1-mesa-dri; NVIDIA: the driver with its EGL library, libegl-nvidia0, and in a "                              \
@@ -82,8 +82,8 @@ void gl_context_destroy(struct gl_context *ctx);
 /* Makes the context current and remembers what was. Calls nest; each needs its release. */
 lr_status gl_context_make_current(struct gl_context *ctx);
 
-/* The same for whoever frees or reads what is left in it, without a status: false, and nothing is said, where the
- * context was lost, which has been told, and can be current no more. */
+/* The same before something in it is freed or read, without a status. false: the context was lost, which has been
+ * logged before, and cannot be current any more. */
 bool gl_context_make_current_to_free(struct gl_context *ctx);
 
 /* Undoes one gl_context_make_current; the outermost restores what was current before. */
@@ -96,17 +96,17 @@ void gl_context_clear_by_driver(struct gl_context *ctx);
 const struct gl_limits *gl_context_limits(const struct gl_context *ctx);
 const lr_log *gl_context_log(const struct gl_context *ctx);
 
-/* A number that it has not given before, from 1 on: by these its objects' states are told apart. */
+/* A number that it has not given before, from 1 on. These numbers distinguish the states of its objects. */
 uint64_t gl_context_new_number(struct gl_context *ctx);
 
-/* The status that work ends with: any failure of a lost context is that of its device, LR_NO_DEVICE. */
+/* The status that work ends with: any failure of a lost context becomes LR_NO_DEVICE. */
 lr_status gl_context_status(const struct gl_context *ctx, lr_status status);
 
 /* True if the driver has reported an error, or a message of high severity, since creation. */
 bool gl_context_saw_error(const struct gl_context *ctx);
 
 /* Asks the driver whether the context was lost (LR_NO_DEVICE) or an error is pending (LR_FAILED,
- * or LR_NO_DEVICE where it is the loss); `what` names the work in the sentence. Waits for nothing,
+ * or LR_NO_DEVICE if it is the loss); `what` names the work in the message. Waits for nothing,
  * but keeps a driver's worker thread from running ahead, so not for every draw. */
 lr_status gl_context_check(struct gl_context *ctx, const char *what);
 

@@ -26,7 +26,7 @@ struct gl_pool {
     struct gl_pooled held[GL_POOL_MOST]; /* the oldest first */
     int count;
     int64_t bytes;      /* of all */
-    int64_t most_bytes; /* what is beyond is deleted, the oldest first */
+    int64_t most_bytes; /* the oldest buffers beyond it are deleted */
 };
 
 /* Deletes all of them. */
@@ -48,8 +48,8 @@ struct gl_context {
     bool adopted;
     bool is_shared; /* its objects outlive it */
     bool saw_error, is_lost;
-    bool told_loss;    /* since it was made current: one call says it once */
-    int times_current; /* nested gl_context_make_current */
+    bool has_logged_loss; /* since it was made current: one call logs it once */
+    int times_current;    /* nested gl_context_make_current */
     uint64_t last_number;
     struct egl_context egl;
     struct egl_current before; /* what was current on this thread */
@@ -83,13 +83,12 @@ lr_status gl_context_check_errors(struct gl_context *ctx, const char *what);
  * gl_context_check. */
 lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *what);
 
-/* Forgets the errors that are pending after one was told. Before work that is going to be checked
- * gl_context_check is right: what is forgotten there is the failure of the work before. */
+/* Forgets the errors that are pending after one was logged. Work that will be checked is preceded by
+ * gl_context_check instead, or the failure of the work before it would be forgotten. */
 void gl_context_drop_errors(struct gl_context *ctx);
 
 /* Sends the driver's messages to the log from now on (errors.c). */
 void gl_debug_install(struct gl_context *ctx);
-void gl_debug_remove(struct gl_context *ctx);
 
 /* Brings the current context to the baseline of pass.h, whatever its state (pass.c). */
 void gl_pass_baseline(struct gl_context *ctx);
@@ -100,7 +99,7 @@ const char *gl_error_name(GLenum error);
 /* Copies with a cut at the end. */
 void gl_copy_text(char *to, size_t capacity, const char *from);
 
-/* "12.3 MiB", for sentences. */
+/* "12.3 MiB", for messages. */
 struct gl_amount {
     char text[32];
 };

@@ -46,45 +46,33 @@ static const char *error_name(EGLint error)
 
 /* ---- ways ---- */
 
-/* NULL where EGL can list devices, else why not. */
-static const char *find_query(PFNEGLQUERYDEVICESEXTPROC *query)
-{
-    const char *client = client_extensions();
-    *query = NULL;
-    if (client[0] == '\0') return "it names no client extensions";
-    if (!has_word(client, "EGL_EXT_platform_device")) return "EGL_EXT_platform_device is not supported";
-    if (!has_word(client, "EGL_EXT_device_enumeration") && !has_word(client, "EGL_EXT_device_base"))
-        return "EGL_EXT_device_enumeration is not supported";
-    *query = (PFNEGLQUERYDEVICESEXTPROC)eglGetProcAddress("eglQueryDevicesEXT");
-    return *query != NULL ? NULL : "it has no eglQueryDevicesEXT";
-}
-
-/* NULL, or why EGL does not list them; none may be there. */
-static const char *enumerate(EGLDeviceEXT *devices, int capacity, int *num_devices)
-{
-    PFNEGLQUERYDEVICESEXTPROC query;
-    EGLint count = 0;
-    const char *why = find_query(&query);
-    if (why == NULL && !query(capacity, devices, &count)) {
-        count = 0;
-        why = error_name(eglGetError());
-    }
-    *num_devices = count;
-    return why;
-}
-
 int egl_ways_find(struct egl_way ways[EGL_WAY_MAX])
 {
     EGLDeviceEXT devices[EGL_WAY_MAX - 2];
     bool are_software[EGL_WAY_MAX - 2];
-    int count = 0, num_devices;
-    const char *why = enumerate(devices, EGL_WAY_MAX - 2, &num_devices);
+    int count = 0;
+    EGLint num_devices = 0;
+    const char *client = client_extensions(), *why = NULL;
+    PFNEGLQUERYDEVICESEXTPROC list_devices = NULL;
+    if (client[0] == '\0')
+        why = "it names no client extensions";
+    else if (!has_word(client, "EGL_EXT_platform_device"))
+        why = "EGL_EXT_platform_device is not supported";
+    else if (!has_word(client, "EGL_EXT_device_enumeration") && !has_word(client, "EGL_EXT_device_base"))
+        why = "EGL_EXT_device_enumeration is not supported";
+    else if ((list_devices = (PFNEGLQUERYDEVICESEXTPROC)eglGetProcAddress("eglQueryDevicesEXT")) == NULL)
+        why = "it has no eglQueryDevicesEXT";
+    else if (!list_devices(EGL_WAY_MAX - 2, devices, &num_devices)) {
+        num_devices = 0;
+        why = error_name(eglGetError());
+    }
     if (why != NULL) {
         ways[count] = (struct egl_way){.kind = EGL_WAY_UNLISTED, .name = "egl devices"};
         snprintf(ways[count].reason, sizeof(ways->reason), "EGL does not list them: %s", why);
         count++;
     }
-    /* Once, so that each device is in one of the two turns. */
+
+    /* Each device is asked once, so that it is in one of the two rounds. */
     for (int k = 0; k < num_devices; k++) {
         const PFNEGLQUERYDEVICESTRINGEXTPROC query =
             (PFNEGLQUERYDEVICESTRINGEXTPROC)eglGetProcAddress("eglQueryDeviceStringEXT");
@@ -120,45 +108,27 @@ static EGLDisplay platform_display(EGLenum platform, void *native, bool *counted
     return eglGetPlatformDisplay(platform, native, NULL);
 }
 
-static bool open_display(struct egl_context *egl, const struct egl_way *way, char *reason, size_t capacity)
+/* Makes a context on the display that is open in *egl. */
+static bool make_context(struct egl_context *egl, EGLContext share, bool wants_pbuffer, bool debug, char *reason,
+                         size_t capacity)
 {
-    if (way->kind == EGL_WAY_DEVICE) {
-        egl->display = platform_display(EGL_PLATFORM_DEVICE_EXT, way->device, &egl->counted);
-    } else if (way->kind == EGL_WAY_PBUFFER) {
-        egl->display = eglGetDisplay(EGL_DEFAULT_DISPLAY);
-    } else if (has_word(client_extensions(), "EGL_MESA_platform_surfaceless")) {
-        egl->display = platform_display(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, &egl->counted);
-    } else {
-        snprintf(reason, capacity, "EGL_MESA_platform_surfaceless is not supported");
-        return false;
-    }
-    if (egl->display == EGL_NO_DISPLAY) {
-        snprintf(reason, capacity, "there is no such EGL display");
-        return false;
-    }
-    if (!eglInitialize(egl->display, NULL, NULL)) {
-        snprintf(reason, capacity, "the display cannot be opened (%s)", error_name(eglGetError()));
-        egl->display = EGL_NO_DISPLAY;
-        return false;
-    }
-    return true;
-}
-
-static bool choose_config(const struct egl_context *egl, bool pbuffer, EGLConfig *config)
-{
-    const EGLint wanted[] = {EGL_SURFACE_TYPE, pbuffer ? EGL_PBUFFER_BIT : 0, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT,
-                             EGL_NONE};
+    const char *has = eglQueryString(egl->display, EGL_EXTENSIONS);
+    const bool pbuffer = wants_pbuffer || !has_word(has, "EGL_KHR_surfaceless_context");
+    const EGLint kind[] = {EGL_SURFACE_TYPE, pbuffer ? EGL_PBUFFER_BIT : 0, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT,
+                           EGL_NONE};
+    EGLConfig config = EGL_NO_CONFIG_KHR;
     EGLint count = 0;
-    if (eglChooseConfig(egl->display, wanted, config, 1, &count) && count > 0) return true;
-    *config = EGL_NO_CONFIG_KHR;
-    return !pbuffer && has_word(eglQueryString(egl->display, EGL_EXTENSIONS), "EGL_KHR_no_config_context");
-}
+    if (!eglChooseConfig(egl->display, kind, &config, 1, &count) || count < 1) {
+        config = EGL_NO_CONFIG_KHR;
+        if (pbuffer || !has_word(has, "EGL_KHR_no_config_context")) {
+            snprintf(reason, capacity, "no configuration renders OpenGL");
+            return false;
+        }
+    }
 
-/* A driver that cannot tell of resets refuses the attribute; it is asked again without. So it is
- * beside a context that was made without. */
-static bool make_context(struct egl_context *egl, EGLConfig config, EGLContext share, bool debug)
-{
-    for (int tells_resets = 1; tells_resets >= 0; tells_resets--) {
+    /* A driver that cannot report resets refuses the attribute, and is asked again without it. The same
+     * happens if the context to share with was made without it. */
+    for (int reports_resets = 1; reports_resets >= 0 && egl->context == EGL_NO_CONTEXT; reports_resets--) {
         const EGLint wanted[] = {EGL_CONTEXT_MAJOR_VERSION_KHR,
                                  4,
                                  EGL_CONTEXT_MINOR_VERSION_KHR,
@@ -167,24 +137,12 @@ static bool make_context(struct egl_context *egl, EGLConfig config, EGLContext s
                                  EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT_KHR,
                                  EGL_CONTEXT_FLAGS_KHR,
                                  debug ? EGL_CONTEXT_OPENGL_DEBUG_BIT_KHR : 0,
-                                 tells_resets ? EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY_KHR : EGL_NONE,
+                                 reports_resets ? EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY_KHR : EGL_NONE,
                                  EGL_LOSE_CONTEXT_ON_RESET_KHR,
                                  EGL_NONE};
         egl->context = eglCreateContext(egl->display, config, share, wanted);
-        if (egl->context != EGL_NO_CONTEXT) return true;
     }
-    return false;
-}
-
-static bool fill_display(struct egl_context *egl, EGLContext share, bool pbuffer, bool debug, char *reason,
-                         size_t capacity)
-{
-    EGLConfig config = EGL_NO_CONFIG_KHR;
-    if (!choose_config(egl, pbuffer, &config)) {
-        snprintf(reason, capacity, "no configuration renders OpenGL");
-        return false;
-    }
-    if (!make_context(egl, config, share, debug)) {
+    if (egl->context == EGL_NO_CONTEXT) {
         snprintf(reason, capacity, "OpenGL 4.5 core is refused (%s)", error_name(eglGetError()));
         return false;
     }
@@ -199,15 +157,6 @@ static bool fill_display(struct egl_context *egl, EGLContext share, bool pbuffer
     return true;
 }
 
-/* On the display that is open in *egl. */
-static bool fill_opened(struct egl_context *egl, EGLContext share, bool pbuffer, bool debug, char *reason,
-                        size_t capacity)
-{
-    const char *has = eglQueryString(egl->display, EGL_EXTENSIONS);
-    const bool needs = pbuffer || !has_word(has, "EGL_KHR_surfaceless_context");
-    return fill_display(egl, share, needs, debug, reason, capacity);
-}
-
 bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool debug, char *reason, size_t capacity)
 {
     *egl = (struct egl_context){EGL_NO_DISPLAY, EGL_NO_CONTEXT, EGL_NO_SURFACE, false};
@@ -220,19 +169,37 @@ bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool d
         snprintf(reason, capacity, "no EGL driver offers OpenGL");
         return false;
     }
-    const bool opened = open_display(egl, way, reason, capacity) &&
-                        fill_opened(egl, EGL_NO_CONTEXT, way->kind == EGL_WAY_PBUFFER, debug, reason, capacity);
+    const bool can_be =
+        way->kind != EGL_WAY_SURFACELESS || has_word(client_extensions(), "EGL_MESA_platform_surfaceless");
+    if (way->kind == EGL_WAY_DEVICE)
+        egl->display = platform_display(EGL_PLATFORM_DEVICE_EXT, way->device, &egl->counted);
+    else if (way->kind == EGL_WAY_PBUFFER)
+        egl->display = eglGetDisplay(EGL_DEFAULT_DISPLAY);
+    else if (can_be)
+        egl->display = platform_display(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, &egl->counted);
+
+    bool is_open = false;
+    if (!can_be) {
+        snprintf(reason, capacity, "EGL_MESA_platform_surfaceless is not supported");
+    } else if (egl->display == EGL_NO_DISPLAY) {
+        snprintf(reason, capacity, "there is no such EGL display");
+    } else if (!eglInitialize(egl->display, NULL, NULL)) {
+        snprintf(reason, capacity, "the display cannot be opened (%s)", error_name(eglGetError()));
+        egl->display = EGL_NO_DISPLAY;
+    } else {
+        is_open = make_context(egl, EGL_NO_CONTEXT, way->kind == EGL_WAY_PBUFFER, debug, reason, capacity);
+    }
     if (api != EGL_NONE) eglBindAPI(api);
-    if (!opened) egl_context_close(egl);
-    return opened;
+    if (!is_open) egl_context_close(egl);
+    return is_open;
 }
 
-bool egl_context_open_beside(struct egl_context *egl, const struct egl_share *share, bool debug, char *reason,
+bool egl_context_open_beside(struct egl_context *egl, const lr_shared_context *share, bool debug, char *reason,
                              size_t capacity)
 {
     *egl = (struct egl_context){share->display, EGL_NO_CONTEXT, EGL_NO_SURFACE, false};
     const EGLenum api = eglQueryAPI();
-    const bool opened = eglBindAPI(EGL_OPENGL_API) && fill_opened(egl, share->context, false, debug, reason, capacity);
+    const bool opened = eglBindAPI(EGL_OPENGL_API) && make_context(egl, share->context, false, debug, reason, capacity);
     if (api != EGL_NONE) eglBindAPI(api);
     if (!opened) egl_context_close(egl);
     return opened;
@@ -257,11 +224,11 @@ static void note_current(struct egl_current *current)
     current->read = eglGetCurrentSurface(EGL_READ);
 }
 
-bool egl_context_current(struct egl_share *current)
+bool gl_context_share(lr_shared_context *current)
 {
     const EGLenum api = eglQueryAPI();
     if (!eglBindAPI(EGL_OPENGL_API)) return false;
-    *current = (struct egl_share){eglGetCurrentDisplay(), eglGetCurrentContext()};
+    *current = (lr_shared_context){eglGetCurrentDisplay(), eglGetCurrentContext()};
     if (api != EGL_NONE) eglBindAPI(api);
     return current->context != EGL_NO_CONTEXT;
 }
@@ -290,7 +257,7 @@ bool egl_context_restore(const struct egl_context *egl, const struct egl_current
     bool done = false;
     if (before->context != EGL_NO_CONTEXT) {
         if (before->context_api != EGL_OPENGL_API) {
-            /* The two interfaces have a current context each. */
+            /* Each of the two interfaces has a current context. */
             eglMakeCurrent(egl->display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
         }
         eglBindAPI(before->context_api);

@@ -12,6 +12,7 @@
 
 #include <EGL/egl.h>
 #include <EGL/eglext.h>
+#include <lr/device.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -35,12 +36,6 @@ struct egl_context {
     bool counted;       /* the display counts its users */
 };
 
-/* A context that another one shares its objects with. */
-struct egl_share {
-    EGLDisplay display;
-    EGLContext context;
-};
-
 struct egl_current {
     EGLenum api, context_api;
     EGLDisplay display;
@@ -57,11 +52,8 @@ void egl_context_close(struct egl_context *egl);
 
 /* The same on the display of a context, whose objects are then those of both. The display stays its
  * owner's. */
-bool egl_context_open_beside(struct egl_context *egl, const struct egl_share *share, bool debug, char *reason,
+bool egl_context_open_beside(struct egl_context *egl, const lr_shared_context *share, bool debug, char *reason,
                              size_t capacity);
-
-/* The OpenGL context that is current on this thread; false: none that EGL knows of. */
-bool egl_context_current(struct egl_share *current);
 
 /* Makes it current after storing what was. On failure nothing has changed. */
 bool egl_context_make_current(const struct egl_context *egl, struct egl_current *before, char *reason, size_t capacity);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Errors of OpenGL, the sentences about them, and the limits of a context. */
+ * Errors of OpenGL, the messages about them, and the limits of a context. */
 #include "gl/context.h"
 
 #include "base/log.h"
@@ -48,7 +48,7 @@ const char *gl_error_name(GLenum error)
 void gl_context_drop_errors(struct gl_context *ctx)
 {
     (void)ctx;
-    /* A lost context reports its loss for ever. */
+    /* A lost context reports its loss at every call, so that this must end. */
     for (int k = 0; k < 16 && glGetError() != GL_NO_ERROR; k++) {
     }
 }
@@ -56,8 +56,8 @@ void gl_context_drop_errors(struct gl_context *ctx)
 static lr_status report_loss(struct gl_context *ctx, const char *what)
 {
     ctx->saw_error = ctx->is_lost = true;
-    if (ctx->told_loss) return LR_NO_DEVICE;
-    ctx->told_loss = true;
+    if (ctx->has_logged_loss) return LR_NO_DEVICE;
+    ctx->has_logged_loss = true;
     return lr_error(ctx->log, LR_NO_DEVICE,
                     "%s: %s was reset by its driver and its contents are lost: run again, with "
                     "less work per step if it happens each time",
@@ -97,19 +97,7 @@ lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *wha
     return state == GL_WAIT_FAILED ? gl_context_check(ctx, what) : LR_OK;
 }
 
-static const char *type_name(GLenum type)
-{
-    switch (type) {
-    case GL_DEBUG_TYPE_ERROR: return "error";
-    case GL_DEBUG_TYPE_DEPRECATED_BEHAVIOR: return "deprecated use";
-    case GL_DEBUG_TYPE_UNDEFINED_BEHAVIOR: return "undefined behaviour";
-    case GL_DEBUG_TYPE_PORTABILITY: return "portability";
-    case GL_DEBUG_TYPE_PERFORMANCE: return "performance";
-    default: return "message";
-    }
-}
-
-/* Nobody but a developer can act on performance hints, whatever severity drivers give them. */
+/* Performance hints are for developers alone, whatever severity drivers give them. */
 static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum severity, GLsizei length,
                                const GLchar *text, const void *user)
 {
@@ -118,7 +106,12 @@ static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum sev
     int end = length < 0 ? (int)strlen(text) : (int)length;
     while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == '\0')) end--;
 
-    const char *kind = type_name(type);
+    const char *kind = type == GL_DEBUG_TYPE_ERROR                 ? "error"
+                       : type == GL_DEBUG_TYPE_DEPRECATED_BEHAVIOR ? "deprecated use"
+                       : type == GL_DEBUG_TYPE_UNDEFINED_BEHAVIOR  ? "undefined behaviour"
+                       : type == GL_DEBUG_TYPE_PORTABILITY         ? "portability"
+                       : type == GL_DEBUG_TYPE_PERFORMANCE         ? "performance"
+                                                                   : "message";
     if (type == GL_DEBUG_TYPE_ERROR || severity == GL_DEBUG_SEVERITY_HIGH) {
         ctx->saw_error = true;
         lr_error(ctx->log, LR_FAILED, "OpenGL %s %u: %.*s", kind, id, end, text);
@@ -132,19 +125,13 @@ static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum sev
 void gl_debug_install(struct gl_context *ctx)
 {
     glEnable(GL_DEBUG_OUTPUT);
-    /* The log may be called by the thread that works only. */
+    /* Only the thread that works may call the log. */
     glEnable(GL_DEBUG_OUTPUT_SYNCHRONOUS);
     glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_TRUE);
     glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DEBUG_SEVERITY_NOTIFICATION, 0, NULL, GL_FALSE);
     /* program.c reports compile errors, with file and line. */
     glDebugMessageControl(GL_DEBUG_SOURCE_SHADER_COMPILER, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_FALSE);
     glDebugMessageCallback(receive, ctx);
-}
-
-void gl_debug_remove(struct gl_context *ctx)
-{
-    (void)ctx;
-    glDebugMessageCallback(NULL, NULL);
 }
 
 /* Names of GL_NVX_gpu_memory_info and GL_ATI_meminfo, whose values are in KiB. */
@@ -176,51 +163,36 @@ int gl_integer(GLenum what)
     return value;
 }
 
-static bool names_software(const char *renderer)
+void gl_limits_read(struct gl_limits *limits)
 {
-    static const char *const names[] = {"llvmpipe", "softpipe", "swrast", "SWR", "Software Rasterizer"};
-    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-        if (strstr(renderer, names[k]) != NULL) return true;
-    return false;
-}
-
-/* The extensions that LORaster uses. */
-struct extensions {
-    bool nvx_memory, ati_memory, float_atomics, viewport_layers, parallel_compile;
-};
-
-static void read_driver(struct gl_limits *limits)
-{
+    static const char *const renderers[] = {"llvmpipe", "softpipe", "swrast", "SWR", "Software Rasterizer"};
+    limits->software = limits->nv_float_atomics = limits->viewport_layer_array = limits->parallel_compile = false;
     gl_copy_text(limits->renderer, sizeof(limits->renderer), (const char *)glGetString(GL_RENDERER));
     gl_copy_text(limits->vendor, sizeof(limits->vendor), (const char *)glGetString(GL_VENDOR));
     gl_copy_text(limits->version, sizeof(limits->version), (const char *)glGetString(GL_VERSION));
-    limits->software = names_software(limits->renderer);
+    for (size_t k = 0; k < sizeof(renderers) / sizeof(renderers[0]); k++)
+        limits->software = limits->software || strstr(limits->renderer, renderers[k]) != NULL;
     limits->small_batches = gl_takes_small_batches(limits->software);
-    struct extensions has = {0};
+
+    bool has_nvx_memory = false, has_ati_memory = false;
     const int count = gl_integer(GL_NUM_EXTENSIONS);
     for (int k = 0; k < count; k++) {
         const char *name = (const char *)glGetStringi(GL_EXTENSIONS, (GLuint)k);
         if (name == NULL) continue; /* the error is pending */
-        has.nvx_memory |= strcmp(name, "GL_NVX_gpu_memory_info") == 0;
-        has.ati_memory |= strcmp(name, "GL_ATI_meminfo") == 0;
-        has.float_atomics |= strcmp(name, "GL_NV_shader_atomic_float") == 0;
-        has.viewport_layers |= strcmp(name, "GL_ARB_shader_viewport_layer_array") == 0;
-        has.parallel_compile |= strcmp(name, "GL_KHR_parallel_shader_compile") == 0;
+        has_nvx_memory |= strcmp(name, "GL_NVX_gpu_memory_info") == 0;
+        has_ati_memory |= strcmp(name, "GL_ATI_meminfo") == 0;
+        limits->nv_float_atomics |= strcmp(name, "GL_NV_shader_atomic_float") == 0;
+        limits->viewport_layer_array |= strcmp(name, "GL_ARB_shader_viewport_layer_array") == 0;
+        limits->parallel_compile |= strcmp(name, "GL_KHR_parallel_shader_compile") == 0;
     }
 
-    limits->nv_float_atomics = has.float_atomics;
-    limits->viewport_layer_array = has.viewport_layers;
-    limits->parallel_compile = has.parallel_compile;
     GLint kibibytes[4] = {0};
-    if (has.nvx_memory)
+    if (has_nvx_memory)
         glGetIntegerv(DEDICATED_MEMORY_NVX, kibibytes);
-    else if (has.ati_memory)
+    else if (has_ati_memory)
         glGetIntegerv(TEXTURE_FREE_MEMORY_ATI, kibibytes);
     limits->memory_bytes = (int64_t)(uint32_t)kibibytes[0] * 1024;
-}
 
-static void read_sizes(struct gl_limits *limits)
-{
     GLint64 storage = 0;
     glGetInteger64v(GL_MAX_SHADER_STORAGE_BLOCK_SIZE, &storage);
     limits->max_storage_bytes = storage;
@@ -244,12 +216,6 @@ static void read_sizes(struct gl_limits *limits)
         glGetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_COUNT, k, &limits->max_compute_groups[k]);
         glGetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_SIZE, k, &limits->max_compute_group_size[k]);
     }
-}
-
-void gl_limits_read(struct gl_limits *limits)
-{
-    read_driver(limits);
-    read_sizes(limits);
 }
 
 void gl_context_clear_by_driver(struct gl_context *ctx)

@@ -58,113 +58,95 @@ static bool is_compute(const struct gl_pass *pass)
     return size[0] > 0;
 }
 
-static lr_status check_draw(struct gl_context *ctx, const struct gl_pass *pass)
-{
-    if (pass->target == NULL) return lr_error(ctx->log, LR_USAGE, "%s: a draw needs a target", pass->label);
-    const int *size = pass->target->size, *port = pass->viewport;
-    if (!is_zero(port, 4) && (port[0] < 0 || port[1] < 0 || port[2] < 1 || port[3] < 1 || port[2] > size[0] - port[0] ||
-                              port[3] > size[1] - port[1])) {
-        return lr_error(ctx->log, LR_USAGE,
-                        "%s: the viewport of %d x %d pixels at %d, %d is not inside the target's "
-                        "%d x %d",
-                        pass->label, port[2], port[3], port[0], port[1], size[0], size[1]);
-    }
-    if (pass->clip_distances < 0 || pass->clip_distances > ctx->limits.max_clip_distances) {
-        return lr_error(ctx->log, LR_USAGE, "%s: %d clip distances are asked for and %s has %d", pass->label,
-                        pass->clip_distances, ctx->limits.renderer, ctx->limits.max_clip_distances);
-    }
-    if (pass->depth_test && pass->target->depth == NULL)
-        return lr_error(ctx->log, LR_USAGE, "%s: %s has no depth to test against", pass->label, pass->target->label);
-    return LR_OK;
-}
-
-static lr_status check_dispatch(struct gl_context *ctx, const struct gl_pass *pass)
-{
-    for (int k = 0; k < 3; k++) {
-        if (pass->groups[k] < 0 || pass->groups[k] > ctx->limits.max_compute_groups[k]) {
-            return lr_error(ctx->log, LR_USAGE, "%s: %d work groups along axis %d are asked for and %s allows %d",
-                            pass->label, pass->groups[k], k, ctx->limits.renderer, ctx->limits.max_compute_groups[k]);
-        }
-    }
-    return LR_OK;
-}
-
 static int64_t range_bytes(const struct gl_range *range)
 {
     return range->size_bytes > 0 ? range->size_bytes : range->buffer->size_bytes - range->offset;
 }
 
-static lr_status check_range(struct gl_context *ctx, const struct gl_pass *pass, int k)
+static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
 {
-    const struct gl_range *range = &pass->buffers[k];
-    if (range->buffer == NULL) return LR_OK;
-    const int64_t size = range->buffer->size_bytes, bytes = range_bytes(range);
-    if (k >= ctx->limits.max_storage_bindings || range->offset < 0 || range->offset >= size ||
-        range->offset % ctx->limits.storage_alignment != 0 || range->size_bytes < 0 || bytes > size - range->offset) {
-        return lr_error(ctx->log, LR_USAGE,
-                        "%s: %lld bytes at %lld of %s (%lld bytes) cannot be bound at %d: ranges "
-                        "lie inside, at multiples of %d, and there are %d bindings",
-                        pass->label, (long long)bytes, (long long)range->offset, range->buffer->label, (long long)size,
-                        k, ctx->limits.storage_alignment, ctx->limits.max_storage_bindings);
+    const struct gl_limits *limits = &ctx->limits;
+    const struct gl_target *target = pass->target;
+    for (int k = 0; k < GL_PASS_BUFFERS; k++) {
+        const struct gl_buffer *buffer = pass->buffers[k].buffer;
+        if (buffer != NULL) LR_TRY(gl_loan_check(ctx, buffer->loan, buffer->label));
     }
-    return LR_OK;
-}
+    for (int k = 0; k < GL_PASS_TEXTURES + GL_PASS_IMAGES; k++) {
+        const struct gl_texture *texture =
+            k < GL_PASS_TEXTURES ? pass->textures[k] : pass->images[k - GL_PASS_TEXTURES].texture;
+        if (texture != NULL) LR_TRY(gl_loan_check(ctx, texture->loan, texture->label));
+    }
 
-/* Reading what is being drawn into gives anything at all. */
-static lr_status check_feedback(struct gl_context *ctx, const struct gl_pass *pass)
-{
-    for (int k = 0; k < GL_PASS_TEXTURES && pass->target != NULL; k++) {
+    const bool computes = is_compute(pass);
+    for (int k = 0; k < 3 && computes; k++) {
+        if (pass->groups[k] < 0 || pass->groups[k] > limits->max_compute_groups[k]) {
+            return lr_error(ctx->log, LR_USAGE, "%s: %d work groups along axis %d are asked for and %s allows %d",
+                            pass->label, pass->groups[k], k, limits->renderer, limits->max_compute_groups[k]);
+        }
+    }
+    if (!computes) {
+        if (target == NULL) return lr_error(ctx->log, LR_USAGE, "%s: a draw needs a target", pass->label);
+        const int *size = target->size, *port = pass->viewport;
+        if (!is_zero(port, 4) && (port[0] < 0 || port[1] < 0 || port[2] < 1 || port[3] < 1 ||
+                                  port[2] > size[0] - port[0] || port[3] > size[1] - port[1])) {
+            return lr_error(ctx->log, LR_USAGE,
+                            "%s: the viewport of %d x %d pixels at %d, %d is not inside the target's "
+                            "%d x %d",
+                            pass->label, port[2], port[3], port[0], port[1], size[0], size[1]);
+        }
+        if (pass->clip_distances < 0 || pass->clip_distances > limits->max_clip_distances) {
+            return lr_error(ctx->log, LR_USAGE, "%s: %d clip distances are asked for and %s has %d", pass->label,
+                            pass->clip_distances, limits->renderer, limits->max_clip_distances);
+        }
+        if (pass->depth_test && target->depth == NULL)
+            return lr_error(ctx->log, LR_USAGE, "%s: %s has no depth to test against", pass->label, target->label);
+    }
+
+    for (int k = 0; k < GL_PASS_BUFFERS; k++) {
+        const struct gl_range *range = &pass->buffers[k];
+        if (range->buffer == NULL) continue;
+        const int64_t size = range->buffer->size_bytes, bytes = range_bytes(range);
+        if (k >= limits->max_storage_bindings || range->offset < 0 || range->offset >= size ||
+            range->offset % limits->storage_alignment != 0 || range->size_bytes < 0 || bytes > size - range->offset) {
+            return lr_error(ctx->log, LR_USAGE,
+                            "%s: %lld bytes at %lld of %s (%lld bytes) cannot be bound at %d: ranges "
+                            "lie inside, at multiples of %d, and there are %d bindings",
+                            pass->label, (long long)bytes, (long long)range->offset, range->buffer->label,
+                            (long long)size, k, limits->storage_alignment, limits->max_storage_bindings);
+        }
+    }
+    if (pass->uniform_bytes > (size_t)limits->max_uniform_bytes || (int64_t)pass->uniform_bytes > gl_stream_most(ctx)) {
+        return lr_error(ctx->log, LR_USAGE, "%s: %zu bytes of uniforms are more than the %d of %s", pass->label,
+                        pass->uniform_bytes, limits->max_uniform_bytes, limits->renderer);
+    }
+
+    /* A texture that is read while it is drawn into could give any values. */
+    for (int k = 0; k < GL_PASS_TEXTURES && target != NULL; k++) {
         const struct gl_texture *texture = pass->textures[k];
-        bool drawn = texture != NULL && texture == pass->target->depth;
-        for (int c = 0; c < pass->target->num_colours && texture != NULL; c++)
-            drawn = drawn || (texture == pass->target->colours[c] && texture->size[2] == 1);
+        bool drawn = texture != NULL && texture == target->depth;
+        for (int c = 0; c < target->num_colours && texture != NULL; c++)
+            drawn = drawn || (texture == target->colours[c] && texture->size[2] == 1);
         if (drawn)
             return lr_error(ctx->log, LR_USAGE, "%s: %s is drawn into and read at once", pass->label, texture->label);
     }
     return LR_OK;
 }
 
-static lr_status check_loans(const struct gl_context *ctx, const struct gl_pass *pass)
+static lr_status bind_objects(struct gl_context *ctx, const struct gl_pass *pass)
 {
-    for (int k = 0; k < GL_PASS_BUFFERS; k++) {
-        const struct gl_buffer *buffer = pass->buffers[k].buffer;
-        LR_TRY(buffer ? gl_loan_check(ctx, buffer->loan, buffer->label) : LR_OK);
+    if (ctx->vertex_array == 0) { /* a context that only lists its limits needs none of this */
+        glCreateVertexArrays(1, &ctx->vertex_array);
+        glObjectLabel(GL_VERTEX_ARRAY, ctx->vertex_array, -1, "no attributes");
+        LR_TRY(gl_context_check(ctx, "an empty vertex array"));
     }
-    for (int k = 0; k < GL_PASS_TEXTURES; k++) {
-        const struct gl_texture *texture = pass->textures[k];
-        LR_TRY(texture ? gl_loan_check(ctx, texture->loan, texture->label) : LR_OK);
+    if (pass->uniform_bytes > 0) {
+        int64_t offset;
+        LR_TRY(gl_stream_write(ctx, pass->uniforms, (int64_t)pass->uniform_bytes, &offset));
+        /* A std140 block may end in padding that the caller's struct lacks. */
+        glBindBufferRange(GL_UNIFORM_BUFFER, UNIFORM_BINDING, ctx->stream.name, (GLintptr)offset,
+                          (GLsizeiptr)((pass->uniform_bytes + 15) / 16 * 16));
     }
-    for (int k = 0; k < GL_PASS_IMAGES; k++) {
-        const struct gl_texture *texture = pass->images[k].texture;
-        LR_TRY(texture ? gl_loan_check(ctx, texture->loan, texture->label) : LR_OK);
-    }
-    return LR_OK;
-}
-
-/* ---- objects ---- */
-
-/* Made at first use: a context that only lists its limits needs none of this. */
-static lr_status ensure_objects(struct gl_context *ctx)
-{
-    if (ctx->vertex_array != 0) return LR_OK;
-    glCreateVertexArrays(1, &ctx->vertex_array);
-    glObjectLabel(GL_VERTEX_ARRAY, ctx->vertex_array, -1, "no attributes");
-    return gl_context_check(ctx, "an empty vertex array");
-}
-
-static lr_status bind_uniforms(struct gl_context *ctx, const struct gl_pass *pass)
-{
-    int64_t offset;
-    if (pass->uniform_bytes == 0) return LR_OK;
-    LR_TRY(gl_stream_write(ctx, pass->uniforms, (int64_t)pass->uniform_bytes, &offset));
-    /* A std140 block may end in padding that the caller's struct lacks. */
-    glBindBufferRange(GL_UNIFORM_BUFFER, UNIFORM_BINDING, ctx->stream.name, (GLintptr)offset,
-                      (GLsizeiptr)((pass->uniform_bytes + 15) / 16 * 16));
-    return LR_OK;
-}
-
-static void bind_objects(const struct gl_pass *pass)
-{
+    glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, pass->label);
     glUseProgram(gl_program_name(pass->program));
     for (GLuint k = 0; k < GL_PASS_BUFFERS; k++) {
         const struct gl_range *range = &pass->buffers[k];
@@ -182,39 +164,23 @@ static void bind_objects(const struct gl_pass *pass)
                                image->format ? image->format : image->texture->format);
         }
     }
+    return LR_OK;
 }
 
-static void unbind_objects(const struct gl_pass *pass)
-{
-    for (GLuint k = 0; k < GL_PASS_IMAGES; k++)
-        if (pass->images[k].texture != NULL) glBindImageTexture(k, 0, 0, GL_FALSE, 0, GL_READ_ONLY, GL_R32F);
-    for (GLuint k = 0; k < GL_PASS_TEXTURES; k++)
-        if (pass->textures[k] != NULL) glBindTextureUnit(k, 0);
-    for (GLuint k = 0; k < GL_PASS_BUFFERS; k++)
-        if (pass->buffers[k].buffer != NULL) glBindBufferBase(GL_SHADER_STORAGE_BUFFER, k, 0);
-    if (pass->uniform_bytes > 0) glBindBufferBase(GL_UNIFORM_BUFFER, UNIFORM_BINDING, 0);
-    glUseProgram(0);
-}
-
-/* ---- drawing ---- */
-
-static void set_draw_state(struct gl_context *ctx, const struct gl_pass *pass)
+static void draw(struct gl_context *ctx, const struct gl_pass *pass)
 {
     const int *port = pass->viewport, *size = pass->target->size;
     const bool whole = is_zero(port, 4);
     glBindVertexArray(ctx->vertex_array);
     glBindFramebuffer(GL_DRAW_FRAMEBUFFER, pass->target->name);
     glViewport(port[0], port[1], whole ? size[0] : port[2], whole ? size[1] : port[3]);
-    if (pass->blending == GL_BLENDING_ADD) {
+    if (pass->blending != GL_BLENDING_OFF) {
         glEnable(GL_BLEND);
         glBlendEquation(GL_FUNC_ADD);
-        glBlendFunc(GL_ONE, GL_ONE);
     }
-    if (pass->blending == GL_BLENDING_OVER) {
-        glEnable(GL_BLEND);
-        glBlendEquation(GL_FUNC_ADD);
+    if (pass->blending == GL_BLENDING_ADD) glBlendFunc(GL_ONE, GL_ONE);
+    if (pass->blending == GL_BLENDING_OVER)
         glBlendFuncSeparate(GL_SRC_ALPHA, GL_ONE_MINUS_SRC_ALPHA, GL_ONE, GL_ONE_MINUS_SRC_ALPHA);
-    }
     if (!is_zero(pass->scissor, 4)) {
         glEnable(GL_SCISSOR_TEST);
         glScissor(pass->scissor[0], pass->scissor[1], pass->scissor[2], pass->scissor[3]);
@@ -222,15 +188,7 @@ static void set_draw_state(struct gl_context *ctx, const struct gl_pass *pass)
     if (pass->depth_test) glEnable(GL_DEPTH_TEST);
     if (pass->depth_zero_to_one) glClipControl(GL_LOWER_LEFT, GL_ZERO_TO_ONE);
     for (int k = 0; k < pass->clip_distances; k++) glEnable(GL_CLIP_DISTANCE0 + (GLenum)k);
-}
 
-static void issue(struct gl_context *ctx, const struct gl_pass *pass)
-{
-    if (is_compute(pass)) {
-        glDispatchCompute((GLuint)pass->groups[0], (GLuint)pass->groups[1], (GLuint)pass->groups[2]);
-        return;
-    }
-    set_draw_state(ctx, pass);
     glDrawArraysInstanced(pass->primitive, 0, pass->vertices, pass->instances);
     for (int k = 0; k < pass->clip_distances; k++) glDisable(GL_CLIP_DISTANCE0 + (GLenum)k);
     if (pass->depth_zero_to_one) glClipControl(GL_LOWER_LEFT, GL_NEGATIVE_ONE_TO_ONE);
@@ -241,33 +199,29 @@ static void issue(struct gl_context *ctx, const struct gl_pass *pass)
     glBindVertexArray(0);
 }
 
-static bool is_nothing(const struct gl_pass *pass)
-{
-    if (is_compute(pass)) return pass->groups[0] == 0 || pass->groups[1] == 0 || pass->groups[2] == 0;
-    return pass->vertices == 0 || pass->instances == 0;
-}
-
 lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
 {
-    LR_TRY(pass->program != NULL ? gl_program_wait(pass->program) : LR_OK);
-    LR_TRY(check_loans(ctx, pass));
-    LR_TRY(is_compute(pass) ? check_dispatch(ctx, pass) : check_draw(ctx, pass));
-    for (int k = 0; k < GL_PASS_BUFFERS; k++) LR_TRY(check_range(ctx, pass, k));
-    if (pass->uniform_bytes > (size_t)ctx->limits.max_uniform_bytes ||
-        (int64_t)pass->uniform_bytes > gl_stream_most(ctx)) {
-        return lr_error(ctx->log, LR_USAGE, "%s: %zu bytes of uniforms are more than the %d of %s", pass->label,
-                        pass->uniform_bytes, ctx->limits.max_uniform_bytes, ctx->limits.renderer);
-    }
-    LR_TRY(check_feedback(ctx, pass));
-
-    if (is_nothing(pass)) return LR_OK;
-    LR_TRY(ensure_objects(ctx));
-    LR_TRY(bind_uniforms(ctx, pass));
-    glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, pass->label);
-    bind_objects(pass);
-    issue(ctx, pass);
+    if (pass->program != NULL) LR_TRY(gl_program_wait(pass->program));
+    LR_TRY(check(ctx, pass));
+    const bool computes = is_compute(pass);
+    const bool is_empty = computes ? pass->groups[0] == 0 || pass->groups[1] == 0 || pass->groups[2] == 0
+                                   : pass->vertices == 0 || pass->instances == 0;
+    if (is_empty) return LR_OK;
+    LR_TRY(bind_objects(ctx, pass));
+    if (computes)
+        glDispatchCompute((GLuint)pass->groups[0], (GLuint)pass->groups[1], (GLuint)pass->groups[2]);
+    else
+        draw(ctx, pass);
     if (pass->barriers != 0) glMemoryBarrier(pass->barriers);
-    unbind_objects(pass);
+
+    for (GLuint k = 0; k < GL_PASS_IMAGES; k++)
+        if (pass->images[k].texture != NULL) glBindImageTexture(k, 0, 0, GL_FALSE, 0, GL_READ_ONLY, GL_R32F);
+    for (GLuint k = 0; k < GL_PASS_TEXTURES; k++)
+        if (pass->textures[k] != NULL) glBindTextureUnit(k, 0);
+    for (GLuint k = 0; k < GL_PASS_BUFFERS; k++)
+        if (pass->buffers[k].buffer != NULL) glBindBufferBase(GL_SHADER_STORAGE_BUFFER, k, 0);
+    if (pass->uniform_bytes > 0) glBindBufferBase(GL_UNIFORM_BUFFER, UNIFORM_BINDING, 0);
+    glUseProgram(0);
     glPopDebugGroup();
     return ctx->debug ? gl_context_check(ctx, pass->label) : LR_OK;
 }

@@ -19,7 +19,7 @@ enum gl_blending {
     GL_BLENDING_OFF = 0,
     GL_BLENDING_ADD, /* destination + source, in every channel */
     GL_BLENDING_OVER /* source over destination by the source's alpha, not multiplied in; the
-                        destination's alpha is covered likewise */
+                        destination's alpha is covered the same way */
 };
 
 /* A buffer, or part of one. An offset is a multiple of gl_limits.storage_alignment. */
@@ -49,7 +49,7 @@ static inline int gl_groups_in_turn(int64_t count, int64_t size)
     return groups < ALLOWED_GROUPS ? (int)groups : ALLOWED_GROUPS;
 }
 
-/* Everything one draw or dispatch depends on; zero fields are defaults. Nothing is kept. */
+/* Everything that one draw or dispatch depends on; zero fields are defaults. The caller keeps all of it. */
 struct gl_pass {
     const char *label; /* required */
     struct gl_program *program;

@@ -17,13 +17,13 @@
 
 enum { MAX_STAGES = 2 };
 
-/* A compilation that takes longer is told of. */
+/* A message says that a compilation takes longer. */
 #define LONG_SECONDS 0.5
 
 /* A program that the driver may still be compiling. */
 struct build {
     GLuint shaders[MAX_STAGES];
-    struct gl_shader_source sources[MAX_STAGES]; /* where its messages are about */
+    struct gl_shader_source sources[MAX_STAGES]; /* that its messages are about */
     bool is_compute;
     double start_s;
 };
@@ -33,54 +33,14 @@ struct gl_program {
     GLuint name;
     int group_size[3];
     char label[64];
-    struct build *build; /* NULL once the driver has said what came of it */
+    struct build *build; /* NULL once the driver has reported the outcome */
     bool has_failed;
 };
 
-/* --- source text --- */
-
-/* The defines as text, and a mark that gives the lines after them their numbers back. */
-static char *write_defines(const struct gl_define *defines, int next_line, const lr_log *log)
-{
-    struct lr_text text = {.what = "a shader's defines", .log = log};
-    for (const struct gl_define *d = defines; d != NULL && d->name != NULL; d++)
-        (void)lr_text_print(&text, "#define %s %s\n", d->name, d->value ? d->value : "1");
-    (void)lr_text_print(&text, "#line %d 0\n", next_line);
-    if (text.failed) {
-        free(text.chars);
-        return NULL;
-    }
-    return text.chars;
-}
-
-static lr_status set_source(GLuint shader, const struct gl_shader_source *source, const struct gl_define *defines,
-                            const lr_log *log)
-{
-    int next_line = 1;
-    const size_t head = gl_shader_source_after_version(source, &next_line);
-    if (head == 0) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s/%s has no #version line before its first #include: start it with "
-                        "#version 450 core",
-                        source->folder, source->files[0]);
-    }
-    char *text = gl_shader_source_unmarked(source, log);
-    char *inserted = write_defines(defines, next_line, log);
-    const bool written = text != NULL && inserted != NULL;
-    if (written) {
-        const GLchar *const pieces[3] = {text, inserted, text + head};
-        const GLint lengths[3] = {(GLint)head, -1, -1};
-        glShaderSource(shader, 3, pieces, lengths);
-    }
-    free(inserted);
-    free(text);
-    return written ? LR_OK : LR_FAILED;
-}
-
 /* --- the compiler's messages --- */
 
-/* Number of the line that a message is about, and in *words what follows the place; 0 where the
- * message names none. The number of the source string, always 0 here, is skipped. */
+/* The number of the line that a message is about, and in *words the text after the place; 0 if the
+ * message names no place. The number of the source string, always 0 here, is skipped. */
 static int parse(const char *text, const char **words)
 {
     const char *number = strncmp(text, "ERROR: ", 7) == 0 ? text + 7 : text;
@@ -103,22 +63,6 @@ static bool is_error(const char *text)
            strncmp(text, "preprocessor error", 18) == 0;
 }
 
-/* "shaders/common/x.glsl:12: error: ..."; the message itself where it names no place. */
-static bool describe(const struct gl_shader_source *source, const char *text, char *sentence, size_t capacity)
-{
-    struct gl_shader_place place;
-    const char *words;
-    const int line = parse(text, &words);
-    const bool error = is_error(text) || is_error(words);
-    if (line < 1 || !gl_shader_source_place(source, line, &place)) {
-        snprintf(sentence, capacity, "%s", text);
-        return error;
-    }
-    snprintf(sentence, capacity, "%s/%s:%d: %s%s in `%s`", source->folder, source->files[place.file], place.line,
-             error && !is_error(words) ? "error: " : "", words, place.text);
-    return error;
-}
-
 void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *source, const char *label,
                            const char *text)
 {
@@ -126,14 +70,22 @@ void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *sou
     bool found = false;
     for (const char *at = text; *at != '\0';) {
         const size_t length = strcspn(at, "\n");
-        char line[400], sentence[900];
+        char line[400], message[900];
         snprintf(line, sizeof(line), "%.*s", (int)length, at);
-        const bool error = describe(source, line, sentence, sizeof(sentence));
+        struct gl_shader_place place;
+        const char *words;
+        const int number = parse(line, &words);
+        const bool error = is_error(line) || is_error(words);
+        snprintf(message, sizeof(message), "%s", line); /* which may name no place */
+        if (number >= 1 && gl_shader_source_place(source, number, &place)) {
+            snprintf(message, sizeof(message), "%s/%s:%d: %s%s in `%s`", source->folder, source->files[place.file],
+                     place.line, error && !is_error(words) ? "error: " : "", words, place.text);
+        }
         if (error && !found) {
             found = true;
-            memcpy(first, sentence, sizeof(first));
+            memcpy(first, message, sizeof(first));
         } else if (line[0] != '\0') {
-            lr_info(log, "%s", sentence);
+            lr_info(log, "%s", message);
         }
         at += length + (at[length] == '\n');
     }
@@ -142,37 +94,6 @@ void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *sou
 }
 
 /* --- what came of it --- */
-
-static lr_status report_link(const struct gl_program *program)
-{
-    char text[700] = "";
-    LR_TRY(gl_context_check(program->ctx, program->label));
-    glGetProgramInfoLog(program->name, sizeof(text), NULL, text);
-    for (char *at = text; *at != '\0'; at++)
-        if (*at == '\n') *at = at[1] != '\0' ? ';' : '\0';
-    return lr_error(program->ctx->log, LR_FAILED, "the stages of program %s do not fit: %s", program->label,
-                    text[0] ? text : "the driver does not say why");
-}
-
-/* Tells of a compilation that takes its time, where the driver says that it is still at it. */
-static void watch(const struct gl_program *program)
-{
-    const struct timespec pause = {.tv_nsec = 2000000};
-    const double start_s = lr_clock_seconds();
-    GLint done = GL_TRUE;
-    if (!program->ctx->limits.parallel_compile) return;
-    glGetProgramiv(program->name, GL_COMPLETION_STATUS_KHR, &done);
-    while (!done && lr_clock_seconds() - start_s < LONG_SECONDS) {
-        nanosleep(&pause, NULL);
-        glGetProgramiv(program->name, GL_COMPLETION_STATUS_KHR, &done);
-    }
-    if (!done) {
-        lr_info(program->ctx->log,
-                "the driver of %s compiles the shader of \"%s\": the first time on a machine this "
-                "takes some seconds",
-                program->ctx->limits.renderer, program->label);
-    }
-}
 
 static lr_status find_outcome(struct gl_program *program)
 {
@@ -197,7 +118,16 @@ static lr_status find_outcome(struct gl_program *program)
     }
     GLint linked = GL_FALSE;
     glGetProgramiv(program->name, GL_LINK_STATUS, &linked);
-    if (!linked) return report_link(program);
+    if (!linked) {
+        char text[700] = "";
+        LR_TRY(gl_context_check(program->ctx, program->label));
+        glGetProgramInfoLog(program->name, sizeof(text), NULL, text);
+        for (char *at = text; *at != '\0'; at++)
+            if (*at == '\n') *at = at[1] != '\0' ? ';' : '\0';
+        return lr_error(program->ctx->log, LR_FAILED, "the stages of program %s do not fit: %s", program->label,
+                        text[0] ? text : "the driver does not say why");
+    }
+
     if (build->is_compute) glGetProgramiv(program->name, GL_COMPUTE_WORK_GROUP_SIZE, program->group_size);
     return gl_context_check(program->ctx, program->label);
 }
@@ -216,23 +146,35 @@ static void end_build(struct gl_program *program)
     program->build = NULL;
 }
 
-/* Asked again: each call that ends for this tells why. */
-static lr_status report_failure(const struct gl_program *program)
-{
-    LR_TRY(gl_context_check(program->ctx, program->label));
-    return lr_error(program->ctx->log, LR_FAILED, "program %s could not be built before", program->label);
-}
-
 lr_status gl_program_wait(struct gl_program *program)
 {
-    if (program->build == NULL) return program->has_failed ? report_failure(program) : LR_OK;
-    watch(program);
+    struct gl_context *ctx = program->ctx;
+    if (program->build == NULL && !program->has_failed) return LR_OK;
+    if (program->build == NULL) { /* each call that fails for this reason says so */
+        LR_TRY(gl_context_check(ctx, program->label));
+        return lr_error(ctx->log, LR_FAILED, "program %s could not be built before", program->label);
+    }
+
+    /* Some drivers say whether they still compile. */
+    const struct timespec pause = {.tv_nsec = 2000000};
+    const double start_s = lr_clock_seconds();
+    GLint done = GL_TRUE;
+    if (ctx->limits.parallel_compile) glGetProgramiv(program->name, GL_COMPLETION_STATUS_KHR, &done);
+    while (!done && lr_clock_seconds() - start_s < LONG_SECONDS) {
+        nanosleep(&pause, NULL);
+        glGetProgramiv(program->name, GL_COMPLETION_STATUS_KHR, &done);
+    }
+    if (!done) {
+        lr_info(ctx->log,
+                "the driver of %s compiles the shader of \"%s\": the first time on a machine this "
+                "takes some seconds",
+                ctx->limits.renderer, program->label);
+    }
+
     const lr_status status = find_outcome(program);
     program->has_failed = status != LR_OK;
-    if (status == LR_OK) {
-        lr_debug(program->ctx->log, "program %s: built in %.3f s", program->label,
-                 lr_clock_seconds() - program->build->start_s);
-    }
+    if (status == LR_OK)
+        lr_debug(ctx->log, "program %s: built in %.3f s", program->label, lr_clock_seconds() - program->build->start_s);
     end_build(program);
     return status;
 }
@@ -245,11 +187,12 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
     const char *names[MAX_STAGES] = {compute ? params->compute : params->vertex, compute ? NULL : params->fragment};
     program->build = lr_alloc(1, sizeof(*program->build), params->label, program->ctx->log);
     if (program->build == NULL) return LR_FAILED;
-    program->build->is_compute = compute;
-    program->build->start_s = lr_clock_seconds();
+    struct build *build = program->build;
+    const lr_log *log = program->ctx->log;
+    build->is_compute = compute;
+    build->start_s = lr_clock_seconds();
     for (int k = 0; k < MAX_STAGES && names[k] != NULL; k++) {
-        struct build *build = program->build;
-        const lr_log *log = program->ctx->log;
+        const struct gl_shader_source *source = &build->sources[k];
         const GLenum kind = build->is_compute ? GL_COMPUTE_SHADER : k == 0 ? GL_VERTEX_SHADER : GL_FRAGMENT_SHADER;
         LR_TRY(gl_shader_source_init(&build->sources[k], names[k], log));
         const GLuint shader = build->shaders[k] = glCreateShader(kind);
@@ -260,10 +203,33 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
         }
         glAttachShader(program->name, shader);
         glObjectLabel(GL_SHADER, shader, -1, names[k]);
-        LR_TRY(set_source(shader, &build->sources[k], params->defines, log));
-        glCompileShader(shader);
-    }
 
+        /* The source in three pieces: up to its #version, the defines with a mark that keeps the numbers of the lines
+         * after them, and the rest. */
+        int next_line = 1;
+        const size_t head = gl_shader_source_after_version(source, &next_line);
+        if (head == 0) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s/%s has no #version line before its first #include: start it with "
+                            "#version 450 core",
+                            source->folder, source->files[0]);
+        }
+        char *text = gl_shader_source_unmarked(source, log);
+        struct lr_text defined = {.what = "a shader's defines", .log = log};
+        for (const struct gl_define *d = params->defines; d != NULL && d->name != NULL; d++)
+            (void)lr_text_print(&defined, "#define %s %s\n", d->name, d->value ? d->value : "1");
+        (void)lr_text_print(&defined, "#line %d 0\n", next_line);
+        const bool is_written = text != NULL && !defined.failed;
+        if (is_written) {
+            const GLchar *const pieces[3] = {text, defined.chars, text + head};
+            const GLint lengths[3] = {(GLint)head, -1, -1};
+            glShaderSource(shader, 3, pieces, lengths);
+            glCompileShader(shader);
+        }
+        free(defined.chars);
+        free(text);
+        if (!is_written) return LR_FAILED;
+    }
     glLinkProgram(program->name);
     return gl_context_check(program->ctx, program->label);
 }

@@ -19,21 +19,20 @@ struct gl_define {
 struct gl_program_params {
     const char *vertex, *fragment, *compute;
     const struct gl_define *defines; /* NULL = none */
-    const char *label;               /* shown by debuggers and in sentences; required */
+    const char *label;               /* shown by debuggers and in messages; required */
 };
 
 /* Hands the source to the driver, which may compile and link in threads of its own: start all that are
- * wanted, so that they are built side by side. gl_pass_run waits for the one that it runs.
+ * needed, so that they are built side by side. gl_pass_run waits for the one that it runs.
  * errors: NULL, logged: no such shader, stages that make no sense, no memory. */
 struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_program_params *params);
 
-/* Waits until it is built; at once where that is known. Where the driver says that it is still at it,
- * a sentence tells after half a second.
+/* Waits until it is built. If the driver says that it still compiles, a message says so after half a second.
  * errors: LR_FAILED; the log has file and line of the first compile error with its source line as an
- * error, the driver's other messages as information. They are told once. */
+ * error, the driver's other messages as information. Each is logged once. */
 lr_status gl_program_wait(struct gl_program *program);
 
-/* Both. errors: NULL, as theirs. */
+/* Starts and waits. errors: NULL, as those two. */
 struct gl_program *gl_program_create(struct gl_context *ctx, const struct gl_program_params *params);
 
 /* NULL is allowed. */
@@ -49,7 +48,7 @@ void gl_program_group_size(const struct gl_program *program, int size[3]);
 /* Logs a compiler's messages about the text of gl_shader_source_unmarked. In messages of the forms
  *     0:12(3): error: ...      0(12) : error C1234: ...      ERROR: 0:12: ...
  * the line number is replaced by the source's file and line. All lines but the first error are logged
- * first, as information; then that error, as one sentence of status LR_FAILED with its source line.
+ * first, as information; then that error, as one message of status LR_FAILED with its source line.
  * `label` is the program's. */
 void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *source, const char *label,
                            const char *text);

@@ -44,7 +44,7 @@ const struct gl_format *gl_format_find(GLenum internal)
 
 /* --- storage of buffers that are gone --- */
 
-/* A projection makes a handful of small tables anew, too. */
+/* Smaller buffers are not kept. Small tables are: a projection makes a handful of them each time. */
 enum { LEAST_BYTES = 1 << 6 };
 
 static void leave_out(struct gl_pool *pool, int which)
@@ -54,36 +54,10 @@ static void leave_out(struct gl_pool *pool, int which)
     for (int k = which; k < pool->count; k++) pool->held[k] = pool->held[k + 1];
 }
 
-/* A buffer of exactly that size, with whatever it holds; 0 = there is none. The context is current, here
- * and below. */
-static GLuint pool_take(struct gl_pool *pool, int64_t bytes)
-{
-    for (int k = pool->count - 1; k >= 0; k--) {
-        if (pool->held[k].bytes == bytes) {
-            const GLuint name = pool->held[k].name;
-            leave_out(pool, k);
-            return name;
-        }
-    }
-    return 0;
-}
-
 static void delete_oldest(struct gl_pool *pool)
 {
     glDeleteBuffers(1, &pool->held[0].name);
     leave_out(pool, 0);
-}
-
-/* The buffer is the pool's from now on; what is too small to matter, or too large, is deleted. */
-static void pool_give(struct gl_pool *pool, GLuint name, int64_t bytes)
-{
-    if (bytes < LEAST_BYTES || bytes > pool->most_bytes) {
-        glDeleteBuffers(1, &name);
-        return;
-    }
-    while (pool->count == GL_POOL_MOST || pool->bytes > pool->most_bytes - bytes) delete_oldest(pool);
-    pool->held[pool->count++] = (struct gl_pooled){name, bytes};
-    pool->bytes += bytes;
 }
 
 void gl_pool_empty(struct gl_pool *pool)
@@ -94,8 +68,8 @@ void gl_pool_empty(struct gl_pool *pool)
 /* Drivers take sizes of transfers as int. */
 static const int64_t max_read_bytes = (int64_t)1 << 30;
 
-/* An error that is pending before an object is made is that of work in progress, whose result would
- * be wrong, and not the object's. */
+/* An error that is pending before an object is made belongs to work in progress, whose result would
+ * be wrong, and not to the object. */
 static lr_status check_before(struct gl_context *ctx, const char *label)
 {
     char what[128];
@@ -105,40 +79,7 @@ static lr_status check_before(struct gl_context *ctx, const char *label)
 
 /* ---- textures: creating ---- */
 
-static bool describe(struct gl_texture *texture, const struct gl_texture_params *params)
-{
-    const struct gl_format *format = gl_format_find(params->format);
-    texture->target = params->target ? params->target : GL_TEXTURE_2D;
-    texture->format = params->format;
-    texture->size[0] = params->width;
-    texture->size[1] = params->height;
-    texture->size[2] = params->depth ? params->depth : 1;
-    const GLenum target = texture->target;
-    if (format == NULL || texture->size[0] < 1 || texture->size[1] < 1 || texture->size[2] < 1 ||
-        (target != GL_TEXTURE_2D && target != GL_TEXTURE_2D_ARRAY && target != GL_TEXTURE_3D)) {
-        lr_error(texture->ctx->log, LR_USAGE,
-                 "%s: no texture of %d x %d x %d texels, format 0x%04x and target 0x%04x can be "
-                 "made: sizes are positive, formats and targets those of resource.h",
-                 texture->label, texture->size[0], texture->size[1], texture->size[2], (unsigned)params->format,
-                 (unsigned)target);
-        return false;
-    }
-    texture->texel_bytes = format->bytes;
-    const struct gl_limits *limits = gl_context_limits(texture->ctx);
-    const bool is_3d = texture->target == GL_TEXTURE_3D;
-    const int side = is_3d ? limits->max_3d_texture_size : limits->max_texture_size;
-    const int depth = is_3d ? side : texture->target == GL_TEXTURE_2D_ARRAY ? limits->max_array_layers : 1;
-    const int *size = texture->size;
-    if (size[0] <= side && size[1] <= side && size[2] <= depth) return true;
-    lr_error(texture->ctx->log, LR_FAILED,
-             "%s: a texture of %d x %d x %d texels is larger than %s allows (%d x %d x %d): make "
-             "the work smaller or split it",
-             texture->label, size[0], size[1], size[2], limits->renderer, side, side, depth);
-    return false;
-}
-
-/* Drivers take more than the device holds, back it with the machine's memory, and stall there. */
-/* The device's, or the machine's, whose limits lie in a dozen of files: they are read once. */
+/* Memory of the device; if it is not reported, of the machine, which takes a dozen files to find out and is read once. */
 static int64_t memory_of(struct gl_context *ctx)
 {
     const int64_t reported = gl_context_limits(ctx)->memory_bytes;
@@ -146,6 +87,7 @@ static int64_t memory_of(struct gl_context *ctx)
     return reported > 0 ? reported : ctx->machine_bytes;
 }
 
+/* Drivers take more than the device holds, back it with the machine's memory, and stall there. */
 static lr_status check_memory(struct gl_context *ctx, const char *label, int64_t bytes)
 {
     const int64_t most = memory_of(ctx);
@@ -168,34 +110,40 @@ static lr_status report_allocation(struct gl_context *ctx, const char *label, in
                     gl_error_name(error));
 }
 
-static lr_status allocate(struct gl_texture *texture, bool is_unset)
-{
-    const int *size = texture->size;
-    LR_TRY(check_memory(texture->ctx, texture->label, gl_texture_bytes(texture)));
-    if (texture->target == GL_TEXTURE_2D)
-        glTextureStorage2D(texture->name, 1, texture->format, size[0], size[1]);
-    else
-        glTextureStorage3D(texture->name, 1, texture->format, size[0], size[1], size[2]);
-    GLenum error = glGetError();
-    if (error == GL_NO_ERROR && !is_unset) {
-        gl_texture_clear(texture, NULL);
-        error = glGetError();
-    }
-    return error == GL_NO_ERROR ? LR_OK
-                                : report_allocation(texture->ctx, texture->label, gl_texture_bytes(texture), error);
-}
-
 static struct gl_texture *make_texture(struct gl_context *ctx, const struct gl_texture_params *params)
 {
     struct gl_texture *texture = lr_alloc(1, sizeof(*texture), params->label, ctx->log);
     if (texture == NULL) return NULL;
     texture->ctx = ctx;
     gl_copy_text(texture->label, sizeof(texture->label), params->label);
-    if (!describe(texture, params)) {
-        free(texture);
-        return NULL;
+    const struct gl_format *format = gl_format_find(params->format);
+    const struct gl_limits *limits = &ctx->limits;
+    const GLenum target = params->target ? params->target : GL_TEXTURE_2D;
+    texture->target = target;
+    texture->format = params->format;
+    texture->size[0] = params->width;
+    texture->size[1] = params->height;
+    texture->size[2] = params->depth ? params->depth : 1;
+    const int *size = texture->size;
+    const int side = target == GL_TEXTURE_3D ? limits->max_3d_texture_size : limits->max_texture_size;
+    const int depth = target == GL_TEXTURE_3D ? side : target == GL_TEXTURE_2D_ARRAY ? limits->max_array_layers : 1;
+    if (format == NULL || size[0] < 1 || size[1] < 1 || size[2] < 1 ||
+        (target != GL_TEXTURE_2D && target != GL_TEXTURE_2D_ARRAY && target != GL_TEXTURE_3D)) {
+        lr_error(ctx->log, LR_USAGE,
+                 "%s: no texture of %d x %d x %d texels, format 0x%04x and target 0x%04x can be "
+                 "made: sizes are positive, formats and targets those of resource.h",
+                 texture->label, size[0], size[1], size[2], (unsigned)params->format, (unsigned)target);
+    } else if (size[0] > side || size[1] > side || size[2] > depth) {
+        lr_error(ctx->log, LR_FAILED,
+                 "%s: a texture of %d x %d x %d texels is larger than %s allows (%d x %d x %d): make "
+                 "the work smaller or split it",
+                 texture->label, size[0], size[1], size[2], limits->renderer, side, side, depth);
+    } else {
+        texture->texel_bytes = format->bytes;
+        return texture;
     }
-    return texture;
+    free(texture);
+    return NULL;
 }
 
 struct gl_texture *gl_texture_borrow(struct gl_context *ctx, GLuint name, const struct gl_texture_params *params)
@@ -226,11 +174,23 @@ struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_tex
     glTextureParameteri(texture->name, GL_TEXTURE_WRAP_T, wrap);
     glTextureParameteri(texture->name, GL_TEXTURE_WRAP_R, wrap);
 
-    if (allocate(texture, params->is_unset) != LR_OK) {
-        gl_texture_destroy(texture);
-        return NULL;
+    const int *size = texture->size;
+    const int64_t bytes = gl_texture_bytes(texture);
+    if (check_memory(ctx, texture->label, bytes) == LR_OK) {
+        if (texture->target == GL_TEXTURE_2D)
+            glTextureStorage2D(texture->name, 1, texture->format, size[0], size[1]);
+        else
+            glTextureStorage3D(texture->name, 1, texture->format, size[0], size[1], size[2]);
+        GLenum error = glGetError();
+        if (error == GL_NO_ERROR && !params->is_unset) {
+            gl_texture_clear(texture, NULL);
+            error = glGetError();
+        }
+        if (error == GL_NO_ERROR) return texture;
+        (void)report_allocation(ctx, texture->label, bytes, error);
     }
-    return texture;
+    gl_texture_destroy(texture);
+    return NULL;
 }
 
 void gl_texture_destroy(struct gl_texture *texture)
@@ -249,7 +209,7 @@ int64_t gl_texture_bytes(const struct gl_texture *texture)
 
 /* ---- textures: contents ---- */
 
-/* The box with NULL and a depth of 0 made explicit. */
+/* The box that is meant: NULL is the whole texture, a depth of 0 is 1. */
 static lr_status resolve(const struct gl_texture *texture, const struct gl_box *asked, struct gl_box *box)
 {
     const int *size = texture->size;
@@ -266,8 +226,8 @@ static lr_status resolve(const struct gl_texture *texture, const struct gl_box *
     return LR_OK;
 }
 
-/* Names what transfers of texels read from, GL_PIXEL_UNPACK_BUFFER, or write to, GL_PIXEL_PACK_BUFFER. Without
- * it they would take offsets for addresses. */
+/* Binds the buffer that transfers of texels read from, GL_PIXEL_UNPACK_BUFFER, or write to, GL_PIXEL_PACK_BUFFER.
+ * If none were bound, they would take offsets for addresses. */
 static lr_status bind_texels(struct gl_context *ctx, GLenum target, GLuint buffer)
 {
     GLint bound = 0;
@@ -280,7 +240,7 @@ static lr_status bind_texels(struct gl_context *ctx, GLenum target, GLuint buffe
     return lr_error(ctx->log, LR_FAILED, "the driver refuses the buffer of a transfer of texels");
 }
 
-/* Texels of a buffer, from an offset on. */
+/* Copies texels from a buffer, from an offset on, into a texture. */
 static lr_status take_texels(const struct gl_texture *texture, const struct gl_box *box, GLuint buffer, int64_t offset)
 {
     const struct gl_format *format = gl_format_find(texture->format);
@@ -297,24 +257,8 @@ static lr_status take_texels(const struct gl_texture *texture, const struct gl_b
     return LR_OK;
 }
 
-static lr_status upload_piece(const struct gl_texture *texture, const struct gl_box *box, const void *texels)
-{
-    const int64_t bytes = (int64_t)box->width * box->height * box->depth * texture->texel_bytes;
-    int64_t offset; /* within the ring */
-    LR_TRY(gl_stream_write(texture->ctx, texels, bytes, &offset));
-    return take_texels(texture, box, texture->ctx->stream.name, offset);
-}
-
-static void read_piece(const struct gl_texture *texture, const struct gl_box *box, void *texels)
-{
-    const struct gl_format *format = gl_format_find(texture->format);
-    const int64_t bytes = (int64_t)box->width * box->height * box->depth * format->bytes;
-    glGetTextureSubImage(texture->name, 0, box->x, box->y, box->z, box->width, box->height, box->depth, format->pixel,
-                         format->type, (GLsizei)bytes, texels);
-}
-
-/* Cuts a box into pieces that one call can move, each contiguous in memory, and gives the next:
- * all of it, or some rows of one slice. `done` counts rows over all slices. */
+/* The next piece of a box that one call can move, contiguous in memory: all of the box, or some rows of one slice.
+ * `done` counts rows over all slices. */
 static struct gl_box piece_at(const struct gl_box *box, int64_t done, int64_t row_bytes, int64_t most_bytes)
 {
     if (row_bytes * box->height * box->depth <= most_bytes) return *box;
@@ -336,7 +280,10 @@ lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box
     glMemoryBarrier(GL_TEXTURE_UPDATE_BARRIER_BIT);
     for (int64_t done = 0; row_bytes > 0 && done < rows;) {
         const struct gl_box piece = piece_at(&box, done, row_bytes, gl_stream_most(texture->ctx));
-        LR_TRY(upload_piece(texture, &piece, (const char *)texels + done * row_bytes));
+        const int64_t piece_bytes = (int64_t)piece.width * piece.height * piece.depth * texture->texel_bytes;
+        int64_t offset; /* within the ring */
+        LR_TRY(gl_stream_write(texture->ctx, (const char *)texels + done * row_bytes, piece_bytes, &offset));
+        LR_TRY(take_texels(texture, &piece, texture->ctx->stream.name, offset));
         done += (int64_t)piece.height * piece.depth;
     }
     return texture->ctx->debug ? gl_context_check(texture->ctx, texture->label) : LR_OK;
@@ -347,15 +294,18 @@ lr_status gl_texture_upload(struct gl_texture *texture, const void *texels)
     return gl_texture_upload_rect(texture, NULL, texels);
 }
 
-/* Reads to memory, or to an offset in the buffer that is bound for it. */
+/* Reads texels to memory, or, if a buffer is bound, to an offset in it. */
 static void read_pieces(const struct gl_texture *texture, const struct gl_box *box, char *texels)
 {
+    const struct gl_format *format = gl_format_find(texture->format);
     const int64_t row_bytes = (int64_t)box->width * texture->texel_bytes;
     const int64_t rows = (int64_t)box->height * box->depth;
     glPixelStorei(GL_PACK_ALIGNMENT, 1);
     for (int64_t done = 0; row_bytes > 0 && done < rows;) {
         const struct gl_box piece = piece_at(box, done, row_bytes, max_read_bytes);
-        read_piece(texture, &piece, texels + done * row_bytes);
+        const int64_t piece_bytes = (int64_t)piece.width * piece.height * piece.depth * format->bytes;
+        glGetTextureSubImage(texture->name, 0, piece.x, piece.y, piece.z, piece.width, piece.height, piece.depth,
+                             format->pixel, format->type, (GLsizei)piece_bytes, texels + done * row_bytes);
         done += (int64_t)piece.height * piece.depth;
     }
 }
@@ -377,7 +327,7 @@ void gl_texture_clear(struct gl_texture *texture, const void *texel)
     glClearTexImage(texture->name, 0, format->pixel, format->type, texel);
 }
 
-/* The box within the texture, and its texels within the buffer. */
+/* Checks that the box is inside the texture, and its texels inside the buffer. */
 static lr_status resolve_copy(const struct gl_texture *texture, const struct gl_box *asked,
                               const struct gl_buffer *buffer, int64_t offset, struct gl_box *box)
 {
@@ -416,10 +366,10 @@ lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset, const
 
 /* ---- buffers ---- */
 
-/* Moved at a time through the staging buffer, and cleared at a time. */
+/* The most bytes that one step reads through the staging buffer, and that one call clears. */
 enum { STAGING_BYTES = 1 << 24, CLEAR_BYTES = 1 << 29 };
 
-/* Storage is whole words, so that gl_buffer_clear reaches every byte. */
+/* Storage has whole words, so that gl_buffer_clear reaches every byte. */
 static int64_t storage_bytes(int64_t size_bytes)
 {
     return (size_bytes + 3) / 4 * 4;
@@ -430,36 +380,6 @@ static GLenum make_storage(struct gl_buffer *buffer, int64_t bytes)
     glCreateBuffers(1, &buffer->name);
     glNamedBufferStorage(buffer->name, (GLsizeiptr)bytes, NULL, 0);
     return glGetError();
-}
-
-/* Takes storage from the pool or makes it; if memory runs out, the pool is emptied first. */
-static GLenum find_storage(struct gl_buffer *buffer)
-{
-    struct gl_pool *pool = &buffer->ctx->pool;
-    const int64_t bytes = storage_bytes(buffer->size_bytes);
-    buffer->name = pool_take(pool, bytes);
-    if (buffer->name != 0) return GL_NO_ERROR;
-    const GLenum error = make_storage(buffer, bytes);
-    if (error != GL_OUT_OF_MEMORY || pool->count == 0) return error;
-    glDeleteBuffers(1, &buffer->name);
-    gl_pool_empty(pool);
-    return make_storage(buffer, bytes);
-}
-
-static lr_status fill(struct gl_buffer *buffer, const struct gl_buffer_params *params)
-{
-    const void *data = params->size_bytes > 0 ? params->data : NULL;
-    LR_TRY(check_memory(buffer->ctx, buffer->label, buffer->size_bytes));
-    GLenum error = find_storage(buffer);
-    if (error == GL_NO_ERROR) {
-        glObjectLabel(GL_BUFFER, buffer->name, -1, buffer->label);
-        if (data != NULL)
-            LR_TRY(gl_buffer_upload(buffer, 0, buffer->size_bytes, data));
-        else if (!params->is_undefined)
-            gl_buffer_clear(buffer, 0);
-        error = glGetError();
-    }
-    return error == GL_NO_ERROR ? LR_OK : report_allocation(buffer->ctx, buffer->label, buffer->size_bytes, error);
 }
 
 struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffer_params *params)
@@ -478,12 +398,40 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
         free(buffer);
         return NULL;
     }
-    if (fill(buffer, params) != LR_OK) {
-        glDeleteBuffers(1, &buffer->name); /* not for the pool: it may have no storage */
-        free(buffer);
-        return NULL;
+
+    /* Storage of exactly that size is taken from the pool, with whatever it holds, or made; if memory runs out, the
+     * pool is emptied first. */
+    const void *data = params->size_bytes > 0 ? params->data : NULL;
+    lr_status status = check_memory(ctx, buffer->label, buffer->size_bytes);
+    if (status == LR_OK) {
+        struct gl_pool *pool = &ctx->pool;
+        const int64_t bytes = storage_bytes(buffer->size_bytes);
+        for (int k = pool->count - 1; k >= 0 && buffer->name == 0; k--) {
+            if (pool->held[k].bytes == bytes) {
+                buffer->name = pool->held[k].name;
+                leave_out(pool, k);
+            }
+        }
+        GLenum error = buffer->name == 0 ? make_storage(buffer, bytes) : GL_NO_ERROR;
+        if (error == GL_OUT_OF_MEMORY && pool->count > 0) {
+            glDeleteBuffers(1, &buffer->name);
+            gl_pool_empty(pool);
+            error = make_storage(buffer, bytes);
+        }
+        if (error == GL_NO_ERROR) {
+            glObjectLabel(GL_BUFFER, buffer->name, -1, buffer->label);
+            if (data != NULL)
+                status = gl_buffer_upload(buffer, 0, buffer->size_bytes, data);
+            else if (!params->is_undefined)
+                gl_buffer_clear(buffer, 0);
+            error = status == LR_OK ? glGetError() : GL_NO_ERROR;
+        }
+        if (error != GL_NO_ERROR) status = report_allocation(ctx, buffer->label, buffer->size_bytes, error);
     }
-    return buffer;
+    if (status == LR_OK) return buffer;
+    glDeleteBuffers(1, &buffer->name); /* not for the pool: it may have no storage */
+    free(buffer);
+    return NULL;
 }
 
 lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_buffer_params *params,
@@ -511,24 +459,24 @@ lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_
     return LR_OK;
 }
 
-/* Lent storage is deleted, not pooled: others may still know its name. */
-static void give_back(struct gl_buffer *buffer)
-{
-    if (buffer->is_borrowed || buffer->loan != NULL) {
-        gl_loan_end(buffer->loan);
-        glDeleteBuffers(buffer->is_borrowed ? 0 : 1, &buffer->name);
-        return;
-    }
-    buffer->ctx->pool.most_bytes = memory_of(buffer->ctx) / 8;
-    pool_give(&buffer->ctx->pool, buffer->name, storage_bytes(buffer->size_bytes));
-}
-
 void gl_buffer_destroy(struct gl_buffer *buffer)
 {
-    if (buffer != NULL) {
-        give_back(buffer);
-        free(buffer);
+    if (buffer == NULL) return;
+    struct gl_pool *pool = &buffer->ctx->pool;
+    const int64_t bytes = storage_bytes(buffer->size_bytes);
+    const bool is_lent = buffer->loan != NULL; /* deleted, not pooled: others may still know its name */
+    gl_loan_end(buffer->loan);
+    if (!buffer->is_borrowed) {
+        if (!is_lent) pool->most_bytes = memory_of(buffer->ctx) / 8;
+        if (is_lent || bytes < LEAST_BYTES || bytes > pool->most_bytes) {
+            glDeleteBuffers(1, &buffer->name);
+        } else {
+            while (pool->count == GL_POOL_MOST || pool->bytes > pool->most_bytes - bytes) delete_oldest(pool);
+            pool->held[pool->count++] = (struct gl_pooled){buffer->name, bytes};
+            pool->bytes += bytes;
+        }
     }
+    free(buffer);
 }
 
 static lr_status check_range(const struct gl_buffer *buffer, int64_t offset, int64_t bytes)
@@ -557,29 +505,26 @@ lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t byt
     return buffer->ctx->debug ? gl_context_check(buffer->ctx, buffer->label) : LR_OK;
 }
 
-/* Made at the first read, and kept: memory of the machine that the device can write. */
-static lr_status ensure_staging(struct gl_context *ctx)
-{
-    if (ctx->staging_buffer != 0) return LR_OK;
-    LR_TRY(check_before(ctx, "staging for reads"));
-    glCreateBuffers(1, &ctx->staging_buffer);
-    glObjectLabel(GL_BUFFER, ctx->staging_buffer, -1, "staging for reads");
-    glNamedBufferStorage(ctx->staging_buffer, STAGING_BYTES, NULL, GL_MAP_READ_BIT | GL_CLIENT_STORAGE_BIT);
-    const GLenum error = glGetError();
-    if (error == GL_NO_ERROR) return LR_OK;
-    glDeleteBuffers(1, &ctx->staging_buffer);
-    ctx->staging_buffer = 0;
-    return report_allocation(ctx, "staging for reads", STAGING_BYTES, error);
-}
-
-/* A buffer that is read directly is moved out of the device's memory by some drivers, and then
- * stays there. */
+/* Buffers are read through a staging buffer: some drivers move one that is read directly out of the
+ * device's memory, and leave it there. */
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data)
 {
     LR_TRY(gl_loan_check(buffer->ctx, buffer->loan, buffer->label));
     LR_TRY(check_range(buffer, offset, bytes));
-    LR_TRY(ensure_staging(buffer->ctx));
-    const GLuint staging = buffer->ctx->staging_buffer;
+    struct gl_context *ctx = buffer->ctx;
+    if (ctx->staging_buffer == 0) { /* memory of the machine that the device can write: made once, and kept */
+        LR_TRY(check_before(ctx, "staging for reads"));
+        glCreateBuffers(1, &ctx->staging_buffer);
+        glObjectLabel(GL_BUFFER, ctx->staging_buffer, -1, "staging for reads");
+        glNamedBufferStorage(ctx->staging_buffer, STAGING_BYTES, NULL, GL_MAP_READ_BIT | GL_CLIENT_STORAGE_BIT);
+        const GLenum error = glGetError();
+        if (error != GL_NO_ERROR) {
+            glDeleteBuffers(1, &ctx->staging_buffer);
+            ctx->staging_buffer = 0;
+            return report_allocation(ctx, "staging for reads", STAGING_BYTES, error);
+        }
+    }
+    const GLuint staging = ctx->staging_buffer;
     glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
     for (int64_t done = 0; done < bytes; done += STAGING_BYTES) {
         const int64_t rest = bytes - done;
@@ -587,7 +532,7 @@ lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t
         glCopyNamedBufferSubData(buffer->name, staging, (GLintptr)(offset + done), 0, part);
         glGetNamedBufferSubData(staging, 0, part, (char *)data + done);
     }
-    return gl_context_check(buffer->ctx, buffer->label);
+    return gl_context_check(ctx, buffer->label);
 }
 
 void gl_buffer_copy_range(const struct gl_buffer_range *range)
@@ -639,7 +584,7 @@ static int64_t fill_by_shader(const struct gl_buffer_range *range, const uint32_
     return bytes;
 }
 
-/* Larger pieces are cleared by the processor in some drivers. */
+/* Pieces are cleared one after the other: some drivers leave larger ones to the processor. */
 static void repeat_words(const struct gl_buffer_range *range, const uint32_t *words, int count)
 {
     const int64_t filled = fill_by_shader(range, words, count);

@@ -22,36 +22,22 @@ struct flattening {
     const lr_log *log;
 };
 
-static char *read_whole(FILE *file, size_t *length, const lr_log *log)
+static char *read_file(const char *folder, const char *name, const lr_log *log)
 {
+    char path[4096], block[4096];
+    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path)) return NULL;
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return NULL;
     struct lr_text text = {.what = what, .log = log};
-    char block[4096];
     lr_status status = lr_text_add(&text, "", 0);
     size_t count;
     while (status == LR_OK && (count = fread(block, 1, sizeof(block), file)) > 0)
         status = lr_text_add(&text, block, count);
-    if (status != LR_OK || ferror(file)) {
-        free(text.chars);
-        return NULL;
-    }
-    *length = (size_t)text.length;
-    return text.chars;
-}
-
-static char *read_file(const char *folder, const char *name, const lr_log *log)
-{
-    char path[4096];
-    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path)) return NULL;
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return NULL;
-    size_t length = 0;
-    char *text = read_whole(file, &length, log);
+    const bool is_read = status == LR_OK && !ferror(file) && strlen(text.chars) == (size_t)text.length;
     fclose(file);
-    if (text != NULL && strlen(text) != length) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    if (is_read) return text.chars;
+    free(text.chars);
+    return NULL;
 }
 
 /* True if a name stays below the shader folder. */
@@ -85,112 +71,94 @@ static enum include parse_include(const char *line, size_t length, char *name, s
     return ends && is_inside(name) ? GOOD_INCLUDE : BAD_INCLUDE;
 }
 
-static bool is_known(const struct flattening *flat, const char *name)
-{
-    for (int k = 0; k < flat->num_files; k++)
-        if (strcmp(flat->source->files[k], name) == 0) return true;
-    return false;
-}
-
-static lr_status add_file(struct flattening *flat, char *text);
-
-static lr_status open_include(struct flattening *flat, const char *name, int file, int line)
+/* Adds the text of the file that was named last. */
+static lr_status add_file(struct flattening *flat, const char *text)
 {
     struct gl_shader_source *source = flat->source;
-    const char *from = source->files[file];
-    if (flat->num_files == GL_SHADER_MAX_FILES) {
-        return lr_error(flat->log, LR_BAD_INPUT, "%s/%s:%d: a shader includes at most %d files", source->folder, from,
-                        line, GL_SHADER_MAX_FILES - 1);
-    }
-    char *text = read_file(source->folder, name, flat->log);
-    if (text == NULL) {
-        return lr_error(flat->log, LR_BAD_INPUT,
-                        "%s/%s:%d: the included file %s/%s cannot be read: paths of includes "
-                        "start at the shader folder",
-                        source->folder, from, line, source->folder, name);
-    }
-    source->files[flat->num_files] = lr_copy_string(name, flat->log);
-    lr_status status = source->files[flat->num_files] ? LR_OK : LR_FAILED;
-    if (status == LR_OK) status = lr_text_print(&flat->text, line_mark, 1, flat->num_files++);
-    if (status == LR_OK) status = add_file(flat, text);
-    free(text);
-    return status == LR_OK ? lr_text_print(&flat->text, line_mark, line + 1, file) : status;
-}
-
-static lr_status add_line(struct flattening *flat, const char *line, size_t length, int at[2])
-{
-    char name[256];
-    switch (parse_include(line, length, name, sizeof(name))) {
-    case GOOD_INCLUDE:
-        return is_known(flat, name) ? lr_text_add(&flat->text, "\n", 1) : open_include(flat, name, at[0], at[1]);
-    case BAD_INCLUDE:
-        return lr_error(flat->log, LR_BAD_INPUT,
-                        "%s/%s:%d: write #include \"common/name.glsl\", alone on its line, with a "
-                        "path that starts at the shader folder",
-                        flat->source->folder, flat->source->files[at[0]], at[1]);
-    default: LR_TRY(lr_text_add(&flat->text, line, length)); return lr_text_add(&flat->text, "\n", 1);
-    }
-}
-
-/* Adds the text of the file that was named last. */
-static lr_status add_file(struct flattening *flat, char *text)
-{
-    int at[2] = {flat->num_files - 1, 1};
-    for (const char *line = text; *line != '\0'; at[1]++) {
+    const int number = flat->num_files - 1;
+    const char *from = source->files[number];
+    int at = 1;
+    for (const char *line = text; *line != '\0'; at++) {
         const size_t length = strcspn(line, "\n");
-        LR_TRY(add_line(flat, line, length, at));
+        char name[256];
+        const enum include include = parse_include(line, length, name, sizeof(name));
+        bool is_known = false;
+        for (int k = 0; k < flat->num_files && include == GOOD_INCLUDE; k++)
+            is_known = is_known || strcmp(source->files[k], name) == 0;
+        if (include == BAD_INCLUDE) {
+            return lr_error(flat->log, LR_BAD_INPUT,
+                            "%s/%s:%d: write #include \"common/name.glsl\", alone on its line, with a "
+                            "path that starts at the shader folder",
+                            source->folder, from, at);
+        }
+        if (include == NO_INCLUDE || is_known) {
+            if (include == NO_INCLUDE) LR_TRY(lr_text_add(&flat->text, line, length));
+            LR_TRY(lr_text_add(&flat->text, "\n", 1));
+        } else {
+            if (flat->num_files == GL_SHADER_MAX_FILES) {
+                return lr_error(flat->log, LR_BAD_INPUT, "%s/%s:%d: a shader includes at most %d files", source->folder,
+                                from, at, GL_SHADER_MAX_FILES - 1);
+            }
+            char *included = read_file(source->folder, name, flat->log);
+            if (included == NULL) {
+                return lr_error(flat->log, LR_BAD_INPUT,
+                                "%s/%s:%d: the included file %s/%s cannot be read: paths of includes "
+                                "start at the shader folder",
+                                source->folder, from, at, source->folder, name);
+            }
+            source->files[flat->num_files] = lr_copy_string(name, flat->log);
+            lr_status status = source->files[flat->num_files] ? LR_OK : LR_FAILED;
+            if (status == LR_OK) status = lr_text_print(&flat->text, line_mark, 1, flat->num_files++);
+            if (status == LR_OK) status = add_file(flat, included);
+            free(included);
+            LR_TRY(status);
+            LR_TRY(lr_text_print(&flat->text, line_mark, at + 1, number));
+        }
         line += length + (line[length] == '\n');
     }
     return LR_OK;
 }
 
-static lr_status flatten(struct gl_shader_source *source, const char *name, const lr_log *log)
-{
-    char *text = is_inside(name) ? read_file(source->folder, name, log) : NULL;
-    if (text == NULL) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "the shader %s/%s cannot be read: LORASTER_SHADER_DIR names a folder with "
-                        "all shaders, or is not set",
-                        source->folder, name);
-    }
-    struct flattening flat = {.source = source, .log = log, .text = {.what = what, .log = log}, .num_files = 1};
-    source->files[0] = lr_copy_string(name, log);
-    lr_status status = source->files[0] ? lr_text_add(&flat.text, "", 0) : LR_FAILED;
-    if (status == LR_OK) status = add_file(&flat, text);
-    source->text = flat.text.chars;
-    free(text);
-    return status;
-}
-
-/* ---- the built-in table ---- */
-
-static lr_status copy_embedded(struct gl_shader_source *source, const char *name, const lr_log *log)
-{
-    const struct gl_embedded_shader *shader = gl_embedded_shaders;
-    while (shader->name != NULL && strcmp(shader->name, name) != 0) shader++;
-    if (shader->name == NULL) {
-        return lr_error(log, LR_USAGE,
-                        "there is no built-in shader %s: set LORASTER_SHADER_DIR to a folder that "
-                        "has it, or build again",
-                        name);
-    }
-    source->text = lr_copy_string(shader->text, log);
-    bool copied = source->text != NULL;
-    for (int k = 0; k < GL_SHADER_MAX_FILES && shader->files[k] != NULL && copied; k++) {
-        source->files[k] = lr_copy_string(shader->files[k], log);
-        copied = source->files[k] != NULL;
-    }
-    return copied ? LR_OK : LR_FAILED;
-}
-
+/* Takes the shader from a folder, or else from the table that is built in. */
 lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name, const lr_log *log)
 {
     const char *folder = getenv("LORASTER_SHADER_DIR");
     const bool from_folder = folder != NULL && folder[0] != '\0';
     *source = (struct gl_shader_source){0};
     source->folder = lr_copy_string(from_folder ? folder : "shaders", log);
-    lr_status status = LR_FAILED;
-    if (source->folder != NULL) status = from_folder ? flatten(source, name, log) : copy_embedded(source, name, log);
+    lr_status status = source->folder != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK && from_folder) {
+        struct flattening flat = {.source = source, .log = log, .text = {.what = what, .log = log}, .num_files = 1};
+        char *text = is_inside(name) ? read_file(folder, name, log) : NULL;
+        if (text == NULL) {
+            status = lr_error(log, LR_BAD_INPUT,
+                              "the shader %s/%s cannot be read: LORASTER_SHADER_DIR names a folder with "
+                              "all shaders, or is not set",
+                              folder, name);
+        } else {
+            source->files[0] = lr_copy_string(name, log);
+            status = source->files[0] ? lr_text_add(&flat.text, "", 0) : LR_FAILED;
+        }
+        if (status == LR_OK) status = add_file(&flat, text);
+        source->text = flat.text.chars;
+        free(text);
+    } else if (status == LR_OK) {
+        const struct gl_embedded_shader *shader = gl_embedded_shaders;
+        while (shader->name != NULL && strcmp(shader->name, name) != 0) shader++;
+        if (shader->name == NULL) {
+            status = lr_error(log, LR_USAGE,
+                              "there is no built-in shader %s: set LORASTER_SHADER_DIR to a folder that "
+                              "has it, or build again",
+                              name);
+        } else {
+            source->text = lr_copy_string(shader->text, log);
+            status = source->text != NULL ? LR_OK : LR_FAILED;
+        }
+        for (int k = 0; k < GL_SHADER_MAX_FILES && status == LR_OK && shader->files[k] != NULL; k++) {
+            source->files[k] = lr_copy_string(shader->files[k], log);
+            status = source->files[k] != NULL ? LR_OK : LR_FAILED;
+        }
+    }
     if (status != LR_OK) gl_shader_source_finish(source);
     return status;
 }

@@ -23,54 +23,45 @@ static struct gl_texture *make(const struct gl_target *target, const char *part,
     return gl_texture_create(target->ctx, &params);
 }
 
-/* True if drawing chooses among layers: of arrays made here, or of a whole borrowed array. */
-static int num_layers(const struct gl_target_params *params)
-{
-    const struct gl_texture *first = params->colours[0];
-    if (first == NULL) return params->layers;
-    return params->layer < 0 && first->target != GL_TEXTURE_2D ? first->size[2] : 0;
-}
-
-static lr_status attach_colour(struct gl_target *target, const struct gl_target_params *params, int k)
-{
-    struct gl_texture *texture = params->colours[k];
-    if (texture == NULL) {
-        const char part[] = {'c', 'o', 'l', 'o', 'u', 'r', ' ', (char)('0' + k), '\0'};
-        texture = make(target, part, params->colour_formats[k], params->layers);
-        if (texture == NULL) return LR_FAILED;
-        target->owns[k] = true;
-    }
-    target->colours[k] = texture;
-    if (texture->size[0] < target->size[0] || texture->size[1] < target->size[1]) {
-        return lr_error(target->ctx->log, LR_USAGE, "%s: %s is smaller than the target's %d x %d", target->label,
-                        texture->label, target->size[0], target->size[1]);
-    }
-    const GLenum point = GL_COLOR_ATTACHMENT0 + (GLenum)k;
-    if (texture->target == GL_TEXTURE_2D || params->layer < 0 || target->owns[k]) {
-        glNamedFramebufferTexture(target->name, point, texture->name, 0);
-    } else if (params->layer < texture->size[2]) {
-        glNamedFramebufferTextureLayer(target->name, point, texture->name, 0, params->layer);
-    } else {
-        return lr_error(target->ctx->log, LR_USAGE, "%s: %s has no layer %d, only %d", target->label, texture->label,
-                        params->layer, texture->size[2]);
-    }
-    return LR_OK;
-}
-
 static lr_status attach(struct gl_target *target, const struct gl_target_params *params)
 {
     GLenum points[GL_MAX_COLOURS] = {GL_NONE};
     for (int k = 0; k < GL_MAX_COLOURS; k++) {
         if (params->colours[k] == NULL && params->colour_formats[k] == 0) break;
-        LR_TRY(attach_colour(target, params, k));
-        points[target->num_colours++] = GL_COLOR_ATTACHMENT0 + (GLenum)k;
+        struct gl_texture *texture = params->colours[k];
+        if (texture == NULL) {
+            const char part[] = {'c', 'o', 'l', 'o', 'u', 'r', ' ', (char)('0' + k), '\0'};
+            texture = make(target, part, params->colour_formats[k], params->layers);
+            if (texture == NULL) return LR_FAILED;
+            target->owns[k] = true;
+        }
+        target->colours[k] = texture;
+        if (texture->size[0] < target->size[0] || texture->size[1] < target->size[1]) {
+            return lr_error(target->ctx->log, LR_USAGE, "%s: %s is smaller than the target's %d x %d", target->label,
+                            texture->label, target->size[0], target->size[1]);
+        }
+        const GLenum point = GL_COLOR_ATTACHMENT0 + (GLenum)k;
+        if (texture->target == GL_TEXTURE_2D || params->layer < 0 || target->owns[k]) {
+            glNamedFramebufferTexture(target->name, point, texture->name, 0);
+        } else if (params->layer < texture->size[2]) {
+            glNamedFramebufferTextureLayer(target->name, point, texture->name, 0, params->layer);
+        } else {
+            return lr_error(target->ctx->log, LR_USAGE, "%s: %s has no layer %d, only %d", target->label,
+                            texture->label, params->layer, texture->size[2]);
+        }
+
+        points[target->num_colours++] = point;
     }
     if (params->depth) {
-        target->depth = make(target, "depth", GL_DEPTH_COMPONENT32F, num_layers(params));
+        /* Drawing chooses among layers of arrays that are made here, or of a whole array that is borrowed. */
+        const struct gl_texture *first = params->colours[0];
+        const int layers = first == NULL                                         ? params->layers
+                           : params->layer < 0 && first->target != GL_TEXTURE_2D ? first->size[2]
+                                                                                 : 0;
+        target->depth = make(target, "depth", GL_DEPTH_COMPONENT32F, layers);
         if (target->depth == NULL) return LR_FAILED;
         glNamedFramebufferTexture(target->name, GL_DEPTH_ATTACHMENT, target->depth->name, 0);
     }
-
     if (target->num_colours == 0 && !params->depth) {
         /* A framebuffer without attachments takes its size from parameters. */
         glNamedFramebufferParameteri(target->name, GL_FRAMEBUFFER_DEFAULT_WIDTH, target->size[0]);
@@ -85,33 +76,26 @@ static lr_status attach(struct gl_target *target, const struct gl_target_params 
                     target->label, gl_context_limits(target->ctx)->renderer, (unsigned)status);
 }
 
-static lr_status set_size(struct gl_target *target, const struct gl_target_params *params)
-{
-    const struct gl_texture *first = params->colours[0];
-    target->size[0] = params->width ? params->width : first ? first->size[0] : 0;
-    target->size[1] = params->height ? params->height : first ? first->size[1] : 0;
-    const int *most = gl_context_limits(target->ctx)->max_viewport_size;
-    if (target->size[0] < 1 || target->size[1] < 1) {
-        return lr_error(target->ctx->log, LR_USAGE, "%s: a target cannot have %d x %d pixels", target->label,
-                        target->size[0], target->size[1]);
-    }
-    if (target->size[0] > most[0] || target->size[1] > most[1]) {
-        return lr_error(target->ctx->log, LR_FAILED,
-                        "%s: a target of %d x %d pixels is larger than %s allows (%d x %d): make "
-                        "the work smaller or split it",
-                        target->label, target->size[0], target->size[1], gl_context_limits(target->ctx)->renderer,
-                        most[0], most[1]);
-    }
-    return LR_OK;
-}
-
 struct gl_target *gl_target_create(struct gl_context *ctx, const struct gl_target_params *params)
 {
     struct gl_target *target = lr_alloc(1, sizeof(*target), params->label, ctx->log);
     if (target == NULL) return NULL;
     target->ctx = ctx;
     gl_copy_text(target->label, sizeof(target->label), params->label);
-    if (set_size(target, params) != LR_OK) {
+    const struct gl_texture *first = params->colours[0];
+    target->size[0] = params->width ? params->width : first ? first->size[0] : 0;
+    target->size[1] = params->height ? params->height : first ? first->size[1] : 0;
+    const int *size = target->size, *most = ctx->limits.max_viewport_size;
+    const bool is_empty = size[0] < 1 || size[1] < 1;
+    if (is_empty || size[0] > most[0] || size[1] > most[1]) {
+        if (is_empty) {
+            lr_error(ctx->log, LR_USAGE, "%s: a target cannot have %d x %d pixels", target->label, size[0], size[1]);
+        } else {
+            lr_error(ctx->log, LR_FAILED,
+                     "%s: a target of %d x %d pixels is larger than %s allows (%d x %d): make "
+                     "the work smaller or split it",
+                     target->label, size[0], size[1], ctx->limits.renderer, most[0], most[1]);
+        }
         free(target);
         return NULL;
     }

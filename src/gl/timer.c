@@ -56,23 +56,23 @@ double gl_timer_seconds(struct gl_timer *timer)
 
 /* --- stopwatch --- */
 
-/* Laps that may be in flight: more than any backend's batches that wait for the device. */
-enum { NUM_LAPS = 64 };
+/* Intervals that may be in flight: more than any backend's batches that wait for the device. */
+enum { NUM_INTERVALS = 64 };
 
 struct gl_stopwatch {
-    struct gl_timer *laps[NUM_LAPS];
+    struct gl_timer *intervals[NUM_INTERVALS];
     int64_t begun;        /* since it was made */
     int64_t read;         /* of these, in `total` */
-    double total, before; /* of all laps, and those before the reset that were not read then */
-    int64_t since;        /* the first lap since the reset */
+    double total, before; /* of all intervals, and those before the reset that were not read then */
+    int64_t since;        /* the first interval since the reset */
 };
 
 struct gl_stopwatch *gl_stopwatch_create(struct gl_context *ctx, const char *label)
 {
     struct gl_stopwatch *watch = lr_alloc(1, sizeof(*watch), label, ctx->log);
-    for (int k = 0; watch != NULL && k < NUM_LAPS; k++) {
-        watch->laps[k] = gl_timer_create(ctx, label);
-        if (watch->laps[k] == NULL) {
+    for (int k = 0; watch != NULL && k < NUM_INTERVALS; k++) {
+        watch->intervals[k] = gl_timer_create(ctx, label);
+        if (watch->intervals[k] == NULL) {
             gl_stopwatch_destroy(watch);
             return NULL;
         }
@@ -82,11 +82,11 @@ struct gl_stopwatch *gl_stopwatch_create(struct gl_context *ctx, const char *lab
 
 void gl_stopwatch_destroy(struct gl_stopwatch *watch)
 {
-    for (int k = 0; watch != NULL && k < NUM_LAPS; k++) gl_timer_destroy(watch->laps[k]);
+    for (int k = 0; watch != NULL && k < NUM_INTERVALS; k++) gl_timer_destroy(watch->intervals[k]);
     free(watch);
 }
 
-/* Laps that are in progress are not waited for: they are told apart when they are read. */
+/* Intervals in progress are not waited for; their numbers say later whether they began before the reset. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch)
 {
     if (watch != NULL) {
@@ -95,9 +95,9 @@ void gl_stopwatch_reset(struct gl_stopwatch *watch)
     }
 }
 
-static void read_lap(struct gl_stopwatch *watch)
+static void read_interval(struct gl_stopwatch *watch)
 {
-    const double seconds = gl_timer_seconds(watch->laps[watch->read % NUM_LAPS]);
+    const double seconds = gl_timer_seconds(watch->intervals[watch->read % NUM_INTERVALS]);
     watch->total += seconds;
     watch->before += watch->read < watch->since ? seconds : 0.0;
     watch->read++;
@@ -106,18 +106,18 @@ static void read_lap(struct gl_stopwatch *watch)
 void gl_stopwatch_begin(struct gl_stopwatch *watch)
 {
     if (watch == NULL) return;
-    if (watch->begun - watch->read == NUM_LAPS) read_lap(watch);
-    gl_timer_begin(watch->laps[watch->begun++ % NUM_LAPS]);
+    if (watch->begun - watch->read == NUM_INTERVALS) read_interval(watch);
+    gl_timer_begin(watch->intervals[watch->begun++ % NUM_INTERVALS]);
 }
 
 void gl_stopwatch_end(struct gl_stopwatch *watch)
 {
-    if (watch != NULL) gl_timer_end(watch->laps[(watch->begun - 1) % NUM_LAPS]);
+    if (watch != NULL) gl_timer_end(watch->intervals[(watch->begun - 1) % NUM_INTERVALS]);
 }
 
 double gl_stopwatch_total(struct gl_stopwatch *watch)
 {
-    while (watch != NULL && watch->read < watch->begun) read_lap(watch);
+    while (watch != NULL && watch->read < watch->begun) read_interval(watch);
     return watch != NULL ? watch->total : 0;
 }
 

@@ -17,8 +17,8 @@ void gl_timer_end(struct gl_timer *timer);
 /* Seconds of the last begin .. end; waits until the device is done. 0 before the first end. */
 double gl_timer_seconds(struct gl_timer *timer);
 
-/* The sum over many laps: what the device took for the parts of a long sequence of commands, not
- * counting what lies between them. Old laps are read while new ones are issued, late enough that
+/* The sum over many intervals: what the device took for the parts of a long sequence of commands, not
+ * counting what lies between them. Old intervals are read while new ones are issued, late enough that
  * neither the host nor the device waits. Every function allows NULL, a stopwatch that measures
  * nothing. */
 struct gl_stopwatch;
@@ -26,14 +26,14 @@ struct gl_stopwatch;
 struct gl_stopwatch *gl_stopwatch_create(struct gl_context *ctx, const char *label);
 void gl_stopwatch_destroy(struct gl_stopwatch *watch);
 
-/* Back to zero laps; it waits for none. */
+/* Back to zero intervals; it waits for none. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch);
 
-/* Laps follow each other; each begin has its end before the next. */
+/* Intervals follow each other; each begin has its end before the next. */
 void gl_stopwatch_begin(struct gl_stopwatch *watch);
 void gl_stopwatch_end(struct gl_stopwatch *watch);
 
-/* Seconds of all laps since the reset; waits until the device is done with them. */
+/* Seconds of all intervals since the reset; waits until the device is done with them. */
 double gl_stopwatch_seconds(struct gl_stopwatch *watch);
 
 /* The same since it was made. */

@@ -21,44 +21,36 @@ int64_t gl_stream_most(const struct gl_context *ctx)
     return ctx->limits.software ? 1 << 19 : 1 << 22;
 }
 
-static lr_status open_stream(struct gl_context *ctx)
-{
-    struct gl_stream *stream = &ctx->stream;
-    const GLsizeiptr bytes = (GLsizeiptr)(GL_STREAM_SEGMENTS * gl_stream_most(ctx));
-    if (stream->name != 0) return LR_OK;
-    glCreateBuffers(1, &stream->name);
-    glObjectLabel(GL_BUFFER, stream->name, -1, "upload ring");
-    glNamedBufferStorage(stream->name, bytes, NULL, write_flags);
-    stream->mapped = glMapNamedBufferRange(stream->name, 0, bytes, write_flags);
-    if (stream->mapped == NULL) {
-        gl_stream_finish(ctx);
-        return lr_error(ctx->log, LR_FAILED,
-                        "the driver cannot map %lld KiB of memory for uploads: close other programs "
-                        "that use the device",
-                        (long long)bytes / 1024);
-    }
-    return LR_OK;
-}
-
-static lr_status next_segment(struct gl_context *ctx)
-{
-    struct gl_stream *stream = &ctx->stream;
-    stream->fences[stream->segment] = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-    stream->segment = (stream->segment + 1) % GL_STREAM_SEGMENTS;
-    stream->used = 0;
-    return gl_context_wait(ctx, &stream->fences[stream->segment], "upload ring");
-}
-
 lr_status gl_stream_write(struct gl_context *ctx, const void *data, int64_t bytes, int64_t *offset)
 {
     struct gl_stream *stream = &ctx->stream;
-    LR_TRY(open_stream(ctx));
-    if (bytes > gl_stream_most(ctx)) {
-        return lr_error(ctx->log, LR_FAILED, "an upload has %lld bytes, and at most %lld go at once", (long long)bytes,
-                        (long long)gl_stream_most(ctx));
+    const int64_t most = gl_stream_most(ctx);
+    if (stream->name == 0) {
+        const GLsizeiptr ring_bytes = (GLsizeiptr)(GL_STREAM_SEGMENTS * most);
+        glCreateBuffers(1, &stream->name);
+        glObjectLabel(GL_BUFFER, stream->name, -1, "upload ring");
+        glNamedBufferStorage(stream->name, ring_bytes, NULL, write_flags);
+        stream->mapped = glMapNamedBufferRange(stream->name, 0, ring_bytes, write_flags);
+        if (stream->mapped == NULL) {
+            gl_stream_finish(ctx);
+            return lr_error(ctx->log, LR_FAILED,
+                            "the driver cannot map %lld KiB of memory for uploads: close other programs "
+                            "that use the device",
+                            (long long)ring_bytes / 1024);
+        }
     }
-    if (stream->used + bytes > gl_stream_most(ctx)) LR_TRY(next_segment(ctx));
-    *offset = stream->segment * gl_stream_most(ctx) + stream->used;
+
+    if (bytes > most) {
+        return lr_error(ctx->log, LR_FAILED, "an upload has %lld bytes, and at most %lld go at once", (long long)bytes,
+                        (long long)most);
+    }
+    if (stream->used + bytes > most) {
+        stream->fences[stream->segment] = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
+        stream->segment = (stream->segment + 1) % GL_STREAM_SEGMENTS;
+        stream->used = 0;
+        LR_TRY(gl_context_wait(ctx, &stream->fences[stream->segment], "upload ring"));
+    }
+    *offset = stream->segment * most + stream->used;
     memcpy(stream->mapped + *offset, data, (size_t)bytes);
     stream->used += (bytes + STREAM_ALIGNMENT - 1) / STREAM_ALIGNMENT * STREAM_ALIGNMENT;
     return LR_OK;
@@ -105,7 +97,7 @@ lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes)
     if (readback->mapped == NULL) {
         gl_readback_finish(readback);
         gl_context_drop_errors(readback->ctx);
-        LR_TRY(gl_context_check(readback->ctx, readback->label)); /* a loss is told for ever */
+        LR_TRY(gl_context_check(readback->ctx, readback->label)); /* a lost context says so at every call */
         return lr_error(readback->ctx->log, LR_FAILED,
                         "%s: the driver cannot map %s of the machine's memory: close other programs "
                         "that need memory",

@@ -45,18 +45,18 @@ struct gl_readback {
     GLuint name;       /* 0 before it has memory */
     const unsigned char *mapped;
     int64_t size_bytes;
-    GLsync fence; /* behind the copies that were sent */
+    GLsync fence; /* after the copies that were sent */
 };
 
 /* The context is current, here and below. */
 void gl_readback_finish(struct gl_readback *readback);
 
-/* Room for that many bytes; where it has to grow, what there is is lost. Nothing is on its way.
+/* Makes room for that many bytes. If it has to grow, its contents are lost. No copy may be under way.
  * errors, here and below: LR_FAILED or LR_NO_DEVICE, logged. */
 lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes);
 
-/* Queues a copy, after all commands so far; range->to is not read. What was sent before is to be sent
- * again, with it. errors: also LR_USAGE for what lies outside. */
+/* Queues a copy, after all commands so far; range->to is not read. Copies that were sent before have to be sent
+ * again with it. errors: also LR_USAGE for what lies outside. */
 lr_status gl_readback_copy(struct gl_readback *readback, const struct gl_buffer_range *range);
 
 /* Hands the device what is queued, and waits for nothing. */

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Groups of a pass. */
+/* The most work groups of a pass, and the operands of a pass. */
 enum { MOST_GROUPS = 1024, NUM_OPERANDS = 1 + LR_VECTOR_INPUTS };
 
 /* The block of shaders/vector/vector.glsl. */
@@ -40,8 +40,8 @@ _Static_assert(sizeof(struct differences_pass) == 128, "the shader's layout");
 
 enum { NUM_DIFFERENCES = LR_DIFFERENCES_WEIGHTS + 1 };
 
-/* Sums that may be in progress at once: those that are waited for at once are a turn by themselves, behind
- * those of later.h. A slot begins where a range may begin with any driver. */
+/* Sums that may be in progress at once: those that are waited for at once have a turn of their own, after
+ * the turns of later.h. A slot begins where a range may begin with any driver. */
 enum { SLOT_NOW = LR_NUM_LATER, NUM_SLOTS, NUM_TURNS = LR_LATER_TURNS + 1 };
 enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
 
@@ -55,7 +55,7 @@ struct lr_vector_programs {
     struct gl_program *join;
     struct gl_buffer *parts;               /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
     struct gl_buffer *joined;              /* of each slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
-    struct gl_readback arrived[NUM_TURNS]; /* those of a turn, on the host */
+    struct gl_readback arrived[NUM_TURNS]; /* the sums of a turn, on the host */
     bool is_under_way[NUM_SLOTS];          /* copied there, and not waited for */
 };
 
@@ -91,47 +91,8 @@ static const char *const op_names[LR_NUM_VECTOR_OPS] = {
     [LR_VECTOR_UPDATE_BSREM] = "update of BSREM",
 };
 
-static struct gl_program *apply_program(const struct lr_vector_task *task)
-{
-    lr_place *place = task->y.place;
-    struct lr_vector_programs *programs = programs_of(place);
-    if (programs == NULL) return NULL;
-    struct gl_program **program = &programs->apply[task->op][task->y.precision];
-    if (*program == NULL) {
-        char op[8], label[48];
-        snprintf(op, sizeof(op), "%d", (int)task->op);
-        snprintf(label, sizeof(label), "vectors: %s, %s", op_names[task->op], real_of(task->y.precision));
-        const lr_precision other = task->op == LR_VECTOR_CONVERT ? task->in[0]->precision : task->y.precision;
-        const struct gl_define defines[] = {
-            {"OP", op}, {"REAL", real_of(task->y.precision)}, {"OTHER", real_of(other)}, {0}};
-        *program = gl_program_create(
-            place->ctx,
-            &(struct gl_program_params){.compute = "vector/apply.comp", .defines = defines, .label = label});
-    }
-    return *program;
-}
-
 static const char *const sums_names[NUM_SUMS_PROGRAMS] = {"sums", "counts over estimates",
                                                           "counts over estimates and an additive term"};
-
-static struct gl_program *sums_program(lr_place *place, enum sums_program which, lr_precision precision)
-{
-    struct lr_vector_programs *programs = programs_of(place);
-    if (programs == NULL) return NULL;
-    struct gl_program **program = &programs->sums[which][precision];
-    if (*program == NULL) {
-        char label[80];
-        snprintf(label, sizeof(label), "vectors: %s, %s", sums_names[which], real_of(precision));
-        const struct gl_define defines[] = {
-            {"REAL", real_of(precision)}, {which == DIVIDE_ADDITIVE ? "HAS_ADDITIVE" : NULL, "1"}, {0}};
-        *program = gl_program_create(
-            place->ctx,
-            &(struct gl_program_params){.compute = which == SUMS ? "vector/sums.comp" : "vector/divide_counts.comp",
-                                        .defines = defines,
-                                        .label = label});
-    }
-    return *program;
-}
 
 /* --- passes over a vector, in pieces that a storage block may hold --- */
 
@@ -153,7 +114,7 @@ static int64_t longest_piece(const struct walk *walk)
 }
 
 /* Binds `count` elements of an operand from `at` on: the range begins at a multiple of the driver's
- * alignment, and the operand `*first` elements behind that. */
+ * alignment, and the operand `*first` elements later. */
 static void bind_operand(const struct walk *walk, int which, int64_t at, struct gl_pass *pass, uint32_t *first)
 {
     const lr_vector *vector = walk->operands[which];
@@ -191,13 +152,29 @@ static lr_status run_piece(const struct walk *walk, int64_t at, int64_t count)
 
 static lr_status apply_pieces(const struct lr_vector_task *task)
 {
-    struct walk walk = {.place = task->y.place,
+    lr_place *place = task->y.place;
+    struct lr_vector_programs *programs = programs_of(place);
+    if (programs == NULL) return LR_FAILED;
+    struct gl_program **program = &programs->apply[task->op][task->y.precision];
+    if (*program == NULL) {
+        char number[8], label[48];
+        snprintf(number, sizeof(number), "%d", (int)task->op);
+        snprintf(label, sizeof(label), "vectors: %s, %s", op_names[task->op], real_of(task->y.precision));
+        const lr_precision other = task->op == LR_VECTOR_CONVERT ? task->in[0]->precision : task->y.precision;
+        const struct gl_define defines[] = {
+            {"OP", number}, {"REAL", real_of(task->y.precision)}, {"OTHER", real_of(other)}, {0}};
+        *program = gl_program_create(
+            place->ctx,
+            &(struct gl_program_params){.compute = "vector/apply.comp", .defines = defines, .label = label});
+    }
+    if (*program == NULL) return LR_FAILED;
+
+    struct walk walk = {.place = place,
                         .operands = {&task->y, task->in[0], task->in[1], task->in[2]},
                         .scalar = task->scalar,
                         .lowest = task->floor,
-                        .program = apply_program(task),
+                        .program = *program,
                         .count = task->y.count};
-    if (walk.program == NULL) return LR_FAILED;
     const int64_t longest = longest_piece(&walk);
     for (int64_t at = 0; at < walk.count; at += longest) {
         const int64_t left = walk.count - at;
@@ -206,50 +183,35 @@ static lr_status apply_pieces(const struct lr_vector_task *task)
     return LR_OK;
 }
 
-/* --- sums: groups are put together on the device, and the sums of all cross --- */
-
-struct sums_walk {
-    struct walk walk;
-    int slot;
-    bool has_largest;
-};
+/* --- sums: the device adds up its groups, and sends the result to the host --- */
 
 static int64_t offset_in_turn(int slot)
 {
     return (int64_t)(slot % LR_LATER_SLOTS) * SLOT_BYTES;
 }
 
-/* All work queued before has arrived then. */
-static lr_status wait_for_turn(struct lr_vector_programs *programs, int turn)
-{
-    struct gl_readback *arrived = &programs->arrived[turn];
-    if (arrived->fence == NULL) gl_readback_send(arrived);
-    LR_TRY(gl_readback_wait(arrived));
-    for (int slot = 0; slot < NUM_SLOTS; slot++) programs->is_under_way[slot] &= slot / LR_LATER_SLOTS != turn;
-    return LR_OK;
-}
-
 static lr_status take_sums(lr_place *place, int slot, double *sums)
 {
     struct lr_vector_programs *programs = place->programs;
     const int turn = slot / LR_LATER_SLOTS;
-    if (programs->is_under_way[slot]) LR_TRY(wait_for_turn(programs, turn));
-    memcpy(sums, programs->arrived[turn].mapped + offset_in_turn(slot), JOINED_BYTES);
+    struct gl_readback *arrived = &programs->arrived[turn];
+    if (programs->is_under_way[slot]) { /* all work queued before arrives, too */
+        if (arrived->fence == NULL) gl_readback_send(arrived);
+        LR_TRY(gl_readback_wait(arrived));
+        for (int k = 0; k < NUM_SLOTS; k++) programs->is_under_way[k] &= k / LR_LATER_SLOTS != turn;
+    }
+    memcpy(sums, arrived->mapped + offset_in_turn(slot), JOINED_BYTES);
     return LR_OK;
 }
 
-static lr_status sum_pieces(const struct sums_walk *sums)
+static lr_status sum_pieces(const struct walk *walk, int slot, bool has_largest)
 {
-    const struct walk *walk = &sums->walk;
+    struct lr_vector_programs *programs = walk->place->programs;
     const int64_t longest = longest_piece(walk);
     for (int64_t at = 0; at < walk->count; at += longest) {
         const int64_t left = walk->count - at, count = left < longest ? left : longest;
         LR_TRY(run_piece(walk, at, count));
-        const int groups = groups_of(count);
-        const bool adds = at > 0;
-        struct lr_place *place = sums->walk.place;
-        const struct lr_vector_programs *programs = place->programs;
-        struct vector_pass uniforms = {.first = {0, adds, sums->has_largest}, .count = (uint32_t)groups};
+        struct vector_pass uniforms = {.first = {0, at > 0, has_largest}, .count = (uint32_t)groups_of(count)};
         struct gl_pass pass = {.label = gl_program_label(programs->join),
                                .program = programs->join,
                                .uniforms = &uniforms,
@@ -258,11 +220,9 @@ static lr_status sum_pieces(const struct sums_walk *sums)
                                .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
         pass.buffers[LR_BIND_VECTOR_Y].buffer = programs->parts;
         pass.buffers[LR_BIND_VECTOR_SUMS] =
-            (struct gl_range){programs->joined, (int64_t)sums->slot * SLOT_BYTES, JOINED_BYTES};
-        LR_TRY(gl_pass_run(place->ctx, &pass));
+            (struct gl_range){programs->joined, (int64_t)slot * SLOT_BYTES, JOINED_BYTES};
+        LR_TRY(gl_pass_run(walk->place->ctx, &pass));
     }
-    const int slot = sums->slot;
-    struct lr_vector_programs *programs = walk->place->programs;
     const struct gl_buffer_range range = {.from = programs->joined,
                                           .from_offset = (int64_t)slot * SLOT_BYTES,
                                           .to_offset = offset_in_turn(slot),
@@ -273,55 +233,60 @@ static lr_status sum_pieces(const struct sums_walk *sums)
     return LR_OK;
 }
 
-static lr_status open_buffer(const lr_place *place, const char *label, int64_t bytes, struct gl_buffer **buffer)
+static lr_status open_sums(struct walk *walk, enum sums_program which)
 {
-    if (*buffer == NULL)
-        *buffer = gl_buffer_create(place->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
-    return *buffer != NULL ? LR_OK : LR_FAILED;
-}
-
-static lr_status open_join(lr_place *place)
-{
-    struct lr_vector_programs *programs = place->programs;
-    if (programs->join == NULL) {
+    lr_place *place = walk->place;
+    const lr_precision precision = walk->operands[0]->precision;
+    struct lr_vector_programs *programs = programs_of(place);
+    if (programs == NULL) return LR_FAILED;
+    struct gl_program **program = &programs->sums[which][precision];
+    if (*program == NULL) {
+        char label[80];
+        snprintf(label, sizeof(label), "vectors: %s, %s", sums_names[which], real_of(precision));
+        const struct gl_define defines[] = {
+            {"REAL", real_of(precision)}, {which == DIVIDE_ADDITIVE ? "HAS_ADDITIVE" : NULL, "1"}, {0}};
+        *program = gl_program_create(
+            place->ctx,
+            &(struct gl_program_params){.compute = which == SUMS ? "vector/sums.comp" : "vector/divide_counts.comp",
+                                        .defines = defines,
+                                        .label = label});
+    }
+    if (*program != NULL && programs->join == NULL) {
         programs->join = gl_program_create(place->ctx, &(struct gl_program_params){.compute = "vector/join_sums.comp",
                                                                                    .label = "vectors: sums of groups"});
     }
-    if (programs->join == NULL) return LR_FAILED;
+    if (*program == NULL || programs->join == NULL) return LR_FAILED;
     for (int turn = 0; turn < NUM_TURNS; turn++) {
         programs->arrived[turn].ctx = place->ctx;
         programs->arrived[turn].label = "sums of vectors";
         LR_TRY(gl_readback_reserve(&programs->arrived[turn], LR_LATER_SLOTS * SLOT_BYTES));
     }
-    return open_buffer(place, "sums of vectors", NUM_SLOTS * SLOT_BYTES, &programs->joined);
-}
-
-static lr_status open_sums(struct walk *walk, enum sums_program which)
-{
-    walk->program = sums_program(walk->place, which, walk->operands[0]->precision);
-    LR_TRY(walk->program != NULL ? open_join(walk->place) : LR_FAILED);
-    struct gl_buffer **parts = &walk->place->programs->parts;
-    LR_TRY(open_buffer(walk->place, "sums of vectors", (int64_t)MOST_GROUPS * JOINED_BYTES, parts));
-    walk->sums = *parts;
+    struct gl_buffer **const buffers[] = {&programs->joined, &programs->parts};
+    const int64_t sizes[] = {NUM_SLOTS * SLOT_BYTES, (int64_t)MOST_GROUPS * JOINED_BYTES};
+    for (int k = 0; k < 2; k++) {
+        const struct gl_buffer_params params = {.label = "sums of vectors", .size_bytes = sizes[k]};
+        if (*buffers[k] == NULL) *buffers[k] = gl_buffer_create(place->ctx, &params);
+        if (*buffers[k] == NULL) return LR_FAILED;
+    }
+    walk->program = *program;
+    walk->sums = programs->parts;
     return LR_OK;
 }
 
 static lr_status run_sums(const lr_vector *x, const lr_vector *y, int slot)
 {
-    struct sums_walk of = {
-        .walk = {.place = x->place, .operands = {x, y}, .count = x->count}, .slot = slot, .has_largest = true};
-    LR_TRY(open_sums(&of.walk, SUMS));
-    return sum_pieces(&of);
+    struct walk walk = {.place = x->place, .operands = {x, y}, .count = x->count};
+    LR_TRY(open_sums(&walk, SUMS));
+    return sum_pieces(&walk, slot, true);
 }
 
 static lr_status run_divide(const lr_poisson_ratio *ratio, int slot)
 {
-    struct sums_walk of = {.walk = {.place = ratio->values->place,
-                                    .operands = {ratio->values, ratio->measured, ratio->additive},
-                                    .count = ratio->values->count},
-                           .slot = slot};
-    LR_TRY(open_sums(&of.walk, ratio->additive != NULL ? DIVIDE_ADDITIVE : DIVIDE));
-    return sum_pieces(&of);
+    struct walk walk = {.place = ratio->values->place,
+                        .operands = {ratio->values, ratio->measured, ratio->additive},
+                        .count = ratio->values->count};
+    LR_TRY(open_sums(&walk, ratio->additive != NULL ? DIVIDE_ADDITIVE : DIVIDE));
+    return sum_pieces(&walk, slot, false);
 }
 
 /* --- with the context current --- */
@@ -395,53 +360,7 @@ static lr_status finish_later(lr_place *place, int slot, double *sums)
 
 /* --- relative differences, in layers that storage blocks may hold --- */
 
-static struct gl_program *differences_program(const lr_relative_differences *differences)
-{
-    lr_place *place = differences->y->place;
-    const bool has_kappa = differences->kappa != NULL;
-    const lr_precision precision = differences->y->precision;
-    struct lr_vector_programs *programs = programs_of(place);
-    if (programs == NULL) return NULL;
-    struct gl_program **program = &programs->differences[differences->what][has_kappa][precision];
-    if (*program == NULL) {
-        char what[8], label[64];
-        snprintf(what, sizeof(what), "%d", (int)differences->what);
-        snprintf(label, sizeof(label), "vectors: relative differences %s, %s", what, real_of(precision));
-        const struct gl_define defines[] = {
-            {"REAL", real_of(precision)}, {"WHAT", what}, {has_kappa ? "HAS_KAPPA" : NULL, "1"}, {0}};
-        *program = gl_program_create(
-            place->ctx,
-            &(struct gl_program_params){.compute = "vector/differences.comp", .defines = defines, .label = label});
-    }
-    return *program;
-}
-
-/* Layers begin .. end - 1, from those before and behind them. */
-static lr_status run_layers(const lr_relative_differences *differences, const struct walk *walk, const int layers[2])
-{
-    const int *size = differences->size, held = layers[0] > 0 ? layers[0] - 1 : 0;
-    const int64_t plane = (int64_t)size[0] * size[1], count = (layers[1] - layers[0]) * plane;
-    struct differences_pass uniforms = {
-        .gamma = differences->gamma,
-        .epsilon = differences->epsilon,
-        .scale = differences->scale,
-        .layer = (uint32_t)layers[0],
-        .layers = (uint32_t)(layers[1] - layers[0]),
-        .size = {(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2], (uint32_t)held}};
-    struct gl_pass pass = {.label = gl_program_label(walk->program),
-                           .program = walk->program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {groups_of(count), 1, 1},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
-    memcpy(uniforms.weights, differences->weights, sizeof(uniforms.weights));
-    bind_operand(walk, 0, layers[0] * plane, &pass, &uniforms.first[0]);
-    for (int k = 1; k < 3 && walk->operands[k] != NULL; k++)
-        bind_operand(walk, k, held * plane, &pass, &uniforms.first[k]);
-    return gl_pass_run(walk->place->ctx, &pass);
-}
-
-/* Layers that one pass works on; `beside` more on each side are read. */
+/* The layers that one pass works on; `beside` more on each side are read. */
 static lr_status fit_layers(const struct walk *walk, const int size[3], int beside, int *longest)
 {
     const int64_t fit = longest_piece(walk) / ((int64_t)size[0] * size[1]) - 2 * (int64_t)beside;
@@ -456,15 +375,51 @@ static lr_status fit_layers(const struct walk *walk, const int size[3], int besi
 static lr_status run_differences(const lr_relative_differences *differences)
 {
     const int *size = differences->size;
+    lr_place *place = differences->y->place;
+    const bool has_kappa = differences->kappa != NULL;
+    const lr_precision precision = differences->y->precision;
+    struct lr_vector_programs *programs = programs_of(place);
+    if (programs == NULL) return LR_FAILED;
+    struct gl_program **program = &programs->differences[differences->what][has_kappa][precision];
+    if (*program == NULL) {
+        char what[8], label[64];
+        snprintf(what, sizeof(what), "%d", (int)differences->what);
+        snprintf(label, sizeof(label), "vectors: relative differences %s, %s", what, real_of(precision));
+        const struct gl_define defines[] = {
+            {"REAL", real_of(precision)}, {"WHAT", what}, {has_kappa ? "HAS_KAPPA" : NULL, "1"}, {0}};
+        *program = gl_program_create(
+            place->ctx,
+            &(struct gl_program_params){.compute = "vector/differences.comp", .defines = defines, .label = label});
+    }
+    if (*program == NULL) return LR_FAILED;
+
+    /* Each pass reads one layer more on either side. */
+    const struct walk walk = {
+        .place = place, .operands = {differences->y, differences->x, differences->kappa}, .program = *program};
+    const int64_t plane = (int64_t)size[0] * size[1];
     int longest;
-    struct walk walk = {.place = differences->y->place,
-                        .operands = {differences->y, differences->x, differences->kappa},
-                        .program = differences_program(differences)};
-    if (walk.program == NULL) return LR_FAILED;
     LR_TRY(fit_layers(&walk, size, 1, &longest));
     for (int layer = 0; layer < size[2]; layer += longest) {
-        const int end = size[2] - layer < longest ? size[2] : layer + longest;
-        LR_TRY(run_layers(differences, &walk, (const int[2]){layer, end}));
+        const int layers = size[2] - layer < longest ? size[2] - layer : longest;
+        const int first = layer > 0 ? layer - 1 : 0;
+        struct differences_pass uniforms = {
+            .gamma = differences->gamma,
+            .epsilon = differences->epsilon,
+            .scale = differences->scale,
+            .layer = (uint32_t)layer,
+            .layers = (uint32_t)layers,
+            .size = {(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2], (uint32_t)first}};
+        struct gl_pass pass = {.label = gl_program_label(walk.program),
+                               .program = walk.program,
+                               .uniforms = &uniforms,
+                               .uniform_bytes = sizeof(uniforms),
+                               .groups = {groups_of(layers * plane), 1, 1},
+                               .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+        memcpy(uniforms.weights, differences->weights, sizeof(uniforms.weights));
+        bind_operand(&walk, 0, layer * plane, &pass, &uniforms.first[0]);
+        for (int k = 1; k < 3 && walk.operands[k] != NULL; k++)
+            bind_operand(&walk, k, first * plane, &pass, &uniforms.first[k]);
+        LR_TRY(gl_pass_run(place->ctx, &pass));
     }
     return LR_OK;
 }
@@ -477,54 +432,45 @@ static lr_status relative_differences(const lr_relative_differences *differences
 
 /* --- convolutions --- */
 
-static struct gl_program *convolve_program(const lr_convolution *convolution)
-{
-    lr_place *place = convolution->y->place;
-    const lr_precision precision = convolution->y->precision;
-    struct lr_vector_programs *programs = programs_of(place);
-    if (programs != NULL && programs->convolve[precision] == NULL) {
-        const struct gl_define defines[] = {{"REAL", real_of(precision)}, {0}};
-        programs->convolve[precision] = gl_program_create(
-            place->ctx, &(struct gl_program_params){
-                            .compute = "vector/convolve.comp", .defines = defines, .label = "vectors: convolution"});
-    }
-    return programs != NULL ? programs->convolve[precision] : NULL;
-}
-
-/* Layers begin .. end - 1. */
-static lr_status convolve_layers(const lr_convolution *convolution, const struct walk *walk, const int layers[2])
-{
-    const int *size = convolution->size;
-    const int beside = convolution->axis == 2 ? convolution->reach : 0;
-    const int held = layers[0] > beside ? layers[0] - beside : 0;
-    const int64_t plane = (int64_t)size[0] * size[1], count = (layers[1] - layers[0]) * plane;
-    struct convolve_pass uniforms = {.first = {0, 0, (uint32_t)layers[0], (uint32_t)(layers[1] - layers[0])},
-                                     .size = {(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2], (uint32_t)held},
-                                     .along = {convolution->axis, convolution->reach}};
-    struct gl_pass pass = {.label = gl_program_label(walk->program),
-                           .program = walk->program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {groups_of(count), 1, 1},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
-    memcpy(uniforms.weights, convolution->weights, (size_t)(convolution->reach + 1) * sizeof(*convolution->weights));
-    bind_operand(walk, 0, layers[0] * plane, &pass, &uniforms.first[0]);
-    bind_operand(walk, 1, held * plane, &pass, &uniforms.first[1]);
-    return gl_pass_run(walk->place->ctx, &pass);
-}
-
 static lr_status run_convolution(const lr_convolution *convolution)
 {
     const int *size = convolution->size;
+    lr_place *place = convolution->y->place;
+    const lr_precision precision = convolution->y->precision;
+    struct lr_vector_programs *programs = programs_of(place);
+    if (programs == NULL) return LR_FAILED;
+    struct gl_program **program = &programs->convolve[precision];
+    if (*program == NULL) {
+        const struct gl_define defines[] = {{"REAL", real_of(precision)}, {0}};
+        *program = gl_program_create(place->ctx, &(struct gl_program_params){.compute = "vector/convolve.comp",
+                                                                             .defines = defines,
+                                                                             .label = "vectors: convolution"});
+    }
+    if (*program == NULL) return LR_FAILED;
+
+    const struct walk walk = {.place = place, .operands = {convolution->y, convolution->x}, .program = *program};
+    const int64_t plane = (int64_t)size[0] * size[1];
+    const int beside = convolution->axis == 2 ? convolution->reach : 0;
     int longest;
-    struct walk walk = {.place = convolution->y->place,
-                        .operands = {convolution->y, convolution->x},
-                        .program = convolve_program(convolution)};
-    if (walk.program == NULL) return LR_FAILED;
-    LR_TRY(fit_layers(&walk, size, convolution->axis == 2 ? convolution->reach : 0, &longest));
+    LR_TRY(fit_layers(&walk, size, beside, &longest));
     for (int layer = 0; layer < size[2]; layer += longest) {
-        const int end = size[2] - layer < longest ? size[2] : layer + longest;
-        LR_TRY(convolve_layers(convolution, &walk, (const int[2]){layer, end}));
+        const int layers = size[2] - layer < longest ? size[2] - layer : longest;
+        const int first = layer > beside ? layer - beside : 0;
+        struct convolve_pass uniforms = {
+            .first = {0, 0, (uint32_t)layer, (uint32_t)layers},
+            .size = {(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2], (uint32_t)first},
+            .along = {convolution->axis, convolution->reach}};
+        struct gl_pass pass = {.label = gl_program_label(walk.program),
+                               .program = walk.program,
+                               .uniforms = &uniforms,
+                               .uniform_bytes = sizeof(uniforms),
+                               .groups = {groups_of(layers * plane), 1, 1},
+                               .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+        memcpy(uniforms.weights, convolution->weights,
+               (size_t)(convolution->reach + 1) * sizeof(*convolution->weights));
+        bind_operand(&walk, 0, layer * plane, &pass, &uniforms.first[0]);
+        bind_operand(&walk, 1, first * plane, &pass, &uniforms.first[1]);
+        LR_TRY(gl_pass_run(place->ctx, &pass));
     }
     return LR_OK;
 }
@@ -537,25 +483,18 @@ static lr_status convolve(const lr_convolution *convolution)
 
 /* --- life and copies --- */
 
-static lr_status allocate(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
-{
-    vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
-    if (vector->storage == NULL) return LR_FAILED;
-    vector->storage->buffer = gl_buffer_create(
-        params->place->ctx,
-        &(struct gl_buffer_params){.label = params->name != NULL ? params->name : "a vector", .size_bytes = bytes});
-    if (vector->storage->buffer == NULL) {
-        free(vector->storage);
-        vector->storage = NULL;
-        return LR_FAILED;
-    }
-    return LR_OK;
-}
-
 static lr_status create(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
 {
+    const struct gl_buffer_params buffer = {.label = params->name != NULL ? params->name : "a vector",
+                                            .size_bytes = bytes};
     LR_TRY(gl_context_make_current(params->place->ctx));
-    return leave(vector, allocate(params, bytes, vector));
+    vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
+    if (vector->storage != NULL) vector->storage->buffer = gl_buffer_create(params->place->ctx, &buffer);
+    if (vector->storage != NULL && vector->storage->buffer == NULL) {
+        free(vector->storage);
+        vector->storage = NULL;
+    }
+    return leave(vector, vector->storage != NULL ? LR_OK : LR_FAILED);
 }
 
 static void destroy(lr_vector *vector)
@@ -613,20 +552,6 @@ static lr_status copy(const lr_vector *from, lr_vector *to)
 
 /* --- pictures --- */
 
-static lr_status write_texture(const lr_vector *image, const struct gl_texture *texture, lr_vector_texture *copy)
-{
-    const struct lr_vector_range range = lr_vector_gl_range(image);
-    if (copy->after != NULL) {
-        glWaitSync(copy->after, 0, GL_TIMEOUT_IGNORED);
-        glDeleteSync(copy->after);
-        copy->after = NULL;
-    }
-    LR_TRY(gl_texture_copy_buffer((struct gl_texture *)(uintptr_t)texture, NULL, range.buffer, range.offset));
-    copy->done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-    glFlush(); /* or the other context would wait for ever */
-    return copy->done != NULL ? LR_OK : gl_context_check(image->place->ctx, "handing over an image");
-}
-
 static lr_status show(const lr_vector *image, lr_vector_texture *copy)
 {
     LR_TRY(enter(image));
@@ -637,35 +562,41 @@ static lr_status show(const lr_vector *image, lr_vector_texture *copy)
                                                                                .width = copy->size[0],
                                                                                .height = copy->size[1],
                                                                                .depth = copy->size[2]});
-    const lr_status status = texture != NULL ? write_texture(image, texture, copy) : LR_FAILED;
+    const struct lr_vector_range range = lr_vector_gl_range(image);
+    lr_status status = texture != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK && copy->after != NULL) {
+        glWaitSync(copy->after, 0, GL_TIMEOUT_IGNORED);
+        glDeleteSync(copy->after);
+        copy->after = NULL;
+    }
+    if (status == LR_OK) status = gl_texture_copy_buffer(texture, NULL, range.buffer, range.offset);
+    if (status == LR_OK) {
+        copy->done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
+        glFlush(); /* or the other context would wait for ever */
+        if (copy->done == NULL) status = gl_context_check(image->place->ctx, "handing over an image");
+    }
     gl_texture_destroy(texture);
     return leave(image, status);
 }
 
 /* --- the caller's buffers --- */
 
-static lr_status borrow(const lr_vector_params *params, GLuint name, lr_vector *vector)
-{
-    vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
-    if (vector->storage == NULL) return LR_FAILED;
-    return gl_buffer_borrow(params->place->ctx, name,
-                            &(struct gl_buffer_params){.label = params->name != NULL ? params->name : "a vector",
-                                                       .size_bytes = vector->count * lr_vector_size(vector)},
-                            &vector->storage->buffer);
-}
-
 static lr_status wrap(const lr_vector_params *params, void *memory, lr_vector *vector)
 {
     lr_vector_gl_buffer *buffer = memory;
+    const struct gl_buffer_params own = {.label = params->name != NULL ? params->name : "a vector",
+                                         .size_bytes = vector->count * lr_vector_size(vector)};
+    lr_status status = LR_FAILED;
     LR_TRY(enter(vector));
-    const lr_status status = borrow(params, buffer->buffer, vector);
-    if (status == LR_OK) {
-        if (buffer->after != NULL) {
-            glWaitSync(buffer->after, 0, GL_TIMEOUT_IGNORED);
-            glDeleteSync(buffer->after);
-            buffer->after = NULL;
-        }
-    } else {
+    vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
+    if (vector->storage != NULL)
+        status = gl_buffer_borrow(params->place->ctx, buffer->buffer, &own, &vector->storage->buffer);
+    if (status == LR_OK && buffer->after != NULL) {
+        glWaitSync(buffer->after, 0, GL_TIMEOUT_IGNORED);
+        glDeleteSync(buffer->after);
+        buffer->after = NULL;
+    }
+    if (status != LR_OK) {
         free(vector->storage);
         vector->storage = NULL;
     }

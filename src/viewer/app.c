@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- tools --- */
 
@@ -79,6 +80,12 @@ void app_keep_message(void *user, lr_log_level level, lr_status status, const ch
     }
     if (app->params->log != NULL && app->params->log->write != NULL)
         app->params->log->write(app->params->log->user, level, status, sentence);
+}
+
+void app_keep_error(void *user, lr_log_level level, lr_status status, const char *message)
+{
+    (void)status;
+    if (level == LR_LOG_ERROR) snprintf(user, JOB_SENTENCE, "%s", message);
 }
 
 void app_say(struct app *app, lr_log_level level, const char *format, ...)
@@ -158,4 +165,166 @@ lr_status app_write_picture(struct app *app, const char *path)
     free(texels);
     lr_picture_destroy(picture);
     return status;
+}
+
+static const char *const plane_names[3] = {"sagittal", "coronal", "transaxial"};
+
+/* --- under the mouse --- */
+
+struct probe scene_probe(const struct app *app)
+{
+    struct probe probe = {.hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN};
+    struct pick_ray ray;
+    double place[2];
+    for (int k = 0; k < 2; k++) place[k] = (app->mouse[k] + 0.5 - app->scene_at[k]) / app->scene_size[k];
+    camera_ray(&app->seen, place, ray.direction);
+    for (int k = 0; k < 3; k++) ray.from_mm[k] = (double)app->seen.eye_mm[k];
+
+    if (!app->hides_scanner) probe.hit = pick_module(app->drawn, &ray);
+
+    /* A slice may be nearer. */
+    const struct draw_slices *slices = &app->slices;
+    const lr_grid *grid = draw_get_grid(app->draw, slices->image);
+    const bool has_image = draw_get_image(app->draw, slices->image) != NULL;
+    double nearest = probe.hit.module >= 0 ? probe.hit.share : HUGE_VAL, point[3];
+    for (int axis = 0; axis < 3 && has_image; axis++) {
+        const double share = (slices->at_mm[axis] - ray.from_mm[axis]) / ray.direction[axis];
+        if (slices->is_shown[axis] && pick_slice(grid, &ray, axis, slices->at_mm[axis], point) && share < nearest) {
+            nearest = share;
+            probe.axis = axis;
+            memcpy(probe.point_mm, point, sizeof(point));
+        }
+    }
+    if (probe.axis >= 0) {
+        probe.hit.module = -1;
+        (void)pick_voxel(grid, probe.point_mm, probe.voxel);
+    }
+    return probe;
+}
+
+void scene_update_probe(struct app *app)
+{
+    struct probe *probe = &app->probe;
+    *probe = (struct probe){.hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN};
+    if (app->held_button < 0 && !ui_wants_mouse(app->ui)) *probe = scene_probe(app);
+    if (probe->axis >= 0) {
+        probe->value = draw_get_voxel(app->draw, app->slices.image, probe->voxel);
+        const lr_grid *shown = draw_get_grid(app->draw, app->slices.image);
+        const lr_grid *tube = draw_get_grid(app->draw, DRAW_TUBE);
+        if (app->slices.overlay_high > 0.0 && app->slices.image != DRAW_TUBE && shown != NULL && tube != NULL &&
+            memcmp(shown->size, tube->size, sizeof(shown->size)) == 0)
+            probe->tube = draw_get_voxel(app->draw, DRAW_TUBE, probe->voxel);
+    }
+}
+
+void scene_describe_probe(const struct app *app, char *text, size_t size)
+{
+    const struct probe *probe = &app->probe;
+    const struct pick_hit *hit = &probe->hit;
+    const double *at = hit->module >= 0 ? hit->point_mm : probe->point_mm;
+    const int *voxel = probe->voxel;
+    char crystal[64] = "gap between crystals", layer[32] = "", tube[48] = "";
+    text[0] = '\0';
+    if (hit->module >= 0) {
+        const lr_module *module = &app->drawn->modules[hit->module];
+        if (hit->crystal[0] >= 0 && hit->crystal[1] >= 0)
+            snprintf(crystal, sizeof(crystal), "crystal p = %d, q = %d", hit->crystal[0], hit->crystal[1]);
+        if (module->block > 0) snprintf(layer, sizeof(layer), ", layer %d", module->layer);
+        snprintf(text, size, "module %d (ring %d, position %d%s), %s at (%.1f, %.1f, %.1f) mm", hit->module,
+                 module->ring, module->position, layer, crystal, at[0], at[1], at[2]);
+    } else if (probe->axis >= 0) {
+        if (!isnan(probe->tube)) snprintf(tube, sizeof(tube), ", tube of response %.6g", probe->tube);
+        snprintf(text, size, "%s %.7g%s, voxel (%d, %d, %d), (%.2f, %.2f, %.2f) mm, %s slice",
+                 scene_image_name(app->slices.image), probe->value, tube, voxel[0], voxel[1], voxel[2], at[0], at[1],
+                 at[2], plane_names[probe->axis]);
+    }
+}
+
+/* --- colours --- */
+
+static const double bar_width = 300.0, scene_bar_width = 230.0, margin = 14.0;
+
+static const struct {
+    const char *name, *unit;
+} images[DRAW_NUM_IMAGES] = {
+    [DRAW_IMAGE] = {"image", "in the unit of its file"},
+    [DRAW_MU] = {"mu-map", "1/mm"},
+    [DRAW_TUBE] = {"tube of response", "detections per emission"},
+    [DRAW_SENSITIVITY] = {"sensitivity", "detections per emission"},
+    [DRAW_LIVE] = {"reconstruction", "emissions per voxel"},
+    [DRAW_KERNEL] = {"DIRECT kernel", "share of the voxel's counts"},
+    [DRAW_HISTO] = {"histo-image", "counts per voxel"},
+};
+
+const char *scene_image_name(enum draw_image which)
+{
+    return images[which].name;
+}
+
+struct ui_bar scene_bar(lr_colour_map colours, const double range[2], const char *title)
+{
+    struct ui_bar bar = {.low = range[0], .high = range[1], .width = bar_width};
+    snprintf(bar.title, sizeof(bar.title), "%s", title);
+    for (int k = 0; k < UI_BAR_COLOURS; k++) {
+        const lr_colour colour = lr_colour_of(colours, k / (UI_BAR_COLOURS - 1.0));
+        bar.colours[k] = (uint32_t)colour.r << 24 | (uint32_t)colour.g << 16 | (uint32_t)colour.b << 8 | 0xff;
+    }
+    return bar;
+}
+
+/* --- in the scene --- */
+
+static struct ui_bar image_bar(const struct app *app, enum draw_image which, lr_colour_map colours,
+                               const double range[2])
+{
+    char title[96];
+    snprintf(title, sizeof(title), "%s (%s)", images[which].name,
+             app->units[which] != NULL ? app->units[which] : images[which].unit);
+    return scene_bar(colours, range, title);
+}
+
+void scene_show_labels(struct app *app)
+{
+    static const char *const names[3] = {"x", "y", "z (bed)"};
+    static const uint32_t colours[3] = {0xe0643cff, 0x22b384ff, 0x4f9be8ff};
+    const double scale = window_scale(app->window);
+    for (int k = 0; k < 3 && app->drawn != NULL; k++) {
+        double end[3] = {0.0, 0.0, 0.0}, place[2];
+        end[k] = 0.52 * app->camera.reach_mm;
+        if (camera_project(&app->seen, end, place) && fmin(place[0], place[1]) >= 0.0 &&
+            fmax(place[0], place[1]) <= 1.0) {
+            ui_label((double[2]){(app->scene_at[0] + place[0] * app->scene_size[0]) / scale + 3.0,
+                                 (app->scene_at[1] + place[1] * app->scene_size[1]) / scale - 7.0},
+                     colours[k], names[k]);
+        }
+    }
+
+    struct ui_bar bars[4];
+    const double width = app->scene_size[0] / scale - 2.0 * margin;
+    /* The bars. A person chooses the colour map of slices; volumes and overlays have a map of their own. */
+    const struct draw_slices *slices = &app->slices;
+    const bool has_image = draw_get_image(app->draw, slices->image) != NULL;
+    const bool has_slices = has_image && (slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]);
+    const double range[2] = {slices->low, slices->high};
+    int count = 0;
+    const double crystals = draw_get_crystals_largest(app->draw);
+    if (crystals > 0.0 && !app->hides_scanner) {
+        bars[count++] =
+            scene_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, crystals}, "crystals (detections per emission)");
+    }
+    if (has_slices && slices->overlay_high > 0.0 && slices->image != DRAW_TUBE &&
+        draw_get_image(app->draw, DRAW_TUBE) != NULL)
+        bars[count++] = image_bar(app, DRAW_TUBE, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->overlay_high});
+    if (has_image && app->has_volume) {
+        bars[count] = image_bar(app, slices->image, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->high});
+        count += !has_slices || slices->colours != LR_COLOURS_PERCEPTUAL || slices->low != 0.0;
+    }
+    if (has_slices) bars[count++] = image_bar(app, slices->image, slices->colours, range);
+
+    double at[2] = {app->scene_at[0] / scale + margin, (app->scene_at[1] + app->scene_size[1]) / scale};
+    for (int k = count - 1; k >= 0 && width > 60.0; k--) {
+        bars[k].width = fmin(scene_bar_width, width);
+        at[1] -= ui_bar_height(&bars[k]) + 8.0;
+        if (at[1] > 0.0) ui_bar_at(&bars[k], at);
+    }
 }

@@ -45,8 +45,8 @@ struct viewer_tool {
 
     bool (*click)(struct app *app, const struct probe *probe);          /* in the scene; true: it was the tool's */
     bool (*describe)(const struct app *app, char *text, size_t length); /* numbers under the mouse; false: none */
-    bool (*is_busy)(const struct app *app);                             /* beside its task runners */
-    void (*cancel)(struct app *app);                                    /* beside its task runners */
+    bool (*is_busy)(const struct app *app);                             /* apart from its task runners */
+    void (*cancel)(struct app *app);                                    /* apart from its task runners */
 
     void (*write_session)(const struct app *app, struct lr_view_session *session);
     void (*read_session)(struct app *app, const struct lr_view_session *session);
@@ -85,7 +85,7 @@ struct app {
     lr_status failure;                         /* of a job, and no step of a script has waited for it yet */
     double wait_start_s;                       /* of a step of a script */
     bool waits;                                /* a step of a script, for work */
-    bool is_pictured;                          /* a step of a script wants this frame drawn, though nobody sees it */
+    bool is_pictured;                          /* a step of a script needs this frame drawn, though nobody sees it */
     bool saves_view;                           /* somebody wants a picture of this frame */
     char watched[COMMAND_WORDS][COMMAND_TEXT]; /* values, as the step `stay` last printed them */
     int64_t asked_frame;                       /* whose values a script has asked for */
@@ -93,7 +93,7 @@ struct app {
 
     /* what is shown */
     double scene_at[2], scene_size[2]; /* pixels, from the upper left: what panels leave free */
-    bool has_room;                     /* panels stand beside each other, where the scene has painted their ground */
+    bool has_room;                     /* panels stand side by side, on ground that the scene has painted */
     struct camera camera;
     struct camera_view seen;
     const lr_scanner *drawn; /* modules in the scene: of a refused file, else of the open scanner; NULL = none */
@@ -147,9 +147,12 @@ void app_drop(struct app *app, const char *path);
 
 /* --- messages --- */
 
-/* Keeps a sentence for the person, and passes it on: app->log. user: the app. */
+/* Keeps a message for the person, and passes it on: app->log. user: the app. */
 void app_keep_message(void *user, lr_log_level level, lr_status status, const char *sentence);
 void app_say(struct app *app, lr_log_level level, const char *format, ...) LR_PRINTF(3, 4);
+
+/* Keeps an error's message for a panel, as lr_log.write. user: the text, [JOB_SENTENCE]. */
+void app_keep_error(void *user, lr_log_level level, lr_status status, const char *message);
 
 /* Says why a job has failed. is_expected: a script goes on. */
 void app_take_failure(struct app *app, const struct job_report *report, bool is_expected);
@@ -169,5 +172,24 @@ void app_show_image(struct app *app, enum draw_image which);
 
 /* Writes the picture as it was last drawn to a PNG file. */
 lr_status app_write_picture(struct app *app, const char *path);
+
+/* The nearest module or slice under the mouse, without values. */
+struct probe scene_probe(const struct app *app);
+
+/* Once a frame, before it is drawn: app->probe. */
+void scene_update_probe(struct app *app);
+
+/* "image 0.25, voxel (12, 30, 4), (1.20, 3.40, 5.00) mm, transaxial slice"; "" where there is
+ * nothing. */
+void scene_describe_probe(const struct app *app, char *text, size_t size);
+
+/* "reconstruction", "emissions per voxel" */
+const char *scene_image_name(enum draw_image which);
+
+/* A bar of the map's colours over that range, as wide as bars are in panels. */
+struct ui_bar scene_bar(lr_colour_map colours, const double range[2], const char *title);
+
+/* Over the scene: names of its axes, and in its lower left corner bars of what it shows in colours. */
+void scene_show_labels(struct app *app);
 
 #endif

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "io/files/notes.h"
 #include "viewer/app.h"
-#include "viewer/scene.h"
 #include "viewer/script/script.h"
 #include "viewer/tools/tools.h"
 
@@ -25,8 +24,8 @@ const struct viewer_tool *const viewer_tools[] = {&study_tool,   &voxel_tool,  &
                                                   &session_tool, &window_tool, NULL};
 _Static_assert(sizeof(viewer_tools) / sizeof(viewer_tools[0]) <= APP_TOOLS, "each tool has a state");
 
-/* Pause between frames while nothing goes on, and while something is computed: longer where drawing takes processors
- * from the work. */
+/* The pause between frames while nothing happens, and while something is computed: that one is longer if drawing takes
+ * processors from the work. */
 static const double idle_seconds = 0.25, busy_seconds = 0.02, busy_software_seconds = 0.1;
 
 /* Length of a frame that nobody sees, however long it takes: two clicks of a script are a double click on every
@@ -77,118 +76,21 @@ static lr_status open_parts(struct app *app)
     return params->session != NULL ? app_open_file(app, LR_FILE_SESSION, params->session) : LR_OK;
 }
 
-static void app_close(struct app *app)
-{
-    int count = 0;
-    while (app->tools[count] != NULL) count++;
-    for (int k = count - 1; k >= 0; k--) {
-        const struct viewer_tool *tool = app->tools[k];
-        if (tool->close != NULL && app->states[k] != NULL) tool->close(app);
-        free(app->states[k]);
-        app->states[k] = NULL;
-    }
-    study_view_release(&app->open);
-    study_destroy(app->study);
-    script_destroy(app->script);
-    if (app->window != NULL) {
-        gl_target_destroy(app->target);
-        draw_destroy(app->draw);
-        ui_destroy(app->ui);
-    }
-    window_close(app->window);
-    free(app);
-}
-
-/* errors: NULL, and why in *status. */
-static struct app *app_open(const struct view_params *params, lr_status *status)
-{
-    struct app *app = lr_alloc(1, sizeof(*app), "the viewer", params->log);
-    if (app == NULL) {
-        *status = LR_FAILED;
-        return NULL;
-    }
-    app->params = params;
-    app->tools = viewer_tools;
-    app->log = (lr_log){.write = app_keep_message, .user = app};
-    app->held_button = app->probe.hit.module = app->probe.axis = app->reading.index = -1;
-    app->now_s = app->start_s = lr_clock_seconds();
-    app->slices.colours = LR_COLOURS_PERCEPTUAL;
-    app->scene_size[0] = app->scene_size[1] = 1.0;
-    camera_fit(&app->camera, 100.0, 1.0);
-    *status = open_parts(app);
-    if (*status != LR_OK) {
-        app_close(app);
-        return NULL;
-    }
-    return app;
-}
-
 /* --- files --- */
 
-/* "loraster-view-1.png", or the first number that is free. */
-static void choose_path(struct app *app, const char *ending)
+/* Chooses "loraster-view-1.png", or the first number that is free, and returns it. */
+static const char *choose_path(struct app *app, const char *ending)
 {
     int number = 0;
     do {
         snprintf(app->saved_path, sizeof(app->saved_path), "loraster-view-%d%s", ++number, ending);
     } while (number < 9999 && access(app->saved_path, F_OK) == 0);
-}
-
-static void save_session(struct app *app)
-{
-    choose_path(app, ".yaml");
-    session_tool_write(app, app->saved_path);
+    return app->saved_path;
 }
 
 /* --- keys --- */
 
-static void next_tool(struct app *app)
-{
-    const struct viewer_tool *first = NULL, *next = NULL;
-    bool is_behind = false;
-    for (int k = 0; app->tools[k] != NULL; k++) {
-        const struct viewer_tool *tool = app->tools[k];
-        if (tool->name == NULL) continue;
-        if (first == NULL) first = tool;
-        if (next == NULL && is_behind) next = tool;
-        is_behind = is_behind || tool == app->tool;
-    }
-    app_choose(app, next != NULL ? next : first);
-}
-
-/* Moves the transaxial slice by voxels. */
-static void move_slice(struct app *app, int steps)
-{
-    const lr_grid *shown = draw_get_grid(app->draw, app->slices.image);
-    const lr_grid *grid = shown != NULL ? shown : &app->open.grid;
-    if (grid->size[2] > 0) {
-        const double last = grid->origin_mm[2] + (grid->size[2] - 1) * grid->voxel_mm[2];
-        const double at = app->slices.at_mm[2] + steps * grid->voxel_mm[2];
-        app->slices.at_mm[2] = fmin(fmax(at, grid->origin_mm[2]), last);
-    }
-}
-
-/* Numbers of what is under the mouse in a tool's panel, else in the scene, go to the clipboard. */
-static void copy_values(struct app *app)
-{
-    const struct pick_hit *hit = &app->probe.hit;
-    char text[512] = "";
-    bool is_described = false;
-    for (int k = 0; app->tools[k] != NULL && !is_described; k++)
-        is_described = app->tools[k]->describe != NULL && app->tools[k]->describe(app, text, sizeof(text));
-    if (!is_described && hit->module >= 0) {
-        snprintf(text, sizeof(text), "module %d p %d q %d; (%.6g, %.6g, %.6g) mm", hit->module, hit->crystal[0],
-                 hit->crystal[1], hit->point_mm[0], hit->point_mm[1], hit->point_mm[2]);
-    } else if (!is_described) {
-        scene_describe_probe(app, text, sizeof(text));
-    }
-    if (text[0] != '\0') {
-        window_copy(app->window, text);
-        app_say(app, LR_LOG_INFO, "copied: %s", text);
-    }
-}
-
-/* Keys, as the list under "?" has them. */
+/* The keys, in the list that "?" shows. */
 static const struct {
     const char *name, *what;
 } key_list[] = {
@@ -224,12 +126,48 @@ static void press_key(struct app *app, int key)
     case 'V': app->has_volume = !app->has_volume; break;
     case 'L': app->hides_lors = !app->hides_lors; break;
     case 'O': app->shows_opener = !app->shows_opener; break;
-    case INPUT_KEY_TAB: next_tool(app); break;
-    case INPUT_KEY_PAGE_UP: move_slice(app, 1); break;
-    case INPUT_KEY_PAGE_DOWN: move_slice(app, -1); break;
+    case INPUT_KEY_TAB: {
+        const struct viewer_tool *first = NULL, *next = NULL;
+        bool is_behind = false;
+        for (int k = 0; app->tools[k] != NULL; k++) {
+            const struct viewer_tool *tool = app->tools[k];
+            if (tool->name == NULL) continue;
+            if (first == NULL) first = tool;
+            if (next == NULL && is_behind) next = tool;
+            is_behind = is_behind || tool == app->tool;
+        }
+        app_choose(app, next != NULL ? next : first);
+    } break;
+    case INPUT_KEY_PAGE_UP:
+    case INPUT_KEY_PAGE_DOWN: {
+        const lr_grid *shown = draw_get_grid(app->draw, app->slices.image);
+        const lr_grid *grid = shown != NULL ? shown : &app->open.grid;
+        if (grid->size[2] > 0) {
+            const double last = grid->origin_mm[2] + (grid->size[2] - 1) * grid->voxel_mm[2];
+            const double at = app->slices.at_mm[2] + (key == INPUT_KEY_PAGE_UP ? 1 : -1) * grid->voxel_mm[2];
+            app->slices.at_mm[2] = fmin(fmax(at, grid->origin_mm[2]), last);
+        }
+    } break;
     case 'P': app->saves_view = true; break;
-    case 'S': save_session(app); break;
-    case 'K': copy_values(app); break;
+    case 'S': session_tool_write(app, choose_path(app, ".yaml")); break;
+    case 'K': {
+        /* The numbers under the mouse, in a tool's panel or else in the scene, go to the clipboard. */
+        const struct pick_hit *hit = &app->probe.hit;
+        char text[512] = "";
+        bool is_described = false;
+        for (int k = 0; app->tools[k] != NULL && !is_described; k++)
+            is_described = app->tools[k]->describe != NULL && app->tools[k]->describe(app, text, sizeof(text));
+        if (!is_described && hit->module >= 0) {
+            snprintf(text, sizeof(text), "module %d p %d q %d; (%.6g, %.6g, %.6g) mm", hit->module, hit->crystal[0],
+                     hit->crystal[1], hit->point_mm[0], hit->point_mm[1], hit->point_mm[2]);
+        } else if (!is_described) {
+            scene_describe_probe(app, text, sizeof(text));
+        }
+        if (text[0] != '\0') {
+            window_copy(app->window, text);
+            app_say(app, LR_LOG_INFO, "copied: %s", text);
+        }
+    } break;
     case 'M': app->shows_messages = !app->shows_messages; break;
     case INPUT_KEY_ESCAPE: app_cancel(app); break;
     default: break;
@@ -237,15 +175,6 @@ static void press_key(struct app *app, int key)
 }
 
 /* --- input outside of the panels --- */
-
-/* The first tool that takes the click has it. */
-static void click(struct app *app)
-{
-    const struct probe probe = scene_probe(app);
-    bool is_taken = false;
-    for (int k = 0; app->tools[k] != NULL && !is_taken; k++)
-        is_taken = app->tools[k]->click != NULL && app->tools[k]->click(app, &probe);
-}
 
 static void take_event(struct app *app, const struct input_event *event)
 {
@@ -269,7 +198,12 @@ static void take_event(struct app *app, const struct input_event *event)
             app->has_moved = false;
         } else if (!event->is_down && event->button == app->held_button) {
             app->held_button = -1;
-            if (!app->has_moved && event->button == INPUT_LEFT) click(app);
+            if (app->has_moved || event->button != INPUT_LEFT) return;
+            /* The first tool that takes the click has it. */
+            const struct probe probe = scene_probe(app);
+            bool is_taken = false;
+            for (int k = 0; app->tools[k] != NULL && !is_taken; k++)
+                is_taken = app->tools[k]->click != NULL && app->tools[k]->click(app, &probe);
         }
     } else if (event->kind == INPUT_SCROLL && !ui_wants_mouse(app->ui))
         camera_zoom(&app->camera, event->by[1]);
@@ -286,47 +220,15 @@ static void take_event(struct app *app, const struct input_event *event)
 
 static const double left_width = 290.0, right_width = 400.0, bar_height = 30.0, bar_margin = 16.0;
 
-/* Both panels stand one above the other at the right where there is no room for them side by side. */
+/* True if both panels stand one above the other at the right, since there is no room for them side by side. */
 static bool is_narrow(double width)
 {
     return width < left_width + right_width;
 }
 
-/* Sets what panels leave of the window for the scene: at least one pixel. */
-static void leave_scene(struct app *app)
-{
-    const double scale = window_scale(app->window);
-    int size[2];
-    window_size(app->window, size);
-    app->scene_at[0] = is_narrow(size[0] / scale) ? 0.0 : fmin(floor(left_width * scale), size[0] - 1.0);
-    app->scene_at[1] = 0.0;
-    app->scene_size[0] = fmax(size[0] - app->scene_at[0] - floor(right_width * scale), 1.0);
-    app->scene_size[1] = fmax(size[1] - floor(bar_height * scale), 1.0);
-    app->has_room = size[0] >= (left_width + right_width) * scale && size[1] >= bar_height * scale;
-}
-
 static enum ui_tone tone_of(const struct app_message *message, enum ui_tone usual)
 {
     return message->level == LR_LOG_ERROR ? UI_BAD : message->level == LR_LOG_WARNING ? UI_WARNING : usual;
-}
-
-static void show_bar(struct app *app, const char *hover, double height)
-{
-    double screen[2];
-    ui_screen(screen);
-    const struct ui_place place = {
-        {0.0, screen[1] - height}, {screen[0], height}, true, true, app->has_room && height <= bar_height};
-    if (ui_panel("bar", &place, NULL)) {
-        if (hover[0] != '\0') {
-            ui_text("%s", hover);
-        } else if (app->num_messages > 0) {
-            const struct app_message *last = &app->messages[(app->num_messages - 1) % APP_MESSAGES];
-            ui_toned(tone_of(last, UI_DIM), "%s", last->text);
-        } else {
-            ui_toned(UI_DIM, "drop a scanner, an image or data here, or press O; press ? for the keys");
-        }
-    }
-    ui_panel_end();
 }
 
 static void show_help(struct app *app)
@@ -349,24 +251,6 @@ static void show_help(struct app *app)
     ui_panel_end();
 }
 
-static void show_tools(struct app *app, const struct ui_place *place)
-{
-    if (ui_panel("Tools", place, NULL) && ui_tabs("tools")) {
-        const struct viewer_tool *wanted = app->tool;
-        for (int k = 0; app->tools[k] != NULL; k++) {
-            const struct viewer_tool *tool = app->tools[k];
-            if (tool->name != NULL && ui_tab(tool->name, app->wants_tool && wanted == tool)) {
-                if (!app->wants_tool) app->tool = tool;
-                tool->panel(app);
-                ui_tab_end();
-            }
-        }
-        app->wants_tool = false;
-        ui_tabs_end();
-    }
-    ui_panel_end();
-}
-
 static void show_panels(struct app *app)
 {
     static const double study_share = 0.38; /* of the height, where Study stands above Tools */
@@ -375,11 +259,13 @@ static void show_panels(struct app *app)
     ui_screen(screen);
     app->reading.index = -1;
     scene_describe_probe(app, hover, sizeof(hover));
-    double bar = bar_height; /* as high as the last message needs, up to a third of the window */
+
+    /* The bar below is as high as the last message needs, up to a third of the window. */
+    double bar = bar_height;
+    const struct app_message *last = &app->messages[(app->num_messages + APP_MESSAGES - 1) % APP_MESSAGES];
     if (hover[0] == '\0' && app->num_messages > 0) {
-        const struct app_message *last = &app->messages[(app->num_messages - 1) % APP_MESSAGES];
-        const double wanted = ui_text_height(last->text, screen[0] - bar_margin) + bar_margin;
-        bar = fmin(fmax(wanted, bar_height), fmax(screen[1] / 3.0, bar_height));
+        const double needed = ui_text_height(last->text, screen[0] - bar_margin) + bar_margin;
+        bar = fmin(fmax(needed, bar_height), fmax(screen[1] / 3.0, bar_height));
     }
     const double height = screen[1] - bar;
     const bool narrow = is_narrow(screen[0]);
@@ -395,8 +281,32 @@ static void show_panels(struct app *app)
     scene_show_labels(app);
     if (ui_panel("Study", &study, NULL)) study_tool_panel(app);
     ui_panel_end();
-    show_tools(app, &tools);
-    show_bar(app, hover, bar);
+    if (ui_panel("Tools", &tools, NULL) && ui_tabs("tools")) {
+        const struct viewer_tool *wanted = app->tool;
+        for (int k = 0; app->tools[k] != NULL; k++) {
+            const struct viewer_tool *tool = app->tools[k];
+            if (tool->name != NULL && ui_tab(tool->name, app->wants_tool && wanted == tool)) {
+                if (!app->wants_tool) app->tool = tool;
+                tool->panel(app);
+                ui_tab_end();
+            }
+        }
+        app->wants_tool = false;
+        ui_tabs_end();
+    }
+    ui_panel_end();
+
+    const struct ui_place below = {{0.0, height}, {screen[0], bar}, true, true, app->has_room && bar <= bar_height};
+    if (ui_panel("bar", &below, NULL)) {
+        if (hover[0] != '\0')
+            ui_text("%s", hover);
+        else if (app->num_messages > 0)
+            ui_toned(tone_of(last, UI_DIM), "%s", last->text);
+        else
+            ui_toned(UI_DIM, "drop a scanner, an image or data here, or press O; press ? for the keys");
+    }
+    ui_panel_end();
+
     opener_tool_panels(app);
     if (app->shows_help) show_help(app);
     if (app->shows_messages) {
@@ -414,19 +324,6 @@ static void show_panels(struct app *app)
 
 /* --- frames --- */
 
-static lr_status ensure_target(struct app *app)
-{
-    int size[2];
-    window_size(app->window, size);
-    if (app->target != NULL && app->target->size[0] == size[0] && app->target->size[1] == size[1]) return LR_OK;
-    gl_target_destroy(app->target);
-    app->target = gl_target_create(
-        app->ctx,
-        &(struct gl_target_params){
-            .label = "window", .width = size[0], .height = size[1], .colour_formats = {GL_RGBA8}, .depth = true});
-    return app->target != NULL ? LR_OK : LR_FAILED;
-}
-
 static lr_status draw_frame(struct app *app)
 {
     camera_view(&app->camera, app->scene_size[0] / app->scene_size[1], &app->seen);
@@ -442,7 +339,7 @@ static lr_status draw_frame(struct app *app)
         .has_volume = app->has_volume,
         .volume_high = app->slices.high,
     };
-    /* Somebody is to see it: the window itself, or a picture of it; or a script asks for frames. The first one is
+    /* A frame is drawn if it will be seen, in the window or in a picture, or if a script asks for it. The first one is
      * drawn in any case, so that there is a picture. */
     const bool is_seen = window_is_seen(app->window) || app->params->bench_frames > 0 || app->num_frames < 2 ||
                          app->is_pictured || app->saves_view;
@@ -452,8 +349,7 @@ static lr_status draw_frame(struct app *app)
     LR_TRY(ui_end(app->ui, is_seen ? app->target : NULL));
     if (is_seen && app->saves_view) {
         app->saves_view = false;
-        choose_path(app, ".png");
-        if (app_write_picture(app, app->saved_path) == LR_OK)
+        if (app_write_picture(app, choose_path(app, ".png")) == LR_OK)
             app_say(app, LR_LOG_INFO, "what is seen is in %s", app->saved_path);
     }
     return LR_OK;
@@ -470,8 +366,17 @@ static lr_status run_frame(struct app *app)
     app->num_frames++;
 
     if (app->script != NULL) LR_TRY(script_run(app->script, app));
-    leave_scene(app);
-    /* Takes events up to and with the next press or release of a button or key: panels see one of them in a frame. */
+    /* The scene has what the panels leave of the window: at least one pixel. */
+    const double scale = window_scale(app->window);
+    int window[2];
+    window_size(app->window, window);
+    app->scene_at[0] = is_narrow(window[0] / scale) ? 0.0 : fmin(floor(left_width * scale), window[0] - 1.0);
+    app->scene_at[1] = 0.0;
+    app->scene_size[0] = fmax(window[0] - app->scene_at[0] - floor(right_width * scale), 1.0);
+    app->scene_size[1] = fmax(window[1] - floor(bar_height * scale), 1.0);
+    app->has_room = window[0] >= (left_width + right_width) * scale && window[1] >= bar_height * scale;
+
+    /* Events are taken up to the next press or release of a button or key, which is taken, too: panels see one in a frame. */
     struct input_event event;
     while (window_next(app->window, &event)) {
         ui_take(app->ui, &event);
@@ -493,7 +398,14 @@ static lr_status run_frame(struct app *app)
         window_wait(app->window, idle_seconds);
         return LR_OK;
     }
-    LR_TRY(ensure_target(app));
+    if (app->target == NULL || app->target->size[0] != size[0] || app->target->size[1] != size[1]) {
+        gl_target_destroy(app->target);
+        app->target = gl_target_create(
+            app->ctx,
+            &(struct gl_target_params){
+                .label = "window", .width = size[0], .height = size[1], .colour_formats = {GL_RGBA8}, .depth = true});
+        if (app->target == NULL) return LR_FAILED;
+    }
     LR_TRY(draw_frame(app));
     window_show(app->window, app->target);
     if (app->first_frame_s <= 0.0) {
@@ -505,24 +417,21 @@ static lr_status run_frame(struct app *app)
 
 /* --- running --- */
 
-/* A signal ends the program. */
-static lr_status check_stop(const struct app *app)
+/* Draws frames as fast as possible, when everything is open. */
+static lr_status bench(struct app *app)
 {
-    return lr_progress_report(app->params->progress, "viewer", 0.0, 0.0);
-}
-
-static lr_status bench(struct app *app, int frames)
-{
+    const struct view_params *params = app->params;
+    const int frames = params->bench_frames;
     const double start = lr_clock_seconds();
     const clock_t processor_start = clock();
     for (int k = 0; k < frames && !app->wants_quit; k++) {
-        LR_TRY(check_stop(app));
+        LR_TRY(lr_progress_report(params->progress, "viewer", 0.0, 0.0));
         LR_TRY(run_frame(app));
         camera_orbit(&app->camera, 0.002, 0.0);
     }
     glFinish();
     const double seconds = lr_clock_seconds() - start;
-    *app->params->speed = (struct view_speed){
+    *params->speed = (struct view_speed){
         .first_frame_s = app->first_frame_s,
         .opened_s = start - app->start_s,
         .frames_per_second = frames / seconds,
@@ -535,32 +444,55 @@ static lr_status bench(struct app *app, int frames)
 
 static lr_status run(struct app *app)
 {
+    const bool is_bench = app->params->bench_frames > 0;
     while (!app->wants_quit) {
-        LR_TRY(check_stop(app));
+        LR_TRY(lr_progress_report(app->params->progress, "viewer", 0.0, 0.0)); /* a signal ends the program */
         LR_TRY(run_frame(app));
-        if (app->params->bench_frames > 0 && !app_is_busy(app) && app->num_frames > 3)
-            return app->failure != LR_OK ? app->failure : bench(app, app->params->bench_frames);
+        if (is_bench && !app_is_busy(app) && app->num_frames > 3)
+            return app->failure != LR_OK ? app->failure : bench(app);
         /* Frames as fast as they go would keep a software renderer from the jobs that are waited for: their contexts
          * take turns at its threads, and none is sure of the next one. */
         const double busy = gl_context_limits(app->ctx)->software ? busy_software_seconds : busy_seconds;
-        const bool is_busy = app_is_busy(app) || app->params->bench_frames > 0;
-        if (app->script == NULL) window_wait(app->window, is_busy ? busy : idle_seconds);
+        if (app->script == NULL) window_wait(app->window, app_is_busy(app) || is_bench ? busy : idle_seconds);
     }
     return LR_OK;
 }
 
 lr_status view_run(const struct view_params *params)
 {
-    lr_status status;
-    struct app *app = app_open(params, &status);
-    if (app == NULL) return status;
-    status = run(app);
-    const bool is_ended_bench = params->bench_frames > 0 && (status == LR_CANCELLED || status == app->failure);
-    if (status != LR_OK && app->script == NULL && !is_ended_bench) {
-        /* the context is lost, not what was looked at */
-        save_session(app);
+    struct app *app = lr_alloc(1, sizeof(*app), "the viewer", params->log);
+    if (app == NULL) return LR_FAILED;
+    app->params = params;
+    app->tools = viewer_tools;
+    app->log = (lr_log){.write = app_keep_message, .user = app};
+    app->held_button = app->probe.hit.module = app->probe.axis = app->reading.index = -1;
+    app->now_s = app->start_s = lr_clock_seconds();
+    app->slices.colours = LR_COLOURS_PERCEPTUAL;
+    app->scene_size[0] = app->scene_size[1] = 1.0;
+    camera_fit(&app->camera, 100.0, 1.0);
+    lr_status status = open_parts(app);
+    if (status == LR_OK) {
+        status = run(app);
+        const bool is_ended_bench = params->bench_frames > 0 && (status == LR_CANCELLED || status == app->failure);
+        if (status != LR_OK && app->script == NULL && !is_ended_bench)
+            session_tool_write(app, choose_path(app, ".yaml")); /* the context is lost, not what was looked at */
+        if (status == LR_OK && app->script != NULL) status = app->failure;
     }
-    if (status == LR_OK && app->script != NULL) status = app->failure;
-    app_close(app);
+
+    for (int k = APP_TOOLS - 1; k >= 0; k--) {
+        if (app->states[k] != NULL && app->tools[k]->close != NULL) app->tools[k]->close(app);
+        free(app->states[k]);
+        app->states[k] = NULL;
+    }
+    study_view_release(&app->open);
+    study_destroy(app->study);
+    script_destroy(app->script);
+    if (app->window != NULL) {
+        gl_target_destroy(app->target);
+        draw_destroy(app->draw);
+        ui_destroy(app->ui);
+    }
+    window_close(app->window);
+    free(app);
     return status;
 }

@@ -24,7 +24,7 @@ struct view_params {
     int size[2];                             /* of the window; 0 = 1280 x 800 */
     int device;                              /* without a window: the Nth usable device of OpenGL */
     int threads;                             /* for what is computed; 0 = all processors */
-    int bench_frames;                        /* opens all, draws so many frames as fast as they go, ends */
+    int bench_frames;                        /* opens all, draws that many frames as fast as they go, ends */
     struct view_speed *speed;                /* with bench_frames: filled where these were drawn */
     const lr_log *log;
     const lr_progress *progress; /* asked now and then whether to end; NULL = never */

@@ -281,7 +281,7 @@ void gather_block(const lr_cuda_bands &pass, const band_block &block,
     for (int number = 0; number < pass.sides * LR_CUDA_BAND_PAIRS; number++) {
         products own = start(pass, band_warp_at(pass, block, number));
         for (int d = 0; d < pass.num_lists; d++) {
-            const int c = slab_of(own.warp.pair, d);
+            const int c = d + own.warp.pair * LR_CUDA_BAND_ROWS;
             band_slab slab = band_slab_of(pass, block, own.warp, d);
             slab.unit = slab_unit(pass, block, sorted, c);
             int32_t at[3];
@@ -314,11 +314,10 @@ template <int Kept>
 void sort_row(const lr_cuda_bands &pass, const float *source, const lr_cuda_band_source &sorted,
               int number, sort_threads of)
 {
-    const row_to_sort row = find_row(pass, sorted, number);
     std::vector<row_sorter<Kept>> own((size_t)of.slices * of.groups + 3); /* some to spare */
     float peak = 0;
     for (size_t k = 0; k < own.size(); k++) {
-        own[k].start(pass, row, of, (int)k);
+        own[k].start(pass, sorted, number, of, (int)k);
         peak = std::max(peak, own[k].load(source));
     }
     if (!std::isfinite(peak)) {

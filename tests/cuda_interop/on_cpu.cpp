@@ -11,88 +11,9 @@
 namespace
 {
 
-int64_t place_of(const lr_cuda_layout &layout, int q, int x, int y)
-{
-    return q + layout.margin[0] +
-           (int64_t)layout.extent[0] *
-               (x + layout.margin[1] + (int64_t)layout.extent[1] * (y + layout.margin[2]));
-}
-
-struct images {
-    lr_cuda_layout layout;
-    const float4 *source;
-    float4 *target;
-
-    float4 load(int q, int x, int y) const
-    {
-        return source[place_of(layout, q, x, y)];
-    }
-    void store(int q, int x, int y, float4 texel) const
-    {
-        target[place_of(layout, q, x, y)] = texel;
-    }
-    void store_slice(int q, int x, int y, int slice, float value) const
-    {
-        reinterpret_cast<float *>(target + place_of(layout, q, x, y))[slice] = value;
-    }
-};
-
-struct lor_map {
-    lr_cuda_layout layout;
-    const uint16_t *entries;
-
-    int operator()(int x, int y) const
-    {
-        return entries[x + layout.margin[1] + layout.extent[1] * (y + layout.margin[2])];
-    }
-};
-
-template <bool Forward>
-void gather(cpu_gather kind, const lr_cuda_gather &pass, const images &images, const lor_map &map)
-{
-    const int64_t slice = (int64_t)pass.layout.size[0] * pass.layout.size[1];
-    if (kind == CPU_VOXELS) {
-        for (int64_t k = 0; k < slice * pass.layout.size[2]; k++) {
-            gather_voxel<Forward>(pass, images, map, k);
-        }
-    } else {
-        for (int64_t k = 0; k < slice * pass.layout.quads; k++) {
-            gather_texel<Forward>(pass, images, map, k);
-        }
-    }
-}
-
-template <bool Forward>
-void columns(const lr_cuda_columns &pass, const lr_cuda_gather &tables, const int32_t *indices,
-             const float4 *source, float4 *target)
-{
-    const int64_t entries = (int64_t)pass.first[LR_CUDA_CLASSES] * LR_CUDA_OUTPUTS * pass.num_rows;
-    for (int64_t k = 0; k < entries; k++) {
-        fill_weights<Forward>(pass, tables, indices, k);
-    }
-    for (int q = 0; q < pass.num_places[1]; q++) {
-        for (int p = 0; p < pass.num_places[0]; p++) {
-            for (int z = 0; z < pass.layout.size[2]; z += LR_CUDA_SLICES) {
-                const int place[3] = {p, q, z};
-                gather_columns<Forward>(pass, place, source, target);
-            }
-        }
-    }
-}
-
-template <bool Forward>
-void cloud(const lr_cuda_cloud &pass, const images &images, const lor_map &map)
-{
-    const int64_t threads =
-        (int64_t)pass.num_lists * pass.layout.size[pass.along] * pass.layout.quads;
-    for (int64_t k = 0; k < threads; k++) {
-        gather_cloud<Forward>(pass, images, map, k);
-    }
-}
-
 /* All threads of a block do the first half before one begins the second. */
 template <bool Forward>
-void tiles(const lr_cuda_cloud &pass, const images &images, const lor_map &map)
+void tiles(const lr_cuda_cloud &pass, const array_images &images, const lor_map &map)
 {
     const int outputs[3] = {LR_CUDA_TILE_PLACES, LR_CUDA_TILE_LISTS, LR_CUDA_TILE_QUADS};
     const int threads = outputs[0] * outputs[1] * outputs[2];
@@ -141,26 +62,24 @@ void fill_value_block(const lr_cuda_value_fill &fill, int block)
     }
 }
 
-/* Threads of whole blocks. */
-uint32_t count_threads(const lr_cuda_layout &layout)
+/* One block more than the threads need. */
+dim3 blocks_for(int64_t threads)
 {
-    return (uint32_t)(layout.quads * layout.size[0] * layout.size[1] / 256 + 1) * 256;
+    return {(unsigned)(threads / LR_CUDA_GROUP + 1)};
 }
 
 } // namespace
 
 void on_cpu_discrepancy(lr_cuda_discrepancy pass)
 {
-    for (uint32_t k = 0; k < count_threads(pass.layout); k++) {
-        find_discrepancy<array_memory>(pass, k);
-    }
+    const int64_t texels_of_grid = (int64_t)pass.layout.quads * pass.layout.size[0] * pass.layout.size[1];
+    run_kernel(discrepancies<array_memory>, blocks_for(texels_of_grid), LR_CUDA_GROUP, pass);
 }
 
 void on_cpu_change(lr_cuda_change pass)
 {
-    for (uint32_t k = 0; k < count_threads(pass.layout); k++) {
-        change_image<array_memory>(pass, k);
-    }
+    const int64_t texels_of_grid = (int64_t)pass.layout.quads * pass.layout.size[0] * pass.layout.size[1];
+    run_kernel(changes<array_memory>, blocks_for(texels_of_grid), LR_CUDA_GROUP, pass);
 }
 
 void on_cpu_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes)
@@ -180,14 +99,17 @@ void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *
 {
     const std::vector<int4> list = list_of(points, pass.num_points);
     pass.points = list.data();
-    const images both = {pass.layout, reinterpret_cast<const float4 *>(source),
-                         reinterpret_cast<float4 *>(target)};
+    const array_images both = {pass.layout, reinterpret_cast<const float4 *>(source),
+                               reinterpret_cast<float4 *>(target)};
     const lor_map entries = {pass.layout, map};
     if (shared) {
         forward ? tiles<true>(pass, both, entries) : tiles<false>(pass, both, entries);
-    } else {
-        forward ? cloud<true>(pass, both, entries) : cloud<false>(pass, both, entries);
+        return;
     }
+    const int64_t threads =
+        (int64_t)pass.num_lists * pass.layout.size[pass.along] * pass.layout.quads;
+    run_kernel(forward ? cloud<true, array_images> : cloud<false, array_images>, blocks_for(threads),
+               LR_CUDA_GROUP, pass, both, entries);
 }
 
 void on_cpu_gather(cpu_gather kind, bool forward, lr_cuda_gather pass, const int32_t *offsets,
@@ -195,28 +117,31 @@ void on_cpu_gather(cpu_gather kind, bool forward, lr_cuda_gather pass, const int
 {
     const std::vector<int4> list = list_of(offsets, pass.num_offsets);
     pass.offsets = list.data();
-    const images both = {pass.layout, reinterpret_cast<const float4 *>(source),
-                         reinterpret_cast<float4 *>(target)};
-    const lor_map entries = {pass.layout, map};
-    if (forward) {
-        gather<true>(kind, pass, both, entries);
-    } else {
-        gather<false>(kind, pass, both, entries);
-    }
+    const array_images both = {pass.layout, reinterpret_cast<const float4 *>(source),
+                               reinterpret_cast<float4 *>(target)};
+    const int64_t threads = (int64_t)pass.layout.size[0] * pass.layout.size[1] *
+                            (kind == CPU_VOXELS ? pass.layout.size[2] : pass.layout.quads);
+    const auto kernel = kind == CPU_VOXELS
+                            ? (forward ? voxels<true, array_images> : voxels<false, array_images>)
+                            : (forward ? texels<true, array_images> : texels<false, array_images>);
+    run_kernel(kernel, blocks_for(threads), LR_CUDA_GROUP, pass, both, lor_map{pass.layout, map});
 }
 
 void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *tables,
                     const int32_t *indices, int64_t num_weights, const float *source, float *target)
 {
-    std::vector<float4> weights(num_weights);
-    pass.weights = weights.data();
-    const float4 *from = reinterpret_cast<const float4 *>(source);
-    float4 *to = reinterpret_cast<float4 *>(target);
-    if (forward) {
-        columns<true>(pass, *tables, indices, from, to);
-    } else {
-        columns<false>(pass, *tables, indices, from, to);
-    }
+    std::vector<float4> list(num_weights);
+    pass.weights = list.data();
+    const int64_t entries = (int64_t)pass.first[LR_CUDA_CLASSES] * LR_CUDA_OUTPUTS * pass.num_rows;
+    run_kernel(forward ? weights<true> : weights<false>, blocks_for(entries), LR_CUDA_GROUP, pass,
+               *tables, indices);
+
+    const int pieces = (pass.layout.size[2] + LR_CUDA_SLICES - 1) / LR_CUDA_SLICES;
+    const dim3 blocks = {(unsigned)(pass.num_places[0] - 1) / LR_CUDA_COLUMN_WARPS + 1,
+                         (unsigned)(pass.num_places[1] * pieces - 1) / LR_CUDA_COLUMN_LANES + 1};
+    run_kernel(forward ? columns<true> : columns<false>, blocks,
+               {LR_CUDA_COLUMN_LANES, LR_CUDA_COLUMN_WARPS}, pass,
+               reinterpret_cast<const float4 *>(source), reinterpret_cast<float4 *>(target));
 }
 
 void on_cpu_product(fft_product product, float *values, const float *spectrum)

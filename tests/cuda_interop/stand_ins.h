@@ -13,6 +13,9 @@
 
 #define __device__
 #define __host__
+#define __global__
+#define __grid_constant__
+#define __launch_bounds__(...)
 struct int2 {
     int x, y;
 };
@@ -31,6 +34,28 @@ struct float4 {
 static inline float4 make_float4(float x, float y, float z, float w)
 {
     return float4{x, y, z, w};
+}
+struct dim3 {
+    unsigned x, y, z;
+
+    dim3(unsigned size_x = 1, unsigned size_y = 1, unsigned size_z = 1) : x(size_x), y(size_y), z(size_z) {}
+};
+/* Of the thread that runs. */
+[[maybe_unused]] static thread_local dim3 gridDim, blockDim, blockIdx, threadIdx;
+
+/* Runs the threads of a kernel one after the other. */
+template <class... Parameters, class... Arguments>
+static inline void run_kernel(void (*kernel)(Parameters...), dim3 blocks, dim3 threads, const Arguments &...arguments)
+{
+    gridDim = blocks;
+    blockDim = threads;
+    for (unsigned k = 0; k < blocks.x * blocks.y * blocks.z; k++) {
+        blockIdx = {k % blocks.x, k / blocks.x % blocks.y, k / blocks.x / blocks.y};
+        for (unsigned n = 0; n < threads.x * threads.y; n++) {
+            threadIdx = {n % threads.x, n / threads.x, 0};
+            kernel(arguments...);
+        }
+    }
 }
 using std::max;
 using std::min;
@@ -56,18 +81,8 @@ static inline double __ddiv_rn(double a, double b)
     return ratio;
 }
 
-static inline bool any_lane(bool is_so)
-{
-    return is_so;
-}
-
-static inline void add_in_turn(float &sum, float a, float b)
-{
-    sum += a * b;
-}
-static inline int same_in_warp(int number)
-{
-    return number;
-}
+/* Kernels follow each other. */
+static inline void wait_for_last_kernel() {}
+static inline void let_next_kernel_begin() {}
 
 #endif

@@ -6,6 +6,7 @@
 #include "../cuda_interop/stand_ins.h"
 
 #include "cuda_interop/listmode/arrange.cuh"
+#include "cuda_interop/listmode/frames.cuh"
 #include "cuda_interop/listmode/order.cu"
 #include "cuda_interop/listmode/project.cuh"
 #include "cuda_interop/listmode/steps.cuh"
@@ -18,6 +19,15 @@ extern "C" {
 
 namespace
 {
+
+// Runs a kernel on as many threads, or a few more.
+template <class Pass>
+int run_threads(void (*kernel)(Pass), const Pass &pass, int64_t threads, void *stream)
+{
+    cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
+    run_kernel(kernel, (unsigned)(threads / LR_CUDA_LIST_GROUP + 1), LR_CUDA_LIST_GROUP, pass);
+    return 0;
+}
 
 // A block's memory; what is read or added beyond it ends the test.
 std::vector<float> image;
@@ -115,7 +125,7 @@ void back_tiled(const lr_cuda_list_pass &pass, const list_block &block)
     std::vector<int> others;
     double total = 0;
     for (int event = 0; event < block.chunk.count; event++) {
-        const float value = value_of(pass, block, event);
+        const float value = value_at(pass, block.chunk.begin + event);
         if (taking.takes(value)) {
             total += fabs(value);
         } else if (value != 0.0f) {
@@ -141,23 +151,21 @@ void back_tiled(const lr_cuda_list_pass &pass, const list_block &block)
 
 int lr_cuda_launch_list_fill(const lr_cuda_list_framing *framing)
 {
-    cudaStreamSynchronize(static_cast<cudaStream_t>(framing->stream));
+    int64_t most = 0;
     for (const lr_cuda_list_frame &frame : framing->frames) {
-        for (int64_t k = 0; frame.has_events && k < cells_of(frame, frame.slices); k++) {
-            fill_number(*framing, frame, k);
-        }
+        most = std::max(most, frame.has_events ? cells_of(frame, frame.slices) : 0);
     }
+    cudaStreamSynchronize(static_cast<cudaStream_t>(framing->stream));
+    run_kernel(fill_frames, {(unsigned)(most / LR_CUDA_LIST_GROUP + 1), LR_CUDA_LIST_AXES},
+               LR_CUDA_LIST_GROUP, *framing);
     return 0;
 }
 
 int lr_cuda_launch_list_add(const lr_cuda_list_framing *framing)
 {
-    cudaStreamSynchronize(static_cast<cudaStream_t>(framing->stream));
     const int32_t *size = framing->size;
-    for (int64_t k = 0; k < (int64_t)size[0] * size[1] * size[2]; k++) {
-        add_frames(*framing, k);
-    }
-    return 0;
+    return run_threads(add_up_frames, *framing, (int64_t)size[0] * size[1] * size[2],
+                       framing->stream);
 }
 
 int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass)
@@ -179,11 +187,7 @@ int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass)
 
 int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass)
 {
-    for (int k = 0; k < pass->num_chunks; k++) {
-        for (int event = 0; event < pass->chunks[k].count; event++) {
-            put_value(*pass, pass->chunks[k], event);
-        }
-    }
+    run_kernel(put_values, {1, (unsigned)pass->num_chunks}, LR_CUDA_LIST_GROUP, *pass);
     return 0;
 }
 
@@ -259,7 +263,7 @@ void meet_slice(const lr_cuda_list_step &step, std::vector<step_line> &lines, in
                 bool is_back)
 {
     const lr_cuda_list_frame &frame = step.pass.frames[axis];
-    float *numbers = numbers_of(step, frame, slice);
+    float *numbers = step.pass.numbers + frame.begin + (int64_t)slice * frame.plane;
     for (int row = 0; row < frame.size[0] + frame.window[0] - 1; row += tile_rows(step, frame)) {
         const shared_tile tile = {frame, tile_span(step, frame, row)};
         image.assign((size_t)tile.span.count, 0.0f);
@@ -309,8 +313,11 @@ void run_lines(const lr_cuda_list_step &step, std::vector<step_line> &lines, boo
     }
 }
 
-int run_step(const lr_cuda_list_step &step, bool is_back)
+} // namespace
+
+int lr_cuda_launch_list_step(const lr_cuda_list_step *params, bool is_back)
 {
+    const lr_cuda_list_step &step = *params;
     cudaStreamSynchronize(static_cast<cudaStream_t>(step.pass.stream));
     for (int64_t block = 0; block * step_threads < step.count; block++) {
         std::vector<step_line> lines = lines_of_block(step, block, is_back);
@@ -326,18 +333,6 @@ int run_step(const lr_cuda_list_step &step, bool is_back)
         }
     }
     return 0;
-}
-
-} // namespace
-
-int lr_cuda_launch_list_step_forward(const lr_cuda_list_step *step)
-{
-    return run_step(*step, false);
-}
-
-int lr_cuda_launch_list_step_back(const lr_cuda_list_step *step)
-{
-    return run_step(*step, true);
 }
 
 // --- sorting ---
@@ -369,39 +364,23 @@ int lr_cuda_launch_list_sort(const lr_cuda_list_sort *sort)
 
 int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather)
 {
-    cudaStreamSynchronize(static_cast<cudaStream_t>(gather->stream));
-    for (int array = 0; array < gather->num_arrays; array++) {
-        for (int k = 0; k < gather->count; k++) {
-            gather->to[array][k] = gather->from[array][gather->numbers[k]];
-        }
-    }
-    return 0;
+    return run_threads(gather_events, *gather, gather->count, gather->stream);
 }
 
 int lr_cuda_launch_list_keys(const lr_cuda_list_ordering *ordering)
 {
-    cudaStreamSynchronize(static_cast<cudaStream_t>(ordering->pass.stream));
-    for (int k = 0; k < ordering->count; k++) {
-        find_key(*ordering, k);
-    }
-    return 0;
+    return run_threads(find_keys, *ordering, ordering->count, ordering->pass.stream);
 }
 
 int lr_cuda_launch_list_bounds(const lr_cuda_list_ordering *ordering)
 {
-    for (int k = 0; k * LR_CUDA_LIST_PIECE < ordering->count; k++) {
-        bound_piece(*ordering, k);
-    }
-    return 0;
+    const int64_t pieces = (ordering->count + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
+    return run_threads(bound_pieces, *ordering, pieces, ordering->pass.stream);
 }
 
 int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering)
 {
-    cudaStreamSynchronize(static_cast<cudaStream_t>(ordering->pass.stream));
-    for (int k = 0; k < ordering->count; k++) {
-        keep_line(*ordering, k);
-    }
-    return 0;
+    return run_threads(keep_lines, *ordering, ordering->count, ordering->pass.stream);
 }
 
 extern "C" int fake_lines_drawn; // for tests to see who draws
@@ -410,11 +389,7 @@ int fake_lines_drawn;
 int lr_cuda_launch_list_draw(const lr_cuda_list_drawing *drawing)
 {
     fake_lines_drawn += (int)drawing->count;
-    cudaStreamSynchronize(static_cast<cudaStream_t>(drawing->stream));
-    for (int64_t k = 0; k < drawing->count; k++) {
-        draw_line(*drawing, k);
-    }
-    return 0;
+    return run_threads(draw_lines, *drawing, drawing->count, drawing->stream);
 }
 
 int lr_cuda_launch_list_groups(const lr_cuda_list_arranging *arranging)
@@ -430,11 +405,8 @@ int lr_cuda_launch_list_groups(const lr_cuda_list_arranging *arranging)
 
 int lr_cuda_launch_list_centres(const lr_cuda_list_arranging *arranging)
 {
-    cudaStreamSynchronize(static_cast<cudaStream_t>(arranging->stream));
-    for (int k = arranging->begin; k < arranging->end; k++) {
-        arranging->keys[k] = centre_key(*arranging, arranging->order[k]);
-    }
-    return 0;
+    return run_threads(find_centres, *arranging, (int64_t)arranging->end - arranging->begin,
+                       arranging->stream);
 }
 
 extern "C" {

@@ -34,7 +34,7 @@ template <class Sizes> double mean_log2_of(const lr_cuda_list_pass &pass, const 
     const int samples = std::min(pass.threads, block.chunk.count);
     double logs = 0, count = 0;
     for (int k = 0; k < samples; k++) {
-        const float size = Sizes::of(pass, block, sample_event(block, k, samples));
+        const float size = Sizes::of(pass, block, (int)((int64_t)k * block.chunk.count / samples));
         const bool is_any = size > 0.0f && size < INFINITY;
         logs += is_any ? (double)log2f(size) : 0.0;
         count += is_any ? 1 : 0;

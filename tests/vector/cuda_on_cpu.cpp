@@ -52,15 +52,9 @@ void run_join(const lr_cuda_join_pass *pass)
     write_sums(*pass->sums, parts, pass->has_largest);
 }
 
-template <class Real> void run_fill(const lr_cuda_vector_pass *pass)
+template <void (*Kernel)(lr_cuda_vector_pass)> void run(const lr_cuda_vector_pass *pass)
 {
-    for_each_thread(*pass, [&](const vector_thread &thread) { fill_numbers<Real>(*pass, thread); });
-}
-
-template <class Real, class Other> void run_apply(const lr_cuda_vector_pass *pass)
-{
-    for_each_thread(
-        *pass, [&](const vector_thread &thread) { apply_operation<Real, Other>(*pass, thread); });
+    run_kernel(Kernel, (unsigned)lr_cuda_vector_groups(pass->count), LR_VECTOR_GROUP, *pass);
 }
 
 template <class Real> void run_sums(const lr_cuda_vector_pass *pass)
@@ -78,42 +72,33 @@ void run_divide(const lr_cuda_vector_pass *pass)
 template <class Real> void run_differences(const lr_cuda_differences_pass *pass)
 {
     const int64_t count = (int64_t)pass->size[0] * pass->size[1] * pass->size[2];
-    const int64_t threads = (int64_t)lr_cuda_vector_groups(count) * LR_VECTOR_GROUP;
-    for (int64_t k = 0; k < threads; k++) {
-        find_differences<Real>(*pass, vector_thread{k, threads});
-    }
+    run_kernel(differences<Real>, (unsigned)lr_cuda_vector_groups(count), LR_VECTOR_GROUP, *pass);
 }
 
 template <class Real> void run_convolve(const lr_cuda_convolve_pass *pass)
 {
     const int64_t count = (int64_t)pass->size[0] * pass->size[1] * pass->size[2];
-    const int64_t threads = (int64_t)lr_cuda_vector_groups(count) * LR_VECTOR_GROUP;
-    for (int64_t k = 0; k < threads; k++) {
-        convolve_numbers<Real>(*pass, vector_thread{k, threads});
-    }
+    run_kernel(convolve<Real>, (unsigned)lr_cuda_vector_groups(count), LR_VECTOR_GROUP, *pass);
 }
 
 template <class Real> void run_terms(const lr_cuda_terms_pass *pass)
 {
-    const int64_t threads = (int64_t)lr_cuda_vector_groups(pass->count) * LR_VECTOR_GROUP;
-    for (int64_t k = 0; k < threads; k++) {
-        add_terms<Real>(*pass, vector_thread{k, threads});
-    }
+    run_kernel(add_terms<Real>, (unsigned)lr_cuda_vector_groups(pass->count), LR_VECTOR_GROUP, *pass);
 }
 
 } // namespace
 
 int lr_cuda_launch_vector_fill(const lr_cuda_vector_pass *pass, void *stream)
 {
-    return fake_launch(pass->precision == LR_FLOAT64 ? run_fill<double> : run_fill<float>, pass,
+    return fake_launch(pass->precision == LR_FLOAT64 ? run<fill<double>> : run<fill<float>>, pass,
                        stream);
 }
 
 int lr_cuda_launch_vector_apply(const lr_cuda_vector_pass *pass, void *stream)
 {
-    using run = void (*)(const lr_cuda_vector_pass *);
-    static const run runs[2][2] = {{run_apply<float, float>, run_apply<float, double>},
-                                   {run_apply<double, float>, run_apply<double, double>}};
+    static void (*const runs[2][2])(const lr_cuda_vector_pass *) = {
+        {run<apply<float, float>>, run<apply<float, double>>},
+        {run<apply<double, float>>, run<apply<double, double>>}};
     return fake_launch(runs[pass->precision][pass->other], pass, stream);
 }
 

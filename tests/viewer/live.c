@@ -201,20 +201,20 @@ static void steps_are_single_iterations(void **state)
         assert_int_equal(wait_for(&bench), LIVE_PAUSED);
         nap(); /* time in which nothing may happen */
         assert_int_equal(live_copy_history(bench.live, 0, NULL, 0), n);
-        live_step(bench.live);
+        live_control(bench.live, LIVE_STEP);
     }
     assert_int_equal(wait_for(&bench), LIVE_PAUSED);
-    live_step(bench.live);
-    live_pause(bench.live); /* may come before or after the step */
+    live_control(bench.live, LIVE_STEP);
+    live_control(bench.live, LIVE_PAUSE); /* may come before or after the step */
     assert_int_equal(wait_for(&bench), LIVE_PAUSED);
     const int before = live_copy_history(bench.live, 0, NULL, 0);
     assert_true(before == 7 || before == 8);
-    live_resume(bench.live);
+    live_control(bench.live, LIVE_RESUME);
     while (live_copy_history(bench.live, 0, NULL, 0) < before + 3) nap();
-    live_pause(bench.live);
+    live_control(bench.live, LIVE_PAUSE);
     assert_int_equal(wait_for(&bench), LIVE_PAUSED);
     assert_int_equal(live_start(bench.live, &bench.view, &request, NULL), LR_USAGE);
-    live_stop(bench.live);
+    live_control(bench.live, LIVE_STOP);
     assert_int_equal(wait_for(&bench), LIVE_DONE);
     /* What there was can still be seen, and a new start forgets it. */
     assert_true(live_copy_history(bench.live, 0, NULL, 0) >= before + 3);
@@ -241,14 +241,14 @@ static void it_ends_at_any_moment(void **state)
         const int naps = (int)(4 * test_random(&seed));
         for (int k = 0; k < naps; k++) {
             nap();
-            if (n % 4 == 1) live_step(bench.live);
+            if (n % 4 == 1) live_control(bench.live, LIVE_STEP);
         }
         if (n % 5 == 0) {
             live_destroy(bench.live);
             bench.live = live_create(NULL);
             continue;
         }
-        live_stop(bench.live);
+        live_control(bench.live, LIVE_STOP);
         assert_int_equal(wait_for(&bench), LIVE_DONE);
     }
     bench_finish(&bench);

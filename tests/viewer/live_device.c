@@ -159,10 +159,10 @@ static void what_is_shown_is_whole(void **state)
         assert_int_equal(wait_for(&bench), LIVE_PAUSED);
         take(&bench);
         read_shown(&bench, steps[n], &largest);
-        live_step(bench.live);
+        live_control(bench.live, LIVE_STEP);
     }
     assert_int_equal(wait_for(&bench), LIVE_PAUSED);
-    live_stop(bench.live);
+    live_control(bench.live, LIVE_STOP);
     assert_int_equal(wait_for(&bench), LIVE_DONE);
     (void)handover_take(bench.handover);
     request.begins_paused = false;
@@ -204,7 +204,7 @@ static void it_ends_at_any_moment(void **state)
             if (k % 3 == n % 3) (void)handover_take(bench.handover);
         }
         if (n % 2 == 0) {
-            live_stop(bench.live);
+            live_control(bench.live, LIVE_STOP);
             assert_int_equal(wait_for(&bench), LIVE_DONE);
         }
         bench_finish(&bench);

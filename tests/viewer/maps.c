@@ -87,8 +87,8 @@ static void pair_images_are_the_data(void **state)
     for (int64_t pair = 0; pair < view.lors->num_pairs; pair += 97) {
         struct pair_image image, other;
         const int turned[2] = {view.lors->pairs[pair][1], view.lors->pairs[pair][0]};
-        assert_int_equal(pair_image_of_data(&view, view.lors->pairs[pair], dense, &image, NULL), LR_OK);
-        assert_int_equal(pair_image_of_data(&view, turned, sparse, &other, NULL), LR_OK);
+        assert_int_equal(pair_image_make(&view, view.lors->pairs[pair], dense, NULL, &image, NULL), LR_OK);
+        assert_int_equal(pair_image_make(&view, turned, sparse, NULL, &other, NULL), LR_OK);
         assert_same_image(&image, &other);
         double sum = 0;
         for (int64_t n = view.lors->offsets[pair]; n < view.lors->offsets[pair + 1]; n++) sum += dense->values[n];
@@ -106,7 +106,7 @@ static void pair_images_are_the_data(void **state)
         assert_int_equal(pair_image_lor(&view, &image, image.size[0], 0), -1);
         const lr_row row = {0, 1, &view.lors->offsets[pair], (const double[]){0.5}};
         pair_image_finish(&other);
-        assert_int_equal(pair_image_of_row(&view, turned, &row, &other, NULL), LR_OK);
+        assert_int_equal(pair_image_make(&view, turned, NULL, &row, &other, NULL), LR_OK);
         assert_true(other.values[0] == 0.5f && other.sum == 0.5);
         pair_image_finish(&image);
         pair_image_finish(&other);
@@ -146,10 +146,10 @@ static void refusals(void **state)
     struct task_runner runner;
     task_runner_init(&runner, &sensitivity_kind);
     assert_int_equal(sensitivity_ask(&runner, &nothing, &(struct sensitivity_request){0}, NULL), LR_USAGE);
-    assert_int_equal(pair_image_of_data(&nothing, (int[]){0, 1}, &none, &image, &log.log), LR_USAGE);
-    assert_int_equal(pair_image_of_data(&view, (int[]){0, 56}, &none, &image, &log.log), LR_USAGE);
+    assert_int_equal(pair_image_make(&nothing, (int[]){0, 1}, &none, NULL, &image, &log.log), LR_USAGE);
+    assert_int_equal(pair_image_make(&view, (int[]){0, 56}, &none, NULL, &image, &log.log), LR_USAGE);
     assert_non_null(strstr(log.error, "0 to 55"));
-    assert_int_equal(pair_image_of_data(&view, (int[]){3, 3}, &none, &image, &log.log), LR_USAGE);
+    assert_int_equal(pair_image_make(&view, (int[]){3, 3}, &none, NULL, &image, &log.log), LR_USAGE);
     assert_int_equal(pair_image_lor(&view, &image, 0, 0), -1);
     task_runner_finish(&runner);
     study_view_release(&view);

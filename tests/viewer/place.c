@@ -4,7 +4,7 @@
  * Where boxes of text stand, and the numbers along axes. */
 #include "test.h"
 
-#include "viewer/frame/ui_layout.h"
+#include "viewer/frame/ui.h"
 
 #include <stdio.h>
 #include <stdlib.h>

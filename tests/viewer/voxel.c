@@ -70,7 +70,7 @@ static void library_row(const struct bench *bench, const struct voxel_result *re
     });
     assert_non_null(op);
     struct row_copier copier = {copy, NULL, true};
-    const lr_row_sink sink = row_copier_sink(&copier);
+    const lr_row_sink sink = {row_copier_take, &copier};
     const double(*point)[3] = (const double(*)[3])result->request.point_mm;
     assert_int_equal(of_voxel ? lr_operator_rows(op, result->voxel_row, result->voxel_row + 1, &sink)
                               : lr_operator_point_rows(op, point, 1, &sink),

@@ -16,30 +16,11 @@ void lr_cuda_note_kernel(const void *function, int threads, int64_t shared_bytes
     last = (lr_cuda_kernel){function, threads, shared_bytes};
 }
 
-static int whole_warps(int threads)
-{
-    return (threads + WARP - 1) / WARP;
-}
-
-static cudaError_t find_occupancy(const lr_cuda_kernel *kernel, lr_direct_attributes *attributes)
-{
-    int device = 0, most_threads = 0;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(&most_threads, cudaDevAttrMaxThreadsPerMultiProcessor, device);
-    if (error == cudaSuccess) {
-        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&attributes->blocks, kernel->function, kernel->threads,
-                                                              (size_t)kernel->shared_bytes);
-    }
-    if (error == cudaSuccess && most_threads > 0)
-        attributes->occupancy = (double)(attributes->blocks * whole_warps(kernel->threads)) / (most_threads / WARP);
-    return error;
-}
-
 lr_status lr_cuda_find_attributes(lr_direct_attributes *attributes, const lr_log *log)
 {
     const lr_cuda_kernel kernel = last;
     struct cudaFuncAttributes found;
+    int device = 0, most_threads = 0;
     if (kernel.function == NULL)
         return lr_error(log, LR_USAGE, "no projection has run yet whose kernel could be asked");
     cudaError_t error = cudaFuncGetAttributes(&found, kernel.function);
@@ -51,7 +32,17 @@ lr_status lr_cuda_find_attributes(lr_direct_attributes *attributes, const lr_log
             .local_bytes = (int64_t)found.localSizeBytes,
             .shared_bytes = (int64_t)found.sharedSizeBytes + kernel.shared_bytes,
         };
-        error = find_occupancy(&kernel, attributes);
+        error = cudaGetDevice(&device);
+    }
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&most_threads, cudaDevAttrMaxThreadsPerMultiProcessor, device);
+    if (error == cudaSuccess) {
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&attributes->blocks, kernel.function, kernel.threads,
+                                                              (size_t)kernel.shared_bytes);
+    }
+    if (error == cudaSuccess && most_threads > 0) {
+        const int warps = (kernel.threads + WARP - 1) / WARP;
+        attributes->occupancy = (double)(attributes->blocks * warps) / (most_threads / WARP);
     }
     return lr_cuda_check((int)error, "a kernel's attributes", log);
 }

@@ -29,8 +29,6 @@ struct band_half {
     int octet, slice;
 };
 
-/* --- the grid's rows --- */
-
 enum { OCTET = LR_CUDA_OCTET, ROWS = LR_CUDA_BAND_ROWS };
 
 /* --- the kernel's rows --- */
@@ -46,19 +44,19 @@ static bool band_is_empty(const struct band_span *span)
     return span->first > span->last;
 }
 
-/* All row and slice offsets that there may be. */
-static lr_status make_rows(struct band_rows *rows, const struct lr_direct_shape *shape, const lr_log *log)
+/* errors: LR_FAILED; *rows holds nothing then. */
+static lr_status band_rows_init(struct band_rows *rows, const struct lr_lattice *lattice,
+                                const struct lr_direct_shape *shape, const lr_log *log)
 {
-    const int *half = shape->info.half, *e = rows->lattice.next;
+    const int *half = shape->info.half, *e = lattice->next;
     const int reach = abs(e[0]) * half[1] + abs(e[1]) * half[0];
-    rows->least[0] = -reach;
-    rows->least[1] = -half[2];
-    rows->count[0] = 2 * reach + 1;
-    rows->count[1] = 2 * half[2] + 1;
-    const int64_t count = (int64_t)rows->count[0] * rows->count[1];
+    *rows =
+        (struct band_rows){.lattice = *lattice, .least = {-reach, -half[2]}, .count = {2 * reach + 1, 2 * half[2] + 1}};
+    int64_t count = (int64_t)rows->count[0] * rows->count[1];
     rows->spans = lr_alloc(count, sizeof(*rows->spans), "rows of a kernel", log);
     if (rows->spans == NULL) return LR_FAILED;
     for (int64_t k = 0; k < count; k++) rows->spans[k] = (struct band_span){INT32_MAX, INT32_MIN, {0, 0}};
+
     /* An ellipsoid's rows have no holes. */
     const int32_t(*offsets)[3] = (const int32_t(*)[3])shape->offsets;
     int at[2] = {0, 0};
@@ -70,31 +68,15 @@ static lr_status make_rows(struct band_rows *rows, const struct lr_direct_shape 
         span->last = at[0] > span->last ? at[0] : span->last;
     }
 
-    return LR_OK;
-}
-
-static bool is_row_empty(const struct band_rows *rows, int d)
-{
-    for (int slice = 0; slice < rows->count[1]; slice++)
-        if (!band_is_empty(band_span_at(rows, d, slice))) return false;
-    return true;
-}
-
-/* errors: LR_FAILED; *rows holds nothing then. */
-static lr_status band_rows_init(struct band_rows *rows, const struct lr_lattice *lattice,
-                                const struct lr_direct_shape *shape, const lr_log *log)
-{
-    *rows = (struct band_rows){.lattice = *lattice};
-    LR_TRY(make_rows(rows, shape, log));
     /* Rows at both ends that no offset lies on are left out: as many at one end as at the other. */
-    int empty = 0;
-    while (2 * empty + 1 < rows->count[0] && is_row_empty(rows, empty)) empty++;
+    int64_t first = 0; /* the first span that is not empty */
+    while (first < count && band_is_empty(&rows->spans[first])) first++;
+    const int filled = (int)(first / rows->count[1]), most = (rows->count[0] - 1) / 2;
+    const int empty = filled < most ? filled : most;
     rows->least[0] += empty;
     rows->count[0] -= 2 * empty;
-    memmove(rows->spans, band_span_at(rows, empty, 0),
-            (size_t)rows->count[0] * (size_t)rows->count[1] * sizeof(*rows->spans));
-
-    const int64_t count = (int64_t)rows->count[0] * rows->count[1];
+    count = (int64_t)rows->count[0] * rows->count[1];
+    memmove(rows->spans, band_span_at(rows, empty, 0), (size_t)count * sizeof(*rows->spans));
     for (int64_t k = 0; k < count; k++) {
         struct band_span *span = &rows->spans[k];
         if (!band_is_empty(span)) {
@@ -102,7 +84,6 @@ static lr_status band_rows_init(struct band_rows *rows, const struct lr_lattice 
             span->octets[1] = lr_floor_div(span->last + OCTET - 1, OCTET);
         }
     }
-
     return LR_OK;
 }
 
@@ -135,13 +116,6 @@ static bool band_has_half(const struct band_rows *rows, int d, int i, const stru
     return span != NULL && half->octet >= span->octets[0] && half->octet <= span->octets[1];
 }
 
-static bool is_needed(const struct band_rows *rows, int d, const struct band_half *half)
-{
-    for (int i = 0; i < ROWS; i++)
-        if (band_has_half(rows, d, i, half)) return true;
-    return false;
-}
-
 /* Octets of sources that a list's steps have: from the first to the last; last < first: none. */
 static void band_range(const struct band_rows *rows, int d, int range[2])
 {
@@ -156,28 +130,20 @@ static void band_range(const struct band_rows *rows, int d, int range[2])
     }
 }
 
-static int count_octets(const struct band_span *span)
-{
-    return span != NULL ? span->octets[1] - span->octets[0] + 1 : 0;
-}
-
-/* Octets of sources that both rows have. */
-static int count_common(const struct band_span *a, const struct band_span *b)
-{
-    if (a == NULL || b == NULL) return 0;
-    const int first = a->octets[0] > b->octets[0] ? a->octets[0] : b->octets[0];
-    const int last = a->octets[1] < b->octets[1] ? a->octets[1] : b->octets[1];
-    return last >= first ? last - first + 1 : 0;
-}
-
-/* Halves of a list. */
+/* Halves of a list: octets of sources of either row, of which those that both have are one. */
 static int band_count_halves(const struct band_rows *rows, int d)
 {
     _Static_assert((int)ROWS == 2, "what two rows have");
     int count = 0;
     for (int slice = 0; slice < rows->count[1]; slice++) {
-        const struct band_span *both[ROWS] = {band_span_of(rows, d, 0, slice), band_span_of(rows, d, 1, slice)};
-        count += count_octets(both[0]) + count_octets(both[1]) - count_common(both[0], both[1]);
+        const struct band_span *a = band_span_of(rows, d, 0, slice), *b = band_span_of(rows, d, 1, slice);
+        count += a != NULL ? a->octets[1] - a->octets[0] + 1 : 0;
+        count += b != NULL ? b->octets[1] - b->octets[0] + 1 : 0;
+        if (a != NULL && b != NULL) {
+            const int first = a->octets[0] > b->octets[0] ? a->octets[0] : b->octets[0];
+            const int last = a->octets[1] < b->octets[1] ? a->octets[1] : b->octets[1];
+            count -= last >= first ? last - first + 1 : 0;
+        }
     }
     return count;
 }
@@ -190,7 +156,7 @@ static int band_list_halves(const struct band_rows *rows, int d, struct band_hal
     for (int octet = range[0]; octet <= range[1]; octet++) {
         for (int slice = 0; slice < rows->count[1]; slice++) {
             const struct band_half half = {octet, slice};
-            if (is_needed(rows, d, &half)) halves[count++] = half;
+            if (band_has_half(rows, d, 0, &half) || band_has_half(rows, d, 1, &half)) halves[count++] = half;
         }
     }
     return count;
@@ -204,29 +170,26 @@ static int divide(int number, int by)
     return by == 1 ? number : by == 2 ? lr_floor_div(number, 2) : lr_floor_div(number, by);
 }
 
-/* Keeps the places l of a range for which 0 <= first + l step < size. */
-static void clip(int first, int step, int size, int range[2])
-{
-    int least = range[0], most = range[1];
-    if (step > 0) {
-        least = divide(-first + step - 1, step);
-        most = divide(size - 1 - first, step);
-    } else if (step < 0) {
-        least = divide(first - size + 1 - step - 1, -step);
-        most = divide(first, -step);
-    } else if (first < 0 || first >= size) {
-        most = least - 1;
-    }
-    range[0] = least > range[0] ? least : range[0];
-    range[1] = most < range[1] ? most : range[1];
-}
-
 /* The part of a row that lies in the grid: the first octet, and the one after the last; the first place, from that of
  * the first octet, and the one after the last. */
 static void band_grid_row(const struct lr_lattice *lattice, const int32_t size[2], int row, int32_t found[4])
 {
-    int range[2] = {-(1 << 20), 1 << 20};
-    for (int k = 0; k < 2; k++) clip(row * lattice->across[k], lattice->next[k], size[k], range);
+    int range[2] = {-(1 << 20), 1 << 20}; /* places l for which 0 <= first + l step < size, along x and y */
+    for (int k = 0; k < 2; k++) {
+        const int first = row * lattice->across[k], step = lattice->next[k];
+        int least = range[0], most = range[1];
+        if (step > 0) {
+            least = divide(-first + step - 1, step);
+            most = divide(size[k] - 1 - first, step);
+        } else if (step < 0) {
+            least = divide(first - size[k] + 1 - step - 1, -step);
+            most = divide(first, -step);
+        } else if (first < 0 || first >= size[k]) {
+            most = least - 1;
+        }
+        range[0] = least > range[0] ? least : range[0];
+        range[1] = most < range[1] ? most : range[1];
+    }
     const bool is_empty = range[0] > range[1];
     found[0] = is_empty ? 0 : lr_floor_div(range[0], OCTET);
     found[1] = is_empty ? 0 : lr_floor_div(range[1], OCTET) + 1;

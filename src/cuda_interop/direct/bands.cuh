@@ -74,22 +74,16 @@ __device__ inline int sorted_octet(int slices)
 
 /* --- the gather --- */
 
-/* The octet that a block's slab c begins with, from the block's first. */
-__device__ inline int slab_low(const lr_cuda_bands &pass, int c)
-{
-    const int late = max(c - pass.num_lists + 1, 0); /* slabs that the first pair has no list for */
-    const int pair = (late + LR_CUDA_BAND_ROWS - 1) / LR_CUDA_BAND_ROWS;
-    const int4 list = __ldg(pass.lists + c - pair * LR_CUDA_BAND_ROWS);
-    return pair == 0 ? list.z : list.w;
-}
-
 /* The begin of a block's slab c in the sorted source: slice, octet, row. */
 __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &block, int c, int32_t at[3])
 {
+    const int late = max(c - pass.num_lists + 1, 0); /* slabs that the first pair has no list for */
+    const int pair = (late + LR_CUDA_BAND_ROWS - 1) / LR_CUDA_BAND_ROWS;
     const int row = sorted_row(pass, block.row + pass.least_offset + c);
     const int base = row < 0 ? 0 : pass.bases[row].x;
+    const int4 list = __ldg(pass.lists + c - pair * LR_CUDA_BAND_ROWS);
     at[0] = block.slice + pass.low_slice;
-    at[1] = block.octet + slab_low(pass, c) - base;
+    at[1] = block.octet + (pair == 0 ? list.z : list.w) - base;
     at[2] = row; /* -1: all of it lies outside */
 }
 
@@ -101,17 +95,6 @@ __device__ inline int2 slab_octets(const lr_cuda_bands &pass, const band_block &
     return {base.x - block.octet, base.y - block.octet};
 }
 
-/* True if the grid has some of a warp's outputs. */
-__device__ inline bool is_in_grid(const lr_cuda_bands &pass, const band_warp &warp)
-{
-    bool is_there = false;
-    for (int i = 0; i < LR_CUDA_BAND_ROWS; i++) {
-        const int row = sorted_row(pass, warp.row + i);
-        is_there = is_there || (row >= 0 && warp.octet >= pass.bases[row].x && warp.octet < pass.bases[row].y);
-    }
-    return is_there;
-}
-
 /* The unit of the numbers of slab c; 0: the slab is zero. */
 __device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &block, const lr_cuda_band_source &sorted,
                                   int c)
@@ -120,24 +103,23 @@ __device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &b
     return row < 0 ? 0 : load_unit(sorted.units + row);
 }
 
-/* A block's slab that its warps of a pair have list d for. */
-__device__ inline int slab_of(int pair, int d)
-{
-    return d + pair * LR_CUDA_BAND_ROWS;
-}
-
 /* The slab that a warp has list d for, except for its unit. Steps at both ends whose sources lie outside of
- * the grid are left out. */
+ * the grid are left out; all of them if the grid has none of the outputs. */
 __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_block &block, const band_warp &warp,
                                          int d)
 {
     const int4 list = __ldg(pass.lists + d);
     const int2 *cuts = pass.cuts + d * pass.num_cuts;
-    const int2 octets = slab_octets(pass, block, slab_of(warp.pair, d));
+    const int2 octets = slab_octets(pass, block, d + warp.pair * LR_CUDA_BAND_ROWS);
     const int before = warp.side + pass.least_octet, last = pass.num_cuts - 1;
     const int first = __ldg(cuts + min(max(octets.x - before, 0), last)).x;
     const int end = __ldg(cuts + min(max(octets.y - before, 0), last)).y;
-    return {first, is_in_grid(pass, warp) ? end : first, (warp.pair == 0 ? list.z : list.w) - warp.side, 0};
+    bool is_in_grid = false;
+    for (int i = 0; i < LR_CUDA_BAND_ROWS; i++) {
+        const int row = sorted_row(pass, warp.row + i);
+        is_in_grid = is_in_grid || (row >= 0 && warp.octet >= pass.bases[row].x && warp.octet < pass.bases[row].y);
+    }
+    return {first, is_in_grid ? end : first, (warp.pair == 0 ? list.z : list.w) - warp.side, 0};
 }
 
 /* Products of a slab by its steps. numbers: the slab's. after: the step that is likely to come after its
@@ -187,25 +169,18 @@ __device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cud
     fill.weights[thread] = int4{(int)pairs[0].high, (int)pairs[1].high, (int)pairs[0].low, (int)pairs[1].low};
 }
 
-/* The weight of a place of a span, from its margin on, for a kernel. */
-__device__ inline float span_weight(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward, int span,
-                                    int place, int kernel)
-{
-    const int2 range = fill.ranges[span];
-    const int at = place - LR_CUDA_BAND_MARGIN;
-    return at < 0 || at >= range.y ? 0 : weight_at(pass, fill, forward, range.x + at, kernel);
-}
-
-/* Entry `thread` of all spans, where kernels vary: there are not so many that 32 bits would not do. */
+/* Entry `thread` of all spans, where kernels vary: 32 bits hold their number. */
 __device__ inline void fill_band_span(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward,
                                       int64_t thread)
 {
     const uint32_t number = (uint32_t)thread, list = number / (uint32_t)pass.span_pitch;
-    const int place = (int)(number % (uint32_t)pass.span_pitch);
+    const int at = (int)(number % (uint32_t)pass.span_pitch) - LR_CUDA_BAND_MARGIN;
     const int kernel = (int)(list % (uint32_t)pass.num_rows);
     const int span = (int)(list / (uint32_t)pass.num_rows);
     if (span >= pass.num_spans) return;
-    const split_pair pair = split(span_weight(pass, fill, forward, span, place, kernel), 0);
+    const int2 range = fill.ranges[span];
+    const bool is_margin = at < 0 || at >= range.y;
+    const split_pair pair = split(is_margin ? 0 : weight_at(pass, fill, forward, range.x + at, kernel), 0);
     fill.spans[thread] = (pair.high & 0xffff) | pair.low << 16;
 }
 

@@ -129,9 +129,10 @@ template <int Height, bool Held> struct band_products {
         }
     }
 
-    __device__ void start(const lr_cuda_bands &pass, const band_warp &own, int own_lane)
+    template <band_kernels Kernels>
+    __device__ void start(const lr_cuda_bands &pass, const band_warp &own_warp, int own_lane)
     {
-        warp = own;
+        warp = own_warp;
         lane = own_lane;
         weight_unit = unit_of(__ldg(pass.peak));
         unit = 0;
@@ -139,16 +140,14 @@ template <int Height, bool Held> struct band_products {
         ahead = -2; /* nothing follows that */
         clear(sums);
         clear(slab_sums);
-    }
-
-    template <band_kernels Kernels> __device__ void find_kernels(const lr_cuda_bands &pass)
-    {
-        const int l = warp.octet * LR_CUDA_OCTET;
-        kernels = fixed(kernel_at(pass, l + 2 * (lane % 4), warp.row));
+        if constexpr (Kernels != BAND_ONE) {
+            const int l = warp.octet * LR_CUDA_OCTET;
+            kernels = fixed(kernel_at(pass, l + 2 * (lane % 4), warp.row));
 #pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-            const int own = Kernels == BAND_BACK ? __ldg(kernel_at(pass, l + lane / 4, warp.row + i)) : 0;
-            spans[i] = fixed(pass.spans + (2 * (lane % 4) - lane / 4 + own));
+            for (int i = 0; i < ROWS; i++) {
+                const int own = Kernels == BAND_BACK ? __ldg(kernel_at(pass, l + lane / 4, warp.row + i)) : 0;
+                spans[i] = fixed(pass.spans + (2 * (lane % 4) - lane / 4 + own));
+            }
         }
     }
 
@@ -164,15 +163,6 @@ template <int Height, bool Held> struct band_products {
         num_steps = 0;
     }
 
-    /* Loads the weights of row i: for the target's kernel, from spans, or for the sources' kernels. */
-    template <band_kernels Kernels> __device__ void load_weights_of(int i, int2 spot)
-    {
-        const int4 of = Kernels == BAND_FORWARD ? next_kernels : make_int4(0, 0, 0, 0);
-        const uint32_t *from = spans[Kernels == BAND_FORWARD ? 0 : i];
-        weights[i] = make_uint4(__ldg(from + (spot.x + of.x)), __ldg(from + (spot.x + of.y) + 1),
-                                __ldg(from + (spot.y + of.z)), __ldg(from + (spot.y + of.w) + 1));
-    }
-
     /* Weights of row i and of both sources that a lane has of a half: their high parts and their low parts. */
     template <band_kernels Kernels> __device__ band_weights_of_row weights_of(int i) const
     {
@@ -182,16 +172,6 @@ template <int Height, bool Held> struct band_products {
         } else {
             return {pair_of(__byte_perm(of.x, of.y, 0x5410), __byte_perm(of.z, of.w, 0x5410)),
                     pair_of(__byte_perm(of.x, of.y, 0x7632), __byte_perm(of.z, of.w, 0x7632))};
-        }
-    }
-
-    __device__ void load_weights(const lr_cuda_bands &pass, int k)
-    {
-        const int4 *entries = pass.weights + (k * ROWS * LR_CUDA_BAND_BLOCK + lane);
-#pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-            const int4 entry = __ldg(entries + i * LR_CUDA_BAND_BLOCK);
-            weights[i] = make_uint4((uint32_t)entry.x, (uint32_t)entry.y, (uint32_t)entry.z, (uint32_t)entry.w);
         }
     }
 
@@ -232,14 +212,22 @@ template <int Height, bool Held> struct band_products {
         ahead = k;
         if constexpr (Kernels == BAND_ONE) {
             source = listed(reinterpret_cast<const int2 *>(steps + k + 1));
-            load_weights(pass, k);
+            const int4 *entries = pass.weights + (k * ROWS * LR_CUDA_BAND_BLOCK + lane);
+#pragma unroll
+            for (int i = 0; i < ROWS; i++) {
+                const int4 entry = __ldg(entries + i * LR_CUDA_BAND_BLOCK);
+                weights[i] = make_uint4((uint32_t)entry.x, (uint32_t)entry.y, (uint32_t)entry.z, (uint32_t)entry.w);
+            }
         } else {
             if (Kernels == BAND_BACK && !follows) jump_to<Kernels>(k);
 #pragma unroll
-            for (int i = 0; i < ROWS; i++) {
+            for (int i = 0; i < ROWS; i++) { /* from spans for the target's kernel, or for the sources' kernels */
                 const int2 spot =
                     i == 0 ? make_int2(next_spots.x, next_spots.y) : make_int2(next_spots.z, next_spots.w);
-                load_weights_of<Kernels>(i, spot);
+                const int4 of = Kernels == BAND_FORWARD ? next_kernels : make_int4(0, 0, 0, 0);
+                const uint32_t *from = spans[Kernels == BAND_FORWARD ? 0 : i];
+                weights[i] = make_uint4(__ldg(from + (spot.x + of.x)), __ldg(from + (spot.x + of.y) + 1),
+                                        __ldg(from + (spot.y + of.z)), __ldg(from + (spot.y + of.w) + 1));
             }
             source = next_source;
             load_next<Kernels>(k + 1);
@@ -262,9 +250,21 @@ template <int Height, bool Held> struct band_products {
         }
     }
 
-    __device__ void multiply_rows(const band_sources (&high)[Height], const band_sources (&low)[Height],
-                                  const band_weights_of_row (&by)[ROWS])
+    /* The next step is loaded in the meantime. */
+    template <band_kernels Kernels> __device__ void multiply(const lr_cuda_bands &pass, int, int next)
     {
+        const int2 here = source;
+        const band_weights_of_row by[ROWS] = {weights_of<Kernels>(0), weights_of<Kernels>(1)};
+        const uint32_t first = numbers + 16 * (uint32_t)(lane < 16 ? here.x : here.y);
+        const uint32_t plane_bytes = (uint32_t)pass.slices * 16;
+        band_sources high[Height], low[Height];
+#pragma unroll
+        for (int m = 0; m < Height; m++) {
+            const uint32_t address = first + m * LR_CUDA_BAND_SLICES * 16;
+            load_sources(high[m], address);
+            load_sources(low[m], address + plane_bytes);
+        }
+        load_step<Kernels>(pass, next);
 #pragma unroll
         for (int k = 0; k < Height * ROWS; k++)
             add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], by[k % ROWS].high);
@@ -276,49 +276,19 @@ template <int Height, bool Held> struct band_products {
             add_product(slab_sums[k / ROWS][k % ROWS], low[k / ROWS], by[k % ROWS].high);
     }
 
-    __device__ void load_slices(const lr_cuda_bands &pass, uint32_t first, band_sources (&high)[Height],
-                                band_sources (&low)[Height])
-    {
-        const uint32_t plane_bytes = (uint32_t)pass.slices * 16;
-#pragma unroll
-        for (int m = 0; m < Height; m++) {
-            const uint32_t address = first + m * LR_CUDA_BAND_SLICES * 16;
-            load_sources(high[m], address);
-            load_sources(low[m], address + plane_bytes);
-        }
-    }
-
-    /* The next step is loaded in the meantime. */
-    template <band_kernels Kernels> __device__ void multiply(const lr_cuda_bands &pass, int, int next)
-    {
-        const int2 here = source;
-        const band_weights_of_row by[ROWS] = {weights_of<Kernels>(0), weights_of<Kernels>(1)};
-        band_sources high[Height], low[Height];
-        load_slices(pass, numbers + 16 * (uint32_t)(lane < 16 ? here.x : here.y), high, low);
-        load_step<Kernels>(pass, next);
-        multiply_rows(high, low, by);
-    }
-
-    /* texels: from the column's first on. */
-    __device__ void store_column(const lr_cuda_bands &pass, int slice, int i, int side, float4 *texels)
-    {
-        float *column = reinterpret_cast<float *>(texels);
-#pragma unroll
-        for (int k = 0; k < 2 * Height; k++) {
-            const int z = slice + k / 2 * LR_CUDA_BAND_SLICES + lane / 4 + 8 * (k % 2);
-            if (z < pass.layout.size[2]) column[z] = sums[k / 2][i][2 * (k % 2) + side];
-        }
-    }
-
     __device__ void store(const lr_cuda_bands &pass, int slice, float4 *target)
     {
 #pragma unroll
         for (int k = 0; k < 2 * ROWS; k++) {
             const int l = warp.octet * LR_CUDA_OCTET + 2 * (lane % 4) + k % 2;
             const int column = column_at(pass, l, warp.row + k / 2);
-            if (column >= 0) {
-                store_column(pass, slice, k / 2, k % 2,
-                             target + pass.layout.margin[0] + (int64_t)pass.layout.extent[0] * column);
+            if (column < 0) continue;
+            float *texels =
+                reinterpret_cast<float *>(target + pass.layout.margin[0] + (int64_t)pass.layout.extent[0] * column);
+#pragma unroll
+            for (int n = 0; n < 2 * Height; n++) {
+                const int z = slice + n / 2 * LR_CUDA_BAND_SLICES + lane / 4 + 8 * (n % 2);
+                if (z < pass.layout.size[2]) texels[z] = sums[n / 2][k / 2][2 * (n % 2) + k % 2];
             }
         }
     }

@@ -8,12 +8,13 @@
 #include "base/mem.h"
 #include "cuda_interop/direct/passes.h"
 #include "cuda_interop/direct/plans.h"
-#include "cuda_interop/direct/sorted_image.h"
 #include "cuda_interop/direct/tables.h"
 #include "cuda_interop/lend.h"
+#include "direct/lattice.h"
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- streams for passes that need not wait for each other: between fork and join they are dealt out in turn, and to
  * the default stream all that lies between is one piece of work --- */
@@ -61,12 +62,6 @@ static lr_status streams_fork(struct streams *streams, const lr_log *log)
     for (int k = 0; error == cudaSuccess && k < MOST_STREAMS; k++)
         error = cudaStreamWaitEvent(streams->streams[k], streams->forked, 0);
     return lr_cuda_check((int)error, "streams", log);
-}
-
-/* The next stream's number, in turn among the first `count`. */
-static int streams_next(struct streams *streams, int count)
-{
-    return (int)(streams->next++ % (unsigned)count);
 }
 
 /* Work queued on the default stream from now on runs after everything queued on the streams so far. */
@@ -149,23 +144,6 @@ static double watch_read(struct watch *watch, const lr_log *log)
 
 enum { MOST_IMAGES = 4 };
 
-/* An image that is out. */
-static lr_status describe_image(const struct lr_direct_compute *compute, const struct lr_direct_image *from,
-                                lr_cuda_image *image)
-{
-    const struct lr_direct_layout *layout = &compute->layout;
-    const struct lr_cuda_object object = {from->texture, from->buffer};
-    const lr_log *log = compute->params.log;
-    *image = (lr_cuda_image){.extent = {layout->quads, layout->size[0]}};
-    for (int k = 0; from->has_margins && k < 3; k++) image->margin[k] = layout->margin[k];
-    for (int k = 0; k < 2; k++) image->extent[k] += 2 * image->margin[k];
-    if (from->buffer != NULL)
-        image->texels = lr_cuda_address(&object, log);
-    else
-        image->surface = lr_cuda_surface(&object, log);
-    return image->texels != NULL || image->surface != 0 ? LR_OK : LR_FAILED;
-}
-
 /* Takes and describes some images; those that are NULL or not there become zero. */
 static lr_status open_update_images(const struct lr_direct_compute *compute,
                                     const struct lr_direct_image *const from[MOST_IMAGES],
@@ -177,10 +155,132 @@ static lr_status open_update_images(const struct lr_direct_compute *compute,
         if (from[k] != NULL && lr_direct_image_exists(from[k]))
             objects[count++] = (struct lr_cuda_object){from[k]->texture, from[k]->buffer};
     LR_TRY(lr_cuda_take(objects, count, compute->ctx));
+    const struct lr_direct_layout *layout = &compute->layout;
     for (int k = 0; k < MOST_IMAGES; k++) {
-        images[k] = (lr_cuda_image){0};
-        if (from[k] != NULL && lr_direct_image_exists(from[k])) LR_TRY(describe_image(compute, from[k], &images[k]));
+        lr_cuda_image *image = &images[k];
+        *image = (lr_cuda_image){0};
+        if (from[k] == NULL || !lr_direct_image_exists(from[k])) continue;
+        const struct lr_cuda_object object = {from[k]->texture, from[k]->buffer};
+        for (int axis = 0; from[k]->has_margins && axis < 3; axis++) image->margin[axis] = layout->margin[axis];
+        image->extent[0] = layout->quads + 2 * image->margin[0];
+        image->extent[1] = layout->size[0] + 2 * image->margin[1];
+        if (from[k]->buffer != NULL)
+            image->texels = lr_cuda_address(&object, compute->params.log);
+        else
+            image->surface = lr_cuda_surface(&object, compute->params.log);
+        LR_TRY(image->texels != NULL || image->surface != 0 ? LR_OK : LR_FAILED);
     }
+    return LR_OK;
+}
+
+/* --- sources of gathers by bands, sorted along lattices, in memory that stays allocated: one after the other, or an
+ * image that is projected to view after view, which is sorted once for all views of a lattice as long as it stays the
+ * same --- */
+
+/* Zero is none. */
+struct room {
+    void *memory; /* owned, of the device */
+    int64_t bytes;
+    struct sorted_lattice {
+        int32_t next[2], across[2];
+    } lattice;     /* that it was sorted along last, and */
+    bool is_clear; /* what lies beyond the grid's columns is zero; false: never sorted */
+};
+
+/* An image as sorted along lattices. Zero is none. */
+struct sorted_image {
+    uint64_t number; /* of the image, as lr_cuda_taking has it; 0: of none */
+    struct sorted_copy {
+        struct room room;
+        struct sorted_lattice lattice;
+        bool is_there;
+    } copies[LR_LATTICE_CANDIDATES];
+};
+
+static void room_finish(struct room *room)
+{
+    if (room->memory != NULL) /* there may be no device to ask */
+        cudaFree(room->memory);
+    *room = (struct room){0};
+}
+
+/* Makes room for as many bytes, unless it is there. Waits then for all that was launched: it may use the former memory.
+ * errors: LR_FAILED, here and below. */
+static lr_status room_make(struct room *room, int64_t bytes, const lr_log *log)
+{
+    if (room->bytes >= bytes) return LR_OK;
+    cudaDeviceSynchronize();
+    room_finish(room);
+    LR_TRY(lr_cuda_check((int)cudaMalloc(&room->memory, (size_t)bytes), "a sorted image", log));
+    room->bytes = bytes;
+    return LR_OK;
+}
+
+static struct sorted_lattice lattice_of(const lr_cuda_bands *pass)
+{
+    struct sorted_lattice lattice;
+    memcpy(lattice.next, pass->next, sizeof(lattice.next));
+    memcpy(lattice.across, pass->across, sizeof(lattice.across));
+    return lattice;
+}
+
+static bool is_along(const struct sorted_lattice *lattice, const lr_cuda_bands *pass)
+{
+    return memcmp(lattice->next, pass->next, sizeof(pass->next)) == 0 &&
+           memcmp(lattice->across, pass->across, sizeof(pass->across)) == 0;
+}
+
+/* Sorts images->source into a room, on images->stream, and sets images->sorted. Views along a lattice leave out the same
+ * places of a room, which then stay zero. */
+static lr_status sort_into(const lr_cuda_bands *pass, struct room *room, lr_cuda_images *images, const lr_log *log)
+{
+    LR_TRY(room_make(room, lr_cuda_band_source_bytes(pass), log));
+    images->sorted = lr_cuda_band_source_at(pass, room->memory);
+    images->sorted.is_clear = room->is_clear && is_along(&room->lattice, pass);
+    room->is_clear = false;
+    LR_TRY(lr_cuda_check(lr_cuda_launch_sort(pass, images), "sorting an image", log));
+    room->lattice = lattice_of(pass);
+    room->is_clear = true;
+    return LR_OK;
+}
+
+/* The copy along the pass's lattice, or else an unused one: there are as many as lattices. */
+static struct sorted_copy *find_copy(struct sorted_image *sorted, const lr_cuda_bands *pass)
+{
+    struct sorted_copy *copy = sorted->copies;
+    struct sorted_copy *const last = sorted->copies + LR_LATTICE_CANDIDATES - 1;
+    while (copy < last && copy->room.memory != NULL && !is_along(&copy->lattice, pass)) copy++;
+    return copy;
+}
+
+/* Makes room for a copy along the pass's lattice. */
+static lr_status make_sorted_room(struct sorted_image *sorted, const lr_cuda_bands *pass, const lr_log *log)
+{
+    struct sorted_copy *copy = find_copy(sorted, pass);
+    if (!is_along(&copy->lattice, pass)) {
+        copy->is_there = false;
+        copy->lattice = lattice_of(pass);
+    }
+    return room_make(&copy->room, lr_cuda_band_source_bytes(pass), log);
+}
+
+/* Sorts the image that has this number, unless that has been done for the pass's lattice, and sets images->sorted. The
+ * stream has to come after the one that it was sorted on. */
+static lr_status sort_once(struct sorted_image *sorted, const lr_cuda_bands *pass, uint64_t number,
+                           lr_cuda_images *images, const lr_log *log)
+{
+    LR_TRY(make_sorted_room(sorted, pass, log));
+    struct sorted_copy *copy = find_copy(sorted, pass);
+    if (number == 0 || sorted->number != number) {
+        for (int k = 0; k < LR_LATTICE_CANDIDATES; k++) sorted->copies[k].is_there = false;
+        sorted->number = number;
+    }
+    if (copy->is_there) {
+        images->sorted = lr_cuda_band_source_at(pass, copy->room.memory);
+        return LR_OK;
+    }
+    LR_TRY(sort_into(pass, &copy->room, images, log));
+    copy->is_there = true;
     return LR_OK;
 }
 
@@ -197,8 +297,8 @@ struct cuda_direct {
     struct streams streams;
     /* one for each stream that sorts, and one for the default stream: a sorted source, until the stream's passes are
      * done */
-    struct lr_cuda_room rooms[SORTING_STREAMS + 1];
-    struct lr_cuda_sorted_image sorted;
+    struct room rooms[SORTING_STREAMS + 1];
+    struct sorted_image sorted;
     struct watch projections, updates;
     char name[256];
 };
@@ -218,18 +318,6 @@ static struct cuda_direct *enter(void *self)
 }
 
 /* --- projections --- */
-
-static lr_status check_shared(const struct cuda_direct *cuda, const lr_cuda_cloud *pass)
-{
-    const int64_t bytes = lr_cuda_shared_bytes(pass), most = lr_cuda_shared_room();
-    if (most < 0)
-        return lr_error(log_of(cuda), LR_FAILED, "CUDA does not tell how much shared memory %s has", cuda->name);
-    return bytes <= most ? LR_OK
-                         : lr_error(log_of(cuda), LR_USAGE,
-                                    "a block of the shared-memory scheme needs %lld KiB and %s has "
-                                    "%lld: take another variant for so long a kernel",
-                                    (long long)(bytes >> 10), cuda->name, (long long)(most >> 10));
-}
 
 /* True if the view has bands. Else columns serve it: a slab may be too wide, or the device too old. */
 static bool has_bands(const struct lr_cuda_tables *tables)
@@ -252,16 +340,15 @@ static uint64_t number_of(const struct lr_direct_image *image)
 /* Called whenever an image changes. */
 static void forget_sorted(struct cuda_direct *cuda, const struct lr_direct_image *image)
 {
-    if (image->buffer != NULL) lr_cuda_forget_sorted(&cuda->sorted, number_of(image));
+    if (image->buffer != NULL && cuda->sorted.number == number_of(image)) cuda->sorted.number = 0;
 }
 
 /* Sorts the image, which is projected forward view by view. */
 static lr_status sort_image(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
                             const struct lr_direct_image *image, lr_cuda_images *images)
 {
-    return has_bands(tables)
-               ? lr_cuda_sort_image(&cuda->sorted, sorting_of(tables), number_of(image), images, log_of(cuda))
-               : LR_OK;
+    return has_bands(tables) ? sort_once(&cuda->sorted, sorting_of(tables), number_of(image), images, log_of(cuda))
+                             : LR_OK;
 }
 
 enum { DEFAULT_STREAM = SORTING_STREAMS };
@@ -270,23 +357,19 @@ enum { DEFAULT_STREAM = SORTING_STREAMS };
 static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tables *tables, int stream,
                              lr_cuda_images *images)
 {
-    return has_bands(tables) ? lr_cuda_sort_source(sorting_of(tables), &cuda->rooms[stream], images, log_of(cuda))
-                             : LR_OK;
-}
-
-/* The texture cache gathers over the same tables as shared memory. */
-static lr_direct_variant variant_of(const struct cuda_direct *cuda, const struct lr_cuda_tables *tables)
-{
-    const struct lr_direct_backend_params *params = &cuda->compute->params;
-    const bool fits =
-        params->variant != LR_DIRECT_SHARED_MEMORY || lr_cuda_shared_bytes(&tables->cloud) <= lr_cuda_shared_room();
-    return fits || !params->may_change_variant ? params->variant : LR_DIRECT_TEXTURE_CACHE;
+    return has_bands(tables) ? sort_into(sorting_of(tables), &cuda->rooms[stream], images, log_of(cuda)) : LR_OK;
 }
 
 static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *tables, bool forward,
                         const lr_cuda_images *images)
 {
-    const lr_direct_variant variant = variant_of(cuda, tables);
+    const struct lr_direct_backend_params *params = &cuda->compute->params;
+    const bool is_shared = params->variant == LR_DIRECT_SHARED_MEMORY;
+    const int64_t bytes = is_shared ? lr_cuda_shared_bytes(&tables->cloud) : 0;
+    const int64_t most = is_shared ? lr_cuda_shared_room() : 0;
+    /* The texture cache gathers over the same tables as shared memory. */
+    const lr_direct_variant variant =
+        bytes > most && params->may_change_variant ? LR_DIRECT_TEXTURE_CACHE : params->variant;
     int error = 0;
     switch (variant) {
     case LR_DIRECT_FASTEST: /* has been chosen */
@@ -296,7 +379,13 @@ static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *t
                                       &tables->gather, images);
         break;
     case LR_DIRECT_SHARED_MEMORY:
-        LR_TRY(check_shared(cuda, &tables->cloud));
+        if (most < 0)
+            return lr_error(log_of(cuda), LR_FAILED, "CUDA does not tell how much shared memory %s has", cuda->name);
+        if (bytes > most)
+            return lr_error(log_of(cuda), LR_USAGE,
+                            "a block of the shared-memory scheme needs %lld KiB and %s has "
+                            "%lld: take another variant for so long a kernel",
+                            (long long)(bytes >> 10), cuda->name, (long long)(most >> 10));
         error = lr_cuda_launch_cloud(true, forward, &tables->cloud, images);
         break;
     case LR_DIRECT_TEXTURE_CACHE: error = lr_cuda_launch_cloud(false, forward, &tables->cloud, images); break;
@@ -375,7 +464,8 @@ static lr_status launch_view(struct cuda_direct *cuda, const lr_direct_task *tas
     const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
     if (tables == NULL) return LR_FAILED;
     const bool is_beside = overlaps(cuda, task);
-    const int stream = is_beside ? streams_next(&cuda->streams, count_streams(cuda, task)) : DEFAULT_STREAM;
+    const unsigned next = is_beside ? cuda->streams.next++ : 0;
+    const int stream = is_beside ? (int)(next % (unsigned)count_streams(cuda, task)) : DEFAULT_STREAM;
     images->map = tables->map;
     images->stream = is_beside ? cuda->streams.streams[stream] : NULL;
     LR_TRY(forward ? sort_image(cuda, tables, source, images) : sort_source(cuda, tables, stream, images));
@@ -425,10 +515,9 @@ static lr_status time_task(void *self, const lr_direct_task *task, const struct 
         if (tables == NULL) return LR_FAILED;
         if (!has_bands(tables)) continue;
         const lr_cuda_bands *pass = sorting_of(tables);
-        if (task->work == LR_DIRECT_WORK_FORWARD)
-            LR_TRY(lr_cuda_sorted_image_make_room(&cuda->sorted, pass, log_of(cuda)));
+        if (task->work == LR_DIRECT_WORK_FORWARD) LR_TRY(make_sorted_room(&cuda->sorted, pass, log_of(cuda)));
         for (int stream = first; task->work != LR_DIRECT_WORK_FORWARD && stream < end; stream++)
-            LR_TRY(lr_cuda_room_make(&cuda->rooms[stream], lr_cuda_band_source_bytes(pass), log_of(cuda)));
+            LR_TRY(room_make(&cuda->rooms[stream], lr_cuda_band_source_bytes(pass), log_of(cuda)));
     }
     if (cuda->compute->is_unordered) /* a measurement, which counts it each time */
         forget_sorted(cuda, source);
@@ -528,20 +617,12 @@ static void destroy(void *self)
 {
     struct cuda_direct *cuda = enter(self);
     lr_cuda_table_set_finish(&cuda->tables);
-    for (int k = 0; k <= SORTING_STREAMS; k++) lr_cuda_room_finish(&cuda->rooms[k]);
-    lr_cuda_sorted_image_finish(&cuda->sorted);
+    for (int k = 0; k <= SORTING_STREAMS; k++) room_finish(&cuda->rooms[k]);
+    for (int k = 0; k < LR_LATTICE_CANDIDATES; k++) room_finish(&cuda->sorted.copies[k].room);
     watch_finish(&cuda->updates);
     watch_finish(&cuda->projections);
     streams_finish(&cuda->streams);
     free(cuda);
-}
-
-static lr_status init(struct cuda_direct *cuda)
-{
-    LR_TRY(lr_cuda_open(cuda->compute->ctx, cuda->name));
-    LR_TRY(lr_cuda_check((int)cudaGetDevice(&cuda->device), "the device", log_of(cuda)));
-    LR_TRY(lr_cuda_table_set_init(&cuda->tables, cuda->compute));
-    return streams_init(&cuda->streams, log_of(cuda));
 }
 
 static void *create(struct lr_direct_compute *compute)
@@ -550,7 +631,11 @@ static void *create(struct lr_direct_compute *compute)
     if (cuda == NULL) return NULL;
     cuda->compute = compute;
     cuda->device = -1;
-    if (init(cuda) != LR_OK) {
+    lr_status status = lr_cuda_open(compute->ctx, cuda->name);
+    if (status == LR_OK) status = lr_cuda_check((int)cudaGetDevice(&cuda->device), "the device", log_of(cuda));
+    if (status == LR_OK) status = lr_cuda_table_set_init(&cuda->tables, compute);
+    if (status == LR_OK) status = streams_init(&cuda->streams, log_of(cuda));
+    if (status != LR_OK) {
         destroy(cuda);
         return NULL;
     }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The gathers of the family `direct` (lr/direct.h, figures 2 and 3 of paper 1) for one thread each.
- * Written for the device, and for the processor too, where tests run them thread by thread:
- * nothing here names a launch, and images and LORmap come as types with
+ * The gathers of the family `direct` (lr/direct.h, figures 2 and 3 of paper 1): kernels, and the two halves of the one
+ * that has sources in shared memory. Tests run them on the processor, too, thread by thread. Images come as types with
  *   float4 load(q, x, y), void store(q, x, y, texel), void store_slice(q, x, y, slice, value)
- *   int    operator()(x, y)
  * A texel (q, x, y) has slices 4 q .. 4 q + 3 of a column; q, x, y count from the grid's first, and
  * images have zeros around it (render/direct/direct.h). */
 #ifndef LR_CUDA_DIRECT_GATHERS_CUH
@@ -16,11 +14,6 @@
 __device__ inline int floor_div(int number, int by)
 {
     return number >= 0 ? number / by : -((by - 1 - number) / by);
-}
-
-__device__ inline float slice_of(const float4 &texel, int slice)
-{
-    return slice == 0 ? texel.x : slice == 1 ? texel.y : slice == 2 ? texel.z : texel.w;
 }
 
 /* Column (l, r) of the lattice that a pass has: its place in images, or -1 outside the grid. */
@@ -41,11 +34,45 @@ __device__ inline int row_of(int num_rows, int kernel)
     return kernel < num_rows ? kernel : num_rows - 1;
 }
 
+struct array_images {
+    lr_cuda_layout layout;
+    const float4 *source;
+    float4 *target;
+
+    __device__ int64_t place(int q, int x, int y) const
+    {
+        return q + layout.margin[0] +
+               (int64_t)layout.extent[0] * (x + layout.margin[1] + (int64_t)layout.extent[1] * (y + layout.margin[2]));
+    }
+    __device__ float4 load(int q, int x, int y) const { return __ldg(source + place(q, x, y)); }
+    __device__ void store(int q, int x, int y, float4 texel) const { target[place(q, x, y)] = texel; }
+    __device__ void store_slice(int q, int x, int y, int slice, float value) const
+    {
+        reinterpret_cast<float *>(target + place(q, x, y))[slice] = value;
+    }
+};
+
+struct lor_map {
+    lr_cuda_layout layout;
+    const uint16_t *entries;
+
+    __device__ int operator()(int x, int y) const
+    {
+        return __ldg(entries + x + layout.margin[1] + layout.extent[1] * (y + layout.margin[2]));
+    }
+};
+
+__device__ inline int64_t thread_number()
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
 /* --- (a) thread level: a voxel a thread --- */
 
-template <bool Forward, class Images, class Map>
-__device__ void gather_voxel(const lr_cuda_gather &pass, const Images &images, const Map &map, int64_t thread)
+template <bool Forward, class Images>
+__global__ void __launch_bounds__(LR_CUDA_GROUP) voxels(lr_cuda_gather pass, Images images, lor_map map)
 {
+    const int64_t thread = thread_number();
     const int z = (int)(thread % pass.layout.size[2]);
     const int x = (int)(thread / pass.layout.size[2] % pass.layout.size[0]);
     const int y = (int)(thread / pass.layout.size[2] / pass.layout.size[0]);
@@ -54,11 +81,12 @@ __device__ void gather_voxel(const lr_cuda_gather &pass, const Images &images, c
     float sum = 0;
     for (int i = 0; i < pass.num_offsets; i++) {
         const int4 d = pass.offsets[i];
-        const int slice = z + d.z, quad = floor_div(slice, 4);
+        const int slice = z + d.z, quad = floor_div(slice, 4), k = slice - 4 * quad;
         const int row = Forward ? row_of(pass.num_rows, map(x + d.x, y + d.y)) : own_row;
         const int offset = Forward ? pass.num_offsets - 1 - i : i;
-        sum += pass.values[(int64_t)offset * pass.num_rows + row] *
-               slice_of(images.load(quad, x + d.x, y + d.y), slice - 4 * quad);
+        const float value = pass.values[(int64_t)offset * pass.num_rows + row];
+        const float4 texel = images.load(quad, x + d.x, y + d.y);
+        sum += value * (k == 0 ? texel.x : k == 1 ? texel.y : k == 2 ? texel.z : texel.w);
     }
     images.store_slice(z / 4, x, y, z % 4, sum);
 }
@@ -89,9 +117,10 @@ __device__ inline float4 within_grid(const lr_cuda_layout &layout, const float4 
     return make_float4(left > 0 ? texel.x : 0, left > 1 ? texel.y : 0, left > 2 ? texel.z : 0, left > 3 ? texel.w : 0);
 }
 
-template <bool Forward, class Images, class Map>
-__device__ void gather_texel(const lr_cuda_gather &pass, const Images &images, const Map &map, int64_t thread)
+template <bool Forward, class Images>
+__global__ void __launch_bounds__(LR_CUDA_GROUP) texels(lr_cuda_gather pass, Images images, lor_map map)
 {
+    const int64_t thread = thread_number();
     const int q = (int)(thread % pass.layout.quads);
     const int x = (int)(thread / pass.layout.quads % pass.layout.size[0]);
     const int y = (int)(thread / pass.layout.quads / pass.layout.size[0]);
@@ -113,7 +142,7 @@ __device__ void gather_texel(const lr_cuda_gather &pass, const Images &images, c
 /* --- the gathers of paper 2 of lr/direct.h: voxels list by list along the line of response
  * (section II.A there), a cloud sorted along it, values as products of tables for time of flight,
  * axial distance and distance across (II.B), sources from the texture's cache or from shared memory
- * (II.C, figure 3). Images and LORmap are the types above --- */
+ * (II.C, figure 3) --- */
 
 /* A place of a list as a column of the grid. */
 __device__ inline void column_of(const lr_cuda_cloud &pass, int place, int list, int (&column)[2])
@@ -138,11 +167,11 @@ template <bool Forward> __device__ inline float value_of(const lr_cuda_cloud &pa
 
 /* --- (d) sources by texture fetches --- */
 
-template <bool Forward, class Images, class Map>
-__device__ void gather_cloud(const lr_cuda_cloud &pass, const Images &images, const Map &map, int64_t thread)
+template <bool Forward, class Images>
+__global__ void __launch_bounds__(LR_CUDA_GROUP) cloud(lr_cuda_cloud pass, Images images, lor_map map)
 {
+    const int64_t thread = thread_number(), next = thread / pass.layout.quads;
     const int q = (int)(thread % pass.layout.quads);
-    const int64_t next = thread / pass.layout.quads;
     const int places = pass.layout.size[pass.along];
     const int list = (int)(next / places);
     int at[2];
@@ -181,15 +210,6 @@ __device__ __host__ inline int64_t tile_texels(const lr_cuda_cloud &pass)
     return (int64_t)tile_extent(pass, 0) * tile_extent(pass, 1) * tile_extent(pass, 2);
 }
 
-/* True if images have a texel there, margins included. */
-__device__ inline bool has_texel(const lr_cuda_cloud &pass, int quad, const int (&column)[2])
-{
-    const lr_cuda_layout &layout = pass.layout;
-    const int at[3] = {quad + layout.margin[0], column[0] + layout.margin[1], column[1] + layout.margin[2]};
-    return at[0] >= 0 && at[0] < layout.extent[0] && at[1] >= 0 && at[1] < layout.extent[1] && at[2] >= 0 &&
-           at[2] < layout.extent[2];
-}
-
 /* First half of a block's work, for one of its threads; all threads wait before the second. */
 template <class Images>
 __device__ void stage_tile(const lr_cuda_cloud &pass, const Images &images, const cloud_tile &tile, float4 *shared,
@@ -205,14 +225,17 @@ __device__ void stage_tile(const lr_cuda_cloud &pass, const Images &images, cons
         bool is_there = place >= -margin && place < pass.layout.size[pass.along] + margin;
         if (is_there) {
             column_of(pass, place, list, column);
-            is_there = has_texel(pass, quad, column);
+            const lr_cuda_layout &layout = pass.layout;
+            const int at[3] = {quad + layout.margin[0], column[0] + layout.margin[1], column[1] + layout.margin[2]};
+            is_there = at[0] >= 0 && at[0] < layout.extent[0] && at[1] >= 0 && at[1] < layout.extent[1] && at[2] >= 0 &&
+                       at[2] < layout.extent[2];
         }
         shared[k] = is_there ? images.load(quad, column[0], column[1]) : make_float4(0, 0, 0, 0);
     }
 }
 
-template <bool Forward, class Images, class Map>
-__device__ void gather_tile(const lr_cuda_cloud &pass, const Images &images, const Map &map, const cloud_tile &tile,
+template <bool Forward, class Images>
+__device__ void gather_tile(const lr_cuda_cloud &pass, const Images &images, const lor_map &map, const cloud_tile &tile,
                             const float4 *shared, int thread)
 {
     const int quads = tile_extent(pass, 2), places = tile_extent(pass, 0);
@@ -252,53 +275,12 @@ struct columns_thread {
     float sums[LR_CUDA_OUTPUTS][LR_CUDA_SLICES];
 };
 
-/* Taps of one step for one output. */
-template <int Taps>
-__device__ inline void load_weights(const lr_cuda_columns &pass, const lr_cuda_column_step &step, int place,
-                                    float (&taps)[4])
-{
-    const float4 *weights = pass.weights + step.weights;
-    if (Taps == 1) {
-        taps[0] = __ldg(reinterpret_cast<const float *>(weights) + place);
-    } else {
-        const float4 all = __ldg(weights + place);
-        taps[0] = all.x;
-        taps[1] = all.y;
-        taps[2] = all.z;
-        taps[3] = all.w;
-    }
-}
-
-template <int Shift, int Taps, bool All>
-__device__ inline void take_step(const lr_cuda_columns &pass, const lr_cuda_column_step &step, columns_thread &thread)
-{
-    constexpr int quads = (Shift + LR_CUDA_SLICES + Taps - 1 + 3) / 4;
-    float window[4 * quads];
-#pragma unroll
-    for (int q = 0; q < quads; q++) {
-        const float4 texel = __ldg(thread.source + step.source + q);
-        window[4 * q] = texel.x;
-        window[4 * q + 1] = texel.y;
-        window[4 * q + 2] = texel.z;
-        window[4 * q + 3] = texel.w;
-    }
-#pragma unroll
-    for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-        if (!All && (step.mask >> j & 1) == 0) continue;
-        float taps[4];
-        load_weights<Taps>(pass, step, j * pass.num_rows + thread.row[j], taps);
-#pragma unroll
-        for (int r = 0; r < Taps; r++) {
-#pragma unroll
-            for (int z = 0; z < LR_CUDA_SLICES; z++) thread.sums[j][z] += taps[r] * window[Shift + r + z];
-        }
-    }
-}
-
+/* Takes the steps of one class: sources begin at slice Shift of a texel. All: each output has weights. */
 template <bool Forward, int Shift, int Taps, bool All>
 __device__ inline void take_class(const lr_cuda_columns &pass, columns_thread &thread)
 {
     constexpr int number = 8 * (Taps == 1 ? 0 : Taps - 2) + 2 * Shift + All;
+    constexpr int quads = (Shift + LR_CUDA_SLICES + Taps - 1 + 3) / 4;
 #pragma unroll 1
     for (int k = pass.first[number]; k < pass.first[number + 1]; k++) {
         const lr_cuda_column_step step = pass.steps[k];
@@ -307,7 +289,38 @@ __device__ inline void take_class(const lr_cuda_columns &pass, columns_thread &t
 #pragma unroll
             for (int j = 0; j < LR_CUDA_OUTPUTS; j++) thread.row[j] = row;
         }
-        take_step<Shift, Taps, All>(pass, step, thread);
+
+        float window[4 * quads];
+#pragma unroll
+        for (int q = 0; q < quads; q++) {
+            const float4 texel = __ldg(thread.source + step.source + q);
+            window[4 * q] = texel.x;
+            window[4 * q + 1] = texel.y;
+            window[4 * q + 2] = texel.z;
+            window[4 * q + 3] = texel.w;
+        }
+
+#pragma unroll
+        for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
+            if (!All && (step.mask >> j & 1) == 0) continue;
+            const float4 *weights = pass.weights + step.weights;
+            const int place = j * pass.num_rows + thread.row[j];
+            float taps[4];
+            if (Taps == 1) {
+                taps[0] = __ldg(reinterpret_cast<const float *>(weights) + place);
+            } else {
+                const float4 all = __ldg(weights + place);
+                taps[0] = all.x;
+                taps[1] = all.y;
+                taps[2] = all.z;
+                taps[3] = all.w;
+            }
+#pragma unroll
+            for (int r = 0; r < Taps; r++) {
+#pragma unroll
+                for (int z = 0; z < LR_CUDA_SLICES; z++) thread.sums[j][z] += taps[r] * window[Shift + r + z];
+            }
+        }
     }
 }
 
@@ -323,37 +336,21 @@ template <bool Forward, int Taps> __device__ inline void take_shape(const lr_cud
     take_class<Forward, 3, Taps, true>(pass, thread);
 }
 
-/* The grid's columns among a thread's outputs, and the slices that the grid has. */
-__device__ inline void store_sums(const lr_cuda_columns &pass, const columns_thread &thread, const int (&at)[3],
-                                  float4 *target)
-{
-    const lr_cuda_layout &layout = pass.layout;
-#pragma unroll
-    for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-        const int x = at[0] + j * pass.next[0], y = at[1] + j * pass.next[1];
-        if (x < 0 || x >= layout.size[0] || y < 0 || y >= layout.size[1]) continue;
-        float4 *column =
-            target + layout.margin[0] +
-            (int64_t)layout.extent[0] * (x + layout.margin[1] + (int64_t)layout.extent[1] * (y + layout.margin[2]));
-#pragma unroll
-        for (int q = 0; q < LR_CUDA_SLICES / 4; q++) {
-            const int quad = at[2] / 4 + q;
-            const float *sums = &thread.sums[j][4 * q];
-            if (quad < layout.quads)
-                column[quad] = within_grid(layout, make_float4(sums[0], sums[1], sums[2], sums[3]), quad);
-        }
-    }
-}
-
-/* The thread of outputs (p, q) of the lattice, counted from pass.least, and of slices from
- * `slice` on. source, target: whole images with margins. */
+/* A warp has neighbouring rows of the lattice and all their slices; a block's warps follow each
+ * other along the line, where they share sources and weights. source, target: whole images with margins. */
 template <bool Forward>
-__device__ inline void gather_columns(const lr_cuda_columns &pass, const int (&place)[3], const float4 *source,
-                                      float4 *target)
+__global__ void __launch_bounds__(LR_CUDA_COLUMN_LANES *LR_CUDA_COLUMN_WARPS, 4)
+    columns(lr_cuda_columns pass, const float4 *source, float4 *target)
 {
     const lr_cuda_layout &layout = pass.layout;
-    const int p = (pass.least[0] + place[0]) * LR_CUDA_OUTPUTS, q = pass.least[1] + place[1];
-    const int at[3] = {p * pass.next[0] + q * pass.across[0], p * pass.next[1] + q * pass.across[1], place[2]};
+    const int pieces = (layout.size[2] + LR_CUDA_SLICES - 1) / LR_CUDA_SLICES;
+    const int number = (int)(blockIdx.y * LR_CUDA_COLUMN_LANES + threadIdx.x);
+    const int place = (int)(blockIdx.x * LR_CUDA_COLUMN_WARPS + threadIdx.y), row = number / pieces;
+    if (place >= pass.num_places[0] || row >= pass.num_places[1]) return;
+
+    const int p = (pass.least[0] + place) * LR_CUDA_OUTPUTS, q = pass.least[1] + row;
+    const int at[3] = {p * pass.next[0] + q * pass.across[0], p * pass.next[1] + q * pass.across[1],
+                       number % pieces * LR_CUDA_SLICES};
     bool is_needed = false;
 #pragma unroll
     for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
@@ -361,6 +358,7 @@ __device__ inline void gather_columns(const lr_cuda_columns &pass, const int (&p
         is_needed = is_needed || (x >= 0 && x < layout.size[0] && y >= 0 && y < layout.size[1]);
     }
     if (!is_needed) return;
+
     const int64_t column = at[0] + layout.margin[1] + (int64_t)layout.extent[1] * (at[1] + layout.margin[2]);
     columns_thread thread;
     thread.source = source + layout.margin[0] + layout.extent[0] * column + at[2] / 4;
@@ -375,15 +373,30 @@ __device__ inline void gather_columns(const lr_cuda_columns &pass, const int (&p
     take_shape<Forward, 1>(pass, thread);
     take_shape<Forward, 3>(pass, thread);
     take_shape<Forward, 4>(pass, thread);
-    store_sums(pass, thread, at, target);
+
+    /* Only columns and slices of the grid are stored. */
+#pragma unroll
+    for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
+        const int x = at[0] + j * pass.next[0], y = at[1] + j * pass.next[1];
+        if (x < 0 || x >= layout.size[0] || y < 0 || y >= layout.size[1]) continue;
+        float4 *texels_of_column =
+            target + layout.margin[0] +
+            (int64_t)layout.extent[0] * (x + layout.margin[1] + (int64_t)layout.extent[1] * (y + layout.margin[2]));
+#pragma unroll
+        for (int k = 0; k < LR_CUDA_SLICES / 4; k++) {
+            const int quad = at[2] / 4 + k;
+            const float *sums = &thread.sums[j][4 * k];
+            if (quad < layout.quads)
+                texels_of_column[quad] = within_grid(layout, make_float4(sums[0], sums[1], sums[2], sums[3]), quad);
+        }
+    }
 }
 
-/* Weights of one step, output and row: entry `thread` of [steps][outputs][rows]. indices: [steps]
+/* Weights of each step, output and row: [steps][outputs][rows]. indices: [steps]
  * [outputs][4], in mSR, -1 = none. */
-template <bool Forward>
-__device__ inline void fill_weights(const lr_cuda_columns &pass, const lr_cuda_gather &tables, const int32_t *indices,
-                                    int64_t thread)
+template <bool Forward> __global__ void weights(lr_cuda_columns pass, lr_cuda_gather tables, const int32_t *indices)
 {
+    const int64_t thread = thread_number();
     const int rows = pass.num_rows;
     const int row = (int)(thread % rows);
     const int64_t output = thread / rows;
@@ -395,11 +408,11 @@ __device__ inline void fill_weights(const lr_cuda_columns &pass, const lr_cuda_g
         const int offset = Forward ? tables.num_offsets - 1 - index : index;
         taps[r] = index < 0 ? 0 : tables.values[(int64_t)offset * rows + row];
     }
-    float4 *weights = const_cast<float4 *>(pass.weights) + pass.steps[step].weights;
+    float4 *to = const_cast<float4 *>(pass.weights) + pass.steps[step].weights;
     if (step < pass.first[8]) /* of one tap */
-        reinterpret_cast<float *>(weights)[j * rows + row] = taps[0];
+        reinterpret_cast<float *>(to)[j * rows + row] = taps[0];
     else
-        weights[j * rows + row] = make_float4(taps[0], taps[1], taps[2], taps[3]);
+        to[j * rows + row] = make_float4(taps[0], taps[1], taps[2], taps[3]);
 }
 
 #endif

@@ -33,65 +33,50 @@ int64_t lr_cuda_memory_bytes(const struct lr_cuda_memory *memory)
 
 enum { MOST_ROWS = 8, FEW_ROWS = 2, FEW_OFFSETS = 1024 };
 
-static lr_cuda_map_fill describe_map(const struct lr_direct_shape *shape, const lr_cuda_layout *layout)
+lr_status lr_cuda_place_values(struct lr_cuda_memory *memory, const struct lr_cuda_view_plan *plan,
+                               const lr_cuda_layout *layout, lr_cuda_view_fill *fill)
 {
+    static const float none = 0;
+    const struct lr_direct_shape *shape = &plan->shape;
     const lr_direct_tables_info *info = &shape->info;
-    lr_cuda_map_fill fill = {
+    const lr_resolution *resolution = &shape->resolution;
+    lr_cuda_map_fill *map = &fill->map;
+    lr_cuda_value_fill *values = &fill->values;
+    *map = (lr_cuda_map_fill){
         .epsilon_mm = info->epsilon_mm,
         .tie = LR_DIRECT_TIE,
         .layout = *layout,
         .mirrored = info->num_kernels > info->num_identifiers ? info->num_identifiers : 0,
     };
     for (int k = 0; k < 2; k++) {
-        fill.origin_mm[k] = info->grid.origin_mm[k];
-        fill.voxel_mm[k] = info->grid.voxel_mm[k];
-        fill.radial[k] = shape->axes[1][k];
+        map->origin_mm[k] = info->grid.origin_mm[k];
+        map->voxel_mm[k] = info->grid.voxel_mm[k];
+        map->radial[k] = shape->axes[1][k];
     }
-    return fill;
-}
 
-/* Rows of a block. Rows lie side by side, so that blocks with several of them write longer runs. With few offsets that
- * gains nothing. */
-static int32_t find_block_rows(int rows, int64_t offsets)
-{
-    int32_t most = offsets > FEW_OFFSETS ? MOST_ROWS : FEW_ROWS;
-    while (most / 2 >= rows) most /= 2;
-    return most;
-}
-
-static lr_cuda_value_fill describe_values(const struct lr_cuda_view_plan *plan)
-{
-    const lr_direct_tables_info *info = &plan->shape.info;
-    const lr_resolution *resolution = &plan->shape.resolution;
-    lr_cuda_value_fill fill = {
+    /* Rows of a block lie side by side, so that blocks with several of them write longer runs. With few offsets that
+     * gains nothing. */
+    int32_t block_rows = info->num_offsets > FEW_OFFSETS ? MOST_ROWS : FEW_ROWS;
+    while (block_rows / 2 >= plan->num_rows) block_rows /= 2;
+    *values = (lr_cuda_value_fill){
         .second_width = resolution->asymmetric ? resolution->second_width : 0,
         .second_shift = resolution->second_shift,
         .num_offsets = (int32_t)info->num_offsets,
         .num_rows = plan->num_rows,
-        .block_rows = find_block_rows(plan->num_rows, info->num_offsets),
-        .num_samples = lr_direct_count_samples(&plan->shape),
+        .block_rows = block_rows,
+        .num_samples = lr_direct_count_samples(shape),
     };
     for (int k = 0; k < 3; k++) {
         const double voxel_mm = info->grid.voxel_mm[k];
-        fill.tof[k] = plan->shape.axes[0][k] * voxel_mm / info->sigma_mm[0];
-        fill.radial[k] = plan->shape.axes[1][k] * voxel_mm;
-        fill.axial[k] = plan->shape.axes[2][k] * voxel_mm / info->sigma_mm[2];
+        values->tof[k] = shape->axes[0][k] * voxel_mm / info->sigma_mm[0];
+        values->radial[k] = shape->axes[1][k] * voxel_mm;
+        values->axial[k] = shape->axes[2][k] * voxel_mm / info->sigma_mm[2];
     }
-    if (fill.num_samples > 0) {
-        fill.first_sample_mm = resolution->measured->first_offset_mm;
-        fill.sample_step_mm = resolution->measured->offset_step_mm;
+    if (values->num_samples > 0) {
+        values->first_sample_mm = resolution->measured->first_offset_mm;
+        values->sample_step_mm = resolution->measured->offset_step_mm;
     }
-    return fill;
-}
 
-lr_status lr_cuda_place_values(struct lr_cuda_memory *memory, const struct lr_cuda_view_plan *plan,
-                               const lr_cuda_layout *layout, lr_cuda_view_fill *fill)
-{
-    static const float none = 0;
-    lr_cuda_map_fill *map = &fill->map;
-    lr_cuda_value_fill *values = &fill->values;
-    *map = describe_map(&plan->shape, layout);
-    *values = describe_values(plan);
     const int64_t number = sizeof(float), rows = values->num_rows;
     map->map = lr_cuda_place(memory, (int64_t)layout->extent[1] * layout->extent[2] * (int64_t)sizeof(*map->map), NULL);
     values->offsets = lr_cuda_place(memory, values->num_offsets * 4 * number, plan->offsets);
@@ -111,77 +96,33 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static int32_t count_blocks(const lr_cuda_value_fill *fill)
-{
-    return (fill->num_rows + fill->block_rows - 1) / fill->block_rows;
-}
-
-static void reach_bands(const lr_cuda_view_fill *view, lr_cuda_fill_sizes *sizes)
-{
-    const lr_cuda_bands *pass = &view->bands[0];
-    if (pass->num_tiles == 0) return;
-    if (pass->num_rows == 1) {
-        sizes->weights = larger(sizes->weights,
-                                (int64_t)(view->band_fills[0].num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK);
-        return;
-    }
-    sizes->spans = larger(sizes->spans, (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch);
-    sizes->kernels = larger(sizes->kernels, (int64_t)pass->num_kernel_rows * pass->kernel_pitch);
-}
-
 lr_cuda_fill_sizes lr_cuda_fill_sizes_of(const lr_cuda_view_fill *views, int num_views)
 {
     lr_cuda_fill_sizes sizes = {.num_views = num_views};
     for (int k = 0; k < num_views; k++) {
         const lr_cuda_layout *layout = &views[k].map.layout;
+        const lr_cuda_value_fill *values = &views[k].values;
+        const lr_cuda_bands *pass = &views[k].bands[0];
+        const int64_t blocks = (values->num_rows + values->block_rows - 1) / values->block_rows;
         sizes.map = larger(sizes.map, (int64_t)layout->extent[1] * layout->extent[2]);
-        sizes.value_blocks = (int32_t)larger(sizes.value_blocks, count_blocks(&views[k].values));
-        reach_bands(&views[k], &sizes);
+        sizes.value_blocks = (int32_t)larger(sizes.value_blocks, blocks);
+        if (pass->num_tiles > 0 && pass->num_rows == 1) {
+            const int64_t steps = views[k].band_fills[0].num_steps + 1;
+            sizes.weights = larger(sizes.weights, steps * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK);
+        } else if (pass->num_tiles > 0) {
+            sizes.spans = larger(sizes.spans, (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch);
+            sizes.kernels = larger(sizes.kernels, (int64_t)pass->num_kernel_rows * pass->kernel_pitch);
+        }
     }
     return sizes;
 }
 
 enum { NUMBER = sizeof(int32_t) };
 
-/* Lists that the device fills, forward and back, and their sources. */
-static lr_status place_fill(struct lr_cuda_memory *memory, const struct lr_cuda_band_plan *plan,
-                            const lr_cuda_view_fill *view, lr_cuda_band_fill *fill)
-{
-    const lr_cuda_bands *pass = &plan->passes[LR_CUDA_BANDS_ALONE];
-    const int64_t kernels = (int64_t)pass->num_kernel_rows * pass->kernel_pitch;
-    *fill = (lr_cuda_band_fill){.values = view->values.values,
-                                .map = view->map.map,
-                                .peak = view->values.peak,
-                                .num_steps = plan->num_steps,
-                                .num_offsets = view->values.num_offsets};
-    fill->places = lr_cuda_place(memory, plan->num_steps * (int64_t)sizeof(*plan->places), plan->places);
-    fill->ranges = lr_cuda_place(memory, pass->num_spans * 2 * NUMBER, plan->ranges);
-    fill->offsets = lr_cuda_place(memory, plan->num_places * NUMBER, plan->offsets);
-    fill->kernels = lr_cuda_place(memory, pass->num_rows > 1 ? kernels * NUMBER : 0, NULL);
-    return fill->places && fill->ranges && fill->offsets && fill->kernels ? LR_OK : LR_FAILED;
-}
-
-/* A pass with all that it reads. */
-static lr_cuda_bands complete(lr_cuda_bands pass, const lr_cuda_bands *lists, const lr_cuda_band_fill *fill)
-{
-    pass.steps = lists->steps;
-    pass.spots = lists->spots;
-    pass.lists = lists->lists;
-    pass.cuts = lists->cuts;
-    pass.tiles = lists->tiles;
-    pass.bases = lists->bases;
-    pass.weights = fill->weights;
-    pass.spans = fill->spans;
-    pass.kernels = fill->kernels;
-    pass.peak = fill->peak;
-    return pass;
-}
-
 lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cuda_band_plan *plan,
                               lr_cuda_view_fill *fill, lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES])
 {
     lr_cuda_bands lists = plan->passes[LR_CUDA_BANDS_ALONE];
-    lr_cuda_band_fill both;
     /* Lists that blocks of all shapes read, forward and back. */
     const int64_t steps = plan->num_steps + 2;
     lists.steps = lr_cuda_place(memory, (steps + 1) * (int64_t)sizeof(*plan->steps), plan->steps);
@@ -192,24 +133,45 @@ lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cud
     lists.bases = lr_cuda_place(memory, lists.num_lattice_rows * 4 * NUMBER, plan->bases);
     LR_TRY(lists.steps && lists.spots && lists.lists && lists.cuts && lists.tiles && lists.bases ? LR_OK : LR_FAILED);
 
-    LR_TRY(place_fill(memory, plan, fill, &both));
+    /* Lists that the device fills, forward and back, and their sources. */
+    const int64_t kernels = (int64_t)lists.num_kernel_rows * lists.kernel_pitch;
+    lr_cuda_band_fill both = {.values = fill->values.values,
+                              .map = fill->map.map,
+                              .peak = fill->values.peak,
+                              .num_steps = plan->num_steps,
+                              .num_offsets = fill->values.num_offsets};
+    both.places = lr_cuda_place(memory, plan->num_steps * (int64_t)sizeof(*plan->places), plan->places);
+    both.ranges = lr_cuda_place(memory, lists.num_spans * 2 * NUMBER, plan->ranges);
+    both.offsets = lr_cuda_place(memory, plan->num_places * NUMBER, plan->offsets);
+    both.kernels = lr_cuda_place(memory, lists.num_rows > 1 ? kernels * NUMBER : 0, NULL);
+    LR_TRY(both.places && both.ranges && both.offsets && both.kernels ? LR_OK : LR_FAILED);
+
     for (int forward = 0; forward < 2; forward++) {
-        const int32_t *tiles = (const int32_t *)lists.tiles;
-        lr_cuda_band_fill *own = &fill->band_fills[forward];
-        *own = both;
         /* Weights of one direction: blocks of the one kernel, or spans. */
-        const int64_t blocks = (int64_t)(own->num_steps + 1) * LR_CUDA_BAND_ROWS;
+        const int64_t blocks = (int64_t)(plan->num_steps + 1) * LR_CUDA_BAND_ROWS;
         const int64_t entries = (int64_t)lists.num_spans * lists.num_rows * lists.span_pitch;
         void *const weights =
             lr_cuda_place(memory, (lists.num_rows == 1 ? blocks * LR_CUDA_BAND_BLOCK * 4 : entries) * NUMBER, NULL);
+        lr_cuda_band_fill *own = &fill->band_fills[forward];
+        *own = both;
         own->weights = weights;
         own->spans = weights;
         LR_TRY(weights != NULL ? LR_OK : LR_FAILED);
 
+        const int32_t *tiles = (const int32_t *)lists.tiles; /* those of all shapes follow each other */
         for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++) {
             lr_cuda_bands *pass = &bands[forward][which];
-            *pass = complete(plan->passes[which], &lists, own);
-            pass->tiles = (const int2 *)tiles; /* those of all shapes follow each other */
+            *pass = plan->passes[which];
+            pass->steps = lists.steps;
+            pass->spots = lists.spots;
+            pass->lists = lists.lists;
+            pass->cuts = lists.cuts;
+            pass->tiles = (const int2 *)tiles;
+            pass->bases = lists.bases;
+            pass->weights = own->weights;
+            pass->spans = own->spans;
+            pass->kernels = own->kernels;
+            pass->peak = own->peak;
             tiles += 2 * (int64_t)pass->num_tiles;
         }
         fill->bands[forward] = bands[forward][LR_CUDA_BANDS_ALONE];

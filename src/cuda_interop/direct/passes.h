@@ -19,6 +19,9 @@ typedef struct double2 double2;
 typedef struct float4 float4;
 #endif
 
+/* Threads of a block, unless the kernel says otherwise. */
+enum { LR_CUDA_GROUP = 256 };
+
 /* Layout of images and LORmap (render/direct/direct.h): texels (q, x, y), slices fastest. */
 typedef struct lr_cuda_layout {
     int32_t size[3]; /* of the grid */
@@ -63,7 +66,13 @@ typedef struct lr_cuda_column_step {
     int32_t map; /* LORmap's entries from the first output's */
 } lr_cuda_column_step;
 
-enum { LR_CUDA_OUTPUTS = 4, LR_CUDA_SLICES = 12, LR_CUDA_CLASSES = 24 };
+enum {
+    LR_CUDA_OUTPUTS = 4,
+    LR_CUDA_SLICES = 12,
+    LR_CUDA_CLASSES = 24,
+    LR_CUDA_COLUMN_LANES = 32, /* of a warp, and warps of a block */
+    LR_CUDA_COLUMN_WARPS = 4
+};
 
 /* One gather by columns: images are arrays. */
 typedef struct lr_cuda_columns {

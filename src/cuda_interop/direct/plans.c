@@ -17,40 +17,6 @@ enum { VIEWS_OF_THREAD = 10 }; /* at least: threads begin slowly */
 
 /* --- one view --- */
 
-static lr_status plan_columns(struct lr_cuda_view_plan *plan, const struct lr_cuda_plan_params *params,
-                              const lr_log *log)
-{
-    plan->has_columns = true;
-    return lr_cuda_column_plan_init(&plan->columns, &plan->shape, &params->layout, plan->num_rows, log);
-}
-
-static lr_status plan_variant(struct lr_cuda_view_plan *plan, const struct lr_cuda_plan_params *params,
-                              const lr_log *log)
-{
-    switch (params->backend->variant) {
-    case LR_DIRECT_BANDS: {
-        /* Columns take over if a slab is too wide. */
-        if (params->bands_work) {
-            LR_TRY(lr_cuda_band_plan_init(&plan->bands, &plan->shape, &params->layout, plan->num_rows, log));
-            plan->has_bands = lr_cuda_band_plan_fits(&plan->bands, params->shared_room);
-        }
-        return plan->has_bands ? LR_OK : plan_columns(plan, params, log);
-    }
-
-    case LR_DIRECT_COLUMNS: return plan_columns(plan, params, log);
-    case LR_DIRECT_SHARED_MEMORY:
-    case LR_DIRECT_TEXTURE_CACHE: {
-        plan->has_cloud = true;
-        return lr_cuda_cloud_init(&plan->cloud, &plan->shape, &params->layout, plan->num_rows, log);
-    }
-
-    case LR_DIRECT_THREADS:
-    case LR_DIRECT_INSTRUCTIONS:
-    case LR_DIRECT_FASTEST: /* has been chosen */ break;
-    }
-    return LR_OK;
-}
-
 static lr_status plan_view(struct lr_cuda_view_plan *plan, const struct lr_cuda_plan_params *params, int view,
                            const lr_log *log)
 {
@@ -72,21 +38,38 @@ static lr_status plan_view(struct lr_cuda_view_plan *plan, const struct lr_cuda_
     for (int row = 0; row < rows; row++) lr_direct_describe_kernel(shape, row, plan->kernels[row]);
     lr_direct_list_samples(shape, plan->samples);
 
-    return plan_variant(plan, params, log);
+    switch (backend->variant) {
+    case LR_DIRECT_BANDS:
+        if (params->bands_work) {
+            LR_TRY(lr_cuda_band_plan_init(&plan->bands, shape, &params->layout, plan->num_rows, log));
+            plan->has_bands = lr_cuda_band_plan_fits(&plan->bands, params->shared_room);
+        }
+        plan->has_columns = !plan->has_bands; /* a slab may be too wide */
+        break;
+    case LR_DIRECT_COLUMNS: plan->has_columns = true; break;
+    case LR_DIRECT_SHARED_MEMORY:
+    case LR_DIRECT_TEXTURE_CACHE: plan->has_cloud = true; break;
+    case LR_DIRECT_THREADS:
+    case LR_DIRECT_INSTRUCTIONS:
+    case LR_DIRECT_FASTEST: /* has been chosen */ break;
+    }
+    return plan->has_columns ? lr_cuda_column_plan_init(&plan->columns, shape, &params->layout, plan->num_rows, log)
+           : plan->has_cloud ? lr_cuda_cloud_init(&plan->cloud, shape, &params->layout, plan->num_rows, log)
+                             : LR_OK;
 }
 
 /* --- several --- */
 
-/* The reason why a view failed, to be logged later: a log takes one sentence at a time, from one thread. */
+/* The reason why a view failed, to be logged later: a log takes one message at a time, from one thread. */
 struct reason {
     lr_status status;
-    char sentence[512];
+    char message[512];
 };
 
-static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
+static void note_reason(void *user, lr_log_level level, lr_status status, const char *message)
 {
     struct reason *reason = user;
-    if (level == LR_LOG_ERROR && status != LR_OK) snprintf(reason->sentence, sizeof(reason->sentence), "%s", sentence);
+    if (level == LR_LOG_ERROR && status != LR_OK) snprintf(reason->message, sizeof(reason->message), "%s", message);
 }
 
 struct planning {
@@ -102,17 +85,9 @@ static void plan_views(void *user, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
         struct reason *reason = &planning->reasons[k];
-        const lr_log log = {hear, reason};
+        const lr_log log = {note_reason, reason};
         reason->status = plan_view(&planning->plans[k], planning->params, planning->views[k], &log);
     }
-}
-
-/* The reason of the first view that failed. */
-static lr_status find_reason(const struct reason *reasons, int count, const lr_log *log)
-{
-    for (int k = 0; k < count; k++)
-        if (reasons[k].status != LR_OK) return lr_error(log, reasons[k].status, "%s", reasons[k].sentence);
-    return LR_OK;
 }
 
 lr_cuda_layout lr_cuda_layout_of(const struct lr_direct_compute *compute)
@@ -138,7 +113,10 @@ lr_status lr_cuda_view_plans_init(struct lr_cuda_view_plan *plans, const struct 
     if (planning.reasons == NULL) return LR_FAILED;
     const int useful = (num_views + VIEWS_OF_THREAD - 1) / VIEWS_OF_THREAD;
     lr_parallel_for(backend->threads < useful ? backend->threads : useful, num_views, 1, plan_views, &planning);
-    const lr_status status = find_reason(planning.reasons, num_views, backend->log);
+    int failed = 0; /* the first view that did */
+    while (failed < num_views && planning.reasons[failed].status == LR_OK) failed++;
+    const struct reason *reason = &planning.reasons[failed];
+    const lr_status status = failed < num_views ? lr_error(backend->log, reason->status, "%s", reason->message) : LR_OK;
     if (status != LR_OK) lr_cuda_view_plans_finish(plans, num_views);
     free(planning.reasons);
     return status;
@@ -164,16 +142,6 @@ static void distances(const struct lr_direct_shape *shape, const int32_t *offset
     const double *voxel_mm = shape->info.grid.voxel_mm;
     const double d[3] = {offset[0] * voxel_mm[0], offset[1] * voxel_mm[1], offset[2] * voxel_mm[2]};
     for (int k = 0; k < 3; k++) along[k] = vec_dot(d, shape->axes[k]);
-}
-
-/* The factors of an offset's value from time of flight and axial distance: the third is its kernel's profile across the
- * line. */
-static double cuda_cloud_factor(const struct lr_direct_shape *shape, const int32_t offset[3])
-{
-    double d[3];
-    distances(shape, offset, d);
-    const double t = d[0] / shape->info.sigma_mm[0], a = d[2] / shape->info.sigma_mm[2];
-    return exp(-0.5 * (t * t + a * a));
 }
 
 /* --- projection mask --- */
@@ -203,24 +171,6 @@ static lr_status make_mask(struct lr_cuda_cloud_tables *tables, const struct lr_
     return LR_OK;
 }
 
-/* Finds the largest distance of sources from outputs. */
-static void find_reach(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape)
-{
-    lr_cuda_cloud *pass = &tables->pass;
-    const int a = pass->along, b = 1 - a, margin = pass->layout.margin[1 + a];
-    int lists = 0;
-    for (int64_t i = 0; i < shape->info.num_offsets; i++) {
-        const int32_t *d = shape->offsets[i];
-        for (int place = 0; place < pass->layout.size[a]; place++) {
-            const int list = d[b] - tables->shift[place + d[a] + margin] + tables->shift[place + margin];
-            lists = abs(list) > lists ? abs(list) : lists;
-        }
-    }
-    pass->reach[0] = shape->info.half[a];
-    pass->reach[1] = lists;
-    pass->reach[2] = shape->info.half[2] / 4 + 1;
-}
-
 /* --- cloud --- */
 
 struct point {
@@ -234,25 +184,6 @@ static int compare_points(const void *a, const void *b)
     const struct point *one = a, *other = b;
     if (one->along != other->along) return one->along < other->along ? -1 : 1;
     return memcmp(one->offset, other->offset, sizeof(one->offset));
-}
-
-/* Columns of mSR are numbered as they come, so that the last is the mirror image of the first. */
-static struct point *list_points(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape,
-                                 const lr_log *log)
-{
-    const lr_direct_tables_info *info = &shape->info;
-    struct point *points = lr_alloc(info->num_offsets, sizeof(*points), "a cloud", log);
-    int column = -1;
-    for (int64_t i = 0; points != NULL && i < info->num_offsets; i++) {
-        const int32_t *offset = shape->offsets[i];
-        double d[3];
-        column += i == 0 || offset[0] != shape->offsets[i - 1][0] || offset[1] != shape->offsets[i - 1][1];
-        distances(shape, offset, d);
-        points[i] = (struct point){{offset[0], offset[1], offset[2]}, column, d[0], cuda_cloud_factor(shape, offset)};
-    }
-    tables->pass.num_columns = column + 1;
-    tables->pass.num_points = (int32_t)info->num_offsets;
-    return points;
 }
 
 static void fill_profile(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape,
@@ -275,10 +206,23 @@ static void fill_profile(struct lr_cuda_cloud_tables *tables, const struct lr_di
     }
 }
 
+/* Lists the points, sorted along the line, and their profiles. */
 static lr_status make_cloud(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape, const lr_log *log)
 {
     lr_cuda_cloud *pass = &tables->pass;
-    struct point *points = list_points(tables, shape, log);
+    const lr_direct_tables_info *info = &shape->info;
+    struct point *points = lr_alloc(info->num_offsets, sizeof(*points), "a cloud", log);
+    int column = -1; /* numbered as they come, so that the last is the mirror image of the first */
+    for (int64_t i = 0; points != NULL && i < info->num_offsets; i++) {
+        const int32_t *offset = shape->offsets[i];
+        double d[3];
+        column += i == 0 || offset[0] != shape->offsets[i - 1][0] || offset[1] != shape->offsets[i - 1][1];
+        distances(shape, offset, d);
+        const double t = d[0] / info->sigma_mm[0], a = d[2] / info->sigma_mm[2];
+        points[i] = (struct point){{offset[0], offset[1], offset[2]}, column, d[0], exp(-0.5 * (t * t + a * a))};
+    }
+    pass->num_columns = column + 1;
+    pass->num_points = (int32_t)info->num_offsets;
     tables->points = lr_alloc(pass->num_points, sizeof(*tables->points), "a cloud", log);
     tables->factors = lr_alloc(pass->num_points, sizeof(*tables->factors), "a cloud", log);
     tables->profiles =
@@ -303,7 +247,20 @@ lr_status lr_cuda_cloud_init(struct lr_cuda_cloud_tables *tables, const struct l
     *tables = (struct lr_cuda_cloud_tables){.pass = {.layout = *layout, .num_rows = rows}};
     lr_status status = make_mask(tables, shape, log);
     if (status == LR_OK) {
-        find_reach(tables, shape);
+        /* The largest distance of sources from outputs. */
+        lr_cuda_cloud *pass = &tables->pass;
+        const int a = pass->along, b = 1 - a, margin = pass->layout.margin[1 + a];
+        int lists = 0;
+        for (int64_t i = 0; i < shape->info.num_offsets; i++) {
+            const int32_t *d = shape->offsets[i];
+            for (int place = 0; place < pass->layout.size[a]; place++) {
+                const int list = d[b] - tables->shift[place + d[a] + margin] + tables->shift[place + margin];
+                lists = abs(list) > lists ? abs(list) : lists;
+            }
+        }
+        pass->reach[0] = shape->info.half[a];
+        pass->reach[1] = lists;
+        pass->reach[2] = shape->info.half[2] / 4 + 1;
         status = make_cloud(tables, shape, log);
     }
     if (status != LR_OK) lr_cuda_cloud_finish(tables);

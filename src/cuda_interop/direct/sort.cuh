@@ -13,30 +13,6 @@
 
 #include "cuda_interop/direct/bands.cuh"
 
-/* A row's columns, from the first place of its first octet on. */
-struct row_to_sort {
-    int row;
-    int first, end; /* places that the grid has columns at */
-    int octets;     /* that are to be written */
-    int64_t origin; /* numbers from the source's first to slice 0 at place 0, maybe outside the grid; */
-    int step;       /* and from place to place */
-};
-
-__device__ inline row_to_sort find_row(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, int row)
-{
-    const lr_cuda_layout &layout = pass.layout;
-    const int4 base = pass.bases[row];
-    const int l = base.x * LR_CUDA_OCTET, r = pass.least_row + row;
-    const int x = l * pass.next[0] + r * pass.across[0], y = l * pass.next[1] + r * pass.across[1];
-    const int column = x + layout.margin[1] + layout.extent[1] * (y + layout.margin[2]);
-    return {row,
-            base.z,
-            base.w,
-            sorted.is_clear ? base.y - base.x : pass.pitch / LR_CUDA_OCTET,
-            4 * (layout.margin[0] + (int64_t)layout.extent[0] * column),
-            4 * layout.extent[0] * (pass.next[0] + layout.extent[1] * pass.next[1])};
-}
-
 /* A slice of an octet. */
 struct sorted_piece {
     int octet, slice;
@@ -47,117 +23,113 @@ struct sort_threads {
     int slices, groups;
 };
 
-/* numbers: of the piece; zero where the grid has none. */
-__device__ inline void load_piece(const row_to_sort &row, const float *source, sorted_piece piece,
-                                  float (&numbers)[LR_CUDA_OCTET])
-{
-    const int place = piece.octet * LR_CUDA_OCTET;
-    const int first = max(row.first - place, 0), end = min(row.end - place, (int)LR_CUDA_OCTET);
-    const unsigned is_there = first < end ? (0xffu >> (LR_CUDA_OCTET - end)) & (0xffu << first) : 0;
-    const float *from = source + (row.origin + (int64_t)row.step * place + piece.slice);
-#pragma unroll
-    for (int k = 0; k < LR_CUDA_OCTET; k++, from += row.step)
-        numbers[k] = (is_there >> k & 1) != 0 ? load_once(from) : 0;
-}
-
-__device__ inline void store_piece(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, int64_t octet,
-                                   int slice, const float (&numbers)[LR_CUDA_OCTET])
-{
-    const int slices = pass.layout.size[2];
-    uint16_t *to = sorted.numbers + octet * sorted_octet(slices) + slice * LR_CUDA_OCTET;
-    split_pair pairs[LR_CUDA_OCTET / 2];
-#pragma unroll
-    for (int k = 0; k < LR_CUDA_OCTET / 2; k++) pairs[k] = split(numbers[2 * k], numbers[2 * k + 1]);
-    *reinterpret_cast<int4 *>(to) =
-        int4{(int)pairs[0].high, (int)pairs[1].high, (int)pairs[2].high, (int)pairs[3].high};
-    *reinterpret_cast<int4 *>(to + slices * LR_CUDA_OCTET) =
-        int4{(int)pairs[0].low, (int)pairs[1].low, (int)pairs[2].low, (int)pairs[3].low};
-}
-
-__device__ inline float largest_of(const float (&numbers)[LR_CUDA_OCTET])
-{
-    float largest = 0;
-#pragma unroll
-    for (int k = 0; k < LR_CUDA_OCTET; k++) largest = fmaxf(largest, fabsf(numbers[k]));
-    return largest;
-}
-
-/* Infinite numbers do not count: numbers beside them would vanish. */
-__device__ inline float largest_finite(const float (&numbers)[LR_CUDA_OCTET])
-{
-    float largest = 0;
-    for (int k = 0; k < LR_CUDA_OCTET; k++) {
-        const float magnitude = fabsf(numbers[k]);
-        largest = fmaxf(largest, magnitude < INFINITY ? magnitude : 0);
-    }
-    return largest;
-}
-
-/* A thread's share of a row, of which it keeps so many pieces. */
+/* A thread's share of a row. Its first pieces, at most Kept, stay in registers. */
 template <int Kept> struct row_sorter {
-    row_to_sort row;
+    int row;
+    int first_place, end_place; /* places that the grid has columns at, from the first of the row's first octet on */
+    int octets;                 /* that are to be written */
+    int64_t origin;             /* numbers from the source's first to slice 0 at place 0, maybe outside the grid; */
+    int step;                   /* and from place to place */
     sort_threads threads;
-    int slices; /* of the grid */
+    int slices; /* of the grid; pieces from this slice on do not exist */
     sorted_piece first;
     float numbers[Kept][LR_CUDA_OCTET];
 
-    __device__ void start(const lr_cuda_bands &pass, const row_to_sort &own, sort_threads of, int thread)
+    __device__ void start(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, int own_row, sort_threads of,
+                          int thread)
     {
-        row = own;
+        const lr_cuda_layout &layout = pass.layout;
+        const int4 base = pass.bases[own_row];
+        const int l = base.x * LR_CUDA_OCTET, r = pass.least_row + own_row;
+        const int x = l * pass.next[0] + r * pass.across[0], y = l * pass.next[1] + r * pass.across[1];
+        const int column = x + layout.margin[1] + layout.extent[1] * (y + layout.margin[2]);
+        row = own_row;
+        first_place = base.z;
+        end_place = base.w;
+        octets = sorted.is_clear ? base.y - base.x : pass.pitch / LR_CUDA_OCTET;
+        origin = 4 * (layout.margin[0] + (int64_t)layout.extent[0] * column);
+        step = 4 * layout.extent[0] * (pass.next[0] + layout.extent[1] * pass.next[1]);
         threads = of;
-        slices = pass.layout.size[2];
+        slices = layout.size[2];
         first = {thread / of.slices, thread % of.slices};
-        if (first.octet >= min(of.groups, row.octets)) first.slice = slices; /* nothing to do */
+        if (first.octet >= min(of.groups, octets)) first.slice = slices; /* nothing to do */
     }
-
-    __device__ bool is_there(sorted_piece piece) const { return piece.slice < slices; }
 
     __device__ sorted_piece after(sorted_piece piece) const
     {
         const int octet = piece.octet + threads.groups;
-        return octet < row.octets ? sorted_piece{octet, piece.slice}
-                                  : sorted_piece{first.octet, piece.slice + threads.slices};
+        return octet < octets ? sorted_piece{octet, piece.slice}
+                              : sorted_piece{first.octet, piece.slice + threads.slices};
     }
 
-    /* The largest number of all; infinite: one of them is. */
+    /* Numbers outside of the grid are zero. */
+    __device__ void load_piece(const float *source, sorted_piece piece, float (&loaded)[LR_CUDA_OCTET]) const
+    {
+        const int place = piece.octet * LR_CUDA_OCTET;
+        const int begin = max(first_place - place, 0), end = min(end_place - place, (int)LR_CUDA_OCTET);
+        const unsigned is_there = begin < end ? (0xffu >> (LR_CUDA_OCTET - end)) & (0xffu << begin) : 0;
+        const float *from = source + (origin + (int64_t)step * place + piece.slice);
+#pragma unroll
+        for (int k = 0; k < LR_CUDA_OCTET; k++, from += step)
+            loaded[k] = (is_there >> k & 1) != 0 ? load_once(from) : 0;
+    }
+
+    __device__ static float largest_of(const float (&of)[LR_CUDA_OCTET])
+    {
+        float largest = 0;
+#pragma unroll
+        for (int k = 0; k < LR_CUDA_OCTET; k++) largest = fmaxf(largest, fabsf(of[k]));
+        return largest;
+    }
+
+    /* The largest number of all; infinite if one of them is. */
     __device__ float load(const float *source)
     {
         sorted_piece piece = first;
         float largest = 0;
 #pragma unroll
         for (int n = 0; n < Kept; n++, piece = after(piece))
-            if (is_there(piece)) load_piece(row, source, piece, numbers[n]);
-        for (; is_there(piece); piece = after(piece)) {
+            if (piece.slice < slices) load_piece(source, piece, numbers[n]);
+        for (; piece.slice < slices; piece = after(piece)) {
             float others[LR_CUDA_OCTET];
-            load_piece(row, source, piece, others);
+            load_piece(source, piece, others);
             largest = fmaxf(largest, largest_of(others));
         }
         piece = first;
 #pragma unroll
         for (int n = 0; n < Kept; n++, piece = after(piece))
-            largest = fmaxf(largest, is_there(piece) ? largest_of(numbers[n]) : 0);
+            largest = fmaxf(largest, piece.slice < slices ? largest_of(numbers[n]) : 0);
         return largest;
     }
 
-    /* The largest of those that are finite: all are looked at anew. */
+    /* The largest finite number: infinite ones do not count, since numbers beside them would vanish. */
     __device__ float look_again(const float *source) const
     {
         float largest = 0;
-        for (sorted_piece piece = first; is_there(piece); piece = after(piece)) {
+        for (sorted_piece piece = first; piece.slice < slices; piece = after(piece)) {
             float again[LR_CUDA_OCTET];
-            load_piece(row, source, piece, again);
-            largest = fmaxf(largest, largest_finite(again));
+            load_piece(source, piece, again);
+            for (int k = 0; k < LR_CUDA_OCTET; k++) {
+                const float magnitude = fabsf(again[k]);
+                largest = fmaxf(largest, magnitude < INFINITY ? magnitude : 0);
+            }
         }
         return largest;
     }
 
-    __device__ void store_scaled(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, sorted_piece piece,
-                                 float scale, float (&piece_numbers)[LR_CUDA_OCTET]) const
+    __device__ void store_piece(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, sorted_piece piece,
+                                float scale, float (&unscaled)[LR_CUDA_OCTET]) const
     {
+        const int64_t octet = (int64_t)row * (pass.pitch / LR_CUDA_OCTET) + piece.octet;
+        uint16_t *to = sorted.numbers + octet * sorted_octet(slices) + piece.slice * LR_CUDA_OCTET;
+        split_pair pairs[LR_CUDA_OCTET / 2];
 #pragma unroll
-        for (int k = 0; k < LR_CUDA_OCTET; k++) piece_numbers[k] *= scale;
-        store_piece(pass, sorted, (int64_t)row.row * (pass.pitch / LR_CUDA_OCTET) + piece.octet, piece.slice,
-                    piece_numbers);
+        for (int k = 0; k < LR_CUDA_OCTET / 2; k++)
+            pairs[k] = split(unscaled[2 * k] * scale, unscaled[2 * k + 1] * scale);
+        *reinterpret_cast<int4 *>(to) =
+            int4{(int)pairs[0].high, (int)pairs[1].high, (int)pairs[2].high, (int)pairs[3].high};
+        *reinterpret_cast<int4 *>(to + slices * LR_CUDA_OCTET) =
+            int4{(int)pairs[0].low, (int)pairs[1].low, (int)pairs[2].low, (int)pairs[3].low};
     }
 
     /* peak: the row's largest number. */
@@ -167,11 +139,11 @@ template <int Kept> struct row_sorter {
         sorted_piece piece = first;
 #pragma unroll
         for (int n = 0; n < Kept; n++, piece = after(piece))
-            if (is_there(piece)) store_scaled(pass, sorted, piece, scale, numbers[n]);
-        for (; is_there(piece); piece = after(piece)) {
+            if (piece.slice < slices) store_piece(pass, sorted, piece, scale, numbers[n]);
+        for (; piece.slice < slices; piece = after(piece)) {
             float others[LR_CUDA_OCTET];
-            load_piece(row, source, piece, others);
-            store_scaled(pass, sorted, piece, scale, others);
+            load_piece(source, piece, others);
+            store_piece(pass, sorted, piece, scale, others);
         }
     }
 };

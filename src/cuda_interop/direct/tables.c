@@ -20,29 +20,6 @@ static void free_block(struct lr_cuda_block *block)
     *block = (struct lr_cuda_block){0};
 }
 
-static void blocks_finish(struct lr_cuda_blocks *blocks)
-{
-    if (blocks->staging.memory != NULL) cudaFreeHost(blocks->staging.memory);
-    blocks->staging = (struct lr_cuda_block){0};
-    free_block(&blocks->spare);
-}
-
-/* A block of so many bytes, or of up to twice as many. errors: LR_FAILED, here and below. */
-static lr_status blocks_take(struct lr_cuda_blocks *blocks, int64_t bytes, struct lr_cuda_block *block,
-                             const lr_log *log)
-{
-    if (blocks->spare.bytes >= bytes && blocks->spare.bytes / 2 <= bytes) {
-        *block = blocks->spare;
-        blocks->spare = (struct lr_cuda_block){0};
-        return LR_OK;
-    }
-    free_block(&blocks->spare);
-    *block = (struct lr_cuda_block){0};
-    LR_TRY(lr_cuda_check((int)cudaMalloc(&block->memory, (size_t)bytes), "look-up tables", log));
-    block->bytes = bytes;
-    return LR_OK;
-}
-
 /* Waits for all that was launched, which may still read the block. An empty block may be returned. */
 static void blocks_return(struct lr_cuda_blocks *blocks, struct lr_cuda_block *block)
 {
@@ -53,20 +30,6 @@ static void blocks_return(struct lr_cuda_blocks *blocks, struct lr_cuda_block *b
         *block = former;
     }
     free_block(block);
-}
-
-/* Makes room in the host's memory for so many bytes. No copy from it is in progress. */
-static lr_status blocks_make_staging(struct lr_cuda_blocks *blocks, int64_t bytes, const lr_log *log)
-{
-    struct lr_cuda_block *staging = &blocks->staging;
-    const int64_t wanted = bytes + bytes / 4; /* not anew for every group that is a bit larger */
-    if (staging->bytes >= bytes) return LR_OK;
-    if (staging->memory != NULL) cudaFreeHost(staging->memory);
-    *staging = (struct lr_cuda_block){0};
-    LR_TRY(lr_cuda_check((int)cudaMallocHost(&staging->memory, (size_t)wanted),
-                         "look-up tables on their way to the device", log));
-    staging->bytes = wanted;
-    return LR_OK;
 }
 
 /* --- tables --- */
@@ -160,30 +123,6 @@ static void choose_views(struct assembly *assembly, const int *views, int num_vi
     }
 }
 
-static lr_status plan_views(struct assembly *assembly)
-{
-    const struct lr_direct_compute *compute = assembly->set->compute;
-    const struct lr_cuda_plan_params params = {
-        .backend = &compute->params,
-        .layout = lr_cuda_layout_of(compute),
-        .bands_work = lr_cuda_bands_work(),
-        .shared_room = lr_cuda_shared_room(),
-    };
-    LR_TRY(lr_cuda_view_plans_init(assembly->plans, &params, assembly->views, assembly->num_views));
-    for (int k = 0; k < assembly->num_views; k++) {
-        assembly->makings[k] = (struct lr_cuda_making){
-            .memory = &assembly->memory, .plan = &assembly->plans[k], .fill = &assembly->fills[k]};
-    }
-    return LR_OK;
-}
-
-static void make_room(struct lr_cuda_table_set *set, int64_t bytes)
-{
-    if (set->bytes + bytes <= set->room_bytes) return;
-    set->is_tight = true;
-    for (int view = 0; view < set->compute->params.num_views; view++) lr_cuda_forget_tables(set, view);
-}
-
 /* Counts the bytes of views; those that there is no room for are left out. */
 static lr_status count_bytes(struct assembly *assembly)
 {
@@ -195,11 +134,10 @@ static lr_status count_bytes(struct assembly *assembly)
         struct lr_cuda_memory all = assembly->memory;
         lr_cuda_place(&all, (fit + 1) * (int64_t)sizeof(*assembly->fills), assembly->fills);
         const int64_t bytes = lr_cuda_memory_bytes(&all);
-        if (fit == 0) {
-            make_room(set, bytes);
-        } else if (set->bytes + bytes > set->room_bytes) {
+        if (set->bytes + bytes > set->room_bytes) {
             set->is_tight = true;
-            break;
+            if (fit > 0) break;
+            for (int view = 0; view < set->compute->params.num_views; view++) lr_cuda_forget_tables(set, view);
         }
         counted = all;
     }
@@ -217,10 +155,31 @@ static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *gro
     const lr_log *log = log_of(assembly->set);
     struct lr_cuda_table_set *set = assembly->set;
     struct lr_cuda_memory *memory = &assembly->memory;
-    LR_TRY(blocks_take(&set->blocks, memory->copied_room + memory->filled_room, &group->block, log_of(set)));
-    LR_TRY(blocks_make_staging(&set->blocks, memory->copied_room, log_of(set)));
-    memory->device = group->block.memory;
-    memory->host = set->blocks.staging.memory;
+
+    /* The spare block serves if at most half of it would be empty. */
+    struct lr_cuda_block *block = &group->block, *spare = &set->blocks.spare, *staging = &set->blocks.staging;
+    const int64_t block_bytes = memory->copied_room + memory->filled_room, copied = memory->copied_room;
+    if (spare->bytes >= block_bytes && spare->bytes / 2 <= block_bytes) {
+        *block = *spare;
+        *spare = (struct lr_cuda_block){0};
+    } else {
+        free_block(spare);
+        *block = (struct lr_cuda_block){0};
+        LR_TRY(lr_cuda_check((int)cudaMalloc(&block->memory, (size_t)block_bytes), "look-up tables", log));
+        block->bytes = block_bytes;
+    }
+
+    /* No copy from the host's memory is in progress. Some is added: groups that are a bit larger find room then. */
+    if (staging->bytes < copied) {
+        const int64_t wanted = copied + copied / 4;
+        if (staging->memory != NULL) cudaFreeHost(staging->memory);
+        *staging = (struct lr_cuda_block){0};
+        LR_TRY(lr_cuda_check((int)cudaMallocHost(&staging->memory, (size_t)wanted),
+                             "look-up tables on their way to the device", log));
+        staging->bytes = wanted;
+    }
+    memory->device = block->memory;
+    memory->host = staging->memory;
 
     for (int k = 0; k < assembly->num_views; k++) LR_TRY(place_view(assembly->set, tables_of(assembly, k)));
     const lr_cuda_view_fill *fills =
@@ -262,7 +221,17 @@ static lr_status assemble(struct assembly *assembly, const int *views, int num_v
         return LR_FAILED;
     }
     choose_views(assembly, views, num_views);
-    lr_status status = plan_views(assembly);
+    const struct lr_cuda_plan_params params = {
+        .backend = &set->compute->params,
+        .layout = lr_cuda_layout_of(set->compute),
+        .bands_work = lr_cuda_bands_work(),
+        .shared_room = lr_cuda_shared_room(),
+    };
+    lr_status status = lr_cuda_view_plans_init(assembly->plans, &params, assembly->views, assembly->num_views);
+    for (int k = 0; status == LR_OK && k < assembly->num_views; k++) {
+        assembly->makings[k] = (struct lr_cuda_making){
+            .memory = &assembly->memory, .plan = &assembly->plans[k], .fill = &assembly->fills[k]};
+    }
     status = status == LR_OK ? count_bytes(assembly) : status;
     status = status == LR_OK ? fill_group(assembly, group) : status;
     if (status == LR_OK) {
@@ -344,7 +313,8 @@ void lr_cuda_table_set_finish(struct lr_cuda_table_set *set)
 {
     for (int view = 0; set->views != NULL && view < set->compute->params.num_views; view++)
         lr_cuda_forget_tables(set, view);
-    blocks_finish(&set->blocks);
+    if (set->blocks.staging.memory != NULL) cudaFreeHost(set->blocks.staging.memory);
+    free_block(&set->blocks.spare);
     free(set->views);
     *set = (struct lr_cuda_table_set){0};
 }

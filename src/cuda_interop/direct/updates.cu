@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The updates of the family `direct` (docs/method/direct.md, "Updates") for one thread each, which
- * has the four voxels of a texel. Written for the device, and for the processor too, as
- * gathers.cuh; how a texel of an lr_cuda_image is reached comes as a type with
+ * The updates of the family `direct` (docs/method/direct.md, "Updates"): a thread has the four voxels of a texel. Tests
+ * run the kernels on the processor, too. Access to a texel of an lr_cuda_image comes as a type with
  *   static float4 load(image, q, x, y), static void store(image, q, x, y, texel) */
 #include "common/bindings.h"
 #include "cuda_interop/direct/gathers.cuh"
 #include "direct/backend.h"
+#ifdef __CUDACC__
+#include "cuda_interop/overlap.cuh"
+#endif
 
 /* Images that are arrays. */
 struct array_memory {
@@ -45,7 +47,7 @@ template <class Memory> __device__ float4 load_or(const lr_cuda_image &image, co
                                                          : make_float4(otherwise, otherwise, otherwise, otherwise);
 }
 
-/* The quotient, or what stands for it where there is next to nothing to divide by. */
+/* The quotient, or `otherwise` if the divisor is next to nothing. */
 __device__ inline float quotient(float number, float by, float otherwise)
 {
     return by > (float)LR_DIRECT_LEAST ? number / by : otherwise;
@@ -57,9 +59,11 @@ __device__ inline float discrepancy(float estimate, float counts, float additive
     return factor * (quotient(counts, factor * estimate + additive, less) - less);
 }
 
-template <class Memory> __device__ void find_discrepancy(const lr_cuda_discrepancy &pass, uint32_t thread)
+template <class Memory> __global__ void __launch_bounds__(LR_CUDA_GROUP) discrepancies(lr_cuda_discrepancy pass)
 {
-    const texel_place at(pass.layout, thread);
+    let_next_kernel_begin();
+    wait_for_last_kernel();
+    const texel_place at(pass.layout, blockIdx.x * LR_CUDA_GROUP + threadIdx.x);
     if (at.y >= pass.layout.size[1]) return;
     const float4 n = load_or<Memory>(pass.factors, at, 1);
     float4 result = n;
@@ -84,9 +88,11 @@ __device__ inline float changed(const lr_cuda_change &pass, float x, float c, fl
     return pass.what == LR_DIRECT_DO_EM ? x * quotient(c, s, 1) : x + c;
 }
 
-template <class Memory> __device__ void change_image(const lr_cuda_change &pass, uint32_t thread)
+template <class Memory> __global__ void __launch_bounds__(LR_CUDA_GROUP) changes(lr_cuda_change pass)
 {
-    const texel_place at(pass.layout, thread);
+    let_next_kernel_begin();
+    wait_for_last_kernel();
+    const texel_place at(pass.layout, blockIdx.x * LR_CUDA_GROUP + threadIdx.x);
     if (at.y >= pass.layout.size[1]) return;
     const float4 x = Memory::load(pass.image, at.q, at.x, at.y);
     const float4 c = Memory::load(pass.by, at.q, at.x, at.y);
@@ -96,17 +102,8 @@ template <class Memory> __device__ void change_image(const lr_cuda_change &pass,
                               changed(pass, x.w, c.w, s.w)));
 }
 
-/* --- launches: tests take the functions above, on the processor --- */
+/* --- launches --- */
 #ifdef __CUDACC__
-
-#include "cuda_interop/direct/passes.h"
-#include "cuda_interop/overlap.cuh"
-#include <cuda_runtime.h>
-
-namespace
-{
-
-constexpr unsigned group = 256;
 
 /* Images that are surfaces. */
 struct surface_memory {
@@ -122,40 +119,21 @@ struct surface_memory {
     }
 };
 
-template <class Memory> __global__ void __launch_bounds__(group) discrepancies(lr_cuda_discrepancy pass)
+template <class Pass> static int launch(void (*kernel)(Pass), const Pass &pass)
 {
-    let_next_kernel_begin();
-    wait_for_last_kernel();
-    find_discrepancy<Memory>(pass, blockIdx.x * group + threadIdx.x);
+    const int64_t texels_of_grid = (int64_t)pass.layout.quads * pass.layout.size[0] * pass.layout.size[1];
+    const overlapping_launch launch(kernel, groups_of(texels_of_grid), LR_CUDA_GROUP);
+    return cudaLaunchKernelEx(&launch.config, kernel, pass);
 }
-
-template <class Memory> __global__ void __launch_bounds__(group) changes(lr_cuda_change pass)
-{
-    let_next_kernel_begin();
-    wait_for_last_kernel();
-    change_image<Memory>(pass, blockIdx.x * group + threadIdx.x);
-}
-
-unsigned groups(const lr_cuda_layout &layout)
-{
-    const int64_t texels = (int64_t)layout.quads * layout.size[0] * layout.size[1];
-    return (unsigned)((texels + group - 1) / group);
-}
-
-} // namespace
 
 int lr_cuda_launch_discrepancy(const lr_cuda_discrepancy *pass)
 {
-    const auto kernel = pass->histo.texels != nullptr ? discrepancies<array_memory> : discrepancies<surface_memory>;
-    const overlapping_launch launch(kernel, groups(pass->layout), group);
-    return cudaLaunchKernelEx(&launch.config, kernel, *pass);
+    return launch(pass->histo.texels != nullptr ? discrepancies<array_memory> : discrepancies<surface_memory>, *pass);
 }
 
 int lr_cuda_launch_change(const lr_cuda_change *pass)
 {
-    const auto kernel = pass->image.texels != nullptr ? changes<array_memory> : changes<surface_memory>;
-    const overlapping_launch launch(kernel, groups(pass->layout), group);
-    return cudaLaunchKernelEx(&launch.config, kernel, *pass);
+    return launch(pass->image.texels != nullptr ? changes<array_memory> : changes<surface_memory>, *pass);
 }
 
 #endif

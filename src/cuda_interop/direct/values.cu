@@ -7,32 +7,23 @@
  * the reference does it. */
 #include "cuda_interop/direct/passes.h"
 
-/* --- LORmap --- */
-
-/* Position of a column along axis k of the grid, mm. */
-__device__ inline double column_mm(const lr_cuda_map_fill &fill, int k, int column)
-{
-    return __dadd_rn(fill.origin_mm[k], __dmul_rn((double)column, fill.voxel_mm[k]));
-}
-
-__device__ inline int kernel_at(const lr_cuda_map_fill &fill, int x, int y)
-{
-    const double radial_mm =
-        __dadd_rn(__dmul_rn(column_mm(fill, 0, x), fill.radial[0]), __dmul_rn(column_mm(fill, 1, y), fill.radial[1]));
-    const double share = __dadd_rn(__ddiv_rn(fabs(radial_mm), fill.epsilon_mm), fill.tie);
-    const bool is_negative = radial_mm < __dmul_rn(-fill.tie, fill.epsilon_mm);
-    return (int)floor(share) + (is_negative ? fill.mirrored : 0);
-}
-
-/* The thread-th entry, those of the margins, too. */
+/* LORmap's entry of a thread, margins included. */
 __device__ inline void fill_map(const lr_cuda_map_fill &fill, int64_t thread)
 {
     const lr_cuda_layout &layout = fill.layout;
     if (thread >= (int64_t)layout.extent[1] * layout.extent[2]) return;
     const int x = (int)(thread % layout.extent[1]) - layout.margin[1];
     const int y = (int)(thread / layout.extent[1]) - layout.margin[2];
-    const bool is_there = x >= 0 && x < layout.size[0] && y >= 0 && y < layout.size[1];
-    fill.map[thread] = (uint16_t)(is_there ? kernel_at(fill, x, y) : 0);
+    int kernel = 0;
+    if (x >= 0 && x < layout.size[0] && y >= 0 && y < layout.size[1]) {
+        const double x_mm = __dadd_rn(fill.origin_mm[0], __dmul_rn((double)x, fill.voxel_mm[0]));
+        const double y_mm = __dadd_rn(fill.origin_mm[1], __dmul_rn((double)y, fill.voxel_mm[1]));
+        const double radial_mm = __dadd_rn(__dmul_rn(x_mm, fill.radial[0]), __dmul_rn(y_mm, fill.radial[1]));
+        const double share = __dadd_rn(__ddiv_rn(fabs(radial_mm), fill.epsilon_mm), fill.tie);
+        const bool is_negative = radial_mm < __dmul_rn(-fill.tie, fill.epsilon_mm);
+        kernel = (int)floor(share) + (is_negative ? fill.mirrored : 0);
+    }
+    fill.map[thread] = (uint16_t)kernel;
 }
 
 /* --- mSRval --- */
@@ -56,25 +47,26 @@ __device__ inline double along_axis(const double (&axis)[3], const int4 &offset)
     return axis[0] * offset.x + axis[1] * offset.y + axis[2] * offset.z;
 }
 
-__device__ inline double sample_at(const lr_cuda_value_fill &fill, int row, double outward_mm)
-{
-    const double tie = 1e-4; /* a share of a step: what lies on a profile's end belongs to it */
-    const double at = (outward_mm - fill.first_sample_mm) / fill.sample_step_mm;
-    const int last = fill.num_samples - 1;
-    if (!(at >= -tie && at <= last + tie)) return 0;
-    const int left = min(max((int)floor(at), 0), last - 1);
-    const float *samples = fill.samples + (int64_t)row * fill.num_samples + left;
-    return samples[0] + (at - left) * ((double)samples[1] - samples[0]);
-}
-
-/* The value before it is normalised. */
+/* The value before it is normalised: a Gaussian along the line and along the axis, times a measured profile or one or
+ * two Gaussians across. */
 __device__ inline double value_at(const lr_cuda_value_fill &fill, int row, const int4 &offset)
 {
     const double2 kernel = fill.kernels[row];
     const double along = along_axis(fill.tof, offset), up = along_axis(fill.axial, offset);
     const double outward_mm = kernel.y * along_axis(fill.radial, offset);
     const double beside = along * along + up * up;
-    if (fill.num_samples > 0) return exp(-0.5 * beside) * sample_at(fill, row, outward_mm);
+    if (fill.num_samples > 0) {
+        const double tie = 1e-4; /* a share of a step: a place on a profile's end belongs to it */
+        const double at = (outward_mm - fill.first_sample_mm) / fill.sample_step_mm;
+        const int last = fill.num_samples - 1;
+        double sample = 0;
+        if (at >= -tie && at <= last + tie) {
+            const int left = min(max((int)floor(at), 0), last - 1);
+            const float *samples = fill.samples + (int64_t)row * fill.num_samples + left;
+            sample = samples[0] + (at - left) * ((double)samples[1] - samples[0]);
+        }
+        return exp(-0.5 * beside) * sample;
+    }
     const double first = outward_mm / kernel.x;
     double value = exp(-0.5 * (beside + first * first));
     if (fill.second_width > 0) {
@@ -108,49 +100,36 @@ __device__ inline float normalise_values(const lr_cuda_value_fill &fill, const v
     return largest;
 }
 
-/* --- launches: tests take the functions above, on the processor --- */
+/* --- launches: tests run the functions above on the processor --- */
 #ifdef __CUDACC__
 
 #include <cuda_runtime.h>
 
-namespace
-{
-
-/* The sum of the numbers of a thread's row, in a fixed order; numbers: [LR_CUDA_VALUE_THREADS]. */
-__device__ inline double sum_of_row(double *numbers, int rows)
-{
-    const int thread = (int)threadIdx.x;
-    for (int half = LR_CUDA_VALUE_THREADS / 2; half >= rows; half /= 2) {
-        __syncthreads();
-        if (thread < half) numbers[thread] += numbers[thread + half];
-    }
-    __syncthreads();
-    return numbers[thread % rows];
-}
-
-__device__ inline void fill_value_block(const lr_cuda_value_fill &fill, int block)
-{
-    __shared__ double sums[LR_CUDA_VALUE_THREADS];
-    const value_share share = value_share_at(fill, block, (int)threadIdx.x);
-    sums[threadIdx.x] = fill_values(fill, share);
-    const float largest = normalise_values(fill, share, sum_of_row(sums, share.rows));
-    if (largest > 0)
-        atomicMax(reinterpret_cast<int *>(fill.peak), __float_as_int(largest)); /* in order, if not negative */
-}
-
 /* A view each along y. The first blocks are those of mSRval, which take longest. */
-__global__ void __launch_bounds__(LR_CUDA_VALUE_THREADS)
+static __global__ void __launch_bounds__(LR_CUDA_VALUE_THREADS)
     values_and_maps(const lr_cuda_view_fill *views, int value_blocks)
 {
+    __shared__ double sums[LR_CUDA_VALUE_THREADS];
     const lr_cuda_view_fill &view = views[blockIdx.y];
-    const int block = (int)blockIdx.x;
-    if (block < value_blocks)
-        fill_value_block(view.values, block);
-    else
-        fill_map(view.map, (int64_t)(block - value_blocks) * blockDim.x + threadIdx.x);
-}
+    const int block = (int)blockIdx.x, thread = (int)threadIdx.x;
+    if (block < value_blocks) {
+        const lr_cuda_value_fill &fill = view.values;
+        const value_share share = value_share_at(fill, block, thread);
+        sums[thread] = fill_values(fill, share);
 
-} // namespace
+        /* The sum of each row, in a fixed order. */
+        for (int half = LR_CUDA_VALUE_THREADS / 2; half >= share.rows; half /= 2) {
+            __syncthreads();
+            if (thread < half) sums[thread] += sums[thread + half];
+        }
+        __syncthreads();
+        const float largest = normalise_values(fill, share, sums[thread % share.rows]);
+        if (largest > 0) /* numbers that are not negative are in the order of their bits */
+            atomicMax(reinterpret_cast<int *>(fill.peak), __float_as_int(largest));
+    } else {
+        fill_map(view.map, (int64_t)(block - value_blocks) * blockDim.x + threadIdx.x);
+    }
+}
 
 int lr_cuda_launch_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes)
 {

@@ -133,13 +133,8 @@ struct angle_strip {
     float x, y, width, height;
 
     /* Solid angle of the area between two lines: its area times the density height / distance^3 at its middle, with all
-     * terms of second order. */
-    __host__ __device__ float angle(const clamped_line &upper, const clamped_line &lower) const
-    {
-        return angle_from(upper, lower, x * x + height * height);
-    }
-
-    /* Solid angle between two lines that rise by next to nothing. */
+     * terms of second order. squares: of x and the height together. Here: between lines that rise by next to
+     * nothing. */
     __host__ __device__ float angle_from(const level_line &upper, const level_line &lower, float squares) const
     {
         const float tall = upper.mean - lower.mean, at = y + 0.5f * (upper.mean + lower.mean);
@@ -152,7 +147,7 @@ struct angle_strip {
         return height * width * inverse * root * fmaxf(tall + inverse * bend, 0.0f);
     }
 
-    /* squares: of x and the height together. */
+    /* Between any lines. */
     __host__ __device__ float angle_from(const clamped_line &upper, const clamped_line &lower, float squares) const
     {
         const float tall = upper.mean - lower.mean, at = y + 0.5f * (upper.mean + lower.mean);
@@ -191,7 +186,8 @@ struct angle_strips {
             lower = clamp_steep(centre - wide, steep - more, half[1]);
         }
         const angle_strip strip = {foot[0] + x, foot[1] + middle[1], width, height};
-        return upper.mean > lower.mean ? strip.angle(upper, lower) : 0.0f;
+        const float squares = strip.x * strip.x + strip.height * strip.height;
+        return upper.mean > lower.mean ? strip.angle_from(upper, lower, squares) : 0.0f;
     }
 };
 
@@ -225,24 +221,22 @@ struct angle_column {
         }
     }
 
-    template <int Count> __host__ __device__ bool is_steep(const float (&along)[Count], float half) const
-    {
-        bool is = false;
-#pragma unroll
-        for (int j = 0; j < Count; j++) is = is || fabsf(rise + along[j] * rise_per) + fabsf(more) > half;
-        return is;
-    }
-
     /* AreSmall: faces are (angle_view). */
     template <bool AreSmall, int Count>
     __host__ __device__ void find_angles(const float (&along)[Count], float half, float (&angles)[Count]) const
     {
-        if constexpr (AreSmall)
+        if constexpr (AreSmall) {
             find_between(along, half, clamp_level, angles);
-        else if (is_steep(along, half))
-            find_between(along, half, clamp_steep, angles);
-        else
-            find_between(along, half, clamp_flat, angles);
+        } else {
+            bool is_steep = false;
+#pragma unroll
+            for (int j = 0; j < Count; j++)
+                is_steep = is_steep || fabsf(rise + along[j] * rise_per) + fabsf(more) > half;
+            if (is_steep)
+                find_between(along, half, clamp_steep, angles);
+            else
+                find_between(along, half, clamp_flat, angles);
+        }
     }
 };
 
@@ -359,16 +353,11 @@ template <bool Leaning> struct angle_view {
             return angle_of_strips(below, above, ways);
     }
 
-    __host__ __device__ float normal_of(const angle_place &below, const float ways[2]) const
-    {
-        return below.height - ways[0] * near_face.lean[2];
-    }
-
     __host__ __device__ float angle_of_strips(const angle_place &below, const angle_place &above,
                                               const float ways[2]) const
     {
         const float *lean = near_face.lean, *half = near_face.half_mm, rise = normal_across;
-        const float normal = normal_of(below, ways), through = ways[1] * lean[2] - normal;
+        const float normal = below.height - ways[0] * lean[2], through = ways[1] * lean[2] - normal;
         const float u = length_mm * (lean[0] * normal + lean[2] * below.across);
         const float v = length_mm * (lean[1] * normal + lean[2] * below.along);
         const float u_per_x = rise * (below.across - ways[0] * lean[0]) - below.height * across_across;
@@ -385,7 +374,20 @@ template <bool Leaning> struct angle_view {
         strips.foot[0] = ways[1] * far_face.lean[0] - above.across;
         strips.foot[1] = -ways[1] * lean[1] - below.along;
         strips.height = above.height;
-        return angle_of_pieces(strips);
+
+        const int across = far_face.pieces[0], along = far_face.pieces[1];
+        const float *edges = far_face.piece_mm; /* half of a piece's */
+        if ((across | along) == 1) {
+            const float middle[2] = {0.0f, 0.0f};
+            return strips.angle(middle, edges);
+        }
+        float sum = 0.0f;
+        for (int k = 0; k < across * along; k++) {
+            const float middle[2] = {(float)(2 * (k % across) + 1 - across) * edges[0],
+                                     (float)(2 * (k / across) + 1 - along) * edges[1]};
+            sum += strips.angle(middle, edges);
+        }
+        return sum;
     }
 
     /* True if points along v differ along the faces' axis `along` alone, and see the faces in one piece. */
@@ -439,27 +441,10 @@ template <bool Leaning> struct angle_view {
         return column;
     }
 
-    __host__ __device__ float angle_of_pieces(const angle_strips &strips) const
-    {
-        const int across = far_face.pieces[0], along = far_face.pieces[1];
-        const float *half = far_face.piece_mm;
-        if ((across | along) == 1) {
-            const float middle[2] = {0.0f, 0.0f};
-            return strips.angle(middle, half);
-        }
-        float sum = 0.0f;
-        for (int k = 0; k < across * along; k++) {
-            const float middle[2] = {(float)(2 * (k % across) + 1 - across) * half[0],
-                                     (float)(2 * (k / across) + 1 - along) * half[1]};
-            sum += strips.angle(middle, half);
-        }
-        return sum;
-    }
-
     __host__ __device__ float angle_through(const angle_place &below, const angle_place &above,
                                             const float ways[2]) const
     {
-        const float *lean = near_face.lean, normal = normal_of(below, ways);
+        const float *lean = near_face.lean, normal = below.height - ways[0] * lean[2];
         const float through[3] = {ways[1] * lean[2] - normal, normal_across, normal_along};
         const float a = below.across - ways[0] * lean[0], b = below.along - ways[0] * lean[1];
         const float across[3] = {length_mm * (lean[0] * normal + lean[2] * below.across),

@@ -70,18 +70,6 @@ static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr
     return drawing->pairs != NULL && drawing->words != NULL ? status : LR_FAILED;
 }
 
-/* Puts crystals of the sample's lines begin .. end - 1 into arrays of the device, by work on the drawing's stream;
- * -1 for a LOR that is not in coincidence. Returns a cudaError_t. */
-static int draw_lines(const lr_cuda_list_drawing *drawing, int64_t begin, int64_t end, int32_t *const crystals[2])
-{
-    lr_cuda_list_drawing some = *drawing;
-    some.first += some.step * begin;
-    some.count = end - begin;
-    some.crystals[0] = crystals[0];
-    some.crystals[1] = crystals[1];
-    return lr_cuda_launch_list_draw(&some);
-}
-
 /* --- arranging --- */
 
 /* Bytes of an event: three arrays as input and as output, two keys, two numbers. */
@@ -148,22 +136,17 @@ static int enter(const struct held *held)
     return before;
 }
 
-static cudaError_t copy_held(const struct held *held, const struct lr_listmode_events *events)
-{
-    void *const arrays[HELD_ARRAYS] = {events->crystals[0], events->crystals[1], events->tof_mm, events->number};
-    const size_t bytes = (size_t)events->layout.count * sizeof(int32_t);
-    cudaError_t error = cudaSuccess;
-    for (int k = 0; k < HELD_ARRAYS && error == cudaSuccess; k++)
-        error = cudaMemcpyAsync(arrays[k], held->base.arrays[k], bytes, cudaMemcpyDefault, held->memory.stream);
-    const cudaError_t waited = cudaStreamSynchronize(held->memory.stream);
-    return error == cudaSuccess ? waited : error;
-}
-
 static lr_status fetch_held(const struct lr_listmode_held *base, struct lr_listmode_events *events, const lr_log *log)
 {
     const struct held *held = (const struct held *)base;
+    void *const arrays[HELD_ARRAYS] = {events->crystals[0], events->crystals[1], events->tof_mm, events->number};
+    const size_t bytes = (size_t)events->layout.count * sizeof(int32_t);
     const int before = enter(held);
-    const lr_status status = lr_cuda_check((int)copy_held(held, events), "events", log);
+    cudaError_t error = cudaSuccess;
+    for (int k = 0; k < HELD_ARRAYS && error == cudaSuccess; k++)
+        error = cudaMemcpyAsync(arrays[k], base->arrays[k], bytes, cudaMemcpyDefault, held->memory.stream);
+    const cudaError_t waited = cudaStreamSynchronize(held->memory.stream);
+    const lr_status status = lr_cuda_check((int)(error == cudaSuccess ? waited : error), "events", log);
     (void)cudaSetDevice(before);
     events->is_arranged = status == LR_OK;
     return status;
@@ -215,23 +198,6 @@ static void *allocate(struct arranging *at, const void *from, int64_t bytes)
     return lr_cuda_list_allocate(&at->memory, &(struct lr_cuda_list_block){"arranging events", from, bytes});
 }
 
-static bool open_arrays(struct arranging *at, int64_t longest)
-{
-    bool has_all = true;
-    for (int k = 0; k < NUM_ARRAYS; k++) {
-        at->from[k] = allocate(at, NULL, longest * 4);
-        at->to[k] = at->held == NULL ? allocate(at, NULL, longest * 4) : NULL;
-        has_all = has_all && at->from[k] != NULL && (at->to[k] != NULL) == (at->held == NULL);
-    }
-    for (int k = 0; k < 2; k++) {
-        at->sort.keys[k] = allocate(at, NULL, longest * 4);
-        at->sort.numbers[k] = allocate(at, NULL, longest * 4);
-        has_all = has_all && at->sort.keys[k] != NULL && at->sort.numbers[k] != NULL;
-    }
-    at->sort.room = allocate(at, NULL, at->sort.room_bytes);
-    return has_all && at->sort.room != NULL;
-}
-
 static lr_status open_pass(struct arranging *at)
 {
     const struct lr_listmode_events *events = at->events;
@@ -261,7 +227,19 @@ static lr_status open_arranging(struct arranging *at, int64_t longest)
         LR_TRY(lr_cuda_list_pieces_ensure(at->pieces, longest) ? LR_OK : LR_FAILED);
     for (int k = 0; k < NUM_CLOCKS; k++)
         LR_TRY(check(at, (int)cudaEventCreateWithFlags(&at->clock[k], cudaEventDefault)));
-    return open_arrays(at, longest) ? open_pass(at) : LR_FAILED;
+    bool has_all = true;
+    for (int k = 0; k < NUM_ARRAYS; k++) {
+        at->from[k] = allocate(at, NULL, longest * 4);
+        at->to[k] = at->held == NULL ? allocate(at, NULL, longest * 4) : NULL;
+        has_all = has_all && at->from[k] != NULL && (at->to[k] != NULL) == (at->held == NULL);
+    }
+    for (int k = 0; k < 2; k++) {
+        at->sort.keys[k] = allocate(at, NULL, longest * 4);
+        at->sort.numbers[k] = allocate(at, NULL, longest * 4);
+        has_all = has_all && at->sort.keys[k] != NULL && at->sort.numbers[k] != NULL;
+    }
+    at->sort.room = allocate(at, NULL, at->sort.room_bytes);
+    return has_all && at->sort.room != NULL ? open_pass(at) : LR_FAILED;
 }
 
 /* --- a range --- */
@@ -325,28 +303,6 @@ static int32_t *held_array(const struct arranging *at, int k, int64_t r)
     return (int32_t *)at->held->base.arrays[k] + at->events->offsets[r];
 }
 
-/* Gathers the arrays in the order of the numbers. */
-static lr_status gather_arrays(struct arranging *at, int64_t r)
-{
-    lr_cuda_list_gather gather = {.numbers = at->sort.numbers[0],
-                                  .from = {at->from[0], at->from[1], at->from[2]},
-                                  .num_arrays = NUM_ARRAYS,
-                                  .count = at->num_kept,
-                                  .stream = at->stream};
-    for (int k = 0; k < NUM_ARRAYS; k++) gather.to[k] = at->held != NULL ? held_array(at, k, r) : at->to[k];
-    return check(at, lr_cuda_launch_list_gather(&gather));
-}
-
-/* Copies a range to the host's arrays. */
-static lr_status give_back(struct arranging *at, int64_t r)
-{
-    const struct lr_listmode_events *events = at->events;
-    const int64_t first = events->offsets[r], bytes = at->num_kept * (int64_t)sizeof(int32_t);
-    void *const arrays[NUM_ARRAYS] = {events->crystals[0] + first, events->crystals[1] + first, events->tof_mm + first};
-    for (int k = 0; k < NUM_ARRAYS; k++) LR_TRY(copy(at, arrays[k], at->to[k], bytes));
-    return copy(at, events->number + first, at->sort.numbers[0], bytes);
-}
-
 static lr_status add_seconds(const struct arranging *at, int begin, double *seconds)
 {
     float milliseconds = 0;
@@ -360,10 +316,13 @@ static lr_status send_range(struct arranging *at, int64_t r)
     const struct lr_listmode_backend_params *params = at->params;
     if (at->events->sample != NULL) {
         /* The array of times is not read without time of flight. */
-        const int64_t *offsets = at->events->offsets;
-        int32_t *const crystals[2] = {at->from[0], at->from[1]};
+        lr_cuda_list_drawing drawing = at->drawing;
+        drawing.first += drawing.step * at->events->offsets[r];
+        drawing.count = at->sort.count;
+        drawing.crystals[0] = at->from[0];
+        drawing.crystals[1] = at->from[1];
         LR_TRY(check(at, (int)cudaMemsetAsync(at->from[2], 0, (size_t)at->sort.count * sizeof(float), at->stream)));
-        return check(at, draw_lines(&at->drawing, offsets[r], offsets[r + 1], crystals));
+        return check(at, lr_cuda_launch_list_draw(&drawing));
     }
 
     return lr_cuda_list_pieces_send(
@@ -391,23 +350,27 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
     LR_TRY(record(at, PARTITIONED));
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) LR_TRY(sort_group(at, r, g));
     LR_TRY(record(at, SORTED));
-    LR_TRY(at->num_kept == 0 ? LR_OK : gather_arrays(at, r));
-    LR_TRY(at->held == NULL
-               ? give_back(at, r)
-               : copy(at, held_array(at, NUM_ARRAYS, r), at->sort.numbers[0], at->num_kept * (int64_t)sizeof(int32_t)));
+
+    /* Arrays in the order of the numbers, on the device or on the way to the host's. */
+    const struct lr_listmode_events *events = at->events;
+    const int64_t first = offsets[r], bytes = at->num_kept * (int64_t)sizeof(int32_t);
+    lr_cuda_list_gather gather = {.numbers = at->sort.numbers[0],
+                                  .from = {at->from[0], at->from[1], at->from[2]},
+                                  .num_arrays = NUM_ARRAYS,
+                                  .count = at->num_kept,
+                                  .stream = at->stream};
+    for (int k = 0; k < NUM_ARRAYS; k++) gather.to[k] = at->held != NULL ? held_array(at, k, r) : at->to[k];
+    LR_TRY(at->num_kept == 0 ? LR_OK : check(at, lr_cuda_launch_list_gather(&gather)));
+    if (at->held == NULL) {
+        LR_TRY(copy(at, events->crystals[0] + first, at->to[0], bytes));
+        LR_TRY(copy(at, events->crystals[1] + first, at->to[1], bytes));
+        LR_TRY(copy(at, events->tof_mm + first, at->to[2], bytes));
+    }
+    int32_t *const numbers = at->held != NULL ? held_array(at, NUM_ARRAYS, r) : events->number + first;
+    LR_TRY(copy(at, numbers, at->sort.numbers[0], bytes));
     LR_TRY(wait(at));
 
     return add_seconds(at, PARTITIONED, &at->events->sort_seconds);
-}
-
-static lr_status arrange_all(struct arranging *at)
-{
-    LR_TRY(at->held == NULL ? lr_listmode_events_make_arrays(at->events, at->params->log) : LR_OK);
-    for (int64_t r = 0; r < at->events->layout.num_pairs; r++) LR_TRY(arrange_range(at, r));
-    at->events->is_arranged = at->held == NULL;
-    at->events->held = at->held != NULL ? &at->held->base : NULL;
-    at->held = NULL;
-    return LR_OK;
 }
 
 static lr_status arrange_on_device(struct arranging *at, int64_t longest)
@@ -426,7 +389,16 @@ static lr_status arrange_on_device(struct arranging *at, int64_t longest)
         at->held = may_hold(at, bytes) ? open_held(at) : NULL;
         /* A sample stays on the device, or the host draws it. */
         const bool may_be_arranged = at->held != NULL || at->events->sample == NULL;
-        status = may_be_arranged && open_arranging(at, longest) == LR_OK ? arrange_all(at) : LR_OK;
+        if (may_be_arranged && open_arranging(at, longest) == LR_OK) {
+            struct lr_listmode_events *events = at->events;
+            if (at->held == NULL) status = lr_listmode_events_make_arrays(events, at->params->log);
+            for (int64_t r = 0; status == LR_OK && r < events->layout.num_pairs; r++) status = arrange_range(at, r);
+            if (status == LR_OK) {
+                events->is_arranged = at->held == NULL;
+                events->held = at->held != NULL ? &at->held->base : NULL;
+                at->held = NULL;
+            }
+        }
         (void)cudaStreamSynchronize(at->stream);
         lr_cuda_list_pieces_finish(&at->own);
         lr_cuda_list_free(&at->memory);

@@ -66,13 +66,6 @@ static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_
     return exact->module_of != NULL && exact->modules != NULL ? LR_OK : LR_FAILED;
 }
 
-static void exact_finish(lr_cuda_list_exact *exact)
-{
-    free((void *)(uintptr_t)exact->module_of);
-    free((void *)(uintptr_t)exact->modules);
-    *exact = (lr_cuda_list_exact){0};
-}
-
 /* The same on the device, in blocks of `memory`. errors: LR_FAILED. */
 static lr_status exact_copy(lr_cuda_list_exact *to, const lr_cuda_list_exact *from, const lr_scanner *scanner,
                             struct lr_cuda_list_memory *memory)
@@ -154,60 +147,35 @@ static lr_status stream_init(struct stream *stream, const struct stream_params *
     return LR_OK;
 }
 
-static void stream_finish(struct stream *stream)
-{
-    if (stream->copies != NULL) {
-        (void)cudaStreamSynchronize(stream->copies);
-        cudaStreamDestroy(stream->copies);
-    }
-    for (int k = 0; k < STREAM_ARRAYS; k++)
-        if (stream->pinned[k] != NULL) cudaHostUnregister(stream->pinned[k]);
-    for (int slot = 0; slot < STREAM_SLOTS; slot++) {
-        if (stream->copied[slot] != NULL) cudaEventDestroy(stream->copied[slot]);
-        if (stream->done[slot] != NULL) cudaEventDestroy(stream->done[slot]);
-    }
-    lr_cuda_list_free(&stream->memory);
-    *stream = (struct stream){0};
-}
-
-static lr_status copy_batch(struct stream *stream, const struct lr_cuda_list_batch *batch, int slot)
-{
-    void *arrays[STREAM_ARRAYS];
-    const size_t bytes = (size_t)batch->num_events * sizeof(int32_t);
-    find_arrays(stream->params.events, batch->begin, arrays);
-    if (stream->held[slot] != NULL) LR_TRY(check_stream(stream, cudaEventSynchronize(stream->done[slot])));
-    stream->held[slot] = NULL;
-    for (int k = 0; k < STREAM_ARRAYS; k++) {
-        LR_TRY(check_stream(
-            stream, cudaMemcpyAsync(stream->slots[slot][k], arrays[k], bytes, cudaMemcpyDefault, stream->copies)));
-    }
-    LR_TRY(check_stream(stream, cudaEventRecord(stream->copied[slot], stream->copies)));
-    return check_stream(stream, cudaStreamWaitEvent(stream->params.work, stream->copied[slot], 0));
-}
-
 /* Copies a batch, which the work's stream waits for, and sets its arrays in *events. The host waits until the
- * batch before the last one is done: it is never more than two ahead. Call stream_leave once the work on the batch
- * is queued. */
+ * batch before the last one is done: it is never more than two ahead. The slot is left once the work
+ * on the batch is queued. */
 static lr_status stream_enter(struct stream *stream, const struct lr_cuda_list_batch *batch,
                               lr_cuda_list_events *events)
 {
     const bool is_held = stream->held[1 - stream->next] == batch;
     stream->next = is_held ? 1 - stream->next : stream->next;
-    if (stream->held[stream->next] != batch) LR_TRY(copy_batch(stream, batch, stream->next));
-    int32_t *const *slot = stream->slots[stream->next];
+    const int k = stream->next;
+    int32_t *const *slot = stream->slots[k];
+    if (stream->held[k] != batch) {
+        void *arrays[STREAM_ARRAYS];
+        const size_t bytes = (size_t)batch->num_events * sizeof(int32_t);
+        find_arrays(stream->params.events, batch->begin, arrays);
+        if (stream->held[k] != NULL) LR_TRY(check_stream(stream, cudaEventSynchronize(stream->done[k])));
+        stream->held[k] = NULL;
+        for (int array = 0; array < STREAM_ARRAYS; array++) {
+            LR_TRY(check_stream(stream,
+                                cudaMemcpyAsync(slot[array], arrays[array], bytes, cudaMemcpyDefault, stream->copies)));
+        }
+        LR_TRY(check_stream(stream, cudaEventRecord(stream->copied[k], stream->copies)));
+        LR_TRY(check_stream(stream, cudaStreamWaitEvent(stream->params.work, stream->copied[k], 0)));
+    }
     events->crystals[0] = slot[0];
     events->crystals[1] = slot[1];
     events->tof_mm = (const float *)(void *)slot[2];
     events->number = slot[3];
-    stream->held[stream->next] = batch;
+    stream->held[k] = batch;
     return LR_OK;
-}
-
-static lr_status stream_leave(struct stream *stream)
-{
-    const int slot = stream->next;
-    stream->next = 1 - slot;
-    return check_stream(stream, cudaEventRecord(stream->done[slot], stream->params.work));
 }
 
 /* --- the backend --- */
@@ -305,16 +273,11 @@ static int64_t bytes_of(const lr_vector *vector)
     return vector->count * (int64_t)sizeof(float);
 }
 
-static float *address_of(const lr_vector *vector)
-{
-    return (float *)vector->storage->block + vector->begin;
-}
-
 /* *address: where the device has the vector, or room for it. */
 static lr_status find_room(struct listmode_cuda *cuda, const lr_vector *vector, struct room *room, float **address)
 {
     if (vector->values == NULL) {
-        *address = address_of(vector);
+        *address = (float *)vector->storage->block + vector->begin;
         return LR_OK;
     }
     LR_TRY(ensure_room(cuda, room, bytes_of(vector), "numbers of the host"));
@@ -379,7 +342,13 @@ static lr_status take_batch(struct project *project, const struct lr_cuda_list_b
     project->pass.longest_chunk = batch->longest_chunk;
     project->pass.num_warps = batch->num_warps;
     LR_TRY(project->launch(cuda, &project->pass));
-    return cuda->are_streamed ? stream_leave(&cuda->streaming) : LR_OK;
+    if (cuda->are_streamed) {
+        struct stream *stream = &cuda->streaming;
+        const int slot = stream->next;
+        stream->next = 1 - slot;
+        LR_TRY(check_stream(stream, cudaEventRecord(stream->done[slot], stream->params.work)));
+    }
+    return LR_OK;
 }
 
 static bool goes_by_steps(const struct listmode_cuda *cuda)
@@ -625,7 +594,18 @@ static void destroy(void *self)
     struct listmode_cuda *cuda = self;
     if (enter(cuda) == LR_OK) {
         (void)cudaStreamSynchronize(cuda->stream);
-        stream_finish(&cuda->streaming);
+        struct stream *streaming = &cuda->streaming;
+        if (streaming->copies != NULL) {
+            (void)cudaStreamSynchronize(streaming->copies);
+            cudaStreamDestroy(streaming->copies);
+        }
+        for (int k = 0; k < STREAM_ARRAYS; k++)
+            if (streaming->pinned[k] != NULL) cudaHostUnregister(streaming->pinned[k]);
+        for (int slot = 0; slot < STREAM_SLOTS; slot++) {
+            if (streaming->copied[slot] != NULL) cudaEventDestroy(streaming->copied[slot]);
+            if (streaming->done[slot] != NULL) cudaEventDestroy(streaming->done[slot]);
+        }
+        lr_cuda_list_free(&streaming->memory);
         lr_cuda_list_pieces_finish(&cuda->pieces);
         lr_cuda_list_free(&cuda->memory);
         free_room(&cuda->image);
@@ -635,7 +615,8 @@ static void destroy(void *self)
             if (cuda->clocks[k / 2][k % 2] != NULL) cudaEventDestroy(cuda->clocks[k / 2][k % 2]);
         (void)leave(cuda, LR_OK);
     }
-    exact_finish(&cuda->exact);
+    free((void *)(uintptr_t)cuda->exact.module_of);
+    free((void *)(uintptr_t)cuda->exact.modules);
     lr_cuda_list_plan_finish(&cuda->plan);
     lr_cuda_list_order_finish(&cuda->order);
     free(cuda);
@@ -692,25 +673,6 @@ static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_
 static int64_t smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* Decides if events are streamed, how many at a time, and how many sums launches may have. */
-static void share_memory(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
-{
-    const int64_t count = cuda->params.events->layout.count;
-    const struct lr_cuda_list_shares shares = lr_cuda_list_share_memory(&cuda->params, cuda->plan.num_numbers);
-    plan->most_partial = shares.most_sums;
-    cuda->are_streamed = count * EVENT_BYTES > shares.for_events;
-    if (cuda->are_streamed) {
-        const int64_t each = shares.for_events / STREAM_SLOTS / EVENT_BYTES;
-        const int64_t whole = larger(each, LEAST_BATCH) / LR_CUDA_LIST_PIECE * LR_CUDA_LIST_PIECE;
-        plan->most_events = smaller(whole, MOST_BATCH);
-    }
 }
 
 /* Temporary bytes of the device for ordering. */
@@ -795,7 +757,16 @@ static lr_status open_here(struct listmode_cuda *cuda)
     LR_TRY(look_at_device(cuda, &plan));
     LR_TRY(exact_init(&cuda->exact, params));
     LR_TRY(lr_cuda_list_plan_init(&cuda->plan, &plan));
-    share_memory(cuda, &plan);
+
+    /* Events are streamed if they do not fit beside the image and the sums. */
+    const struct lr_cuda_list_shares shares = lr_cuda_list_share_memory(params, cuda->plan.num_numbers);
+    plan.most_partial = shares.most_sums;
+    cuda->are_streamed = params->events->layout.count * EVENT_BYTES > shares.for_events;
+    if (cuda->are_streamed) {
+        const int64_t each = shares.for_events / STREAM_SLOTS / EVENT_BYTES;
+        const int64_t whole = (each > LEAST_BATCH ? each : LEAST_BATCH) / LR_CUDA_LIST_PIECE * LR_CUDA_LIST_PIECE;
+        plan.most_events = smaller(whole, MOST_BATCH);
+    }
     if (goes_by_steps(cuda)) cuda->are_streamed = true; /* steps have their own events */
     /* Events that are streamed come from the host, and without an order the plan looks at them: where a device holds
      * them, lr_listmode_cuda_arrange has left room for neither. */

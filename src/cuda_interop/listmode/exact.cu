@@ -14,23 +14,6 @@ namespace
  * five. Blocks of a warp or two are 1 % slower. */
 constexpr unsigned threads = 128, blocks_at_once = 4;
 
-/* --- where the image is --- */
-
-struct atomic_add {
-    __device__ void operator()(float *to, float number) const { atomicAdd(to, number); }
-};
-
-/* The chunk of a warp, among num_chunks that begin one after the other. */
-__device__ int chunk_of_warp(const lr_cuda_list_pass &pass, int warp)
-{
-    int low = 0, high = pass.num_chunks;
-    while (high - low > 1) {
-        const int middle = (low + high) / 2;
-        (pass.chunks[middle].warp <= warp ? low : high) = middle;
-    }
-    return low;
-}
-
 /* The event of a thread. A group's last events have the largest windows and take the longest: they go first, so
  * that nothing waits for them at the end. */
 struct thread_event {
@@ -42,7 +25,12 @@ struct thread_event {
     {
         const int number = (int)((blockIdx.x * threads + threadIdx.x) / LR_CUDA_LIST_WARP);
         const int warp = pass.num_warps - 1 - number;
-        const lr_cuda_list_chunk &chunk = pass.chunks[chunk_of_warp(pass, warp)];
+        int low = 0, high = pass.num_chunks; /* the warp's chunk is among these */
+        while (high - low > 1) {
+            const int middle = (low + high) / 2;
+            (pass.chunks[middle].warp <= warp ? low : high) = middle;
+        }
+        const lr_cuda_list_chunk &chunk = pass.chunks[low];
         const int event = (warp - chunk.warp) * LR_CUDA_LIST_WARP + (int)threadIdx.x % LR_CUDA_LIST_WARP;
         is_there = warp >= 0 && event < chunk.count;
         has_tof = chunk.has_tof != 0;
@@ -66,7 +54,8 @@ __global__ void __launch_bounds__(threads, blocks_at_once) back(const __grid_con
     const thread_event event(pass);
     const bool is_asked = event.is_there && event.has_tof == (Times != NO_TIMES) && value_at(pass, event.k) != 0.0f;
     const lane_group lanes = whole_warp().where(is_asked);
-    if (is_asked) exact_back<Leaning, Times>(pass, pass.frames[event.axis], event.k, lanes, atomic_add());
+    const auto add = [](float *to, float number) { atomicAdd(to, number); };
+    if (is_asked) exact_back<Leaning, Times>(pass, pass.frames[event.axis], event.k, lanes, add);
 }
 
 /* --- back, in slabs --- */
@@ -106,7 +95,7 @@ __global__ void __launch_bounds__(LR_CUDA_EXACT_THREADS, 1)
                                             0.0f};
     const int lane = (int)(threadIdx.x % 32), count = block.chunk.count;
     for (int event = next_events() + lane; event - lane < count; event = next_events() + lane) {
-        const bool has_event = event < count && value_of(pass, block, event) != 0.0f;
+        const bool has_event = event < count && value_at(pass, block.chunk.begin + event) != 0.0f;
         const lane_group lanes = whole_warp().where(has_event);
         if (has_event) exact_back_slab<Leaning, Times>(pass, block, block.chunk.begin + event, lanes, sums);
     }
@@ -131,44 +120,35 @@ int launch_by_warps(const kernel (&kernels)[3], const lr_cuda_list_pass &pass)
     return cudaGetLastError();
 }
 
-template <bool Leaning> int launch_forward(const lr_cuda_list_pass &pass)
-{
-    return launch_by_warps({forward<Leaning, NO_TIMES>, forward<Leaning, TIMES>, forward<Leaning, TIMES_IN_BINS>},
-                           pass);
-}
-
-template <bool Leaning> int launch_back(const lr_cuda_list_pass &pass)
-{
-    return launch_by_warps({back<Leaning, NO_TIMES>, back<Leaning, TIMES>, back<Leaning, TIMES_IN_BINS>}, pass);
-}
-
-template <bool Leaning> int launch_back_in_slabs(const lr_cuda_list_pass &pass)
-{
-    static std::atomic<uint64_t> devices[3];
-    static const kernel kernels[3] = {back_in_slabs<Leaning, NO_TIMES>, back_in_slabs<Leaning, TIMES>,
-                                      back_in_slabs<Leaning, TIMES_IN_BINS>};
-    for (int tof = 0; tof < 2; tof++) {
-        const enum list_times times = times_of(pass.events, tof != 0);
-        const cudaError_t error = allow_shared_room(kernels[times], pass.shared_room, devices[times]);
-        if (error != cudaSuccess) return error;
-        if (pass.has_events[tof]) {
-            kernels[times]<<<(unsigned)pass.num_jobs, (unsigned)pass.threads, (size_t)pass.shared_bytes,
-                             static_cast<cudaStream_t>(pass.stream)>>>(pass);
-        }
-    }
-    return cudaGetLastError();
-}
-
 } // namespace
 
 int lr_cuda_launch_exact_forward(const lr_cuda_list_pass *pass)
 {
-    return pass->exact.is_leaning ? launch_forward<true>(*pass) : launch_forward<false>(*pass);
+    static const kernel kernels[2][3] = {
+        {forward<false, NO_TIMES>, forward<false, TIMES>, forward<false, TIMES_IN_BINS>},
+        {forward<true, NO_TIMES>, forward<true, TIMES>, forward<true, TIMES_IN_BINS>}};
+    return launch_by_warps(kernels[pass->exact.is_leaning], *pass);
 }
 
 int lr_cuda_launch_exact_back(const lr_cuda_list_pass *pass)
 {
-    if (pass->shared_bytes > 0)
-        return pass->exact.is_leaning ? launch_back_in_slabs<true>(*pass) : launch_back_in_slabs<false>(*pass);
-    return pass->exact.is_leaning ? launch_back<true>(*pass) : launch_back<false>(*pass);
+    static const kernel kernels[2][3] = {{back<false, NO_TIMES>, back<false, TIMES>, back<false, TIMES_IN_BINS>},
+                                         {back<true, NO_TIMES>, back<true, TIMES>, back<true, TIMES_IN_BINS>}};
+    static const kernel in_slabs[2][3] = {
+        {back_in_slabs<false, NO_TIMES>, back_in_slabs<false, TIMES>, back_in_slabs<false, TIMES_IN_BINS>},
+        {back_in_slabs<true, NO_TIMES>, back_in_slabs<true, TIMES>, back_in_slabs<true, TIMES_IN_BINS>}};
+    static std::atomic<uint64_t> devices[2][3];
+    const int leaning = pass->exact.is_leaning;
+    if (pass->shared_bytes == 0) return launch_by_warps(kernels[leaning], *pass);
+    for (int tof = 0; tof < 2; tof++) {
+        const enum list_times times = times_of(pass->events, tof != 0);
+        const kernel of = in_slabs[leaning][times];
+        const cudaError_t error = allow_shared_room(of, pass->shared_room, devices[leaning][times]);
+        if (error != cudaSuccess) return error;
+        if (pass->has_events[tof]) {
+            of<<<(unsigned)pass->num_jobs, (unsigned)pass->threads, (size_t)pass->shared_bytes,
+                 static_cast<cudaStream_t>(pass->stream)>>>(*pass);
+        }
+    }
+    return cudaGetLastError();
 }

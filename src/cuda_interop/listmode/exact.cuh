@@ -52,43 +52,6 @@ __host__ __device__ inline double product_of(const double a[3], const double b[3
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* --- planes --- */
-
-/* Leaves out planes where no point of an axis is within reach of the crossing. */
-__host__ __device__ inline void narrow_planes(lr_cuda_list_path &path, double at, double step, double points,
-                                              double reach)
-{
-    const double first = (double)path.planes[0], last = (double)path.planes[1];
-    const double low = -reach, high = points - 1.0 + reach;
-    if (fabs(step) < 1e-9) {
-        path.planes[1] = at > low - 1.0 && at < high + 1.0 ? path.planes[1] : path.planes[0];
-        return;
-    }
-    const double per_step = 1.0 / step, a = (low - at) * per_step, b = (high - at) * per_step;
-    path.planes[0] = (int32_t)fmin(fmax(floor(fmin(a, b)), first), last);
-    path.planes[1] = (int32_t)fmax(fmin(ceil(fmax(a, b)) + 1.0, last), (double)path.planes[0]);
-}
-
-/* Planes that the faces and time of flight (as of exact_line) leave. */
-__host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass, const lr_cuda_list_points &grid,
-                                            const placed_face faces[2], const double reaches[2][3],
-                                            const double direction[3], const double tof[3], lr_cuda_list_path &path)
-{
-    double low = fmin(faces[0].centre[0] - reaches[0][0], faces[1].centre[0] - reaches[1][0]);
-    double high = fmax(faces[0].centre[0] + reaches[0][0], faces[1].centre[0] + reaches[1][0]);
-    if (tof[1] > 0) {
-        const double centre = 0.5 * (faces[0].centre[0] + faces[1].centre[0]) + tof[0] * direction[0];
-        const double most = (3.0 * tof[1] + 0.5 * tof[2]) * direction[0] + pass.exact.reach_mm;
-        low = fmax(low, centre - most);
-        high = fmin(high, centre + most);
-    }
-    const double first = ceil((low - grid.first_mm[0]) * grid.per_step[0] - 1e-6);
-    const double last = floor((high - grid.first_mm[0]) * grid.per_step[0] + 1e-6) + 1.0;
-    const double all = (double)grid.points[0];
-    path.planes[0] = (int32_t)fmin(fmax(first, 0.0), all);
-    path.planes[1] = (int32_t)fmin(fmax(last, (double)path.planes[0]), all);
-}
-
 /* A line that meets both faces is, part of the way, as far beside this one as that part of the way from the
  * one reach to the other; which part it is in a plane is known up to `slack`. */
 __host__ __device__ inline void find_crossings(const lr_cuda_list_points &grid, const placed_face faces[2],
@@ -107,7 +70,16 @@ __host__ __device__ inline void find_crossings(const lr_cuda_list_points &grid, 
         most[c] = fmax(here, there);
         more[c] = slack > 0.25 ? 0.0 : (there - here) * grid.step_mm[0] * per_apart;
         from[c] = slack > 0.25 ? most[c] : here + (there - here) * to_first * per_apart + fabs(there - here) * slack;
-        narrow_planes(path, at[c], step[c], grid.points[1 + c], most[c]);
+        /* Planes where no point of the axis is within reach of the crossing are left out. */
+        const double first = (double)path.planes[0], last = (double)path.planes[1];
+        const double low = -most[c], high = (double)grid.points[1 + c] - 1.0 + most[c];
+        if (fabs(step[c]) < 1e-9) {
+            path.planes[1] = at[c] > low - 1.0 && at[c] < high + 1.0 ? path.planes[1] : path.planes[0];
+        } else {
+            const double per_step = 1.0 / step[c], a = (low - at[c]) * per_step, b = (high - at[c]) * per_step;
+            path.planes[0] = (int32_t)fmin(fmax(floor(fmin(a, b)), first), last);
+            path.planes[1] = (int32_t)fmax(fmin(ceil(fmax(a, b)) + 1.0, last), (double)path.planes[0]);
+        }
     }
     for (int c = 0; c < 2; c++) {
         constexpr double parts = 4294967296.0;
@@ -164,7 +136,22 @@ struct exact_line {
     __host__ __device__ lr_cuda_list_path path(const lr_cuda_list_pass &pass, const lr_cuda_list_points &grid) const
     {
         lr_cuda_list_path path = {};
-        find_planes(pass, grid, faces, reaches, direction, tof, path);
+
+        /* Planes that the faces and time of flight leave. */
+        double low = fmin(faces[0].centre[0] - reaches[0][0], faces[1].centre[0] - reaches[1][0]);
+        double high = fmax(faces[0].centre[0] + reaches[0][0], faces[1].centre[0] + reaches[1][0]);
+        if (tof[1] > 0) {
+            const double centre = 0.5 * (faces[0].centre[0] + faces[1].centre[0]) + tof[0] * direction[0];
+            const double most = (3.0 * tof[1] + 0.5 * tof[2]) * direction[0] + pass.exact.reach_mm;
+            low = fmax(low, centre - most);
+            high = fmin(high, centre + most);
+        }
+        const double first = ceil((low - grid.first_mm[0]) * grid.per_step[0] - 1e-6);
+        const double last = floor((high - grid.first_mm[0]) * grid.per_step[0] + 1e-6) + 1.0;
+        const double all = (double)grid.points[0];
+        path.planes[0] = (int32_t)fmin(fmax(first, 0.0), all);
+        path.planes[1] = (int32_t)fmin(fmax(last, (double)path.planes[0]), all);
+
         find_crossings(grid, faces, reaches, slopes, path);
         const double first_mm = grid.first_mm[0] + path.planes[0] * grid.step_mm[0];
         const double way_mm = (first_mm - faces[0].centre[0]) * per_along;
@@ -175,25 +162,21 @@ struct exact_line {
         find_lean(faces[1], 1.0, path.high_lean);
         for (int end = 0; end < 2; end++) path.modules[end] = faces[end].module;
         if (faces[0].module == faces[1].module) path.planes[1] = path.planes[0];
-        if (tof[1] > 0) find_time(grid, way_mm - 0.5 * length_mm - tof[0], path);
-        return path;
-    }
-
-    /* place_mm: of the first plane, from the centre. */
-    __host__ __device__ void find_time(const lr_cuda_list_points &grid, double place_mm, lr_cuda_list_path &path) const
-    {
-        const double per_sigma = 1.0 / tof[1];
-        double square = 0;
-        for (int c = 0; c < 3; c++) {
-            const double gain = direction[c] * grid.step_mm[c];
-            path.gain[c] = (float)(gain * per_sigma);
-            square += gain * grid.samples[c] * gain * grid.samples[c];
+        if (tof[1] > 0) {
+            const double per_sigma = 1.0 / tof[1];
+            double square = 0;
+            for (int c = 0; c < 3; c++) {
+                const double gain = direction[c] * grid.step_mm[c];
+                path.gain[c] = (float)(gain * per_sigma);
+                square += gain * grid.samples[c] * gain * grid.samples[c];
+            }
+            const double extent = square * per_root(square);
+            path.place = (float)((way_mm - 0.5 * length_mm - tof[0]) * per_sigma);
+            path.place_step = (float)(grid.step_mm[0] * per_along * per_sigma);
+            path.half = (float)(0.5 * extent * per_sigma);
+            path.half_bin = (float)(0.5 * tof[2] * per_sigma);
         }
-        const double extent = square * per_root(square);
-        path.place = (float)(place_mm * per_sigma);
-        path.place_step = (float)(grid.step_mm[0] * per_along * per_sigma);
-        path.half = (float)(0.5 * extent * per_sigma);
-        path.half_bin = (float)(0.5 * tof[2] * per_sigma);
+        return path;
     }
 };
 
@@ -250,14 +233,9 @@ struct exact_time {
           per_mm((float)(0.5 / list_held) * quotient_of(known.place_step, known.way_step_mm * known.half)),
           gain{known.gain[0], known.gain[1], known.gain[2]}
     {
-        open_series();
-    }
-
-    /* The Gaussian's series around the middle of an extent of which half is below a quarter of a standard
-     * deviation: terms are Hermite's polynomials; the next one is below 3e-8. A bin of up to a standard deviation,
-     * about, adds to them; the next one is then below 3e-6. */
-    __host__ __device__ void open_series()
-    {
+        /* The Gaussian's series around the middle of an extent of which half is below a quarter of a standard
+         * deviation: terms are Hermite's polynomials; the next one is below 3e-8. A bin of up to a standard deviation,
+         * about, adds to them; the next one is then below 3e-6. */
         const float q = half * half, p = half_bin * half_bin;
         const float of_2 = (q + p) * (1.0f / 6.0f);
         const float of_4 = (q * q + p * p) * (1.0f / 120.0f) + q * p * (1.0f / 36.0f);
@@ -371,14 +349,6 @@ struct exact_four {
         elements[to] += is_same ? elements[from] : 0.0f;
         elements[from] = is_same ? 0.0f : elements[from];
     }
-
-    __host__ __device__ void merge_all()
-    {
-        merge(0, 1);
-        merge(2, 3);
-        merge(0, 2);
-        merge(1, 3);
-    }
 };
 
 /* Who takes an event's elements, in units of the grid's `share`, comes as a type with
@@ -397,7 +367,10 @@ template <class Each> struct exact_each {
     /* Elements of one number as one: that is faster where memory adds slowly. */
     __host__ __device__ void take_four(exact_four four)
     {
-        four.merge_all();
+        four.merge(0, 1);
+        four.merge(2, 3);
+        four.merge(0, 2);
+        four.merge(1, 3);
 #pragma unroll
         for (int k = 0; k < 4; k++) take(four.at[k], four.elements[k]);
     }
@@ -436,17 +409,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         : grid(frame.points), origin((frame.window[0] - 1) * frame.pitch + frame.window[1] - 1),
           walk(known, slices[0] * grid.samples[0], slices[1] * grid.samples[0])
     {
-        if (is_empty()) return;
-        open_view(pass, frame, known);
-        if constexpr (Times != NO_TIMES)
-            time = exact_time(known, walk.first - known.planes[0], Times == TIMES_IN_BINS ? known.half_bin : 0.0f);
-    }
-
-    __host__ __device__ bool is_empty() const { return walk.first >= walk.last; }
-
-    __host__ __device__ void open_view(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
-                                       const lr_cuda_list_path &known)
-    {
+        if (walk.first >= walk.last) return;
         const lr_cuda_list_module &low = pass.exact.modules[known.modules[0]];
         const lr_cuda_list_module &high = pass.exact.modules[known.modules[1]];
         const float per_piece = quotient_of(2.0f / exact_half, known.length_mm);
@@ -463,18 +426,8 @@ template <bool Leaning, list_times Times> struct exact_event {
             view.normal_along = (float)product_of(low.normal, high.along);
             view.along_normal = (float)product_of(low.along, high.normal);
         }
-    }
-
-    __host__ __device__ void open_plane()
-    {
-        const float planes = (float)(walk.plane - walk.first);
-        open_window(walk, grid, planes);
-        walk.way_mm = walk.way + planes * walk.way_step;
-        const bool turns = !walk.is_turned && walk.way_mm > 0.5f * view.length_mm;
-        if (any_lane_of(turns) && turns) { /* by a branch: rarely, and it is long */
-            view.turn_round();
-            walk.is_turned = true;
-        }
+        if constexpr (Times != NO_TIMES)
+            time = exact_time(known, walk.first - known.planes[0], Times == TIMES_IN_BINS ? known.half_bin : 0.0f);
     }
 
     /* Moves to the next `step` by `step` points of a plane, of which walk.point is the lowest one; false: there are
@@ -489,7 +442,14 @@ template <bool Leaning, list_times Times> struct exact_event {
         while (walk.point[1] >= walk.high[1]) {
             walk.plane++;
             if (walk.plane >= walk.last) return false;
-            open_plane();
+            const float planes = (float)(walk.plane - walk.first);
+            open_window(walk, grid, planes);
+            walk.way_mm = walk.way + planes * walk.way_step;
+            const bool turns = !walk.is_turned && walk.way_mm > 0.5f * view.length_mm;
+            if (any_lane_of(turns) && turns) { /* by a branch: rarely, and it is long */
+                view.turn_round();
+                walk.is_turned = true;
+            }
         }
         return true;
     }
@@ -524,18 +484,7 @@ template <bool Leaning, list_times Times> struct exact_event {
     /* The mean of the Gaussian over the extent of a voxel with this middle, per mm. */
     __host__ __device__ float time_weight(float middle) const
     {
-        return fabsf(middle) <= time.whole ? time_weight_of_whole(middle) : time_weight_of_part(middle);
-    }
-
-    __host__ __device__ float time_weight_of_whole(float middle) const
-    {
-        const float y = middle * middle;
-        return power_of_two(y * -0.72134752f) *
-               (time.even[0] + y * (time.even[1] + y * (time.even[2] + y * time.even[3])));
-    }
-
-    __host__ __device__ float time_weight_of_part(float middle) const
-    {
+        if (fabsf(middle) <= time.whole) return time_weight_of_whole(middle);
         if (Times == TIMES_IN_BINS && time.half_bin > 0.0f)
             return (float)list_held * held_of_bin(middle, time.half, time.half_bin) * time.per_mm;
         const float low = fmaxf(middle - time.half, -3.0f), high = fminf(middle + time.half, 3.0f);
@@ -544,6 +493,13 @@ template <bool Leaning, list_times Times> struct exact_event {
         if (half_width < 0.5f) return normal_around(0.5f * (low + high), half_width) * time.per_mm;
         const double a = low, b = high;
         return (float)(b * normal_over_z(b * b) - a * normal_over_z(a * a)) * time.per_mm;
+    }
+
+    __host__ __device__ float time_weight_of_whole(float middle) const
+    {
+        const float y = middle * middle;
+        return power_of_two(y * -0.72134752f) *
+               (time.even[0] + y * (time.even[1] + y * (time.even[2] + y * time.even[3])));
     }
 
     /* Ways along the line to the near face, and to the far one. */
@@ -573,13 +529,14 @@ template <bool Leaning, list_times Times> struct exact_event {
     __host__ __device__ void give_elements(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
     {
         bool has_columns = false;
-        if constexpr (!Leaning) has_columns = !is_empty() && view.has_columns();
+        const bool is_empty = walk.first >= walk.last;
+        if constexpr (!Leaning) has_columns = !is_empty && view.has_columns();
         const lane_group by_columns = lanes.where(has_columns);
-        const lane_group by_points = lanes.where(!is_empty() && !has_columns);
+        const lane_group by_points = lanes.where(!is_empty && !has_columns);
         if (has_columns) {
             by_columns.any(!view.are_small()) ? give_columns<false>(frame, by_columns, taker)
                                               : give_columns<true>(frame, by_columns, taker);
-        } else if (!is_empty()) {
+        } else if (!is_empty) {
             give_points(frame, by_points, taker);
         }
     }
@@ -590,27 +547,22 @@ template <bool Leaning, list_times Times> struct exact_event {
         bool has_point = walk_on(1);
         while (lanes.any(has_point)) {
             if (has_point) {
-                give_point(frame, taker);
+                const float off[2] = {off_along(0, walk.point[0]), off_along(1, walk.point[1])};
+                float ways[2];
+                find_ways(ways);
+                float element = view.angle(off, ways);
+                if (element > 0.0f) {
+                    const float plane = voxel_along(0, walk.plane);
+                    const float u = voxel_along(1, walk.point[0]), v = voxel_along(2, walk.point[1]);
+                    const int at = begin_of(frame, plane) + (int)u * frame.pitch + (int)v;
+                    if (Times != NO_TIMES) {
+                        element *= time_weight(middle_of_plane(plane) + middle_along(1, u, walk.point[0], off[0]) +
+                                               middle_along(2, v, walk.point[1], off[1]));
+                    }
+                    taker.take(at, element);
+                }
                 has_point = walk_on(1);
             }
-        }
-    }
-
-    template <class Taker> __host__ __device__ void give_point(const lr_cuda_list_frame &frame, Taker &taker)
-    {
-        const float off[2] = {off_along(0, walk.point[0]), off_along(1, walk.point[1])};
-        float ways[2];
-        find_ways(ways);
-        float element = view.angle(off, ways);
-        if (element > 0.0f) {
-            const float plane = voxel_along(0, walk.plane);
-            const float u = voxel_along(1, walk.point[0]), v = voxel_along(2, walk.point[1]);
-            const int at = begin_of(frame, plane) + (int)u * frame.pitch + (int)v;
-            if (Times != NO_TIMES) {
-                element *= time_weight(middle_of_plane(plane) + middle_along(1, u, walk.point[0], off[0]) +
-                                       middle_along(2, v, walk.point[1], off[1]));
-            }
-            taker.take(at, element);
         }
     }
 
@@ -647,7 +599,20 @@ template <bool Leaning, list_times Times> struct exact_event {
                 four.at[2 * i + j] = number + (int)rows.v[j];
                 taker.open(2 * i + j, four.at[2 * i + j]);
             }
-            if (AreSmall || i < columns) find_column<AreSmall>(rows, ways, i, four);
+            if (AreSmall || i < columns) { /* elements of points that are not there are 0 */
+                const int point = walk.point[0] + i;
+                const float off = off_along(0, point);
+                const angle_column column = view.column(off, ways);
+                const bool is_there = point < walk.high[0] && column.width > 0.0f;
+                const float middle = Times != NO_TIMES ? middle_along(1, voxel_along(1, point), point, off) : 0.0f;
+                float angles[2];
+                column.template find_angles<AreSmall>(rows.along, view.far_face.half_mm[1], angles);
+#pragma unroll
+                for (int j = 0; j < 2; j++) {
+                    four.elements[2 * i + j] = is_there && (j == 0 || rows.has_two) ? angles[j] : 0.0f;
+                    four.middles[2 * i + j] = rows.middles[j] + middle;
+                }
+            }
         }
         if constexpr (Times != NO_TIMES) weigh(four);
         taker.take_four(four);
@@ -667,24 +632,6 @@ template <bool Leaning, list_times Times> struct exact_event {
                 Times != NO_TIMES ? middle_of_plane(plane) + middle_along(2, rows.v[j], point, off) : 0.0f;
         }
         return rows;
-    }
-
-    /* Elements of the points of column i, 0 where it has none. */
-    template <bool AreSmall>
-    __host__ __device__ void find_column(const exact_rows &rows, const float ways[2], int i, exact_four &four) const
-    {
-        const int point = walk.point[0] + i;
-        const float off = off_along(0, point);
-        const angle_column column = view.column(off, ways);
-        const bool is_there = point < walk.high[0] && column.width > 0.0f;
-        const float middle = Times != NO_TIMES ? middle_along(1, voxel_along(1, point), point, off) : 0.0f;
-        float angles[2];
-        column.template find_angles<AreSmall>(rows.along, view.far_face.half_mm[1], angles);
-#pragma unroll
-        for (int j = 0; j < 2; j++) {
-            four.elements[2 * i + j] = is_there && (j == 0 || rows.has_two) ? angles[j] : 0.0f;
-            four.middles[2 * i + j] = rows.middles[j] + middle;
-        }
     }
 
     /* Multiplies elements by their weights of time of flight; most lines' voxels are whole. */
@@ -754,27 +701,21 @@ struct exact_sizes {
             length_mm = known.length_mm;
             per_sigma = known.place_step / known.way_step_mm;
         } else {
-            find(pass.events, k, length_mm, per_sigma);
+            const lr_cuda_list_events &events = pass.events;
+            const lr_cuda_list_hit &a = events.hits[events.crystals[0][k]];
+            const lr_cuda_list_hit &b = events.hits[events.crystals[1][k]];
+            float square = 0.0f;
+            for (int c = 0; c < 3; c++) {
+                const float along = (float)(b.mm[c] - a.mm[c]);
+                square += along * along;
+            }
+            length_mm = sqrtf(square);
+            per_sigma = 1.0f / (float)sigma_of(events, a, b); /* infinite where there is no time of flight */
         }
         const float way = 0.5f * length_mm - pass.exact.radius_mm;
         const float density = has_tof ? fminf(0.4f * per_sigma, pass.exact.per_edge) : 1.0f;
         const float most = pass.exact.face / (way * way) * density;
-        return way > 0.0f ? fabsf(value_of(pass, block, event)) * most : 0.0f;
-    }
-
-    /* per_sigma: infinite where there is no time of flight. */
-    __host__ __device__ static void find(const lr_cuda_list_events &events, int64_t k, float &length_mm,
-                                         float &per_sigma)
-    {
-        const lr_cuda_list_hit &a = events.hits[events.crystals[0][k]];
-        const lr_cuda_list_hit &b = events.hits[events.crystals[1][k]];
-        float square = 0.0f;
-        for (int c = 0; c < 3; c++) {
-            const float along = (float)(b.mm[c] - a.mm[c]);
-            square += along * along;
-        }
-        length_mm = sqrtf(square);
-        per_sigma = 1.0f / (float)sigma_of(events, a, b);
+        return way > 0.0f ? fabsf(value_at(pass, k)) * most : 0.0f;
     }
 };
 

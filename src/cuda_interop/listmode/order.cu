@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Keys by which events are ordered, for one thread. Written for the processor, too. */
+ * Keys by which events are ordered, and the lines that are stored in that order. Tests run the kernels on the
+ * processor, too. */
 #include "cuda_interop/listmode/exact.cuh"
 #include "cuda_interop/listmode/shares.cuh"
+#ifdef __CUDACC__
+#include "cuda_interop/overlap.cuh"
+#endif
 
 /* The parts of a key, from its top: the size of windows, the first and the last slice, and in what is left how many
  * steps an event takes, so that lanes of a warp are done at about the same time. */
@@ -38,37 +42,39 @@ struct list_keys {
     }
 };
 
-/* Lines whose windows are larger come behind the others: a warp takes that of its largest. */
-__host__ __device__ inline uint32_t window_class(const line_walk &walk)
+[[maybe_unused]] static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
+    find_keys(const __grid_constant__ lr_cuda_list_ordering ordering)
 {
-    const float half = fmaxf(walk.half[0], walk.half[1]);
-    return half <= 2.0f ? 0 : half <= 2.5f ? 1 : 2;
-}
-
-__host__ __device__ inline list_extent find_extent(const lr_cuda_list_ordering &ordering, int event)
-{
+    const int64_t k = (int64_t)blockIdx.x * LR_CUDA_LIST_GROUP + threadIdx.x;
+    if (k >= ordering.count) return;
     const lr_cuda_list_frame &frame = ordering.pass.frames[ordering.axis];
     const bool has_tof = ordering.has_tof != 0;
-    if (ordering.pass.exact.modules != nullptr) return exact_extent(ordering.pass, frame, has_tof, event);
-    const int32_t all[2] = {0, frame.slices};
-    const line_walk walk = find_walk(ordering.pass, frame, has_tof, event, all);
-    return {{walk.slices[0], walk.slices[1]}, window_class(walk), 0};
+    list_extent extent = {};
+    if (ordering.pass.exact.modules != nullptr) {
+        extent = exact_extent(ordering.pass, frame, has_tof, (int)k);
+    } else {
+        const int32_t all[2] = {0, frame.slices};
+        const line_walk walk = find_walk(ordering.pass, frame, has_tof, (int)k, all);
+        const float half = fmaxf(walk.half[0], walk.half[1]);
+        extent.slices[0] = walk.slices[0];
+        extent.slices[1] = walk.slices[1];
+        /* Lines with larger windows come after the others, for a warp takes as long as its largest window. */
+        extent.wide = half <= 2.0f ? 0 : half <= 2.5f ? 1 : 2;
+    }
+    ordering.keys[k] = list_keys(frame.slices).key_of(extent);
+    ordering.numbers[k] = (int32_t)k;
 }
 
-__host__ __device__ inline void find_key(const lr_cuda_list_ordering &ordering, int event)
+/* Bounds of each piece; keys are in order. */
+[[maybe_unused]] static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
+    bound_pieces(const __grid_constant__ lr_cuda_list_ordering ordering)
 {
-    const list_keys keys(ordering.pass.frames[ordering.axis].slices);
-    ordering.keys[event] = keys.key_of(find_extent(ordering, event));
-    ordering.numbers[event] = event;
-}
-
-/* Bounds of a piece whose keys are in order. */
-__host__ __device__ inline void bound_piece(const lr_cuda_list_ordering &ordering, int piece)
-{
+    const int piece = (int)(blockIdx.x * LR_CUDA_LIST_GROUP + threadIdx.x);
+    const int64_t begin = (int64_t)piece * LR_CUDA_LIST_PIECE;
+    if (begin >= ordering.count) return;
     const lr_cuda_list_frame &frame = ordering.pass.frames[ordering.axis];
     const list_keys keys(frame.slices);
     const int32_t beyond = (int32_t)keys.last();
-    const int64_t begin = (int64_t)piece * LR_CUDA_LIST_PIECE;
     lr_cuda_list_piece found = {{frame.slices, 0}, 0};
     for (int64_t k = begin; k < begin + LR_CUDA_LIST_PIECE && k < ordering.count; k++) {
         const int32_t first = keys.slice_of(ordering.keys[k], 0);
@@ -84,67 +90,37 @@ __host__ __device__ inline void bound_piece(const lr_cuda_list_ordering &orderin
     ordering.pieces[piece] = found;
 }
 
-/* Stores the line of an event that has its place. */
-__host__ __device__ inline void keep_line(const lr_cuda_list_ordering &ordering, int event)
+/* Stores lines of events that are in their order. */
+[[maybe_unused]] static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
+    keep_lines(const __grid_constant__ lr_cuda_list_ordering ordering)
 {
+    const int64_t k = (int64_t)blockIdx.x * LR_CUDA_LIST_GROUP + threadIdx.x;
+    if (k >= ordering.count) return;
     const lr_cuda_list_frame &frame = ordering.pass.frames[ordering.axis];
     const bool has_tof = ordering.has_tof != 0;
     if (ordering.paths != nullptr)
-        ordering.paths[event] = path_of(ordering.pass, frame, has_tof, event);
+        ordering.paths[k] = path_of(ordering.pass, frame, has_tof, (int)k);
     else
-        make_line(ordering.pass, frame, has_tof, event, ordering.lines[event]);
+        make_line(ordering.pass, frame, has_tof, (int)k, ordering.lines[k]);
 }
 
-/* --- launches: tests take the functions above, on the processor --- */
+/* --- launches --- */
 #ifdef __CUDACC__
-
-namespace
-{
-
-constexpr unsigned group = 256;
-
-__global__ void __launch_bounds__(group) find_keys(const __grid_constant__ lr_cuda_list_ordering ordering)
-{
-    const int64_t k = (int64_t)blockIdx.x * group + threadIdx.x;
-    if (k < ordering.count) find_key(ordering, (int)k);
-}
-
-__global__ void __launch_bounds__(group) bound_pieces(const __grid_constant__ lr_cuda_list_ordering ordering)
-{
-    const int64_t k = (int64_t)blockIdx.x * group + threadIdx.x;
-    if (k * LR_CUDA_LIST_PIECE < ordering.count) bound_piece(ordering, (int)k);
-}
-
-__global__ void __launch_bounds__(group) keep_lines(const __grid_constant__ lr_cuda_list_ordering ordering)
-{
-    const int64_t k = (int64_t)blockIdx.x * group + threadIdx.x;
-    if (k < ordering.count) keep_line(ordering, (int)k);
-}
-
-unsigned groups_of(int64_t count)
-{
-    return (unsigned)((count + group - 1) / group);
-}
-
-} // namespace
 
 int lr_cuda_launch_list_keys(const lr_cuda_list_ordering *ordering)
 {
-    find_keys<<<groups_of(ordering->count), group, 0, static_cast<cudaStream_t>(ordering->pass.stream)>>>(*ordering);
-    return cudaGetLastError();
+    return launch_threads(find_keys, *ordering, ordering->count, ordering->pass.stream);
 }
 
 int lr_cuda_launch_list_bounds(const lr_cuda_list_ordering *ordering)
 {
     const int64_t pieces = (ordering->count + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
-    bound_pieces<<<groups_of(pieces), group, 0, static_cast<cudaStream_t>(ordering->pass.stream)>>>(*ordering);
-    return cudaGetLastError();
+    return launch_threads(bound_pieces, *ordering, pieces, ordering->pass.stream);
 }
 
 int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering)
 {
-    keep_lines<<<groups_of(ordering->count), group, 0, static_cast<cudaStream_t>(ordering->pass.stream)>>>(*ordering);
-    return cudaGetLastError();
+    return launch_threads(keep_lines, *ordering, ordering->count, ordering->pass.stream);
 }
 
 #endif

@@ -14,6 +14,7 @@ extern "C" {
 #endif
 
 enum {
+    LR_CUDA_LIST_GROUP = 256,                  /* threads of a block, unless the kernel says otherwise */
     LR_CUDA_LIST_THREADS = 768,                /* of a block that projects, at most */
     LR_CUDA_EXACT_THREADS = 512,               /* of one that finds exact elements */
     LR_CUDA_LIST_PIECE = LR_CUDA_LIST_THREADS, /* events that chunks are whole numbers of */
@@ -295,8 +296,7 @@ typedef struct lr_cuda_list_step {
 } lr_cuda_list_step;
 
 /* Forward values are put; back is added to the numbers, or to the image. */
-int lr_cuda_launch_list_step_forward(const lr_cuda_list_step *step);
-int lr_cuda_launch_list_step_back(const lr_cuda_list_step *step);
+int lr_cuda_launch_list_step(const lr_cuda_list_step *step, bool is_back);
 
 /* numbers = image, zeros around it. */
 int lr_cuda_launch_list_fill(const lr_cuda_list_framing *framing);

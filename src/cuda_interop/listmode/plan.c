@@ -257,14 +257,6 @@ static int32_t slabs_for(const struct planning *planning, const lr_cuda_list_fra
     return slabs > 1 ? slabs : 1;
 }
 
-/* Slices that chunks of a group are likely to meet. */
-static int32_t likely_slices(const struct planning *planning, int group)
-{
-    const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(group)];
-    const double slices = 2.0 * reach_of(planning, frame) + 1.0;
-    return lr_listmode_group_has_tof(group) && slices < frame->slices ? (int32_t)slices : frame->slices;
-}
-
 /* Sums that the events of a range are likely to have, over all of its slabs. */
 static int64_t count_sums(const struct planning *planning, int64_t r)
 {
@@ -272,7 +264,9 @@ static int64_t count_sums(const struct planning *planning, int64_t r)
     int64_t sums = 0;
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
         const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(g)];
-        sums += (groups[g + 1] - groups[g]) * slabs_for(planning, frame, likely_slices(planning, g));
+        const double slices = 2.0 * reach_of(planning, frame) + 1.0; /* that chunks with time of flight may meet */
+        const bool is_short = lr_listmode_group_has_tof(g) && slices < frame->slices;
+        sums += (groups[g + 1] - groups[g]) * slabs_for(planning, frame, is_short ? (int32_t)slices : frame->slices);
     }
     return sums;
 }
@@ -373,15 +367,6 @@ static int64_t most_sums(const struct lr_cuda_list_plan_params *params)
     return params->most_partial > 0 ? params->most_partial : usual_partial;
 }
 
-/* The next events of a group, as many as all chunks have. */
-static struct portion next_portion(const struct planning *planning, int group, int64_t first, int64_t end)
-{
-    struct portion portion = {.events = {first, smaller(first + planning->chunk_events, end)},
-                              .line_work = line_work(planning)};
-    find_slices(planning, group, portion.events, portion.slices);
-    return portion;
-}
-
 /* The portion with one more piece. */
 static struct portion widen(const struct portion *portion, int64_t end)
 {
@@ -401,19 +386,6 @@ static int64_t all_work(const struct portion *portion)
     return work_of(portion, (const int32_t[2]){0, INT32_MAX});
 }
 
-/* Work of the next job. All jobs have the same if their number is given; else they become shorter: the first ones are
- * few, as each slab takes a while to begin and to end, and the last ones keep no processor waiting. */
-static int64_t find_job_work(const struct planning *planning)
-{
-    const struct lr_cuda_list_plan_params *params = planning->params;
-    if (params->jobs_each > 0) return planning->launch_work / jobs_of(params) + 1;
-    const bool is_exact = params->model->kernel == LR_LISTMODE_EXACT;
-    const int64_t most_jobs = is_exact ? EXACT_LEAST_JOBS : LEAST_JOBS;
-    const int64_t least = planning->launch_work / (most_jobs * params->processors);
-    const int64_t rest = planning->launch_work - planning->dealt_work;
-    return larger(rest / (JOBS_OF_REST * params->processors), least) + 1;
-}
-
 /* The next events of a group in the device's order, so many that each of their slabs is as much work as
  * the next job is to be, and not many more slabs than these need. */
 static struct portion next_ordered(const struct planning *planning, int64_t r, int group, int64_t first)
@@ -427,7 +399,15 @@ static struct portion next_ordered(const struct planning *planning, int64_t r, i
                                             (first - ends[0]) / LR_CUDA_LIST_PIECE,
                                   .line_work = line_work(planning)};
     struct portion portion = widen(&empty, ends[1]);
-    const int64_t job_work = find_job_work(planning);
+
+    /* All jobs have the same work if their number is given; else they become shorter: the first ones are few, as each
+     * slab takes a while to begin and to end, and the last ones keep no processor waiting. */
+    const struct lr_cuda_list_plan_params *params = planning->params;
+    const bool is_exact = params->model->kernel == LR_LISTMODE_EXACT;
+    const int64_t least = planning->launch_work / ((is_exact ? EXACT_LEAST_JOBS : LEAST_JOBS) * params->processors);
+    const int64_t rest = planning->launch_work - planning->dealt_work;
+    const int64_t job_work = 1 + (params->jobs_each > 0 ? planning->launch_work / jobs_of(params)
+                                                        : larger(rest / (JOBS_OF_REST * params->processors), least));
     int64_t work = work_of(&portion, portion.slices);
     while (portion.events[1] < ends[1] && portion.events[1] - first < LONGEST_CHUNK) {
         const struct portion wider = widen(&portion, ends[1]);
@@ -449,8 +429,12 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
 {
     const int64_t *ends = &planning->params->events->groups[r][group];
     for (int64_t first = ends[0]; first < ends[1];) {
-        const struct portion portion = planning->params->order != NULL ? next_ordered(planning, r, group, first)
-                                                                       : next_portion(planning, group, first, ends[1]);
+        struct portion portion = {.events = {first, smaller(first + planning->chunk_events, ends[1])},
+                                  .line_work = line_work(planning)};
+        if (planning->params->order != NULL)
+            portion = next_ordered(planning, r, group, first);
+        else
+            find_slices(planning, group, portion.events, portion.slices);
         first = portion.events[1];
         const int64_t more = portion.events[1] - portion.events[0];
         const struct lr_cuda_list_batch *batch = &planning->plan->batches[planning->plan->num_batches - 1];

@@ -4,6 +4,7 @@
  * A block works on the events of a chunk in a slab of slices, which it has in shared memory where a slab
  * fits: forward the image's numbers, back sums of whole numbers, as which shared memory adds about six
  * times as fast as it does floats. */
+#include "cuda_interop/listmode/frames.cuh"
 #include "cuda_interop/listmode/slabs.cuh"
 #include "cuda_interop/overlap.cuh"
 
@@ -11,8 +12,6 @@
 
 namespace
 {
-
-constexpr unsigned group = 256;
 
 /* --- tiles --- */
 
@@ -33,37 +32,23 @@ struct global_image {
     __device__ float load(int at) const { return __ldg(numbers + at); }
 };
 
+enum sharer { GAUSSIAN, TABLE, LINE, NUM_SHARERS };
+
+template <enum sharer Kind, class Taker>
+using sharer_for =
+    std::conditional_t<Kind == GAUSSIAN, tube_sharer<gaussian_share, Taker>,
+                       std::conditional_t<Kind == TABLE, tube_sharer<table_share, Taker>, line_sharer<Taker>>>;
+
 /* --- forward --- */
 
-template <class Tile> struct readers {
-    using gaussian = tube_sharer<gaussian_share, line_reader<Tile>>;
-    using table = tube_sharer<table_share, line_reader<Tile>>;
-    using line = line_sharer<line_reader<Tile>>;
-};
-
-template <class Tile> struct writers {
-    using gaussian = tube_sharer<gaussian_share, line_writer<Tile>>;
-    using table = tube_sharer<table_share, line_writer<Tile>>;
-    using line = line_sharer<line_writer<Tile>>;
-};
-
-__device__ void load_slab(const lr_cuda_list_pass &pass, const list_block &block)
-{
-    const float4 *from = reinterpret_cast<const float4 *>(block.numbers(pass));
-    const int quads = (block.cells() + 3) / 4;
-    for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) shared_numbers[k] = __ldg(from + k);
-    __syncthreads();
-}
-
-template <class Sharer, list_lines Lines, class Tile>
+template <enum sharer Kind, list_lines Lines, class Tile>
 __device__ void read_events(const lr_cuda_list_pass &pass, const list_block &block, const Tile &tile)
 {
     const int lane = (int)(threadIdx.x % 32), count = block.chunk.count;
     for (int first = next_events(); first < count; first = next_events())
-        if (first + lane < count) project_forward<Sharer, Lines>(pass, block, first + lane, tile);
+        if (first + lane < count)
+            project_forward<sharer_for<Kind, line_reader<Tile>>, Lines>(pass, block, first + lane, tile);
 }
-
-enum sharer { GAUSSIAN, TABLE, LINE, NUM_SHARERS };
 
 template <enum sharer Kind, list_lines Lines>
 __global__ void __launch_bounds__(most_threads, 1) forward(const __grid_constant__ lr_cuda_list_pass pass)
@@ -71,51 +56,27 @@ __global__ void __launch_bounds__(most_threads, 1) forward(const __grid_constant
     const list_block block(pass, (int)blockIdx.x);
     const global_image global = {block.numbers(pass)};
     begin_events();
-    if (block.frame.is_tiled) load_slab(pass, block);
-    using shared = readers<shared_image>;
-    using direct = readers<global_image>;
-    if constexpr (Kind == GAUSSIAN) {
-        block.frame.is_tiled ? read_events<shared::gaussian, Lines>(pass, block, shared_image{shared_begin()})
-                             : read_events<direct::gaussian, Lines>(pass, block, global);
-    } else if constexpr (Kind == TABLE) {
-        block.frame.is_tiled ? read_events<shared::table, Lines>(pass, block, shared_image{shared_begin()})
-                             : read_events<direct::table, Lines>(pass, block, global);
-    } else {
-        block.frame.is_tiled ? read_events<shared::line, Lines>(pass, block, shared_image{shared_begin()})
-                             : read_events<direct::line, Lines>(pass, block, global);
+    if (block.frame.is_tiled) {
+        const float4 *from = reinterpret_cast<const float4 *>(block.numbers(pass));
+        const int quads = (block.cells() + 3) / 4;
+        for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) shared_numbers[k] = __ldg(from + k);
+        __syncthreads();
     }
-}
-
-__global__ void __launch_bounds__(group) put_values(const __grid_constant__ lr_cuda_list_pass pass)
-{
-    const lr_cuda_list_chunk &chunk = pass.chunks[blockIdx.y];
-    for (int event = (int)(blockIdx.x * group + threadIdx.x); event < chunk.count; event += (int)(gridDim.x * group))
-        put_value(pass, chunk, event);
+    block.frame.is_tiled ? read_events<Kind, Lines>(pass, block, shared_image{shared_begin()})
+                         : read_events<Kind, Lines>(pass, block, global);
 }
 
 /* --- back --- */
 
-template <class Sharer, list_lines Lines, class Tile>
+template <enum sharer Kind, list_lines Lines, class Tile>
 __device__ void write_events(const lr_cuda_list_pass &pass, const list_block &block, const list_taking &taking,
                              const Tile &tile)
 {
     const int lane = (int)(threadIdx.x % 32), count = block.chunk.count;
     for (int first = next_events(); first < count; first = next_events())
-        if (first + lane < count) project_back<Sharer, Lines>(pass, block, first + lane, taking, tile);
+        if (first + lane < count)
+            project_back<sharer_for<Kind, line_writer<Tile>>, Lines>(pass, block, first + lane, taking, tile);
 }
-
-/* Adds the events that the tile left out to the image itself. */
-template <class Sharer, list_lines Lines, class Tile>
-__device__ void write_others(const lr_cuda_list_pass &pass, const list_block &block, const Tile &tile)
-{
-    for (int k = (int)threadIdx.x; k < num_others; k += (int)blockDim.x)
-        project_back<Sharer, Lines>(pass, block, others[k], take_all(), tile);
-}
-
-template <enum sharer Kind, class Tile>
-using writer_of =
-    std::conditional_t<Kind == GAUSSIAN, typename writers<Tile>::gaussian,
-                       std::conditional_t<Kind == TABLE, typename writers<Tile>::table, typename writers<Tile>::line>>;
 
 template <enum sharer Kind, list_lines Lines>
 __global__ void __launch_bounds__(most_threads, 1) back(const __grid_constant__ lr_cuda_list_pass pass)
@@ -123,47 +84,31 @@ __global__ void __launch_bounds__(most_threads, 1) back(const __grid_constant__ 
     const list_block block(pass, (int)blockIdx.x);
     begin_events();
     if (!block.frame.is_tiled) {
-        write_events<writer_of<Kind, global_sums>, Lines>(pass, block, take_all(), global_sums{block.numbers(pass)});
+        write_events<Kind, Lines>(pass, block, take_all(), global_sums{block.numbers(pass)});
         return;
     }
     const slab_sums held = open_slab(pass, block);
     if (held.are_floats) {
-        write_events<writer_of<Kind, shared_floats>, Lines>(pass, block, held.taking, sums_of_block<shared_floats>());
+        write_events<Kind, Lines>(pass, block, held.taking, shared_floats{shared_begin()});
     } else {
-        write_others<writer_of<Kind, global_sums>, Lines>(pass, block, global_sums{block.numbers(pass)});
+        /* Events that the slab leaves out go to the image itself. */
+        const global_sums image = {block.numbers(pass)};
+        for (int k = (int)threadIdx.x; k < num_others; k += (int)blockDim.x)
+            project_back<sharer_for<Kind, line_writer<global_sums>>, Lines>(pass, block, others[k], take_all(), image);
         if (held.taking.scale == 0.0f) return;
-        write_events<writer_of<Kind, shared_sums>, Lines>(pass, block, held.taking, sums_of_block<shared_sums>());
+        write_events<Kind, Lines>(pass, block, held.taking, shared_sums{shared_begin()});
     }
     close_slab(pass, block, held);
-}
-
-/* --- images and frames --- */
-
-__global__ void __launch_bounds__(group) fill_frames(const __grid_constant__ lr_cuda_list_framing framing)
-{
-    const lr_cuda_list_frame &frame = framing.frames[blockIdx.y];
-    const int64_t k = (int64_t)blockIdx.x * group + threadIdx.x;
-    if (frame.has_events && k < cells_of(frame, frame.slices)) fill_number(framing, frame, k);
-}
-
-__global__ void __launch_bounds__(group) add_up_frames(const __grid_constant__ lr_cuda_list_framing framing)
-{
-    const int64_t k = (int64_t)blockIdx.x * group + threadIdx.x;
-    if (k < (int64_t)framing.size[0] * framing.size[1] * framing.size[2]) add_frames(framing, k);
-}
-
-unsigned groups_of(int64_t count)
-{
-    return (unsigned)((count + group - 1) / group);
 }
 
 /* --- launches --- */
 
 using kernel = void (*)(const lr_cuda_list_pass);
 
-enum sharer sharer_of(const lr_cuda_list_pass &pass)
+/* The number of the kernel for a pass, in lists of all sharers of each kind of lines. */
+int number_for(const lr_cuda_list_pass &pass)
 {
-    return pass.is_line ? LINE : pass.tube.table != nullptr ? TABLE : GAUSSIAN;
+    return (pass.is_line ? LINE : pass.tube.table != nullptr ? TABLE : GAUSSIAN) + lines_of(pass.events) * NUM_SHARERS;
 }
 
 int launch(kernel of, std::atomic<uint64_t> &devices, const lr_cuda_list_pass &pass)
@@ -184,16 +129,15 @@ int lr_cuda_launch_list_fill(const lr_cuda_list_framing *framing)
     int64_t most = 1;
     for (const lr_cuda_list_frame &frame : framing->frames)
         most = std::max(most, frame.has_events ? lr_cuda_list_cells(&frame, frame.slices) : 0);
-    fill_frames<<<dim3(groups_of(most), LR_CUDA_LIST_AXES), group, 0, static_cast<cudaStream_t>(framing->stream)>>>(
-        *framing);
+    fill_frames<<<dim3(groups_of(most), LR_CUDA_LIST_AXES), LR_CUDA_LIST_GROUP, 0,
+                  static_cast<cudaStream_t>(framing->stream)>>>(*framing);
     return cudaGetLastError();
 }
 
 int lr_cuda_launch_list_add(const lr_cuda_list_framing *framing)
 {
     const int64_t count = (int64_t)framing->size[0] * framing->size[1] * framing->size[2];
-    add_up_frames<<<groups_of(count), group, 0, static_cast<cudaStream_t>(framing->stream)>>>(*framing);
-    return cudaGetLastError();
+    return launch_threads(add_up_frames, *framing, count, framing->stream);
 }
 
 int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass)
@@ -204,15 +148,16 @@ int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass)
         forward<GAUSSIAN, KEPT>,          forward<TABLE, KEPT>,          forward<LINE, KEPT>,
         forward<GAUSSIAN, KEPT_IN_BINS>,  forward<TABLE, KEPT_IN_BINS>,  forward<LINE, KEPT_IN_BINS>};
     static std::atomic<uint64_t> devices[NUM_LINES * NUM_SHARERS];
-    const int sharer = sharer_of(*pass) + lines_of(pass->events) * NUM_SHARERS;
-    return launch(kernels[sharer], devices[sharer], *pass);
+    const int number = number_for(*pass);
+    return launch(kernels[number], devices[number], *pass);
 }
 
 int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass)
 {
     constexpr unsigned most = 64;
     const unsigned across = std::min(groups_of(pass->longest_chunk), most);
-    put_values<<<dim3(across, (unsigned)pass->num_chunks), group, 0, static_cast<cudaStream_t>(pass->stream)>>>(*pass);
+    put_values<<<dim3(across, (unsigned)pass->num_chunks), LR_CUDA_LIST_GROUP, 0,
+                 static_cast<cudaStream_t>(pass->stream)>>>(*pass);
     return cudaGetLastError();
 }
 
@@ -224,6 +169,6 @@ int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass)
         back<GAUSSIAN, KEPT>,          back<TABLE, KEPT>,          back<LINE, KEPT>,
         back<GAUSSIAN, KEPT_IN_BINS>,  back<TABLE, KEPT_IN_BINS>,  back<LINE, KEPT_IN_BINS>};
     static std::atomic<uint64_t> devices[NUM_LINES * NUM_SHARERS];
-    const int sharer = sharer_of(*pass) + lines_of(pass->events) * NUM_SHARERS;
-    return launch(kernels[sharer], devices[sharer], *pass);
+    const int number = number_for(*pass);
+    return launch(kernels[number], devices[number], *pass);
 }

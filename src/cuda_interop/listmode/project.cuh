@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A block's part of a projection, thread by thread, and the passes around it. Written for the
- * processor, too. */
+ * A block's part of a projection, for one thread. Tests run it on the processor, too. */
 #ifndef LR_CUDA_LISTMODE_PROJECT_CUH
 #define LR_CUDA_LISTMODE_PROJECT_CUH
 
@@ -40,13 +39,17 @@ struct list_block {
     }
 };
 
-/* Place of the value of arranged event k; -1: it is not selected. */
-__host__ __device__ inline int64_t place_of(const lr_cuda_list_pass &pass, int64_t k)
+/* Place of the value of an event with this number; -1: it is not selected. */
+__host__ __device__ inline int64_t place_of_number(const lr_cuda_list_places &places, int32_t number)
 {
-    const lr_cuda_list_places &places = pass.places;
-    const int32_t number = pass.events.number[k];
     const int64_t at = places.map != nullptr ? places.map[number] : number - places.first;
     return at >= 0 && at < places.count ? places.position + at : -1;
+}
+
+/* The same of arranged event k. */
+__host__ __device__ inline int64_t place_of(const lr_cuda_list_pass &pass, int64_t k)
+{
+    return place_of_number(pass.places, pass.events.number[k]);
 }
 
 /* --- forward --- */
@@ -84,15 +87,6 @@ __host__ __device__ void project_forward(const lr_cuda_list_pass &pass, const li
     pass.partial[block.chunk.partial + (int64_t)block.job.slab * block.chunk.count + event] = reader.sum;
 }
 
-__host__ __device__ inline void put_value(const lr_cuda_list_pass &pass, const lr_cuda_list_chunk &chunk, int event)
-{
-    const int64_t place = place_of(pass, chunk.begin + event);
-    double sum = 0;
-    for (int slab = 0; slab < chunk.slabs; slab++)
-        sum += (double)pass.partial[chunk.partial + (int64_t)slab * chunk.count + event];
-    if (place >= 0) pass.values[place] = (float)sum;
-}
-
 /* --- back --- */
 
 /* Value of arranged event k; 0: it is not selected. */
@@ -102,16 +96,11 @@ __host__ __device__ inline float value_at(const lr_cuda_list_pass &pass, int64_t
     return place < 0 ? 0.0f : pass.values_are_one ? 1.0f : pass.values[place];
 }
 
-__host__ __device__ inline float value_of(const lr_cuda_list_pass &pass, const list_block &block, int event)
-{
-    return value_at(pass, block.chunk.begin + event);
-}
-
 /* Size of an event among those of a block: its value. */
 struct list_sizes {
     __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block, int event)
     {
-        return fabsf(value_of(pass, block, event));
+        return fabsf(value_at(pass, block.chunk.begin + event));
     }
 };
 
@@ -130,7 +119,7 @@ template <class Sharer, list_lines Lines, class Tile>
 __host__ __device__ void project_back(const lr_cuda_list_pass &pass, const list_block &block, int event,
                                       const list_taking &taking, const Tile &tile)
 {
-    const float value = value_of(pass, block, event);
+    const float value = value_at(pass, block.chunk.begin + event);
     if (value != 0.0f && taking.takes(value)) {
         line_writer<Tile> writer = {tile, value * taking.scale};
         share_event<Sharer, Lines>(pass, block, block.chunk.begin + event, writer);
@@ -145,12 +134,6 @@ __host__ __device__ inline float fixed_scale(const list_block &block, double tot
 {
     const double most = total * (double)block.frame.most[block.chunk.has_tof];
     return most > 0 ? (float)fmin(largest_fixed / most, 8e37) : 0.0f;
-}
-
-/* Events of a chunk by which its values are judged: of `samples` of them the one with this number. */
-__host__ __device__ inline int sample_event(const list_block &block, int number, int samples)
-{
-    return (int)((int64_t)number * block.chunk.count / samples);
 }
 
 /* Values that whole numbers of one unit hold, of events whose sizes have this logarithm in the mean: an
@@ -186,32 +169,6 @@ __host__ __device__ inline int64_t voxel_of(const lr_cuda_list_framing &framing,
     const bool is_voxel = slice < frame.slices && u >= 0 && u < frame.size[0] && v >= 0 && v < frame.size[1];
     const int64_t steps[3] = {1, framing.size[0], (int64_t)framing.size[0] * framing.size[1]};
     return is_voxel ? slice * steps[frame.axis] + u * steps[frame.across[0]] + v * steps[frame.across[1]] : -1;
-}
-
-/* Number k of a frame. */
-__host__ __device__ inline void fill_number(const lr_cuda_list_framing &framing, const lr_cuda_list_frame &frame,
-                                            int64_t k)
-{
-    const int64_t voxel = voxel_of(framing, frame, k);
-    framing.numbers[frame.begin + k] = voxel >= 0 ? framing.image[voxel] : 0.0f;
-}
-
-/* Voxel k of the image. */
-__host__ __device__ inline void add_frames(const lr_cuda_list_framing &framing, int64_t k)
-{
-    const int64_t line = k / framing.size[0];
-    const int at[3] = {(int)(k - line * framing.size[0]), (int)(line % framing.size[1]), (int)(line / framing.size[1])};
-    double sum = 0;
-    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
-        const lr_cuda_list_frame &frame = framing.frames[axis];
-        if (frame.has_events) {
-            const int u = at[frame.across[0]] + frame.window[0] - 1;
-            const int v = at[frame.across[1]] + frame.window[1] - 1;
-            sum +=
-                (double)framing.numbers[frame.begin + (int64_t)at[axis] * frame.plane + (int64_t)u * frame.pitch + v];
-        }
-    }
-    framing.image[k] = (float)sum;
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The shares of a slice's voxels in its factor, for one thread. Written for the processor, too. Who takes the elements comes as a type with
+ * The shares of a slice's voxels in its factor, for one thread. Tests run them on the processor, too. The receiver of
+ * elements comes as a type with
  *   void take<U, V>(shares, scale, at, pitch)   scale shares[u][v] of the number at + u pitch + v
  *   void take_one(element, at), where it is not one that reads numbers to add them up (line_reader) */
 #ifndef LR_CUDA_LISTMODE_SHARES_CUH
@@ -78,16 +79,12 @@ template <class Share, class Taker> struct tube_sharer {
         taker.template take<U, V>(shares, scale(factor, sum), window.at, pitch);
     }
 
-    __host__ __device__ int voxels_of(const share_window &window, int c) const
-    {
-        const int voxels = (int)window.span[c] + 1;
-        return voxels < frame.window[c] ? voxels : frame.window[c];
-    }
-
     /* Calls `each` with the shares of a row of a window, and their places in the plane. */
     template <class Each> __host__ __device__ void each_share(const share_window &window, Each &&each) const
     {
-        const int rows = voxels_of(window, 0), columns = voxels_of(window, 1);
+        const int own[2] = {(int)window.span[0] + 1, (int)window.span[1] + 1};
+        const int rows = own[0] < frame.window[0] ? own[0] : frame.window[0];
+        const int columns = own[1] < frame.window[1] ? own[1] : frame.window[1];
         for (int i = 0; i < rows; i++) {
             const float u = window.off[0] + (float)i;
             const float of_u = uu * u * u, lean = uv * u;

@@ -51,11 +51,6 @@ struct shared_floats {
     }
 };
 
-template <class Sums> __device__ Sums sums_of_block()
-{
-    return {shared_begin()};
-}
-
 struct global_sums {
     float *numbers;
 
@@ -108,27 +103,12 @@ template <class Sizes> __device__ double mean_log2_of(const lr_cuda_list_pass &p
 {
     const int samples = min((int)blockDim.x, block.chunk.count);
     float size = 0;
-    if ((int)threadIdx.x < samples) size = Sizes::of(pass, block, sample_event(block, (int)threadIdx.x, samples));
+    if ((int)threadIdx.x < samples)
+        size = Sizes::of(pass, block, (int)((int64_t)(int)threadIdx.x * block.chunk.count / samples));
     const bool is_any = size > 0.0f && size < INFINITY;
     const double logs = sum_of_block(is_any ? (double)log2f(size) : 0.0);
     const double count = sum_of_block(is_any ? 1.0 : 0.0);
     return count > 0 ? logs / count : 0.0;
-}
-
-/* The sum of the values that are taken; the others are listed. */
-__device__ double add_values(const lr_cuda_list_pass &pass, const list_block &block, const list_taking &taking)
-{
-    double total = 0;
-    for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
-        const float value = value_of(pass, block, event);
-        if (taking.takes(value)) {
-            total += (double)fabsf(value);
-        } else if (value != 0.0f) {
-            const int other = atomicAdd(&num_others, 1);
-            others[min(other, most_others - 1)] = event;
-        }
-    }
-    return sum_of_block(total);
 }
 
 /* The sums of a block: whole numbers, or floats. */
@@ -144,39 +124,25 @@ __device__ void clear_slab(const list_block &block)
     for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) shared_numbers[k] = make_float4(0, 0, 0, 0);
 }
 
-/* Clears the slab, and finds what its events' values are multiplied by. */
+/* Clears the slab, lists events that are not taken with the others, and finds the factor of values. */
 __device__ slab_sums open_slab(const lr_cuda_list_pass &pass, const list_block &block)
 {
     clear_slab(block);
     if (threadIdx.x == 0) num_others = 0;
-    /* Everything is clear behind its barriers. */
+    /* Everything is clear after the barriers of the mean. */
     list_taking taking = take_usual(mean_log2_of<list_sizes>(pass, block));
-    const double total = add_values(pass, block, taking);
-    taking.scale = fixed_scale(block, total);
+    double total = 0;
+    for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
+        const float value = value_at(pass, block.chunk.begin + event);
+        if (taking.takes(value)) {
+            total += (double)fabsf(value);
+        } else if (value != 0.0f) {
+            const int other = atomicAdd(&num_others, 1);
+            others[min(other, most_others - 1)] = event;
+        }
+    }
+    taking.scale = fixed_scale(block, sum_of_block(total));
     return num_others > most_others ? slab_sums{take_all(), true} : slab_sums{taking, false};
-}
-
-/* Four sums at once, where the device adds so many. */
-__device__ void add_quad(float4 *to, const float4 &quad)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    atomicAdd(to, quad);
-#else
-    float *numbers = reinterpret_cast<float *>(to);
-    atomicAdd(numbers, quad.x);
-    atomicAdd(numbers + 1, quad.y);
-    atomicAdd(numbers + 2, quad.z);
-    atomicAdd(numbers + 3, quad.w);
-#endif
-}
-
-__device__ float4 quad_of(int k, const slab_sums &held)
-{
-    const int4 sum = reinterpret_cast<const int4 *>(shared_numbers)[k];
-    const float unit = 1.0f / held.taking.scale;
-    return held.are_floats
-               ? shared_numbers[k]
-               : make_float4((float)sum.x * unit, (float)sum.y * unit, (float)sum.z * unit, (float)sum.w * unit);
 }
 
 __device__ void close_slab(const lr_cuda_list_pass &pass, const list_block &block, const slab_sums &held)
@@ -185,8 +151,22 @@ __device__ void close_slab(const lr_cuda_list_pass &pass, const list_block &bloc
     const int quads = (block.cells() + 3) / 4;
     __syncthreads();
     for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) {
-        const float4 quad = quad_of(k, held);
-        if (quad.x != 0 || quad.y != 0 || quad.z != 0 || quad.w != 0) add_quad(to + k, quad);
+        const int4 sum = reinterpret_cast<const int4 *>(shared_numbers)[k];
+        const float unit = 1.0f / held.taking.scale;
+        const float4 quad = held.are_floats ? shared_numbers[k]
+                                            : make_float4((float)sum.x * unit, (float)sum.y * unit, (float)sum.z * unit,
+                                                          (float)sum.w * unit);
+        if (quad.x != 0 || quad.y != 0 || quad.z != 0 || quad.w != 0) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+            atomicAdd(to + k, quad);
+#else
+            float *numbers = reinterpret_cast<float *>(to + k);
+            atomicAdd(numbers, quad.x);
+            atomicAdd(numbers + 1, quad.y);
+            atomicAdd(numbers + 2, quad.z);
+            atomicAdd(numbers + 3, quad.w);
+#endif
+        }
     }
 }
 

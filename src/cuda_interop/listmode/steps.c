@@ -163,8 +163,7 @@ static lr_cuda_list_step step_of(const struct lr_cuda_list_steps *steps, const l
 static lr_status run(const struct lr_cuda_list_steps *steps, const lr_cuda_list_step *step, bool is_back)
 {
     if (step->count == 0) return LR_OK;
-    return lr_cuda_check(is_back ? lr_cuda_launch_list_step_back(step) : lr_cuda_launch_list_step_forward(step),
-                         "projecting events", steps->params->log);
+    return lr_cuda_check(lr_cuda_launch_list_step(step, is_back), "projecting events", steps->params->log);
 }
 
 lr_status lr_cuda_list_steps_project(const struct lr_cuda_list_steps *steps, const lr_cuda_list_pass *pass, int64_t r,

@@ -47,62 +47,9 @@ struct shared_tile {
     }
 };
 
-__device__ void load_tile(const float *from, const tile_span &span)
-{
-    for (int k = (int)threadIdx.x; k < span.count; k += step_threads)
-        tile_numbers[k] = from != nullptr ? from[span.begin + k] : 0.0f;
-    __syncthreads();
-}
+/* --- kernels --- */
 
-__device__ void add_tile(float *to, const tile_span &span)
-{
-    for (int k = (int)threadIdx.x; k < span.count; k += step_threads)
-        if (tile_numbers[k] != 0.0f) atomicAdd(to + span.begin + k, tile_numbers[k]);
-}
-
-/* --- a block's slices --- */
-
-/* Slices that lines of the block meet, all of one axis. */
-__device__ void find_slices(const lr_cuda_list_step &step, const step_line &line, int slices[2])
-{
-    __shared__ int met[2];
-    if (threadIdx.x == 0) {
-        met[0] = step.pass.frames[step.axis].slices;
-        met[1] = 0;
-    }
-    __syncthreads();
-    if (line.walk.slices[0] < line.walk.slices[1]) {
-        atomicMin(&met[0], line.walk.slices[0]);
-        atomicMax(&met[1], line.walk.slices[1]);
-    }
-    __syncthreads();
-    slices[0] = met[0];
-    slices[1] = met[1];
-}
-
-template <class Footprint, class Math>
-__device__ void go_through(const lr_cuda_list_step &step, step_line &line, const step_way &way, int axis, bool is_back)
-{
-    const lr_cuda_list_frame &frame = step.pass.frames[axis];
-    const int rows = frame.size[0] + frame.window[0] - 1, each = tile_rows(step, frame);
-    int slices[2] = {0, frame.slices};
-    if (step.skips) find_slices(step, line, slices);
-    for (int slice = slices[0]; slice < slices[1]; slice++) {
-        float *numbers = numbers_of(step, frame, slice);
-        for (int row = 0; row < rows; row += each) {
-            const shared_tile tile = {frame, tile_span(step, frame, row)};
-            load_tile(is_back ? nullptr : numbers, tile.span);
-            if (line.axis == axis && line.meets(slice))
-                step_slice<Footprint, Math>(step, line, way, slice, is_back, tile);
-            __syncthreads();
-            if (is_back) {
-                add_tile(numbers, tile.span);
-                __syncthreads();
-            }
-        }
-    }
-}
-
+/* Lines go with their block through slices in shared memory. Back, a slice is added to the numbers after them. */
 template <class Footprint, class Math>
 __global__ void __launch_bounds__(step_threads)
     project_cached(const __grid_constant__ lr_cuda_list_step step, bool is_back)
@@ -110,9 +57,45 @@ __global__ void __launch_bounds__(step_threads)
     const int64_t k = (int64_t)blockIdx.x * step_threads + threadIdx.x;
     step_line line(step, k, is_back);
     const step_way way(step, line);
-    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++)
-        if ((step.axis < 0 && step.pass.frames[axis].has_events) || step.axis == axis)
-            go_through<Footprint, Math>(step, line, way, axis, is_back);
+    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
+        const lr_cuda_list_frame &frame = step.pass.frames[axis];
+        if (!((step.axis < 0 && frame.has_events) || step.axis == axis)) continue;
+        const int rows = frame.size[0] + frame.window[0] - 1, each = tile_rows(step, frame);
+        int slices[2] = {0, frame.slices};
+        if (step.skips) { /* slices that no line of the block meets; all lines are of one axis */
+            __shared__ int met[2];
+            if (threadIdx.x == 0) {
+                met[0] = frame.slices;
+                met[1] = 0;
+            }
+            __syncthreads();
+            if (line.walk.slices[0] < line.walk.slices[1]) {
+                atomicMin(&met[0], line.walk.slices[0]);
+                atomicMax(&met[1], line.walk.slices[1]);
+            }
+            __syncthreads();
+            slices[0] = met[0];
+            slices[1] = met[1];
+        }
+
+        for (int slice = slices[0]; slice < slices[1]; slice++) {
+            float *numbers = step.pass.numbers + frame.begin + (int64_t)slice * frame.plane;
+            for (int row = 0; row < rows; row += each) {
+                const shared_tile tile = {frame, tile_span(step, frame, row)};
+                for (int n = (int)threadIdx.x; n < tile.span.count; n += step_threads)
+                    tile_numbers[n] = is_back ? 0.0f : numbers[tile.span.begin + n];
+                __syncthreads();
+                if (line.axis == axis && line.meets(slice))
+                    step_slice<Footprint, Math>(step, line, way, slice, is_back, tile);
+                __syncthreads();
+                if (is_back) {
+                    for (int n = (int)threadIdx.x; n < tile.span.count; n += step_threads)
+                        if (tile_numbers[n] != 0.0f) atomicAdd(numbers + tile.span.begin + n, tile_numbers[n]);
+                    __syncthreads();
+                }
+            }
+        }
+    }
     if (!is_back && line.place >= 0) step.pass.values[line.place] = line.sum;
 }
 
@@ -140,31 +123,18 @@ template <class Plain, class Fast> kernel kernel_of(const lr_cuda_list_step &ste
     return step.is_fast ? kernel(project_cached<Fast, fast_math>) : kernel(project_cached<Plain, plain_math>);
 }
 
-kernel kernel_for(const lr_cuda_list_step &step)
-{
-    using table = tube_footprint<table_share>;
-    if (step.pass.is_line) return kernel_of<line_footprint, line_footprint>(step);
-    return step.pass.tube.table != nullptr
-               ? kernel_of<table, table>(step)
-               : kernel_of<tube_footprint<step_gaussian<plain_math>>, tube_footprint<step_gaussian<fast_math>>>(step);
-}
-
-int launch(const lr_cuda_list_step &step, bool is_back)
-{
-    const unsigned blocks = (unsigned)(((int64_t)step.count + step_threads - 1) / step_threads);
-    kernel_for(step)<<<blocks, step_threads, step.is_cached ? (size_t)step.tile_bytes : 0,
-                       static_cast<cudaStream_t>(step.pass.stream)>>>(step, is_back);
-    return cudaGetLastError();
-}
-
 } // namespace
 
-int lr_cuda_launch_list_step_forward(const lr_cuda_list_step *step)
+int lr_cuda_launch_list_step(const lr_cuda_list_step *step, bool is_back)
 {
-    return launch(*step, false);
-}
-
-int lr_cuda_launch_list_step_back(const lr_cuda_list_step *step)
-{
-    return launch(*step, true);
+    using table = tube_footprint<table_share>;
+    const unsigned blocks = (unsigned)(((int64_t)step->count + step_threads - 1) / step_threads);
+    const kernel of =
+        step->pass.is_line ? kernel_of<line_footprint, line_footprint>(*step)
+        : step->pass.tube.table != nullptr
+            ? kernel_of<table, table>(*step)
+            : kernel_of<tube_footprint<step_gaussian<plain_math>>, tube_footprint<step_gaussian<fast_math>>>(*step);
+    of<<<blocks, step_threads, step->is_cached ? (size_t)step->tile_bytes : 0,
+         static_cast<cudaStream_t>(step->pass.stream)>>>(*step, is_back);
+    return cudaGetLastError();
 }

@@ -14,39 +14,6 @@ constexpr int step_threads = 512;
 
 /* --- lines --- */
 
-__host__ __device__ inline list_event event_of_step(const lr_cuda_list_step &step, int k)
-{
-    if (step.records != nullptr) {
-        const lr_cuda_list_record &record = step.records[k];
-        return {record.a, record.b, record.tof_mm};
-    }
-    const lr_cuda_list_events &events = step.pass.events;
-    return {events.crystals[0][k], events.crystals[1][k], events.tof_mm[k]};
-}
-
-/* lr_listmode_axis. */
-__host__ __device__ inline int axis_of_event(const lr_cuda_list_step &step, const list_event &event)
-{
-    const double *a = step.pass.events.hits[event.a].mm, *b = step.pass.events.hits[event.b].mm;
-    const double run[3] = {fabs(b[0] - a[0]), fabs(b[1] - a[1]), fabs(b[2] - a[2])};
-    const int axis = run[1] > run[0] ? 1 : 0;
-    return run[2] > run[axis] ? 2 : axis;
-}
-
-__host__ __device__ inline bool has_tof(const lr_cuda_list_events &events, const list_event &event)
-{
-    const int a = (int)events.hits[event.a].kind, b = (int)events.hits[event.b].kind;
-    return a < events.num_kinds && b < events.num_kinds && events.sigma_mm[a * events.num_kinds + b] > 0;
-}
-
-__host__ __device__ inline int64_t place_of_step(const lr_cuda_list_step &step, int k)
-{
-    const lr_cuda_list_places &places = step.pass.places;
-    const int32_t number = step.records != nullptr ? step.records[k].number : step.pass.events.number[k];
-    const int64_t at = places.map != nullptr ? places.map[number] : number - places.first;
-    return at >= 0 && at < places.count ? places.position + at : -1;
-}
-
 /* A thread's line: slices[0] == slices[1] where it has none. */
 struct step_line {
     int axis;
@@ -58,21 +25,32 @@ struct step_line {
     __host__ __device__ step_line(const lr_cuda_list_step &step, int64_t k, bool is_back)
         : axis(step.axis), place(-1), walk(), value(0), sum(0)
     {
+        const lr_cuda_list_events &events = step.pass.events;
         walk.chord = 1;
         if (k >= step.count) return;
-        place = place_of_step(step, (int)k);
+        place = place_of_number(step.pass.places, step.records != nullptr ? step.records[k].number : events.number[k]);
         if (place < 0) return;
         value = !is_back || step.pass.values_are_one ? 1.0f : step.pass.values[place];
-        if (value != 0.0f) find(step, (int)k);
-    }
+        if (value == 0.0f) return;
 
-    __host__ __device__ void find(const lr_cuda_list_step &step, int k)
-    {
-        const list_event event = event_of_step(step, k);
-        axis = step.axis >= 0 ? step.axis : axis_of_event(step, event);
+        list_event event;
+        if (step.records != nullptr) {
+            const lr_cuda_list_record &record = step.records[k];
+            event = {record.a, record.b, record.tof_mm};
+        } else {
+            event = {events.crystals[0][k], events.crystals[1][k], events.tof_mm[k]};
+        }
+        const lr_cuda_list_hit &a = events.hits[event.a], &b = events.hits[event.b];
+        if (step.axis < 0) { /* lr_listmode_axis */
+            const double run[3] = {fabs(b.mm[0] - a.mm[0]), fabs(b.mm[1] - a.mm[1]), fabs(b.mm[2] - a.mm[2])};
+            axis = run[1] > run[0] ? 1 : 0;
+            axis = run[2] > run[axis] ? 2 : axis;
+        }
+        const int of_a = (int)a.kind, of_b = (int)b.kind, kinds = events.num_kinds;
+        const bool has_tof = of_a < kinds && of_b < kinds && events.sigma_mm[of_a * kinds + of_b] > 0;
         const lr_cuda_list_frame &frame = step.pass.frames[axis];
         const int32_t all[2] = {0, frame.slices};
-        walk = walk_event(step.pass, frame, has_tof(step.pass.events, event), event, all);
+        walk = walk_event(step.pass, frame, has_tof, event, all);
     }
 
     __host__ __device__ bool meets(int slice) const { return slice >= walk.slices[0] && slice < walk.slices[1]; }
@@ -204,10 +182,5 @@ struct tile_span {
         return (unsigned)at < (unsigned)count ? at : -1;
     }
 };
-
-__host__ __device__ inline float *numbers_of(const lr_cuda_list_step &step, const lr_cuda_list_frame &frame, int slice)
-{
-    return step.pass.numbers + frame.begin + (int64_t)slice * frame.plane;
-}
 
 #endif

@@ -12,15 +12,6 @@
 
 /* --- memory --- */
 
-static lr_status fill_block(const struct lr_cuda_list_memory *memory, const struct lr_cuda_list_block *block,
-                            void *address)
-{
-    if (block->from == NULL || block->bytes == 0) return LR_OK;
-    return lr_cuda_check(
-        (int)cudaMemcpyAsync(address, block->from, (size_t)block->bytes, cudaMemcpyDefault, memory->stream),
-        block->what, memory->log);
-}
-
 void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory, const struct lr_cuda_list_block *block)
 {
     void **address = &memory->blocks[memory->count];
@@ -37,7 +28,10 @@ void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory, const struct lr_
     if (lr_cuda_check((int)error, block->what, memory->log) != LR_OK) return NULL;
     memory->count++;
     memory->bytes += block->bytes;
-    return fill_block(memory, block, *address) == LR_OK ? *address : NULL;
+    if (block->from == NULL || block->bytes == 0) return *address;
+    const cudaError_t copied =
+        cudaMemcpyAsync(*address, block->from, (size_t)block->bytes, cudaMemcpyDefault, memory->stream);
+    return lr_cuda_check((int)copied, block->what, memory->log) == LR_OK ? *address : NULL;
 }
 
 void lr_cuda_list_free(struct lr_cuda_list_memory *memory)
@@ -117,16 +111,6 @@ static bool copy_events(struct lr_cuda_list_tables *tables, const struct lr_list
     return to->crystals[0] && to->crystals[1] && to->tof_mm && to->number;
 }
 
-static bool copy_kinds(struct lr_cuda_list_tables *tables, const struct lr_listmode_events *from,
-                       struct lr_cuda_list_memory *memory)
-{
-    const int64_t kinds = (int64_t)from->num_kinds * from->num_kinds;
-    tables->events.sigma_mm = copy(memory, from->sigma_mm, kinds, sizeof(double));
-    tables->events.num_kinds = from->num_kinds;
-    if (from->bin_mm != NULL) tables->events.bin_mm = copy(memory, from->bin_mm, kinds, sizeof(double));
-    return tables->events.sigma_mm != NULL && (tables->events.bin_mm != NULL) == (from->bin_mm != NULL);
-}
-
 lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables, const struct lr_cuda_list_plan *plan,
                                    struct lr_cuda_list_memory *memory)
 {
@@ -144,7 +128,15 @@ lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables, const str
     lr_cuda_list_hit *hits = lr_cuda_list_hits(events, params->log);
     float *table = tube->table != NULL ? lr_cuda_list_tube_table(tube, params->log) : NULL;
     bool has_all = hits != NULL && (table != NULL || tube->table == NULL);
-    has_all = has_all && copy_kinds(tables, events, memory) && (are_streamed || copy_events(tables, events, memory));
+    if (has_all) {
+        const int64_t kinds = (int64_t)events->num_kinds * events->num_kinds;
+        lr_cuda_list_events *to = &tables->events;
+        to->num_kinds = events->num_kinds;
+        to->sigma_mm = copy(memory, events->sigma_mm, kinds, sizeof(double));
+        to->bin_mm = events->bin_mm != NULL ? copy(memory, events->bin_mm, kinds, sizeof(double)) : NULL;
+        has_all = to->sigma_mm != NULL && (to->bin_mm != NULL) == (events->bin_mm != NULL);
+    }
+    has_all = has_all && (are_streamed || copy_events(tables, events, memory));
     if (has_all) {
         tables->events.hits = copy(memory, hits, events->num_crystals, sizeof(*hits));
         has_all = tables->events.hits != NULL;
@@ -182,26 +174,20 @@ struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_ba
 /* Events of a piece, at most: page-locking more memory takes longer than it gains. */
 enum { MOST_ROOM = 1 << 20 };
 
-static bool make(struct lr_cuda_list_pieces *pieces, int k, int64_t room)
-{
-    void *memory;
-    if (cudaEventCreateWithFlags(&pieces->list[k].sent, cudaEventDisableTiming) != cudaSuccess ||
-        cudaMallocHost(&memory, (size_t)room * LR_CUDA_LIST_SENT * sizeof(int32_t)) != cudaSuccess) {
-        (void)cudaGetLastError(); /* nothing that comes after has to do with it */
-        return false;
-    }
-    for (int array = 0; array < LR_CUDA_LIST_SENT; array++)
-        pieces->list[k].arrays[array] = (int32_t *)memory + array * room;
-    return true;
-}
-
 bool lr_cuda_list_pieces_ensure(struct lr_cuda_list_pieces *pieces, int64_t most)
 {
     const int64_t room = most < MOST_ROOM ? most : MOST_ROOM;
     bool has_all = true;
     if (pieces->room >= room) return true;
     lr_cuda_list_pieces_finish(pieces);
-    for (int k = 0; k < LR_CUDA_LIST_PIECES && has_all; k++) has_all = make(pieces, k, room);
+    for (int k = 0; k < LR_CUDA_LIST_PIECES && has_all; k++) {
+        void *memory = NULL;
+        has_all = cudaEventCreateWithFlags(&pieces->list[k].sent, cudaEventDisableTiming) == cudaSuccess &&
+                  cudaMallocHost(&memory, (size_t)room * LR_CUDA_LIST_SENT * sizeof(int32_t)) == cudaSuccess;
+        if (!has_all) (void)cudaGetLastError(); /* nothing that comes after has to do with it */
+        for (int array = 0; has_all && array < LR_CUDA_LIST_SENT; array++)
+            pieces->list[k].arrays[array] = (int32_t *)memory + array * room;
+    }
     pieces->room = has_all ? room : 0;
     return has_all;
 }
@@ -220,32 +206,26 @@ static lr_status check(const struct lr_cuda_list_sending *sending, cudaError_t e
     return lr_cuda_check((int)error, "events on their way", sending->log);
 }
 
-static lr_status send_piece(struct lr_cuda_list_pieces *pieces, const struct lr_cuda_list_sending *sending,
-                            int64_t begin, int64_t end)
-{
-    const int k = pieces->next;
-    int32_t *const *arrays = pieces->list[k].arrays;
-    pieces->next = (k + 1) % LR_CUDA_LIST_PIECES;
-    LR_TRY(check(sending, cudaEventSynchronize(pieces->list[k].sent)));
-    const struct lr_listmode_piece piece = {.begin = begin,
-                                            .end = end,
-                                            .threads = sending->threads,
-                                            .crystals = {arrays[0], arrays[1]},
-                                            .tof_mm = (float *)(void *)arrays[2]};
-    LR_TRY(lr_listmode_events_take(sending->events, &piece, sending->log));
-    const size_t bytes = (size_t)(end - begin) * sizeof(int32_t);
-    for (int array = 0; array < LR_CUDA_LIST_SENT; array++) {
-        LR_TRY(check(sending, cudaMemcpyAsync(sending->to[array] + (begin - sending->begin), arrays[array], bytes,
-                                              cudaMemcpyDefault, sending->stream)));
-    }
-    return check(sending, cudaEventRecord(pieces->list[k].sent, sending->stream));
-}
-
 lr_status lr_cuda_list_pieces_send(struct lr_cuda_list_pieces *pieces, const struct lr_cuda_list_sending *sending)
 {
     for (int64_t begin = sending->begin; begin < sending->end; begin += pieces->room) {
-        const int64_t left = sending->end - begin;
-        LR_TRY(send_piece(pieces, sending, begin, begin + (left < pieces->room ? left : pieces->room)));
+        const int64_t left = sending->end - begin, count = left < pieces->room ? left : pieces->room;
+        const int k = pieces->next;
+        int32_t *const *arrays = pieces->list[k].arrays;
+        pieces->next = (k + 1) % LR_CUDA_LIST_PIECES;
+        LR_TRY(check(sending, cudaEventSynchronize(pieces->list[k].sent)));
+        const struct lr_listmode_piece piece = {.begin = begin,
+                                                .end = begin + count,
+                                                .threads = sending->threads,
+                                                .crystals = {arrays[0], arrays[1]},
+                                                .tof_mm = (float *)(void *)arrays[2]};
+        LR_TRY(lr_listmode_events_take(sending->events, &piece, sending->log));
+        for (int array = 0; array < LR_CUDA_LIST_SENT; array++) {
+            int32_t *to = sending->to[array] + (begin - sending->begin);
+            LR_TRY(check(sending, cudaMemcpyAsync(to, arrays[array], (size_t)count * sizeof(int32_t), cudaMemcpyDefault,
+                                                  sending->stream)));
+        }
+        LR_TRY(check(sending, cudaEventRecord(pieces->list[k].sent, sending->stream)));
     }
     return LR_OK;
 }

@@ -32,12 +32,6 @@ struct visiting {
     }
 };
 
-template <class Sharer>
-void visit(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, const line_walk &walk, visiting &taker)
-{
-    share_walk<Sharer, true>(pass, frame, walk, 0, taker);
-}
-
 struct taking {
     visiting *taker;
 
@@ -52,14 +46,6 @@ void visit_exact(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
     event.each_element(frame, whole_warp(), taking{&taker});
 }
 
-template <bool Leaning>
-void visit_exact(const lr_cuda_list_pass &pass, const lr_cuda_list_chunk &event, visiting &taker)
-{
-    const lr_cuda_list_frame &frame = pass.frames[event.axis];
-    event.has_tof ? visit_exact<Leaning, TIMES_IN_BINS>(pass, frame, event.begin, taker)
-                  : visit_exact<Leaning, NO_TIMES>(pass, frame, event.begin, taker);
-}
-
 } // namespace
 
 void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3], const lr_cuda_list_chunk *event,
@@ -70,12 +56,16 @@ void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3], co
     const line_walk walk = find_walk(*pass, frame, event->has_tof, event->begin, all);
     visiting taker = {frame, {}, visitor};
     for (int k = 0; k < 3; k++) taker.framing.size[k] = size[k];
-    if (pass->exact.modules != nullptr)
-        pass->exact.is_leaning ? visit_exact<true>(*pass, *event, taker) : visit_exact<false>(*pass, *event, taker);
+    if (pass->exact.modules != nullptr && pass->exact.is_leaning)
+        event->has_tof ? visit_exact<true, TIMES_IN_BINS>(*pass, frame, event->begin, taker)
+                       : visit_exact<true, NO_TIMES>(*pass, frame, event->begin, taker);
+    else if (pass->exact.modules != nullptr)
+        event->has_tof ? visit_exact<false, TIMES_IN_BINS>(*pass, frame, event->begin, taker)
+                       : visit_exact<false, NO_TIMES>(*pass, frame, event->begin, taker);
     else if (pass->is_line)
-        visit<line_sharer<visiting>>(*pass, frame, walk, taker);
+        share_walk<line_sharer<visiting>, true>(*pass, frame, walk, 0, taker);
     else if (pass->tube.table != nullptr)
-        visit<tube_sharer<table_share, visiting>>(*pass, frame, walk, taker);
+        share_walk<tube_sharer<table_share, visiting>, true>(*pass, frame, walk, 0, taker);
     else
-        visit<tube_sharer<gaussian_share, visiting>>(*pass, frame, walk, taker);
+        share_walk<tube_sharer<gaussian_share, visiting>, true>(*pass, frame, walk, 0, taker);
 }

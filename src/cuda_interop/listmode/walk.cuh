@@ -33,58 +33,6 @@ __host__ __device__ inline double bin_of(const lr_cuda_list_events &events, cons
     return events.bin_mm != nullptr ? events.bin_mm[(int)a.kind * events.num_kinds + (int)b.kind] : 0.0;
 }
 
-/* Leaves out slices where position + s step is a slice or more away from low .. high. */
-__host__ __device__ inline void narrow_slices(int slices[2], float position, float step, float low, float high)
-{
-    if (fabsf(step) < 1e-5f) {
-        slices[1] = position > low - 1.0f && position < high + 1.0f ? slices[1] : slices[0];
-        return;
-    }
-    const float per_step = 1.0f / step;
-    const float a = (low - position) * per_step, b = (high - position) * per_step;
-    const float from = floorf(fminf(a, b)) - 1.0f, to = ceilf(fmaxf(a, b)) + 2.0f;
-    slices[0] = (int)fminf(fmaxf(from, (float)slices[0]), (float)slices[1]);
-    slices[1] = (int)fmaxf(fminf(to, (float)slices[1]), (float)slices[0]);
-}
-
-/* Limits the walk to the line's ends, and to the reach of time of flight. */
-__host__ __device__ inline void limit_walk(double half_mm, double tof, double sigma, double bin, line_walk &walk)
-{
-    walk.begin = -half_mm;
-    walk.end = half_mm;
-    walk.tof = tof;
-    walk.per_sigma = 0;
-    walk.half_bin = 0;
-    if (sigma > 0) {
-        const double reach = 3.0 * sigma + 0.5 * bin;
-        walk.begin = fmax(walk.begin, tof - reach);
-        walk.end = fmin(walk.end, tof + reach);
-        walk.per_sigma = 1.0 / sigma;
-        walk.half_bin = (float)(0.5 * bin * walk.per_sigma);
-    }
-}
-
-/* Slices of low .. high - 1 that it may meet. */
-__host__ __device__ inline void find_slices(int low, int high, double per_chord, line_walk &walk)
-{
-    const double first = floor((walk.begin - walk.place) * per_chord + 0.5);
-    const double last = floor((walk.end - walk.place) * per_chord + 0.5);
-    walk.slices[0] = (int)fmin(fmax(first, (double)low), (double)high);
-    walk.slices[1] = (int)fmin(fmax(last + 1.0, (double)low), (double)high);
-}
-
-__host__ __device__ inline void find_shape(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
-                                           const double direction[3], double along, line_walk &walk)
-{
-    const double u = direction[1], v = direction[2];
-    const float radius = (float)(pass.tube.reach_mm * along);
-    walk.uu = (float)(frame.uu * (1.0 - u * u));
-    walk.vv = (float)(frame.vv * (1.0 - v * v));
-    walk.uv = (float)(frame.uv * u * v);
-    walk.half[0] = radius * (float)frame.per_voxel[1] * sqrtf((float)(1.0 - v * v));
-    walk.half[1] = radius * (float)frame.per_voxel[2] * sqrtf((float)(1.0 - u * u));
-}
-
 /* An event as walks need it. */
 struct list_event {
     int a, b; /* crystals */
@@ -112,17 +60,59 @@ __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass, c
     for (int c = 0; c < 3; c++) direction[c] *= sign * per_length;
     walk.chord = frame.voxel_mm[0] * along;
     walk.place = -middle[0] * along;
-    limit_walk(0.5 * length, has_tof ? sign * (double)event.tof_mm : 0.0, has_tof ? sigma_of(events, a, b) : 0.0,
-               has_tof ? bin_of(events, a, b) : 0.0, walk);
-    find_slices(limits[0], limits[1], direction[0] * frame.per_voxel[0], walk);
+
+    /* The walk is limited to the line's ends, and to the reach of time of flight. */
+    const double sigma = has_tof ? sigma_of(events, a, b) : 0.0, bin = has_tof ? bin_of(events, a, b) : 0.0;
+    walk.begin = -0.5 * length;
+    walk.end = 0.5 * length;
+    walk.tof = has_tof ? sign * (double)event.tof_mm : 0.0;
+    walk.per_sigma = 0;
+    walk.half_bin = 0;
+    if (sigma > 0) {
+        const double reach = 3.0 * sigma + 0.5 * bin;
+        walk.begin = fmax(walk.begin, walk.tof - reach);
+        walk.end = fmin(walk.end, walk.tof + reach);
+        walk.per_sigma = 1.0 / sigma;
+        walk.half_bin = (float)(0.5 * bin * walk.per_sigma);
+    }
+
+    /* Slices that it may meet. */
+    const double per_chord = direction[0] * frame.per_voxel[0], low = (double)limits[0], high = (double)limits[1];
+    const double first = floor((walk.begin - walk.place) * per_chord + 0.5);
+    const double last = floor((walk.end - walk.place) * per_chord + 0.5);
+    walk.slices[0] = (int)fmin(fmax(first, low), high);
+    walk.slices[1] = (int)fmin(fmax(last + 1.0, low), high);
+
     walk.half[0] = walk.half[1] = 1.0f;
-    if (!pass.is_line) find_shape(pass, frame, direction, along, walk);
+    if (!pass.is_line) {
+        const double u = direction[1], v = direction[2];
+        const float radius = (float)(pass.tube.reach_mm * along);
+        walk.uu = (float)(frame.uu * (1.0 - u * u));
+        walk.vv = (float)(frame.vv * (1.0 - v * v));
+        walk.uv = (float)(frame.uv * u * v);
+        walk.half[0] = radius * (float)frame.per_voxel[1] * sqrtf((float)(1.0 - v * v));
+        walk.half[1] = radius * (float)frame.per_voxel[2] * sqrtf((float)(1.0 - u * u));
+    }
+
     for (int c = 0; c < 2; c++) {
         const double lean = direction[1 + c] * frame.per_voxel[1 + c];
         walk.step[c] = walk.chord * lean;
         walk.position[c] = middle[1 + c] * frame.per_voxel[1 + c] + walk.place * lean;
-        narrow_slices(walk.slices, (float)walk.position[c], (float)walk.step[c], -walk.half[c],
-                      (float)(frame.size[c] - 1) + walk.half[c]);
+
+        /* Slices where the crossing is a slice or more away from the image are left out. */
+        const float position = (float)walk.position[c], step = (float)walk.step[c];
+        const float least = -walk.half[c], most = (float)(frame.size[c] - 1) + walk.half[c];
+        if (fabsf(step) < 1e-5f) {
+            const bool is_inside = position > least - 1.0f && position < most + 1.0f;
+            walk.slices[1] = is_inside ? walk.slices[1] : walk.slices[0];
+        } else {
+            const float per_step = 1.0f / step;
+            const float from_least = (least - position) * per_step, from_most = (most - position) * per_step;
+            const float from = floorf(fminf(from_least, from_most)) - 1.0f;
+            const float to = ceilf(fmaxf(from_least, from_most)) + 2.0f;
+            walk.slices[0] = (int)fminf(fmaxf(from, (float)walk.slices[0]), (float)walk.slices[1]);
+            walk.slices[1] = (int)fmaxf(fminf(to, (float)walk.slices[1]), (float)walk.slices[0]);
+        }
     }
     return walk;
 }

@@ -107,35 +107,31 @@ static int crystal_at(double place, int count, double pitch, double face)
     return cell >= 0.0 && cell < count && fabs(place - middle) <= 0.5 * face ? (int)cell : -1;
 }
 
-static bool hits(const lr_module *module, const struct pick_ray *ray, struct pick_hit *hit)
-{
-    double to_centre[3], on_face[3];
-    double depth = 0.0, approach = 0.0, u = 0.0, v = 0.0;
-    for (int k = 0; k < 3; k++) {
-        to_centre[k] = module->centre_mm[k] - ray->from_mm[k];
-        depth += to_centre[k] * module->normal[k];
-        approach += ray->direction[k] * module->normal[k];
-    }
-    if (depth >= 0.0 || approach >= 0.0) return false;
-    hit->share = depth / approach;
-    for (int k = 0; k < 3; k++) {
-        hit->point_mm[k] = ray->from_mm[k] + hit->share * ray->direction[k];
-        on_face[k] = hit->point_mm[k] - module->centre_mm[k];
-        u += on_face[k] * module->u[k];
-        v += on_face[k] * module->v[k];
-    }
-    hit->crystal[0] = crystal_at(u, module->crystals[0], module->pitch_mm[0], module->face_mm[0]);
-    hit->crystal[1] = crystal_at(v, module->crystals[1], module->pitch_mm[1], module->face_mm[1]);
-    return 2.0 * fabs(u) <= module->crystals[0] * module->pitch_mm[0] &&
-           2.0 * fabs(v) <= module->crystals[1] * module->pitch_mm[1];
-}
-
 struct pick_hit pick_module(const lr_scanner *scanner, const struct pick_ray *ray)
 {
     struct pick_hit nearest = {.module = -1, .share = HUGE_VAL};
     for (int m = 0; scanner != NULL && m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const int *crystals = module->crystals;
         struct pick_hit hit = {.module = m};
-        if (hits(&scanner->modules[m], ray, &hit) && hit.share < nearest.share) nearest = hit;
+        double depth = 0.0, approach = 0.0, u = 0.0, v = 0.0;
+        for (int k = 0; k < 3; k++) {
+            depth += (module->centre_mm[k] - ray->from_mm[k]) * module->normal[k];
+            approach += ray->direction[k] * module->normal[k];
+        }
+        if (depth >= 0.0 || approach >= 0.0) continue; /* only fronts are hit */
+        hit.share = depth / approach;
+        for (int k = 0; k < 3; k++) {
+            hit.point_mm[k] = ray->from_mm[k] + hit.share * ray->direction[k];
+            const double on_face = hit.point_mm[k] - module->centre_mm[k];
+            u += on_face * module->u[k];
+            v += on_face * module->v[k];
+        }
+        hit.crystal[0] = crystal_at(u, crystals[0], module->pitch_mm[0], module->face_mm[0]);
+        hit.crystal[1] = crystal_at(v, crystals[1], module->pitch_mm[1], module->face_mm[1]);
+        const bool is_hit =
+            2.0 * fabs(u) <= crystals[0] * module->pitch_mm[0] && 2.0 * fabs(v) <= crystals[1] * module->pitch_mm[1];
+        if (is_hit && hit.share < nearest.share) nearest = hit;
     }
     return nearest;
 }

@@ -17,7 +17,7 @@ struct draw {
     struct gl_context *ctx;
     struct gl_program *programs[DRAW_NUM_PROGRAMS];
     struct gl_texture *maps[DRAW_NUM_MAPS]; /* by lr_colour_map, 256 x 1 */
-    struct gl_texture *nothing;             /* 1 x 1 x 1, in place of an image */
+    struct gl_texture *empty;               /* 1 x 1 x 1, in place of an image */
     int num_modules, num_crystals;
     double crystals_largest;
     struct gl_buffer *modules, *colours, *values;
@@ -34,32 +34,21 @@ struct draw {
     int num_lines[DRAW_NUM_LINES];
 };
 
-/* Uploaded in a frame: 32 MiB. */
+/* The most voxels that are uploaded in a frame: 32 MiB. */
 enum { PIECE_VOXELS = 1 << 23 };
 
 static const uint32_t plain_colour = 0x6f8fafff;
 
 /* --- making --- */
 
-static struct gl_texture *make_map(struct gl_context *ctx, lr_colour_map map)
+struct draw *draw_create(struct gl_context *ctx)
 {
-    uint8_t texels[256][4];
-    struct gl_texture *texture = gl_texture_create(
+    struct draw *draw = lr_alloc(1, sizeof(*draw), "a scene", gl_context_log(ctx));
+    if (draw == NULL) return NULL;
+    draw->ctx = ctx;
+    draw->empty = gl_texture_create(
         ctx, &(struct gl_texture_params){
-                 .label = "colour map", .format = GL_RGBA8, .width = 256, .height = 1, .linear = true});
-    for (int k = 0; k < 256; k++) {
-        const lr_colour colour = lr_colour_of(map, k / 255.0);
-        memcpy(texels[k], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
-    }
-    if (texture != NULL && gl_texture_upload(texture, texels) != LR_OK) {
-        gl_texture_destroy(texture);
-        return NULL;
-    }
-    return texture;
-}
-
-static bool make_programs(struct draw *draw)
-{
+                 .label = "no image", .target = GL_TEXTURE_3D, .format = GL_R32F, .width = 1, .height = 1, .depth = 1});
     static const struct gl_program_params programs[DRAW_NUM_PROGRAMS] = {
         [DRAW_CRYSTALS] = {.vertex = "viewer/view_crystals.vert",
                            .fragment = "viewer/view_crystals.frag",
@@ -69,26 +58,21 @@ static bool make_programs(struct draw *draw)
         [DRAW_SLICE] = {.vertex = "viewer/view_slice.vert", .fragment = "viewer/view_slice.frag", .label = "slice"},
         [DRAW_VOLUME] = {.vertex = "viewer/view_volume.vert", .fragment = "viewer/view_volume.frag", .label = "volume"},
     };
-    bool good = true;
+    bool good = draw->empty != NULL;
     for (int k = 0; k < DRAW_NUM_PROGRAMS && good; k++) {
-        draw->programs[k] = gl_program_start(draw->ctx, &programs[k]);
+        draw->programs[k] = gl_program_start(ctx, &programs[k]);
         good = draw->programs[k] != NULL;
     }
-    return good;
-}
-
-struct draw *draw_create(struct gl_context *ctx)
-{
-    struct draw *draw = lr_alloc(1, sizeof(*draw), "a scene", gl_context_log(ctx));
-    if (draw == NULL) return NULL;
-    draw->ctx = ctx;
-    draw->nothing = gl_texture_create(
-        ctx, &(struct gl_texture_params){
-                 .label = "no image", .target = GL_TEXTURE_3D, .format = GL_R32F, .width = 1, .height = 1, .depth = 1});
-    bool good = draw->nothing != NULL && make_programs(draw);
     for (int k = 0; k < DRAW_NUM_MAPS && good; k++) {
-        draw->maps[k] = make_map(ctx, (lr_colour_map)k);
-        good = draw->maps[k] != NULL;
+        uint8_t texels[256][4];
+        draw->maps[k] = gl_texture_create(
+            ctx, &(struct gl_texture_params){
+                     .label = "colour map", .format = GL_RGBA8, .width = 256, .height = 1, .linear = true});
+        for (int n = 0; n < 256; n++) {
+            const lr_colour colour = lr_colour_of((lr_colour_map)k, n / 255.0);
+            memcpy(texels[n], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
+        }
+        good = draw->maps[k] != NULL && gl_texture_upload(draw->maps[k], texels) == LR_OK;
     }
     if (!good) {
         draw_destroy(draw);
@@ -125,7 +109,7 @@ void draw_destroy(struct draw *draw)
     for (int k = 0; k < DRAW_NUM_MAPS; k++) gl_texture_destroy(draw->maps[k]);
     for (int k = 0; k < DRAW_NUM_IMAGES; k++) forget_image(draw, (enum draw_image)k);
     for (int k = 0; k < DRAW_NUM_LINES; k++) gl_buffer_destroy(draw->lines[k]);
-    gl_texture_destroy(draw->nothing);
+    gl_texture_destroy(draw->empty);
     free(draw);
 }
 
@@ -135,25 +119,6 @@ void draw_destroy(struct draw *draw)
 struct module_words {
     float centre[4], u[4], v[4], normal[4], face[4];
 };
-
-static struct module_words words_of(const lr_module *module, int first_crystal)
-{
-    struct module_words words = {
-        .centre = {[3] = (float)module->crystals[0]},
-        .u = {[3] = (float)module->pitch_mm[0]},
-        .v = {[3] = (float)module->pitch_mm[1]},
-        .normal = {[3] = (float)first_crystal},
-        .face = {(float)module->face_mm[0], (float)module->face_mm[1], (float)module->depth_mm,
-                 (float)module->crystals[1]},
-    };
-    for (int k = 0; k < 3; k++) {
-        words.centre[k] = (float)module->centre_mm[k];
-        words.u[k] = (float)module->u[k];
-        words.v[k] = (float)module->v[k];
-        words.normal[k] = (float)module->normal[k];
-    }
-    return words;
-}
 
 static struct gl_buffer *make_buffer(struct draw *draw, const char *label, int64_t bytes, const void *data)
 {
@@ -167,8 +132,24 @@ lr_status draw_set_scanner(struct draw *draw, const lr_scanner *scanner)
     const lr_log *log = gl_context_log(draw->ctx);
     struct module_words *modules = lr_alloc(scanner->num_modules, sizeof(*modules), "modules to draw", log);
     if (modules != NULL) {
-        for (int m = 0; m < scanner->num_modules; m++)
-            modules[m] = words_of(&scanner->modules[m], scanner->first_crystal[m]);
+        for (int m = 0; m < scanner->num_modules; m++) {
+            const lr_module *module = &scanner->modules[m];
+            modules[m] = (struct module_words){
+                .centre = {[3] = (float)module->crystals[0]},
+                .u = {[3] = (float)module->pitch_mm[0]},
+                .v = {[3] = (float)module->pitch_mm[1]},
+                .normal = {[3] = (float)scanner->first_crystal[m]},
+                .face = {(float)module->face_mm[0], (float)module->face_mm[1], (float)module->depth_mm,
+                         (float)module->crystals[1]},
+            };
+            for (int k = 0; k < 3; k++) {
+                modules[m].centre[k] = (float)module->centre_mm[k];
+                modules[m].u[k] = (float)module->u[k];
+                modules[m].v[k] = (float)module->v[k];
+                modules[m].normal[k] = (float)module->normal[k];
+            }
+        }
+
         draw->modules = make_buffer(draw, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
         draw->colours = make_buffer(draw, "colours of modules", 4 * (int64_t)scanner->num_modules, NULL);
         draw->values = make_buffer(draw, "values of crystals", 4 * (int64_t)scanner->num_crystals, NULL);
@@ -223,26 +204,22 @@ static struct gl_texture *make_texture(struct draw *draw, enum draw_image which,
                                                                     .zero_outside = true});
 }
 
-static lr_status make_image(struct draw *draw, enum draw_image which, const lr_grid *grid)
-{
-    const struct gl_texture *old = draw->images[which];
-    const int *size = grid->size;
-    draw->grids[which] = *grid;
-    if (old != NULL && !draw->is_lent[which] && old->size[0] == size[0] && old->size[1] == size[1] &&
-        old->size[2] == size[2])
-        return LR_OK;
-    forget_image(draw, which);
-    draw->images[which] = make_texture(draw, which, grid);
-    return draw->images[which] != NULL ? LR_OK : LR_FAILED;
-}
-
 lr_status draw_set_image(struct draw *draw, enum draw_image which, const lr_image *image)
 {
     if (image == NULL) {
         forget_image(draw, which);
         return LR_OK;
     }
-    LR_TRY(make_image(draw, which, &image->grid));
+    const struct gl_texture *old = draw->images[which];
+    const int *size = image->grid.size;
+    draw->grids[which] = image->grid;
+    if (old == NULL || draw->is_lent[which] || old->size[0] != size[0] || old->size[1] != size[1] ||
+        old->size[2] != size[2]) {
+        forget_image(draw, which);
+        draw->images[which] = make_texture(draw, which, &image->grid);
+        if (draw->images[which] == NULL) return LR_FAILED;
+    }
+
     draw->highest[which] = 0.0f;
     for (int64_t v = 0; v < lr_grid_num_voxels(&image->grid); v++)
         draw->highest[which] = fmaxf(draw->highest[which], image->values[v]);
@@ -251,7 +228,7 @@ lr_status draw_set_image(struct draw *draw, enum draw_image which, const lr_imag
 
 /* --- large images --- */
 
-/* Whole slices, at least one. */
+/* Uploads the next slices of an image: at least one. */
 static lr_status upload_piece(struct draw *draw, enum draw_image which)
 {
     struct draw_coming *coming = &draw->coming[which];
@@ -416,31 +393,9 @@ struct view_uniforms {
     float steps[4];
 };
 
-/* Steps along a ray, in voxels; and attenuation over the image's size at its largest value, for an image that looks
- * solid and for a density field that looks like haze. */
+/* The length of a step along a ray, in voxels, and the attenuation of the largest value over the size of the image:
+ * an image looks solid, a density field like haze. */
 static const double voxels_per_step = 0.75, solid = 30.0, haze = 3.0;
-
-static struct view_uniforms make_uniforms(const struct draw *draw, const struct draw_params *params)
-{
-    const struct draw_slices *slices = &params->slices;
-    struct view_uniforms uniforms = {.shown = {[3] = params->hovered_module}};
-    if (params->view != NULL) {
-        memcpy(uniforms.clip_of_world, params->view->clip_of_world, sizeof(uniforms.clip_of_world));
-        memcpy(uniforms.eye, params->view->eye_mm, sizeof(params->view->eye_mm));
-    }
-    const lr_grid *grid = &draw->grids[slices->image];
-    for (int k = 0; k < 3; k++) {
-        const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
-        uniforms.low_mm[k] = (float)low;
-        uniforms.high_mm[k] = (float)(low + grid->size[k] * grid->voxel_mm[k]);
-    }
-    uniforms.low_mm[3] = (float)slices->low;
-    uniforms.high_mm[3] = (float)slices->high;
-    uniforms.overlay[0] =
-        draw->images[DRAW_TUBE] != NULL && slices->image != DRAW_TUBE ? (float)slices->overlay_high : 0.0f;
-    for (int k = 0; k < 3; k++) uniforms.overlay[1 + k] = (float)slices->at_mm[k];
-    return uniforms;
-}
 
 /* --- passes --- */
 
@@ -460,28 +415,6 @@ static lr_status run_pass(struct draw *draw, const struct frame *frame, struct g
     return gl_pass_run(draw->ctx, pass);
 }
 
-static lr_status draw_modules(struct draw *draw, const struct frame *frame)
-{
-    struct gl_pass pass = {
-        .label = "crystals",
-        .program = draw->programs[DRAW_CRYSTALS],
-        .buffers = {[DRAW_BIND_MODULES] = {.buffer = draw->modules},
-                    [DRAW_BIND_COLOURS] = {.buffer = draw->colours},
-                    [DRAW_BIND_VALUES] = {.buffer = draw->values}},
-        .textures = {draw->maps[LR_COLOURS_PERCEPTUAL]},
-        .depth_test = true,
-        .primitive = GL_TRIANGLE_STRIP,
-        .vertices = 4,
-        .instances = draw->num_modules,
-    };
-    LR_TRY(run_pass(draw, frame, &pass));
-    pass.label = "modules";
-    pass.program = draw->programs[DRAW_BOXES];
-    pass.primitive = GL_LINES;
-    pass.vertices = 24;
-    return run_pass(draw, frame, &pass);
-}
-
 static lr_status draw_group(struct draw *draw, const struct frame *frame, enum draw_lines which)
 {
     struct gl_pass pass = {
@@ -496,29 +429,9 @@ static lr_status draw_group(struct draw *draw, const struct frame *frame, enum d
     return run_pass(draw, frame, &pass);
 }
 
-static const struct gl_texture *or_nothing(const struct draw *draw, enum draw_image which)
+static const struct gl_texture *image_or_empty(const struct draw *draw, enum draw_image which)
 {
-    return draw->images[which] != NULL ? draw->images[which] : draw->nothing;
-}
-
-static lr_status draw_slices(struct draw *draw, struct frame *frame, const struct draw_slices *slices)
-{
-    for (int axis = 0; axis < 3; axis++) {
-        if (slices->is_shown[axis] && draw->images[slices->image] != NULL) {
-            frame->uniforms.shown[0] = axis;
-            struct gl_pass pass = (struct gl_pass){
-                .label = "slice",
-                .program = draw->programs[DRAW_SLICE],
-                .textures = {draw->maps[slices->colours], or_nothing(draw, slices->image), or_nothing(draw, DRAW_TUBE),
-                             draw->maps[LR_COLOURS_PERCEPTUAL]},
-                .primitive = GL_TRIANGLE_STRIP,
-                .vertices = 4,
-            };
-            pass.depth_test = true;
-            LR_TRY(run_pass(draw, frame, &pass));
-        }
-    }
-    return LR_OK;
+    return draw->images[which] != NULL ? draw->images[which] : draw->empty;
 }
 
 static lr_status draw_volume(struct draw *draw, struct frame *frame, const struct draw_params *params)
@@ -539,7 +452,8 @@ static lr_status draw_volume(struct draw *draw, struct frame *frame, const struc
     struct gl_pass pass = {
         .label = "volume",
         .program = draw->programs[DRAW_VOLUME],
-        .textures = {draw->maps[LR_COLOURS_PERCEPTUAL], or_nothing(draw, slices->image), or_nothing(draw, DRAW_MU)},
+        .textures = {draw->maps[LR_COLOURS_PERCEPTUAL], image_or_empty(draw, slices->image),
+                     image_or_empty(draw, DRAW_MU)},
         .blending = GL_BLENDING_OVER,
         .primitive = GL_TRIANGLES,
         .vertices = 36,
@@ -551,16 +465,65 @@ lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct d
 {
     const struct gl_clear panels = {.colours = {{.f = {0.09f, 0.10f, 0.12f, 1.0f}}}};
     struct gl_clear clear = {.colours = {{.f = {0.055f, 0.06f, 0.075f, 1.0f}}}, .depth = 1.0f};
-    struct frame frame = {.target = target, .uniforms = make_uniforms(draw, params)};
+    const struct draw_slices *slices = &params->slices;
+    const lr_grid *grid = &draw->grids[slices->image];
+    const bool has_image = draw->images[slices->image] != NULL;
+    struct frame frame = {.target = target, .uniforms.shown = {[3] = params->hovered_module}};
+    struct view_uniforms *uniforms = &frame.uniforms;
+    if (params->view != NULL) {
+        memcpy(uniforms->clip_of_world, params->view->clip_of_world, sizeof(uniforms->clip_of_world));
+        memcpy(uniforms->eye, params->view->eye_mm, sizeof(params->view->eye_mm));
+    }
+    for (int k = 0; k < 3; k++) {
+        const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+        uniforms->low_mm[k] = (float)low;
+        uniforms->high_mm[k] = (float)(low + grid->size[k] * grid->voxel_mm[k]);
+        uniforms->overlay[1 + k] = (float)slices->at_mm[k];
+    }
+    uniforms->low_mm[3] = (float)slices->low;
+    uniforms->high_mm[3] = (float)slices->high;
+    uniforms->overlay[0] =
+        draw->images[DRAW_TUBE] != NULL && slices->image != DRAW_TUBE ? (float)slices->overlay_high : 0.0f;
     memcpy(frame.viewport, params->viewport, sizeof(frame.viewport));
     memcpy(clear.rect, params->viewport, sizeof(clear.rect));
     gl_target_clear(target, &panels);
     gl_target_clear(target, &clear);
-    if (draw->num_modules > 0 && !params->hides_scanner) LR_TRY(draw_modules(draw, &frame));
-    LR_TRY(draw_slices(draw, &frame, &params->slices));
+    if (draw->num_modules > 0 && !params->hides_scanner) {
+        struct gl_pass pass = {
+            .label = "crystals",
+            .program = draw->programs[DRAW_CRYSTALS],
+            .buffers = {[DRAW_BIND_MODULES] = {.buffer = draw->modules},
+                        [DRAW_BIND_COLOURS] = {.buffer = draw->colours},
+                        [DRAW_BIND_VALUES] = {.buffer = draw->values}},
+            .textures = {draw->maps[LR_COLOURS_PERCEPTUAL]},
+            .depth_test = true,
+            .primitive = GL_TRIANGLE_STRIP,
+            .vertices = 4,
+            .instances = draw->num_modules,
+        };
+        LR_TRY(run_pass(draw, &frame, &pass));
+        pass.label = "modules";
+        pass.program = draw->programs[DRAW_BOXES];
+        pass.primitive = GL_LINES;
+        pass.vertices = 24;
+        LR_TRY(run_pass(draw, &frame, &pass));
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        struct gl_pass pass = {
+            .label = "slice",
+            .program = draw->programs[DRAW_SLICE],
+            .textures = {draw->maps[slices->colours], image_or_empty(draw, slices->image),
+                         image_or_empty(draw, DRAW_TUBE), draw->maps[LR_COLOURS_PERCEPTUAL]},
+            .depth_test = true,
+            .primitive = GL_TRIANGLE_STRIP,
+            .vertices = 4,
+        };
+        uniforms->shown[0] = axis;
+        if (slices->is_shown[axis] && has_image) LR_TRY(run_pass(draw, &frame, &pass));
+    }
     for (int k = 0; k < DRAW_LOR; k++)
         if (k != DRAW_LORS || !params->hides_lors) LR_TRY(draw_group(draw, &frame, (enum draw_lines)k));
-    if (params->has_volume && draw->images[params->slices.image] != NULL) LR_TRY(draw_volume(draw, &frame, params));
+    if (params->has_volume && has_image) LR_TRY(draw_volume(draw, &frame, params));
     if (!params->hides_lors) LR_TRY(draw_group(draw, &frame, DRAW_LOR));
     return draw_group(draw, &frame, DRAW_CURSOR);
 }

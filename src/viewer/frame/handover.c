@@ -16,7 +16,7 @@ struct handover {
     int shown;             /* which texture; the job writes to the other */
     bool has_shown;        /* whether it has been written */
     double largest[2];
-    /* One of these two at most, of the texture that is not shown: */
+    /* Fences of the texture that is not shown; at most one of the two is there. */
     GLsync written; /* signalled when it can be shown */
     GLsync read;    /* signalled when the window has drawn the last of it */
 };
@@ -67,7 +67,7 @@ const lr_shared_context *handover_context(const struct handover *handover)
     return &handover->context;
 }
 
-/* No image can be taken while it writes, so that `shown` stays as it is. An image that has not been taken is
+/* No image can be taken while one is written, so that `shown` stays as it is. An image that has not been taken is
  * overwritten: the newest counts. */
 lr_status handover_write(struct handover *handover, const lr_vector *image, double largest)
 {
@@ -95,7 +95,7 @@ bool handover_take(struct handover *handover)
     const GLenum state = handover->written != NULL ? glClientWaitSync(handover->written, 0, 0) : GL_TIMEOUT_EXPIRED;
     const bool is_there = state == GL_ALREADY_SIGNALED || state == GL_CONDITION_SATISFIED;
     if (is_there) {
-        /* Shows the other texture; the mutex is taken. */
+        /* The other texture is shown from now on. */
         glDeleteSync(handover->written);
         handover->written = NULL;
         if (handover->has_shown) {

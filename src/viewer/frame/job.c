@@ -14,7 +14,7 @@ void job_init(struct job *job)
 
 /* --- on the job's thread --- */
 
-static void write_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
+static void write_message(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct job *job = user;
     struct job_report *report = &job->report;
@@ -44,11 +44,11 @@ static bool note_progress(void *user, const char *what, double done, double tota
 static void *run_job(void *user)
 {
     struct job *job = user;
-    const lr_log log = {write_sentence, job};
+    const lr_log log = {write_message, job};
     const lr_progress progress = {note_progress, job};
     const lr_status status = job->params.run(job->params.user, &log, &progress);
     pthread_mutex_lock(&job->mutex);
-    /* constructors give NULL, and say why in the log only */
+    /* Constructors return NULL, and give the reason only to the log. */
     job->report.status = status == LR_FAILED && job->reason != LR_OK ? job->reason : status;
     /* Work that was asked to stop may have ended before it noticed: then it is done. */
     job->report.state = status == LR_OK ? JOB_DONE : status == LR_CANCELLED ? JOB_CANCELLED : JOB_FAILED;

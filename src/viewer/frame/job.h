@@ -30,7 +30,7 @@ struct job_report {
     char warnings[JOB_WARNINGS][JOB_SENTENCE];
 };
 
-/* Everything in it is the job's own. One thread at a time calls the functions below. */
+/* Everything in it is the job's own. The functions below are not called by two threads at once. */
 struct job {
     pthread_mutex_t mutex; /* of all that follows */
     pthread_t thread;

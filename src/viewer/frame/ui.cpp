@@ -5,10 +5,8 @@
 //
 // The backend imgui_impl_opengl3 of Dear ImGui draws, with a window and without.
 // imgui_impl_glfw is not used: it takes mouse and clock from GLFW in each frame, so it needs a window
-// that is seen, and drops what scripts do. ui_take and set_keys serve people and scripts.
+// that is seen, and drops what scripts do. ui_take serves people and scripts.
 #include "viewer/frame/ui.h"
-
-#include "viewer/frame/ui_layout.h"
 
 extern "C" {
 #include "base/log.h"
@@ -38,14 +36,8 @@ static inline ImU32 ui_packed(uint32_t rgba)
     return IM_COL32(rgba >> 24, rgba >> 16 & 255, rgba >> 8 & 255, rgba & 255);
 }
 
-// The texture for Dear ImGui's backend for OpenGL: its OpenGL name.
-static inline ImTextureID ui_texture(const struct gl_texture *texture)
-{
-    return reinterpret_cast<ImTextureID>(static_cast<uintptr_t>(texture->name));
-}
-
 // A box of text at the mouse that leaves free one of two parts of the screen, in pixels: the larger
-// one where there is room beside it, else the smaller one.
+// one if there is room next to it, else the smaller one.
 struct ui_tip {
     ImVec2 large[2], small[2]; // upper left and lower right corner
 };
@@ -71,8 +63,17 @@ void set_clipboard(void *user, const char *text)
     window_copy(static_cast<struct window *>(user), text);
 }
 
-void choose_style()
+} // namespace
+
+struct ui *ui_create(const struct ui_params *params, const lr_log *log)
 {
+    struct ui *ui = new (std::nothrow) struct ui();
+    if (ui == nullptr) return nullptr;
+    ui->window = params->window;
+    snprintf(ui->layout_path, sizeof(ui->layout_path), "%s", params->layout_path != nullptr ? params->layout_path : "");
+    ImGui::CreateContext();
+    ImGuiIO &io = ImGui::GetIO();
+    ui_scale = (float)window_scale(params->window);
     ImGui::StyleColorsDark();
     ImGuiStyle &style = ImGui::GetStyle();
     style.WindowRounding = 4.0f;
@@ -82,7 +83,7 @@ void choose_style()
     style.Colors[ImGuiCol_TitleBgActive] = ImVec4(0.13f, 0.25f, 0.38f, 1.0f);
     style.ScaleAllSizes(ui_scale);
 
-    ImFontAtlas *fonts = ImGui::GetIO().Fonts;
+    ImFontAtlas *fonts = io.Fonts;
     FILE *file = fopen(letters_path, "rb");
     if (file != nullptr) {
         fclose(file);
@@ -94,10 +95,7 @@ void choose_style()
         config.SizePixels = 13.0f * ui_scale;
         fonts->AddFontDefault(&config);
     }
-}
 
-void set_keys(ImGuiIO &io)
-{
     static const struct {
         ImGuiKey key;
         int own;
@@ -122,21 +120,7 @@ void set_keys(ImGuiIO &io)
                 {ImGuiKey_Y, 'Y'},
                 {ImGuiKey_Z, 'Z'}};
     for (const auto &each : keys) io.KeyMap[each.key] = each.own;
-}
 
-} // namespace
-
-struct ui *ui_create(const struct ui_params *params, const lr_log *log)
-{
-    struct ui *ui = new (std::nothrow) struct ui();
-    if (ui == nullptr) return nullptr;
-    ui->window = params->window;
-    snprintf(ui->layout_path, sizeof(ui->layout_path), "%s", params->layout_path != nullptr ? params->layout_path : "");
-    ImGui::CreateContext();
-    ImGuiIO &io = ImGui::GetIO();
-    ui_scale = (float)window_scale(params->window);
-    choose_style();
-    set_keys(io);
     io.IniFilename = ui->layout_path[0] != '\0' ? ui->layout_path : nullptr;
     io.LogFilename = nullptr;
     io.GetClipboardTextFn = get_clipboard;
@@ -207,7 +191,7 @@ lr_status ui_end(struct ui *ui, struct gl_target *target)
 {
     ImGui::Render();
     if (target == nullptr) return gl_context_check(window_context(ui->window), "panels");
-    // It puts back what it changes, as gl/pass.h wants it, and says nothing of what fails: the driver
+    // The backend restores the state that gl/pass.h requires, and does not report errors: the driver
     // is asked.
     glBindFramebuffer(GL_FRAMEBUFFER, target->name);
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
@@ -431,7 +415,7 @@ bool ui_radio(const char *label, int *value, int mine)
 
 bool ui_item(const char *label, bool is_chosen)
 {
-    return ImGui::Selectable(label, is_chosen);
+    return ImGui::Selectable(label, is_chosen, is_in_table ? ImGuiSelectableFlags_SpanAllColumns : 0);
 }
 
 void ui_list(const char *label, double height)
@@ -447,11 +431,6 @@ void ui_list_end(void)
 bool ui_is_double_click(void)
 {
     return ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
-}
-
-bool ui_row(const char *label, bool is_chosen)
-{
-    return ImGui::Selectable(label, is_chosen, ImGuiSelectableFlags_SpanAllColumns);
 }
 
 bool ui_reals(const char *label, double *values, int count)
@@ -503,8 +482,8 @@ struct ui_touch ui_image(const char *label, const struct ui_image *image)
     const ImVec2 corner = ImGui::GetCursorScreenPos(), size = ui_pixels(image->size);
     const float top = image->is_top_down ? 0.0f : 1.0f;
     ImGui::InvisibleButton(label, ImVec2(size.x > 1.0f ? size.x : 1.0f, size.y > 1.0f ? size.y : 1.0f));
-    ImGui::GetWindowDrawList()->AddImage(ui_texture(image->texture), corner,
-                                         ImVec2(corner.x + size.x, corner.y + size.y), ImVec2(0.0f, top),
+    ImGui::GetWindowDrawList()->AddImage(reinterpret_cast<ImTextureID>(static_cast<uintptr_t>(image->texture->name)),
+                                         corner, ImVec2(corner.x + size.x, corner.y + size.y), ImVec2(0.0f, top),
                                          ImVec2(1.0f, 1.0f - top));
     image_corner = corner;
     image_size = size;
@@ -519,14 +498,13 @@ struct ui_touch ui_image(const char *label, const struct ui_image *image)
     return touch;
 }
 
-void ui_mark_line(const double from[2], const double to[2], uint32_t colour)
+void ui_mark(const double from[2], const double to[2], bool is_box, uint32_t colour)
 {
-    ImGui::GetWindowDrawList()->AddLine(on_image(from), on_image(to), ui_packed(colour));
-}
-
-void ui_mark_box(const double from[2], const double to[2], uint32_t colour)
-{
-    ImGui::GetWindowDrawList()->AddRect(on_image(from), on_image(to), ui_packed(colour));
+    ImDrawList *list = ImGui::GetWindowDrawList();
+    if (is_box)
+        list->AddRect(on_image(from), on_image(to), ui_packed(colour));
+    else
+        list->AddLine(on_image(from), on_image(to), ui_packed(colour));
 }
 
 void ui_label(const double at[2], uint32_t colour, const char *text)
@@ -577,7 +555,7 @@ ImU32 dim_colour(void)
     return ImGui::GetColorU32(ui_tone_colour(UI_DIM));
 }
 
-// Numbers under a horizontal axis as far as they have room between `left` and `right`.
+// Writes the numbers under a horizontal axis that have room between room[0] and room[1].
 void write_numbers(ImDrawList *list, const struct axis *axis, float top, const float room[2])
 {
     char text[TICKS_TEXT];
@@ -665,38 +643,29 @@ struct plot {
     struct axis x, y;
 };
 
-void widen(const float *values, int count, double range[2])
+// Draws the frame and the numbers of a curve; those along y stand to the left of it, as wide as they need.
+struct plot draw_axes(ImDrawList *list, const struct ui_curve *curve, ImVec2 corner, ImVec2 size)
 {
-    for (int k = 0; k < count; k++) {
-        const double value = (double)values[k];
-        if (std::isfinite(value)) {
-            range[0] = fmin(range[0], value);
-            range[1] = fmax(range[1], value);
-        }
-    }
-}
-
-void find_range(const struct ui_curve *curve, double range[2])
-{
+    const float line = ImGui::GetTextLineHeight();
+    struct plot plot = {curve, {corner, ImVec2(corner.x + size.x, corner.y + size.y)}, {}, {}};
+    double *range = plot.y.range;
     range[0] = HUGE_VAL;
     range[1] = -HUGE_VAL;
-    widen(curve->values, curve->count, range);
-    for (int k = 0; k < curve->num_beside; k++) widen(curve->beside[k].values, curve->count, range);
+    for (int n = -1; n < curve->num_beside; n++) {
+        const float *values = n < 0 ? curve->values : curve->beside[n].values;
+        for (int k = 0; k < curve->count; k++) {
+            if (!std::isfinite(values[k])) continue;
+            range[0] = fmin(range[0], (double)values[k]);
+            range[1] = fmax(range[1], (double)values[k]);
+        }
+    }
     if (!(range[0] < range[1])) { // one value, or none
         const double middle = range[0] == range[1] ? range[0] : 0.0;
         const double half = middle != 0.0 ? 0.01 * fabs(middle) : 1.0;
         range[0] = middle - half;
         range[1] = middle + half;
     }
-}
-
-// The numbers along y stand to the left of the curve, as wide as they need.
-struct plot lay_out(const struct ui_curve *curve, ImVec2 corner, ImVec2 size)
-{
-    const float line = ImGui::GetTextLineHeight();
-    struct plot plot = {curve, {corner, ImVec2(corner.x + size.x, corner.y + size.y)}, {}, {}};
-    find_range(curve, plot.y.range);
-    plot.y.ticks = ticks_make(plot.y.range, size.y > 6.0f * line ? 5 : 3, false);
+    plot.y.ticks = ticks_make(range, size.y > 6.0f * line ? 5 : 3, false);
     plot.x.range[0] = curve->x[0];
     plot.x.range[1] = curve->x[1] > curve->x[0] ? curve->x[1] : curve->x[0] + 1.0;
     plot.x.ticks = ticks_make(plot.x.range, 7, curve->is_counted);
@@ -704,31 +673,27 @@ struct plot lay_out(const struct ui_curve *curve, ImVec2 corner, ImVec2 size)
     plot.x.ends[1] = corner.x + size.x - 4.0f * ui_scale;
     plot.y.ends[0] = corner.y + size.y - 2.0f * line - 4.0f * ui_scale;
     plot.y.ends[1] = corner.y + line + 6.0f * ui_scale;
+
+    const float *x = plot.x.ends, *y = plot.y.ends;
+    list->AddRectFilled(ImVec2(x[0], y[1]), ImVec2(x[1], y[0]), ImGui::GetColorU32(ImGuiCol_FrameBg));
+    list->AddText(corner, ImGui::GetColorU32(ImGuiCol_Text), curve->title);
+    for (int k = 0; k < plot.y.ticks.count; k++) {
+        const float at = place_on(&plot.y, plot.y.ticks.values[k]);
+        char text[TICKS_TEXT];
+        ticks_write(&plot.y.ticks, k, text);
+        list->AddLine(ImVec2(x[0], at), ImVec2(x[1], at), IM_COL32(255, 255, 255, 24));
+        list->AddText(ImVec2(x[0] - 4.0f * ui_scale - write_width(text), at - 0.5f * line), dim_colour(), text);
+    }
+    const float room[2] = {corner.x, plot.corners[1].x};
+    write_numbers(list, &plot.x, y[0], room);
+    const float label = 0.5f * (x[0] + x[1] - write_width(curve->x_label));
+    list->AddText(ImVec2(label, y[0] + line + 3.0f * ui_scale), dim_colour(), curve->x_label);
     return plot;
 }
 
 double place_of(const struct ui_curve *curve, int k)
 {
     return curve->count > 1 ? curve->x[0] + k * (curve->x[1] - curve->x[0]) / (curve->count - 1) : curve->x[0];
-}
-
-void draw_axes(ImDrawList *list, const struct plot *plot, ImVec2 corner, float right)
-{
-    const float line = ImGui::GetTextLineHeight(), *x = plot->x.ends, *y = plot->y.ends;
-    const ImU32 faint = IM_COL32(255, 255, 255, 24);
-    char text[TICKS_TEXT];
-    list->AddRectFilled(ImVec2(x[0], y[1]), ImVec2(x[1], y[0]), ImGui::GetColorU32(ImGuiCol_FrameBg));
-    list->AddText(corner, ImGui::GetColorU32(ImGuiCol_Text), plot->curve->title);
-    for (int k = 0; k < plot->y.ticks.count; k++) {
-        const float at = place_on(&plot->y, plot->y.ticks.values[k]);
-        ticks_write(&plot->y.ticks, k, text);
-        list->AddLine(ImVec2(x[0], at), ImVec2(x[1], at), faint);
-        list->AddText(ImVec2(x[0] - 4.0f * ui_scale - write_width(text), at - 0.5f * line), dim_colour(), text);
-    }
-    const float room[2] = {corner.x, right};
-    write_numbers(list, &plot->x, y[0], room);
-    const float label = 0.5f * (x[0] + x[1] - write_width(plot->curve->x_label));
-    list->AddText(ImVec2(label, y[0] + line + 3.0f * ui_scale), dim_colour(), plot->curve->x_label);
 }
 
 ImVec2 point_of(const struct plot *plot, const float *values, int k)
@@ -746,33 +711,7 @@ void draw_values(ImDrawList *list, const struct plot *plot, const float *values,
     }
 }
 
-ImU32 own_colour(const struct ui_curve *curve)
-{
-    return curve->colour != 0 ? ui_packed(curve->colour) : ImGui::GetColorU32(ImGuiCol_PlotLines);
-}
-
-void draw_series(ImDrawList *list, const struct plot *plot)
-{
-    const struct ui_curve *curve = plot->curve;
-    for (int k = 0; k < curve->num_beside; k++)
-        draw_values(list, plot, curve->beside[k].values, ui_packed(curve->beside[k].colour));
-    draw_values(list, plot, curve->values, own_colour(curve));
-
-    // Names at the right of the title, from the right to the left.
-    float right = plot->corners[1].x - 4.0f * ui_scale;
-    const float left = plot->corners[0].x + write_width(curve->title) + 12.0f * ui_scale;
-    for (int k = -1; k < curve->num_beside && curve->num_beside > 0; k++) {
-        const char *name = k < 0 ? curve->name : curve->beside[k].name;
-        const ImU32 colour = k < 0 ? own_colour(curve) : ui_packed(curve->beside[k].colour);
-        if (name != nullptr && right - write_width(name) > left) {
-            right -= write_width(name);
-            list->AddText(ImVec2(right, plot->corners[0].y), colour, name);
-            right -= 10.0f * ui_scale;
-        }
-    }
-}
-
-void tell_touched(ImDrawList *list, const struct plot *plot, int k)
+void show_touched(ImDrawList *list, const struct plot *plot, int k)
 {
     const struct ui_curve *curve = plot->curve;
     const ImVec2 at = point_of(plot, curve->values, k);
@@ -808,10 +747,26 @@ struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
     ImGui::InvisibleButton(label, ImVec2(width, height));
     if (curve->count < 1) return {-1, 0.0, 0.0};
     ImDrawList *list = ImGui::GetWindowDrawList();
-    const struct plot plot = lay_out(curve, corner, ImVec2(width, height));
     list->PushClipRect(corner, ImVec2(corner.x + width, corner.y + height), true);
-    draw_axes(list, &plot, corner, corner.x + width);
-    draw_series(list, &plot);
+    const struct plot plot = draw_axes(list, curve, corner, ImVec2(width, height));
+    const ImU32 own = curve->colour != 0 ? ui_packed(curve->colour) : ImGui::GetColorU32(ImGuiCol_PlotLines);
+    for (int k = 0; k < curve->num_beside; k++)
+        draw_values(list, &plot, curve->beside[k].values, ui_packed(curve->beside[k].colour));
+    draw_values(list, &plot, curve->values, own);
+
+    // Names at the right of the title, from the right to the left.
+    float right = plot.corners[1].x - 4.0f * ui_scale;
+    const float left = plot.corners[0].x + write_width(curve->title) + 12.0f * ui_scale;
+    for (int k = -1; k < curve->num_beside && curve->num_beside > 0; k++) {
+        const char *name = k < 0 ? curve->name : curve->beside[k].name;
+        const ImU32 colour = k < 0 ? own : ui_packed(curve->beside[k].colour);
+        if (name != nullptr && right - write_width(name) > left) {
+            right -= write_width(name);
+            list->AddText(ImVec2(right, plot.corners[0].y), colour, name);
+            right -= 10.0f * ui_scale;
+        }
+    }
+
     struct ui_reading reading = {-1, 0.0, 0.0};
     if (ImGui::IsItemHovered()) {
         // The value nearest to the mouse along x.
@@ -820,7 +775,7 @@ struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
         const int last = curve->count - 1, nearest = (int)floorf(share * (float)last + 0.5f);
         const int k = nearest < 0 ? 0 : nearest > last ? last : nearest;
         reading = {k, place_of(curve, k), (double)curve->values[k]};
-        tell_touched(list, &plot, k);
+        show_touched(list, &plot, k);
     }
     list->PopClipRect();
     return reading;
@@ -828,98 +783,65 @@ struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
 
 // --- bars ---
 
-namespace
-{
-
-struct bar_chart {
-    const struct ui_bars *bars;
-    ImVec2 corners[2];
-    struct axis y;
-    float left, step; // of the first bar's room, and from one to the next
-};
-
-struct bar_chart lay_out_bars(const struct ui_bars *bars, ImVec2 corner, ImVec2 size)
-{
-    const float line = ImGui::GetTextLineHeight();
-    struct bar_chart chart = {bars, {corner, ImVec2(corner.x + size.x, corner.y + size.y)}, {}, 0, 0};
-    double *range = chart.y.range;
-    for (int k = 0; k < bars->count; k++) {
-        range[0] = fmin(range[0], bars->values[k]);
-        range[1] = fmax(range[1], bars->values[k]);
-    }
-    if (!(range[0] < range[1])) range[1] = 1.0;
-    chart.y.ticks = ticks_make(range, 4, false);
-    // Values stand above and below the bars.
-    chart.y.ends[0] = corner.y + size.y - 2.0f * line - 4.0f * ui_scale - (range[0] < 0.0 ? line : 0);
-    chart.y.ends[1] = corner.y + 2.0f * line + 6.0f * ui_scale;
-    chart.left = corner.x + fminf(widest(&chart.y.ticks) + 6.0f * ui_scale, 0.5f * size.x);
-    chart.step = (chart.corners[1].x - 4.0f * ui_scale - chart.left) / (float)bars->count;
-    return chart;
-}
-
-void draw_bar_axes(ImDrawList *list, const struct bar_chart *chart)
-{
-    const float line = ImGui::GetTextLineHeight(), right = chart->corners[1].x - 4.0f * ui_scale;
-    const float bottom = chart->corners[1].y - 2.0f * line - 3.0f * ui_scale;
-    char text[TICKS_TEXT];
-    list->AddRectFilled(ImVec2(chart->left, chart->corners[0].y + line + 4.0f * ui_scale), ImVec2(right, bottom),
-                        ImGui::GetColorU32(ImGuiCol_FrameBg));
-    list->AddText(chart->corners[0], ImGui::GetColorU32(ImGuiCol_Text), chart->bars->title);
-    for (int k = 0; k < chart->y.ticks.count; k++) {
-        const double value = chart->y.ticks.values[k];
-        const float at = place_on(&chart->y, value);
-        ticks_write(&chart->y.ticks, k, text);
-        list->AddLine(ImVec2(chart->left, at), ImVec2(right, at),
-                      value == 0.0 ? dim_colour() : IM_COL32(255, 255, 255, 24));
-        list->AddText(ImVec2(chart->left - 4.0f * ui_scale - write_width(text), at - 0.5f * line), dim_colour(), text);
-    }
-    const float middle = 0.5f * (chart->left + right - write_width(chart->bars->x_label));
-    list->AddText(ImVec2(middle, bottom + line + 1.0f * ui_scale), dim_colour(), chart->bars->x_label);
-}
-
-void draw_one_bar(ImDrawList *list, const struct bar_chart *chart, int k)
-{
-    const double value = chart->bars->values[k];
-    const float line = ImGui::GetTextLineHeight(), zero = place_on(&chart->y, 0.0);
-    const float bottom = chart->corners[1].y - 2.0f * line - 3.0f * ui_scale;
-    const float at = place_on(&chart->y, value), x = chart->left + chart->step * (float)k;
-    const float middle = x + 0.5f * chart->step;
-    const ImU32 colour = ImGui::GetColorU32(ui_tone_colour(value < 0.0 ? UI_BAD : UI_GOOD));
-    char text[32];
-    list->AddRectFilled(ImVec2(x + 0.15f * chart->step, fminf(at, zero)),
-                        ImVec2(x + 0.85f * chart->step, fmaxf(at, zero) + 1.0f), colour);
-    snprintf(text, sizeof(text), "%.3f", value);
-    if (write_width(text) < chart->step - 2.0f * ui_scale) {
-        list->AddText(ImVec2(middle - 0.5f * write_width(text), value < 0.0 ? at : at - line),
-                      ImGui::GetColorU32(ImGuiCol_Text), text);
-    }
-    snprintf(text, sizeof(text), "%d", k + 1);
-    if (write_width(text) < chart->step)
-        list->AddText(ImVec2(middle - 0.5f * write_width(text), bottom + 1.0f * ui_scale), dim_colour(), text);
-}
-
-} // namespace
-
 int ui_bars(const char *label, const struct ui_bars *bars)
 {
     const float width = fmaxf(ImGui::GetContentRegionAvail().x, 60.0f * ui_scale);
     const float height = (bars->height > 0.0 ? (float)bars->height : 124.0f) * ui_scale;
-    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    const ImVec2 corner = ImGui::GetCursorScreenPos(), opposite(corner.x + width, corner.y + height);
     ImGui::InvisibleButton(label, ImVec2(width, height));
     if (bars->count < 1) return -1;
+
+    // Values stand above and below the bars, numbers along y to the left of them.
+    const float line = ImGui::GetTextLineHeight();
+    struct axis y = {};
+    for (int k = 0; k < bars->count; k++) {
+        y.range[0] = fmin(y.range[0], bars->values[k]);
+        y.range[1] = fmax(y.range[1], bars->values[k]);
+    }
+    if (!(y.range[0] < y.range[1])) y.range[1] = 1.0;
+    y.ticks = ticks_make(y.range, 4, false);
+    y.ends[0] = opposite.y - 2.0f * line - 4.0f * ui_scale - (y.range[0] < 0.0 ? line : 0);
+    y.ends[1] = corner.y + 2.0f * line + 6.0f * ui_scale;
+    const float left = corner.x + fminf(widest(&y.ticks) + 6.0f * ui_scale, 0.5f * width);
+    const float right = opposite.x - 4.0f * ui_scale, bottom = opposite.y - 2.0f * line - 3.0f * ui_scale;
+    const float step = (right - left) / (float)bars->count, zero = place_on(&y, 0.0);
+
     ImDrawList *list = ImGui::GetWindowDrawList();
-    const struct bar_chart chart = lay_out_bars(bars, corner, ImVec2(width, height));
-    list->PushClipRect(corner, ImVec2(corner.x + width, corner.y + height), true);
-    draw_bar_axes(list, &chart);
-    for (int k = 0; k < bars->count; k++) draw_one_bar(list, &chart, k);
-    list->PopClipRect();
-    const int touched = (int)floorf((ImGui::GetIO().MousePos.x - chart.left) / chart.step);
-    if (!ImGui::IsItemHovered() || touched < 0 || touched >= bars->count) return -1;
+    const ImU32 text_colour = ImGui::GetColorU32(ImGuiCol_Text);
     char text[256];
-    const float x = chart.left + chart.step * (float)touched;
+    list->PushClipRect(corner, opposite, true);
+    list->AddRectFilled(ImVec2(left, corner.y + line + 4.0f * ui_scale), ImVec2(right, bottom),
+                        ImGui::GetColorU32(ImGuiCol_FrameBg));
+    list->AddText(corner, text_colour, bars->title);
+    for (int k = 0; k < y.ticks.count; k++) {
+        const double value = y.ticks.values[k];
+        const float at = place_on(&y, value);
+        ticks_write(&y.ticks, k, text);
+        list->AddLine(ImVec2(left, at), ImVec2(right, at), value == 0.0 ? dim_colour() : IM_COL32(255, 255, 255, 24));
+        list->AddText(ImVec2(left - 4.0f * ui_scale - write_width(text), at - 0.5f * line), dim_colour(), text);
+    }
+    list->AddText(ImVec2(0.5f * (left + right - write_width(bars->x_label)), bottom + line + 1.0f * ui_scale),
+                  dim_colour(), bars->x_label);
+
+    for (int k = 0; k < bars->count; k++) {
+        const double value = bars->values[k];
+        const float at = place_on(&y, value), x = left + step * (float)k, middle = x + 0.5f * step;
+        list->AddRectFilled(ImVec2(x + 0.15f * step, fminf(at, zero)), ImVec2(x + 0.85f * step, fmaxf(at, zero) + 1.0f),
+                            ImGui::GetColorU32(ui_tone_colour(value < 0.0 ? UI_BAD : UI_GOOD)));
+        snprintf(text, sizeof(text), "%.3f", value);
+        if (write_width(text) < step - 2.0f * ui_scale)
+            list->AddText(ImVec2(middle - 0.5f * write_width(text), value < 0.0 ? at : at - line), text_colour, text);
+        snprintf(text, sizeof(text), "%d", k + 1);
+        if (write_width(text) < step)
+            list->AddText(ImVec2(middle - 0.5f * write_width(text), bottom + 1.0f * ui_scale), dim_colour(), text);
+    }
+    list->PopClipRect();
+
+    const int touched = (int)floorf((ImGui::GetIO().MousePos.x - left) / step);
+    if (!ImGui::IsItemHovered() || touched < 0 || touched >= bars->count) return -1;
+    const float x = left + step * (float)touched;
     snprintf(text, sizeof(text), "%s %d\n%s: %.9g", bars->x_label, touched + 1, bars->title, bars->values[touched]);
-    const struct ui_tip tip = {{chart.corners[0], chart.corners[1]},
-                               {ImVec2(x, chart.corners[0].y), ImVec2(x + chart.step, chart.corners[1].y)}};
+    const struct ui_tip tip = {{corner, opposite}, {ImVec2(x, corner.y), ImVec2(x + step, opposite.y)}};
     ui_show_tip(&tip, text);
     return touched;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Panels and what is in them, drawn anew in every frame: Dear ImGui behind an interface in C. One
- * at a time in a process; everything on the thread of its context.
+ * Panels and what is in them, drawn anew in every frame: an interface in C to Dear ImGui. A process
+ * has one `ui` at most, and uses it on the thread of its context.
  *
  * A widget's label is what it shows and its name within the panel; what follows ## is not shown.
  * Widgets that return bool say whether a person changed or pressed them in this frame. */
@@ -75,10 +75,10 @@ enum ui_tone { UI_PLAIN = 0, UI_DIM, UI_GOOD, UI_WARNING, UI_BAD };
 
 void ui_text(const char *format, ...) LR_PRINTF(1, 2);
 void ui_toned(enum ui_tone tone, const char *format, ...) LR_PRINTF(2, 3); /* wraps */
-/* Shown while the mouse rests on the last widget, beside it. */
+/* A text next to the last widget, shown while the mouse rests on it. */
 void ui_hint(const char *format, ...) LR_PRINTF(1, 2);
 void ui_line(void);
-void ui_beside(void); /* the next widget stands beside the last one */
+void ui_beside(void); /* the next widget stands to the right of the last one */
 void ui_space(double height);
 
 /* A table of `columns`; each cell is begun by ui_cell, row after row. */
@@ -97,8 +97,7 @@ bool ui_slide(const char *label, int *value, const int range[2]);
 bool ui_slide_real(const char *label, double *value, const double range[2]);
 bool ui_choose(const char *label, int *value, const char *const *names, int count);
 bool ui_radio(const char *label, int *value, int mine);
-bool ui_item(const char *label, bool is_chosen); /* a line of a list */
-bool ui_row(const char *label, bool is_chosen);  /* a row of a table, in its first cell */
+bool ui_item(const char *label, bool is_chosen); /* a line of a list, or a row of a table in its first cell */
 bool ui_is_double_click(void);                   /* in this frame, on the last widget */
 
 /* Widgets between the two are in a part of the panel that scrolls by itself. */
@@ -130,7 +129,7 @@ struct ui_curve {
     const char *title, *x_label;
 };
 
-/* The value nearest to the mouse, which a tooltip beside the curve shows. index: -1 where the mouse is elsewhere. */
+/* The value nearest to the mouse, which a tooltip next to the curve shows. index: -1 if the mouse is elsewhere. */
 struct ui_reading {
     int index;
     double x, value;
@@ -161,17 +160,17 @@ struct ui_image {
 };
 struct ui_touch ui_image(const char *label, const struct ui_image *image);
 
-/* A text beside the mouse, in this frame: never over that part of the picture last shown, and beside
- * all of the picture where the window has room. Coordinates are those of ui_touch.at. */
+/* A text next to the mouse, in this frame: never over that part of the picture last shown, and outside
+ * the whole picture if the window has room. Coordinates are those of ui_touch.at. */
 struct ui_part {
     double from[2], to[2]; /* two opposite corners */
 };
 void ui_tooltip(const struct ui_part *part, const char *format, ...) LR_PRINTF(2, 3);
 
-/* Marks over the picture last shown, in the coordinates of ui_touch.at; and over everything, in
- * units of ui_place. colour: 0xRRGGBBAA. */
-void ui_mark_line(const double from[2], const double to[2], uint32_t colour);
-void ui_mark_box(const double from[2], const double to[2], uint32_t colour);
+/* A line or a box over the picture last shown, in the coordinates of ui_touch.at. colour: 0xRRGGBBAA. */
+void ui_mark(const double from[2], const double to[2], bool is_box, uint32_t colour);
+
+/* A text over everything, in units of ui_place. */
 void ui_label(const double at[2], uint32_t colour, const char *text);
 
 /* A colour bar: a title, the colours from low to high, numbers below. */
@@ -189,6 +188,34 @@ double ui_bar_height(const struct ui_bar *bar);               /* a long title ta
 /* A square with colours between those of its corners: lower left, lower right, upper left, upper
  * right. */
 void ui_square(const uint32_t colours[4], double size);
+
+/* --- places and numbers, without Dear ImGui: ui_layout.c --- */
+
+/* Pixels from the screen's upper left. */
+struct place_box {
+    double from[2], to[2];
+};
+
+/* Puts a box of that size next to `part`, to its right, left, below it or above it, with a gap
+ * between, and sets `at` to its upper left corner. Returns whether all of the box is on the screen;
+ * where it is not, the box stands on the side with the most room and the screen's edge cuts it. It
+ * never covers any of `part`. */
+bool place_beside(const struct place_box *part, const double size[2], const double screen[2], double at[2]);
+
+enum { TICKS_MOST = 12, TICKS_TEXT = 32 };
+
+struct ticks {
+    int count; /* 0 where low .. high is no range of finite numbers */
+    double values[TICKS_MOST];
+    int digits; /* significant digits that distinguish neighbours */
+};
+
+/* Multiples of 1, 2 or 5 times a power of ten from low to high, both included, at most `most` of
+ * them (3 .. TICKS_MOST), at least one. are_whole: steps of at least 1. */
+struct ticks ticks_make(const double range[2], int most, bool are_whole);
+
+/* "0.25", "2e-05", "-2447340" */
+void ticks_write(const struct ticks *ticks, int k, char text[TICKS_TEXT]);
 
 #ifdef __cplusplus
 }

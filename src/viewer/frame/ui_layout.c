@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "viewer/frame/ui_layout.h"
+#include "viewer/frame/ui.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,13 +8,6 @@
 enum { RIGHT = 0, LEFT, BELOW, ABOVE, NUM_SIDES };
 
 static const double gap = 8.0;
-
-/* Free pixels between the part and the screen's edge. */
-static double room_at(const struct place_box *part, const double screen[2], int side)
-{
-    const int axis = side / 2;
-    return (side % 2 == 0 ? screen[axis] - part->to[axis] : part->from[axis]) - gap;
-}
 
 static void stand(const struct place_box *part, const double size[2], const double screen[2], int side, double at[2])
 {
@@ -30,7 +23,8 @@ bool place_beside(const struct place_box *part, const double size[2], const doub
     double most = -HUGE_VAL;
     for (int side = 0; side < NUM_SIDES; side++) {
         const int axis = side / 2;
-        const double spare = room_at(part, screen, side) - size[axis];
+        const double free_px = side % 2 == 0 ? screen[axis] - part->to[axis] : part->from[axis];
+        const double spare = free_px - gap - size[axis];
         if (spare >= 0.0 && size[1 - axis] <= screen[1 - axis]) {
             stand(part, size, screen, side, at);
             return true;
@@ -44,7 +38,7 @@ bool place_beside(const struct place_box *part, const double size[2], const doub
 
 /* --- ticks --- */
 
-/* The least of 1, 2, 5 times a power of ten that is at least so large. */
+/* The smallest of 1, 2 and 5 times a power of ten that is not below `step`. */
 static double round_up(double step)
 {
     const double ten = pow(10.0, floor(log10(step)));

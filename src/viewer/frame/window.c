@@ -45,21 +45,9 @@ static void add_event(struct window *window, const struct input_event *event)
         window->events[(window->first + window->count++) % WINDOW_EVENTS] = *event;
 }
 
-/* Adds what has come, and waits up to `seconds` for it. */
-static void poll_events(struct window *window, double seconds)
-{
-    const struct timespec length = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
-    if (window->handle == NULL && seconds > 0.0)
-        nanosleep(&length, NULL);
-    else if (window->handle != NULL && seconds > 0.0)
-        glfwWaitEventsTimeout(seconds);
-    else if (window->handle != NULL)
-        glfwPollEvents();
-}
-
 bool window_next(struct window *window, struct input_event *event)
 {
-    if (window->count == 0) poll_events(window, 0.0);
+    window_wait(window, 0.0);
     if (window->count == 0) return false;
     *event = window->events[window->first];
     window->first = (window->first + 1) % WINDOW_EVENTS;
@@ -69,7 +57,14 @@ bool window_next(struct window *window, struct input_event *event)
 
 void window_wait(struct window *window, double seconds)
 {
-    if (window->count == 0) poll_events(window, seconds);
+    const struct timespec length = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    if (window->count > 0) return;
+    if (window->handle == NULL && seconds > 0.0)
+        nanosleep(&length, NULL);
+    else if (window->handle != NULL && seconds > 0.0)
+        glfwWaitEventsTimeout(seconds);
+    else if (window->handle != NULL)
+        glfwPollEvents();
 }
 
 void window_push(struct window *window, const struct input_event *event)
@@ -143,8 +138,8 @@ static void *watch_screen(void *user)
     while (poll(ends, 2, -1) < 0 && errno == EINTR) {
     }
     if (ends[1].revents == 0 && (ends[0].revents & (POLLHUP | POLLERR)) != 0) {
-        /* No flush and no cleaning up: other threads hold whatever locks they hold. Outputs have their names only when
-         * they are whole. */
+        /* Nothing is flushed or cleaned up, since other threads may hold locks. Output files have their names only when
+         * they are complete. */
         static const char sentence[] = "loraster: error: the screen that the window was on has gone "
                                        "away: start the viewer again\n";
         (void)!write(STDERR_FILENO, sentence, sizeof(sentence) - 1);
@@ -309,11 +304,24 @@ static int find_connection(void)
     return connection;
 }
 
-/* The context is made by EGL like everything else here, else as the system likes best; with reports of resets by the
- * driver, else without. */
-static lr_status open_handle(struct window *window, const struct window_params *params)
+/* The context is made by EGL, as all others, or if that fails by the system's own interface; in both cases first with
+ * reports of resets by the driver, then without. */
+struct window *window_open(const struct window_params *params)
 {
     static const int apis[] = {GLFW_EGL_CONTEXT_API, GLFW_NATIVE_CONTEXT_API};
+    if (!glfwInit()) {
+        lr_error(params->log, LR_NO_DEVICE,
+                 "there is no screen to open a window on (%s): log in on a desktop, set DISPLAY, or "
+                 "run without a window (--no-window --script FILE)",
+                 last_error());
+        return NULL;
+    }
+    struct window *window = lr_alloc(1, sizeof(*window), "a window", params->log);
+    if (window == NULL) {
+        glfwTerminate();
+        return NULL;
+    }
+    window->log = params->log;
     GLFWwindow *handle = NULL;
     for (int k = 0; k < 4 && handle == NULL; k++) {
         glfwDefaultWindowHints();
@@ -329,12 +337,13 @@ static lr_status open_handle(struct window *window, const struct window_params *
     }
     window->handle = handle;
     if (handle == NULL) {
-        return lr_error(params->log, LR_NO_DEVICE,
-                        "no window with OpenGL 4.5 can be opened (%s): " GL_CONTEXT_REMEDY
-                        "; loraster info lists what this machine offers. Where it lists a device "
-                        "that can be used and only the screen has none, loraster view --no-window "
-                        "--script FILE draws without a window",
-                        last_error());
+        lr_error(params->log, LR_NO_DEVICE,
+                 "no window with OpenGL 4.5 can be opened (%s): " GL_CONTEXT_REMEDY
+                 "; loraster info lists what this machine offers. Where it lists a device "
+                 "that can be used and only the screen has none, loraster view --no-window "
+                 "--script FILE draws without a window",
+                 last_error());
+        goto failed;
     }
 
     float scale[2];
@@ -344,7 +353,7 @@ static lr_status open_handle(struct window *window, const struct window_params *
     glfwGetWindowContentScale(handle, &scale[0], &scale[1]);
     window->scale = (double)scale[0];
     window->ctx = gl_context_adopt(&(struct gl_context_params){.log = params->log});
-    if (window->ctx == NULL) return LR_NO_DEVICE;
+    if (window->ctx == NULL) goto failed;
 
     glfwSetWindowUserPointer(handle, window);
     glfwSetCursorPosCallback(handle, on_move);
@@ -357,32 +366,14 @@ static lr_status open_handle(struct window *window, const struct window_params *
     glfwSetWindowContentScaleCallback(handle, on_scale);
     glfwSetWindowCloseCallback(handle, on_close);
     screen_watch_start(&window->watch, find_connection());
-    return gl_context_make_current(window->ctx);
-}
+    if (gl_context_make_current(window->ctx) == LR_OK) return window;
 
-struct window *window_open(const struct window_params *params)
-{
-    if (!glfwInit()) {
-        lr_error(params->log, LR_NO_DEVICE,
-                 "there is no screen to open a window on (%s): log in on a desktop, set DISPLAY, or "
-                 "run without a window (--no-window --script FILE)",
-                 last_error());
-        return NULL;
-    }
-    struct window *window = lr_alloc(1, sizeof(*window), "a window", params->log);
-    if (window == NULL) {
-        glfwTerminate();
-        return NULL;
-    }
-    window->log = params->log;
-    if (open_handle(window, params) != LR_OK) {
-        screen_watch_stop(&window->watch);
-        if (window->handle != NULL) glfwDestroyWindow(window->handle);
-        glfwTerminate();
-        free(window);
-        return NULL;
-    }
-    return window;
+failed:
+    screen_watch_stop(&window->watch);
+    if (handle != NULL) glfwDestroyWindow(handle);
+    glfwTerminate();
+    free(window);
+    return NULL;
 }
 
 struct window *window_open_unseen(const struct window_params *params)

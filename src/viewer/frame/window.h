@@ -97,7 +97,7 @@ double window_scale(const struct window *window);
 bool window_next(struct window *window, struct input_event *event);
 void window_wait(struct window *window, double seconds);
 
-/* Puts an event behind those that wait, as if a person had made it. INPUT_SIZE: gives a surface
+/* Puts an event after those that wait, as if a person had made it. INPUT_SIZE: gives a surface
  * that nobody sees the size in `at`; a window is asked for it. */
 void window_push(struct window *window, const struct input_event *event);
 
@@ -120,7 +120,7 @@ struct screen_watch {
     bool is_running;
 };
 
-/* Ends the program with exit code 1 and a sentence once the other side of `screen`, a socket, is closed. screen < 0, or
+/* Ends the program with exit code 1 and a message once the other side of `screen`, a socket, is closed. screen < 0, or
  * no thread to be had: nothing is watched. Must not move in memory until screen_watch_stop. */
 void screen_watch_start(struct screen_watch *watch, int screen);
 

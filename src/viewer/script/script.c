@@ -108,7 +108,7 @@ struct script {
 
 /* --- reading --- */
 
-/* Cuts the next word off; the text is changed. NULL: the line has no more. */
+/* Cuts off the next word of a line, which is changed. NULL: the line has no more words. */
 static char *cut_word(char **rest)
 {
     char *at = *rest + strspn(*rest, " \t\r");
@@ -121,57 +121,39 @@ static char *cut_word(char **rest)
     return word;
 }
 
-static lr_status read_words(struct script *script, char *line, struct step *step)
-{
-    struct command_words *words = &step->words;
-    for (char *word = cut_word(&line); word != NULL; word = cut_word(&line)) {
-        if (words->count == COMMAND_WORDS) {
-            return lr_error(script->log, LR_BAD_INPUT, "%s:%d: more than %d words", script->path, step->line,
-                            COMMAND_WORDS);
-        }
-        words->words[words->count++] = word;
-    }
-    return LR_OK;
-}
-
-static lr_status read_step(struct script *script, char *line, int number)
-{
-    struct step step = {.line = number};
-    LR_TRY(read_words(script, line, &step));
-    if (step.words.count == 0) return LR_OK;
-    const char *name = step.words.words[0];
-    step.command = command_find(script->tools, name);
-    if (step.command == NULL) {
-        return lr_error(script->log, LR_BAD_INPUT,
-                        "%s:%d: there is no step %s: docs/guide/viewer-scripts.md lists them", script->path, number,
-                        name);
-    }
-    const int given = step.words.count - 1;
-    if (given < step.command->least || given > step.command->most) {
-        return lr_error(script->log, LR_BAD_INPUT, "%s:%d: it is %s %s, and here are %d words", script->path, number,
-                        name, step.command->words, given);
-    }
-    script->steps[script->num_steps++] = step;
-    return LR_OK;
-}
-
-static int count_lines(const char *text)
-{
-    int count = 1;
-    for (; *text != '\0'; text++) count += *text == '\n';
-    return count;
-}
-
 static lr_status read_steps(struct script *script)
 {
-    script->steps = lr_alloc(count_lines(script->text), sizeof(*script->steps), "the steps of a script", script->log);
+    const lr_log *log = script->log;
+    int64_t num_lines = 1;
+    for (const char *at = script->text; *at != '\0'; at++) num_lines += *at == '\n';
+    script->steps = lr_alloc(num_lines, sizeof(*script->steps), "the steps of a script", log);
     if (script->steps == NULL) return LR_FAILED;
-    int number = 1;
-    for (char *line = script->text; line != NULL; number++) {
-        char *end = strchr(line, '\n');
+
+    char *next = script->text;
+    for (int number = 1; next != NULL; number++) {
+        struct step step = {.line = number};
+        char *line = next, *end = strchr(line, '\n');
         if (end != NULL) *end = '\0';
-        LR_TRY(read_step(script, line, number));
-        line = end != NULL ? end + 1 : NULL;
+        next = end != NULL ? end + 1 : NULL;
+        for (char *word = cut_word(&line); word != NULL; word = cut_word(&line)) {
+            if (step.words.count == COMMAND_WORDS)
+                return lr_error(log, LR_BAD_INPUT, "%s:%d: more than %d words", script->path, number, COMMAND_WORDS);
+            step.words.words[step.words.count++] = word;
+        }
+        if (step.words.count == 0) continue;
+
+        const char *name = step.words.words[0];
+        step.command = command_find(script->tools, name);
+        if (step.command == NULL) {
+            return lr_error(log, LR_BAD_INPUT, "%s:%d: there is no step %s: docs/guide/viewer-scripts.md lists them",
+                            script->path, number, name);
+        }
+        const int given = step.words.count - 1;
+        if (given < step.command->least || given > step.command->most) {
+            return lr_error(log, LR_BAD_INPUT, "%s:%d: it is %s %s, and here are %d words", script->path, number, name,
+                            step.command->words, given);
+        }
+        script->steps[script->num_steps++] = step;
     }
     return LR_OK;
 }

@@ -57,7 +57,7 @@ bool command_pick(const struct command_number *numbers, const struct command_tex
 /* "1.000000,2.000000,3.000000" */
 const char *command_write_place(const double mm[3], char text[COMMAND_TEXT]);
 
-/* Numbers and choices of words; errors: LR_BAD_INPUT, with a sentence. A choice is the word's place among names,
+/* Numbers and choices of words; errors: LR_BAD_INPUT, logged. A choice is the word's place among names,
  * which end with NULL. */
 lr_status command_real(const lr_log *log, const struct command_words *words, int at, double *value);
 lr_status command_reals(const lr_log *log, const struct command_words *words, double *values); /* all that follow */

@@ -4,7 +4,6 @@
  * Steps of scripts that are of no tool: the window, the camera, the mouse and keys, and asking for values. */
 #include "base/clock.h"
 #include "base/log.h"
-#include "viewer/scene.h"
 #include "viewer/tools/tools.h"
 
 #include <math.h>
@@ -34,40 +33,35 @@ static lr_status run_wait(struct app *app, const struct command_words *words, in
     return *is_waiting ? LR_OK : app->failure;
 }
 
+/* Frames that are drawn though nobody sees them; the last of them may be written to a file. */
 static lr_status run_frames(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
-    int count = 0;
-    LR_TRY(command_integer(&app->log, words, 1, &count));
+    const bool is_screenshot = strcmp(words->words[0], "screenshot") == 0;
+    int count = 2;
+    if (!is_screenshot) LR_TRY(command_integer(&app->log, words, 1, &count));
     *is_waiting = app->is_pictured = call < count;
-    return LR_OK;
+    return is_screenshot && !*is_waiting ? app_write_picture(app, words->words[1]) : LR_OK;
 }
 
 /* --- what is seen --- */
 
-static lr_status refuse_word(const struct app *app, const char *word, const char *example)
-{
-    return lr_error(&app->log, LR_BAD_INPUT, "%s is none of what can stand here, such as %s", word, example);
-}
-
+/* Chooses a tool, or sets what a tool has a setting for. */
 static lr_status act_tool(struct app *app, const struct command_words *words)
 {
+    const char *name = words->words[1];
+    const bool sets = strcmp(words->words[0], "set") == 0;
     for (int k = 0; app->tools[k] != NULL; k++) {
-        if (app->tools[k]->word != NULL && strcmp(app->tools[k]->word, words->words[1]) == 0) {
-            app_choose(app, app->tools[k]);
+        const struct viewer_tool *tool = app->tools[k];
+        const struct command_setting *setting = tool->settings;
+        for (; sets && setting != NULL && setting->name != NULL; setting++)
+            if (strcmp(setting->name, name) == 0) return setting->set(app, words);
+        if (!sets && tool->word != NULL && strcmp(tool->word, name) == 0) {
+            app_choose(app, tool);
             return LR_OK;
         }
     }
-    return refuse_word(app, words->words[1], "voxel");
-}
-
-static lr_status act_set(struct app *app, const struct command_words *words)
-{
-    for (int k = 0; app->tools[k] != NULL; k++) {
-        const struct command_setting *setting = app->tools[k]->settings;
-        for (; setting != NULL && setting->name != NULL; setting++)
-            if (strcmp(setting->name, words->words[1]) == 0) return setting->set(app, words);
-    }
-    return refuse_word(app, words->words[1], "module");
+    return lr_error(&app->log, LR_BAD_INPUT, "%s is none of what can stand here, such as %s", name,
+                    sets ? "module" : "voxel");
 }
 
 static lr_status act_show(struct app *app, const struct command_words *words)
@@ -93,12 +87,14 @@ static lr_status act_show(struct app *app, const struct command_words *words)
     return LR_OK;
 }
 
-static lr_status act_slice(struct app *app, const struct command_words *words)
+static lr_status act_axis(struct app *app, const struct command_words *words)
 {
     static const char *const axes[] = {"x", "y", "z", NULL};
     int axis = 0;
     LR_TRY(command_choice(&app->log, words, 1, axes, &axis));
-    return command_real(&app->log, words, 2, &app->slices.at_mm[axis]);
+    if (strcmp(words->words[0], "slice") == 0) return command_real(&app->log, words, 2, &app->slices.at_mm[axis]);
+    camera_along(&app->camera, axis);
+    return LR_OK;
 }
 
 static lr_status act_colours(struct app *app, const struct command_words *words)
@@ -128,19 +124,12 @@ static lr_status act_camera(struct app *app, const struct command_words *words)
     return LR_OK;
 }
 
-static lr_status act_along(struct app *app, const struct command_words *words)
+static lr_status act_alone(struct app *app, const struct command_words *words)
 {
-    static const char *const axes[] = {"x", "y", "z", NULL};
-    int axis = 0;
-    LR_TRY(command_choice(&app->log, words, 1, axes, &axis));
-    camera_along(&app->camera, axis);
-    return LR_OK;
-}
-
-static lr_status act_fit(struct app *app, const struct command_words *words)
-{
-    (void)words;
-    app_fit(app);
+    if (strcmp(words->words[0], "fit") == 0)
+        app_fit(app);
+    else
+        app->wants_quit = true;
     return LR_OK;
 }
 
@@ -186,7 +175,7 @@ static int key_of(const char *name)
     return name[1] == '\0' && letter >= 32 ? letter : 0;
 }
 
-/* Steps of the mouse and of a key: their events one at a time, with a frame between. */
+/* Steps of the mouse and of a key: each of their events has a frame of its own. */
 static lr_status run_input(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
     const char *name = words->words[0];
@@ -233,22 +222,9 @@ static lr_status run_type(struct app *app, const struct command_words *words, in
     return LR_OK;
 }
 
-static lr_status run_screenshot(struct app *app, const struct command_words *words, int call, bool *is_waiting)
-{
-    *is_waiting = app->is_pictured = call < 2;
-    return call < 2 ? LR_OK : app_write_picture(app, words->words[1]);
-}
-
-static lr_status act_quit(struct app *app, const struct command_words *words)
-{
-    (void)words;
-    app->wants_quit = true;
-    return LR_OK;
-}
-
 /* --- asking for values --- */
 
-/* errors: LR_BAD_INPUT, with a sentence, where no tool has it. */
+/* errors: LR_BAD_INPUT, logged, if no tool has it. */
 static lr_status find_value(struct app *app, const char *name, struct command_value *value)
 {
     for (int k = 0; app->tools[k] != NULL; k++)
@@ -258,14 +234,6 @@ static lr_status find_value(struct app *app, const char *name, struct command_va
 }
 
 static const double look_again_seconds = 0.02;
-
-/* Values are those of the next frame, unless the step before has just waited for that. */
-static bool waits_for_values(struct app *app, int call)
-{
-    const bool waits = call < 1 && app->asked_frame != app->num_frames;
-    app->asked_frame = waits ? app->asked_frame : app->num_frames;
-    return waits;
-}
 
 static void write_value(const struct command_value *value, char text[COMMAND_TEXT])
 {
@@ -277,25 +245,23 @@ static void write_value(const struct command_value *value, char text[COMMAND_TEX
         snprintf(text, COMMAND_TEXT, "%.17g", value->number);
 }
 
-static lr_status run_print(struct app *app, const struct command_words *words, int call, bool *is_waiting)
+/* Prints a value, or compares it with what is expected. Values are those of the next frame, unless the step before has
+ * just waited for that. */
+static lr_status run_value(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
     char text[COMMAND_TEXT];
     struct command_value value = {0};
-    *is_waiting = waits_for_values(app, call);
-    if (*is_waiting) return LR_OK;
-    LR_TRY(find_value(app, words->words[1], &value));
-    write_value(&value, text);
-    printf("%s %s\n", words->words[1], text);
-    return LR_OK;
-}
-
-static lr_status run_expect(struct app *app, const struct command_words *words, int call, bool *is_waiting)
-{
-    struct command_value value = {0};
     double wanted, tolerance = 0.0;
-    *is_waiting = waits_for_values(app, call);
+    *is_waiting = call < 1 && app->asked_frame != app->num_frames;
     if (*is_waiting) return LR_OK;
+    app->asked_frame = app->num_frames;
     LR_TRY(find_value(app, words->words[1], &value));
+    if (strcmp(words->words[0], "print") == 0) {
+        write_value(&value, text);
+        printf("%s %s\n", words->words[1], text);
+        return LR_OK;
+    }
+
     if (value.text[0] != '\0') {
         return strcmp(value.text, words->words[2]) == 0
                    ? LR_OK
@@ -388,16 +354,16 @@ static const struct command commands[] = {
     {"frames", "COUNT", 1, 1, .run = run_frames},
     {"tool", "voxel|lor|maps|live|doctor|direct", 1, 1, .act = act_tool},
     {"show", "scanner|volume|x|y|z|help|messages|lors|open on|off", 2, 2, .act = act_show},
-    {"slice", "x|y|z MM", 2, 2, .act = act_slice},
+    {"slice", "x|y|z MM", 2, 2, .act = act_axis},
     {"colours", "grey|inverse|perceptual|diverging [LOW HIGH]", 1, 3, .act = act_colours},
     {"camera", "TURN_DEG HEIGHT_DEG [DISTANCE_MM [X Y Z]]", 2, 6, .act = act_camera},
-    {"along", "x|y|z", 1, 1, .act = act_along},
-    {"fit", "", 0, 0, .act = act_fit},
+    {"along", "x|y|z", 1, 1, .act = act_axis},
+    {"fit", "", 0, 0, .act = act_alone},
     {"set",
      "module|rays|samples|steps|exact|absorption|relaxation|fall|azimuths|tilts|counts|tof|frame|"
      "whole|guesses|local NUMBER, "
      "or backend|algorithm|family|elements|kernel NAME",
-     2, 2, .act = act_set},
+     2, 2, .act = act_tool},
     {"image", "image|mu|tube|sensitivity|live|kernel|histo", 1, 1, .act = act_image},
     {"size", "WIDTH HEIGHT", 2, 2, .run = run_size},
     {"click", "X Y", 2, 2, .run = run_input},
@@ -406,11 +372,11 @@ static const struct command commands[] = {
     {"scroll", "LINES", 1, 1, .run = run_input},
     {"key", "NAME", 1, 1, .run = run_input},
     {"type", "TEXT", 1, 1, .run = run_type},
-    {"screenshot", "FILE.png", 1, 1, .run = run_screenshot},
-    {"print", "VALUE", 1, 1, .run = run_print},
-    {"expect", "VALUE NUMBER|TEXT [TOLERANCE]", 2, 3, .run = run_expect},
+    {"screenshot", "FILE.png", 1, 1, .run = run_frames},
+    {"print", "VALUE", 1, 1, .run = run_value},
+    {"expect", "VALUE NUMBER|TEXT [TOLERANCE]", 2, 3, .run = run_value},
     {"stay", "[VALUE...]", 0, COMMAND_WORDS - 1, .run = run_stay},
-    {"quit", "", 0, 0, .act = act_quit},
+    {"quit", "", 0, 0, .act = act_alone},
     {0},
 };
 

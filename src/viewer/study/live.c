@@ -51,7 +51,7 @@ struct live *live_create(const lr_log *log)
 void live_destroy(struct live *live)
 {
     if (live == NULL) return;
-    live_stop(live);
+    live_control(live, LIVE_STOP);
     job_finish(&live->job);
     live_work_finish(&live->work);
     pthread_cond_destroy(&live->changed);
@@ -65,45 +65,7 @@ void live_destroy(struct live *live)
 
 /* --- on the job's thread --- */
 
-/* The mutex is taken. image: NULL = it stays on the device. */
-static void put_image(struct live *live, const float *image)
-{
-    if (image != NULL) {
-        memcpy(live->image, image, (size_t)lr_grid_num_voxels(&live->grid) * sizeof(*image));
-        live->serial++;
-        live->has_image = true;
-    }
-}
-
-/* The mutex is taken. */
-static lr_status note_iteration(struct live *live, const struct live_iteration *iteration, const float *image)
-{
-    LR_TRY(lr_grow(&live->history, &live->capacity, live->num_iterations + 1,
-                   &(struct lr_items){sizeof(*live->history), "iterations", live->work.log}));
-    live->history[live->num_iterations++] = *iteration;
-    live->is_iterating = true;
-    put_image(live, image);
-    return LR_OK;
-}
-
-/* The mutex is taken. A pause comes after an iteration, unless it is the last one. */
-static lr_status end_iteration(struct live *live, lr_status status, int number)
-{
-    const int wanted = live->work.request.iterations;
-    if (status == LR_OK && (wanted == 0 || number < wanted)) {
-        while (live->wants_pause && live->steps == 0 && !live->wants_stop) {
-            live->is_waiting = true;
-            pthread_cond_broadcast(&live->changed);
-            pthread_cond_wait(&live->changed, &live->mutex);
-        }
-        live->is_waiting = false;
-        live->steps -= live->steps > 0;
-    }
-
-    return status == LR_OK && live->wants_stop ? LR_CANCELLED : status;
-}
-
-/* The mutex is taken. */
+/* Stores the values of a guess for the window. The mutex is taken. */
 static void put_guess(struct live *live, int guess, const float *values)
 {
     const int64_t count = lr_grid_num_voxels(&live->grid);
@@ -111,7 +73,7 @@ static void put_guess(struct live *live, int guess, const float *values)
     live->guess_serials[guess]++;
 }
 
-/* A guess after an iteration by itself. */
+/* Stores a guess after an iteration of its own. */
 static lr_status after_guess(void *user, int guess, const lr_iteration *done)
 {
     struct live *live = user;
@@ -124,24 +86,98 @@ static lr_status after_guess(void *user, int guess, const lr_iteration *done)
     return stops ? LR_CANCELLED : LR_OK;
 }
 
-/* The mutex is taken. */
-static lr_status note_round(struct live *live, const struct live_iteration *iteration, const lr_composition *done)
+/* Hands the image of an iteration to the window, or, if that cannot be, copies it to the host: work->image. *difference:
+ * |image - reference| / |reference| over all voxels, summed where the image is; NaN without a reference, or with one
+ * that is zero. */
+static lr_status take_image(struct live_work *work, const lr_vector *image, bool *is_shown, double *difference)
 {
+    lr_vector_sums own, other, sums;
+    *difference = NAN;
+    *is_shown = work->is_on_device && image->values == NULL;
+    if (work->reference != NULL) {
+        const lr_vector reference = lr_image_vector(work->reference);
+        if (image->values != NULL) {
+            work->there = reference;
+        } else if (work->there.storage == NULL) {
+            const lr_vector_params params = {
+                .place = image->place, .count = reference.count, .name = "the image to compare with", .log = work->log};
+            LR_TRY(lr_vector_create(&params, &work->there));
+            LR_TRY(lr_vector_copy(&reference, &work->there));
+        }
+        LR_TRY(lr_vector_add_up(&work->there, NULL, &own));
+        LR_TRY(lr_vector_add_up(image, &work->there, &other));
+        *difference = own.product > 0 ? sqrt(other.difference / own.product) : NAN;
+    }
+
+    if (*is_shown) {
+        LR_TRY(lr_vector_add_up(image, NULL, &sums));
+        return handover_write(work->request.handover, image, sums.largest);
+    }
+    lr_vector host = lr_vector_of_floats(work->image, image->count);
+    return lr_vector_copy(image, &host);
+}
+
+/* Shows what an iteration has made, and pauses or stops if that is wished. composed: NULL = no guesses are. */
+static lr_status end_iteration(struct live *live, struct live_iteration *iteration, const lr_vector *image,
+                               const lr_operator *op, const lr_composition *composed)
+{
+    struct live_work *work = &live->work;
     const int64_t num_voxels = lr_grid_num_voxels(&live->grid);
-    struct live_round round = {.iterations = done->iterations,
-                               .count = done->count,
-                               .residual = done->residual,
-                               .clipped_residual = done->clipped_residual,
-                               .condition = done->condition,
-                               .negative_voxels = done->negative_voxels,
-                               .negative_sum = done->negative_sum};
-    memcpy(round.weights, done->weights, (size_t)done->count * sizeof(*done->weights));
-    memcpy(round.residuals, done->guess_residuals, (size_t)done->count * sizeof(*done->guess_residuals));
-    LR_TRY(lr_grow(&live->rounds, &live->rounds_capacity, live->num_iterations + 1,
-                   &(struct lr_items){sizeof(*live->rounds), "compositions", live->work.log}));
-    live->rounds[live->num_iterations] = round;
-    for (int k = 0; k < done->count; k++) put_guess(live, k, done->guesses + k * num_voxels);
-    return note_iteration(live, iteration, live->work.image);
+    const int num = live->num_iterations;
+    lr_status status = LR_OK;
+    bool is_shown;
+    LR_TRY(take_image(work, image, &is_shown, &iteration->difference));
+    pthread_mutex_lock(&live->mutex);
+    live->is_on_device = is_shown;
+    memcpy(live->why, work->why, sizeof(live->why));
+    snprintf(live->backend, sizeof(live->backend), "%s", lr_operator_get_info(op)->backend);
+
+    if (composed != NULL) {
+        status = lr_grow(&live->rounds, &live->rounds_capacity, num + 1,
+                         &(struct lr_items){sizeof(*live->rounds), "compositions", work->log});
+        if (status == LR_OK) {
+            struct live_round *round = &live->rounds[num];
+            *round = (struct live_round){.iterations = composed->iterations,
+                                         .count = composed->count,
+                                         .residual = composed->residual,
+                                         .clipped_residual = composed->clipped_residual,
+                                         .condition = composed->condition,
+                                         .negative_voxels = composed->negative_voxels,
+                                         .negative_sum = composed->negative_sum};
+            memcpy(round->weights, composed->weights, (size_t)composed->count * sizeof(*composed->weights));
+            memcpy(round->residuals, composed->guess_residuals,
+                   (size_t)composed->count * sizeof(*composed->guess_residuals));
+            for (int k = 0; k < composed->count; k++) put_guess(live, k, composed->guesses + k * num_voxels);
+        }
+    }
+    if (status == LR_OK) {
+        status = lr_grow(&live->history, &live->capacity, num + 1,
+                         &(struct lr_items){sizeof(*live->history), "iterations", work->log});
+    }
+    if (status == LR_OK) {
+        live->history[live->num_iterations++] = *iteration;
+        live->is_iterating = true;
+        if (!is_shown) {
+            memcpy(live->image, work->image, (size_t)num_voxels * sizeof(*live->image));
+            live->serial++;
+            live->has_image = true;
+        }
+    }
+
+    /* A pause comes after an iteration, unless it is the last one. */
+    const int wanted = work->request.iterations;
+    if (status == LR_OK && (wanted == 0 || iteration->number < wanted)) {
+        while (live->wants_pause && live->steps == 0 && !live->wants_stop) {
+            live->is_waiting = true;
+            pthread_cond_broadcast(&live->changed);
+            pthread_cond_wait(&live->changed, &live->mutex);
+        }
+        live->is_waiting = false;
+        live->steps -= live->steps > 0;
+    }
+    status = status == LR_OK && live->wants_stop ? LR_CANCELLED : status;
+    pthread_mutex_unlock(&live->mutex);
+    return status;
 }
 
 static lr_status after_composition(void *user, const lr_composition *done)
@@ -152,37 +188,24 @@ static lr_status after_composition(void *user, const lr_composition *done)
                                        .measured_counts = done->fit.measured_counts,
                                        .estimated_counts = done->fit.estimated_counts,
                                        .seconds = done->seconds};
-    bool is_shown;
-    LR_TRY(live_work_take_image(&live->work, done->image, &is_shown, &iteration.difference));
-    pthread_mutex_lock(&live->mutex);
-    memcpy(live->why, live->work.why, sizeof(live->why));
-    snprintf(live->backend, sizeof(live->backend), "%s", lr_operator_get_info(live->work.guesses[0].op)->backend);
-    const lr_status status = end_iteration(live, note_round(live, &iteration, done), done->iterations);
-    pthread_mutex_unlock(&live->mutex);
-    return status;
+    return end_iteration(live, &iteration, done->image, live->work.guesses[0].op, done);
 }
 
 static lr_status after_iteration(void *user, const lr_iteration *done)
 {
     struct live *live = user;
+    struct live_work *work = &live->work;
+    const lr_traffic before = work->traffic;
+    work->traffic = lr_place_get_info(lr_operator_place(work->op)).traffic;
     struct live_iteration iteration = {
         .number = done->number,
         .log_likelihood = done->log_likelihood,
         .measured_counts = done->measured_counts,
         .estimated_counts = done->estimated_counts,
         .seconds = done->seconds,
-        .traffic = live_work_traffic(&live->work),
+        .traffic = {work->traffic.to_device - before.to_device, work->traffic.to_host - before.to_host},
     };
-    bool is_shown;
-    LR_TRY(live_work_take_image(&live->work, done->image, &is_shown, &iteration.difference));
-    pthread_mutex_lock(&live->mutex);
-    live->is_on_device = is_shown;
-    memcpy(live->why, live->work.why, sizeof(live->why));
-    snprintf(live->backend, sizeof(live->backend), "%s", lr_operator_get_info(live->work.op)->backend);
-    const lr_status status =
-        end_iteration(live, note_iteration(live, &iteration, is_shown ? NULL : live->work.image), done->number);
-    pthread_mutex_unlock(&live->mutex);
-    return status;
+    return end_iteration(live, &iteration, done->image, work->op, NULL);
 }
 
 static lr_status run(void *user, const lr_log *log, const lr_progress *progress)
@@ -190,7 +213,11 @@ static lr_status run(void *user, const lr_log *log, const lr_progress *progress)
     struct live *live = user;
     const lr_status status = live_work_run(&live->work, log, progress);
     pthread_mutex_lock(&live->mutex);
-    if (status == LR_OK && live->is_on_device) put_image(live, live->work.image);
+    if (status == LR_OK && live->is_on_device) {
+        memcpy(live->image, live->work.image, (size_t)lr_grid_num_voxels(&live->grid) * sizeof(*live->image));
+        live->serial++;
+        live->has_image = true;
+    }
     live->has_ended = true;
     pthread_cond_broadcast(&live->changed);
     pthread_mutex_unlock(&live->mutex);
@@ -198,17 +225,6 @@ static lr_status run(void *user, const lr_log *log, const lr_progress *progress)
 }
 
 /* --- starting --- */
-
-static bool same_grid(const lr_grid *a, const lr_grid *b)
-{
-    bool same = true;
-    for (int k = 0; k < 3; k++) {
-        const double slack_mm = 1e-3 * a->voxel_mm[k];
-        same = same && a->size[k] == b->size[k] && fabs(a->voxel_mm[k] - b->voxel_mm[k]) * a->size[k] < slack_mm &&
-               fabs(a->origin_mm[k] - b->origin_mm[k]) < slack_mm;
-    }
-    return same;
-}
 
 bool live_is_measured(const struct study_view *study, const struct live_request *request)
 {
@@ -226,46 +242,46 @@ lr_grid live_grid_for(const struct study_view *study, const struct live_request 
                                             : study->grid;
 }
 
-static lr_status check_counts(const struct study_view *study, const struct live_request *request, const lr_log *log)
-{
-    if (request->family == LIVE_DIRECT) {
-        return request->histo != NULL || study->image != NULL
-                   ? LR_OK
-                   : lr_error(log, LR_USAGE,
-                              "there are no histo-images, and no image to draw their counts from: "
-                              "open one of them");
-    }
-    if (study->scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
-    if (request->family == LIVE_LISTMODE && !study->data_are_events && study->image == NULL) {
-        return lr_error(log, LR_USAGE,
-                        "there is no list mode, and no image to draw events from: open one of "
-                        "them");
-    }
-    if (study->data == NULL && study->image == NULL)
-        return lr_error(log, LR_USAGE, "there are no data, and no image to simulate them from: open one of them");
-    return LR_OK;
-}
-
 static lr_status check(const struct study_view *study, const struct live_request *request, const lr_log *log)
 {
-    const lr_grid grid = live_grid_for(study, request);
     if (request->guesses < 0 || request->guesses > LIVE_MOST_GUESSES || request->local_iterations < 0) {
         return lr_error(log, LR_USAGE,
                         "%d guesses of %d iterations: take 2 to %d guesses, 0 for none, of 1 "
                         "iteration or more",
                         request->guesses, request->local_iterations, LIVE_MOST_GUESSES);
     }
-    LR_TRY(request->guesses <= 1 || request->family == LIVE_CORRESPONDENCE
-               ? LR_OK
-               : lr_error(log, LR_USAGE,
-                          "guesses are composed of the family correspondence: choose it, or no "
-                          "guesses"));
+    if (request->guesses > 1 && request->family != LIVE_CORRESPONDENCE) {
+        return lr_error(log, LR_USAGE,
+                        "guesses are composed of the family correspondence: choose it, or no "
+                        "guesses");
+    }
 
-    LR_TRY(check_counts(study, request, log));
+    const bool is_direct = request->family == LIVE_DIRECT;
+    if (is_direct && request->histo == NULL && study->image == NULL) {
+        return lr_error(log, LR_USAGE,
+                        "there are no histo-images, and no image to draw their counts from: "
+                        "open one of them");
+    }
+    if (!is_direct && study->scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
+    if (request->family == LIVE_LISTMODE && !study->data_are_events && study->image == NULL) {
+        return lr_error(log, LR_USAGE,
+                        "there is no list mode, and no image to draw events from: open one of "
+                        "them");
+    }
+    if (!is_direct && study->data == NULL && study->image == NULL)
+        return lr_error(log, LR_USAGE, "there are no data, and no image to simulate them from: open one of them");
     if (request->simulates && study->image == NULL)
         return lr_error(log, LR_USAGE, "there is no image to simulate from: open one first");
-    if (request->reference != NULL && !same_grid(&request->reference->grid, &grid))
-        return lr_error(log, LR_USAGE, "the reference image is on another grid than the reconstruction");
+
+    const lr_grid grid = live_grid_for(study, request);
+    for (int k = 0; k < 3 && request->reference != NULL; k++) {
+        const lr_grid *other = &request->reference->grid;
+        const double slack_mm = 1e-3 * other->voxel_mm[k];
+        const bool is_same = other->size[k] == grid.size[k] &&
+                             fabs(other->voxel_mm[k] - grid.voxel_mm[k]) * other->size[k] < slack_mm &&
+                             fabs(other->origin_mm[k] - grid.origin_mm[k]) < slack_mm;
+        if (!is_same) return lr_error(log, LR_USAGE, "the reference image is on another grid than the reconstruction");
+    }
     return LR_OK;
 }
 
@@ -319,41 +335,26 @@ lr_status live_start(struct live *live, const struct study_view *study, const st
 
 /* --- wishes --- */
 
-void live_pause(struct live *live)
+void live_control(struct live *live, enum live_wish wish)
 {
+    if (wish == LIVE_STOP) job_cancel(&live->job);
     pthread_mutex_lock(&live->mutex);
-    live->wants_pause = true;
-    live->steps = 0;
-    pthread_mutex_unlock(&live->mutex);
-}
-
-void live_resume(struct live *live)
-{
-    pthread_mutex_lock(&live->mutex);
-    live->wants_pause = live->is_waiting = false;
-    live->steps = 0;
-    pthread_cond_broadcast(&live->changed);
-    pthread_mutex_unlock(&live->mutex);
-}
-
-/* One iteration more after a pause; otherwise the one that runs is the step. */
-void live_step(struct live *live)
-{
-    pthread_mutex_lock(&live->mutex);
-    live->steps += live->wants_pause;
-    live->wants_pause = true;
-    live->is_waiting = false; /* from here on it is seen to run */
-    pthread_cond_broadcast(&live->changed);
-    pthread_mutex_unlock(&live->mutex);
-}
-
-void live_stop(struct live *live)
-{
-    job_cancel(&live->job);
-    pthread_mutex_lock(&live->mutex);
-    live->wants_stop = true;
-    live->is_waiting = false;
-    pthread_cond_broadcast(&live->changed);
+    switch (wish) {
+    case LIVE_PAUSE:
+    case LIVE_RESUME:
+        live->wants_pause = wish == LIVE_PAUSE;
+        live->steps = 0;
+        break;
+    case LIVE_STEP: /* one iteration more if it is paused; else the one that runs is the step */
+        live->steps += live->wants_pause;
+        live->wants_pause = true;
+        break;
+    case LIVE_STOP: live->wants_stop = true; break;
+    }
+    if (wish != LIVE_PAUSE) {
+        live->is_waiting = false; /* from here on it is seen to run */
+        pthread_cond_broadcast(&live->changed);
+    }
     pthread_mutex_unlock(&live->mutex);
 }
 

@@ -19,7 +19,7 @@ struct live_request {
     double relaxation_fall;    /* two are not read */
     int subsets;               /* 0 = 1, which with OSEM is ML-EM */
     int iterations;            /* 0 = until stopped */
-    int guesses;               /* of family correspondence: so many guesses, composed as a cluster
+    int guesses;               /* of family correspondence: number of guesses, composed as a cluster
                                   does (docs/method/cluster.md, "paper"); 0 and 1 = none are */
     int local_iterations;      /* of each guess before they are composed; 0 = 2 */
     bool begins_paused;        /* after the first iteration */
@@ -70,7 +70,7 @@ struct live_iteration {
 
 enum { LIVE_MOST_GUESSES = 16 };
 
-/* A composition: which is an iteration, too, whose number is that of iterations of each guess. */
+/* A composition. It is an iteration, too; its number is how many iterations each guess has had. */
 struct live_round {
     int iterations;                      /* of each guess so far */
     int count;                           /* of guesses */
@@ -95,19 +95,17 @@ bool live_is_measured(const struct study_view *study, const struct live_request 
 /* The grid that it would have. */
 lr_grid live_grid_for(const struct study_view *study, const struct live_request *request);
 
-/* Begins a new reconstruction, and forgets the last one. Does not wait. errors: LR_USAGE, with a
- * sentence, while one runs (stop it and poll until it has ended), without scanner (which the family
+/* Begins a new reconstruction, and forgets the last one. Does not wait. errors: LR_USAGE, logged,
+ * while one runs (stop it and poll until it has ended), without scanner (which the family
  * direct does not need), for a study that has neither data (histo-images) nor an image to draw them from,
  * or a reference on another grid. */
 lr_status live_start(struct live *live, const struct study_view *study, const struct live_request *request,
                      const lr_log *log);
 
-/* None of these waits. Pausing takes effect after the iteration that runs; a step is one iteration and
+/* Does not wait. Pausing takes effect after the iteration that runs; a step is one iteration and
  * then a pause, from any state that runs. */
-void live_pause(struct live *live);
-void live_resume(struct live *live);
-void live_step(struct live *live);
-void live_stop(struct live *live);
+enum live_wish { LIVE_PAUSE, LIVE_RESUME, LIVE_STEP, LIVE_STOP };
+void live_control(struct live *live, enum live_wish wish);
 
 /* The state, once a frame. report: of the job; may be NULL. */
 enum live_state live_poll(struct live *live, struct job_report *report);

@@ -142,35 +142,6 @@ static lr_status take_events(struct live_work *work, const lr_operator_params *p
     return kept > 0 ? LR_OK : lr_error(params->log, LR_BAD_INPUT, "there are no prompts in coincidence");
 }
 
-/* Randoms of each event's LOR, spread evenly over the window of time of flight. */
-static lr_status spread_randoms(struct live_listmode *listmode, const struct study_view *study, const lr_lors *layout,
-                                const lr_log *log)
-{
-    const lr_events_info *info = &listmode->list->info;
-    const int bins = info->num_tof_bins;
-    if (study->delayeds == NULL || study->delayeds->count == 0) return LR_OK;
-    if (listmode->has_tof && bins < 1) {
-        lr_warn(log, "the width of the coincidence window is not known: randoms are left out");
-        return LR_OK;
-    }
-    const double window_mm = listmode->has_tof ? (double)info->tof_edges_mm[bins] - (double)info->tof_edges_mm[0] : 1.0;
-    lr_randoms *randoms = lr_randoms_estimate(study->lors, study->delayeds, log);
-    listmode->additive = lr_lor_data_create(layout, log);
-    if (randoms == NULL || listmode->additive == NULL) {
-        lr_randoms_destroy(randoms);
-        return LR_FAILED;
-    }
-    const lr_crystal_product *product = &randoms->product;
-    for (int64_t k = 0; k < listmode->list->count; k++) {
-        const int32_t *crystals = listmode->list->events[k].crystals;
-        listmode->additive->values[k] =
-            (float)(product->scale * product->values[crystals[0]] * product->values[crystals[1]] / window_mm);
-    }
-    listmode->additive_sum = randoms->delayeds;
-    lr_randoms_destroy(randoms);
-    return LR_OK;
-}
-
 /* --- the operator --- */
 
 static lr_operator_params settle_operator(const struct live_work *work, lr_operator_params params)
@@ -231,41 +202,10 @@ static lr_status create_of_family(struct live_work *work, lr_operator_params par
     return *op != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Makes the operator on the device, where the projector has its place there; else says why it cannot be. */
-static lr_status try_device(struct live_work *work, lr_operator_params params)
-{
-    const bool is_direct = work->request.family == LIVE_DIRECT;
-    const char *obstacle = NULL;
-    if (work->request.family == LIVE_LISTMODE)
-        obstacle = "list mode computes beside the window, and";
-    else if (!is_direct && work->study.mu != NULL && !work->request.without_mu)
-        obstacle = "a mu-map is open, and with absorption along the lines";
-    if (obstacle == NULL) {
-        params.shared = handover_context(work->request.handover);
-        const lr_status status = create_of_family(work, params, &work->op);
-        if (status == LR_CANCELLED) return status;
-        obstacle = work->op == NULL ? "the projector could not be made there, and so"
-                   : is_direct      ? "backend cpu computes, and"
-                                    : "for this scanner and mode";
-        work->is_on_device = work->op != NULL && lr_operator_place(work->op) != NULL;
-    }
-    if (!work->is_on_device) {
-        lr_operator_destroy(work->op);
-        work->op = NULL;
-        snprintf(work->why, sizeof(work->why), "%s the image passes through the host", obstacle);
-    }
-    return LR_OK;
-}
-
 /* --- data --- */
 
-static void scale(float *values, int64_t count, double factor)
-{
-    for (int64_t k = 0; k < count; k++) values[k] = (float)(factor * values[k]);
-}
-
-/* Draws the data from the study's image. That image, brought to the counts, is what the reconstruction is compared
- * with where there is no other reference. */
+/* Draws the data from the study's image. The reconstruction is compared with that image, scaled to the counts, if
+ * there is no other reference. */
 static lr_status simulate(struct live_work *work, const lr_recon_params *params)
 {
     const struct live_request *request = &work->request;
@@ -285,8 +225,9 @@ static lr_status simulate(struct live_work *work, const lr_recon_params *params)
     if (status == LR_OK && !(sum > 0))
         status = lr_error(params->log, LR_BAD_INPUT, "the image reaches no LOR: nothing would be counted");
     if (status == LR_OK && request->counts > 0) {
-        scale(data->values, data->count, request->counts / sum);
-        scale(truth->values, num_voxels, request->counts / sum);
+        const double factor = request->counts / sum;
+        for (int64_t k = 0; k < data->count; k++) data->values[k] = (float)(factor * data->values[k]);
+        for (int64_t v = 0; v < num_voxels; v++) truth->values[v] = (float)(factor * truth->values[v]);
     }
     if (status == LR_OK && !request->without_noise)
         status = lr_poisson(data->values, data->count, request->seed, params->log);
@@ -298,7 +239,7 @@ static lr_status simulate(struct live_work *work, const lr_recon_params *params)
     return status;
 }
 
-/* Expected randoms, where there are delayed coincidences to estimate them from. */
+/* Estimates the expected randoms if there are delayed coincidences. */
 static lr_status estimate_randoms(struct live_work *work, lr_recon_params *params, const lr_log *log)
 {
     const lr_lor_data *delayeds = work->study.delayeds;
@@ -331,6 +272,7 @@ static lr_status reconstruct(struct live_work *work, lr_recon_params params)
 {
     const enum live_family family = work->request.family;
     struct live_listmode *listmode = &work->listmode;
+    const lr_lor_data *delayeds = work->study.delayeds;
     if (work->request.simulates && family != LIVE_LISTMODE) LR_TRY(simulate(work, &params));
     const lr_lor_data *measured = family == LIVE_DIRECT ? work->direct.data : work->study.data;
     params = settle_recon(work, params);
@@ -340,10 +282,30 @@ static lr_status reconstruct(struct live_work *work, lr_recon_params params)
     if (family == LIVE_LISTMODE) {
         const lr_lors *layout = lr_operator_get_info(params.op)->lors;
         const lr_event_list *list = listmode->list;
+        const int bins = list->info.num_tof_bins;
         listmode->weights = lr_lor_data_create(layout, params.log);
         if (listmode->weights == NULL) return LR_FAILED;
         for (int64_t k = 0; k < list->count; k++) listmode->weights->values[k] = list->events[k].weight;
-        LR_TRY(spread_randoms(listmode, &work->study, layout, params.log));
+
+        /* Randoms of each event's LOR are spread evenly over the window of time of flight. */
+        if (delayeds != NULL && delayeds->count > 0 && listmode->has_tof && bins < 1) {
+            lr_warn(params.log, "the width of the coincidence window is not known: randoms are left out");
+        } else if (delayeds != NULL && delayeds->count > 0) {
+            const float *edges_mm = list->info.tof_edges_mm;
+            const double window_mm = listmode->has_tof ? (double)edges_mm[bins] - (double)edges_mm[0] : 1.0;
+            lr_randoms *randoms = lr_randoms_estimate(work->study.lors, delayeds, params.log);
+            listmode->additive = lr_lor_data_create(layout, params.log);
+            for (int64_t k = 0; k < list->count && randoms != NULL && listmode->additive != NULL; k++) {
+                const lr_crystal_product *product = &randoms->product;
+                const int32_t *crystals = list->events[k].crystals;
+                listmode->additive->values[k] =
+                    (float)(product->scale * product->values[crystals[0]] * product->values[crystals[1]] / window_mm);
+            }
+            listmode->additive_sum = randoms != NULL ? randoms->delayeds : 0.0;
+            const bool is_made = randoms != NULL && listmode->additive != NULL;
+            lr_randoms_destroy(randoms);
+            if (!is_made) return LR_FAILED;
+        }
         params.data = listmode->weights;
         params.additive = listmode->additive;
         params.additive_sum = listmode->additive_sum;
@@ -370,8 +332,8 @@ static lr_status after_guess(void *user, const lr_iteration *done)
     return guess->work->guessed(guess->work->user, guess->number, done);
 }
 
-/* Takes the guess's share of the LORs and their data, and makes a projector of it; the first guess's backend is that
- * of all. guess_of: [num_pairs] */
+/* Takes the guess's share of the LORs and their data, and makes a projector of it; all guesses have the backend
+ * of the first. guess_of: [num_pairs] */
 static lr_status open_guess(struct live_work *work, lr_operator_params params, const int32_t *guess_of, int k)
 {
     struct live_guess *guess = &work->guesses[k];
@@ -408,7 +370,7 @@ static lr_status open_guess(struct live_work *work, lr_operator_params params, c
     return LR_OK;
 }
 
-/* Deals the pairs of modules as the cluster does (lr_osem_subsets), and composes. */
+/* Divides the pairs of modules among guesses as the cluster does (lr_osem_subsets), and composes the guesses. */
 static lr_status compose(struct live_work *work, const lr_operator_params *params)
 {
     const struct live_request *request = &work->request;
@@ -458,17 +420,39 @@ static lr_status compose(struct live_work *work, const lr_operator_params *param
 
 lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_progress *progress)
 {
+    const struct live_request *request = &work->request;
     const lr_operator_params params = {.log = log, .progress = progress};
     lr_status status = LR_OK;
     work->log = log;
     work->progress = progress;
     work->image = lr_alloc(lr_grid_num_voxels(&work->study.grid), sizeof(*work->image), "an image", log);
     if (work->image == NULL) return LR_FAILED;
-    if (work->request.guesses > 1) {
+    if (request->guesses > 1) {
         status = compose(work, &params);
         finish_guesses(work);
     } else {
-        if (work->request.handover != NULL) status = try_device(work, params);
+        /* The operator is made on the device if the projector has a place there, else on the host. */
+        const bool is_direct = request->family == LIVE_DIRECT;
+        const char *obstacle = NULL;
+        if (request->family == LIVE_LISTMODE)
+            obstacle = "list mode computes beside the window, and";
+        else if (!is_direct && work->study.mu != NULL && !request->without_mu)
+            obstacle = "a mu-map is open, and with absorption along the lines";
+        if (request->handover != NULL && obstacle == NULL) {
+            lr_operator_params on_device = params;
+            on_device.shared = handover_context(request->handover);
+            status = create_of_family(work, on_device, &work->op);
+            obstacle = work->op == NULL ? "the projector could not be made there, and so"
+                       : is_direct      ? "backend cpu computes, and"
+                                        : "for this scanner and mode";
+            work->is_on_device = work->op != NULL && lr_operator_place(work->op) != NULL;
+            status = status == LR_CANCELLED ? status : LR_OK;
+        }
+        if (request->handover != NULL && !work->is_on_device) {
+            lr_operator_destroy(work->op);
+            work->op = NULL;
+            snprintf(work->why, sizeof(work->why), "%s the image passes through the host", obstacle);
+        }
         if (status == LR_OK && work->op == NULL) status = create_of_family(work, params, &work->op);
         if (status == LR_OK)
             status = reconstruct(work, (lr_recon_params){.op = work->op, .log = log, .progress = progress});
@@ -477,49 +461,4 @@ lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_prog
     lr_operator_destroy(work->op);
     work->op = NULL;
     return status;
-}
-
-/* --- after each iteration --- */
-
-/* |image - reference| / |reference|, where the image is. */
-static lr_status compare(struct live_work *work, const lr_vector *image, double *difference)
-{
-    lr_vector_sums own, other;
-    *difference = NAN;
-    if (work->reference == NULL) return LR_OK;
-    const lr_vector reference = lr_image_vector(work->reference);
-    if (image->values != NULL) {
-        work->there = reference;
-    } else if (work->there.storage == NULL) {
-        LR_TRY(lr_vector_create(
-            &(lr_vector_params){
-                .place = image->place, .count = reference.count, .name = "the image to compare with", .log = work->log},
-            &work->there));
-        LR_TRY(lr_vector_copy(&reference, &work->there));
-    }
-    LR_TRY(lr_vector_add_up(&work->there, NULL, &own));
-    LR_TRY(lr_vector_add_up(image, &work->there, &other));
-    *difference = own.product > 0 ? sqrt(other.difference / own.product) : NAN;
-    return LR_OK;
-}
-
-lr_status live_work_take_image(struct live_work *work, const lr_vector *image, bool *is_shown, double *difference)
-{
-    *is_shown = work->is_on_device && image->values == NULL;
-    LR_TRY(compare(work, image, difference));
-    if (*is_shown) {
-        lr_vector_sums sums;
-        LR_TRY(lr_vector_add_up(image, NULL, &sums));
-        return handover_write(work->request.handover, image, sums.largest);
-    }
-    lr_vector host = lr_vector_of_floats(work->image, image->count);
-    return lr_vector_copy(image, &host);
-}
-
-lr_traffic live_work_traffic(struct live_work *work)
-{
-    const lr_traffic before = work->traffic;
-    const lr_place *place = lr_operator_place(work->op);
-    work->traffic = lr_place_get_info(place).traffic;
-    return (lr_traffic){work->traffic.to_device - before.to_device, work->traffic.to_host - before.to_host};
 }

@@ -21,7 +21,7 @@ struct live_direct {
 /* Takes views and counts. errors: LR_USAGE for a set of views that cannot be; LR_FAILED. */
 lr_status live_direct_take(struct live_direct *direct, const struct live_request *request, const lr_log *log);
 
-/* --- family listmode: the events, and what is expected of each beside the image --- */
+/* --- family listmode: the events, and the randoms expected of each --- */
 
 /* Zero is valid. */
 struct live_listmode {
@@ -77,13 +77,5 @@ void live_work_finish(struct live_work *work);
 
 /* Makes the projector, takes or draws the data, and iterates. errors: LR_CANCELLED; as lr_recon. */
 lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_progress *progress);
-
-/* Takes the image of an iteration: it goes to the handover, or, where that cannot be, to work->image.
- * *is_shown: it went to the handover. *difference: |image - reference| / |reference| over all voxels;
- * NaN without a reference, or one that is zero. */
-lr_status live_work_take_image(struct live_work *work, const lr_vector *image, bool *is_shown, double *difference);
-
-/* Bytes that have passed between device and host since the last call. */
-lr_traffic live_work_traffic(struct live_work *work);
 
 #endif

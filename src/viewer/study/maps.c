@@ -27,37 +27,33 @@ static void destroy_sensitivity(void *object)
     free(task);
 }
 
-static lr_status create_operator(struct sensitivity_task *task, lr_operator_params params, lr_operator **op)
-{
-    struct sensitivity_request *request = &task->result.request;
-    params.lors = task->study.lors;
-    params.grid = &task->study.grid;
-    params.backend = task->backend;
-    params.mode = request->mode;
-    params.rays = request->mode == LR_MODE_SAMPLED ? request->rays : 0;
-    params.mu = task->result.has_mu ? task->study.mu : NULL;
-    params.mu_steps = task->result.has_mu ? request->mu_steps : 0;
-    params.store = LR_STORE_NO;
-    if (request->samples > 0) lr_grid_split_samples(&task->study.grid, request->samples, params.samples);
-    LR_TRY(operator_create(&params, op));
-    const lr_operator_info *info = lr_operator_get_info(*op);
-    request->mode = info->mode;
-    request->rays = info->rays;
-    request->samples = info->samples[0] * info->samples[1] * info->samples[2];
-    request->mu_steps = task->result.has_mu ? info->mu_steps : 0;
-    return LR_OK;
-}
-
 static lr_status run_sensitivity(void *object, const lr_log *log, const lr_progress *progress)
 {
     struct sensitivity_task *task = object;
-    const lr_operator_params params = {.log = log, .progress = progress};
+    struct sensitivity_request *request = &task->result.request;
+    const bool has_mu = task->result.has_mu;
+    lr_operator_params params = {.lors = task->study.lors,
+                                 .grid = &task->study.grid,
+                                 .backend = task->backend,
+                                 .mode = request->mode,
+                                 .rays = request->mode == LR_MODE_SAMPLED ? request->rays : 0,
+                                 .mu = has_mu ? task->study.mu : NULL,
+                                 .mu_steps = has_mu ? request->mu_steps : 0,
+                                 .store = LR_STORE_NO,
+                                 .log = log,
+                                 .progress = progress};
     const double start = lr_clock_seconds();
     lr_operator *op = NULL;
-    task->image = lr_image_create(&task->study.grid, log);
+    task->result.image = task->image = lr_image_create(&task->study.grid, log);
     if (task->image == NULL) return LR_FAILED;
-    task->result.image = task->image;
-    LR_TRY(create_operator(task, params, &op));
+    if (request->samples > 0) lr_grid_split_samples(&task->study.grid, request->samples, params.samples);
+    LR_TRY(operator_create(&params, &op));
+    const lr_operator_info *info = lr_operator_get_info(op);
+    request->mode = info->mode;
+    request->rays = info->rays;
+    request->samples = info->samples[0] * info->samples[1] * info->samples[2];
+    request->mu_steps = has_mu ? info->mu_steps : 0;
+
     lr_vector image = lr_image_vector(task->image);
     const lr_status status = lr_operator_sensitivity(op, NULL, &image);
     lr_operator_destroy(op);
@@ -105,10 +101,11 @@ void pair_image_finish(struct pair_image *image)
     *image = (struct pair_image){0};
 }
 
-/* The pair's index in the list of LORs, and an image of zeros for it. */
-static lr_status begin_image(const struct study_view *study, const int modules[2], int64_t *pair,
-                             struct pair_image *image, const lr_log *log)
+lr_status pair_image_make(const struct study_view *study, const int modules[2], const lr_lor_data *data,
+                          const lr_row *row, struct pair_image *image, const lr_log *log)
 {
+    const int64_t *lors = row != NULL ? row->lor : data->index; /* ascending; NULL = all, in order */
+    const int64_t count = row != NULL ? row->count : data->count;
     const lr_scanner *scanner = study->scanner;
     *image = (struct pair_image){0};
     if (scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
@@ -118,60 +115,31 @@ static lr_status begin_image(const struct study_view *study, const int modules[2
                             scanner->num_modules - 1);
         }
     }
-    *pair = lr_lors_pair(study->lors, modules[0], modules[1]);
-    if (*pair < 0) return lr_error(log, LR_USAGE, "modules %d and %d are not in coincidence", modules[0], modules[1]);
+    const int64_t pair = lr_lors_pair(study->lors, modules[0], modules[1]);
+    if (pair < 0) return lr_error(log, LR_USAGE, "modules %d and %d are not in coincidence", modules[0], modules[1]);
     for (int k = 0; k < 2; k++) {
-        image->modules[k] = study->lors->pairs[*pair][k];
+        image->modules[k] = study->lors->pairs[pair][k];
         image->size[1 - k] = scanner->first_crystal[image->modules[k] + 1] - scanner->first_crystal[image->modules[k]];
     }
     image->values = lr_alloc((int64_t)image->size[0] * image->size[1], sizeof(*image->values), "a LOR image", log);
-    return image->values != NULL ? LR_OK : LR_FAILED;
-}
+    if (image->values == NULL) return LR_FAILED;
 
-static void put(struct pair_image *image, int64_t place, double value)
-{
-    image->values[place] = (float)value;
-    image->sum += value;
-    image->largest = fmax(image->largest, value);
-}
-
-/* First place of an ascending list whose LOR is not below. */
-static int64_t lower_bound(const int64_t *list, int64_t count, int64_t lor)
-{
-    int64_t low = 0, high = count;
+    /* The first place in the list whose LOR is not below the pair's first. */
+    const int64_t first = study->lors->offsets[pair], end = study->lors->offsets[pair + 1];
+    int64_t low = lors == NULL ? first : 0, high = lors == NULL ? first : count;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (list[middle] < lor)
+        if (lors[middle] < first)
             low = middle + 1;
         else
             high = middle;
     }
-    return low;
-}
-
-lr_status pair_image_of_data(const struct study_view *study, const int modules[2], const lr_lor_data *data,
-                             struct pair_image *image, const lr_log *log)
-{
-    int64_t pair;
-    LR_TRY(begin_image(study, modules, &pair, image, log));
-    const int64_t first = study->lors->offsets[pair], end = study->lors->offsets[pair + 1];
-    if (data->index == NULL) {
-        for (int64_t n = first; n < end && n < data->count; n++) put(image, n - first, data->values[n]);
-        return LR_OK;
+    for (int64_t k = low; k < count && (lors != NULL ? lors[k] : k) < end; k++) {
+        const double value = row != NULL ? row->probability[k] : (double)data->values[k];
+        image->values[(lors != NULL ? lors[k] : k) - first] = (float)value;
+        image->sum += value;
+        image->largest = fmax(image->largest, value);
     }
-    for (int64_t k = lower_bound(data->index, data->count, first); k < data->count && data->index[k] < end; k++)
-        put(image, data->index[k] - first, data->values[k]);
-    return LR_OK;
-}
-
-lr_status pair_image_of_row(const struct study_view *study, const int modules[2], const lr_row *row,
-                            struct pair_image *image, const lr_log *log)
-{
-    int64_t pair;
-    LR_TRY(begin_image(study, modules, &pair, image, log));
-    const int64_t first = study->lors->offsets[pair], end = study->lors->offsets[pair + 1];
-    for (int64_t k = lower_bound(row->lor, row->count, first); k < row->count && row->lor[k] < end; k++)
-        put(image, row->lor[k] - first, row->probability[k]);
     return LR_OK;
 }
 
@@ -182,23 +150,15 @@ int64_t pair_image_lor(const struct study_view *study, const struct pair_image *
                           study->scanner->first_crystal[image->modules[1]] + column);
 }
 
-/* Keeps the list sorted; LORs come in ascending order. */
-static int insert(struct lor_value *highest, int count, int capacity, struct lor_value value)
-{
-    if (count == capacity && !(value.value > highest[count - 1].value)) return count;
-    int place = count < capacity ? count++ : count - 1;
-    for (; place > 0 && highest[place - 1].value < value.value; place--) highest[place] = highest[place - 1];
-    highest[place] = value;
-    return count;
-}
-
 int highest_of_data(const lr_lor_data *data, struct lor_value *highest, int capacity)
 {
     int count = 0;
     for (int64_t k = 0; capacity > 0 && k < data->count; k++) {
-        if (data->values[k] > 0) {
-            const int64_t lor = data->index != NULL ? data->index[k] : k;
-            count = insert(highest, count, capacity, (struct lor_value){lor, (double)data->values[k]});
+        const struct lor_value value = {data->index != NULL ? data->index[k] : k, (double)data->values[k]};
+        if (value.value > 0 && (count < capacity || value.value > highest[count - 1].value)) {
+            int place = count < capacity ? count++ : count - 1;
+            for (; place > 0 && highest[place - 1].value < value.value; place--) highest[place] = highest[place - 1];
+            highest[place] = value;
         }
     }
     return count;

@@ -48,13 +48,11 @@ struct pair_image {
 
 void pair_image_finish(struct pair_image *image); /* zero is allowed */
 
-/* Makes the image from data, or from a row of the matrix. modules: in either order. The image is overwritten;
- * finish it. errors: LR_USAGE without a scanner, or for modules that have no LOR; LR_FAILED if
+/* Makes the image from data, or from a row of the matrix; the other is NULL. modules: in either order. The image is
+ * overwritten; finish it. errors: LR_USAGE without a scanner, or for modules that have no LOR; LR_FAILED if
  * memory runs out. */
-lr_status pair_image_of_data(const struct study_view *study, const int modules[2], const lr_lor_data *data,
-                             struct pair_image *image, const lr_log *log);
-lr_status pair_image_of_row(const struct study_view *study, const int modules[2], const lr_row *row,
-                            struct pair_image *image, const lr_log *log);
+lr_status pair_image_make(const struct study_view *study, const int modules[2], const lr_lor_data *data,
+                          const lr_row *row, struct pair_image *image, const lr_log *log);
 
 /* LOR of a pixel of the image; -1 outside. */
 int64_t pair_image_lor(const struct study_view *study, const struct pair_image *image, int column, int row);

@@ -25,7 +25,7 @@ const char *backend_name(const char *wished, const char *usual)
 
 /* --- cached operators --- */
 
-static void pass_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
+static void pass_message(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const struct cached_operator *cached = user;
     const bool is_loss = level == LR_LOG_ERROR && status == LR_NO_DEVICE;
@@ -41,12 +41,12 @@ static bool pass_progress(void *user, const char *what, double done, double tota
 
 void cached_operator_init(struct cached_operator *cached)
 {
-    *cached = (struct cached_operator){.log = {pass_sentence, cached}, .progress = {pass_progress, cached}};
+    *cached = (struct cached_operator){.log = {pass_message, cached}, .progress = {pass_progress, cached}};
     pthread_mutex_init(&cached->mutex, NULL);
     atomic_init(&cached->num_made, 0);
 }
 
-/* The mutex is taken, here and below. */
+/* Destroys the operator. The mutex is taken. */
 static void discard(struct cached_operator *cached)
 {
     lr_operator_destroy(cached->op);
@@ -62,31 +62,15 @@ void cached_operator_finish(struct cached_operator *cached)
     pthread_mutex_destroy(&cached->mutex);
 }
 
-static lr_status run_anew(struct cached_operator *cached, const struct operator_work *work)
-{
-    discard(cached);
-    cached->is_second_hand = false;
-    cached->grid = *work->params.grid;
-    cached->params = work->params;
-    cached->params.grid = &cached->grid;
-    cached->params.log = &cached->log;
-    cached->params.progress = &cached->progress;
-    LR_TRY(operator_create(&cached->params, &cached->op));
-    cached->scanner = opened_hold(work->study->held[PART_SCANNER]);
-    cached->mu = work->params.mu != NULL ? opened_hold(work->study->held[PART_MU]) : NULL;
-    atomic_fetch_add(&cached->num_made, 1);
-
-    return work->run(work->user, cached->op);
-}
-
 lr_status cached_operator_run(struct cached_operator *cached, const struct operator_work *work)
 {
     pthread_mutex_lock(&cached->mutex);
     cached->job_log = work->params.log;
     cached->job_progress = work->params.progress;
-    lr_status status;
-    /* The operator serves where it is as wanted. The scanner and the mu-map are held, so that addresses distinguish
-     * them. */
+    lr_status status = LR_OK;
+
+    /* An operator that was made with the same settings serves. Scanner and mu-map are held, so that their addresses
+     * distinguish them. */
     const lr_operator_params *has = &cached->params;
     bool same = cached->op != NULL && has->lors == work->params.lors && has->mu == work->params.mu &&
                 has->mode == work->params.mode && has->rays == work->params.rays &&
@@ -102,13 +86,27 @@ lr_status cached_operator_run(struct cached_operator *cached, const struct opera
     if (same) {
         cached->is_second_hand = true;
         status = work->run(work->user, cached->op);
-        if (status == LR_NO_DEVICE) {
+        same = status != LR_NO_DEVICE;
+        if (!same) {
             lr_warn(cached->job_log, "the graphics device was lost since the last picture: its projector is "
                                      "made again");
-            status = run_anew(cached, work);
         }
-    } else {
-        status = run_anew(cached, work);
+    }
+    if (!same) {
+        discard(cached);
+        cached->is_second_hand = false;
+        cached->grid = *work->params.grid;
+        cached->params = work->params;
+        cached->params.grid = &cached->grid;
+        cached->params.log = &cached->log;
+        cached->params.progress = &cached->progress;
+        status = operator_create(&cached->params, &cached->op);
+        if (status == LR_OK) {
+            cached->scanner = opened_hold(work->study->held[PART_SCANNER]);
+            cached->mu = work->params.mu != NULL ? opened_hold(work->study->held[PART_MU]) : NULL;
+            atomic_fetch_add(&cached->num_made, 1);
+            status = work->run(work->user, cached->op);
+        }
     }
     if ((status != LR_OK && status != LR_CANCELLED) ||
         (cached->op != NULL && strcmp(lr_operator_get_info(cached->op)->backend, "cpu") == 0))

@@ -26,10 +26,9 @@ struct sheet {
     double high; /* at the end of the colours; of differences, of either sign */
 };
 
-/* Draws it anew. Zero is an empty sheet. */
+/* Draws it anew. Zero is an empty sheet; its owner destroys the texture. */
 lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct voxel_result *result,
                      const lr_scanner *scanner, enum sheet_kind kind);
-void sheet_finish(struct sheet *sheet);
 
 /* The window and pixel at a place, 0 .. 1 from the left and the top; false: there is none. */
 bool sheet_pixel(const struct sheet *sheet, const double at[2], int *window, int place[2]);

@@ -19,7 +19,7 @@
 
 enum { ACROSS = 64, MOST_SLICES = 256 };
 
-/* Share of the room between faces: an element has no bounds on a face. */
+/* The share of the room between faces that the grid fills: elements are unbounded on a face. */
 static const double within = 0.98;
 
 lr_grid study_default_grid(const lr_scanner *scanner)
@@ -73,7 +73,7 @@ lr_grid study_default_grid(const lr_scanner *scanner)
 
 /* --- what has been read --- */
 
-/* Contents of one file, a part of the study; it never changes, and goes with its last holder. */
+/* The contents of one file, a part of the study. They never change, and their last holder frees them. */
 struct opened {
     atomic_int holders;
     char *path;
@@ -88,7 +88,7 @@ struct opened {
     bool are_events; /* the file is list mode */
 };
 
-/* A NIfTI file has no more frames; room for their numbers in its name, with colon and end. */
+/* The most frames of a NIfTI file, and the room that their number takes in a path, with colon and end. */
 enum { MOST_FRAMES = 32767, FRAME_DIGITS = 16 };
 
 /* An empty part with one holder. path: NULL = of no file. errors: NULL when memory is short. */
@@ -203,7 +203,7 @@ static lr_status read_scanner(struct opening *opening, const char *path, const l
         return LR_OK;
     }
 
-    /* The file describes a scanner that cannot be: the doctor's findings are worth more than the first error. */
+    /* The file describes an impossible scanner: the doctor's findings say more than the first error. */
     if (opened->draft != NULL) {
         opening->refused = opened->draft;
         opening->why = lr_scanner_examine(opened->draft, opening->grid.size[0] > 0 ? &opening->grid : NULL, NULL);
@@ -213,82 +213,69 @@ static lr_status read_scanner(struct opening *opening, const char *path, const l
     return reason.status;
 }
 
-static float largest_of(const lr_image *image)
+/* Finds the smallest and the largest of the voxels and 0. */
+static void find_extremes(const lr_image *image, float *lowest, float *largest)
 {
-    const int64_t count = lr_grid_num_voxels(&image->grid);
-    float largest = 0;
-    for (int64_t k = 0; k < count; k++) largest = image->values[k] > largest ? image->values[k] : largest;
-    return largest;
-}
-
-/* The one file that has values far below 0 is a CT scan. */
-static lr_mu_unit unit_of(const lr_image *image)
-{
-    const int64_t count = lr_grid_num_voxels(&image->grid);
-    float lowest = 0;
-    for (int64_t k = 0; k < count; k++) lowest = image->values[k] < lowest ? image->values[k] : lowest;
-    return lowest < -100 ? LR_MU_HU : LR_MU_BY_VALUE;
-}
-
-/* Brings a mu-map to 1/mm, and says so where it was in another unit. */
-static lr_status settle_unit(const struct opened *opened, const lr_log *log)
-{
-    const lr_mu_map_params params = {.unit = unit_of(opened->image), .name = opened->path, .log = log};
-    const float before = largest_of(opened->image);
-    LR_TRY(lr_mu_map_settle(opened->image, &params));
-    if (largest_of(opened->image) < before) {
-        lr_warn(log, "%s: attenuation of at most %g taken as %s", opened->path, (double)before,
-                params.unit == LR_MU_HU ? "Hounsfield units: water has 0" : "1/cm: water has 0.096");
+    *lowest = *largest = 0;
+    for (int64_t v = 0; v < lr_grid_num_voxels(&image->grid); v++) {
+        *lowest = image->values[v] < *lowest ? image->values[v] : *lowest;
+        *largest = image->values[v] > *largest ? image->values[v] : *largest;
     }
-    return LR_OK;
 }
 
-/* "pet.nii:3": the file, and the frame; 0 = the path names no frame. The whole is a file's name, too,
- * where there is such a file. */
-static int split_path(const char *path, char *file)
+/* Reads an image or a mu-map, which is brought to 1/mm. */
+static lr_status read_image(struct opening *opening, enum study_path which, const lr_log *log)
 {
+    const char *path = opening->paths[which];
+    const lr_grid *grid = &opening->content.grid;
+    const size_t room = strlen(path) + FRAME_DIGITS;
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, log);
+    struct opened *opened = create_opened(path, &reason.log);
+    char *file = opened != NULL ? lr_alloc((int64_t)room, 1, "the name of an image", &reason.log) : NULL;
+    if (file == NULL) {
+        opened_release(opened);
+        return reason.status;
+    }
+
+    /* "pet.nii:3" names frame 3 of a file, unless there is a file of that whole name. */
     char *end = NULL;
     const char *colon = strrchr(path, ':');
-    const long frame = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
-    const bool names_one = frame > 0 && frame <= MOST_FRAMES && *end == '\0';
+    long frame = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
     memcpy(file, path, strlen(path) + 1);
-    if (!names_one || access(path, F_OK) == 0) return 0;
-    file[colon - path] = '\0';
-    return (int)frame;
-}
-
-/* Fills in path, image and frames. */
-static lr_status take_image(struct opened *opened, const lr_grid *grid, const lr_log *log)
-{
-    const size_t room = strlen(opened->path) + FRAME_DIGITS;
-    char *file = lr_alloc((int64_t)room, 1, "the name of an image", log);
-    if (file == NULL) return LR_FAILED;
-    int frame = split_path(opened->path, file);
+    if (frame > 0 && frame <= MOST_FRAMES && *end == '\0' && access(path, F_OK) != 0)
+        file[colon - path] = '\0';
+    else
+        frame = 0;
     opened->num_frames = lr_image_num_frames(file);
     frame = frame == 0 && opened->num_frames > 1 ? 1 : frame;
     if (frame > 0) {
-        snprintf(opened->path, room, "%s:%d", file, frame);
-        opened->image = lr_image_read_frame(file, frame, log);
+        snprintf(opened->path, room, "%s:%d", file, (int)frame);
+        opened->image = lr_image_read_frame(file, (int)frame, &reason.log);
     } else {
-        opened->image = lr_image_read_on(opened->path, grid->size[0] > 0 ? grid : NULL, log);
+        opened->image = lr_image_read_on(opened->path, grid->size[0] > 0 ? grid : NULL, &reason.log);
     }
     free(file);
-    return opened->image != NULL ? LR_OK : LR_BAD_INPUT;
-}
 
-static lr_status read_image(struct opening *opening, enum study_path which, const lr_log *log)
-{
-    struct lr_watched_log reason;
-    lr_log_watch(&reason, log);
-    struct opened *opened = create_opened(opening->paths[which], &reason.log);
-    if (opened == NULL) return reason.status;
-    lr_status status = take_image(opened, &opening->content.grid, &reason.log);
-    if (status == LR_OK && which == PATH_MU) status = settle_unit(opened, &reason.log);
+    /* A mu-map may be in another unit: the one file that has values far below 0 is a CT scan. */
+    lr_status status = opened->image != NULL ? LR_OK : LR_BAD_INPUT;
+    float lowest = 0, before = 0;
+    if (status == LR_OK) find_extremes(opened->image, &lowest, &before);
+    opened->largest = before;
+    if (status == LR_OK && which == PATH_MU) {
+        const lr_mu_map_params params = {
+            .unit = lowest < -100 ? LR_MU_HU : LR_MU_BY_VALUE, .name = opened->path, .log = &reason.log};
+        status = lr_mu_map_settle(opened->image, &params);
+        find_extremes(opened->image, &lowest, &opened->largest);
+        if (status == LR_OK && opened->largest < before) {
+            lr_warn(&reason.log, "%s: attenuation of at most %g taken as %s", opened->path, (double)before,
+                    params.unit == LR_MU_HU ? "Hounsfield units: water has 0" : "1/cm: water has 0.096");
+        }
+    }
     if (status != LR_OK) {
         opened_release(opened);
         return reason.status;
     }
-    opened->largest = largest_of(opened->image);
     put_part(&opening->content, which == PATH_MU ? PART_MU : PART_IMAGE, opened);
     return LR_OK;
 }
@@ -322,45 +309,35 @@ static lr_status read_data(struct opening *opening, const lr_log *log)
     return status;
 }
 
-/* The file whose scanner is to be read; NULL = none. */
-static const char *scanner_path(const struct opening *opening)
-{
-    const char *data = opening->paths[PATH_DATA];
-    if (opening->paths[PATH_SCANNER] != NULL || data == NULL || opening->content.parts[PART_SCANNER] != NULL)
-        return opening->paths[PATH_SCANNER];
-    const bool is_header = lr_path_ends(data, ".hs");
-    const enum lr_file_kind kind = lr_file_kind_of(data);
-    return kind == LR_FILE_PETSIRD || (kind == LR_FILE_DATA && !is_header) ? data : NULL;
-}
-
-static lr_status read_if_wished(struct opening *opening, enum study_path which, const lr_log *log,
-                                const lr_progress *progress)
-{
-    static const char *const doing[] = {"reading the scanner", "reading the image", "reading the mu-map",
-                                        "reading the data"};
-    const char *path = which == PATH_SCANNER ? scanner_path(opening) : opening->paths[which];
-    if (path == NULL) return LR_OK;
-    LR_TRY(lr_progress_report(progress, doing[which], which, NUM_PATHS + 1));
-    LR_TRY(which == PATH_SCANNER ? read_scanner(opening, path, log)
-           : which == PATH_DATA  ? read_data(opening, log)
-                                 : read_image(opening, which, log));
-    settle_grid(&opening->content);
-    return LR_OK;
-}
-
 /* Reads it all into the opening's content. user: the opening. For job_params. */
 static lr_status run_opening(void *user, const lr_log *log, const lr_progress *progress)
 {
     struct opening *opening = user;
+    static const char *const doing[] = {"reading the scanner", "reading the image", "reading the mu-map",
+                                        "reading the data"};
     struct study_content *content = &opening->content;
-    LR_TRY(read_if_wished(opening, PATH_SCANNER, log, progress));
-    if (opening->grid.size[0] > 0) {
-        LR_TRY(lr_grid_check(&opening->grid, log));
-        content->chosen = opening->grid;
+
+    /* A data file may describe its scanner, which is read if there is no other. */
+    const char *data = opening->paths[PATH_DATA], *scanner_path = opening->paths[PATH_SCANNER];
+    if (scanner_path == NULL && data != NULL && content->parts[PART_SCANNER] == NULL) {
+        const enum lr_file_kind kind = lr_file_kind_of(data);
+        const bool has_scanner = kind == LR_FILE_PETSIRD || (kind == LR_FILE_DATA && !lr_path_ends(data, ".hs"));
+        scanner_path = has_scanner ? data : NULL;
+    }
+    for (enum study_path which = PATH_SCANNER; which < NUM_PATHS; which++) {
+        if (which == PATH_IMAGE && opening->grid.size[0] > 0) {
+            LR_TRY(lr_grid_check(&opening->grid, log));
+            content->chosen = opening->grid;
+            settle_grid(content);
+        }
+        if ((which == PATH_SCANNER ? scanner_path : opening->paths[which]) == NULL) continue;
+        LR_TRY(lr_progress_report(progress, doing[which], which, NUM_PATHS + 1));
+        LR_TRY(which == PATH_SCANNER ? read_scanner(opening, scanner_path, log)
+               : which == PATH_DATA  ? read_data(opening, log)
+                                     : read_image(opening, which, log));
         settle_grid(content);
     }
-    for (enum study_path which = PATH_IMAGE; which < NUM_PATHS; which++)
-        LR_TRY(read_if_wished(opening, which, log, progress));
+
     LR_TRY(lr_progress_report(progress, "examining the scanner", NUM_PATHS, NUM_PATHS + 1));
     const struct opened *scanner = content->parts[PART_SCANNER];
     if (scanner != NULL) {
@@ -422,7 +399,7 @@ void study_destroy(struct study *study)
 
 /* --- opening --- */
 
-/* Why nothing was begun. */
+/* Reports why nothing was begun. */
 static lr_status fail(struct study *study, lr_status status, const char *sentence)
 {
     study->report = (struct job_report){.state = JOB_FAILED, .status = status};
@@ -470,44 +447,22 @@ lr_status study_open(struct study *study, const struct study_wish *wish)
 
 lr_status study_open_file(struct study *study, const char *path)
 {
-    char sentence[JOB_SENTENCE];
-    struct study_wish wish = {0};
-    switch (lr_file_kind_of(path)) {
-    case LR_FILE_SCANNER: wish.scanner = path; break;
-    case LR_FILE_IMAGE: wish.image = path; break;
+    const enum lr_file_kind kind = lr_file_kind_of(path);
+    switch (kind) {
+    case LR_FILE_SCANNER: return study_open(study, &(struct study_wish){.scanner = path});
+    case LR_FILE_IMAGE: return study_open(study, &(struct study_wish){.image = path});
     case LR_FILE_DATA:
     case LR_FILE_EVENTS:
-    case LR_FILE_PETSIRD: wish.data = path; break;
-    case LR_FILE_SESSION:
-        snprintf(sentence, sizeof(sentence), "%s is a session: open it as one", path);
-        return fail(study, LR_USAGE, sentence);
-    default:
-        snprintf(sentence, sizeof(sentence),
-                 "%s is no scanner, image, data or list-mode file that is known by its ending or "
-                 "how it begins",
-                 path);
-        return fail(study, LR_USAGE, sentence);
+    case LR_FILE_PETSIRD: return study_open(study, &(struct study_wish){.data = path});
+    default: break;
     }
-    return study_open(study, &wish);
-}
-
-static void take_opened(struct study *study, enum job_state state)
-{
-    forget_refused(study);
-    if (state == JOB_DONE) {
-        release_content(&study->content);
-        study->content = study->opening.content;
-        study->opening.content = (struct study_content){0};
-        study->serial++;
-    } else {
-        study->refused = study->opening.refused;
-        study->why = study->opening.why;
-        study->opening.refused = NULL;
-        study->opening.why = NULL;
-    }
-    finish_opening(&study->opening);
-    study->is_taken = true;
-    study->endings++;
+    char message[JOB_SENTENCE];
+    snprintf(message, sizeof(message),
+             kind == LR_FILE_SESSION ? "%s is a session: open it as one"
+                                     : "%s is no scanner, image, data or list-mode file that is known by its ending or "
+                                       "how it begins",
+             path);
+    return fail(study, LR_USAGE, message);
 }
 
 enum job_state study_poll(struct study *study, struct job_report *report)
@@ -517,7 +472,23 @@ enum job_state study_poll(struct study *study, struct job_report *report)
     if (!study->is_taken) {
         job_get_report(&study->job, &study->report);
         study->report.state = state;
-        if (state != JOB_RUNNING) take_opened(study, state);
+        if (state != JOB_RUNNING) {
+            forget_refused(study);
+            if (state == JOB_DONE) {
+                release_content(&study->content);
+                study->content = study->opening.content;
+                study->opening.content = (struct study_content){0};
+                study->serial++;
+            } else {
+                study->refused = study->opening.refused;
+                study->why = study->opening.why;
+                study->opening.refused = NULL;
+                study->opening.why = NULL;
+            }
+            finish_opening(&study->opening);
+            study->is_taken = true;
+            study->endings++;
+        }
     }
     if (report != NULL) *report = study->report;
     return study->report.state;
@@ -549,7 +520,7 @@ void study_cancel(struct study *study)
     job_cancel(&study->job);
 }
 
-/* Puts paths in place that an opening changes, where it succeeds. */
+/* Replaces the paths that an opening will change if it succeeds. */
 static void await(const struct opening *opening, const char *paths[NUM_PATHS])
 {
     if (opening->paths[PATH_SCANNER] != NULL) paths[PATH_DATA] = NULL; /* counted by the old scanner */

@@ -64,7 +64,7 @@ struct study_wish {
  * names, else it comes first. Does not wait. */
 lr_status study_open(struct study *study, const struct study_wish *wish);
 
-/* Opens a file by its kind (io/files/file_kind.h): a drop. errors: LR_USAGE, with a sentence in the
+/* Opens a file by its kind (io/files/file_kind.h): a drop. errors: LR_USAGE, with a message in the
  * report, for a file that is none of them; a session is the caller's to read. */
 lr_status study_open_file(struct study *study, const char *path);
 

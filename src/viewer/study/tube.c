@@ -18,10 +18,10 @@
 
 #define PI 3.14159265358979323846
 
-/* Points of a voxel and axis that are sorted into the profile's planes. */
+/* Points of a voxel along each axis that are sorted into the planes of the profile. */
 enum { PARTS = 4 };
 
-/* The profile has no more planes than that. */
+/* The most planes of the profile. */
 enum { MOST_BINS = 4096 };
 
 struct tube_task {
@@ -50,7 +50,7 @@ void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2],
     }
 }
 
-/* Number over the whole scanner. */
+/* The number of a crystal in the whole scanner. */
 static int number_of(const lr_scanner *scanner, const struct tube_crystal *crystal)
 {
     return scanner->first_crystal[crystal->module] + crystal->q * scanner->modules[crystal->module].crystals[0] +
@@ -102,7 +102,7 @@ static void destroy(void *object)
     free(task);
 }
 
-/* One voxel's row, of which there is one LOR at most. */
+/* Takes the row of a voxel, which has one LOR at most. */
 static lr_status take_row(void *user, const lr_row *row)
 {
     struct tube_task *task = user;
@@ -113,33 +113,6 @@ static lr_status take_row(void *user, const lr_row *row)
         result->largest = fmax(result->largest, row->probability[k]);
     }
     result->num_voxels += row->count;
-    return LR_OK;
-}
-
-/* Lists the voxels that the tube may reach: lines between the two faces stay within half their diagonals of the line
- * between their centres. */
-static lr_status find_voxels(struct tube_task *task, const lr_log *log)
-{
-    const lr_grid *grid = &task->study.grid;
-    const int64_t total = lr_grid_num_voxels(grid);
-    const struct lr_items items = {sizeof(*task->voxels), "a list of voxels", log};
-    double radius_mm = 0;
-    for (int k = 0; k < 2; k++) {
-        const int module = task->result.request.crystals[k].module;
-        const double *face_mm = task->study.scanner->modules[module].face_mm;
-        radius_mm = fmax(radius_mm, 0.5 * hypot(face_mm[0], face_mm[1]));
-    }
-    const double reach_mm = radius_mm + 0.5 * vec_length(grid->voxel_mm);
-    int64_t room = 0;
-    for (int64_t row = 0; row < total; row++) {
-        double from_middle[3], across[3];
-        lr_grid_voxel_centre(grid, row, from_middle);
-        vec_sub(from_middle, task->middle_mm, from_middle);
-        vec_cross(from_middle, task->direction, across);
-        if (!(vec_dot(across, across) <= reach_mm * reach_mm)) continue;
-        LR_TRY(lr_grow(&task->voxels, &room, task->num_voxels + 1, &items));
-        task->voxels[task->num_voxels++] = row;
-    }
     return LR_OK;
 }
 
@@ -159,7 +132,30 @@ static lr_status run_lor(struct tube_task *task, const lr_log *log, const lr_pro
                                  .log = log,
                                  .progress = progress};
     lr_operator *op = NULL;
-    LR_TRY(find_voxels(task, log));
+
+    /* The tube may reach these voxels: lines between the two faces stay within half their diagonals of the line
+     * between their centres. */
+    const lr_grid *grid = &task->study.grid;
+    const int64_t total = lr_grid_num_voxels(grid);
+    const struct lr_items items = {sizeof(*task->voxels), "a list of voxels", log};
+    double radius_mm = 0;
+    for (int k = 0; k < 2; k++) {
+        const int module = request->crystals[k].module;
+        const double *face_mm = task->study.scanner->modules[module].face_mm;
+        radius_mm = fmax(radius_mm, 0.5 * hypot(face_mm[0], face_mm[1]));
+    }
+    const double reach_mm = radius_mm + 0.5 * vec_length(grid->voxel_mm);
+    int64_t room = 0;
+    for (int64_t row = 0; row < total; row++) {
+        double from_middle[3], across[3];
+        lr_grid_voxel_centre(grid, row, from_middle);
+        vec_sub(from_middle, task->middle_mm, from_middle);
+        vec_cross(from_middle, task->direction, across);
+        if (!(vec_dot(across, across) <= reach_mm * reach_mm)) continue;
+        LR_TRY(lr_grow(&task->voxels, &room, task->num_voxels + 1, &items));
+        task->voxels[task->num_voxels++] = row;
+    }
+
     if (request->samples > 0) lr_grid_split_samples(&task->study.grid, request->samples, params.samples);
     LR_TRY(operator_create(&params, &op));
     const lr_operator_info *info = lr_operator_get_info(op);
@@ -227,15 +223,20 @@ static lr_status run_event(struct tube_task *task, const lr_log *log, const lr_p
     return LR_OK;
 }
 
-/* --- the profile --- */
+/* Computes the elements, and their profile along the line. */
 
-static lr_status make_profile(struct tube_task *task, const lr_log *log)
+static lr_status run(void *object, const lr_log *log, const lr_progress *progress)
 {
+    struct tube_task *task = object;
+    task->result.image = task->image = lr_image_create(&task->study.grid, log);
+    if (task->image == NULL) return LR_FAILED;
     const lr_grid *grid = &task->study.grid;
     struct tube_result *result = &task->result;
+    const struct tube_request *request = &result->request;
     struct tube_profile *profile = &result->profile;
+    LR_TRY(request->kernel != TUBE_LOR ? run_event(task, log, progress) : run_lor(task, log, progress));
 
-    /* Half the extent of the grid along the line, from the line's middle. */
+    /* The profile covers the grid along the line: half its extent, from the line's middle. */
     double half_mm = 0.5 * result->length_mm;
     for (int corner = 0; corner < 8; corner++) {
         double t = 0;
@@ -248,7 +249,7 @@ static lr_status make_profile(struct tube_task *task, const lr_log *log)
     const double fine_mm = fmin(grid->voxel_mm[0], fmin(grid->voxel_mm[1], grid->voxel_mm[2]));
     profile->step_mm = fmax(fine_mm, 2 * half_mm / (MOST_BINS - 1));
     const int half = (int)ceil(half_mm / profile->step_mm);
-    profile->count = 2 * half + 1; /* the line's middle is that of a bin */
+    profile->count = 2 * half + 1; /* the line's middle is the middle of a bin */
     profile->first_mm = -half * profile->step_mm;
     profile->weight = task->weight = lr_alloc(profile->count, sizeof(*task->weight), "a profile", log);
     if (task->weight == NULL) return LR_FAILED;
@@ -273,7 +274,6 @@ static lr_status make_profile(struct tube_task *task, const lr_log *log)
 
     /* The kernel of time of flight. */
     const double sigma = result->sigma_mm;
-    const struct tube_request *request = &result->request;
     const double centre_mm = request->kernel != TUBE_LOR && request->has_tof ? request->tof_mm : 0;
     if (!(sigma > 0)) return LR_OK;
     profile->kernel = task->kernel = lr_alloc(profile->count, sizeof(*task->kernel), "a profile", log);
@@ -283,15 +283,6 @@ static lr_status make_profile(struct tube_task *task, const lr_log *log)
         task->kernel[n] = (float)(exp(-0.5 * t * t) / (sigma * sqrt(2 * PI)));
     }
     return LR_OK;
-}
-
-static lr_status run(void *object, const lr_log *log, const lr_progress *progress)
-{
-    struct tube_task *task = object;
-    task->result.image = task->image = lr_image_create(&task->study.grid, log);
-    if (task->image == NULL) return LR_FAILED;
-    LR_TRY(task->result.request.kernel != TUBE_LOR ? run_event(task, log, progress) : run_lor(task, log, progress));
-    return make_profile(task, log);
 }
 
 const struct task_kind tube_kind = {"computing the tube of response", run, destroy};

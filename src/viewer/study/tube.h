@@ -16,7 +16,7 @@ struct tube_crystal {
  * only. */
 void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2], double ends_mm[2][3]);
 
-/* The LOR of two crystals. errors: LR_USAGE, with a sentence in the log, for crystals that do not
+/* The LOR of two crystals. errors: LR_USAGE, logged, for crystals that do not
  * exist, or are in the same module; for modules that are not in coincidence, and for LORs that the
  * coincidence rules exclude, whose elements are 0. */
 lr_status tube_check(const struct study_view *study, const struct tube_crystal crystals[2], int64_t *lor,

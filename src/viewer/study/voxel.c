@@ -15,7 +15,7 @@
 
 /* --- matrix rows that stay --- */
 
-/* One element on its way through qsort, which takes no pointer of ours. */
+/* An element while qsort sorts it. */
 struct entry {
     double probability;
     int64_t place;
@@ -28,7 +28,7 @@ static int compare(const void *a, const void *b)
     return left->place < right->place ? -1 : left->place > right->place;
 }
 
-static lr_status take(void *user, const lr_row *row)
+lr_status row_copier_take(void *user, const lr_row *row)
 {
     const struct row_copier *copier = user;
     struct row_copy *copy = copier->copy;
@@ -49,11 +49,6 @@ static lr_status take(void *user, const lr_row *row)
     for (int64_t k = 0; k < count; k++) copy->order[k] = entries[k].place;
     free(entries);
     return LR_OK;
-}
-
-lr_row_sink row_copier_sink(struct row_copier *copier)
-{
-    return (lr_row_sink){take, copier};
 }
 
 void row_copy_finish(struct row_copy *copy)
@@ -85,7 +80,7 @@ struct voxel_task {
 
 const char *const voxel_backends[] = {"raster", "compute", "cpu", NULL};
 
-/* Limit of pixels of all windows together, some 3 GB. */
+/* The most pixels of all windows together, some 3 GB. */
 static const double most_pixels = 64e6;
 
 /* --- the request --- */
@@ -172,92 +167,17 @@ static enum purpose sampler_of(const struct voxel_request *request)
     return strcmp(request->backend, "compute") == 0 ? FOR_SAMPLED : FOR_WINDOWS;
 }
 
-/* Backends in the order in which they are tried. native is the fastest on a processor. */
-static const char *backends_for(const struct voxel_request *request, enum purpose purpose)
-{
-    if (strcmp(request->backend, "cpu") == 0) return "cpu";
-    const bool computes = sampler_of(request) == FOR_SAMPLED;
-    if (purpose == FOR_EXACT && !computes) return request->on_graphics ? "compute,native,cpu" : "native,cpu";
-    return computes && purpose != FOR_WINDOWS ? "compute,cpu" : "raster,cpu";
-}
-
-/* One use of an operator by a task. */
+/* One use of an operator by a task: it draws the windows, computes a row, or both. */
 struct step {
     struct voxel_task *task;
     enum purpose purpose;
-    enum voxel_row_kind kind;
+    bool draws;
+    enum voxel_row_kind kind; /* NUM_VOXEL_ROWS: no row */
     const lr_log *log;
     const lr_progress *progress;
 };
 
-/* The grid is the study's, so that one operator serves all its voxels; a point beside it has a voxel
- * of its own. */
-static lr_status run_step(struct step *step, lr_status (*run)(void *user, lr_operator *op))
-{
-    const struct voxel_task *task = step->task;
-    const struct voxel_request *request = &task->request;
-    const bool is_exact = step->purpose == FOR_EXACT;
-    struct operator_work work = {.study = &task->study, .run = run, .user = step, .params.store = LR_STORE_NO};
-    lr_operator_params *params = &work.params;
-    params->lors = task->study.lors;
-    params->grid = task->result.voxel_row >= 0 ? &task->study.grid : &task->result.voxel;
-    params->backend = backends_for(request, step->purpose);
-    params->mode = is_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
-    params->rays = is_exact ? 0 : request->rays;
-    params->layers_alone = true; /* as pictures show them */
-    params->mu = task->result.has_mu ? task->study.mu : NULL;
-    params->mu_steps = task->result.has_mu ? request->mu_steps : 0;
-    params->log = step->log;
-    params->progress = step->progress;
-    if (request->samples > 0) lr_grid_split_samples(&task->result.voxel, request->samples, params->samples);
-    return cached_operator_run(&task->cached[step->purpose], &work);
-}
-
-static lr_status compute_row(struct voxel_task *task, lr_operator *op, enum voxel_row_kind kind, const lr_log *log)
-{
-    const double(*point)[3] = (const double(*)[3])task->request.point_mm;
-    const int64_t voxel = task->result.voxel_row >= 0 ? task->result.voxel_row : 0;
-    const bool is_point = kind == ROW_POINT_SAMPLED || kind == ROW_POINT_EXACT;
-    struct row_copier copier = {&task->rows[kind], log, is_point};
-    const lr_row_sink sink = row_copier_sink(&copier);
-    const lr_selection part = {.pairs = task->pairs, .num_pairs = task->result.num_pairs};
-    const lr_row_choice choice = {.begin = voxel, .end = voxel + 1, .part = task->result.is_part ? &part : NULL};
-    return is_point ? lr_operator_point_rows(op, point, 1, &sink) : lr_operator_rows_part(op, &choice, &sink);
-}
-
-/* Notes the backend that did a part of the work, and why cpu does what another was asked for; by: of the result. */
-static void note_backend(struct voxel_result *result, const char **by, const lr_operator_info *info)
-{
-    *by = backend_name(info->backend, "");
-    if (by != &result->exact_by && info->passed_over != NULL && strcmp(info->backend, "cpu") == 0)
-        snprintf(result->why_not, sizeof(result->why_not), "%s", info->passed_over);
-}
-
-static lr_status run_row(void *user, lr_operator *op)
-{
-    const struct step *step = user;
-    struct voxel_result *result = &step->task->result;
-    note_backend(result, step->purpose == FOR_EXACT ? &result->exact_by : &result->sampled_by,
-                 lr_operator_get_info(op));
-    return compute_row(step->task, op, step->kind, step->log);
-}
-
-/* A row and nothing else. step: with log and progress. */
-static lr_status compute_alone(struct step step, enum purpose purpose, enum voxel_row_kind kind)
-{
-    step.purpose = purpose;
-    step.kind = kind;
-    return run_step(&step, run_row);
-}
-
-static struct voxel_row look_at(const struct row_copy *copy)
-{
-    const struct lr_owned_row *row = &copy->row;
-    return (struct voxel_row){row->count, row->lor, row->probability, copy->order, copy->sum};
-}
-
-/* --- windows --- */
-
+/* Allocates the windows. errors: LR_USAGE for too many pixels; LR_FAILED. */
 static lr_status size_windows(struct voxel_task *task, const lr_log *log)
 {
     struct voxel_result *result = &task->result;
@@ -292,57 +212,88 @@ static lr_status size_windows(struct voxel_task *task, const lr_log *log)
     return LR_OK;
 }
 
-static void colour_pixel(struct voxel_task *task, struct voxel_window *window, int64_t n, const lr_row rows[2])
+/* Notes the backend that did a part of the work, and why cpu does what another was asked for; by: of the result. */
+static void note_backend(struct voxel_result *result, const char **by, const lr_operator_info *info)
 {
-    struct voxel_result *result = &task->result;
-    const struct lr_pixel_window pixels = {task->study.lors, window->module, result->request.rays, window->pixels};
-    const int64_t lor = lr_pixel_lor(&pixels, (int)(n % window->size[0]), (int)(n / window->size[0]));
-    const double sampled = lor >= 0 ? lr_row_element(&rows[0], lor) : NAN;
-    window->lors[n] = lor;
-    window->weight[n] = window->pixels[n].weight;
-    window->sampled[n] = (float)sampled;
-    result->high_weight = fmaxf(result->high_weight, window->weight[n]);
-    result->high_element = fmaxf(result->high_element, window->sampled[n]); /* passes over NaN */
-    if (result->has_exact) {
-        const double exact = lor >= 0 ? lr_row_element(&rows[1], lor) : NAN;
-        window->exact[n] = (float)exact;
-        window->difference[n] = (float)(sampled - exact);
-        result->high_element = fmaxf(result->high_element, window->exact[n]);
-        result->high_difference = fmaxf(result->high_difference, fabsf(window->difference[n]));
-    }
+    *by = backend_name(info->backend, "");
+    if (by != &result->exact_by && info->passed_over != NULL && strcmp(info->backend, "cpu") == 0)
+        snprintf(result->why_not, sizeof(result->why_not), "%s", info->passed_over);
 }
 
-/* Draws the windows, and by the same operator computes the row that goes with them, where one does both. */
-static lr_status run_sampled(void *user, lr_operator *op)
+static lr_status use_operator(void *user, lr_operator *op)
 {
-    struct step *step = user;
+    const struct step *step = user;
     struct voxel_task *task = step->task;
     struct voxel_result *result = &task->result;
     const lr_operator_info *info = lr_operator_get_info(op);
-    result->request.rays = info->rays;
-    result->request.mu_steps = result->has_mu ? info->mu_steps : 0;
-    result->request.samples = info->samples[0] * info->samples[1] * info->samples[2];
-    memcpy(result->samples, info->samples, sizeof(result->samples));
-    note_backend(result, &result->drawn_by, info);
-    snprintf(result->drawn_on, sizeof(result->drawn_on), "%s", info->device);
-    LR_TRY(size_windows(task, step->log));
-    for (int k = 0; k < result->num_windows; k++) {
-        LR_TRY(lr_progress_report(step->progress, "drawing correspondence images", k, result->num_windows));
-        LR_TRY(lr_operator_picture(op, result->request.point_mm, task->windows[k].module, task->windows[k].pixels));
+    if (step->draws) {
+        result->request.rays = info->rays;
+        result->request.mu_steps = result->has_mu ? info->mu_steps : 0;
+        result->request.samples = info->samples[0] * info->samples[1] * info->samples[2];
+        memcpy(result->samples, info->samples, sizeof(result->samples));
+        note_backend(result, &result->drawn_by, info);
+        snprintf(result->drawn_on, sizeof(result->drawn_on), "%s", info->device);
+        LR_TRY(size_windows(task, step->log));
+        for (int k = 0; k < result->num_windows; k++) {
+            LR_TRY(lr_progress_report(step->progress, "drawing correspondence images", k, result->num_windows));
+            LR_TRY(lr_operator_picture(op, result->request.point_mm, task->windows[k].module, task->windows[k].pixels));
+        }
     }
-    if (sampler_of(&task->request) != FOR_WINDOWS) return LR_OK;
-    note_backend(result, &result->sampled_by, info);
-    return compute_row(task, op, ROW_POINT_SAMPLED, step->log);
+    if (step->kind == NUM_VOXEL_ROWS) return LR_OK;
+
+    const double(*point)[3] = (const double(*)[3])task->request.point_mm;
+    const int64_t voxel = result->voxel_row >= 0 ? result->voxel_row : 0;
+    const bool is_point = step->kind == ROW_POINT_SAMPLED || step->kind == ROW_POINT_EXACT;
+    struct row_copier copier = {&task->rows[step->kind], step->log, is_point};
+    const lr_row_sink sink = {row_copier_take, &copier};
+    const lr_selection part = {.pairs = task->pairs, .num_pairs = result->num_pairs};
+    const lr_row_choice choice = {.begin = voxel, .end = voxel + 1, .part = result->is_part ? &part : NULL};
+    note_backend(result, step->purpose == FOR_EXACT ? &result->exact_by : &result->sampled_by, info);
+    return is_point ? lr_operator_point_rows(op, point, 1, &sink) : lr_operator_rows_part(op, &choice, &sink);
+}
+
+/* The grid is the study's, so that one operator serves all its voxels; a point outside it has a voxel
+ * of its own. Backends are tried in order; native is the fastest on a processor. */
+static lr_status run_step(struct step step)
+{
+    const struct voxel_task *task = step.task;
+    const struct voxel_request *request = &task->request;
+    const bool is_exact = step.purpose == FOR_EXACT, computes = sampler_of(request) == FOR_SAMPLED;
+    struct operator_work work = {.study = &task->study, .run = use_operator, .user = &step};
+    work.params = (lr_operator_params){.lors = task->study.lors,
+                                       .grid = task->result.voxel_row >= 0 ? &task->study.grid : &task->result.voxel,
+                                       .backend = strcmp(request->backend, "cpu") == 0            ? "cpu"
+                                                  : is_exact && !computes && request->on_graphics ? "compute,native,cpu"
+                                                  : is_exact && !computes                         ? "native,cpu"
+                                                  : computes && step.purpose != FOR_WINDOWS       ? "compute,cpu"
+                                                                                                  : "raster,cpu",
+                                       .mode = is_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED,
+                                       .rays = is_exact ? 0 : request->rays,
+                                       .layers_alone = true, /* as pictures show them */
+                                       .mu = task->result.has_mu ? task->study.mu : NULL,
+                                       .mu_steps = task->result.has_mu ? request->mu_steps : 0,
+                                       .store = LR_STORE_NO,
+                                       .log = step.log,
+                                       .progress = step.progress};
+    if (request->samples > 0) lr_grid_split_samples(&task->result.voxel, request->samples, work.params.samples);
+    return cached_operator_run(&task->cached[step.purpose], &work);
+}
+
+static struct voxel_row look_at(const struct row_copy *copy)
+{
+    const struct lr_owned_row *row = &copy->row;
+    return (struct voxel_row){row->count, row->lor, row->probability, copy->order, copy->sum};
 }
 
 static lr_status run_windows(void *object, const lr_log *log, const lr_progress *progress)
 {
     struct voxel_task *task = object;
     struct voxel_result *result = &task->result;
-    struct step step = {.task = task, .purpose = FOR_WINDOWS, .log = log, .progress = progress};
-    LR_TRY(run_step(&step, run_sampled));
-    if (sampler_of(&task->request) != FOR_WINDOWS) LR_TRY(compute_alone(step, FOR_SAMPLED, ROW_POINT_SAMPLED));
-    if (result->has_exact) LR_TRY(compute_alone(step, FOR_EXACT, ROW_POINT_EXACT));
+    const bool samples = sampler_of(&task->request) == FOR_WINDOWS;
+    LR_TRY(
+        run_step((struct step){task, FOR_WINDOWS, true, samples ? ROW_POINT_SAMPLED : NUM_VOXEL_ROWS, log, progress}));
+    if (!samples) LR_TRY(run_step((struct step){task, FOR_SAMPLED, false, ROW_POINT_SAMPLED, log, progress}));
+    if (result->has_exact) LR_TRY(run_step((struct step){task, FOR_EXACT, false, ROW_POINT_EXACT, log, progress}));
     result->point_sampled = look_at(&task->rows[ROW_POINT_SAMPLED]);
     result->point_exact = look_at(&task->rows[ROW_POINT_EXACT]);
 
@@ -352,57 +303,47 @@ static lr_status run_windows(void *object, const lr_log *log, const lr_progress 
         struct voxel_window *window = &task->windows[k];
         const int64_t count = (int64_t)window->size[0] * window->size[1];
         LR_TRY(lr_progress_report(progress, "colouring", k, result->num_windows));
-        for (int64_t n = 0; n < count; n++) colour_pixel(task, window, n, rows);
+        for (int64_t n = 0; n < count; n++) {
+            const struct lr_pixel_window pixels = {task->study.lors, window->module, result->request.rays,
+                                                   window->pixels};
+            const int64_t lor = lr_pixel_lor(&pixels, (int)(n % window->size[0]), (int)(n / window->size[0]));
+            const double sampled = lor >= 0 ? lr_row_element(&rows[0], lor) : NAN;
+            window->lors[n] = lor;
+            window->weight[n] = window->pixels[n].weight;
+            window->sampled[n] = (float)sampled;
+            result->high_weight = fmaxf(result->high_weight, window->weight[n]);
+            result->high_element = fmaxf(result->high_element, window->sampled[n]); /* passes over NaN */
+            if (result->has_exact) {
+                const double exact = lor >= 0 ? lr_row_element(&rows[1], lor) : NAN;
+                window->exact[n] = (float)exact;
+                window->difference[n] = (float)(sampled - exact);
+                result->high_element = fmaxf(result->high_element, window->exact[n]);
+                result->high_difference = fmaxf(result->high_difference, fabsf(window->difference[n]));
+            }
+        }
     }
     return LR_OK;
 }
 
 /* --- which LORs of the voxel --- */
 
-/* Elements of a voxel's row that take seconds to compute. */
+/* The most elements of a voxel's row that are computed unasked: they take seconds. */
 static const double most_elements = 4e6;
-
-/* Restricts the voxel's rows to the pairs of modules whose LORs the windows show. */
-static lr_status list_pairs(const struct voxel_task *windows, struct voxel_task *means)
-{
-    const lr_lors *lors = windows->study.lors;
-    const int64_t num_pairs = lors->num_pairs;
-    bool *is_seen = lr_alloc(num_pairs, sizeof(*is_seen), "pairs of modules", NULL);
-    int64_t count = 0;
-    for (int w = 0; is_seen != NULL && w < windows->result.num_windows; w++) {
-        const struct voxel_window *window = &windows->windows[w];
-        for (int64_t n = 0; n < (int64_t)window->size[0] * window->size[1]; n++) {
-            const int64_t lor = window->lors[n];
-            if (lor < 0) continue;
-            const lr_lor place = lr_lors_describe(lors, lor);
-            const int64_t pair = lr_lors_pair(lors, place.module_i, place.module_j);
-            count += !is_seen[pair];
-            is_seen[pair] = true;
-        }
-    }
-    means->pairs = lr_alloc(count + 1, sizeof(*means->pairs), "pairs of modules", NULL);
-    means->result.is_part = true;
-    for (int64_t pair = 0; is_seen != NULL && means->pairs != NULL && pair < num_pairs; pair++)
-        if (is_seen[pair]) means->pairs[means->result.num_pairs++] = (int32_t)pair;
-    free(is_seen);
-    return is_seen != NULL && means->pairs != NULL ? LR_OK : LR_FAILED;
-}
 
 static lr_status run_means(void *object, const lr_log *log, const lr_progress *progress)
 {
     struct voxel_task *task = object;
     struct voxel_result *result = &task->result;
-    const struct step step = {.task = task, .log = log, .progress = progress};
     if (result->is_part && result->num_pairs == 0) return LR_OK; /* empty windows */
-    LR_TRY(compute_alone(step, sampler_of(&task->request), ROW_VOXEL_SAMPLED));
-    if (result->has_exact) LR_TRY(compute_alone(step, FOR_EXACT, ROW_VOXEL_EXACT));
+    LR_TRY(run_step((struct step){task, sampler_of(&task->request), false, ROW_VOXEL_SAMPLED, log, progress}));
+    if (result->has_exact) LR_TRY(run_step((struct step){task, FOR_EXACT, false, ROW_VOXEL_EXACT, log, progress}));
     result->voxel_sampled = look_at(&task->rows[ROW_VOXEL_SAMPLED]);
     result->voxel_exact = look_at(&task->rows[ROW_VOXEL_EXACT]);
     return LR_OK;
 }
 
-/* Windows with the point's rows; and the voxel's rows, which take as many times as long as it has
- * points. */
+/* Two kinds of tasks: windows with the rows of the point; and the rows of the voxel, which take longer by its number
+ * of points. */
 static const struct task_kind windows_kind = {"drawing correspondence images", run_windows, destroy};
 static const struct task_kind means_kind = {"averaging over the voxel", run_means, destroy};
 
@@ -452,22 +393,17 @@ lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const s
 
 /* --- both put together --- */
 
-static const struct voxel_task *windows_task(const struct voxel *voxel)
-{
-    return voxel->windows.result;
-}
-
 /* The voxel's rows of the same request as the windows; NULL = none. */
 static const struct voxel_task *means_task(const struct voxel *voxel)
 {
-    const struct voxel_task *windows = windows_task(voxel), *means = voxel->means.result;
+    const struct voxel_task *windows = voxel->windows.result, *means = voxel->means.result;
     return windows != NULL && means != NULL && means->id == windows->id ? means : NULL;
 }
 
 /* Asks for the voxel's rows once there are windows, and no newer ones are being drawn. */
 static void ask_for_means(struct voxel *voxel, enum job_state windows_state)
 {
-    const struct voxel_task *windows = windows_task(voxel);
+    const struct voxel_task *windows = voxel->windows.result;
     struct voxel_task *task = NULL;
     if (windows_state != JOB_DONE || windows == NULL || windows->id == voxel->means_for) return;
     voxel->means_for = windows->id;
@@ -475,15 +411,41 @@ static void ask_for_means(struct voxel *voxel, enum job_state windows_state)
     task->id = windows->id;
     task->cached = voxel->cached;
 
-    /* Mostly, the points of a voxel see different LORs. */
+    /* The points of a voxel mostly see different LORs, which gives the number of elements. */
     const struct voxel_result *shown = &windows->result;
     const struct voxel_row *row =
         shown->has_exact && shown->point_exact.count > 0 ? &shown->point_exact : &shown->point_sampled;
-    const bool is_cheap = (double)row->count * shown->request.samples <= most_elements;
-    if (!windows->request.wants_whole && !is_cheap && list_pairs(windows, task) != LR_OK)
-        destroy(task);
-    else
+    task->result.is_part = !windows->request.wants_whole && (double)row->count * shown->request.samples > most_elements;
+    if (!task->result.is_part) {
         task_runner_ask(&voxel->means, task);
+        return;
+    }
+
+    /* The voxel's rows are restricted to the pairs of modules whose LORs the windows show. */
+    const lr_lors *lors = windows->study.lors;
+    const int64_t num_pairs = lors->num_pairs;
+    bool *is_seen = lr_alloc(num_pairs, sizeof(*is_seen), "pairs of modules", NULL);
+    int64_t count = 0;
+    for (int w = 0; is_seen != NULL && w < shown->num_windows; w++) {
+        const struct voxel_window *window = &windows->windows[w];
+        for (int64_t n = 0; n < (int64_t)window->size[0] * window->size[1]; n++) {
+            const int64_t lor = window->lors[n];
+            if (lor < 0) continue;
+            const lr_lor place = lr_lors_describe(lors, lor);
+            const int64_t pair = lr_lors_pair(lors, place.module_i, place.module_j);
+            count += !is_seen[pair];
+            is_seen[pair] = true;
+        }
+    }
+    task->pairs = lr_alloc(count + 1, sizeof(*task->pairs), "pairs of modules", NULL);
+    const bool is_listed = is_seen != NULL && task->pairs != NULL;
+    for (int64_t pair = 0; is_listed && pair < num_pairs; pair++)
+        if (is_seen[pair]) task->pairs[task->result.num_pairs++] = (int32_t)pair;
+    free(is_seen);
+    if (is_listed)
+        task_runner_ask(&voxel->means, task);
+    else
+        destroy(task);
 }
 
 enum job_state voxel_poll(struct voxel *voxel, struct job_report *report)
@@ -494,7 +456,7 @@ enum job_state voxel_poll(struct voxel *voxel, struct job_report *report)
     const enum job_state second = task_runner_poll(&voxel->means);
     if (report != NULL) *report = is_first ? voxel->windows.report : voxel->means.report;
 
-    const struct voxel_task *windows = windows_task(voxel), *means = means_task(voxel);
+    const struct voxel_task *windows = voxel->windows.result, *means = means_task(voxel);
     if (windows != NULL) {
         voxel->result = windows->result;
         voxel->result.has_means = means != NULL;
@@ -526,12 +488,12 @@ enum job_state voxel_wait(struct voxel *voxel, struct job_report *report)
 const struct voxel_result *voxel_result(const struct voxel *voxel, int64_t *serial)
 {
     if (serial != NULL) *serial = voxel->windows.serial + voxel->means.serial;
-    return windows_task(voxel) != NULL ? &voxel->result : NULL;
+    return voxel->windows.result != NULL ? &voxel->result : NULL;
 }
 
 const struct study_view *voxel_study(const struct voxel *voxel)
 {
-    const struct voxel_task *task = windows_task(voxel);
+    const struct voxel_task *task = voxel->windows.result;
     return task != NULL ? &task->study : NULL;
 }
 
@@ -557,7 +519,7 @@ static double line_solid_angle(const struct voxel_task *task, const struct voxel
     return area * fabs(vec_dot(to_face, module->normal)) / (distance * distance * distance);
 }
 
-/* NaN without the task that has the row, or for a row it was not asked for. */
+/* An element of a row. NaN: the task has no such row, or there is no task. */
 static double element(const struct voxel_task *task, enum voxel_row_kind kind, int64_t lor)
 {
     const bool exact = kind == ROW_POINT_EXACT || kind == ROW_VOXEL_EXACT;
@@ -568,7 +530,7 @@ static double element(const struct voxel_task *task, enum voxel_row_kind kind, i
 
 lr_status voxel_at(const struct voxel *voxel, int module, const int place[2], struct voxel_pixel *pixel)
 {
-    const struct voxel_task *task = windows_task(voxel), *means = means_task(voxel);
+    const struct voxel_task *task = voxel->windows.result, *means = means_task(voxel);
     const struct voxel_window *window = NULL;
     for (int k = 0; task != NULL && window == NULL && k < task->result.num_windows; k++)
         if (task->windows[k].module == module) window = &task->windows[k];

@@ -64,7 +64,7 @@ struct voxel_result {
     const char *drawn_by, *sampled_by, *exact_by; /* backends of windows and elements; exact_by is
                                                      NULL in sampled mode */
     char drawn_on[160];                           /* the device of drawn_by */
-    char why_not[1024]; /* why what was asked for is done by cpu: a sentence; "" = it is not */
+    char why_not[1024]; /* why backend cpu does what another was asked for; "" = it does not */
     int num_windows;
     const struct voxel_window *windows;          /* [num_windows] */
     float high_weight;                           /* largest of all windows */
@@ -128,7 +128,7 @@ lr_status voxel_at(const struct voxel *voxel, int module, const int place[2], st
 /* Why a module has no window of a point, and which module has one. */
 struct voxel_gap {
     int better;    /* the module whose window has the point's strongest LOR; -1: none has one */
-    char why[240]; /* a sentence; "" = the module has a window */
+    char why[240]; /* for people; "" = the module has a window */
 };
 
 /* lors: those that the result's rows count. */
@@ -145,13 +145,13 @@ struct row_copy {
     double sum;
 };
 
-/* A sink that takes one row into `copy`; log may be NULL. */
+/* Takes one row into `copy`, for lr_row_sink; log may be NULL. */
 struct row_copier {
     struct row_copy *copy;
     const lr_log *log;
     bool has_order;
 };
-lr_row_sink row_copier_sink(struct row_copier *copier);
+lr_status row_copier_take(void *copier, const lr_row *row);
 
 void row_copy_finish(struct row_copy *copy); /* zero is allowed */
 

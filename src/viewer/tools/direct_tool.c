@@ -2,14 +2,34 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
-#include "viewer/scene.h"
-#include "viewer/study/direct_model.h"
+#include "viewer/frame/camera.h"
+#include "viewer/frame/job.h"
 #include "viewer/tools/tools.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct direct_request {
+    lr_view view;
+    lr_direct_kernel kernel; /* not of measured profiles */
+    double point_mm[3];      /* whose voxel's kernel is wanted */
+};
+
+/* Look-up tables of a view with the kernel of one voxel; a task of a runner, and its result. */
+struct direct_result {
+    lr_grid grid;
+    struct direct_request request;
+    lr_direct_tables *tables;
+    bool is_inside;   /* the point, in the grid; the rest is there then */
+    int voxel[3];     /* that holds it */
+    int kernel;       /* its identifier in the view, LORmap */
+    double radial_mm; /* of its centre, from the axis along the view's radial direction */
+    lr_image *cloud;  /* mSRval at each place of mSR around the voxel, 0 elsewhere; what is
+                         beyond the grid is left out */
+    double largest;   /* of the kernel */
+};
 
 enum { DIRECT_PATH = 1024 };
 
@@ -30,6 +50,89 @@ static struct direct_state *own(const struct app *app)
 {
     return app_state(app, &direct_tool);
 }
+
+/* --- tables --- */
+
+static void destroy_tables(void *object)
+{
+    struct direct_result *result = object;
+    lr_direct_tables_destroy(result->tables);
+    lr_image_destroy(result->cloud);
+    free(result);
+}
+
+static lr_status run_tables(void *object, const lr_log *log, const lr_progress *progress)
+{
+    struct direct_result *result = object;
+    const lr_grid *grid = &result->grid;
+    const int *voxel = result->voxel;
+    LR_TRY(lr_progress_report(progress, "building look-up tables", 0, 1));
+    result->tables = lr_direct_tables_create(&(lr_direct_tables_params){
+        .grid = grid, .view = result->request.view, .kernel = result->request.kernel, .log = log});
+    result->cloud = lr_image_create(grid, log);
+    if (result->tables == NULL || result->cloud == NULL) return LR_FAILED;
+    result->is_inside = pick_voxel(grid, result->request.point_mm, result->voxel);
+    if (!result->is_inside) return LR_OK;
+
+    double axes[3][3];
+    result->kernel = lr_direct_tables_map(result->tables)[voxel[1] * grid->size[0] + voxel[0]];
+    lr_view_axes(&result->request.view, axes);
+    for (int k = 0; k < 3; k++) result->radial_mm += axes[1][k] * (grid->origin_mm[k] + voxel[k] * grid->voxel_mm[k]);
+
+    /* The kernel about the voxel, as far as the grid goes. */
+    const int32_t(*offsets)[3] = lr_direct_tables_offsets(result->tables);
+    const double *values = lr_direct_tables_values(result->tables, result->kernel);
+    const int64_t count = lr_direct_tables_get_info(result->tables)->num_offsets;
+    for (int64_t n = 0; n < count; n++) {
+        int64_t row = 0;
+        for (int k = 2; k >= 0; k--) {
+            const int at = voxel[k] + offsets[n][k];
+            row = row >= 0 && at >= 0 && at < grid->size[k] ? row * grid->size[k] + at : -1;
+        }
+        result->largest = fmax(result->largest, values[n]);
+        if (row >= 0) result->cloud->values[row] = (float)values[n];
+    }
+    return LR_OK;
+}
+
+/* mSRval of the result's kernel at an offset in voxels; 0 where mSR has none. */
+static double direct_kernel_value(const struct direct_result *result, const int offset[3])
+{
+    const int32_t(*offsets)[3] = lr_direct_tables_offsets(result->tables);
+    const double *values = lr_direct_tables_values(result->tables, result->kernel);
+    const int64_t count = lr_direct_tables_get_info(result->tables)->num_offsets;
+    for (int64_t k = 0; k < count; k++)
+        if (offsets[k][0] == offset[0] && offsets[k][1] == offset[1] && offsets[k][2] == offset[2]) return values[k];
+    return 0.0;
+}
+
+/* --- histo-images --- */
+
+struct histo_task {
+    char *path;
+    lr_histo_images *histo;
+};
+
+static void destroy_histo(void *object)
+{
+    struct histo_task *task = object;
+    lr_histo_images_destroy(task->histo);
+    free(task->path);
+    free(task);
+}
+
+static lr_status run_histo(void *object, const lr_log *log, const lr_progress *progress)
+{
+    struct histo_task *task = object;
+    LR_TRY(lr_progress_report(progress, "reading histo-images", 0, 1));
+    task->histo = lr_histo_images_read(task->path, log);
+    return task->histo != NULL ? LR_OK : LR_FAILED;
+}
+
+static const struct task_kind direct_tables_kind = {"building look-up tables", run_tables, destroy_tables};
+static const struct task_kind direct_histo_kind = {"reading histo-images", run_histo, destroy_histo};
+
+/* --- life --- */
 
 static const double usual_tof_ps = 400.0;
 
@@ -53,7 +156,8 @@ static void close_direct(struct app *app)
 
 const lr_histo_images *direct_tool_histo(const struct app *app)
 {
-    return direct_histo_result(&own(app)->histo);
+    const struct histo_task *task = own(app)->histo.result;
+    return task != NULL ? task->histo : NULL;
 }
 
 /* --- asking --- */
@@ -74,12 +178,25 @@ static void ask(struct app *app)
     memcpy(tool->request.point_mm, voxel_tool_point(app), sizeof(tool->request.point_mm));
     const lr_histo_images *histo = direct_tool_histo(app);
     const lr_grid *grid = histo != NULL ? &histo->grid : &app->open.grid;
-    tool->is_asked = direct_tables_ask(&tool->tables, grid, &tool->request, &app->log) == LR_OK;
+    tool->is_asked = grid->size[0] > 0;
+    if (!tool->is_asked) lr_error(&app->log, LR_USAGE, "there is no grid: open a scanner or an image first");
+    struct direct_result *task = tool->is_asked ? lr_alloc(1, sizeof(*task), "look-up tables", &app->log) : NULL;
+    tool->is_asked = task != NULL;
+    if (task != NULL) {
+        task->grid = *grid;
+        task->request = tool->request;
+        task_runner_ask(&tool->tables, task);
+    }
 }
 
 static lr_status open_histo(struct app *app, const char *path)
 {
-    (void)direct_histo_ask(&own(app)->histo, path, &app->log);
+    struct histo_task *task = lr_alloc(1, sizeof(*task), "histo-images", &app->log);
+    if (task != NULL) task->path = lr_copy_string(path, &app->log);
+    if (task != NULL && task->path != NULL)
+        task_runner_ask(&own(app)->histo, task);
+    else
+        free(task);
     return LR_OK;
 }
 
@@ -106,47 +223,6 @@ static void show_view(struct app *app, int view)
 
 /* --- what becomes ready --- */
 
-static lr_status paint_map(struct app *app, const lr_direct_tables *tables)
-{
-    struct direct_state *tool = own(app);
-    const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
-    const int32_t *map = lr_direct_tables_map(tables);
-    const int64_t count = (int64_t)info->grid.size[0] * info->grid.size[1];
-    uint8_t *texels = lr_alloc(count, 4, "a LORmap to show", &app->log);
-    gl_texture_destroy(tool->map);
-    tool->map = gl_texture_create(app->ctx, &(struct gl_texture_params){.label = "LORmap",
-                                                                        .format = GL_RGBA8,
-                                                                        .width = info->grid.size[0],
-                                                                        .height = info->grid.size[1]});
-    for (int64_t k = 0; texels != NULL && k < count; k++) {
-        const lr_colour colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, (map[k] + 0.5) / info->num_kernels);
-        memcpy(&texels[4 * k], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
-    }
-    const lr_status status = tool->map != NULL && texels != NULL ? gl_texture_upload(tool->map, texels) : LR_FAILED;
-    free(texels);
-    return status;
-}
-
-static void take_tables(struct app *app)
-{
-    struct direct_state *tool = own(app);
-    const struct direct_result *result = direct_tables_result(&tool->tables);
-    const bool is_first = !tool->has_tables;
-    tool->has_tables = true;
-    paint_map(app, result->tables);
-    /* The chosen voxel, without the lines that another tool drew. */
-    if (app->tool == &direct_tool) {
-        (void)draw_set_lines(app->draw, DRAW_LORS, NULL, 0);
-        (void)draw_set_lines(app->draw, DRAW_LOR, NULL, 0);
-        (void)draw_set_crystal_values(app->draw, NULL, 0.0);
-        (void)draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm);
-    }
-
-    app->ranges[DRAW_KERNEL][1] = fmax(result->largest, 1e-30);
-    app_put_image(app, DRAW_KERNEL, result->is_inside ? result->cloud : NULL);
-    if (is_first || app->slices.image == DRAW_KERNEL) app_show_image(app, DRAW_KERNEL);
-}
-
 static lr_status update(struct app *app)
 {
     struct direct_state *tool = own(app);
@@ -156,7 +232,39 @@ static lr_status update(struct app *app)
     }
     if (task_runner_take_failure(&tool->histo)) app_take_failure(app, &tool->histo.report, false);
     if (task_runner_take(&tool->histo)) show_view(app, 0);
-    if (task_runner_take(&tool->tables)) take_tables(app);
+    if (task_runner_take(&tool->tables)) {
+        const struct direct_result *result = tool->tables.result;
+        const bool is_first = !tool->has_tables;
+        tool->has_tables = true;
+        const lr_direct_tables_info *info = lr_direct_tables_get_info(result->tables);
+        const int32_t *map = lr_direct_tables_map(result->tables);
+        const int64_t count = (int64_t)info->grid.size[0] * info->grid.size[1];
+        uint8_t *texels = lr_alloc(count, 4, "a LORmap to show", &app->log);
+        gl_texture_destroy(tool->map);
+        tool->map = gl_texture_create(app->ctx, &(struct gl_texture_params){.label = "LORmap",
+                                                                            .format = GL_RGBA8,
+                                                                            .width = info->grid.size[0],
+                                                                            .height = info->grid.size[1]});
+        for (int64_t k = 0; texels != NULL && k < count; k++) {
+            const lr_colour colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, (map[k] + 0.5) / info->num_kernels);
+            memcpy(&texels[4 * k], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
+        }
+        if (tool->map != NULL && texels != NULL) (void)gl_texture_upload(tool->map, texels);
+        free(texels);
+
+        /* The scene shows the chosen voxel, without the lines of other tools. */
+        if (app->tool == &direct_tool) {
+            (void)draw_set_lines(app->draw, DRAW_LORS, NULL, 0);
+            (void)draw_set_lines(app->draw, DRAW_LOR, NULL, 0);
+            (void)draw_set_crystal_values(app->draw, NULL, 0.0);
+            (void)draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm);
+        }
+
+        app->ranges[DRAW_KERNEL][1] = fmax(result->largest, 1e-30);
+        app_put_image(app, DRAW_KERNEL, result->is_inside ? result->cloud : NULL);
+        if (is_first || app->slices.image == DRAW_KERNEL) app_show_image(app, DRAW_KERNEL);
+    }
+
     /* A new voxel has a kernel of its own. */
     if (tool->is_asked && memcmp(tool->request.point_mm, voxel_tool_point(app), sizeof(tool->request.point_mm)) != 0)
         ask(app);
@@ -169,51 +277,11 @@ static const double picture_width = 370.0, most_height = 260.0;
 
 /* --- histo-images --- */
 
-static void show_histo(struct app *app)
-{
-    struct direct_state *tool = own(app);
-    const lr_histo_images *histo = direct_tool_histo(app);
-    ui_write("##histo path", tool->path, sizeof(tool->path));
-    ui_beside();
-    if (ui_button("open##histo", tool->path[0] != '\0')) open_histo(app, tool->path);
-    ui_hint("histo-images (HDF5), as loraster direct deposit writes them");
-    if (tool->histo.report.state == JOB_RUNNING) ui_progress(tool->histo.report.share, tool->histo.report.doing);
-    if (histo == NULL) return;
-    int view = tool->view;
-    if (ui_slide("view", &view, (const int[2]){0, histo->num_views - 1}) && view != tool->view) show_view(app, view);
-    ui_text("azimuth %.4g, tilt %.4g degrees: %.6g counts", histo->views[tool->view].azimuth_deg,
-            histo->views[tool->view].tilt_deg, tool->counts);
-    if (ui_button("show##histo", true)) app_show_image(app, DRAW_HISTO);
-}
-
 /* --- tables --- */
 
-static void choose_tables(struct app *app)
+static void show_tables(struct app *app, const struct direct_result *result)
 {
-    static const char *const models[] = {"invariant", "variant1", "variant2", "variant3"};
     struct direct_state *tool = own(app);
-    lr_resolution *resolution = &tool->request.kernel.resolution;
-    double angles[2] = {tool->request.view.azimuth_deg, tool->request.view.tilt_deg};
-    int model = (int)resolution->model;
-    bool has_changed = false;
-    if (ui_reals("azimuth, tilt (deg)", angles, 2)) {
-        tool->request.view = (lr_view){angles[0], angles[1]};
-        has_changed = true;
-    }
-    if (ui_reals("time resolution (ps)", &resolution->tof_ps, 1)) has_changed = tool->has_tof = true;
-    if (ui_choose("width across", &model, models, 4)) {
-        resolution->model = (lr_radial_model)model;
-        has_changed = true;
-    }
-    has_changed |= ui_check("asymmetric", &resolution->asymmetric);
-    if (!tool->is_asked && ui_button("compute##direct", app->open.grid.size[0] > 0))
-        has_changed = tool->is_asked = true;
-    if (has_changed && tool->is_asked) ask(app);
-    if (tool->tables.report.state == JOB_RUNNING) ui_progress(tool->tables.report.share, tool->tables.report.doing);
-}
-
-static void show_map(struct app *app, const struct direct_result *result)
-{
     const lr_direct_tables_info *info = lr_direct_tables_get_info(result->tables);
     const lr_grid *grid = &info->grid;
     const double scale = fmin(picture_width / grid->size[0], most_height / grid->size[1]);
@@ -240,16 +308,11 @@ static void show_map(struct app *app, const struct direct_result *result)
     if (result->is_inside) {
         const double at[2] = {(result->voxel[0] + 0.5) / grid->size[0], 1.0 - (result->voxel[1] + 0.5) / grid->size[1]};
         const double half[2] = {0.5 / grid->size[0], 0.5 / grid->size[1]};
-        ui_mark_box((const double[2]){at[0] - half[0], at[1] - half[1]},
-                    (const double[2]){at[0] + half[0], at[1] + half[1]}, 0xffffffff);
+        ui_mark((const double[2]){at[0] - half[0], at[1] - half[1]},
+                (const double[2]){at[0] + half[0], at[1] + half[1]}, true, 0xffffffff);
     }
     ui_bar(&bar);
-}
 
-static void show_kernel(struct app *app, const struct direct_result *result)
-{
-    const lr_direct_tables_info *info = lr_direct_tables_get_info(result->tables);
-    struct direct_state *tool = own(app);
     ui_text("%d identifiers of %.4g mm; %lld offsets in mSR", info->num_identifiers, info->epsilon_mm,
             (long long)info->num_offsets);
     ui_toned(UI_DIM, "sigma %.4g mm along the line, up to %.4g across, %.4g axially", info->sigma_mm[0],
@@ -268,15 +331,44 @@ static void show_kernel(struct app *app, const struct direct_result *result)
 
 static void show_panel(struct app *app)
 {
-    const struct direct_result *result = direct_tables_result(&own(app)->tables);
-    choose_tables(app);
-    if (result != NULL && own(app)->map != NULL) {
-        show_map(app, result);
-        show_kernel(app, result);
+    static const char *const models[] = {"invariant", "variant1", "variant2", "variant3"};
+    struct direct_state *tool = own(app);
+    const struct direct_result *result = tool->tables.result;
+    lr_resolution *resolution = &tool->request.kernel.resolution;
+    double angles[2] = {tool->request.view.azimuth_deg, tool->request.view.tilt_deg};
+    int model = (int)resolution->model;
+    bool has_changed = false;
+    if (ui_reals("azimuth, tilt (deg)", angles, 2)) {
+        tool->request.view = (lr_view){angles[0], angles[1]};
+        has_changed = true;
     }
+    if (ui_reals("time resolution (ps)", &resolution->tof_ps, 1)) has_changed = tool->has_tof = true;
+    if (ui_choose("width across", &model, models, 4)) {
+        resolution->model = (lr_radial_model)model;
+        has_changed = true;
+    }
+    has_changed |= ui_check("asymmetric", &resolution->asymmetric);
+    if (!tool->is_asked && ui_button("compute##direct", app->open.grid.size[0] > 0))
+        has_changed = tool->is_asked = true;
+    if (has_changed && tool->is_asked) ask(app);
+    if (tool->tables.report.state == JOB_RUNNING) ui_progress(tool->tables.report.share, tool->tables.report.doing);
+
+    if (result != NULL && tool->map != NULL) show_tables(app, result);
+
     ui_line();
     ui_text("histo-images");
-    show_histo(app);
+    const lr_histo_images *histo = direct_tool_histo(app);
+    ui_write("##histo path", tool->path, sizeof(tool->path));
+    ui_beside();
+    if (ui_button("open##histo", tool->path[0] != '\0')) open_histo(app, tool->path);
+    ui_hint("histo-images (HDF5), as loraster direct deposit writes them");
+    if (tool->histo.report.state == JOB_RUNNING) ui_progress(tool->histo.report.share, tool->histo.report.doing);
+    if (histo == NULL) return;
+    int view = tool->view;
+    if (ui_slide("view", &view, (const int[2]){0, histo->num_views - 1}) && view != tool->view) show_view(app, view);
+    ui_text("azimuth %.4g, tilt %.4g degrees: %.6g counts", histo->views[tool->view].azimuth_deg,
+            histo->views[tool->view].tilt_deg, tool->counts);
+    if (ui_button("show##histo", true)) app_show_image(app, DRAW_HISTO);
 }
 
 /* --- scripts --- */
@@ -323,7 +415,7 @@ static lr_status act_offset(struct app *app, const struct command_words *words)
 static bool get_value(struct app *app, const char *name, struct command_value *value)
 {
     const struct direct_state *tool = own(app);
-    const struct direct_result *result = direct_tables_result(&tool->tables);
+    const struct direct_result *result = tool->tables.result;
     const lr_direct_tables_info *info = result != NULL ? lr_direct_tables_get_info(result->tables) : NULL;
     const bool is_inside = result != NULL && result->is_inside;
     const struct command_number numbers[] = {

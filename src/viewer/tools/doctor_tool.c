@@ -21,48 +21,12 @@ static struct doctor_state *own(const struct app *app)
 
 static const uint32_t plain_colour = 0x6f8fafff, suspect_colour = 0xe69f00ff;
 
-static void forget(struct doctor_state *tool)
+static void forget(struct app *app)
 {
+    struct doctor_state *tool = own(app);
     free(tool->refused.modules);
     free(tool->refused.first_crystal);
     tool->refused = (lr_scanner){0};
-}
-
-static void close_doctor(struct app *app)
-{
-    forget(own(app));
-}
-
-/* A scanner to be drawn only: nothing in it is checked. */
-static lr_status take_draft(struct app *app, const lr_scanner_draft *draft)
-{
-    lr_scanner *refused = &own(app)->refused;
-    const int count = draft->params.num_modules;
-    forget(own(app));
-    refused->modules = lr_alloc(count, sizeof(*refused->modules), "modules to look at", &app->log);
-    refused->first_crystal = lr_alloc(count + 1, sizeof(*refused->first_crystal), "modules to look at", &app->log);
-    if (refused->modules == NULL || refused->first_crystal == NULL) return LR_FAILED;
-    refused->num_modules = count;
-    for (int m = 0; m < count; m++) {
-        refused->modules[m] = draft->params.modules[m];
-        /* Files may leave normals out; modules look at the axis then. */
-        lr_module *module = &refused->modules[m];
-        double *n = module->normal, *c = module->centre_mm;
-        if (n[0] == 0.0 && n[1] == 0.0 && n[2] == 0.0) {
-            const double away = hypot(c[0], c[1]);
-            n[0] = away > 0.0 ? -c[0] / away : 1.0;
-            n[1] = away > 0.0 ? -c[1] / away : 0.0;
-        }
-
-        const int *crystals = refused->modules[m].crystals;
-        if ((int64_t)refused->first_crystal[m] + (int64_t)crystals[0] * crystals[1] > 1 << 24) {
-            refused->num_modules = m;
-            break;
-        }
-        refused->first_crystal[m + 1] = refused->first_crystal[m] + crystals[0] * crystals[1];
-    }
-    refused->num_crystals = refused->first_crystal[refused->num_modules];
-    return refused->num_modules > 0 ? draw_set_scanner(app->draw, refused) : LR_OK;
 }
 
 /* Colours the modules of the chosen finding, or of all suspicions. */
@@ -96,9 +60,36 @@ static lr_status take_study(struct app *app, bool is_new)
     tool->diagnosis = refused != NULL ? refused : app->open.diagnosis;
     if (refused != NULL && draft != NULL) {
         app_choose(app, &doctor_tool);
-        if (take_draft(app, draft) != LR_OK) return LR_FAILED;
+        /* The scanner is only drawn: nothing in it is checked. */
+        lr_scanner *shown = &tool->refused;
+        const int count = draft->params.num_modules;
+        forget(app);
+        shown->modules = lr_alloc(count, sizeof(*shown->modules), "modules to look at", &app->log);
+        shown->first_crystal = lr_alloc(count + 1, sizeof(*shown->first_crystal), "modules to look at", &app->log);
+        if (shown->modules == NULL || shown->first_crystal == NULL) return LR_FAILED;
+        shown->num_modules = count;
+        for (int m = 0; m < count; m++) {
+            lr_module *module = &shown->modules[m];
+            *module = draft->params.modules[m];
+            /* Files may leave normals out: those modules face the axis. */
+            double *n = module->normal, *c = module->centre_mm;
+            if (n[0] == 0.0 && n[1] == 0.0 && n[2] == 0.0) {
+                const double away = hypot(c[0], c[1]);
+                n[0] = away > 0.0 ? -c[0] / away : 1.0;
+                n[1] = away > 0.0 ? -c[1] / away : 0.0;
+            }
+
+            const int *crystals = module->crystals;
+            if ((int64_t)shown->first_crystal[m] + (int64_t)crystals[0] * crystals[1] > 1 << 24) {
+                shown->num_modules = m;
+                break;
+            }
+            shown->first_crystal[m + 1] = shown->first_crystal[m] + crystals[0] * crystals[1];
+        }
+        shown->num_crystals = shown->first_crystal[shown->num_modules];
+        if (shown->num_modules > 0 && draw_set_scanner(app->draw, shown) != LR_OK) return LR_FAILED;
     } else if (tool->refused.num_modules > 0) {
-        forget(tool);
+        forget(app);
         if (draw_set_scanner(app->draw, app->open.scanner) != LR_OK) return LR_FAILED;
     }
     app->drawn = tool->refused.num_modules > 0 ? &tool->refused : app->open.scanner;
@@ -107,26 +98,9 @@ static lr_status take_study(struct app *app, bool is_new)
 
 /* --- its panel --- */
 
-static void show_finding(struct app *app, int number)
-{
-    struct doctor_state *tool = own(app);
-    const lr_finding *finding = &tool->diagnosis->findings[number];
-    char label[64];
-    snprintf(label, sizeof(label), "%s: %s##%d", finding->severity == LR_SUSPECT ? "suspicion" : "note",
-             lr_finding_kind_name(finding->kind), number);
-    if (ui_item(label, tool->chosen == number)) {
-        tool->chosen = tool->chosen == number ? -1 : number;
-        colour_modules(app);
-    }
-    ui_hint("shows the modules it concerns");
-    ui_toned(finding->severity == LR_SUSPECT ? UI_WARNING : UI_PLAIN, "%s", finding->sentence);
-    if (finding->remedy[0] != '\0') ui_toned(UI_DIM, "%s", finding->remedy);
-    ui_space(4.0);
-}
-
 static void show_panel(struct app *app)
 {
-    const struct doctor_state *tool = own(app);
+    struct doctor_state *tool = own(app);
     if (tool->diagnosis == NULL) {
         ui_toned(UI_DIM, "no scanner has been examined");
         return;
@@ -135,7 +109,20 @@ static void show_panel(struct app *app)
     const int suspects = tool->diagnosis->num_suspects;
     const int notes = tool->diagnosis->num_findings - suspects;
     ui_text("%d suspicion%s, %d note%s", suspects, suspects == 1 ? "" : "s", notes, notes == 1 ? "" : "s");
-    for (int k = 0; k < tool->diagnosis->num_findings; k++) show_finding(app, k);
+    for (int k = 0; k < tool->diagnosis->num_findings; k++) {
+        const lr_finding *finding = &tool->diagnosis->findings[k];
+        char label[64];
+        snprintf(label, sizeof(label), "%s: %s##%d", finding->severity == LR_SUSPECT ? "suspicion" : "note",
+                 lr_finding_kind_name(finding->kind), k);
+        if (ui_item(label, tool->chosen == k)) {
+            tool->chosen = tool->chosen == k ? -1 : k;
+            colour_modules(app);
+        }
+        ui_hint("shows the modules it concerns");
+        ui_toned(finding->severity == LR_SUSPECT ? UI_WARNING : UI_PLAIN, "%s", finding->sentence);
+        if (finding->remedy[0] != '\0') ui_toned(UI_DIM, "%s", finding->remedy);
+        ui_space(4.0);
+    }
 }
 
 static bool get_value(struct app *app, const char *name, struct command_value *value)
@@ -153,7 +140,7 @@ const struct viewer_tool doctor_tool = {.name = "Doctor",
                                         .word = "doctor",
                                         .mode = LR_SESSION_SCENE,
                                         .state_bytes = sizeof(struct doctor_state),
-                                        .close = close_doctor,
+                                        .close = forget,
                                         .take_study = take_study,
                                         .panel = show_panel,
                                         .get_value = get_value};

@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/resource.h"
-#include "viewer/scene.h"
 #include "viewer/study/live.h"
 #include "viewer/tools/tools.h"
 
@@ -15,12 +14,12 @@
 
 enum { LIVE_HISTORY = 512, GUESSES_HISTORY = 256 };
 
-/* Names for scripts, in the order of their enums. */
+/* The names in scripts, in the order of their enums. */
 static const char *const algorithm_names[] = {"osem", "ramla", NULL};
 static const char *const family_names[] = {"correspondence", "direct", "listmode", NULL};
 static const char *const element_names[] = {"tube", "line", "exact", NULL};
 
-/* State of a picture of slices, which is painted again when that changes. */
+/* Everything that a picture of slices depends on: it is painted again when something here changes. */
 struct guesses_look {
     int64_t serials; /* of all guesses together, */
     int64_t image;   /* and of the composed image */
@@ -75,21 +74,6 @@ enum { COLUMNS = 3, GAP = 6 };
 
 static const double width_units = 376.0;
 
-/* Sets guesses for the next start. errors: LR_BAD_INPUT, with a sentence, for more guesses than can be, or no
- * iteration. */
-static lr_status choose_number(struct app *app, int guesses, int local_iterations)
-{
-    if (guesses < 0 || guesses > LIVE_MOST_GUESSES || local_iterations < 1) {
-        return lr_error(&app->log, LR_BAD_INPUT,
-                        "%d guesses of %d iterations: take 2 to %d guesses, 0 for none, of 1 "
-                        "iteration or more",
-                        guesses, local_iterations, LIVE_MOST_GUESSES);
-    }
-    own(app)->request.guesses = guesses;
-    own(app)->request.local_iterations = local_iterations;
-    return LR_OK;
-}
-
 static void forget_guesses(struct guesses *tool)
 {
     struct gl_texture *texture = tool->texture;
@@ -97,7 +81,7 @@ static void forget_guesses(struct guesses *tool)
     *tool = (struct guesses){.texture = texture};
 }
 
-/* Pixels of a slice on the screen, and of what stands above it. */
+/* Sizes of a slice on the screen and of its title, in pixels. */
 struct tiles {
     int size[2], title, gap;
     int count, columns;
@@ -129,7 +113,7 @@ static void find_corner(const struct tiles *tiles, int k, int corner[2])
     corner[1] = k / tiles->columns * (tiles->size[1] + tiles->title + tiles->gap);
 }
 
-/* The last one is the composed image. */
+/* The values of a tile. The last tile is the composed image. */
 static const float *tile_values(const struct app *app, int k)
 {
     const struct guesses *tool = &own(app)->guesses;
@@ -149,44 +133,40 @@ static void name_tile(const struct guesses *tool, int k, char text[64])
         snprintf(text, 64, "guess %d, \u03b1 %.3f", k + 1, tool->last.weights[k]);
 }
 
-static void paint_tile(const struct app *app, const struct tiles *tiles, const struct guesses_look *look, int k,
-                       lr_picture *picture)
-{
-    const struct guesses *tool = &own(app)->guesses;
-    const lr_grid *grid = &tool->grid;
-    const bool is_negative = k < tool->count && tool->rounds > 0 && tool->last.weights[k] < 0.0;
-    const lr_text_style style = {.colour = is_negative ? (lr_colour){237, 120, 51} : (lr_colour){225, 226, 230},
-                                 .size_px = (int)(12.0 * window_scale(app->window)),
-                                 .most_px = tiles->size[0]};
-    const float *values = tile_values(app, k);
-    char text[64];
-    int corner[2];
-    find_corner(tiles, k, corner);
-    name_tile(tool, k, text);
-    lr_picture_text(picture, corner, text, &style);
-    corner[1] += tiles->title;
-    lr_picture_fill(picture, corner, tiles->size, (lr_colour){38, 40, 46});
-    if (values != NULL) {
-        const lr_map_params map = {.values = values + (int64_t)look->slice * grid->size[0] * grid->size[1],
-                                   .size = {grid->size[0], grid->size[1]},
-                                   .drawn_size = {tiles->size[0], tiles->size[1]},
-                                   .low = look->range[0],
-                                   .high = look->range[1],
-                                   .colours = (lr_colour_map)look->colours};
-        lr_picture_map(picture, corner, &map);
-    }
-}
-
 static lr_status paint_tiles(struct app *app, const struct tiles *tiles, const struct guesses_look *look)
 {
     struct guesses *tool = &own(app)->guesses;
+    const lr_grid *grid = &tool->grid;
     const int64_t count = (int64_t)tiles->all[0] * tiles->all[1];
     lr_picture *picture = lr_picture_create(tiles->all, &app->log);
     uint8_t *texels = lr_alloc(count, 4, "slices of guesses", &app->log);
     lr_status status = picture != NULL && texels != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
         lr_picture_fill(picture, (int[]){0, 0}, picture->size, (lr_colour){22, 23, 28});
-        for (int k = 0; k < tiles->count; k++) paint_tile(app, tiles, look, k, picture);
+        for (int k = 0; k < tiles->count; k++) {
+            const bool is_negative = k < tool->count && tool->rounds > 0 && tool->last.weights[k] < 0.0;
+            const lr_text_style style = {.colour = is_negative ? (lr_colour){237, 120, 51} : (lr_colour){225, 226, 230},
+                                         .size_px = (int)(12.0 * window_scale(app->window)),
+                                         .most_px = tiles->size[0]};
+            const float *values = tile_values(app, k);
+            char text[64];
+            int corner[2];
+            find_corner(tiles, k, corner);
+            name_tile(tool, k, text);
+            lr_picture_text(picture, corner, text, &style);
+            corner[1] += tiles->title;
+            lr_picture_fill(picture, corner, tiles->size, (lr_colour){38, 40, 46});
+            if (values != NULL) {
+                const lr_map_params map = {.values = values + (int64_t)look->slice * grid->size[0] * grid->size[1],
+                                           .size = {grid->size[0], grid->size[1]},
+                                           .drawn_size = {tiles->size[0], tiles->size[1]},
+                                           .low = look->range[0],
+                                           .high = look->range[1],
+                                           .colours = (lr_colour_map)look->colours};
+                lr_picture_map(picture, corner, &map);
+            }
+        }
+
         for (int64_t n = 0; n < count; n++) {
             memcpy(&texels[4 * n], &picture->rgb[3 * n], 3);
             texels[4 * n + 3] = 255;
@@ -252,18 +232,28 @@ static lr_status update_guesses(struct app *app)
     return paint_tiles(app, &tiles, &look);
 }
 
-/* Tooltip of the voxel under the mouse on the picture of slices. */
-static void tell_voxel(const struct app *app, const struct tiles *tiles, const double at[2])
+static void show_slices(struct app *app)
 {
     const struct guesses *tool = &own(app)->guesses;
+    const struct tiles tiles = lay_out(app);
+    if (tool->texture == NULL || tool->painted.serials == 0) return;
     const lr_grid *grid = &tool->grid;
-    for (int k = 0; k < tiles->count; k++) {
+    const double z_mm = grid->origin_mm[2] + tool->painted.slice * grid->voxel_mm[2];
+    ui_text("transaxial slices at z = %.2f mm, x to the right, y upwards", z_mm);
+    const double scale = window_scale(app->window);
+    const struct ui_image image = {
+        .texture = tool->texture, .size = {tiles.all[0] / scale, tiles.all[1] / scale}, .is_top_down = true};
+    const struct ui_touch touch = ui_image("##guesses", &image);
+
+    /* A tooltip describes the voxel under the mouse. */
+    for (int k = 0; k < tiles.count && touch.is_over; k++) {
+        const double *at = touch.at;
         int corner[2], voxel[3] = {0, 0, tool->painted.slice};
         double mm[3], share[2];
         char name[64];
-        find_corner(tiles, k, corner);
-        share[0] = (at[0] * tiles->all[0] - corner[0]) / tiles->size[0];
-        share[1] = 1.0 - (at[1] * tiles->all[1] - corner[1] - tiles->title) / tiles->size[1];
+        find_corner(&tiles, k, corner);
+        share[0] = (at[0] * tiles.all[0] - corner[0]) / tiles.size[0];
+        share[1] = 1.0 - (at[1] * tiles.all[1] - corner[1] - tiles.title) / tiles.size[1];
         const float *values = tile_values(app, k);
         if (values == NULL || share[0] < 0.0 || share[0] >= 1.0 || share[1] < 0.0 || share[1] >= 1.0) continue;
         for (int a = 0; a < 3; a++) {
@@ -277,20 +267,6 @@ static void tell_voxel(const struct app *app, const struct tiles *tiles, const d
                                   (int64_t)voxel[1] * grid->size[0] + voxel[0]],
                    voxel[0], voxel[1], voxel[2], mm[0], mm[1], mm[2]);
     }
-}
-
-static void show_slices(struct app *app)
-{
-    const struct guesses *tool = &own(app)->guesses;
-    const struct tiles tiles = lay_out(app);
-    if (tool->texture == NULL || tool->painted.serials == 0) return;
-    const double z_mm = tool->grid.origin_mm[2] + tool->painted.slice * tool->grid.voxel_mm[2];
-    ui_text("transaxial slices at z = %.2f mm, x to the right, y upwards", z_mm);
-    const double scale = window_scale(app->window);
-    const struct ui_image image = {
-        .texture = tool->texture, .size = {tiles.all[0] / scale, tiles.all[1] / scale}, .is_top_down = true};
-    const struct ui_touch touch = ui_image("##guesses", &image);
-    if (touch.is_over) tell_voxel(app, &tiles, touch.at);
     const struct ui_bar bar =
         scene_bar((lr_colour_map)tool->painted.colours, tool->painted.range, "all of them (emissions per voxel)");
     ui_bar(&bar);
@@ -386,13 +362,6 @@ static void close_live(struct app *app)
     lr_image_destroy(tool->image);
 }
 
-static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    struct live_tool_state *tool = user;
-    (void)status;
-    if (level == LR_LOG_ERROR) snprintf(tool->error, sizeof(tool->error), "%s", sentence);
-}
-
 /* The histo-images that are open, in the family direct; NULL = none. */
 static const lr_histo_images *find_histo(const struct app *app)
 {
@@ -402,7 +371,7 @@ static const lr_histo_images *find_histo(const struct app *app)
 static void start(struct app *app)
 {
     struct live_tool_state *tool = own(app);
-    const lr_log log = {.write = keep_sentence, .user = tool};
+    const lr_log log = {.write = app_keep_error, .user = tool->error};
     tool->error[0] = '\0';
     tool->num_iterations = 0;
     struct live_request *request = &tool->request;
@@ -433,7 +402,7 @@ static void start(struct app *app)
     }
 }
 
-/* Sets the relaxation for the next start. errors: LR_BAD_INPUT, with a sentence: the first must be above 0, the
+/* Sets the relaxation for the next start. errors: LR_BAD_INPUT, logged: the first must be above 0, the
  * second 0 or more. */
 static lr_status relax(struct app *app, double relaxation, double fall)
 {
@@ -449,39 +418,13 @@ static lr_status relax(struct app *app, double relaxation, double fall)
 }
 
 /* Views of counts that are drawn, for the next start of family direct. errors: LR_BAD_INPUT for numbers below 1,
- * LR_USAGE for too many; with a sentence. */
+ * LR_USAGE for too many; logged. */
 static lr_status choose_views(struct app *app, int azimuths, int tilts)
 {
     const lr_view_set wished = {azimuths, tilts, own(app)->request.views.acceptance_deg};
     if (azimuths < 1 || tilts < 1)
         return lr_error(&app->log, LR_BAD_INPUT, "%d azimuths, %d tilts: give 1 of each or more", azimuths, tilts);
     return lr_view_set_complete(&wished, &own(app)->request.views, &app->log);
-}
-
-/* is_first: it comes into the scene for the first time. */
-static void show_image(struct app *app, double largest, bool is_first)
-{
-    app->ranges[DRAW_LIVE][1] = fmax(largest, 1e-30);
-    if (is_first || app->slices.image == DRAW_LIVE) app_show_image(app, DRAW_LIVE);
-}
-
-static lr_status take_from_host(struct app *app)
-{
-    struct live_tool_state *tool = own(app);
-    const lr_grid grid = live_grid(tool->live);
-    if (grid.size[0] == 0) return LR_OK;
-    if (tool->image == NULL || memcmp(&tool->image->grid, &grid, sizeof(grid)) != 0) {
-        lr_image_destroy(tool->image);
-        tool->image = lr_image_create(&grid, &app->log);
-    }
-    if (tool->image == NULL) return LR_FAILED;
-    const int64_t before = tool->serial;
-    if (!live_copy_image(tool->live, &tool->serial, tool->image->values)) return LR_OK;
-    double most = 0.0;
-    for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++) most = fmax(most, (double)tool->image->values[v]);
-    app_put_image(app, DRAW_LIVE, tool->image);
-    show_image(app, most, before == 0);
-    return LR_OK;
 }
 
 static lr_status update(struct app *app)
@@ -492,7 +435,7 @@ static lr_status update(struct app *app)
     tool->state = live_poll(tool->live, &report);
     if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
         snprintf(tool->error, sizeof(tool->error), "%s", report.error);
-    /* The units of list mode's elements, except for exact ones, are not emissions. */
+    /* The elements of list mode have units of their own, unless they are exact: images are not in emissions. */
     const struct live_request *request = &tool->request;
     const bool has_own_scale = request->family == LIVE_LISTMODE && request->elements != LR_LISTMODE_EXACT;
     app->units[DRAW_LIVE] = has_own_scale ? "of its own scale" : NULL;
@@ -507,104 +450,60 @@ static lr_status update(struct app *app)
         tool->num_iterations++;
     }
 
+    /* An image on the device is lent to the scene, one on the host is copied. */
     live_backend(tool->live, tool->backend);
     tool->is_on_device = live_is_on_device(tool->live, tool->why);
+    lr_grid grid = live_grid(tool->live);
+    double largest = 0.0;
+    bool is_new = false, is_first = false;
     if (tool->is_on_device) {
-        if (!handover_take(tool->handover)) return LR_OK;
-        lr_grid grid;
-        double largest;
-        const bool is_first = draw_get_image(app->draw, DRAW_LIVE) == NULL;
-        struct gl_texture *texture = handover_shown(tool->handover, &grid, &largest);
-        draw_lend_image(app->draw, DRAW_LIVE, texture, &grid, largest);
-        show_image(app, largest, is_first);
-        return LR_OK;
+        is_new = handover_take(tool->handover);
+        is_first = draw_get_image(app->draw, DRAW_LIVE) == NULL;
+        if (is_new) {
+            struct gl_texture *texture = handover_shown(tool->handover, &grid, &largest);
+            draw_lend_image(app->draw, DRAW_LIVE, texture, &grid, largest);
+        }
+    } else if (grid.size[0] != 0) {
+        if (tool->image == NULL || memcmp(&tool->image->grid, &grid, sizeof(grid)) != 0) {
+            lr_image_destroy(tool->image);
+            tool->image = lr_image_create(&grid, &app->log);
+        }
+        if (tool->image == NULL) return LR_FAILED;
+        is_first = tool->serial == 0;
+        is_new = live_copy_image(tool->live, &tool->serial, tool->image->values);
+        for (int64_t v = 0; is_new && v < lr_grid_num_voxels(&grid); v++)
+            largest = fmax(largest, (double)tool->image->values[v]);
+        if (is_new) app_put_image(app, DRAW_LIVE, tool->image);
     }
-    LR_TRY(take_from_host(app));
-    return update_guesses(app);
+    if (is_new) {
+        app->ranges[DRAW_LIVE][1] = fmax(largest, 1e-30);
+        if (is_first || app->slices.image == DRAW_LIVE) app_show_image(app, DRAW_LIVE);
+    }
+    return tool->is_on_device ? LR_OK : update_guesses(app);
 }
 
 /* --- its panel --- */
-
-static void choose_family(struct app *app)
-{
-    static const char *const names[] = {"correspondence", "DIRECT", "list mode"};
-    struct live_request *request = &own(app)->request;
-    int family = (int)request->family;
-    if (ui_choose("family", &family, names, 3)) request->family = (enum live_family)family;
-    ui_hint("DIRECT reconstructs histo-images, with the kernel of its tool; list mode events one by "
-            "one, with their times of flight");
-    if (request->family == LIVE_LISTMODE) {
-        static const char *const elements[] = {"tubes of response", "thin lines", "exact"};
-        int kernel = (int)request->elements;
-        if (ui_choose("elements", &kernel, elements, 3)) request->elements = (lr_listmode_kernel)kernel;
-        ui_hint("of events: shares of a tube around the line, of a thin ray, or solid angles, which take "
-                "long");
-    }
-    if (request->family != LIVE_DIRECT || find_histo(app) != NULL) return;
-    static const int azimuths[2] = {1, 120}, tilts[2] = {1, 16};
-    int views[2] = {request->views.azimuths, request->views.tilts};
-    const bool has_azimuths = ui_slide("azimuths", &views[0], azimuths);
-    const bool has_tilts = ui_slide("tilts", &views[1], tilts);
-    if (has_azimuths || has_tilts) (void)choose_views(app, views[0], views[1]);
-}
-
-static void choose_algorithm(struct app *app)
-{
-    static const char *const names[] = {"OSEM", "block RAMLA"};
-    struct live_request *request = &own(app)->request;
-    int algorithm = (int)request->algorithm;
-    static const int subsets[2] = {1, 32};
-    static const int iterations[2] = {0, 200}, samples[2] = {0, 64}, guesses[2] = {0, LIVE_MOST_GUESSES};
-    static const int local[2] = {1, 50};
-    if (ui_choose("algorithm", &algorithm, names, 2)) request->algorithm = (lr_recon_algorithm)algorithm;
-    if (request->algorithm == LR_ALGORITHM_RAMLA) {
-        double values[2] = {request->relaxation, request->relaxation_fall};
-        if (ui_reals("relaxation, fall", values, 2)) (void)relax(app, values[0], values[1]);
-        ui_hint("L and F: iteration n = 0, 1, ... goes L / (1 + F n) of the way that keeps every voxel "
-                "positive; L = 0 is 10 / (9 + subsets)");
-    }
-    ui_slide("subsets", &request->subsets, subsets);
-    ui_hint("OSEM with one subset is ML-EM");
-    ui_slide("iterations", &request->iterations, iterations);
-    ui_hint("0: until stopped");
-    if (request->family != LIVE_CORRESPONDENCE) return;
-    ui_slide("N", &request->samples, samples);
-    ui_hint("points of each voxel that its elements are averaged over; 0: by the crystals' "
-            "pitch");
-    ui_slide("guesses", &request->guesses, guesses);
-    ui_hint("each is made of its own share of the LORs, as by the ranks of a cluster; then they are "
-            "composed: x = sum of \u03b1 x[g], with the least residual over all LORs. 0: none");
-    if (request->guesses > 1) {
-        ui_slide("iterations alone", &request->local_iterations, local);
-        ui_hint("of each guess before they are composed");
-    }
-}
-
-static bool tell_measured(const struct app *app)
-{
-    const lr_histo_images *histo = find_histo(app);
-    if (histo != NULL) {
-        ui_toned(UI_DIM, "measured counts: the %d histo-images that are open", histo->num_views);
-        return true;
-    }
-    const enum live_family family = own(app)->request.family;
-    if (family == LIVE_DIRECT || app->open.data == NULL || (family == LIVE_LISTMODE && !app->open.data_are_events))
-        return false;
-    ui_toned(UI_DIM, family == LIVE_LISTMODE ? "measured events: %s" : "measured data: %s", app->open.data_path);
-    return true;
-}
 
 static void choose_data(struct app *app)
 {
     struct live_request *request = &own(app)->request;
     int seed = (int)request->seed;
-    if (tell_measured(app)) {
+    const lr_histo_images *histo = find_histo(app);
+    const enum live_family family = request->family;
+    const bool has_data =
+        family != LIVE_DIRECT && app->open.data != NULL && (family != LIVE_LISTMODE || app->open.data_are_events);
+    if (histo != NULL)
+        ui_toned(UI_DIM, "measured counts: the %d histo-images that are open", histo->num_views);
+    else if (has_data)
+        ui_toned(UI_DIM, family == LIVE_LISTMODE ? "measured events: %s" : "measured data: %s", app->open.data_path);
+    if (histo != NULL || has_data) {
         if (app->open.image != NULL) {
             ui_check("compare with the open image", &own(app)->compares);
             ui_hint("the distance to it is told after each iteration; it must lie on the same grid");
         }
         return;
     }
+
     static const char *const missing[] = {"data are", "histo-images are", "list mode is"};
     ui_toned(UI_DIM, "no %s open: counts are drawn from the image", missing[request->family]);
     if (request->family == LIVE_LISTMODE && ui_button("open events...", true)) {
@@ -618,33 +517,14 @@ static void choose_data(struct app *app)
     request->without_noise = !has_noise;
 }
 
-static void show_buttons(struct app *app)
-{
-    struct live_tool_state *tool = own(app);
-    const bool runs = tool->state == LIVE_RUNNING || tool->state == LIVE_PREPARING;
-    const bool is_paused = tool->state == LIVE_PAUSED;
-    const bool has_scanner = app->open.scanner != NULL || tool->request.family == LIVE_DIRECT;
-    if (ui_button("start", !runs && !is_paused && has_scanner)) start(app);
-    ui_beside();
-    if (is_paused) {
-        if (ui_button("go on", true)) live_resume(tool->live);
-    } else if (ui_button("pause", runs)) {
-        live_pause(tool->live);
-    }
-    ui_beside();
-    if (ui_button("step", runs || is_paused)) live_step(tool->live);
-    ui_beside();
-    if (ui_button("stop##live", runs || is_paused)) live_stop(tool->live);
-}
-
 static void show_curves(struct app *app)
 {
     const struct live_tool_state *tool = own(app);
     const int count = tool->num_iterations < LIVE_HISTORY ? tool->num_iterations : LIVE_HISTORY;
     if (count == 0) return;
     const struct live_iteration *last = &tool->last;
-    /* The curve begins with the second iteration where the first image, which is uniform, is so unlikely that it would
-     * hide the rest. */
+    /* The curve begins with the second iteration if the first image, which is uniform, is so unlikely that it would hide
+     * the rest. */
     const float *likelihood = tool->likelihood;
     enum { FEW = 5 };
     static const double most = 20.0;
@@ -673,20 +553,85 @@ static void show_curves(struct app *app)
     ui_text("measured %.6g, estimated %.6g counts", last->measured_counts, last->estimated_counts);
 }
 
+static void choose_method(struct app *app)
+{
+    static const char *const families[] = {"correspondence", "DIRECT", "list mode"};
+    static const char *const algorithms[] = {"OSEM", "block RAMLA"};
+    static const int subsets[2] = {1, 32}, iterations[2] = {0, 200}, local[2] = {1, 50};
+    static const int samples[2] = {0, 64}, guesses[2] = {0, LIVE_MOST_GUESSES};
+    struct live_request *request = &own(app)->request;
+    int family = (int)request->family, algorithm = (int)request->algorithm;
+    if (ui_choose("family", &family, families, 3)) request->family = (enum live_family)family;
+    ui_hint("DIRECT reconstructs histo-images, with the kernel of its tool; list mode events one by "
+            "one, with their times of flight");
+    if (request->family == LIVE_LISTMODE) {
+        static const char *const elements[] = {"tubes of response", "thin lines", "exact"};
+        int kernel = (int)request->elements;
+        if (ui_choose("elements", &kernel, elements, 3)) request->elements = (lr_listmode_kernel)kernel;
+        ui_hint("of events: shares of a tube around the line, of a thin ray, or solid angles, which take "
+                "long");
+    }
+    if (request->family == LIVE_DIRECT && find_histo(app) == NULL) {
+        static const int azimuths[2] = {1, 120}, tilts[2] = {1, 16};
+        int views[2] = {request->views.azimuths, request->views.tilts};
+        const bool has_azimuths = ui_slide("azimuths", &views[0], azimuths);
+        const bool has_tilts = ui_slide("tilts", &views[1], tilts);
+        if (has_azimuths || has_tilts) (void)choose_views(app, views[0], views[1]);
+    }
+
+    if (ui_choose("algorithm", &algorithm, algorithms, 2)) request->algorithm = (lr_recon_algorithm)algorithm;
+    if (request->algorithm == LR_ALGORITHM_RAMLA) {
+        double values[2] = {request->relaxation, request->relaxation_fall};
+        if (ui_reals("relaxation, fall", values, 2)) (void)relax(app, values[0], values[1]);
+        ui_hint("L and F: iteration n = 0, 1, ... goes L / (1 + F n) of the way that keeps every voxel "
+                "positive; L = 0 is 10 / (9 + subsets)");
+    }
+    ui_slide("subsets", &request->subsets, subsets);
+    ui_hint("OSEM with one subset is ML-EM");
+    ui_slide("iterations", &request->iterations, iterations);
+    ui_hint("0: until stopped");
+    if (request->family == LIVE_CORRESPONDENCE) {
+        ui_slide("N", &request->samples, samples);
+        ui_hint("points of each voxel that its elements are averaged over; 0: by the crystals' "
+                "pitch");
+        ui_slide("guesses", &request->guesses, guesses);
+        ui_hint("each is made of its own share of the LORs, as by the ranks of a cluster; then they are "
+                "composed: x = sum of \u03b1 x[g], with the least residual over all LORs. 0: none");
+        if (request->guesses > 1) {
+            ui_slide("iterations alone", &request->local_iterations, local);
+            ui_hint("of each guess before they are composed");
+        }
+    }
+}
+
 static void show_panel(struct app *app)
 {
     static const char *const states[] = {"ready", "preparing", "running", "paused", "done", "failed"};
     struct job_report report;
     struct live_tool_state *tool = own(app);
-    choose_family(app);
-    choose_algorithm(app);
+    choose_method(app);
     ui_check("image stays on the device", &tool->on_device);
     ui_hint("it changes there and is shown from there, by backend compute, of DIRECT by cuda where "
             "that "
             "is; else the backend that auto takes computes, and the image passes through the host");
 
     choose_data(app);
-    show_buttons(app);
+
+    const bool runs = tool->state == LIVE_RUNNING || tool->state == LIVE_PREPARING;
+    const bool is_paused = tool->state == LIVE_PAUSED;
+    const bool has_scanner = app->open.scanner != NULL || tool->request.family == LIVE_DIRECT;
+    if (ui_button("start", !runs && !is_paused && has_scanner)) start(app);
+    ui_beside();
+    if (is_paused) {
+        if (ui_button("go on", true)) live_control(tool->live, LIVE_RESUME);
+    } else if (ui_button("pause", runs)) {
+        live_control(tool->live, LIVE_PAUSE);
+    }
+    ui_beside();
+    if (ui_button("step", runs || is_paused)) live_control(tool->live, LIVE_STEP);
+    ui_beside();
+    if (ui_button("stop##live", runs || is_paused)) live_control(tool->live, LIVE_STOP);
+
     live_poll(tool->live, &report);
     if (tool->state == LIVE_PREPARING || tool->state == LIVE_RUNNING)
         ui_progress(report.share, report.doing);
@@ -758,64 +703,66 @@ static lr_status act_recon(struct app *app, const struct command_words *words)
     }
     switch (what) {
     case 0: start(app); break;
-    case 1: live_pause(tool->live); break;
-    case 2: live_resume(tool->live); break;
-    case 3: live_step(tool->live); break;
-    case 4: live_stop(tool->live); break;
+    case 1: live_control(tool->live, LIVE_PAUSE); break;
+    case 2: live_control(tool->live, LIVE_RESUME); break;
+    case 3: live_control(tool->live, LIVE_STEP); break;
+    case 4: live_control(tool->live, LIVE_STOP); break;
     default: tool->on_device = what == 5; break;
     }
     return LR_OK;
 }
 
-/* Settings by words: algorithm, family, elements. */
 static lr_status set_word(struct app *app, const struct command_words *words)
 {
     struct live_request *request = &own(app)->request;
-    const char what = words->words[1][0];
+    const char *name = words->words[1];
+    const bool is_algorithm = strcmp(name, "algorithm") == 0, is_family = strcmp(name, "family") == 0;
     int value = 0;
     LR_TRY(command_choice(&app->log, words, 2,
-                          what == 'a'   ? algorithm_names
-                          : what == 'f' ? family_names
-                                        : element_names,
+                          is_algorithm ? algorithm_names
+                          : is_family  ? family_names
+                                       : element_names,
                           &value));
-    if (what == 'a')
+    if (is_algorithm)
         request->algorithm = (lr_recon_algorithm)value;
-    else if (what == 'f')
+    else if (is_family)
         request->family = (enum live_family)value;
     else
         request->elements = (lr_listmode_kernel)value;
     return LR_OK;
 }
 
-/* Settings by numbers that are real: relaxation, fall, counts. */
-static lr_status set_real(struct app *app, const struct command_words *words)
+static lr_status set_number(struct app *app, const struct command_words *words)
 {
     struct live_request *request = &own(app)->request;
-    const char what = words->words[1][0];
-    double value;
-    LR_TRY(command_real(&app->log, words, 2, &value));
-    if (what == 'r') return relax(app, value, request->relaxation_fall);
-    if (what == 'f') return relax(app, request->relaxation, value);
-    if (!(value >= 1)) return lr_error(&app->log, LR_BAD_INPUT, "%s counts: give 1 or more", words->words[2]);
-    request->counts = value;
+    const char *name = words->words[1];
+    double real = 0.0;
+    if (strcmp(name, "relaxation") == 0 || strcmp(name, "fall") == 0 || strcmp(name, "counts") == 0) {
+        LR_TRY(command_real(&app->log, words, 2, &real));
+        if (name[0] == 'r') return relax(app, real, request->relaxation_fall);
+        if (name[0] == 'f') return relax(app, request->relaxation, real);
+        if (!(real >= 1)) return lr_error(&app->log, LR_BAD_INPUT, "%s counts: give 1 or more", words->words[2]);
+        request->counts = real;
+        return LR_OK;
+    }
+
+    int value = 0, guesses = request->guesses, local = request->local_iterations;
+    LR_TRY(command_integer(&app->log, words, 2, &value));
+    if (strcmp(name, "azimuths") == 0) return choose_views(app, value, request->views.tilts);
+    if (strcmp(name, "tilts") == 0) return choose_views(app, request->views.azimuths, value);
+    *(strcmp(name, "guesses") == 0 ? &guesses : &local) = value;
+    if (guesses < 0 || guesses > LIVE_MOST_GUESSES || local < 1) {
+        return lr_error(&app->log, LR_BAD_INPUT,
+                        "%d guesses of %d iterations: take 2 to %d guesses, 0 for none, of 1 "
+                        "iteration or more",
+                        guesses, local, LIVE_MOST_GUESSES);
+    }
+    request->guesses = guesses;
+    request->local_iterations = local;
     return LR_OK;
 }
 
-/* Settings by whole numbers: azimuths, tilts, guesses, local. */
-static lr_status set_integer(struct app *app, const struct command_words *words)
-{
-    const struct live_request *request = &own(app)->request;
-    int value = 0;
-    LR_TRY(command_integer(&app->log, words, 2, &value));
-    switch (words->words[1][0]) {
-    case 'a': return choose_views(app, value, request->views.tilts);
-    case 't': return choose_views(app, request->views.azimuths, value);
-    case 'g': return choose_number(app, value, request->local_iterations);
-    default: return choose_number(app, request->guesses, value);
-    }
-}
-
-/* "1.5,2.25", or "none" of none */
+/* "1.5,2.25", or "none" where there are no numbers */
 static const char *write_numbers(const double *numbers, int count, char text[COMMAND_TEXT])
 {
     size_t length = 0;
@@ -866,15 +813,15 @@ static const struct command commands[] = {
 
 static const struct command_setting settings[] = {
     {"algorithm", set_word},
-    {"relaxation", set_real},
-    {"fall", set_real},
+    {"relaxation", set_number},
+    {"fall", set_number},
     {"family", set_word},
-    {"azimuths", set_integer},
-    {"tilts", set_integer},
+    {"azimuths", set_number},
+    {"tilts", set_number},
     {"elements", set_word},
-    {"counts", set_real},
-    {"guesses", set_integer},
-    {"local", set_integer},
+    {"counts", set_number},
+    {"guesses", set_number},
+    {"local", set_number},
     {0},
 };
 
@@ -885,7 +832,7 @@ static bool is_busy(const struct app *app)
 
 static void cancel(struct app *app)
 {
-    live_stop(own(app)->live);
+    live_control(own(app)->live, LIVE_STOP);
 }
 
 const struct viewer_tool live_tool = {.name = "Recon",

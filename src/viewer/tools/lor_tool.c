@@ -23,7 +23,7 @@ static struct lor_state *own(const struct app *app)
 
 static const uint32_t lor_colour = 0xffd24dff;
 
-/* Names for scripts, in the order of enum tube_kernel. */
+/* The names in scripts, in the order of enum tube_kernel. */
 static const char *const kernel_names[] = {"lor", "tube", "line", "exact", NULL};
 
 static lr_status open_lor(struct app *app)
@@ -38,22 +38,15 @@ static void close_lor(struct app *app)
     task_runner_finish(&own(app)->tubes);
 }
 
-static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    struct lor_state *tool = user;
-    (void)status;
-    if (level == LR_LOG_ERROR) snprintf(tool->error, sizeof(tool->error), "%s", sentence);
-}
-
 static void ask(struct app *app)
 {
     struct lor_state *tool = own(app);
-    const lr_log log = {.write = keep_sentence, .user = tool};
+    const lr_log log = {.write = app_keep_error, .user = tool->error};
     tool->error[0] = '\0';
     tool->is_asked = tube_ask(&tool->tubes, &app->open, &tool->request, &log) == LR_OK;
     if (!tool->is_asked) return;
 
-    /* The line between the crystals is there before the tube, and nothing of other tools. */
+    /* The scene shows the line between the crystals before the tube comes, and nothing of other tools. */
     struct draw_line line = {.colour = lor_colour};
     double ends[2][3];
     tube_ends(app->open.scanner, tool->request.crystals, ends);
@@ -88,7 +81,7 @@ static lr_status update(struct app *app)
     if (!task_runner_take(&tool->tubes)) return LR_OK;
     const struct tube_result *result = tube_result(&tool->tubes);
     app_put_image(app, DRAW_TUBE, result->image);
-    /* Elements of an event: solid angles, chords, or their shares of the Gaussian of time of flight. */
+    /* The units: elements of an event are solid angles or chords, or shares of the Gaussian of time of flight. */
     const enum tube_kernel kernel = result->request.kernel;
     const bool has_tof = result->request.has_tof;
     app->units[DRAW_TUBE] = kernel == TUBE_LOR     ? NULL
@@ -116,26 +109,55 @@ static bool choose_crystal(struct app *app, int end)
     return changed;
 }
 
-static bool choose_tof(struct app *app)
+static void show_panel(struct app *app)
 {
-    struct tube_request *request = &own(app)->request;
-    const struct tube_result *result = tube_result(&own(app)->tubes);
-    if (!(app->open.scanner->tof_resolution_ps > 0)) {
+    static const char *const kernels[] = {"the LOR", "an event: tube", "an event: thin line", "an event: exact"};
+    struct lor_state *tool = own(app);
+    struct tube_request *request = &tool->request;
+    const struct job_report *report = &tool->tubes.report;
+    const struct tube_result *result = tube_result(&tool->tubes);
+    if (app->open.scanner == NULL) {
+        ui_toned(UI_DIM, "open a scanner first");
+        return;
+    }
+    ui_toned(UI_DIM, "click on two crystals, type them, or press on the voxel's picture");
+    bool changed = choose_crystal(app, 0);
+    changed = choose_crystal(app, 1) || changed;
+    int kernel = (int)request->kernel;
+    changed = ui_choose("elements of", &kernel, kernels, TUBE_NUM_KERNELS) || changed;
+    ui_hint("the LOR's are probabilities; an event's those of list mode, by its kernels, with its "
+            "time of flight");
+    request->kernel = (enum tube_kernel)kernel;
+    const bool can_have_tof = app->open.scanner->tof_resolution_ps > 0;
+    if (kernel != TUBE_LOR && !can_have_tof) {
         request->has_tof = false;
         ui_toned(UI_DIM, "this scanner has no time of flight");
-        return false;
+    } else if (kernel != TUBE_LOR) {
+        changed = ui_check("time of flight", &request->has_tof) || changed;
+        if (request->has_tof && result != NULL) {
+            const double range[2] = {-0.5 * result->length_mm, 0.5 * result->length_mm};
+            changed = ui_slide_real("offset (mm)", &request->tof_mm, range) || changed;
+            ui_hint("where the time of flight puts the event, from the middle towards the second crystal");
+        }
     }
-    const bool changed = ui_check("time of flight", &request->has_tof);
-    if (!request->has_tof || result == NULL) return changed;
-    const double range[2] = {-0.5 * result->length_mm, 0.5 * result->length_mm};
-    const bool moved = ui_slide_real("offset (mm)", &request->tof_mm, range);
-    ui_hint("where the time of flight puts the event, from the middle towards the second crystal");
-    return changed || moved;
-}
-
-static void show_profile(struct app *app, const struct tube_profile *profile)
-{
-    const bool is_lor = own(app)->request.kernel == TUBE_LOR;
+    if (changed) ask(app);
+    if (tool->error[0] != '\0') ui_toned(UI_BAD, "%s", tool->error);
+    if (report->state == JOB_RUNNING) ui_progress(report->share, report->doing);
+    if (result == NULL || tool->error[0] != '\0') return;
+    if (ui_table("tube", 2)) {
+        ui_field("LOR", "%lld", (long long)result->lor);
+        ui_field("length", "%.3f mm", result->length_mm);
+        ui_field("voxels", "%lld", (long long)result->num_voxels);
+        ui_field("sum of elements", "%.7g", result->sum);
+        ui_field("largest", "%.7g", result->largest);
+        if (result->sigma_mm > 0.0)
+            ui_field("time of flight", "sigma %.2f mm", result->sigma_mm);
+        else
+            ui_field("time of flight", "none");
+        ui_table_end();
+    }
+    const bool is_lor = kernel == TUBE_LOR;
+    const struct tube_profile *profile = &result->profile;
     struct ui_curve curve = {
         .values = profile->weight,
         .count = profile->count,
@@ -152,43 +174,6 @@ static void show_profile(struct app *app, const struct tube_profile *profile)
         curve.title = is_lor ? "time-of-flight kernel about the middle (1/mm)" : "time-of-flight kernel (1/mm)";
         app_take_reading(app, ui_curve("##kernel", &curve));
     }
-}
-
-static void show_panel(struct app *app)
-{
-    static const char *const kernels[] = {"the LOR", "an event: tube", "an event: thin line", "an event: exact"};
-    const struct job_report *report = &own(app)->tubes.report;
-    if (app->open.scanner == NULL) {
-        ui_toned(UI_DIM, "open a scanner first");
-        return;
-    }
-    ui_toned(UI_DIM, "click on two crystals, type them, or press on the voxel's picture");
-    bool changed = choose_crystal(app, 0);
-    changed = choose_crystal(app, 1) || changed;
-    int kernel = (int)own(app)->request.kernel;
-    changed = ui_choose("elements of", &kernel, kernels, TUBE_NUM_KERNELS) || changed;
-    ui_hint("the LOR's are probabilities; an event's those of list mode, by its kernels, with its "
-            "time of flight");
-    own(app)->request.kernel = (enum tube_kernel)kernel;
-    if (kernel != TUBE_LOR) changed = choose_tof(app) || changed;
-    if (changed) ask(app);
-    if (own(app)->error[0] != '\0') ui_toned(UI_BAD, "%s", own(app)->error);
-    if (report->state == JOB_RUNNING) ui_progress(report->share, report->doing);
-    const struct tube_result *result = tube_result(&own(app)->tubes);
-    if (result == NULL || own(app)->error[0] != '\0') return;
-    if (ui_table("tube", 2)) {
-        ui_field("LOR", "%lld", (long long)result->lor);
-        ui_field("length", "%.3f mm", result->length_mm);
-        ui_field("voxels", "%lld", (long long)result->num_voxels);
-        ui_field("sum of elements", "%.7g", result->sum);
-        ui_field("largest", "%.7g", result->largest);
-        if (result->sigma_mm > 0.0)
-            ui_field("time of flight", "sigma %.2f mm", result->sigma_mm);
-        else
-            ui_field("time of flight", "none");
-        ui_table_end();
-    }
-    show_profile(app, &result->profile);
     if (ui_button("show it alone", true)) app_show_image(app, DRAW_TUBE);
     ui_beside();
     bool is_laid_over = app->slices.overlay_high > 0.0;
@@ -250,21 +235,19 @@ static lr_status act_lor(struct app *app, const struct command_words *words)
     return LR_OK;
 }
 
-static lr_status set_kernel(struct app *app, const struct command_words *words)
+static lr_status set(struct app *app, const struct command_words *words)
 {
     struct tube_request *request = &own(app)->request;
-    int value = 0;
-    LR_TRY(command_choice(&app->log, words, 2, kernel_names, &value));
-    request->kernel = (enum tube_kernel)value;
-    request->has_tof = request->has_tof && value != TUBE_LOR;
-    ask(app);
-    return LR_OK;
-}
+    int kernel = 0;
+    if (strcmp(words->words[1], "kernel") == 0) {
+        LR_TRY(command_choice(&app->log, words, 2, kernel_names, &kernel));
+        request->kernel = (enum tube_kernel)kernel;
+        request->has_tof = request->has_tof && kernel != TUBE_LOR;
+        ask(app);
+        return LR_OK;
+    }
 
-/* Places an event's time of flight; "off": it has none. */
-static lr_status set_tof(struct app *app, const struct command_words *words)
-{
-    struct tube_request *request = &own(app)->request;
+    /* The place of an event's time of flight; "off": it has none. */
     const lr_scanner *scanner = app->open.scanner;
     const bool has_tof = strcmp(words->words[2], "off") != 0;
     double tof_mm = 0.0;
@@ -302,7 +285,7 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
 }
 
 static const struct command commands[] = {{"lor", "MODULE P Q MODULE R S", 6, 6, .act = act_lor}, {0}};
-static const struct command_setting settings[] = {{"kernel", set_kernel}, {"tof", set_tof}, {0}};
+static const struct command_setting settings[] = {{"kernel", set}, {"tof", set}, {0}};
 
 const struct viewer_tool lor_tool = {.name = "LOR",
                                      .word = "lor",

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
-#include "viewer/scene.h"
 #include "viewer/study/maps.h"
 #include "viewer/tools/tools.h"
 
@@ -53,72 +52,57 @@ static void ask(struct app *app)
 
 /* --- a pair's LORs --- */
 
-static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    struct maps_state *tool = user;
-    (void)status;
-    if (level == LR_LOG_ERROR) snprintf(tool->error, sizeof(tool->error), "%s", sentence);
-}
-
-static lr_status paint_pair(struct app *app)
-{
-    struct maps_state *tool = own(app);
-    const struct pair_image *pair = &tool->pair;
-    const int64_t count = (int64_t)pair->size[0] * pair->size[1];
-    uint8_t *texels = lr_alloc(count, 4, "LORs to show", &app->log);
-    gl_texture_destroy(tool->texture);
-    tool->texture = gl_texture_create(
-        app->ctx, &(struct gl_texture_params){
-                      .label = "LORs", .format = GL_RGBA8, .width = pair->size[0], .height = pair->size[1]});
-    for (int64_t k = 0; texels != NULL && k < count; k++) {
-        const double share = (double)pair->values[k] / fmax(pair->largest, 1e-30);
-        const lr_colour colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, share);
-        memcpy(&texels[4 * k], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
-    }
-    const lr_status status =
-        tool->texture != NULL && texels != NULL ? gl_texture_upload(tool->texture, texels) : LR_FAILED;
-    free(texels);
-    return status;
-}
-
-/* True if the voxel's row has the pair's LORs, or there is no such pair. */
-static bool has_pair(const struct app *app, const struct voxel_result *result)
-{
-    const int *modules = own(app)->modules;
-    const lr_lors *lors = voxel_tool_study(app)->lors;
-    const int most = lors->scanner->num_modules;
-    if (!result->is_part || modules[0] < 0 || modules[1] < 0 || modules[0] >= most || modules[1] >= most ||
-        modules[0] == modules[1])
-        return true; /* begin_image says what is wrong with the numbers */
-    const int64_t pair = lr_lors_pair(lors, modules[0], modules[1]);
-    bool is_there = pair < 0;
-    for (int64_t k = 0; k < result->num_pairs; k++) is_there = is_there || result->pairs[k] == pair;
-    return is_there;
-}
-
 static void take_pair(struct app *app)
 {
     struct maps_state *tool = own(app);
-    const lr_log log = {.write = keep_sentence, .user = tool};
+    struct pair_image *pair = &tool->pair;
+    const int *modules = tool->modules;
+    const lr_log log = {.write = app_keep_error, .user = tool->error};
     const struct voxel_result *result = voxel_tool_result(app);
     lr_status status = LR_USAGE;
     tool->error[0] = '\0';
+
+    /* The voxel may have only the LORs of some pairs. Numbers that make no pair are refused below. */
+    bool is_there = true;
+    if (result != NULL && result->is_part) {
+        const lr_lors *lors = voxel_tool_study(app)->lors;
+        const int most = lors->scanner->num_modules;
+        const bool are_two =
+            modules[0] >= 0 && modules[1] >= 0 && modules[0] < most && modules[1] < most && modules[0] != modules[1];
+        const int64_t number = are_two ? lr_lors_pair(lors, modules[0], modules[1]) : -1;
+        is_there = number < 0;
+        for (int64_t k = 0; k < result->num_pairs; k++) is_there = is_there || result->pairs[k] == number;
+    }
     if (app->open.data != NULL) {
-        status = pair_image_of_data(&app->open, tool->modules, app->open.data, &tool->pair, &log);
-    } else if (result != NULL && !has_pair(app, result)) {
+        status = pair_image_make(&app->open, modules, app->open.data, NULL, pair, &log);
+    } else if (!is_there) {
         snprintf(tool->error, sizeof(tool->error),
                  "of the voxel, only the LORs that its windows show are computed, and none of "
                  "modules %d and %d: choose one of them as the voxel's module, or compute all its "
                  "LORs there",
-                 tool->modules[0], tool->modules[1]);
+                 modules[0], modules[1]);
     } else if (result != NULL) {
         const struct voxel_row *from = result->has_exact ? &result->voxel_exact : &result->voxel_sampled;
         const lr_row row = {.count = from->count, .lor = from->lor, .probability = from->probability};
-        status = pair_image_of_row(&app->open, tool->modules, &row, &tool->pair, &log);
+        status = pair_image_make(&app->open, modules, NULL, &row, pair, &log);
     } else {
         snprintf(tool->error, sizeof(tool->error), "there are no data, and no voxel is chosen");
     }
-    if (status == LR_OK) paint_pair(app);
+    if (status == LR_OK) {
+        const int64_t count = (int64_t)pair->size[0] * pair->size[1];
+        uint8_t *texels = lr_alloc(count, 4, "LORs to show", &app->log);
+        gl_texture_destroy(tool->texture);
+        tool->texture = gl_texture_create(
+            app->ctx, &(struct gl_texture_params){
+                          .label = "LORs", .format = GL_RGBA8, .width = pair->size[0], .height = pair->size[1]});
+        for (int64_t k = 0; texels != NULL && k < count; k++) {
+            const double share = (double)pair->values[k] / fmax(pair->largest, 1e-30);
+            const lr_colour colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, share);
+            memcpy(&texels[4 * k], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
+        }
+        if (tool->texture != NULL && texels != NULL) (void)gl_texture_upload(tool->texture, texels);
+        free(texels);
+    }
 }
 
 /* The pair's numbers may be those of another scanner. */
@@ -153,7 +137,7 @@ static lr_status update(struct app *app)
 
 static const double picture_width = 370.0, most_height = 300.0;
 
-static void show_sensitivity(struct app *app)
+static void show_panel(struct app *app)
 {
     struct maps_state *tool = own(app);
     ui_text("sensitivity: the chance that an emission is detected");
@@ -169,11 +153,8 @@ static void show_sensitivity(struct app *app)
         ui_text("largest %.5g, mean %.5g, in %.2f s", result->largest, result->mean, result->seconds);
         if (ui_button("show##sensitivity", true)) app_show_image(app, DRAW_SENSITIVITY);
     }
-}
 
-static void show_pair(struct app *app)
-{
-    struct maps_state *tool = own(app);
+    ui_line();
     const struct pair_image *pair = &tool->pair;
     const char *unit = app->open.data != NULL ? "counts" : "element (detections per emission)";
     ui_text("LORs of two modules, from %s", app->open.data != NULL ? "the data" : "the chosen voxel's row");
@@ -203,15 +184,8 @@ static void show_pair(struct app *app)
         ui_toned(UI_DIM, "rows: crystals of module %d, columns: of module %d; sum %.6g, largest %.6g", pair->modules[0],
                  pair->modules[1], pair->sum, pair->largest);
     }
-}
 
-static void show_panel(struct app *app)
-{
-    show_sensitivity(app);
-    ui_line();
-    show_pair(app);
-    if (own(app)->num_highest > 0 && ui_section("LORs with the most counts", false)) {
-        const struct maps_state *tool = own(app);
+    if (tool->num_highest > 0 && ui_section("LORs with the most counts", false)) {
         for (int k = 0; k < tool->num_highest; k++) {
             char label[96];
             const lr_lor lor = lr_lors_describe(app->open.lors, tool->highest[k].lor);
@@ -227,15 +201,12 @@ static void show_panel(struct app *app)
 
 /* --- scripts --- */
 
-static lr_status act_sensitivity(struct app *app, const struct command_words *words)
+static lr_status act(struct app *app, const struct command_words *words)
 {
-    (void)words;
-    ask(app);
-    return LR_OK;
-}
-
-static lr_status act_pair(struct app *app, const struct command_words *words)
-{
+    if (strcmp(words->words[0], "sensitivity") == 0) {
+        ask(app);
+        return LR_OK;
+    }
     LR_TRY(command_integer(&app->log, words, 1, &own(app)->modules[0]));
     LR_TRY(command_integer(&app->log, words, 2, &own(app)->modules[1]));
     take_pair(app);
@@ -250,8 +221,8 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
 }
 
 static const struct command commands[] = {
-    {"sensitivity", "", 0, 0, .act = act_sensitivity},
-    {"pair", "MODULE MODULE", 2, 2, .act = act_pair},
+    {"sensitivity", "", 0, 0, .act = act},
+    {"pair", "MODULE MODULE", 2, 2, .act = act},
     {0},
 };
 

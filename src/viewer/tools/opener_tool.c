@@ -18,7 +18,7 @@ struct opener_entry {
     bool is_folder;
 };
 
-/* The dialog: one folder at a time, and what is chosen in it. */
+/* The dialog: a folder, and what is chosen in it. */
 struct opener {
     char folder[OPENER_PATH];     /* that is listed; "" before the first time */
     char path[OPENER_PATH];       /* typed, or of the entry that was pressed */
@@ -79,7 +79,7 @@ static int compare_entries(const void *one, const void *other)
     return a->is_folder != b->is_folder ? (int)b->is_folder - (int)a->is_folder : strcmp(a->name, b->name);
 }
 
-/* Lists a folder with "..". Where it cannot be read, `error` says so and the old list stays. */
+/* Lists a folder with "..". If it cannot be read, `error` says so and the old list stays. */
 static void list_folder(struct opener *opener, const char *folder)
 {
     char(*names)[LR_FILE_NAME] = malloc((size_t)OPENER_MOST * LR_FILE_NAME);
@@ -113,7 +113,7 @@ static void list_folder(struct opener *opener, const char *folder)
     free(names);
 }
 
-/* --- opening --- */
+/* --- the dialog --- */
 
 /* Goes into the path's folder, or begins to open its file and closes the dialog. */
 static void follow_path(struct app *app)
@@ -121,7 +121,6 @@ static void follow_path(struct app *app)
     struct opener *opener = &own(app)->opener;
     struct stat about;
     char path[OPENER_PATH];
-    if (opener->path[0] == '\0') return;
     if (opener->path[0] == '/' || !join(opener->folder, opener->path, path)) memcpy(path, opener->path, sizeof(path));
     if (is_folder(path)) {
         list_folder(opener, path);
@@ -144,60 +143,7 @@ static void follow_path(struct app *app)
     }
 }
 
-/* --- the dialog --- */
-
 static const double dialog_size[2] = {520.0, 430.0}, list_height = 270.0;
-
-/* Returns the entry that was pressed; -1: none. is_double: the one that is chosen was pressed twice. */
-static int show_entries(const struct opener *opener, bool *is_double)
-{
-    int pressed = -1;
-    ui_list("##files", list_height);
-    for (int k = 0; k < opener->count; k++) {
-        const struct opener_entry *entry = &opener->entries[k];
-        char label[OPENER_NAME + 32];
-        snprintf(label, sizeof(label), "%s%s##%d", entry->name, entry->is_folder ? "/" : "", k);
-        char path[OPENER_PATH]; /* the entry whose path is typed or chosen is marked */
-        const bool is_marked = join(opener->folder, opener->entries[k].name, path) && strcmp(path, opener->path) == 0;
-        if (ui_item(label, is_marked)) pressed = k;
-        *is_double = *is_double || (is_marked && ui_is_double_click());
-    }
-    ui_list_end();
-    return pressed;
-}
-
-static void show_opener(struct app *app)
-{
-    double screen[2];
-    ui_screen(screen);
-    const struct ui_place place = {
-        .at = {0.5 * (screen[0] - dialog_size[0]), 0.5 * (screen[1] - dialog_size[1]) - 40.0},
-        .size = {dialog_size[0], dialog_size[1]}};
-    if (own(app)->opener.folder[0] == '\0') list_folder(&own(app)->opener, ".");
-    if (ui_panel("Open a file", &place, &app->shows_opener)) {
-        struct opener *opener = &own(app)->opener;
-        bool is_double = false;
-        ui_toned(UI_DIM, "%s", opener->folder);
-        const int pressed = show_entries(opener, &is_double);
-        char path[OPENER_PATH]; /* a folder is listed, a file's path is taken */
-        if (pressed >= 0 && pressed < opener->count && join(opener->folder, opener->entries[pressed].name, path)) {
-            if (opener->entries[pressed].is_folder) {
-                list_folder(opener, path);
-            } else {
-                memcpy(opener->path, path, sizeof(path));
-                opener->error[0] = '\0';
-            }
-        }
-        bool goes = ui_write("path", opener->path, sizeof(opener->path)) || is_double;
-        ui_choose("opened as", &app->opener_kind, kind_names, OPENER_NUM_KINDS);
-        goes = ui_button("open##file", opener->path[0] != '\0') || goes;
-        ui_beside();
-        if (ui_button("cancel##file", true)) app->shows_opener = false;
-        if (goes) follow_path(app);
-        if (opener->error[0] != '\0') ui_toned(UI_BAD, "%s", opener->error);
-    }
-    ui_panel_end();
-}
 
 /* --- the start screen --- */
 
@@ -242,36 +188,6 @@ static bool shows_start(const struct app *app)
     return app->drawn == NULL && !has_image && !study_is_busy(app->study);
 }
 
-static void show_row(struct app *app, const struct start_row *row)
-{
-    ui_cell();
-    if (ui_row(row->preset, false)) study_open(app->study, &(struct study_wish){.scanner = row->preset});
-    ui_hint("%s: %d modules", row->name, row->num_modules);
-    ui_cell();
-    ui_text("%d", row->num_crystals);
-    ui_cell();
-    ui_text("%.0f mm", row->diameter_mm);
-    ui_cell();
-    ui_text("%.0f mm", row->length_mm);
-    ui_cell();
-    if (row->tof_ps > 0.0)
-        ui_text("%.4g ps", row->tof_ps);
-    else
-        ui_toned(UI_DIM, "none");
-}
-
-static void show_presets(struct app *app)
-{
-    static const char *const heads[] = {"scanner", "crystals", "diameter", "length", "time of flight"};
-    if (!ui_table("presets", (int)(sizeof(heads) / sizeof(heads[0])))) return;
-    for (size_t k = 0; k < sizeof(heads) / sizeof(heads[0]); k++) {
-        ui_cell();
-        ui_toned(UI_DIM, "%s", heads[k]);
-    }
-    for (int k = 0; k < own(app)->start.count; k++) show_row(app, &own(app)->start.rows[k]);
-    ui_table_end();
-}
-
 static void show_start(struct app *app)
 {
     const double scale = window_scale(app->window);
@@ -291,7 +207,33 @@ static void show_start(struct app *app)
     if (size[0] < 40.0 || size[1] < 40.0) return;
     if (!own(app)->start.is_read) read_presets(&own(app)->start);
     if (ui_panel("Choose a scanner", &place, NULL)) {
-        show_presets(app);
+        static const char *const heads[] = {"scanner", "crystals", "diameter", "length", "time of flight"};
+        if (ui_table("presets", (int)(sizeof(heads) / sizeof(heads[0])))) {
+            for (size_t k = 0; k < sizeof(heads) / sizeof(heads[0]); k++) {
+                ui_cell();
+                ui_toned(UI_DIM, "%s", heads[k]);
+            }
+            for (int k = 0; k < own(app)->start.count; k++) {
+                const struct start_row *row = &own(app)->start.rows[k];
+                ui_cell();
+                if (ui_item(row->preset, false)) study_open(app->study, &(struct study_wish){.scanner = row->preset});
+                ui_hint("%s: %d modules", row->name, row->num_modules);
+                ui_cell();
+                ui_text("%d", row->num_crystals);
+                ui_cell();
+                ui_text("%.0f mm", row->diameter_mm);
+                ui_cell();
+                ui_text("%.0f mm", row->length_mm);
+                ui_cell();
+                if (row->tof_ps > 0.0)
+                    ui_text("%.4g ps", row->tof_ps);
+                else
+                    ui_toned(UI_DIM, "none");
+            }
+
+            ui_table_end();
+        }
+
         ui_space(8.0);
         if (ui_button("open a file...##start", true)) app->shows_opener = true;
         ui_beside();
@@ -304,7 +246,49 @@ static void show_start(struct app *app)
 void opener_tool_panels(struct app *app)
 {
     if (shows_start(app)) show_start(app);
-    if (app->shows_opener) show_opener(app);
+    if (!app->shows_opener) return;
+    struct opener *opener = &own(app)->opener;
+    char path[OPENER_PATH];
+    double screen[2];
+    ui_screen(screen);
+    const struct ui_place place = {
+        .at = {0.5 * (screen[0] - dialog_size[0]), 0.5 * (screen[1] - dialog_size[1]) - 40.0},
+        .size = {dialog_size[0], dialog_size[1]}};
+    if (opener->folder[0] == '\0') list_folder(opener, ".");
+    if (ui_panel("Open a file", &place, &app->shows_opener)) {
+        bool goes = false;
+        int pressed = -1;
+        ui_toned(UI_DIM, "%s", opener->folder);
+        ui_list("##files", list_height);
+        for (int k = 0; k < opener->count; k++) {
+            const struct opener_entry *entry = &opener->entries[k];
+            char label[OPENER_NAME + 32];
+            snprintf(label, sizeof(label), "%s%s##%d", entry->name, entry->is_folder ? "/" : "", k);
+            /* The entry whose path is typed or chosen is marked. */
+            const bool is_marked = join(opener->folder, entry->name, path) && strcmp(path, opener->path) == 0;
+            if (ui_item(label, is_marked)) pressed = k;
+            goes = goes || (is_marked && ui_is_double_click());
+        }
+        ui_list_end();
+
+        /* A folder is listed, a file's path is taken. */
+        if (pressed >= 0 && join(opener->folder, opener->entries[pressed].name, path)) {
+            if (opener->entries[pressed].is_folder) {
+                list_folder(opener, path);
+            } else {
+                memcpy(opener->path, path, sizeof(path));
+                opener->error[0] = '\0';
+            }
+        }
+        goes = ui_write("path", opener->path, sizeof(opener->path)) || goes;
+        ui_choose("opened as", &app->opener_kind, kind_names, OPENER_NUM_KINDS);
+        goes = ui_button("open##file", opener->path[0] != '\0') || goes;
+        ui_beside();
+        if (ui_button("cancel##file", true)) app->shows_opener = false;
+        if (goes && opener->path[0] != '\0') follow_path(app);
+        if (opener->error[0] != '\0') ui_toned(UI_BAD, "%s", opener->error);
+    }
+    ui_panel_end();
 }
 
 static void close_opener(struct app *app)

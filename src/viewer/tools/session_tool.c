@@ -30,7 +30,7 @@ enum { NUM_NAMES = sizeof(image_names) / sizeof(image_names[0]) };
 lr_status session_tool_write(struct app *app, const char *path)
 {
     const struct study_wish files = study_awaited(app->study);
-    /* The texts are the study's: this session is not finished. */
+    /* The texts belong to the study, so that this session is not finished. */
     struct lr_view_session session = {.scanner = (char *)files.scanner,
                                       .image = (char *)files.image,
                                       .mu = (char *)files.mu,
@@ -97,22 +97,6 @@ static lr_status read_file(struct app *app, const char *path)
     return study_open(app->study, &wish);
 }
 
-static void read_camera(struct app *app, const struct lr_view_session *session)
-{
-    double to_eye[3], away = 0.0;
-    for (int k = 0; k < 3; k++) {
-        to_eye[k] = session->eye_mm[k] - session->target_mm[k];
-        away += to_eye[k] * to_eye[k];
-        app->camera.at_mm[k] = session->target_mm[k];
-    }
-    away = sqrt(away);
-    if (away > 0.0) {
-        app->camera.distance_mm = away;
-        app->camera.height_deg = fmin(fmax(asin(to_eye[2] / away) / degree, -89.9), 89.9);
-        app->camera.turn_deg = atan2(to_eye[1], to_eye[0]) / degree;
-    }
-}
-
 /* Takes up tab, camera, tools and ranges once a new study is in place. */
 static lr_status take_study(struct app *app, bool is_new)
 {
@@ -120,7 +104,21 @@ static lr_status take_study(struct app *app, bool is_new)
     if (!is_new || !own(app)->is_read) return LR_OK;
     for (int k = 0; app->tools[k] != NULL; k++)
         if (app->tools[k]->name != NULL && app->tools[k]->mode == session->mode) app_choose(app, app->tools[k]);
-    if (session->has_camera) read_camera(app, session);
+    if (session->has_camera) {
+        double to_eye[3], away = 0.0;
+        for (int k = 0; k < 3; k++) {
+            to_eye[k] = session->eye_mm[k] - session->target_mm[k];
+            away += to_eye[k] * to_eye[k];
+            app->camera.at_mm[k] = session->target_mm[k];
+        }
+        away = sqrt(away);
+        if (away > 0.0) {
+            app->camera.distance_mm = away;
+            app->camera.height_deg = fmin(fmax(asin(to_eye[2] / away) / degree, -89.9), 89.9);
+            app->camera.turn_deg = atan2(to_eye[1], to_eye[0]) / degree;
+        }
+    }
+
     for (int k = 0; app->tools[k] != NULL; k++)
         if (app->tools[k]->read_session != NULL) app->tools[k]->read_session(app, session);
     if (session->has_shown) {

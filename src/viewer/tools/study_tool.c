@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "base/log.h"
-#include "viewer/scene.h"
 #include "viewer/tools/tools.h"
 
 #include <ctype.h>
@@ -22,10 +21,10 @@ enum { FRAMES_PATH = 4096, FRAMES_MOST = 10000, MOST_PRESETS = 64 };
  * volumes of its file, whose path then is NAME.nii:1, NAME.nii:2 and so on. */
 struct frames {
     char path[FRAMES_PATH]; /* of the image that was looked at last */
-    int before, after;      /* lengths of its path before the number and behind it */
+    int before, after;      /* lengths of its path before the number and to its end */
     int number;             /* of the frame that is open, from 1; 0 = the image is no frame */
     int wanted;             /* that was asked for last */
-    int count;              /* frames that lie beside it, one number after the other; 0 = it is none */
+    int count;              /* frames in its folder, one number after the other; 0 = it is none */
 };
 
 struct study_state {
@@ -40,7 +39,7 @@ static struct study_state *own(const struct app *app)
 
 /* --- frames --- */
 
-/* "folder/NAME-12.nii.gz": what stands before and behind the number, and the number; 0 = there is none. */
+/* "folder/NAME-12.nii.gz": the number, and the lengths of the path before it and with it; 0 = there is none. */
 static int parse(const char *path, int *before, int *after)
 {
     const char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
@@ -57,31 +56,14 @@ static int parse(const char *path, int *before, int *after)
     return 0;
 }
 
-/* false: it is too long. */
+/* The path of a frame. false: it is too long. */
 static bool name_frame(const struct frames *frames, int number, char path[FRAMES_PATH])
 {
     return snprintf(path, FRAMES_PATH, "%.*s%d%s", frames->before, frames->path, number, frames->path + frames->after) <
            FRAMES_PATH;
 }
 
-/* "NAME.nii:12" of a file with several volumes. */
-static int parse_volume(const char *path, int *before, int *after)
-{
-    const char *colon = strrchr(path, ':');
-    *before = colon != NULL ? (int)(colon + 1 - path) : 0;
-    *after = (int)strlen(path);
-    return colon != NULL ? (int)strtol(colon + 1, NULL, 10) : 0;
-}
-
-static int count_frames(const struct frames *frames)
-{
-    char path[FRAMES_PATH];
-    int count = 0;
-    while (count < FRAMES_MOST && name_frame(frames, count + 1, path) && access(path, F_OK) == 0) count++;
-    return count;
-}
-
-/* Looks what has been opened; true: it is another frame of the same ones, shown as the last one was. */
+/* Looks at what has been opened. true: it is another frame of the same image, shown as the last one was. */
 static bool take_frame(struct app *app)
 {
     struct frames *frames = &own(app)->frames;
@@ -91,18 +73,26 @@ static bool take_frame(struct app *app)
     const bool is_wanted = frames->wanted > 0 && name_frame(frames, frames->wanted, own) && strcmp(path, own) == 0;
     if (strlen(path) >= FRAMES_PATH) path = "";
     snprintf(frames->path, sizeof(frames->path), "%s", path);
-    const bool has_volumes = app->open.num_frames > 1;
-    frames->number = (has_volumes ? parse_volume : parse)(frames->path, &frames->before, &frames->after);
-    frames->count = has_volumes          ? app->open.num_frames
-                    : is_wanted          ? frames->count
-                    : frames->number > 0 ? count_frames(frames)
-                                         : 0;
+    if (app->open.num_frames > 1) { /* volumes of a file: "NAME.nii:12" */
+        const char *colon = strrchr(frames->path, ':');
+        frames->before = colon != NULL ? (int)(colon + 1 - frames->path) : 0;
+        frames->after = (int)strlen(frames->path);
+        frames->number = colon != NULL ? (int)strtol(colon + 1, NULL, 10) : 0;
+        frames->count = app->open.num_frames;
+    } else {
+        frames->number = parse(frames->path, &frames->before, &frames->after);
+        int count = 0;
+        while (!is_wanted && frames->number > 0 && count < FRAMES_MOST && name_frame(frames, count + 1, own) &&
+               access(own, F_OK) == 0)
+            count++;
+        frames->count = is_wanted ? frames->count : count;
+    }
     if (frames->number < 1 || frames->number > frames->count || frames->count < 2) frames->number = frames->count = 0;
     frames->wanted = frames->number;
     return is_wanted;
 }
 
-/* Begins to open a frame. errors: LR_USAGE, with a sentence, where there is none of that number. */
+/* Begins to open a frame. errors: LR_USAGE, logged, if there is none of that number. */
 static lr_status open_frame(struct app *app, int number)
 {
     struct frames *frames = &own(app)->frames;
@@ -115,21 +105,9 @@ static lr_status open_frame(struct app *app, int number)
                : study_open(app->study, &(struct study_wish){.image = path});
 }
 
-static void show_frames(struct app *app)
-{
-    const struct frames *frames = &own(app)->frames;
-    int number = frames->wanted;
-    const int range[2] = {1, frames->count};
-    if (frames->count < 2) return;
-    if (ui_slide("frame", &number, range) && number != frames->wanted) (void)open_frame(app, number);
-    ui_hint("%d images of one measurement after the other: volumes of a file, or files NAME-1, "
-            "NAME-2 ... beside each other",
-            frames->count);
-}
-
 /* --- what has been opened --- */
 
-/* Begins to show an image, in pieces, one a frame; the study holds it meanwhile. */
+/* Begins to show an image: a piece of it is uploaded in each frame. The study holds it meanwhile. */
 static void begin_image(struct app *app, enum draw_image which, const lr_image *image, double largest)
 {
     app->ranges[which][1] = image != NULL ? fmax(largest, 1e-30) : 0.0;
@@ -141,19 +119,6 @@ static void begin_image(struct app *app, enum draw_image which, const lr_image *
     }
 }
 
-/* Forgets what was computed for the scanner that was open before. */
-static lr_status forget_scanner(struct app *app)
-{
-    static const enum draw_image computed[] = {DRAW_TUBE, DRAW_SENSITIVITY};
-    for (size_t k = 0; k < sizeof(computed) / sizeof(computed[0]); k++) {
-        if (draw_get_image(app->draw, computed[k]) != NULL) draw_set_image(app->draw, computed[k], NULL);
-        if (app->slices.image == computed[k]) app_show_image(app, DRAW_IMAGE);
-    }
-    LR_TRY(draw_set_lines(app->draw, DRAW_LORS, NULL, 0));
-    LR_TRY(draw_set_lines(app->draw, DRAW_LOR, NULL, 0));
-    return draw_set_lines(app->draw, DRAW_CURSOR, NULL, 0);
-}
-
 /* Takes what is open now, and puts what is new of it into the scene. */
 static lr_status take_opened(struct app *app)
 {
@@ -163,8 +128,16 @@ static lr_status take_opened(struct app *app)
     const struct study_view *open = &app->open;
     lr_status status = LR_OK;
     if (open->scanner != before.scanner) {
+        static const enum draw_image computed[] = {DRAW_TUBE, DRAW_SENSITIVITY}; /* for the scanner before */
+        static const enum draw_lines drawn[] = {DRAW_LORS, DRAW_LOR, DRAW_CURSOR};
         status = draw_set_scanner(app->draw, open->scanner);
-        status = status == LR_OK && before.scanner != NULL ? forget_scanner(app) : status;
+        const bool is_other = status == LR_OK && before.scanner != NULL;
+        for (int k = 0; is_other && k < 2; k++) {
+            if (draw_get_image(app->draw, computed[k]) != NULL) draw_set_image(app->draw, computed[k], NULL);
+            if (app->slices.image == computed[k]) app_show_image(app, DRAW_IMAGE);
+        }
+        for (int k = 0; is_other && k < 3 && status == LR_OK; k++)
+            status = draw_set_lines(app->draw, drawn[k], NULL, 0);
         app_fit(app);
         if (status == LR_OK) status = draw_set_axes(app->draw, 0.5 * app->camera.reach_mm);
     }
@@ -210,66 +183,7 @@ static lr_status update(struct app *app)
 
 /* --- what is open --- */
 
-static void show_scanner(struct app *app)
-{
-    const lr_scanner *scanner = app->open.scanner;
-    if (scanner == NULL) {
-        ui_toned(UI_DIM, "no scanner is open: choose one, or drop its file on the window");
-        return;
-    }
-    ui_text("%s", scanner->name);
-    if (ui_table("scanner", 2)) {
-        ui_field("modules", "%d", scanner->num_modules);
-        ui_field("crystals", "%d", scanner->num_crystals);
-        ui_field("LORs", "%.4g", app->open.lors != NULL ? (double)app->open.lors->count : 0.0);
-        if (scanner->tof_resolution_ps > 0.0)
-            ui_field("time of flight", "%.0f ps", scanner->tof_resolution_ps);
-        else
-            ui_field("time of flight", "none");
-        ui_table_end();
-    }
-}
-
-static void choose_scanner(struct app *app)
-{
-    const char *const *presets = lr_scanner_presets();
-    const char *path = app->open.scanner_path, *names[MOST_PRESETS + 1];
-    int count = 0, chosen = -1;
-    while (presets[count] != NULL && count < MOST_PRESETS) {
-        chosen = path != NULL && strcmp(path, presets[count]) == 0 ? count : chosen;
-        names[count] = presets[count];
-        count++;
-    }
-    if (path != NULL && chosen < 0) { /* a file, by its name */
-        const char *slash = strrchr(path, '/');
-        names[count] = slash != NULL ? slash + 1 : path;
-        chosen = count++;
-    }
-    if (ui_choose("##preset", &chosen, names, count) && presets[chosen] != NULL)
-        study_open(app->study, &(struct study_wish){.scanner = names[chosen]});
-    ui_hint("scanners that LORaster knows");
-}
-
 /* --- what is shown --- */
-
-static void show_view(struct app *app)
-{
-    bool shows = !app->hides_scanner;
-    ui_check("crystals", &shows);
-    app->hides_scanner = !shows;
-    ui_beside();
-    ui_check("volume", &app->has_volume);
-    ui_beside();
-    bool has_lors = !app->hides_lors;
-    ui_check("LORs", &has_lors);
-    app->hides_lors = !has_lors;
-    ui_hint("lines of the voxel's LORs, spread over its row, the brightest with the largest "
-            "element; or "
-            "the line of the LOR tool");
-    ui_beside();
-    if (ui_button("fit", true)) app_fit(app);
-    ui_toned(UI_DIM, "right-handed frame, mm; z along the bed");
-}
 
 static void show_slices(struct app *app)
 {
@@ -278,7 +192,16 @@ static void show_slices(struct app *app)
     const lr_grid *grid = draw_get_grid(app->draw, slices->image);
     for (int k = 0; k < DRAW_NUM_IMAGES; k++) images[k] = scene_image_name((enum draw_image)k);
     int map = (int)slices->colours, image = (int)slices->image;
-    show_frames(app);
+    const struct frames *frames = &own(app)->frames;
+    int number = frames->wanted;
+    if (frames->count >= 2) {
+        const int range[2] = {1, frames->count};
+        if (ui_slide("frame", &number, range) && number != frames->wanted) (void)open_frame(app, number);
+        ui_hint("%d images of one measurement after the other: volumes of a file, or files NAME-1, "
+                "NAME-2 ... beside each other",
+                frames->count);
+    }
+
     for (int k = 0; k < 3; k++) {
         const double ends[2] = {grid->origin_mm[k], grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k]};
         char label[40];
@@ -299,7 +222,22 @@ static void show_slices(struct app *app)
 
 void study_tool_panel(struct app *app)
 {
-    choose_scanner(app);
+    const char *const *presets = lr_scanner_presets();
+    const char *path = app->open.scanner_path, *names[MOST_PRESETS + 1];
+    int count = 0, chosen = -1;
+    while (presets[count] != NULL && count < MOST_PRESETS) {
+        chosen = path != NULL && strcmp(path, presets[count]) == 0 ? count : chosen;
+        names[count] = presets[count];
+        count++;
+    }
+    if (path != NULL && chosen < 0) { /* a file, by its name */
+        const char *slash = strrchr(path, '/');
+        names[count] = slash != NULL ? slash + 1 : path;
+        chosen = count++;
+    }
+    if (ui_choose("##preset", &chosen, names, count) && presets[chosen] != NULL)
+        study_open(app->study, &(struct study_wish){.scanner = names[chosen]});
+    ui_hint("scanners that LORaster knows");
     ui_beside();
     if (ui_button("open...", true)) app->shows_opener = true;
     const struct job_report *report = &app->opening;
@@ -310,14 +248,46 @@ void study_tool_panel(struct app *app)
         ui_toned(UI_BAD, "%s", report->error);
     }
 
-    show_scanner(app);
+    const lr_scanner *scanner = app->open.scanner;
+    if (scanner != NULL)
+        ui_text("%s", scanner->name);
+    else
+        ui_toned(UI_DIM, "no scanner is open: choose one, or drop its file on the window");
+    if (scanner != NULL && ui_table("scanner", 2)) {
+        ui_field("modules", "%d", scanner->num_modules);
+        ui_field("crystals", "%d", scanner->num_crystals);
+        ui_field("LORs", "%.4g", app->open.lors != NULL ? (double)app->open.lors->count : 0.0);
+        if (scanner->tof_resolution_ps > 0.0)
+            ui_field("time of flight", "%.0f ps", scanner->tof_resolution_ps);
+        else
+            ui_field("time of flight", "none");
+        ui_table_end();
+    }
+
     const lr_grid *grid = &app->open.grid;
     if (grid->size[0] > 0) {
         ui_toned(UI_PLAIN, "grid %d x %d x %d of %.4g x %.4g x %.4g mm", grid->size[0], grid->size[1], grid->size[2],
                  grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2]);
     }
 
-    if (ui_section("Scene", true)) show_view(app);
+    if (ui_section("Scene", true)) {
+        bool shows = !app->hides_scanner;
+        ui_check("crystals", &shows);
+        app->hides_scanner = !shows;
+        ui_beside();
+        ui_check("volume", &app->has_volume);
+        ui_beside();
+        bool has_lors = !app->hides_lors;
+        ui_check("LORs", &has_lors);
+        app->hides_lors = !has_lors;
+        ui_hint("lines of the voxel's LORs, spread over its row, the brightest with the largest "
+                "element; or "
+                "the line of the LOR tool");
+        ui_beside();
+        if (ui_button("fit", true)) app_fit(app);
+        ui_toned(UI_DIM, "right-handed frame, mm; z along the bed");
+    }
+
     if (draw_get_image(app->draw, app->slices.image) != NULL && ui_section("Slices", true)) show_slices(app);
     ui_space(6.0);
     ui_toned(UI_DIM, "%.0f frames a second", app->frame_s > 0.0 ? 1.0 / app->frame_s : 0.0);

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
-#include "viewer/scene.h"
 #include "viewer/study/sheet.h"
 #include "viewer/tools/tools.h"
 
@@ -13,7 +12,7 @@
 
 struct voxel_state {
     struct voxel *voxel;
-    struct voxel_request request; /* what a person wants; ask after changes */
+    struct voxel_request request; /* what a person has set; ask after changes */
     bool is_asked;                /* with the scanner that is open */
     struct job_report report;     /* as of this frame; polling elsewhere would replace the result */
     bool seeks_primary;           /* of a new scanner, until a person or a session chooses one */
@@ -29,7 +28,7 @@ struct voxel_state {
     int num_lines;        /* LORs drawn in the scene: the strongest */
     bool has_touch;       /* the pixel under the mouse, in the last frame */
     struct voxel_pixel touched;
-    char said[1024]; /* why cpu draws: it is said once */
+    char reported[1024]; /* why cpu draws, as last logged */
 };
 
 static struct voxel_state *own(const struct app *app)
@@ -54,7 +53,7 @@ static lr_status open_voxel(struct app *app)
 static void close_voxel(struct app *app)
 {
     struct voxel_state *tool = own(app);
-    for (int k = 0; k < 3; k++) sheet_finish(&tool->sheets[k]);
+    for (int k = 0; k < 3; k++) gl_texture_destroy(tool->sheets[k].texture);
     voxel_destroy(tool->voxel);
 }
 
@@ -119,10 +118,13 @@ static void crystal_place(const lr_scanner *scanner, const int crystal[3], float
         place[k] = (float)(module->centre_mm[k] + along[0] * module->u[k] + along[1] * module->v[k]);
 }
 
-/* Every n-th of the LORs, strongest first, so that all parts of the row are there. */
-static lr_status show_lines(struct app *app, const struct voxel_row *row)
+/* Draws LORs of a row as lines, and colours each crystal by its LORs' share of the row, relative to the largest. */
+static lr_status mark_row(struct app *app, const struct voxel_row *row)
 {
     const lr_lors *lors = voxel_study(own(app)->voxel)->lors;
+    const lr_scanner *scanner = lors->scanner;
+
+    /* Every n-th LOR is drawn, the strongest first, so that all parts of the row are seen. */
     const int64_t most = own(app)->num_lines < row->count ? own(app)->num_lines : row->count;
     struct draw_line *lines = lr_alloc(most > 0 ? most : 1, sizeof(*lines), "lines of a row", &app->log);
     if (lines == NULL) return LR_FAILED;
@@ -130,36 +132,29 @@ static lr_status show_lines(struct app *app, const struct voxel_row *row)
         const int64_t at = row->order[k * row->count / most];
         const lr_lor lor = lr_lors_describe(lors, row->lor[at]);
         const double share = row->probability[at] / row->probability[row->order[0]];
-        crystal_place(lors->scanner, (int[3]){lor.module_i, lor.p, lor.q}, lines[k].from);
-        crystal_place(lors->scanner, (int[3]){lor.module_j, lor.r, lor.s}, lines[k].to);
+        crystal_place(scanner, (int[3]){lor.module_i, lor.p, lor.q}, lines[k].from);
+        crystal_place(scanner, (int[3]){lor.module_j, lor.r, lor.s}, lines[k].to);
         const lr_colour colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, 0.35 + 0.65 * share);
         const uint32_t alpha = (uint32_t)(40.0 + 150.0 * share);
         lines[k].colour = (uint32_t)colour.r << 24 | (uint32_t)colour.g << 16 | (uint32_t)colour.b << 8 | alpha;
     }
     const lr_status status = draw_set_lines(app->draw, DRAW_LORS, lines, (int)most);
     free(lines);
-    return status;
-}
+    LR_TRY(status);
 
-/* Colours each crystal by its LORs' share of the row, relative to the largest. */
-static lr_status show_crystals(struct app *app, const struct voxel_row *row)
-{
-    const lr_lors *lors = voxel_study(own(app)->voxel)->lors;
-    const lr_scanner *scanner = lors->scanner;
     float *values = lr_alloc(scanner->num_crystals, sizeof(*values), "values of crystals", &app->log);
-    float most = 0.0f;
+    float largest = 0.0f;
     if (values == NULL) return LR_FAILED;
     for (int64_t k = 0; k < row->count; k++) {
         int32_t crystals[2];
         lr_lors_crystals(lors, row->lor[k], crystals);
-        values[crystals[0]] += (float)row->probability[k];
-        values[crystals[1]] += (float)row->probability[k];
+        for (int c = 0; c < 2; c++) values[crystals[c]] += (float)row->probability[k];
     }
-    for (int c = 0; c < scanner->num_crystals; c++) most = fmaxf(most, values[c]);
-    for (int c = 0; c < scanner->num_crystals; c++) values[c] = values[c] > 0.0f ? values[c] / most : -1.0f;
-    const lr_status status = draw_set_crystal_values(app->draw, values, (double)most);
+    for (int c = 0; c < scanner->num_crystals; c++) largest = fmaxf(largest, values[c]);
+    for (int c = 0; c < scanner->num_crystals; c++) values[c] = values[c] > 0.0f ? values[c] / largest : -1.0f;
+    const lr_status coloured = draw_set_crystal_values(app->draw, values, (double)largest);
     free(values);
-    return status;
+    return coloured;
 }
 
 static const struct voxel_row *best_row(const struct voxel_result *result)
@@ -169,10 +164,60 @@ static const struct voxel_row *best_row(const struct voxel_result *result)
 
 /* --- pictures --- */
 
-static lr_status draw_sheets(struct app *app, const struct voxel_result *result)
+/* "drawn by backend raster on llvmpipe; elements sampled by raster, exact by native", and why
+ * cpu stands in, if it does. */
+static void describe_backends(const struct voxel_result *result, char *text, size_t size)
+{
+    const bool has_exact = result->exact_by != NULL;
+    snprintf(text, size, "drawn by backend %s on %s; elements sampled by %s%s%s%s%s", result->drawn_by,
+             result->drawn_on, result->sampled_by, has_exact ? ", exact by " : "", has_exact ? result->exact_by : "",
+             result->why_not[0] != '\0' ? "; " : "", result->why_not);
+}
+
+static lr_status update(struct app *app)
 {
     static const enum sheet_kind three[3] = {SHEET_SAMPLED, SHEET_EXACT, SHEET_DIFFERENCE};
     struct voxel_state *tool = own(app);
+    int64_t serial;
+    if (voxel_poll(tool->voxel, &tool->report) == JOB_FAILED && tool->is_asked) {
+        app_take_failure(app, &tool->report, false);
+        tool->is_asked = false;
+    }
+    const struct voxel_result *result = voxel_result(tool->voxel, &serial);
+    if (result == NULL) return LR_OK;
+    const bool is_new = serial != tool->serial;
+    if (is_new) {
+        const lr_lors *lors = voxel_study(tool->voxel)->lors;
+        const struct voxel_row *row = best_row(result);
+        const struct voxel_window *window = &result->windows[0];
+        const bool is_one = !result->request.all_primaries;
+        char text[1400];
+        tool->serial = serial;
+        if (result->why_not[0] != '\0' && strcmp(tool->reported, result->why_not) != 0) {
+            describe_backends(result, text, sizeof(text));
+            app_say(app, LR_LOG_WARNING, "correspondence images are %s", text);
+        }
+        snprintf(tool->reported, sizeof(tool->reported), "%s", result->why_not);
+
+        /* The first module may be primary for no LOR of the point: the primary of the strongest LOR is shown then. */
+        bool is_empty = is_one && row->count > 0 && lors == app->open.lors;
+        for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1] && is_empty; k++)
+            is_empty = window->lors[k] < 0;
+        if (is_empty && tool->seeks_primary) {
+            tool->request.primary = lr_lors_primary(lors, row->lor[row->order[0]], result->request.point_mm);
+            ask(app);
+        }
+        tool->seeks_primary = false;
+
+        tool->gap = is_one ? voxel_gap_find(result, lors, window) : (struct voxel_gap){.better = -1};
+        if (lors->scanner == app->open.scanner && app->tool == &voxel_tool) {
+            LR_TRY(draw_set_lines(app->draw, DRAW_LOR, NULL, 0));
+            LR_TRY(mark_row(app, row));
+            LR_TRY(draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm));
+        }
+    }
+    if (!is_new && tool->kind == tool->shown_kind && tool->is_side_by_side == tool->shown_side_by_side) return LR_OK;
+
     tool->num_sheets = tool->is_side_by_side ? 3 : 1;
     for (int k = 0; k < tool->num_sheets; k++) {
         tool->sheet_kinds[k] = tool->is_side_by_side ? three[k] : tool->kind;
@@ -183,158 +228,32 @@ static lr_status draw_sheets(struct app *app, const struct voxel_result *result)
     return LR_OK;
 }
 
-/* "drawn by backend raster on llvmpipe; elements sampled by raster, exact by native", and why where
- * cpu stands in. */
-static void describe_backends(const struct voxel_result *result, char *text, size_t size)
-{
-    const bool has_exact = result->exact_by != NULL;
-    snprintf(text, size, "drawn by backend %s on %s; elements sampled by %s%s%s%s%s", result->drawn_by,
-             result->drawn_on, result->sampled_by, has_exact ? ", exact by " : "", has_exact ? result->exact_by : "",
-             result->why_not[0] != '\0' ? "; " : "", result->why_not);
-}
-
-/* Why the module's window of the result is empty. */
-static struct voxel_gap find_gap(const struct app *app, int module)
-{
-    const struct voxel_result *result = voxel_tool_result(app);
-    const struct study_view *study = voxel_study(own(app)->voxel);
-    for (int w = 0; result != NULL && w < result->num_windows; w++)
-        if (result->windows[w].module == module) return voxel_gap_find(result, study->lors, &result->windows[w]);
-    return (struct voxel_gap){.better = -1};
-}
-
-static lr_status update(struct app *app)
-{
-    struct voxel_state *tool = own(app);
-    int64_t serial;
-    if (voxel_poll(tool->voxel, &tool->report) == JOB_FAILED && tool->is_asked) {
-        app_take_failure(app, &tool->report, false);
-        tool->is_asked = false;
-    }
-    const struct voxel_result *result = voxel_result(tool->voxel, &serial);
-    if (result == NULL) return LR_OK;
-    if (serial != tool->serial) {
-        const lr_lors *lors = voxel_study(tool->voxel)->lors;
-        const struct voxel_row *row = best_row(result);
-        const struct voxel_window *window = &result->windows[0];
-        const bool is_one = !result->request.all_primaries;
-        char text[1400];
-        tool->serial = serial;
-        if (result->why_not[0] != '\0' && strcmp(tool->said, result->why_not) != 0) {
-            describe_backends(result, text, sizeof(text));
-            app_say(app, LR_LOG_WARNING, "correspondence images are %s", text);
-        }
-        snprintf(tool->said, sizeof(tool->said), "%s", result->why_not);
-
-        /* The first module may be primary for none of the point's LORs: the strongest one's is shown then. */
-        bool is_empty = is_one && row->count > 0 && lors == app->open.lors;
-        for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1] && is_empty; k++)
-            is_empty = window->lors[k] < 0;
-        if (is_empty && tool->seeks_primary) {
-            tool->request.primary = lr_lors_primary(lors, row->lor[row->order[0]], result->request.point_mm);
-            ask(app);
-        }
-        tool->seeks_primary = false;
-
-        tool->gap = is_one ? find_gap(app, window->module) : (struct voxel_gap){.better = -1};
-        if (lors->scanner == app->open.scanner && app->tool == &voxel_tool) {
-            LR_TRY(draw_set_lines(app->draw, DRAW_LOR, NULL, 0));
-            LR_TRY(show_lines(app, row));
-            LR_TRY(show_crystals(app, row));
-            LR_TRY(draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm));
-        }
-        return draw_sheets(app, result);
-    }
-    return tool->kind != tool->shown_kind || tool->is_side_by_side != tool->shown_side_by_side
-               ? draw_sheets(app, result)
-               : LR_OK;
-}
-
 static const double picture_width = 376.0, most_height = 300.0;
 
 /* --- controls --- */
 
-static bool choose_lines(struct app *app)
-{
-    static const int rays[2] = {1, 16}, samples[2] = {0, 64}, steps[2] = {0, 256};
-    struct voxel_request *request = &own(app)->request;
-    bool changed = false;
-    bool with_exact = request->mode != LR_MODE_SAMPLED;
-    changed = ui_slide("R", &request->rays, rays) || changed;
-    ui_hint("R x R lines over each crystal's face");
-    changed = ui_slide("N", &request->samples, samples) || changed;
-    ui_hint("points of the voxel; 0: by the crystals' pitch");
-    if (ui_check("exact elements", &with_exact)) {
-        request->mode = with_exact ? LR_MODE_AUTO : LR_MODE_SAMPLED;
-        changed = true;
-    }
-    if (app->open.mu != NULL) {
-        bool absorbs = !request->without_mu;
-        changed = ui_slide("K", &request->mu_steps, steps) || changed;
-        ui_hint("steps through the mu-map along a line; 0: of one voxel");
-        if (ui_check("absorption", &absorbs)) {
-            request->without_mu = !absorbs;
-            changed = true;
-        }
-    }
-    return changed;
-}
-
 /* --- the picture --- */
 
-static void describe_pixel(const struct app *app, const struct voxel_pixel *pixel, const struct ui_part *part)
-{
-    const struct voxel_result *result = voxel_tool_result(app);
-    char voxel[128] = "of the voxel: not there yet";
-    if (pixel->lor < 0) {
-        /* The gap of a single window stands above its picture. */
-        const struct voxel_gap gap =
-            result->request.all_primaries ? find_gap(app, pixel->module) : (struct voxel_gap){0};
-        if (gap.why[0] != '\0') {
-            ui_tooltip(part, "%s", gap.why);
-        } else {
-            ui_tooltip(part,
-                       "module %d, crystal p = %d, q = %d\nthe line ends in no crystal in coincidence\n"
-                       "drawn by backend %s",
-                       pixel->module, pixel->p, pixel->q, result->drawn_by);
-        }
-        return;
-    }
-    if (!isnan(pixel->voxel_sampled)) {
-        snprintf(voxel, sizeof(voxel), "of the voxel: sampled %.7g, exact %.7g", pixel->voxel_sampled,
-                 pixel->voxel_exact);
-    }
-    ui_tooltip(part,
-               "module %d, p = %d, q = %d\nmodule %d, r = %d, s = %d\nLOR %lld\n"
-               "weight of this line %.6g\nsolid angle of its part of the face %.6g sr\n"
-               "distance between the hits %.3f mm\nelement at the point: sampled %.7g, exact %.7g\n"
-               "%s\nline by backend %s, elements sampled by %s%s%s",
-               pixel->module, pixel->p, pixel->q, pixel->other, pixel->r, pixel->s, (long long)pixel->lor,
-               pixel->weight, pixel->solid_angle_sr, pixel->distance_mm, pixel->point_sampled, pixel->point_exact,
-               voxel, result->drawn_by, result->sampled_by, result->exact_by != NULL ? ", exact by " : "",
-               result->exact_by != NULL ? result->exact_by : "");
-}
-
-static void show_sheet(struct app *app, int k, double width)
+static void show_sheet(struct app *app, int k)
 {
     struct voxel_state *tool = own(app);
     const struct sheet *sheet = &tool->sheets[k];
     const struct voxel_result *result = voxel_tool_result(app);
     const int rays = result->request.rays;
-    const double scale = fmin(width / sheet->size[0], most_height / sheet->size[1]);
+    const double scale = fmin(picture_width / sheet->size[0], most_height / sheet->size[1]);
     const struct ui_image image = {.texture = sheet->texture, .size = {scale * sheet->size[0], scale * sheet->size[1]}};
     char label[32];
     snprintf(label, sizeof(label), "##sheet %d", k);
     const struct ui_touch touch = ui_image(label, &image);
 
-    /* Lines between the crystals of a single window, where they do not hide it. */
+    /* The crystals of a single window are separated by lines, unless these would hide it. */
     for (int axis = 0; axis < 2 && sheet->num_windows == 1 && rays * scale >= 5.0; axis++) {
         for (int n = 0; n <= sheet->tile[axis]; n += rays) {
             double from[2] = {0.0, 0.0}, to[2] = {sheet->tile[0], sheet->tile[1]}, a[2], b[2];
             from[axis] = to[axis] = n;
             sheet_corners(sheet, 0, from, a);
             sheet_corners(sheet, 0, to, b);
-            ui_mark_line(a, b, 0xffffff50);
+            ui_mark(a, b, false, 0xffffff50);
         }
     }
 
@@ -350,28 +269,42 @@ static void show_sheet(struct app *app, int k, double width)
     if (voxel_at(tool->voxel, result->windows[w].module, place, &pixel) != LR_OK) return;
     tool->has_touch = true;
     tool->touched = pixel;
-    describe_pixel(app, &pixel, &part);
-    if (touch.is_pressed && pixel.lor >= 0) lor_tool_choose(app, pixel.lor);
+    char means[128] = "of the voxel: not there yet";
+    if (pixel.lor < 0) {
+        /* The gap of a single window stands above its picture. */
+        const lr_lors *lors = voxel_study(tool->voxel)->lors;
+        const bool is_one = !result->request.all_primaries;
+        const struct voxel_gap gap = is_one ? (struct voxel_gap){0} : voxel_gap_find(result, lors, &result->windows[w]);
+        if (gap.why[0] != '\0') {
+            ui_tooltip(&part, "%s", gap.why);
+        } else {
+            ui_tooltip(&part,
+                       "module %d, crystal p = %d, q = %d\nthe line ends in no crystal in coincidence\n"
+                       "drawn by backend %s",
+                       pixel.module, pixel.p, pixel.q, result->drawn_by);
+        }
+        return;
+    }
+    if (!isnan(pixel.voxel_sampled)) {
+        snprintf(means, sizeof(means), "of the voxel: sampled %.7g, exact %.7g", pixel.voxel_sampled,
+                 pixel.voxel_exact);
+    }
+    ui_tooltip(&part,
+               "module %d, p = %d, q = %d\nmodule %d, r = %d, s = %d\nLOR %lld\n"
+               "weight of this line %.6g\nsolid angle of its part of the face %.6g sr\n"
+               "distance between the hits %.3f mm\nelement at the point: sampled %.7g, exact %.7g\n"
+               "%s\nline by backend %s, elements sampled by %s%s%s",
+               pixel.module, pixel.p, pixel.q, pixel.other, pixel.r, pixel.s, (long long)pixel.lor, pixel.weight,
+               pixel.solid_angle_sr, pixel.distance_mm, pixel.point_sampled, pixel.point_exact, means, result->drawn_by,
+               result->sampled_by, result->exact_by != NULL ? ", exact by " : "",
+               result->exact_by != NULL ? result->exact_by : "");
+
+    if (touch.is_pressed) lor_tool_choose(app, pixel.lor);
 }
 
-/* Legend of the false colours of a window. */
-static void show_crystal_legend(const struct app *app, const struct voxel_window *window)
-{
-    const lr_scanner *scanner = voxel_study(own(app)->voxel)->scanner;
-    const lr_module *module = &scanner->modules[window->module];
-    const uint32_t corners[4] = {0x000000ff, 0xff0000ff, 0x00ff00ff, 0xffff00ff};
-    if (!ui_table("legend", 2)) return;
-    ui_cell();
-    ui_square(corners, 54.0);
-    ui_cell();
-    ui_text("colour: crystal (r, s) that the line ends in,\n"
-            "red grows with r along u, 0 to %d,\ngreen grows with s along v, 0 to %d",
-            module->crystals[0] - 1, module->crystals[1] - 1);
-    ui_toned(UI_DIM, "grey: in no crystal in coincidence");
-    ui_table_end();
-}
+/* --- its panel --- */
 
-static void show_legend(const struct app *app, int k)
+static void show_sheets(struct app *app)
 {
     static const char *const sheet_titles[SHEET_NUM_KINDS] = {
         [SHEET_CRYSTALS] = "crystals",
@@ -380,57 +313,41 @@ static void show_legend(const struct app *app, int k)
         [SHEET_EXACT] = "exact element (detections per emission)",
         [SHEET_DIFFERENCE] = "sampled - exact (detections per emission)",
     };
-    const struct voxel_state *tool = own(app);
-    const enum sheet_kind kind = tool->sheet_kinds[k];
-    const bool is_difference = kind == SHEET_DIFFERENCE;
-    if (kind == SHEET_CRYSTALS) {
-        show_crystal_legend(app, &voxel_tool_result(app)->windows[0]);
-        return;
-    }
-    const double high = tool->sheets[k].high;
-    const struct ui_bar bar = scene_bar(is_difference ? LR_COLOURS_DIVERGING : LR_COLOURS_PERCEPTUAL,
-                                        (double[2]){is_difference ? -high : 0.0, high}, sheet_titles[kind]);
-    ui_bar(&bar);
-}
-
-/* --- its panel --- */
-
-static void show_gap(struct app *app)
-{
-    const struct voxel_gap *gap = &own(app)->gap;
-    char label[48];
-    if (gap->why[0] == '\0') return;
-    ui_toned(UI_WARNING, "%s", gap->why);
-    snprintf(label, sizeof(label), "show module %d##better", gap->better);
-    if (gap->better >= 0 && gap->better != own(app)->request.primary && ui_button(label, true)) {
-        /* The window of that module alone. */
-        own(app)->request.primary = gap->better;
-        own(app)->request.all_primaries = false;
-        ask(app);
-    }
-}
-
-static void show_sheets(struct app *app)
-{
+    const uint32_t corners[4] = {0x000000ff, 0xff0000ff, 0x00ff00ff, 0xffff00ff};
     struct voxel_state *tool = own(app);
-    char name[96];
+    const struct voxel_result *result = voxel_tool_result(app);
     tool->has_touch = false;
     for (int k = 0; k < tool->num_sheets; k++) {
-        if (tool->num_sheets > 1 || tool->kind != SHEET_CRYSTALS) {
-            /* "sampled by raster" */
-            const struct voxel_result *result = voxel_tool_result(app);
-            const enum sheet_kind kind = tool->sheet_kinds[k];
+        const enum sheet_kind kind = tool->sheet_kinds[k];
+        if (tool->num_sheets > 1 || tool->kind != SHEET_CRYSTALS) { /* "sampled by raster" */
             const char *exact = result->exact_by != NULL ? result->exact_by : "none";
             const char *first = kind == SHEET_EXACT                                 ? exact
                                 : kind == SHEET_SAMPLED || kind == SHEET_DIFFERENCE ? result->sampled_by
                                                                                     : result->drawn_by;
             const bool has_two = kind == SHEET_DIFFERENCE && strcmp(first, exact) != 0;
-            snprintf(name, sizeof(name), "%s by %s%s%s", sheet_names[kind], first, has_two ? " and " : "",
-                     has_two ? exact : "");
-            ui_toned(UI_DIM, "%s", name);
+            ui_toned(UI_DIM, "%s by %s%s%s", sheet_names[kind], first, has_two ? " and " : "", has_two ? exact : "");
         }
-        show_sheet(app, k, picture_width);
-        if (tool->gap.why[0] == '\0') show_legend(app, k);
+        show_sheet(app, k);
+
+        /* The legend, of false colours or of values. */
+        if (tool->gap.why[0] != '\0') continue;
+        if (kind != SHEET_CRYSTALS) {
+            const bool is_difference = kind == SHEET_DIFFERENCE;
+            const double high = tool->sheets[k].high;
+            const struct ui_bar bar = scene_bar(is_difference ? LR_COLOURS_DIVERGING : LR_COLOURS_PERCEPTUAL,
+                                                (double[2]){is_difference ? -high : 0.0, high}, sheet_titles[kind]);
+            ui_bar(&bar);
+        } else if (ui_table("legend", 2)) {
+            const lr_module *module = &voxel_study(tool->voxel)->scanner->modules[result->windows[0].module];
+            ui_cell();
+            ui_square(corners, 54.0);
+            ui_cell();
+            ui_text("colour: crystal (r, s) that the line ends in,\n"
+                    "red grows with r along u, 0 to %d,\ngreen grows with s along v, 0 to %d",
+                    module->crystals[0] - 1, module->crystals[1] - 1);
+            ui_toned(UI_DIM, "grey: in no crystal in coincidence");
+            ui_table_end();
+        }
     }
 }
 
@@ -443,31 +360,20 @@ static void show_row(const char *what, const struct voxel_row *sampled, const st
     if (exact->count > 0) ui_text("%lld LORs,\nsum %.6g", (long long)exact->count, exact->sum);
 }
 
-/* A sentence and a button where not all LORs of the voxel were computed. */
-static void show_part(struct app *app, const struct voxel_result *result)
-{
-    if (!result->has_means || !result->is_part) return;
-    const double all = (double)best_row(result)->count * result->request.samples;
-    if (result->num_pairs > 0) {
-        ui_toned(UI_DIM,
-                 "part: of the voxel, the LORs of the %lld pair%s of modules in the window; all "
-                 "would be up to %.2g",
-                 (long long)result->num_pairs, result->num_pairs == 1 ? "" : "s", all);
-    } else {
-        ui_toned(UI_DIM, "no LOR is shown, and of the voxel none computed: all would be up to %.2g", all);
-    }
-    if (ui_button("all LORs of the voxel", own(app)->report.state != JOB_RUNNING)) {
-        struct voxel_request *request = &own(app)->request;
-        const bool always = request->wants_whole;
-        request->wants_whole = true;
-        ask(app);
-        request->wants_whole = always;
-    }
-}
-
 static void show_result(struct app *app, const struct voxel_result *result)
 {
-    show_gap(app);
+    const struct voxel_gap *gap = &own(app)->gap;
+    char label[48];
+    if (gap->why[0] != '\0') {
+        ui_toned(UI_WARNING, "%s", gap->why);
+        snprintf(label, sizeof(label), "show module %d##better", gap->better);
+        if (gap->better >= 0 && gap->better != own(app)->request.primary && ui_button(label, true)) {
+            own(app)->request.primary = gap->better;
+            own(app)->request.all_primaries = false;
+            ask(app);
+        }
+    }
+
     show_sheets(app);
     char text[1400];
     describe_backends(result, text, sizeof(text));
@@ -482,7 +388,27 @@ static void show_result(struct app *app, const struct voxel_result *result)
             show_row(result->is_part ? "part" : "voxel", &result->voxel_sampled, &result->voxel_exact);
         ui_table_end();
     }
-    show_part(app, result);
+
+    /* Not all LORs of the voxel may have been computed: a button asks for the rest. */
+    if (result->has_means && result->is_part) {
+        const double all = (double)best_row(result)->count * result->request.samples;
+        if (result->num_pairs > 0) {
+            ui_toned(UI_DIM,
+                     "part: of the voxel, the LORs of the %lld pair%s of modules in the window; all "
+                     "would be up to %.2g",
+                     (long long)result->num_pairs, result->num_pairs == 1 ? "" : "s", all);
+        } else {
+            ui_toned(UI_DIM, "no LOR is shown, and of the voxel none computed: all would be up to %.2g", all);
+        }
+        if (ui_button("all LORs of the voxel", own(app)->report.state != JOB_RUNNING)) {
+            struct voxel_request *request = &own(app)->request;
+            const bool always = request->wants_whole;
+            request->wants_whole = true;
+            ask(app);
+            request->wants_whole = always;
+        }
+    }
+
     ui_toned(UI_DIM, "R = %d, N = %d x %d x %d, K = %d%s", result->request.rays, result->samples[0], result->samples[1],
              result->samples[2], result->request.mu_steps,
              result->voxel_row < 0 ? "; the point lies beside the grid" : "");
@@ -503,7 +429,26 @@ static void show_panel(struct app *app)
         ui_hint("the primary module: its window is shown");
     }
 
-    changed = choose_lines(app) || changed;
+    static const int rays[2] = {1, 16}, samples[2] = {0, 64}, steps[2] = {0, 256};
+    bool with_exact = request->mode != LR_MODE_SAMPLED;
+    changed = ui_slide("R", &request->rays, rays) || changed;
+    ui_hint("R x R lines over each crystal's face");
+    changed = ui_slide("N", &request->samples, samples) || changed;
+    ui_hint("points of the voxel; 0: by the crystals' pitch");
+    if (ui_check("exact elements", &with_exact)) {
+        request->mode = with_exact ? LR_MODE_AUTO : LR_MODE_SAMPLED;
+        changed = true;
+    }
+    if (app->open.mu != NULL) {
+        bool absorbs = !request->without_mu;
+        changed = ui_slide("K", &request->mu_steps, steps) || changed;
+        ui_hint("steps through the mu-map along a line; 0: of one voxel");
+        if (ui_check("absorption", &absorbs)) {
+            request->without_mu = !absorbs;
+            changed = true;
+        }
+    }
+
     int backend = find_backend(app);
     if (ui_choose("by##backend", &backend, backends, (int)(sizeof(backends) / sizeof(backends[0])))) {
         own(app)->request.backend = voxel_backends[backend];
@@ -582,32 +527,37 @@ static void read_session(struct app *app, const struct lr_view_session *session)
 
 /* --- scripts --- */
 
-static lr_status act_point(struct app *app, const struct command_words *words)
-{
-    double point_mm[3];
-    LR_TRY(command_reals(&app->log, words, point_mm));
-    voxel_tool_set_point(app, point_mm);
-    return LR_OK;
-}
-
-static lr_status act_picture(struct app *app, const struct command_words *words)
+static lr_status act(struct app *app, const struct command_words *words)
 {
     static const char *const names[] = {"crystals", "weight", "sampled", "exact", "difference", "all", NULL};
+    double point_mm[3];
     int kind = 0;
+    if (strcmp(words->words[0], "point") == 0) {
+        LR_TRY(command_reals(&app->log, words, point_mm));
+        voxel_tool_set_point(app, point_mm);
+        return LR_OK;
+    }
     LR_TRY(command_choice(&app->log, words, 1, names, &kind));
     own(app)->is_side_by_side = kind == SHEET_NUM_KINDS;
     own(app)->kind = kind < SHEET_NUM_KINDS ? (enum sheet_kind)kind : own(app)->kind;
     return LR_OK;
 }
 
-static lr_status set_number(struct app *app, const struct command_words *words)
+static lr_status set_value(struct app *app, const struct command_words *words)
 {
     struct voxel_state *tool = own(app);
     struct voxel_request *request = &tool->request;
     const char *name = words->words[1];
     int value = 0;
-    LR_TRY(command_integer(&app->log, words, 2, &value));
-    if (strcmp(name, "module") == 0) { /* -1: all of them */
+    LR_TRY(strcmp(name, "backend") == 0 ? command_choice(&app->log, words, 2, voxel_backends, &value)
+                                        : command_integer(&app->log, words, 2, &value));
+    if (strcmp(name, "backend") == 0) {
+        request->backend = voxel_backends[value];
+    } else if (strcmp(name, "whole") == 0) {
+        request->wants_whole = value != 0;
+        ask(app);
+        return LR_OK;
+    } else if (strcmp(name, "module") == 0) { /* -1: all of them */
         request->primary = value < 0 ? 0 : value;
         request->all_primaries = value < 0;
         tool->seeks_primary = false;
@@ -624,24 +574,6 @@ static lr_status set_number(struct app *app, const struct command_words *words)
     }
     ask(app);
     return tool->is_asked ? LR_OK : LR_USAGE;
-}
-
-static lr_status set_backend(struct app *app, const struct command_words *words)
-{
-    int value = 0;
-    LR_TRY(command_choice(&app->log, words, 2, voxel_backends, &value));
-    own(app)->request.backend = voxel_backends[value];
-    ask(app);
-    return own(app)->is_asked ? LR_OK : LR_USAGE;
-}
-
-static lr_status set_whole(struct app *app, const struct command_words *words)
-{
-    int value = 0;
-    LR_TRY(command_integer(&app->log, words, 2, &value));
-    own(app)->request.wants_whole = value != 0;
-    ask(app);
-    return LR_OK;
 }
 
 static bool get_value(struct app *app, const char *name, struct command_value *value)
@@ -684,15 +616,15 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
 }
 
 static const struct command commands[] = {
-    {"point", "X Y Z", 3, 3, .act = act_point},
-    {"picture", "crystals|weight|sampled|exact|difference|all", 1, 1, .act = act_picture},
+    {"point", "X Y Z", 3, 3, .act = act},
+    {"picture", "crystals|weight|sampled|exact|difference|all", 1, 1, .act = act},
     {0},
 };
 
 static const struct command_setting settings[] = {
-    {"module", set_number},   {"rays", set_number},  {"samples", set_number},
-    {"steps", set_number},    {"exact", set_number}, {"absorption", set_number},
-    {"backend", set_backend}, {"whole", set_whole},  {0},
+    {"module", set_value},  {"rays", set_value},  {"samples", set_value},
+    {"steps", set_value},   {"exact", set_value}, {"absorption", set_value},
+    {"backend", set_value}, {"whole", set_value}, {0},
 };
 
 const struct viewer_tool voxel_tool = {.name = "Voxel",
