@@ -21,7 +21,7 @@ struct lr_direct_backend_params {
     lr_direct_storage storage;
     lr_direct_variant variant; /* LR_DIRECT_FASTEST: the backend's choice */
     bool may_change_variant;   /* it was the backend's choice */
-    int64_t max_memory_bytes;  /* for tables that are kept; 0 = the backend's choice */
+    int64_t max_memory_bytes;  /* for tables that are stored; 0 = the backend's choice */
     const lr_log *log;
     const lr_progress *progress;
 };
@@ -29,7 +29,7 @@ struct lr_direct_backend_params {
 /* Estimates below this count as none in whole updates. */
 #define LR_DIRECT_LEAST 1e-30
 
-/* A backend of the operator's, and what the family has beside projections, with the same `self`. */
+/* A backend of the operator, and the family's own functions, with the same `self`. */
 struct lr_direct_backend {
     struct lr_backend common;
     /* lr_direct_device_attributes; NULL = not known */
@@ -60,7 +60,7 @@ struct lr_deposit_backend_params {
 
 struct lr_deposit_backend_fns {
     const char *name;
-    /* Events of the right kind, whose crystals exist. */
+    /* Takes events of the right kind, with crystals that exist. */
     lr_status (*take)(void *self, const lr_event *events, int64_t count);
     /* Makes the images those of all events so far, and counts all but other_kind. */
     lr_status (*finish)(void *self, lr_deposit_counts *counts);

@@ -20,7 +20,7 @@
 
 /* A crystal as LORs need it. */
 struct factor_crystal {
-    double hit_mm[3]; /* where hits are read */
+    double hit_mm[3]; /* the place of its hits */
     int module;
     float efficiency;
 };
@@ -31,7 +31,7 @@ struct factor_scene {
     lr_grid grid;
     lr_view_set set;                 /* complete */
     struct factor_crystal *crystals; /* owned [num_crystals] */
-    struct lr_mu_lines mu;           /* where has_mu */
+    struct lr_mu_lines mu;           /* if has_mu */
     bool has_mu;
     double mu_step_mm;     /* between lines that it is integrated along */
     double outer_mm;       /* no crystal is farther from the axis */
@@ -44,7 +44,7 @@ struct factor_direction {
     double axes[3][3]; /* tof, radial, axial, as of a view */
     double weight;     /* its share of the solid angle that views have in the mean */
     double shift[2];   /* of the lattice of lines, 0 .. 1 of its step */
-    int view;          /* whose intervals hold it; -1: beyond the acceptance */
+    int view;          /* that it lies in; -1: beyond the acceptance */
 };
 
 /* Values of lines, by the view of their LOR. Zero is valid and finishes to nothing. */
@@ -96,39 +96,12 @@ static struct inside find_inside(const lr_view_set *set, const struct factor_dir
     return inside;
 }
 
-static int view_of(const lr_view_set *set, const struct inside *inside, const double along[3])
-{
-    if (inside->view >= 0 && set->azimuths > 1) {
-        const double(*border)[2] = inside->azimuth;
-        const double across = hypot(along[0], along[1]);
-        if (border[0][0] * along[1] - border[0][1] * along[0] > 0 &&
-            along[0] * border[1][1] - along[1] * border[1][0] > 0 && along[2] > inside->slope[0] * across &&
-            along[2] < inside->slope[1] * across)
-            return inside->view;
-    }
-    return lr_view_set_find(set, along);
-}
-
-/* --- values of LORs --- */
-
 /* The value of lines between two crystals; view -1: they are not measured, or in no view. */
 struct lor_value {
     int crystals[2];
     int view;
     float value;
 };
-
-static bool is_in_coincidence(const lr_lors *lors, int low, int high, const int modules[2])
-{
-    const lr_scanner *scanner = lors->scanner;
-    const int64_t pair = modules[0] != modules[1] ? lr_lors_pair(lors, modules[0], modules[1]) : -1;
-    if (pair < 0) return false;
-    const int a = low - scanner->first_crystal[modules[0]];
-    const int b = high - scanner->first_crystal[modules[1]];
-    const int nu_a = scanner->modules[modules[0]].crystals[0];
-    const int nu_b = scanner->modules[modules[1]].crystals[0];
-    return lr_coincidence_allows(lors, pair, a % nu_a, a / nu_a, b % nu_b, b / nu_b);
-}
 
 /* --- filling --- */
 
@@ -140,7 +113,7 @@ struct work {
     struct factor_worker *worker;
     struct inside inside;
     int room;                   /* planes */
-    struct factor_plane *plane; /* the last one asked for */
+    struct factor_plane *plane; /* the last one that was used */
 };
 
 static lr_status open_plane(struct work *work, int view)
@@ -172,20 +145,35 @@ static lr_status open_plane(struct work *work, int view)
     return LR_OK;
 }
 
-static void follow(const struct work *work)
+/* Finds the view by the inside of the direction's own one, else by the set, which knows to which side ties go. */
+static struct lor_value find_value(const struct work *work, int a, int b)
 {
-    const struct factor_table *table = work->table;
-    struct lr_bundle_lines lines = {.size = {0}};
-    memcpy(lines.along, work->direction->axes[0], sizeof(lines.along));
-    for (int n = 0; n < 2; n++) {
-        const int per_cell = work->scene->lines_per_cell[n];
-        memcpy(lines.across[n], work->direction->axes[1 + n], sizeof(lines.across[n]));
-        lines.step_mm[n] = work->scene->cell_mm[n] / per_cell;
-        lines.first_mm[n] =
-            table->first_mm[n] - 0.5 * work->scene->cell_mm[n] + work->direction->shift[n] * lines.step_mm[n];
-        lines.size[n] = table->size[n] * per_cell;
+    const struct factor_scene *scene = work->scene;
+    const lr_scanner *scanner = scene->lors->scanner;
+    const struct factor_crystal *ends[2] = {&scene->crystals[a], &scene->crystals[b]};
+    struct lor_value found = {.crystals = {a, b}, .view = -1};
+    const int low = a < b ? a : b, high = a < b ? b : a;
+    const int i = ends[!(a < b)]->module, j = ends[a < b]->module;
+    const int64_t pair = i != j ? lr_lors_pair(scene->lors, i, j) : -1;
+    if (pair < 0) return found;
+    const int on_i = low - scanner->first_crystal[i], on_j = high - scanner->first_crystal[j];
+    const int nu_i = scanner->modules[i].crystals[0], nu_j = scanner->modules[j].crystals[0];
+    if (!lr_coincidence_allows(scene->lors, pair, on_i % nu_i, on_i / nu_i, on_j % nu_j, on_j / nu_j)) return found;
+
+    const struct inside *inside = &work->inside;
+    const double(*border)[2] = inside->azimuth;
+    double along[3];
+    vec_sub(ends[1]->hit_mm, ends[0]->hit_mm, along);
+    bool is_inside = inside->view >= 0 && scene->set.azimuths > 1;
+    if (is_inside) {
+        const double across = hypot(along[0], along[1]);
+        is_inside = border[0][0] * along[1] - border[0][1] * along[0] > 0 &&
+                    along[0] * border[1][1] - along[1] * border[1][0] > 0 && along[2] > inside->slope[0] * across &&
+                    along[2] < inside->slope[1] * across;
     }
-    lr_bundle_follow(&work->worker->bundle, &lines);
+    found.view = is_inside ? inside->view : lr_view_set_find(&scene->set, along);
+    found.value = ends[0]->efficiency * ends[1]->efficiency;
+    return found;
 }
 
 /* Adds one row of lines, of one layer on either side, to the cells that hold them. */
@@ -198,21 +186,7 @@ static lr_status add_row(struct work *work, int k, const int32_t *backward, cons
     for (int i = 0; i < table->size[0] * per_cell[0]; i++) {
         const int a = backward[i], b = forward[i];
         if (a < 0 || b < 0) continue;
-        if (a != lor.crystals[0] || b != lor.crystals[1]) {
-            const struct factor_scene *scene = work->scene;
-            const struct factor_crystal *ends[2] = {&scene->crystals[a], &scene->crystals[b]};
-            struct lor_value found = {.crystals = {a, b}, .view = -1};
-            const bool ascend = a < b;
-            const int modules[2] = {ends[!ascend]->module, ends[ascend]->module};
-            if (is_in_coincidence(scene->lors, ascend ? a : b, ascend ? b : a, modules)) {
-                double along[3];
-                vec_sub(ends[1]->hit_mm, ends[0]->hit_mm, along);
-                found.view = view_of(&scene->set, &work->inside, along);
-                found.value = ends[0]->efficiency * ends[1]->efficiency;
-            }
-            lor = found;
-        }
-
+        if (a != lor.crystals[0] || b != lor.crystals[1]) lor = find_value(work, a, b);
         if (lor.view < 0) continue;
         if (work->plane == NULL || work->plane->view != lor.view) LR_TRY(open_plane(work, lor.view));
         work->plane->cells[row + i / per_cell[0]] += lor.value;
@@ -248,62 +222,27 @@ static double integrate(const struct work *work, const double place_mm[2])
     return lr_mu_lines_integral(&work->scene->mu, ends[0], ends[1]);
 }
 
-/* Point (i, k) of the lattice of integrals, computed when it is first asked for. */
-static double integral_at(const struct work *work, int width, int i, int k)
-{
-    double *known = &work->worker->integrals[(int64_t)k * width + i];
-    if (isnan(*known)) {
-        const double step_mm = work->scene->mu_step_mm;
-        *known = integrate(
-            work, (const double[2]){work->table->first_mm[0] + i * step_mm, work->table->first_mm[1] + k * step_mm});
-    }
-    return *known;
-}
-
-/* Survival at the middle of a cell, by the integrals around it. */
+/* Survival at the middle of a cell, by the integrals around it, each of which is computed on its first use. */
 static double survival(const struct work *work, int width, int i, int k)
 {
-    const double x = i * work->scene->cell_mm[0] / work->scene->mu_step_mm;
-    const double y = k * work->scene->cell_mm[1] / work->scene->mu_step_mm;
+    const double step_mm = work->scene->mu_step_mm;
+    const double x = i * work->scene->cell_mm[0] / step_mm;
+    const double y = k * work->scene->cell_mm[1] / step_mm;
     const int x0 = (int)x, y0 = (int)y;
     double sum = 0;
     for (int n = 0; n < 4; n++) {
         const int dx = n % 2, dy = n / 2;
         const double weight = (dx ? x - x0 : 1 - (x - x0)) * (dy ? y - y0 : 1 - (y - y0));
-        sum += weight > 0 ? weight * integral_at(work, width, x0 + dx, y0 + dy) : 0;
+        if (!(weight > 0)) continue;
+        double *integral = &work->worker->integrals[(int64_t)(y0 + dy) * width + x0 + dx];
+        if (isnan(*integral)) {
+            const double *first_mm = work->table->first_mm;
+            *integral = integrate(
+                work, (const double[2]){first_mm[0] + (x0 + dx) * step_mm, first_mm[1] + (y0 + dy) * step_mm});
+        }
+        sum += weight * *integral;
     }
     return exp(-sum);
-}
-
-/* Survival of all cells' lines is asked for, none of which is known yet. Returns how many integrals lie side by
- * side; 0 without a map. */
-static int forget_integrals(const struct work *work)
-{
-    int integrals[2] = {0};
-    if (work->scene->has_mu && work->table->num_planes > 0) {
-        const int64_t count = size_of_integrals(work->scene, work->table->size, integrals);
-        for (int64_t n = 0; n < count; n++) work->worker->integrals[n] = NAN;
-    }
-    return integrals[0];
-}
-
-/* Makes sums over the lines of cells means of what reaches the crystals, and finds where these are. */
-static void scale_plane(const struct work *work, struct factor_plane *plane, int integrals)
-{
-    const struct factor_scene *scene = work->scene;
-    const int *size = work->table->size;
-    const int layers = work->worker->bundle.num_layers;
-    const double norm = 1.0 / ((double)scene->lines_per_cell[0] * scene->lines_per_cell[1] * layers * layers);
-    for (int64_t n = 0; n < (int64_t)size[0] * size[1]; n++) {
-        const int at[2] = {(int)(n % size[0]), (int)(n / size[0])};
-        if (plane->cells[n] == 0.0f) continue;
-        const double reach = integrals > 0 ? survival(work, integrals, at[0], at[1]) : 1;
-        plane->cells[n] = (float)(plane->cells[n] * norm * reach);
-        for (int axis = 0; axis < 2; axis++) {
-            plane->low[axis] = at[axis] < plane->low[axis] ? at[axis] : plane->low[axis];
-            plane->high[axis] = at[axis] > plane->high[axis] ? at[axis] : plane->high[axis];
-        }
-    }
 }
 
 static lr_status factor_table_fill(struct factor_table *table, const struct factor_scene *scene,
@@ -315,7 +254,7 @@ static lr_status factor_table_fill(struct factor_table *table, const struct fact
                         .worker = worker,
                         .inside = find_inside(&scene->set, direction)};
     *table = (struct factor_table){.planes = NULL};
-    /* Cells whose middles reach one cell beyond the voxels' centres. */
+    /* The middles of cells reach one cell beyond the voxels' centres. */
     const lr_grid *grid = &work.scene->grid;
     for (int n = 0; n < 2; n++) {
         const double *axis = work.direction->axes[1 + n];
@@ -331,7 +270,17 @@ static lr_status factor_table_fill(struct factor_table *table, const struct fact
         work.table->size[n] = (int)ceil((high_mm - low_mm) / cell_mm) + 3;
     }
 
-    follow(&work);
+    struct lr_bundle_lines lines = {.size = {0}};
+    memcpy(lines.along, direction->axes[0], sizeof(lines.along));
+    for (int n = 0; n < 2; n++) {
+        const int per_cell = scene->lines_per_cell[n];
+        memcpy(lines.across[n], direction->axes[1 + n], sizeof(lines.across[n]));
+        lines.step_mm[n] = scene->cell_mm[n] / per_cell;
+        lines.first_mm[n] = table->first_mm[n] - 0.5 * scene->cell_mm[n] + direction->shift[n] * lines.step_mm[n];
+        lines.size[n] = table->size[n] * per_cell;
+    }
+    lr_bundle_follow(&worker->bundle, &lines);
+
     const struct lr_bundle *bundle = &work.worker->bundle;
     const int width = work.table->size[0] * work.scene->lines_per_cell[0];
     for (int i = 0; i < work.table->size[1] * work.scene->lines_per_cell[1]; i++) {
@@ -344,8 +293,28 @@ static lr_status factor_table_fill(struct factor_table *table, const struct fact
         }
     }
 
-    const int integrals = forget_integrals(&work);
-    for (int k = 0; k < table->num_planes; k++) scale_plane(&work, &table->planes[k], integrals);
+    int integrals[2] = {0}; /* that lie side by side; 0 without a map */
+    if (scene->has_mu && table->num_planes > 0) {
+        const int64_t count = size_of_integrals(scene, table->size, integrals);
+        for (int64_t n = 0; n < count; n++) worker->integrals[n] = NAN;
+    }
+
+    /* Sums over the lines of cells become means of the photons that reach the crystals. */
+    const int layers = bundle->num_layers;
+    const double norm = 1.0 / ((double)scene->lines_per_cell[0] * scene->lines_per_cell[1] * layers * layers);
+    for (int k = 0; k < table->num_planes; k++) {
+        struct factor_plane *plane = &table->planes[k];
+        for (int64_t n = 0; n < (int64_t)table->size[0] * table->size[1]; n++) {
+            const int at[2] = {(int)(n % table->size[0]), (int)(n / table->size[0])};
+            if (plane->cells[n] == 0.0f) continue;
+            const double reach = integrals[0] > 0 ? survival(&work, integrals[0], at[0], at[1]) : 1;
+            plane->cells[n] = (float)(plane->cells[n] * norm * reach);
+            for (int axis = 0; axis < 2; axis++) {
+                plane->low[axis] = at[axis] < plane->low[axis] ? at[axis] : plane->low[axis];
+                plane->high[axis] = at[axis] > plane->high[axis] ? at[axis] : plane->high[axis];
+            }
+        }
+    }
     return LR_OK;
 }
 
@@ -362,7 +331,7 @@ static const int usual_directions = 32;
 /* The steepest tilt of a direction, and the largest beyond the acceptance. */
 static const double steepest_deg = 89.5, widest_margin_deg = 10;
 
-/* Steps of sequences whose every run is spread evenly, by the golden ratio in one and two dimensions. */
+/* Steps of sequences that are spread evenly however far they go: the golden ratio in one and two dimensions. */
 static const double golden = 0.6180339887498949, plastic[2] = {0.7548776662466927, 0.5698402909980532};
 
 struct job {
@@ -389,7 +358,7 @@ struct patch {
     int view;
 };
 
-/* Interval `tilt` of the set, and -1 and `tilts` for those beyond it whose lines may belong to LORs
+/* The patch of interval `tilt` of the set. Intervals -1 and `tilts` lie beyond it; their lines may belong to LORs
  * within. */
 static struct patch patch_at(const struct job *job, int azimuth, int tilt)
 {
@@ -404,7 +373,7 @@ static struct patch patch_at(const struct job *job, int azimuth, int tilt)
                           .view = is_view ? tilt * set->azimuths + azimuth : -1};
 }
 
-/* Its solid angle over that of a view in the mean. */
+/* The solid angle of a patch over the mean of a view. */
 static double share_of(const struct job *job, const struct patch *patch)
 {
     const lr_view_set *set = &job->scene.set;
@@ -472,36 +441,6 @@ static lr_status place_crystals(struct job *job)
     return LR_OK;
 }
 
-/* Cells are half a voxel wide; their lines are at most a quarter of a crystal's pitch apart. */
-static void choose_cells(struct job *job)
-{
-    struct factor_scene *scene = &job->scene;
-    const lr_scanner *scanner = scene->lors->scanner;
-    const double *voxel_mm = scene->grid.voxel_mm;
-    double pitch_mm = HUGE_VAL;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        pitch_mm = fmin(pitch_mm, fmin(module->pitch_mm[0], module->pitch_mm[1]));
-    }
-    scene->cell_mm[0] = 0.5 * fmin(voxel_mm[0], voxel_mm[1]);
-    scene->cell_mm[1] = 0.5 * voxel_mm[2];
-    for (int n = 0; n < 2; n++) {
-        const double wanted = ceil(LINES_A_PITCH * scene->cell_mm[n] / pitch_mm);
-        scene->lines_per_cell[n] = (int)fmin(wanted, MOST_LINES_A_CELL);
-    }
-}
-
-/* Largest angle between a LOR and any line joining the same two crystals: their size over the bore's radius. */
-static double find_margin_deg(const lr_scanner *scanner, const struct lr_sight *sight)
-{
-    double widest_mm = 0;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const double *pitch_mm = scanner->modules[m].pitch_mm;
-        widest_mm = fmax(widest_mm, hypot(pitch_mm[0], pitch_mm[1]));
-    }
-    return fmin(atan2(widest_mm, sight->radius_mm[0]) / degree, widest_margin_deg);
-}
-
 static lr_status prepare_scene(struct job *job)
 {
     const lr_direct_factors_params *params = job->params;
@@ -513,12 +452,29 @@ static lr_status prepare_scene(struct job *job)
     LR_TRY(lr_view_set_complete(&params->set, &job->scene.set, params->log));
     LR_TRY(lr_sight_init(&sight, scanner, params->log));
     job->scene.outer_mm = sight.radius_mm[1];
-    job->margin_deg = fmax(0, fmin(find_margin_deg(scanner, &sight), steepest_deg - job->scene.set.acceptance_deg));
+    /* Largest angle between a LOR and any line joining the same two crystals: their size over the bore's radius. */
+    double widest_mm = 0, pitch_mm = HUGE_VAL;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const double *pitches = scanner->modules[m].pitch_mm;
+        widest_mm = fmax(widest_mm, hypot(pitches[0], pitches[1]));
+        pitch_mm = fmin(pitch_mm, fmin(pitches[0], pitches[1]));
+    }
+    const double margin_deg = fmin(atan2(widest_mm, sight.radius_mm[0]) / degree, widest_margin_deg);
+    job->margin_deg = fmax(0, fmin(margin_deg, steepest_deg - job->scene.set.acceptance_deg));
     lr_sight_finish(&sight);
     LR_TRY(place_crystals(job));
-    choose_cells(job);
-    /* The size of a table of the steepest direction. */
+
+    /* Cells are half a voxel wide; their lines are at most a quarter of a crystal's pitch apart. */
     struct factor_scene *scene = &job->scene;
+    const double *voxel_mm = scene->grid.voxel_mm;
+    scene->cell_mm[0] = 0.5 * fmin(voxel_mm[0], voxel_mm[1]);
+    scene->cell_mm[1] = 0.5 * voxel_mm[2];
+    for (int n = 0; n < 2; n++) {
+        const double wanted = ceil(LINES_A_PITCH * scene->cell_mm[n] / pitch_mm);
+        scene->lines_per_cell[n] = (int)fmin(wanted, MOST_LINES_A_CELL);
+    }
+
+    /* The size of a table of the steepest direction. */
     const lr_grid *grid = &scene->grid;
     const double tilt = fmin(scene->set.acceptance_deg + job->margin_deg, steepest_deg) * degree;
     const double across_mm = hypot((grid->size[0] - 1) * grid->voxel_mm[0], (grid->size[1] - 1) * grid->voxel_mm[1]);
@@ -535,27 +491,6 @@ static lr_status prepare_scene(struct job *job)
         job->scene.mu_step_mm = fmin(job->scene.mu_step_mm, edge_mm);
     }
     return LR_OK;
-}
-
-static lr_status open_workers(struct job *job)
-{
-    const lr_log *log = job->params->log;
-    job->workers = lr_alloc(job->threads, sizeof(*job->workers), "threads", log);
-    for (int k = 0; job->workers != NULL && k < job->threads; k++) {
-        job->num_workers++;
-        struct factor_worker *worker = &job->workers[k];
-        *worker = (struct factor_worker){.integrals = NULL};
-        const int64_t lines = (int64_t)job->scene.most_size[0] * job->scene.lines_per_cell[0] *
-                              job->scene.most_size[1] * job->scene.lines_per_cell[1];
-        LR_TRY(lr_bundle_init(&worker->bundle, job->scene.lors->scanner, lines, log));
-        if (job->scene.has_mu) {
-            int integrals[2];
-            const int64_t room = size_of_integrals(&job->scene, job->scene.most_size, integrals);
-            worker->integrals = lr_alloc(room, sizeof(*worker->integrals), "line integrals", log);
-        }
-        LR_TRY(job->scene.has_mu && worker->integrals == NULL ? LR_FAILED : LR_OK);
-    }
-    return job->workers != NULL ? LR_OK : LR_FAILED;
 }
 
 /* --- sums --- */
@@ -612,7 +547,7 @@ static void add_slice(struct job *job, int64_t k, int z)
             const struct factor_plane *plane = &table->planes[n];
             float *view = job->histo->values + plane->view * num_voxels;
             int range[2];
-            /* Voxels of a row, from the first up to the second without it, that may lie where a plane is not 0. */
+            /* range: voxels of the row, the first and after the last, that may have a plane's cells that are not 0. */
             const int count = size[0];
             double low = 0, high = count;
             for (int i = 0; i < 2; i++) {
@@ -641,33 +576,29 @@ static void add_slices(void *user, int64_t begin, int64_t end, int worker)
         for (int64_t k = 0; k < job->count; k++) add_slice(job, k, (int)z);
 }
 
-static lr_status add_batch(struct job *job)
-{
-    lr_status status = LR_OK;
-    for (int64_t k = 0; k < job->count; k++) job->directions[k] = direction_at(job, job->first + k);
-    lr_parallel_for(job->threads, job->count, 1, fill_tables, job);
-    for (int64_t k = 0; k < job->count; k++) status = job->made[k] != LR_OK ? job->made[k] : status;
-    if (status == LR_OK)
-        lr_parallel_for(job->threads, job->scene.grid.size[2], 1, add_slices, job);
-    else
-        (void)lr_error(job->params->log, status, "no memory for tables of lines");
-    for (int64_t k = 0; k < job->count; k++) {
-        struct factor_table *table = &job->tables[k];
-        for (int n = 0; n < table->num_planes; n++) free(table->planes[n].cells);
-        free(table->planes);
-        *table = (struct factor_table){.planes = NULL};
-    }
-
-    return status;
-}
-
 static lr_status run(struct job *job)
 {
     LR_TRY(prepare_scene(job));
     for (int tilt = -1; tilt <= job->scene.set.tilts; tilt++)
         job->num_directions += (int64_t)job->scene.set.azimuths * count_of(job, tilt);
 
-    LR_TRY(open_workers(job));
+    const struct factor_scene *scene = &job->scene;
+    const lr_log *log = job->params->log;
+    job->workers = lr_alloc(job->threads, sizeof(*job->workers), "threads", log);
+    if (job->workers == NULL) return LR_FAILED;
+    while (job->num_workers < job->threads) {
+        struct factor_worker *worker = &job->workers[job->num_workers++];
+        *worker = (struct factor_worker){.integrals = NULL};
+        const int64_t lines =
+            (int64_t)scene->most_size[0] * scene->lines_per_cell[0] * scene->most_size[1] * scene->lines_per_cell[1];
+        LR_TRY(lr_bundle_init(&worker->bundle, scene->lors->scanner, lines, log));
+        if (scene->has_mu) {
+            int integrals[2];
+            const int64_t room = size_of_integrals(scene, scene->most_size, integrals);
+            worker->integrals = lr_alloc(room, sizeof(*worker->integrals), "line integrals", log);
+            if (worker->integrals == NULL) return LR_FAILED;
+        }
+    }
     const int num_views = lr_view_set_count(&job->scene.set);
     lr_view *views = lr_alloc(num_views, sizeof(*views), "views", job->params->log);
     for (int k = 0; views != NULL && k < num_views; k++) views[k] = lr_view_set_at(&job->scene.set, k);
@@ -681,7 +612,22 @@ static lr_status run(struct job *job)
                                   (double)job->num_directions));
         const int64_t left = job->num_directions - job->first;
         job->count = left < batch ? left : batch;
-        LR_TRY(add_batch(job));
+
+        lr_status status = LR_OK;
+        for (int64_t k = 0; k < job->count; k++) job->directions[k] = direction_at(job, job->first + k);
+        lr_parallel_for(job->threads, job->count, 1, fill_tables, job);
+        for (int64_t k = 0; k < job->count; k++) status = job->made[k] != LR_OK ? job->made[k] : status;
+        if (status == LR_OK)
+            lr_parallel_for(job->threads, job->scene.grid.size[2], 1, add_slices, job);
+        else
+            (void)lr_error(log, status, "no memory for tables of lines");
+        for (int64_t k = 0; k < job->count; k++) {
+            struct factor_table *table = &job->tables[k];
+            for (int n = 0; n < table->num_planes; n++) free(table->planes[n].cells);
+            free(table->planes);
+            *table = (struct factor_table){.planes = NULL};
+        }
+        LR_TRY(status);
     }
     /* Points beyond all crystals lie on lines that the scanner measures, but not between their ends. */
     const lr_grid *grid = &job->scene.grid;

@@ -23,25 +23,6 @@ struct columns {
     struct column *list; /* owned [2 half y + 1][2 half x + 1] */
 };
 
-/* Offsets of a column follow each other, and an ellipsoid has no holes. */
-static lr_status find_columns(struct columns *columns, const lr_log *log)
-{
-    const lr_direct_tables_info *info = &columns->shape->info;
-    const int width = 2 * info->half[0] + 1;
-    const int64_t count = (int64_t)width * (2 * info->half[1] + 1);
-    columns->list = lr_alloc(count, sizeof(*columns->list), "columns of mSR", log);
-    if (columns->list == NULL) return LR_FAILED;
-    for (int64_t k = 0; k < count; k++) columns->list[k] = (struct column){0, 1, 0};
-    for (int64_t i = 0; i < info->num_offsets; i++) {
-        const int32_t *offset = columns->shape->offsets[i];
-        struct column *column =
-            &columns->list[(int64_t)(offset[1] + info->half[1]) * width + offset[0] + info->half[0]];
-        if (column->low > column->high) *column = (struct column){(int32_t)i, offset[2], offset[2]};
-        column->high = offset[2];
-    }
-    return LR_OK;
-}
-
 /* --- steps --- */
 
 /* Class of a step: 8 shape + 2 shift + (all outputs have an offset). Shapes 0, 1, 2 have 1, 3, 4
@@ -97,62 +78,54 @@ static int find_taps(const struct columns *columns, const int next[2], const int
     return low < above ? (1 << above) - (1 << low) : 0;
 }
 
-/* Steps of a walk, and what they cost. */
+/* The number and the cost of the steps of a walk. */
 struct walked {
     int count;
     int64_t cost;
 };
 
-/* The steps at a place: counts them, and writes them where `steps` is not NULL. */
-static void visit(const struct columns *columns, const int next[2], const int place[2], struct lr_lattice_step *steps,
-                  struct walked *walked)
-{
-    int slices[2];
-    /* Slices that the outputs' columns have at a place, all together; false: none. */
-    slices[0] = INT32_MAX;
-    slices[1] = INT32_MIN;
-    for (int j = 0; j < J; j++) {
-        const struct column *column = column_of(columns, next, place, j);
-        if (column->low <= column->high) {
-            slices[0] = column->low < slices[0] ? column->low : slices[0];
-            slices[1] = column->high > slices[1] ? column->high : slices[1];
-        }
-    }
-
-    if (!(slices[0] <= slices[1])) return;
-    for (; slices[0] <= slices[1]; slices[0] += LR_LATTICE_TAPS) {
-        /* Instructions of a thread for a step, about; 0 = there is none. A tap's multiply-adds for two outputs
-         * are made where one of them has it. */
-        enum { SLICES = 24, BESIDES = 45 };
-        static const int count[1 << LR_LATTICE_TAPS] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
-        int pairs = 0;
-        for (int n = 0; n < J; n += 2)
-            pairs += count[find_taps(columns, next, place, slices[0], n) |
-                           find_taps(columns, next, place, slices[0], n + 1)];
-        const int cost = pairs > 0 ? 2 * SLICES * pairs + BESIDES : 0;
-
-        if (cost == 0) continue;
-        if (steps != NULL) steps[walked->count] = make_step(columns, next, place, slices);
-        walked->count++;
-        walked->cost += cost;
-    }
-}
-
+/* The steps of a lattice with rows along `next`, in the order of places: counts them, and writes them if `steps` is
+ * not NULL. */
 static struct walked walk(const struct columns *columns, const int next[2], struct lr_lattice_step *steps)
 {
+    /* Instructions of a thread for a step, about: a tap's multiply-adds for two outputs are made if one of them has
+     * it. */
+    enum { SLICES = 24, BESIDES = 45 };
+    static const int num_taps[1 << LR_LATTICE_TAPS] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
     const int *half = columns->shape->info.half;
     struct walked walked = {0, 0};
     int reach[2];
     for (int k = 0; k < 2; k++) reach[k] = half[k] + (J - 1) * abs(next[k]);
-    for (int y = -reach[1]; y <= reach[1]; y++)
-        for (int x = -reach[0]; x <= reach[0]; x++) visit(columns, next, (int[2]){x, y}, steps, &walked);
+    for (int y = -reach[1]; y <= reach[1]; y++) {
+        for (int x = -reach[0]; x <= reach[0]; x++) {
+            const int place[2] = {x, y};
+            int slices[2] = {INT32_MAX, INT32_MIN}; /* that the outputs' columns have here, all together */
+            for (int j = 0; j < J; j++) {
+                const struct column *column = column_of(columns, next, place, j);
+                if (column->low <= column->high) {
+                    slices[0] = column->low < slices[0] ? column->low : slices[0];
+                    slices[1] = column->high > slices[1] ? column->high : slices[1];
+                }
+            }
+            for (; slices[0] <= slices[1]; slices[0] += LR_LATTICE_TAPS) {
+                int pairs = 0;
+                for (int n = 0; n < J; n += 2)
+                    pairs += num_taps[find_taps(columns, next, place, slices[0], n) |
+                                      find_taps(columns, next, place, slices[0], n + 1)];
+                if (pairs == 0) continue;
+                if (steps != NULL) steps[walked.count] = make_step(columns, next, place, slices);
+                walked.count++;
+                walked.cost += 2 * SLICES * pairs + BESIDES;
+            }
+        }
+    }
     return walked;
 }
 
 /* --- the lattice --- */
 
-/* Rows of the lattice, and the step to the next one. Rows that begin at the edge of the axis that is not the
- * step's have place 0 there, where one of bands' octets begins. */
+/* Rows of the lattice, and the step to the next one. Rows that begin at the edge of the axis that is not the step's
+ * have place 0 there, at which a group of 8 places of bands begins. */
 static const int directions[][2][2] = {
     {{1, 0}, {0, 1}}, {{0, 1}, {1, 0}}, {{1, 1}, {1, 0}},  {{-1, 1}, {1, 0}},
     {{2, 1}, {1, 0}}, {{1, 2}, {0, 1}}, {{-2, 1}, {1, 0}}, {{1, -2}, {0, 1}},
@@ -170,20 +143,18 @@ static int compare_steps(const void *a, const void *b)
                                                 : one->quad - other->quad;
 }
 
-/* The share of a row's direction that lies along the line of response, in voxels. */
-static double alignment(const struct lr_direct_shape *shape, const int next[2])
-{
-    const double *voxel_mm = shape->info.grid.voxel_mm, *tof = shape->axes[0];
-    const double line[2] = {tof[0] / voxel_mm[0], tof[1] / voxel_mm[1]};
-    return fabs(line[0] * next[0] + line[1] * next[1]) / (hypot(line[0], line[1]) * hypot(next[0], next[1]));
-}
-
 int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice candidates[LR_LATTICE_CANDIDATES])
 {
     const double least_alignment = cos(50 * 3.14159265358979 / 180); /* no other row is cheapest */
+    const double *voxel_mm = shape->info.grid.voxel_mm, *tof = shape->axes[0];
+    const double line[2] = {tof[0] / voxel_mm[0], tof[1] / voxel_mm[1]};
     int count = 0;
     for (int k = 0; k < NUM_DIRECTIONS; k++) {
-        if (alignment(shape, directions[k][0]) >= least_alignment) {
+        /* The share of the row's direction that lies along the line of response, in voxels. */
+        const int *next = directions[k][0];
+        const double alignment =
+            fabs(line[0] * next[0] + line[1] * next[1]) / (hypot(line[0], line[1]) * hypot(next[0], next[1]));
+        if (alignment >= least_alignment) {
             struct lr_lattice *candidate = &candidates[count++];
             *candidate = (struct lr_lattice){0};
             memcpy(candidate->next, directions[k][0], sizeof(candidate->next));
@@ -193,13 +164,31 @@ int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice
     return count;
 }
 
-static lr_status build(struct lr_lattice *lattice, const struct columns *columns, const lr_log *log)
+lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_shape *shape, const lr_log *log)
 {
+    struct columns columns = {.shape = shape};
     struct lr_lattice candidates[LR_LATTICE_CANDIDATES];
-    const int count = lr_lattice_candidates(columns->shape, candidates);
     struct walked least = {0, INT64_MAX};
+    *lattice = (struct lr_lattice){0};
+
+    /* mSR by columns. Offsets of a column follow each other, and an ellipsoid has no holes. */
+    const lr_direct_tables_info *info = &shape->info;
+    const int width = 2 * info->half[0] + 1;
+    const int64_t num_columns = (int64_t)width * (2 * info->half[1] + 1);
+    lr_status status = LR_FAILED;
+    columns.list = lr_alloc(num_columns, sizeof(*columns.list), "columns of mSR", log);
+    if (columns.list == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < num_columns; k++) columns.list[k] = (struct column){0, 1, 0};
+    for (int64_t i = 0; i < info->num_offsets; i++) {
+        const int32_t *offset = shape->offsets[i];
+        struct column *column = &columns.list[(int64_t)(offset[1] + info->half[1]) * width + offset[0] + info->half[0]];
+        if (column->low > column->high) *column = (struct column){(int32_t)i, offset[2], offset[2]};
+        column->high = offset[2];
+    }
+
+    const int count = lr_lattice_candidates(shape, candidates);
     for (int k = 0; k < count; k++) {
-        const struct walked walked = walk(columns, candidates[k].next, NULL);
+        const struct walked walked = walk(&columns, candidates[k].next, NULL);
         if (walked.cost < least.cost) {
             least = walked;
             *lattice = candidates[k];
@@ -207,8 +196,9 @@ static lr_status build(struct lr_lattice *lattice, const struct columns *columns
     }
     lattice->count = least.count;
     lattice->steps = lr_alloc(least.count, sizeof(*lattice->steps), "steps of a view", log);
-    if (lattice->steps == NULL) return LR_FAILED;
-    walk(columns, lattice->next, lattice->steps);
+    if (lattice->steps == NULL) goto done;
+    status = LR_OK;
+    walk(&columns, lattice->next, lattice->steps);
     qsort(lattice->steps, (size_t)lattice->count, sizeof(*lattice->steps), compare_steps);
     int n = 0;
     for (int class = 0; class <= LR_LATTICE_CLASSES; class ++) {
@@ -216,15 +206,7 @@ static lr_status build(struct lr_lattice *lattice, const struct columns *columns
         lattice->first[class] = n;
     }
 
-    return LR_OK;
-}
-
-lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_shape *shape, const lr_log *log)
-{
-    struct columns columns = {.shape = shape};
-    *lattice = (struct lr_lattice){0};
-    lr_status status = find_columns(&columns, log);
-    if (status == LR_OK) status = build(lattice, &columns, log);
+done:
     free(columns.list);
     return status;
 }
@@ -245,7 +227,7 @@ void lr_lattice_place_column(const struct lr_lattice *lattice, const int32_t col
 
 void lr_lattice_extent(const struct lr_lattice *lattice, const int size[2], int least[2], int most[2])
 {
-    least[0] = least[1] = most[0] = most[1] = 0; /* of the first column; those of the other corners: */
+    least[0] = least[1] = most[0] = most[1] = 0; /* of the first column */
     for (int corner = 1; corner < 4; corner++) {
         const int32_t column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
         int at[2];

@@ -41,11 +41,12 @@ struct lr_lattice {
     int first[LR_LATTICE_CLASSES + 1]; /* steps of class c are first[c] .. first[c + 1] - 1 */
 };
 
-/* next and across, and no steps, of the lattices whose rows lie near enough along the line of response
- * for a gather to be cheap; returns how many there are. */
+/* Lists the lattices with rows that lie near enough along the line of response for a cheap gather: next and across,
+ * and no steps. Returns their number. */
 int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice candidates[LR_LATTICE_CANDIDATES]);
 
-/* The cheapest for a gather by columns. errors: LR_FAILED; *lattice holds nothing then. */
+/* The cheapest for a gather by columns.
+ * errors: LR_FAILED; *lattice holds nothing then. */
 lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_shape *shape, const lr_log *log);
 void lr_lattice_finish(struct lr_lattice *lattice);
 

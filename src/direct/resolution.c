@@ -3,7 +3,7 @@
  *
  * Resolution models of paper 1 of lr/direct.h: section 6.1 and figure 8, asymmetric kernels of
  * section 5.2. */
-#include "direct/resolution.h"
+#include "direct/tables.h"
 
 #include "base/log.h"
 
@@ -14,8 +14,8 @@ static const double light_mm_per_ps = 0.299792458;
 static const double fwhm_per_sigma = 2.3548200450309493; /* 2 sqrt(2 ln 2) */
 static const double usual_width_mm = 5.8, usual_edge_mm = 288.0;
 
-/* A profile holds what lies beyond its ends by this share of a step: rounding, on a device too, must
- * not decide whether a voxel on its end counts. */
+/* A point beyond the end of a profile by at most this share of a step counts as on it: rounding, on a device too,
+ * must not decide whether a voxel on its end counts. */
 static const double profile_tie = 1e-4;
 
 /* Paper 1, section 6.1 and table III. */
@@ -78,48 +78,6 @@ static lr_status check_width(const char *what, double value, const char *unit, c
     return lr_error(log, LR_USAGE, "%s is %g %s: it must be positive", what, value, unit);
 }
 
-static lr_status check_values(const lr_radial_profiles *profiles, const lr_log *log)
-{
-    for (int d = 0; d < profiles->num_distances; d++) {
-        double sum = 0;
-        for (int k = 0; k < profiles->num_offsets; k++) {
-            const double value = profiles->values[(int64_t)d * profiles->num_offsets + k];
-            if (!(isfinite(value) && value >= 0)) {
-                return lr_error(log, LR_BAD_INPUT,
-                                "the profile at %g mm has the value %g at %g mm: values are finite "
-                                "and not negative",
-                                profiles->distance_mm[d], value,
-                                profiles->first_offset_mm + k * profiles->offset_step_mm);
-            }
-            sum += value;
-        }
-        if (!(sum > 0))
-            return lr_error(log, LR_BAD_INPUT, "the profile at %g mm is zero everywhere", profiles->distance_mm[d]);
-    }
-    return LR_OK;
-}
-
-static lr_status check_profiles(const lr_radial_profiles *profiles, const lr_log *log)
-{
-    if (profiles == NULL || profiles->num_distances < 1 || profiles->num_offsets < 2)
-        return lr_error(log, LR_USAGE, "measured kernels need at least one profile of at least two values");
-    for (int d = 0; d < profiles->num_distances; d++) {
-        const double least = d == 0 ? 0.0 : nextafter(profiles->distance_mm[d - 1], HUGE_VAL);
-        if (!(isfinite(profiles->distance_mm[d]) && profiles->distance_mm[d] >= least)) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "distance %d of the measured profiles is %g mm: distances ascend from "
-                            "0 or more",
-                            d + 1, profiles->distance_mm[d]);
-        }
-    }
-    const double last_mm = profiles->first_offset_mm + (profiles->num_offsets - 1) * profiles->offset_step_mm;
-    if (!(profiles->offset_step_mm > 0 && profiles->first_offset_mm < 0 && last_mm > 0 && isfinite(last_mm))) {
-        return lr_error(log, LR_BAD_INPUT, "the measured profiles go from %g to %g mm: they must lie around 0",
-                        profiles->first_offset_mm, last_mm);
-    }
-    return check_values(profiles, log);
-}
-
 lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution *complete, const lr_log *log)
 {
     *complete = *resolution;
@@ -146,7 +104,41 @@ lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution 
     if (complete->model != LR_RADIAL_MEASURED) return LR_OK;
     if (complete->asymmetric)
         return lr_error(log, LR_USAGE, "measured profiles are what they are: leave out the asymmetric kernel");
-    return check_profiles(complete->measured, log);
+
+    const lr_radial_profiles *profiles = complete->measured;
+    if (profiles == NULL || profiles->num_distances < 1 || profiles->num_offsets < 2)
+        return lr_error(log, LR_USAGE, "measured kernels need at least one profile of at least two values");
+    for (int d = 0; d < profiles->num_distances; d++) {
+        const double least = d == 0 ? 0.0 : nextafter(profiles->distance_mm[d - 1], HUGE_VAL);
+        if (!(isfinite(profiles->distance_mm[d]) && profiles->distance_mm[d] >= least)) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "distance %d of the measured profiles is %g mm: distances ascend from "
+                            "0 or more",
+                            d + 1, profiles->distance_mm[d]);
+        }
+    }
+    const double last_mm = profiles->first_offset_mm + (profiles->num_offsets - 1) * profiles->offset_step_mm;
+    if (!(profiles->offset_step_mm > 0 && profiles->first_offset_mm < 0 && last_mm > 0 && isfinite(last_mm))) {
+        return lr_error(log, LR_BAD_INPUT, "the measured profiles go from %g to %g mm: they must lie around 0",
+                        profiles->first_offset_mm, last_mm);
+    }
+    for (int d = 0; d < profiles->num_distances; d++) {
+        double sum = 0;
+        for (int k = 0; k < profiles->num_offsets; k++) {
+            const double value = profiles->values[(int64_t)d * profiles->num_offsets + k];
+            if (!(isfinite(value) && value >= 0)) {
+                return lr_error(log, LR_BAD_INPUT,
+                                "the profile at %g mm has the value %g at %g mm: values are finite "
+                                "and not negative",
+                                profiles->distance_mm[d], value,
+                                profiles->first_offset_mm + k * profiles->offset_step_mm);
+            }
+            sum += value;
+        }
+        if (!(sum > 0))
+            return lr_error(log, LR_BAD_INPUT, "the profile at %g mm is zero everywhere", profiles->distance_mm[d]);
+    }
+    return LR_OK;
 }
 
 /* --- profiles --- */

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "direct/resolution.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -60,55 +59,6 @@ static int identifier_of(double distance_mm, double epsilon_mm)
     return (int)floor(distance_mm / epsilon_mm + LR_DIRECT_TIE);
 }
 
-static lr_status count_identifiers(struct lr_direct_shape *shape, const lr_log *log)
-{
-    lr_direct_tables_info *info = &shape->info;
-    /* The distance from the axis is largest in a corner of the slice. */
-    const lr_grid *grid = &shape->info.grid;
-    double most_mm = 0;
-    for (int corner = 0; corner < 4; corner++) {
-        const double x = grid->origin_mm[0] + (corner % 2) * (grid->size[0] - 1) * grid->voxel_mm[0];
-        const double y = grid->origin_mm[1] + (corner / 2) * (grid->size[1] - 1) * grid->voxel_mm[1];
-        most_mm = fmax(most_mm, fabs(x * shape->axes[1][0] + y * shape->axes[1][1]));
-    }
-
-    if (most_mm / info->epsilon_mm >= most_identifiers) {
-        return lr_error(log, LR_USAGE,
-                        "an epsilon of %g mm makes more than %d identifiers of the %g mm to the "
-                        "grid's corner: give a larger one",
-                        info->epsilon_mm, most_identifiers, most_mm);
-    }
-    info->num_identifiers = identifier_of(most_mm, info->epsilon_mm) + 1;
-    info->num_kernels = (lr_resolution_is_symmetric(&shape->resolution) ? 1 : 2) * info->num_identifiers;
-    const double k = sqrt(info->support);
-    info->sigma_mm[0] = lr_sigma_of(lr_tof_mm(shape->resolution.tof_ps));
-    info->sigma_mm[1] = lr_resolution_widest_sigma(&shape->resolution, most_mm, k);
-    info->sigma_mm[2] = lr_sigma_of(shape->resolution.axial_mm);
-    return LR_OK;
-}
-
-/* The ellipsoid reaches k |(sigma_i e_i)| along an axis of the grid. */
-static lr_status find_half(struct lr_direct_shape *shape, const lr_log *log)
-{
-    lr_direct_tables_info *info = &shape->info;
-    for (int k = 0; k < 3; k++) {
-        double square = 0;
-        for (int i = 0; i < 3; i++) {
-            const double part = info->sigma_mm[i] * shape->axes[i][k];
-            square += part * part;
-        }
-        const double reach = sqrt(info->support * square) / info->grid.voxel_mm[k];
-        if (2 * floor(reach + LR_DIRECT_TIE) + 1 > info->grid.size[k]) {
-            return lr_error(log, LR_USAGE,
-                            "the kernel is %.0f voxels long along %c and the grid has %d: take a "
-                            "longer grid, a better resolution or a smaller support",
-                            2 * floor(reach + LR_DIRECT_TIE) + 1, "xyz"[k], info -> grid.size[k]);
-        }
-        info->half[k] = (int)floor(reach + LR_DIRECT_TIE);
-    }
-    return LR_OK;
-}
-
 static bool is_within(const struct lr_direct_shape *shape, int x, int y, int z)
 {
     const double *voxel_mm = shape->info.grid.voxel_mm;
@@ -125,7 +75,7 @@ static bool is_within(const struct lr_direct_shape *shape, int x, int y, int z)
  * range[0] > range[1]: none. */
 static void find_range(const double abc[3], double most, int half, int range[2])
 {
-    const double slack = 1e-4; /* beyond what rounding can do */
+    const double slack = 1e-4; /* more than rounding errors */
     const double middle = -abc[1] / abc[0];
     const double square = (most - abc[2]) / abc[0] + middle * middle;
     const double width = sqrt(fmax(square, 0)) + slack;
@@ -133,78 +83,48 @@ static void find_range(const double abc[3], double most, int half, int range[2])
     range[1] = square < -slack ? 0 : (int)fmin(floor(middle + width), half);
 }
 
-/* A walk over the columns of an ellipsoid's offsets. */
-struct walk {
-    struct lr_direct_shape *shape;
-    double form[3][3];
-    double across[3]; /* xx, xy, yy: the least of the form over all z */
-    int64_t room;     /* offsets that the list has room for */
-};
-
-static struct walk begin_walk(struct lr_direct_shape *shape)
+/* Lists mSR: the offsets within the ellipsoid, along y, then x, then z. */
+static lr_status list_offsets(struct lr_direct_shape *shape, const lr_log *log)
 {
-    struct walk walk = {.shape = shape};
-    /* The sum of squares as a form of whole offsets, [i][j] for i <= j, about. */
-    const double *voxel_mm = shape->info.grid.voxel_mm;
+    lr_direct_tables_info *info = &shape->info;
+    const double *voxel_mm = info->grid.voxel_mm;
+    const int *half = info->half;
+    int64_t room = 0;
+
+    /* The sum of squares as a form of whole offsets, [i][j] for i <= j, about; xx, xy and yy of its least over z. */
+    double form[3][3] = {{0}};
     for (int i = 0; i < 3; i++) {
         for (int j = i; j < 3; j++) {
-            walk.form[i][j] = 0;
             for (int k = 0; k < 3; k++) {
                 const double *axis = shape->axes[k];
-                const double sigma_mm = shape->info.sigma_mm[k];
-                walk.form[i][j] += axis[i] * voxel_mm[i] / sigma_mm * (axis[j] * voxel_mm[j] / sigma_mm);
+                const double sigma_mm = info->sigma_mm[k];
+                form[i][j] += axis[i] * voxel_mm[i] / sigma_mm * (axis[j] * voxel_mm[j] / sigma_mm);
             }
         }
     }
+    const double across[3] = {form[0][0] - form[0][2] * form[0][2] / form[2][2],
+                              form[0][1] - form[0][2] * form[1][2] / form[2][2],
+                              form[1][1] - form[1][2] * form[1][2] / form[2][2]};
 
-    const double(*form)[3] = (const double(*)[3])walk.form;
-    walk.across[0] = form[0][0] - form[0][2] * form[0][2] / form[2][2];
-    walk.across[1] = form[0][1] - form[0][2] * form[1][2] / form[2][2];
-    walk.across[2] = form[1][1] - form[1][2] * form[1][2] / form[2][2];
-    return walk;
-}
-
-/* The offsets of a column, which follow each other. */
-static void find_slices(const struct walk *walk, int x, int y, int range[2])
-{
-    const struct lr_direct_shape *shape = walk->shape;
-    const double(*form)[3] = (const double(*)[3])walk->form;
-    const double abc[3] = {form[2][2], form[0][2] * x + form[1][2] * y,
-                           form[0][0] * x * x + 2 * form[0][1] * x * y + form[1][1] * y * y};
-    find_range(abc, shape->info.support, shape->info.half[2], range);
-    while (range[0] <= range[1] && !is_within(shape, x, y, range[0])) range[0]++;
-    while (range[0] <= range[1] && !is_within(shape, x, y, range[1])) range[1]--;
-}
-
-static lr_status list_column(struct walk *walk, int x, int y, const lr_log *log)
-{
-    struct lr_direct_shape *shape = walk->shape;
-    int range[2];
-    find_slices(walk, x, y, range);
-    const int64_t count = 2 * shape->info.half[2] + 1;
-    LR_TRY(lr_grow(&shape->offsets, &walk->room, shape->info.num_offsets + count,
-                   &(struct lr_items){sizeof(*shape->offsets), "mSR", log}));
-
-    for (int z = range[0]; z <= range[1]; z++) {
-        int32_t *offset = shape->offsets[shape->info.num_offsets++];
-        offset[0] = x;
-        offset[1] = y;
-        offset[2] = z;
-    }
-    return LR_OK;
-}
-
-/* mSR: the offsets within the ellipsoid, along y, then x, then z. */
-static lr_status list_offsets(struct lr_direct_shape *shape, const lr_log *log)
-{
-    struct walk walk = begin_walk(shape);
-    for (int y = -shape->info.half[1]; y <= shape->info.half[1]; y++) {
-        int range[2];
-        const lr_direct_tables_info *info = &walk.shape->info;
-        const double abc[3] = {walk.across[0], walk.across[1] * y, walk.across[2] * y * y};
-        find_range(abc, info->support, info->half[0], range);
-
-        for (int x = range[0]; x <= range[1]; x++) LR_TRY(list_column(&walk, x, y, log));
+    for (int y = -half[1]; y <= half[1]; y++) {
+        int columns[2], slices[2];
+        find_range((const double[3]){across[0], across[1] * y, across[2] * y * y}, info->support, half[0], columns);
+        for (int x = columns[0]; x <= columns[1]; x++) {
+            /* The offsets of a column follow each other. */
+            const double abc[3] = {form[2][2], form[0][2] * x + form[1][2] * y,
+                                   form[0][0] * x * x + 2 * form[0][1] * x * y + form[1][1] * y * y};
+            find_range(abc, info->support, half[2], slices);
+            while (slices[0] <= slices[1] && !is_within(shape, x, y, slices[0])) slices[0]++;
+            while (slices[0] <= slices[1] && !is_within(shape, x, y, slices[1])) slices[1]--;
+            LR_TRY(lr_grow(&shape->offsets, &room, info->num_offsets + 2 * half[2] + 1,
+                           &(struct lr_items){sizeof(*shape->offsets), "mSR", log}));
+            for (int z = slices[0]; z <= slices[1]; z++) {
+                int32_t *offset = shape->offsets[info->num_offsets++];
+                offset[0] = x;
+                offset[1] = y;
+                offset[2] = z;
+            }
+        }
     }
     return LR_OK;
 }
@@ -235,8 +155,42 @@ lr_status lr_direct_shape_init(struct lr_direct_shape *shape, const lr_direct_ta
         return lr_error(params->log, LR_USAGE, "an epsilon of %g mm: it must be positive", info->epsilon_mm);
     LR_TRY(lr_resolution_complete(&kernel->resolution, &shape->resolution, params->log));
 
-    LR_TRY(count_identifiers(shape, params->log));
-    LR_TRY(find_half(shape, params->log));
+    /* The distance from the axis is largest in a corner of the slice. */
+    const lr_grid *grid = params->grid;
+    double most_mm = 0;
+    for (int corner = 0; corner < 4; corner++) {
+        const double x = grid->origin_mm[0] + (corner % 2) * (grid->size[0] - 1) * grid->voxel_mm[0];
+        const double y = grid->origin_mm[1] + (corner / 2) * (grid->size[1] - 1) * grid->voxel_mm[1];
+        most_mm = fmax(most_mm, fabs(x * shape->axes[1][0] + y * shape->axes[1][1]));
+    }
+    if (most_mm / info->epsilon_mm >= most_identifiers) {
+        return lr_error(params->log, LR_USAGE,
+                        "an epsilon of %g mm makes more than %d identifiers of the %g mm to the "
+                        "grid's corner: give a larger one",
+                        info->epsilon_mm, most_identifiers, most_mm);
+    }
+    info->num_identifiers = identifier_of(most_mm, info->epsilon_mm) + 1;
+    info->num_kernels = (lr_resolution_is_symmetric(&shape->resolution) ? 1 : 2) * info->num_identifiers;
+    info->sigma_mm[0] = lr_sigma_of(lr_tof_mm(shape->resolution.tof_ps));
+    info->sigma_mm[1] = lr_resolution_widest_sigma(&shape->resolution, most_mm, sqrt(info->support));
+    info->sigma_mm[2] = lr_sigma_of(shape->resolution.axial_mm);
+
+    /* The ellipsoid reaches k |(sigma_i e_i)| along an axis of the grid. */
+    for (int k = 0; k < 3; k++) {
+        double square = 0;
+        for (int i = 0; i < 3; i++) {
+            const double part = info->sigma_mm[i] * shape->axes[i][k];
+            square += part * part;
+        }
+        const double reach = sqrt(info->support * square) / voxel_mm[k];
+        if (2 * floor(reach + LR_DIRECT_TIE) + 1 > grid->size[k]) {
+            return lr_error(params->log, LR_USAGE,
+                            "the kernel is %.0f voxels long along %c and the grid has %d: take a "
+                            "longer grid, a better resolution or a smaller support",
+                            2 * floor(reach + LR_DIRECT_TIE) + 1, "xyz"[k], grid -> size[k]);
+        }
+        info->half[k] = (int)floor(reach + LR_DIRECT_TIE);
+    }
     const lr_status status = list_offsets(shape, params->log);
     if (status != LR_OK) lr_direct_shape_finish(shape);
     return status;
@@ -259,23 +213,6 @@ bool lr_direct_kernel_is_mirrored(const struct lr_direct_shape *shape, int kerne
 }
 
 /* --- the tables --- */
-
-static void fill_map(lr_direct_tables *tables)
-{
-    const struct lr_direct_shape *shape = &tables->shape;
-    const lr_direct_tables_info *info = &shape->info;
-    const lr_grid *grid = &info->grid;
-    const bool has_sides = info->num_kernels > info->num_identifiers;
-    for (int y = 0; y < grid->size[1]; y++) {
-        for (int x = 0; x < grid->size[0]; x++) {
-            const double radial_mm = (grid->origin_mm[0] + x * grid->voxel_mm[0]) * shape->axes[1][0] +
-                                     (grid->origin_mm[1] + y * grid->voxel_mm[1]) * shape->axes[1][1];
-            const bool is_negative = radial_mm < -LR_DIRECT_TIE * info->epsilon_mm;
-            tables->map[(int64_t)y * grid->size[0] + x] = identifier_of(fabs(radial_mm), info->epsilon_mm) +
-                                                          (has_sides && is_negative ? info->num_identifiers : 0);
-        }
-    }
-}
 
 static lr_status fill_values(lr_direct_tables *tables, int kernel, const lr_log *log)
 {
@@ -304,27 +241,35 @@ static lr_status fill_values(lr_direct_tables *tables, int kernel, const lr_log 
     return LR_OK;
 }
 
-static lr_status build(lr_direct_tables *tables, const lr_direct_tables_params *params)
-{
-    LR_TRY(lr_direct_shape_init(&tables->shape, params));
-    const lr_direct_tables_info *info = &tables->shape.info;
-    const int64_t slice = (int64_t)info->grid.size[0] * info->grid.size[1];
-    tables->map = lr_alloc(slice, sizeof(*tables->map), "LORmap", params->log);
-    tables->values = lr_alloc(info->num_kernels * info->num_offsets, sizeof(*tables->values), "mSRval", params->log);
-    if (tables->map == NULL || tables->values == NULL) return LR_FAILED;
-    fill_map(tables);
-    for (int kernel = 0; kernel < info->num_kernels; kernel++) LR_TRY(fill_values(tables, kernel, params->log));
-    return LR_OK;
-}
-
 lr_direct_tables *lr_direct_tables_create(const lr_direct_tables_params *params)
 {
     lr_direct_tables *tables = lr_alloc(1, sizeof(*tables), "look-up tables", params->log);
-    if (tables != NULL && build(tables, params) != LR_OK) {
-        lr_direct_tables_destroy(tables);
-        tables = NULL;
+    if (tables == NULL) return NULL;
+    const struct lr_direct_shape *shape = &tables->shape;
+    const lr_direct_tables_info *info = &shape->info;
+    if (lr_direct_shape_init(&tables->shape, params) != LR_OK) goto failed;
+    const lr_grid *grid = &info->grid;
+    tables->map = lr_alloc((int64_t)grid->size[0] * grid->size[1], sizeof(*tables->map), "LORmap", params->log);
+    tables->values = lr_alloc(info->num_kernels * info->num_offsets, sizeof(*tables->values), "mSRval", params->log);
+    if (tables->map == NULL || tables->values == NULL) goto failed;
+
+    const bool has_sides = info->num_kernels > info->num_identifiers;
+    for (int y = 0; y < grid->size[1]; y++) {
+        for (int x = 0; x < grid->size[0]; x++) {
+            const double radial_mm = (grid->origin_mm[0] + x * grid->voxel_mm[0]) * shape->axes[1][0] +
+                                     (grid->origin_mm[1] + y * grid->voxel_mm[1]) * shape->axes[1][1];
+            const bool is_negative = radial_mm < -LR_DIRECT_TIE * info->epsilon_mm;
+            tables->map[(int64_t)y * grid->size[0] + x] = identifier_of(fabs(radial_mm), info->epsilon_mm) +
+                                                          (has_sides && is_negative ? info->num_identifiers : 0);
+        }
     }
+    for (int kernel = 0; kernel < info->num_kernels; kernel++)
+        if (fill_values(tables, kernel, params->log) != LR_OK) goto failed;
     return tables;
+
+failed:
+    lr_direct_tables_destroy(tables);
+    return NULL;
 }
 
 void lr_direct_tables_destroy(lr_direct_tables *tables)

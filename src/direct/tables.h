@@ -27,15 +27,15 @@ void lr_direct_shape_finish(struct lr_direct_shape *shape);
 /* The distance from the axis that kernel's values are those of: its interval's middle. */
 double lr_direct_kernel_distance_mm(const struct lr_direct_shape *shape, int kernel);
 
-/* True if the kernel is one of those of voxels on the negative radial side. */
+/* True if the kernel is of voxels on the negative radial side. */
 bool lr_direct_kernel_is_mirrored(const struct lr_direct_shape *shape, int kernel);
 
 /* --- kernels of a view, for devices that make mSRval --- */
 
-/* Rows of mSRval: one where all kernels are the same, else one a kernel. */
+/* Rows of mSRval: one if all kernels are the same, else one a kernel. */
 int lr_direct_count_rows(const struct lr_direct_shape *shape);
 
-/* Standard deviation of a kernel in mm, and its side: 1, or -1 where it is mirrored. */
+/* Standard deviation of a kernel in mm, and its side: 1, or -1 if it is mirrored. */
 void lr_direct_describe_kernel(const struct lr_direct_shape *shape, int kernel, double described[2]);
 
 /* Values of a measured profile; 0: kernels are Gaussians. */
@@ -43,5 +43,30 @@ int lr_direct_count_samples(const struct lr_direct_shape *shape);
 
 /* The measured profile at the distance of each kernel, at the measured offsets: [rows][samples]. */
 void lr_direct_list_samples(const struct lr_direct_shape *shape, float *samples);
+
+/* --- the system response across and along a line: docs/method/direct.md, "Widths" --- */
+
+/* Replaces every default.
+ * errors: LR_USAGE for widths that are not positive, LR_BAD_INPUT for measured profiles that make no kernel. */
+lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution *complete, const lr_log *log);
+
+/* Standard deviation of a Gaussian of that FWHM. */
+double lr_sigma_of(double fwhm);
+
+/* The functions below take a complete resolution. */
+
+/* The profile across the line, without norm, at that distance from the axis; outward_mm > 0 leads
+ * away from the axis. */
+double lr_resolution_profile(const lr_resolution *resolution, double distance_mm, double outward_mm);
+
+/* True if the profile looks the same in both directions everywhere. */
+bool lr_resolution_is_symmetric(const lr_resolution *resolution);
+
+/* Standard deviation that stands for the widest profile up to that distance: k of it enclose the
+ * profile to the k-th standard deviation of each of its Gaussians, or all of a measured one. */
+double lr_resolution_widest_sigma(const lr_resolution *resolution, double most_distance_mm, double k);
+
+/* Value of a measured profile, by linear interpolation; 0 beyond its offsets. */
+double lr_radial_profiles_at(const lr_radial_profiles *profiles, double distance_mm, double outward_mm);
 
 #endif

@@ -82,7 +82,7 @@ int lr_view_set_find(const lr_view_set *set, const double direction[3])
     double tilt_deg = atan2(direction[2], across) / degree;
     double turns = atan2(direction[1], direction[0]) / degree / 180.0 * set->azimuths;
     if (fabs(tilt_deg) > lr_view_set_tilt_border_deg(set, set->tilts)) return -1;
-    /* Intervals are centred on their azimuths; half a turn is the same line seen from behind. */
+    /* Intervals are centred on their azimuths; half a turn is the same line in the opposite direction. */
     int azimuth = (int)floor(turns + 0.5 + LR_DIRECT_TIE);
     while (azimuth < 0 || azimuth >= set->azimuths) {
         azimuth += azimuth < 0 ? set->azimuths : -set->azimuths;

@@ -63,18 +63,13 @@ static int64_t voxel_of(const struct lr_direct_views *views, const struct lr_sel
     return at % views->num_voxels;
 }
 
-static lr_status report(const struct lr_direct_views *views, const char *what, int view)
-{
-    return lr_progress_report(views->params->progress, what, view, views->params->num_views);
-}
-
 lr_status lr_direct_views_forward(struct lr_direct_views *views, const lr_selection *part, const lr_vector *image,
                                   lr_vector *values)
 {
     struct lr_selection_walk walk;
     struct lr_direct_projection next = {.is_forward = true, .in = image->values};
     for (int view = 0; view < views->params->num_views; view++) {
-        LR_TRY(report(views, "projecting", view));
+        LR_TRY(lr_progress_report(views->params->progress, "projecting", view, views->params->num_views));
         if (!find_values(views, part, view, &walk)) continue;
         next.view = view;
         next.out = is_whole(views, &walk) ? value_at(views, values->values, walk.position) : views->one;
@@ -86,54 +81,33 @@ lr_status lr_direct_views_forward(struct lr_direct_views *views, const lr_select
     return LR_OK;
 }
 
-/* The histo-image of a view: the values themselves where they are all of it. values NULL: ones. */
-static const void *fill_view(const struct lr_direct_views *views, const struct lr_selection_walk *walk,
-                             const lr_vector *values)
-{
-    if (values != NULL && is_whole(views, walk)) return value_at(views, values->values, walk->position);
-    memset(views->one, 0, (size_t)views->num_voxels * value_bytes(views));
-    for (int64_t k = 0; k < walk->span.count; k++) {
-        put(views, views->one, voxel_of(views, walk, k),
-            values != NULL ? get(views, values->values, walk->position + k) : 1.0);
-    }
-    return views->one;
-}
-
 lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection *part, const lr_vector *values,
                                lr_vector *image)
 {
     struct lr_selection_walk walk;
     memset(views->sum, 0, (size_t)views->num_voxels * sizeof(*views->sum));
     for (int view = 0; view < views->params->num_views; view++) {
-        LR_TRY(report(views, "projecting back", view));
+        LR_TRY(lr_progress_report(views->params->progress, "projecting back", view, views->params->num_views));
         if (!find_values(views, part, view, &walk)) continue;
-        LR_TRY(views->project(
-            views->self,
-            &(struct lr_direct_projection){.view = view, .in = fill_view(views, &walk, values), .out = image->values}));
+        /* The histo-image of the view: the values themselves if they are all of it. */
+        const bool is_given = values != NULL && is_whole(views, &walk);
+        if (!is_given) memset(views->one, 0, (size_t)views->num_voxels * value_bytes(views));
+        for (int64_t k = 0; !is_given && k < walk.span.count; k++) {
+            const double value = values != NULL ? get(views, values->values, walk.position + k) : 1.0;
+            put(views, views->one, voxel_of(views, &walk, k), value);
+        }
+        const struct lr_direct_projection back = {.view = view,
+                                                  .in = is_given ? value_at(views, values->values, walk.position)
+                                                                 : views->one,
+                                                  .out = image->values};
+        LR_TRY(views->project(views->self, &back));
         for (int64_t v = 0; v < views->num_voxels; v++) views->sum[v] += get(views, image->values, v);
     }
     for (int64_t v = 0; v < views->num_voxels; v++) put(views, image->values, v, views->sum[v]);
     return LR_OK;
 }
 
-/* --- rows: what a voxel spreads --- */
-
-static lr_status open_tables(struct lr_direct_views *views, int64_t *most)
-{
-    const struct lr_direct_backend_params *params = views->params;
-    *most = 0;
-    for (int view = 0; view < params->num_views; view++) {
-        if (views->tables[view] == NULL) {
-            views->tables[view] = lr_direct_tables_create(&(lr_direct_tables_params){.grid = &params->grid,
-                                                                                     .view = params->views[view],
-                                                                                     .kernel = params->kernel,
-                                                                                     .log = views->params->log});
-        }
-        if (views->tables[view] == NULL) return LR_FAILED;
-        *most += lr_direct_tables_get_info(views->tables[view])->num_offsets;
-    }
-    return LR_OK;
-}
+/* --- rows of voxels --- */
 
 struct element {
     int64_t lor;
@@ -170,34 +144,38 @@ static int64_t list_view(const struct lr_direct_views *views, int view, int64_t 
     return count;
 }
 
-static lr_status hand_row(const struct lr_direct_views *views, int64_t voxel, struct element *elements,
-                          struct lr_owned_row *out, const lr_row_sink *sink)
-{
-    out->count = 0;
-    for (int view = 0; view < views->params->num_views; view++) {
-        const int64_t count = list_view(views, view, voxel, elements);
-        for (int64_t k = 0; k < count; k++) lr_owned_row_put(out, elements[k].lor, elements[k].probability);
-    }
-    const lr_row row = lr_owned_row_view(out, voxel);
-    return sink->take(sink->user, &row);
-}
-
 lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
-    int64_t most;
+    const struct lr_direct_backend_params *params = views->params;
     if (wanted->grid == NULL) {
-        return lr_error(views->params->log, LR_USAGE,
+        return lr_error(params->log, LR_USAGE,
                         "the family direct knows voxels of its grid, not points between them: ask "
                         "for rows of voxels");
     }
-    LR_TRY(open_tables(views, &most));
-    struct lr_owned_row row = {0};
-    struct element *elements = lr_alloc(most, sizeof(*elements), "a row", views->params->log);
-    lr_status status = elements != NULL ? lr_owned_row_reserve(&row, most, views->params->log) : LR_FAILED;
-    for (int64_t voxel = wanted->begin; status == LR_OK && voxel < wanted->end; voxel++)
-        status = hand_row(views, voxel, elements, &row, sink);
+    int64_t most = 0; /* elements of a row */
+    for (int view = 0; view < params->num_views; view++) {
+        if (views->tables[view] == NULL) {
+            views->tables[view] = lr_direct_tables_create(&(lr_direct_tables_params){
+                .grid = &params->grid, .view = params->views[view], .kernel = params->kernel, .log = params->log});
+        }
+        if (views->tables[view] == NULL) return LR_FAILED;
+        most += lr_direct_tables_get_info(views->tables[view])->num_offsets;
+    }
+
+    struct lr_owned_row out = {0};
+    struct element *elements = lr_alloc(most, sizeof(*elements), "a row", params->log);
+    lr_status status = elements != NULL ? lr_owned_row_reserve(&out, most, params->log) : LR_FAILED;
+    for (int64_t voxel = wanted->begin; status == LR_OK && voxel < wanted->end; voxel++) {
+        out.count = 0;
+        for (int view = 0; view < params->num_views; view++) {
+            const int64_t count = list_view(views, view, voxel, elements);
+            for (int64_t k = 0; k < count; k++) lr_owned_row_put(&out, elements[k].lor, elements[k].probability);
+        }
+        const lr_row row = lr_owned_row_view(&out, voxel);
+        status = sink->take(sink->user, &row);
+    }
     free(elements);
-    lr_owned_row_finish(&row);
+    lr_owned_row_finish(&out);
     return status;
 }
 

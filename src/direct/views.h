@@ -8,10 +8,10 @@
 
 #include "direct/backend.h"
 
-/* A projection of one view; in and out are [num_voxels], float, or double where in_double. */
+/* A projection of one view; in and out are [num_voxels], float, or double if in_double. */
 struct lr_direct_projection {
     bool is_forward;
-    bool is_same; /* `in` is that of the last projection, unchanged */
+    bool is_same; /* `in` is the same as in the last projection, unchanged */
     int view;
     const void *in;
     void *out;
@@ -25,10 +25,11 @@ struct lr_direct_views {
     void *self;
     void *one;                 /* owned: a histo-image or image, in the backend's precision */
     double *sum;               /* owned, of back-projections */
-    lr_direct_tables **tables; /* owned [num_views], of rows; NULL until they are asked for */
+    lr_direct_tables **tables; /* owned [num_views], for rows; NULL until the first rows */
 };
 
-/* params, in_double, project and self are set. errors: LR_FAILED; finish in any case. */
+/* params, in_double, project and self are set.
+ * errors: LR_FAILED; finish in any case. */
 lr_status lr_direct_views_init(struct lr_direct_views *views);
 void lr_direct_views_finish(struct lr_direct_views *views);
 

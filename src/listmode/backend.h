@@ -19,12 +19,11 @@ struct lr_listmode_model {
     lr_listmode_tube tube; /* its table is owned */
     const lr_scanner *scanner;
     int samples[3];  /* of the exact kernel; else 1 */
-    double reach_mm; /* how far from its place on the line a voxel may count, beyond the slices of the
-                        line; 0 except for the exact kernel */
+    double reach_mm; /* along the line, of elements from the slices of the line; 0 except for the exact kernel */
 };
 
-/* Fills in defaults. Finish it in any case.
- * errors: LR_USAGE for a tube, LR_BAD_INPUT for a grid, with what is wrong; LR_FAILED if memory runs out. */
+/* Fills in defaults. Finish it in any case. errors: LR_USAGE for a tube, LR_BAD_INPUT for a grid, logged; LR_FAILED
+ * if memory runs out. */
 lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listmode_params *params);
 void lr_listmode_model_finish(struct lr_listmode_model *model);
 
@@ -36,11 +35,9 @@ struct lr_listmode_backend_params {
     int64_t max_memory_bytes;
     lr_listmode_variant variant;    /* of cuda */
     int block_threads, blocks_each; /* of cuda; 0: its own choice */
-    bool shares_events;             /* arranging: several backends are to have them at a time */
-    lr_place *place;                /* where this one works, too: of a backend of the same kind, or open for it, and
-                        longer than it; NULL: its own */
-    const struct lr_backend *stands_for; /* of the same kind and model, which outlives it: its
-                                            programs are this one's. NULL = none */
+    bool shares_events;             /* arranging: several backends share them */
+    lr_place *place; /* that of another backend of the kind, or opened for it, and outlives it; NULL: its own */
+    const struct lr_backend *stands_for; /* of the same kind and model, outlives it and shares programs; NULL = none */
     const lr_log *log;
     const lr_progress *progress;
 };
@@ -55,8 +52,8 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
  * errors: LR_NO_DEVICE too. */
 lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
-/* Checks and arranges events that are open, on the device of that place, where its memory holds them; else they
- * are left as they are. They stay there where a backend by these params finds room beside them.
+/* Checks and arranges events that are open, on the device of that place if its memory holds them; else they are
+ * left as they are. They stay there if a backend by these params finds room, too.
  * errors: LR_BAD_INPUT for an event, LR_FAILED. */
 lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params);
 

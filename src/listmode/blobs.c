@@ -15,10 +15,10 @@
  * are good to 1e-6 of a blob's peak. */
 enum { ORDER = 2, ENTRIES = 4096 };
 
-/* The first zero of J_(7/2), where a blob's spectrum has its first. */
+/* The first zero of J_(7/2), and so of a blob's spectrum. */
 #define FIRST_ZERO 6.9879320005005
 
-/* The modified Bessel function of the first kind, by its series, whose terms are all positive. */
+/* The modified Bessel function of the first kind, by its series of positive terms. */
 static double bessel_i(double order, double x)
 {
     const double quarter = 0.25 * x * x;
@@ -101,43 +101,33 @@ struct evaluation {
     const float *coefficients; /* of the grid */
 };
 
-static double add_row(const struct evaluation *evaluation, const int range[2], const double at[2], const float *row)
-{
-    const lr_grid *grid = evaluation->grid;
-    double sum = 0;
-    for (int i = range[0]; i < range[1]; i++) {
-        const double off = grid->origin_mm[0] + i * grid->voxel_mm[0] - at[0];
-        const double entry = sqrt(off * off + at[1]) * evaluation->per_mm;
-        if (entry < ENTRIES) {
-            const int k = (int)entry;
-            const double *table = &evaluation->table[k];
-            sum += (double)row[i] * (table[0] + (entry - k) * (table[1] - table[0]));
-        }
-    }
-    return sum;
-}
-
-static void find_range(const struct evaluation *evaluation, int axis, double at, int range[2])
-{
-    const lr_grid *grid = evaluation->grid;
-    const double middle = (at - grid->origin_mm[axis]) / grid->voxel_mm[axis];
-    const double reach = evaluation->radius / grid->voxel_mm[axis];
-    range[0] = (int)fmin(fmax(ceil(middle - reach), 0.0), grid->size[axis]);
-    range[1] = (int)fmin(fmax(floor(middle + reach) + 1.0, range[0]), grid->size[axis]);
-}
-
 static double evaluate_at(const struct evaluation *evaluation, const double point[3])
 {
     const lr_grid *grid = evaluation->grid;
-    int range[3][2];
+    const double *first = grid->origin_mm, *edge = grid->voxel_mm;
+    int begin[3], end[3];
     double sum = 0;
-    for (int k = 0; k < 3; k++) find_range(evaluation, k, point[k], range[k]);
-    for (int z = range[2][0]; z < range[2][1]; z++) {
-        const double off_z = grid->origin_mm[2] + z * grid->voxel_mm[2] - point[2];
-        for (int y = range[1][0]; y < range[1][1]; y++) {
-            const double off_y = grid->origin_mm[1] + y * grid->voxel_mm[1] - point[1];
+    for (int k = 0; k < 3; k++) {
+        const double middle = (point[k] - first[k]) / edge[k];
+        const double reach = evaluation->radius / edge[k];
+        begin[k] = (int)fmin(fmax(ceil(middle - reach), 0.0), grid->size[k]);
+        end[k] = (int)fmin(fmax(floor(middle + reach) + 1.0, begin[k]), grid->size[k]);
+    }
+    for (int z = begin[2]; z < end[2]; z++) {
+        const double off_z = first[2] + z * edge[2] - point[2];
+        for (int y = begin[1]; y < end[1]; y++) {
+            const double off_y = first[1] + y * edge[1] - point[1], square = off_y * off_y + off_z * off_z;
             const float *row = evaluation->coefficients + (int64_t)grid->size[0] * (y + (int64_t)grid->size[1] * z);
-            sum += add_row(evaluation, range[0], (const double[2]){point[0], off_y * off_y + off_z * off_z}, row);
+            double of_row = 0;
+            for (int x = begin[0]; x < end[0]; x++) {
+                const double off = first[0] + x * edge[0] - point[0];
+                const double entry = sqrt(off * off + square) * evaluation->per_mm;
+                if (entry < ENTRIES) {
+                    const double *table = &evaluation->table[(int)entry];
+                    of_row += (double)row[x] * (table[0] + (entry - (int)entry) * (table[1] - table[0]));
+                }
+            }
+            sum += of_row;
         }
     }
     return sum;

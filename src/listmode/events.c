@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A radix sort. Threads take parts of the tickets that follow each other: where a part's tickets with a digit
- * go is known from what all parts have of each digit. */
+/* A radix sort. Threads take parts of the tickets that follow each other: the places of a part's tickets with a
+ * digit follow from the numbers of each digit in all parts. */
 
 enum {
     DIGIT_BITS = 11,
@@ -31,7 +31,7 @@ struct pass {
     struct lr_listmode_ticket *to;
     int64_t count, part; /* part: tickets of each but the last */
     int shift, threads, num_parts;
-    int64_t places[MOST_PARTS][NUM_DIGITS]; /* how many a part has, then where the next one goes */
+    int64_t places[MOST_PARTS][NUM_DIGITS]; /* number of a part's tickets, then the place of the next one */
 };
 
 static uint32_t digit_of(const struct pass *pass, int64_t k)
@@ -56,31 +56,6 @@ static void move_part(void *user, int64_t begin, int64_t end, int worker)
     for (int64_t k = begin; k < end; k++) pass->to[places[digit_of(pass, k)]++] = pass->from[k];
 }
 
-/* Turns counts into places; false: all have one digit, and are in order. */
-static bool find_places(struct pass *pass)
-{
-    int64_t sum = 0;
-    for (int digit = 0; digit < NUM_DIGITS; digit++) {
-        const int64_t before = sum;
-        for (int part = 0; part < pass->num_parts; part++) {
-            const int64_t here = pass->places[part][digit];
-            pass->places[part][digit] = sum;
-            sum += here;
-        }
-        if (sum - before == pass->count) return false;
-    }
-    return true;
-}
-
-/* Stable. false: nothing was to be moved. */
-static bool sort_by_digit(struct pass *pass)
-{
-    lr_parallel_for(pass->threads, pass->count, pass->part, count_part, pass);
-    if (!find_places(pass)) return false;
-    lr_parallel_for(pass->threads, pass->count, pass->part, move_part, pass);
-    return true;
-}
-
 void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_listmode_ticket *spare, int64_t count,
                               int threads)
 {
@@ -96,30 +71,39 @@ void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_list
         pass.from = from;
         pass.to = to;
         pass.shift = k * DIGIT_BITS;
-        if (sort_by_digit(&pass)) {
-            to = from;
-            from = to == tickets ? spare : tickets;
+        lr_parallel_for(pass.threads, count, pass.part, count_part, &pass);
+        int64_t sum = 0;
+        bool is_sorted = false; /* all tickets have one digit */
+        for (int digit = 0; digit < NUM_DIGITS && !is_sorted; digit++) {
+            const int64_t before = sum;
+            for (int part = 0; part < pass.num_parts; part++) {
+                const int64_t here = pass.places[part][digit];
+                pass.places[part][digit] = sum;
+                sum += here;
+            }
+            is_sorted = sum - before == count;
         }
+        if (is_sorted) continue;
+        lr_parallel_for(pass.threads, count, pass.part, move_part, &pass);
+        to = from;
+        from = to == tickets ? spare : tickets;
     }
     if (from != tickets) memcpy(tickets, from, (size_t)count * sizeof(*tickets));
 }
 
 /* --- sample --- */
 
-/* A number in [0, 1) that depends on seed and line alone (SplitMix64's mixing, Steele, Lea and Flood
- * 2014). */
-static double draw(uint64_t seed, int64_t line)
-{
-    uint64_t x = seed + 0x9e3779b97f4a7c15u * ((uint64_t)line + 1);
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
-}
-
 int64_t lr_listmode_sample_lor(const struct lr_listmode_sample *sample, int64_t k)
 {
     const int64_t line = sample->first + sample->step * k, last = sample->lors->count - 1;
-    const double within = sample->stride > 1.0 ? draw(sample->seed, line) : 0.0;
+    double within = 0.0;
+    if (sample->stride > 1.0) {
+        /* A number in [0, 1) by SplitMix64's mixing: Steele, Lea and Flood 2014. */
+        uint64_t x = sample->seed + 0x9e3779b97f4a7c15u * ((uint64_t)line + 1);
+        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+        x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+        within = (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
+    }
     const int64_t lor = (int64_t)(((double)line + within) * sample->stride);
     return lor < last ? lor : last;
 }
@@ -129,13 +113,6 @@ static const double tof_mm_per_ps = 0.149896229;
 static const double fwhm_per_sigma = 2.3548200450309493;
 
 /* --- ranges --- */
-
-/* The begin of range r if ranges are as equal as can be. */
-static int64_t even_range(const lr_listmode_params *params, int num_ranges, int r)
-{
-    const int64_t each = params->count / num_ranges, more = params->count % num_ranges;
-    return each * r + (r < more ? r : more);
-}
 
 static lr_status init_ranges(struct lr_listmode_events *events, const lr_listmode_params *params)
 {
@@ -156,8 +133,9 @@ static lr_status init_ranges(struct lr_listmode_events *events, const lr_listmod
     events->offsets = lr_alloc(num_ranges + 1, sizeof(*events->offsets), "ranges", params->log);
     events->groups = lr_alloc(num_ranges, sizeof(*events->groups), "ranges", params->log);
     if (events->offsets == NULL || events->groups == NULL) return LR_FAILED;
+    const int64_t each = params->count / num_ranges, more = params->count % num_ranges; /* as equal as can be */
     for (int r = 0; r <= num_ranges; r++) {
-        events->offsets[r] = params->ranges != NULL ? params->ranges[r] : even_range(params, num_ranges, r);
+        events->offsets[r] = params->ranges != NULL ? params->ranges[r] : each * r + (r < more ? r : more);
         if (r > 0 && events->offsets[r] - events->offsets[r - 1] > INT32_MAX) {
             return lr_error(params->log, LR_USAGE, "range %d has %lld events: make ranges of fewer than 2^31", r - 1,
                             (long long)(events->offsets[r] - events->offsets[r - 1]));
@@ -167,7 +145,7 @@ static lr_status init_ranges(struct lr_listmode_events *events, const lr_listmod
     return LR_OK;
 }
 
-/* --- what crystals have --- */
+/* --- properties of crystals --- */
 
 struct hits {
     const lr_scanner *scanner;
@@ -186,7 +164,7 @@ static void find_hits(void *user, int64_t begin, int64_t end, int worker)
 /* Bins narrower than this part of a standard deviation change nothing by 1e-5, and count as none. */
 static const double narrowest_bin = 0.01;
 
-/* All bins are as wide as the mean; where they are not, a warning says so. */
+/* Warns if bins differ in width: all count as wide as the mean. */
 static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
 {
     const double mean = lr_tof_bin_mm(edges_mm, num_bins);
@@ -206,8 +184,8 @@ static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
 static lr_status put_tof(struct lr_listmode_events *events, int at, double resolution_ps, double bin_mm,
                          const lr_listmode_params *params)
 {
-    /* The standard deviation that a resolution stands for, in mm of tof_mm; the scanner's where it is not
-     * known; 0 where that is not, either. */
+    /* The standard deviation of tof_mm, by the events' resolution, or if that is not known by the scanner's; 0 if
+     * neither is known. */
     const double known = resolution_ps > 0 ? resolution_ps : params->lors->scanner->tof_resolution_ps;
     const double sigma = known > 0 ? known * tof_mm_per_ps / fwhm_per_sigma : 0.0;
 
@@ -226,27 +204,6 @@ static lr_status put_tof(struct lr_listmode_events *events, int at, double resol
                              : lr_alloc(kinds, sizeof(*events->bin_mm), "bins of time of flight", params->log);
         LR_TRY(events->bin_mm != NULL ? LR_OK : LR_FAILED);
         events->bin_mm[at] = width;
-    }
-    return LR_OK;
-}
-
-static lr_status init_kinds(struct lr_listmode_events *events, const lr_listmode_params *params)
-{
-    const lr_event_kinds *kinds = &params->info->kinds;
-    const int num_crystals = params->lors->scanner->num_crystals;
-    events->num_kinds = kinds->count;
-    events->kind_of = lr_alloc(num_crystals, 1, "kinds of crystals", params->log);
-    events->sigma_mm =
-        lr_alloc((int64_t)kinds->count * kinds->count, sizeof(*events->sigma_mm), "kinds of crystals", params->log);
-    if (events->kind_of == NULL || events->sigma_mm == NULL) return LR_FAILED;
-    for (int c = 0; c < num_crystals; c++)
-        events->kind_of[c] = c < kinds->num_crystals ? kinds->kind_of[c] : (unsigned char)LR_EVENTS_NO_KIND;
-    for (int k = 0; k < kinds->count * kinds->count; k++) {
-        const lr_tof_bins *bins = &kinds->tof[k];
-        if (bins->num_bins > 1) {
-            check_bins(bins->edges_mm, bins->num_bins, params->log);
-            LR_TRY(put_tof(events, k, bins->resolution_ps, lr_tof_bin_mm(bins->edges_mm, bins->num_bins), params));
-        }
     }
     return LR_OK;
 }
@@ -280,7 +237,7 @@ static lr_status check_event(const struct lr_listmode_events *events, int64_t nu
 
 enum { TAKEN_AT_ONCE = 1 << 14 };
 
-/* Events on their way into arrays; the first one that is refused, or one behind the last. */
+/* Events that are checked and copied into arrays. refused: the first one that is refused, or one after the last. */
 struct taking {
     const struct lr_listmode_events *events;
     int64_t begin;
@@ -351,9 +308,11 @@ lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, cons
     return events->number != NULL ? LR_OK : LR_FAILED;
 }
 
-static lr_status open_all(struct lr_listmode_events *events, const lr_listmode_params *params)
+lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_listmode_params *params,
+                                  const struct lr_listmode_sample *sample)
 {
     const int threads = params->threads > 0 ? params->threads : lr_num_processors();
+    *events = (struct lr_listmode_events){.from = sample == NULL ? params->events : NULL, .sample = sample};
     if ((events->from == NULL && events->sample == NULL) || params->count <= 0)
         return lr_error(params->log, LR_USAGE, "list mode needs events: there are %lld", (long long)params->count);
     LR_TRY(init_ranges(events, params));
@@ -363,27 +322,32 @@ static lr_status open_all(struct lr_listmode_events *events, const lr_listmode_p
     if (events->hits == NULL) return LR_FAILED;
     lr_parallel_for(threads, scanner->num_crystals, CRYSTALS_AT_ONCE, find_hits, &(struct hits){scanner, events->hits});
 
-    if (params->info != NULL && params->info->kinds.count > 0) return init_kinds(events, params);
-    events->num_kinds = 1;
-    events->sigma_mm = lr_alloc(1, sizeof(*events->sigma_mm), "time of flight", params->log);
-    if (events->sigma_mm == NULL) return LR_FAILED;
     const lr_events_info *info = params->info;
-    if (info == NULL || !info->has_tof) return LR_OK;
-    check_bins(info->tof_edges_mm, info->num_tof_bins, params->log);
-    return put_tof(events, 0, info->tof_resolution_ps, lr_events_info_tof_bin_mm(info), params);
-}
+    if (info == NULL || info->kinds.count == 0) {
+        events->num_kinds = 1;
+        events->sigma_mm = lr_alloc(1, sizeof(*events->sigma_mm), "time of flight", params->log);
+        if (events->sigma_mm == NULL) return LR_FAILED;
+        if (info == NULL || !info->has_tof) return LR_OK;
+        check_bins(info->tof_edges_mm, info->num_tof_bins, params->log);
+        return put_tof(events, 0, info->tof_resolution_ps, lr_events_info_tof_bin_mm(info), params);
+    }
 
-lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_listmode_params *params)
-{
-    *events = (struct lr_listmode_events){.from = params->events};
-    return open_all(events, params);
-}
-
-lr_status lr_listmode_events_open_sample(struct lr_listmode_events *events, const lr_listmode_params *params,
-                                         const struct lr_listmode_sample *sample)
-{
-    *events = (struct lr_listmode_events){.sample = sample};
-    return open_all(events, params);
+    const lr_event_kinds *kinds = &info->kinds;
+    const int num_pairs = kinds->count * kinds->count;
+    events->num_kinds = kinds->count;
+    events->kind_of = lr_alloc(scanner->num_crystals, 1, "kinds of crystals", params->log);
+    events->sigma_mm = lr_alloc(num_pairs, sizeof(*events->sigma_mm), "kinds of crystals", params->log);
+    if (events->kind_of == NULL || events->sigma_mm == NULL) return LR_FAILED;
+    for (int c = 0; c < scanner->num_crystals; c++)
+        events->kind_of[c] = c < kinds->num_crystals ? kinds->kind_of[c] : (unsigned char)LR_EVENTS_NO_KIND;
+    for (int k = 0; k < num_pairs; k++) {
+        const lr_tof_bins *bins = &kinds->tof[k];
+        if (bins->num_bins > 1) {
+            check_bins(bins->edges_mm, bins->num_bins, params->log);
+            LR_TRY(put_tof(events, k, bins->resolution_ps, lr_tof_bin_mm(bins->edges_mm, bins->num_bins), params));
+        }
+    }
+    return LR_OK;
 }
 
 int64_t lr_listmode_longest_group(const struct lr_listmode_events *events)
@@ -431,15 +395,13 @@ enum {
     COPIED_AT_ONCE = 1 << 16
 };
 
-/* A range on its way into order. */
+/* A range that is arranged. */
 struct arranging {
     struct lr_listmode_events *events;
     const lr_event *range; /* as the caller has it */
-    int r;
-    int64_t first, count, part; /* part: events of each but the last */
-    int threads;
+    int64_t first, part;   /* part: events of each but the last */
     struct lr_listmode_ticket *tickets[2];
-    int64_t places[ARRANGED_MOST_PARTS][LR_LISTMODE_GROUPS]; /* how many, then where the next one goes */
+    int64_t places[ARRANGED_MOST_PARTS][LR_LISTMODE_GROUPS]; /* number of events, then the place of the next one */
 };
 
 /* --- partition --- */
@@ -452,15 +414,6 @@ static uint32_t ascending(float value)
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/* The coordinate of an event's centre along an axis. */
-static float centre_of(const struct lr_listmode_events *events, const lr_event *event, int axis)
-{
-    const double *a = events->hits[event->crystals[0]], *b = events->hits[event->crystals[1]];
-    double along[3];
-    vec_sub(b, a, along);
-    return (float)(0.5 * (a[axis] + b[axis]) + (double)event->tof_mm * along[axis] / vec_length(along));
-}
-
 /* Leaves the group in place of the number, and counts. */
 static void find_groups(void *user, int64_t begin, int64_t end, int worker)
 {
@@ -471,12 +424,15 @@ static void find_groups(void *user, int64_t begin, int64_t end, int worker)
     for (int64_t k = begin; k < end; k++) {
         const lr_event *event = &arranging->range[k];
         const struct lr_listmode_events *events = arranging->events;
-        const int axis = lr_listmode_axis(events->hits[event->crystals[0]], events->hits[event->crystals[1]]);
+        const double *a = events->hits[event->crystals[0]], *b = events->hits[event->crystals[1]];
+        const int axis = lr_listmode_axis(a, b);
         const int group = 2 * axis + (lr_listmode_sigma(events, event->crystals) > 0 ? 1 : 0);
-
-        const float centre = lr_listmode_group_has_tof(group)
-                                 ? centre_of(arranging->events, event, lr_listmode_group_axis(group))
-                                 : 0.0f;
+        float centre = 0.0f; /* of the event along the axis */
+        if (lr_listmode_group_has_tof(group)) {
+            double along[3];
+            vec_sub(b, a, along);
+            centre = (float)(0.5 * (a[axis] + b[axis]) + (double)event->tof_mm * along[axis] / vec_length(along));
+        }
         arranging->tickets[1][k] = (struct lr_listmode_ticket){group, ascending(centre)};
         places[group]++;
     }
@@ -491,25 +447,6 @@ static void move_to_groups(void *user, int64_t begin, int64_t end, int worker)
         const struct lr_listmode_ticket found = arranging->tickets[1][k];
         arranging->tickets[0][places[found.number]++] = (struct lr_listmode_ticket){(int32_t)k, found.key};
     }
-}
-
-static void partition(struct arranging *arranging)
-{
-    lr_parallel_for(arranging->threads, arranging->count, arranging->part, find_groups, arranging);
-    /* Says where each group begins. */
-    int64_t *groups = arranging->events->groups[arranging->r], sum = 0;
-    const int64_t parts = (arranging->count + arranging->part - 1) / arranging->part;
-    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-        groups[g] = arranging->first + sum;
-        for (int64_t part = 0; part < parts; part++) {
-            const int64_t here = arranging->places[part][g];
-            arranging->places[part][g] = sum;
-            sum += here;
-        }
-    }
-    groups[LR_LISTMODE_GROUPS] = arranging->first + sum;
-
-    lr_parallel_for(arranging->threads, arranging->count, arranging->part, move_to_groups, arranging);
 }
 
 /* --- the rest --- */
@@ -530,7 +467,7 @@ static void copy_events(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Adds to *seconds what went by since *start, from when on the next time counts. */
+/* Adds the time since *start to *seconds, and restarts the clock. */
 static void add_seconds(double *start, double *seconds)
 {
     const double now = lr_clock_seconds();
@@ -540,60 +477,60 @@ static void add_seconds(double *start, double *seconds)
 
 /* --- all ranges --- */
 
-static void arrange_all(struct arranging *arranging, const lr_event *all)
-{
-    for (int r = 0; r < arranging->events->layout.num_pairs; r++) {
-        const int64_t *offsets = arranging->events->offsets;
-        arranging->r = r;
-        arranging->first = offsets[r];
-        arranging->count = offsets[r + 1] - offsets[r];
-        arranging->range = all + offsets[r];
-        const int64_t parts = arranging->count / ARRANGED_LEAST_PART;
-        const int64_t most = parts < ARRANGED_MOST_PARTS ? (parts > 1 ? parts : 1) : ARRANGED_MOST_PARTS;
-        arranging->part = arranging->count > 0 ? (arranging->count + most - 1) / most : 1;
-
-        double start = lr_clock_seconds();
-        partition(arranging);
-        add_seconds(&start, &arranging->events->partition_seconds);
-        const int64_t *groups = arranging->events->groups[arranging->r];
-        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-            if (lr_listmode_group_has_tof(g)) {
-                lr_listmode_sort_tickets(arranging->tickets[0] + (groups[g] - arranging->first), arranging->tickets[1],
-                                         groups[g + 1] - groups[g], arranging->threads);
-            }
-        }
-
-        add_seconds(&start, &arranging->events->sort_seconds);
-        lr_parallel_for(arranging->threads, arranging->count, COPIED_AT_ONCE, copy_events, arranging);
-    }
-}
-
 lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr_listmode_params *params)
 {
     if (events->is_arranged) return LR_OK;
-
+    const int threads = params->threads > 0 ? params->threads : lr_num_processors();
+    const int64_t *offsets = events->offsets;
     int64_t longest = 0;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
-        const int64_t size = events->offsets[r + 1] - events->offsets[r];
-        longest = size > longest ? size : longest;
-    }
+    for (int64_t r = 0; r < events->layout.num_pairs; r++)
+        longest = offsets[r + 1] - offsets[r] > longest ? offsets[r + 1] - offsets[r] : longest;
 
-    struct arranging arranging; /* large, and not to be cleared as a whole */
-    arranging.events = events;
-    arranging.threads = params->threads > 0 ? params->threads : lr_num_processors();
-    LR_TRY(lr_listmode_events_check(events, arranging.threads, params->log));
+    LR_TRY(lr_listmode_events_check(events, threads, params->log));
     LR_TRY(lr_listmode_events_make_arrays(events, params->log));
-    for (int k = 0; k < 2; k++)
-        arranging.tickets[k] = lr_alloc(longest, sizeof(*arranging.tickets[k]), "sorting events", params->log);
-    events->is_arranged = arranging.tickets[0] != NULL && arranging.tickets[1] != NULL;
-    if (events->is_arranged) arrange_all(&arranging, events->from);
-    free(arranging.tickets[0]);
-    free(arranging.tickets[1]);
+    struct arranging arranging; /* large, and not to be cleared as a whole */
+    struct lr_listmode_ticket **tickets = arranging.tickets;
+    arranging.events = events;
+    for (int k = 0; k < 2; k++) tickets[k] = lr_alloc(longest, sizeof(*tickets[k]), "sorting events", params->log);
+    events->is_arranged = tickets[0] != NULL && tickets[1] != NULL;
+    for (int64_t r = 0; events->is_arranged && r < events->layout.num_pairs; r++) {
+        const int64_t first = offsets[r], count = offsets[r + 1] - first;
+        const int64_t parts = count / ARRANGED_LEAST_PART;
+        const int64_t most = parts < ARRANGED_MOST_PARTS ? (parts > 1 ? parts : 1) : ARRANGED_MOST_PARTS;
+        arranging.first = first;
+        arranging.range = events->from + first;
+        arranging.part = count > 0 ? (count + most - 1) / most : 1;
+
+        double start = lr_clock_seconds();
+        lr_parallel_for(threads, count, arranging.part, find_groups, &arranging);
+        int64_t *groups = events->groups[r], sum = 0;
+        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+            groups[g] = first + sum;
+            for (int64_t part = 0; part * arranging.part < count; part++) {
+                const int64_t here = arranging.places[part][g];
+                arranging.places[part][g] = sum;
+                sum += here;
+            }
+        }
+        groups[LR_LISTMODE_GROUPS] = first + sum;
+        lr_parallel_for(threads, count, arranging.part, move_to_groups, &arranging);
+        add_seconds(&start, &events->partition_seconds);
+
+        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+            if (lr_listmode_group_has_tof(g))
+                lr_listmode_sort_tickets(tickets[0] + (groups[g] - first), tickets[1], groups[g + 1] - groups[g],
+                                         threads);
+        }
+        add_seconds(&start, &events->sort_seconds);
+        lr_parallel_for(threads, count, COPIED_AT_ONCE, copy_events, &arranging);
+    }
+    free(tickets[0]);
+    free(tickets[1]);
     return events->is_arranged ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_listmode_events_init(struct lr_listmode_events *events, const lr_listmode_params *params)
 {
-    LR_TRY(lr_listmode_events_open(events, params));
+    LR_TRY(lr_listmode_events_open(events, params, NULL));
     return lr_listmode_events_arrange(events, params);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Events as structure of arrays: partitioned by predominant direction and sorted by where time of flight
- * puts them (the paper, II.B.1, II.B.3 and II.B.7), range by range. 16 bytes an event: ends of lines
- * are looked up by crystal, in a table that caches hold. Immutable, except what a device holds; threads may share
- * it. */
+ * Events as structure of arrays: partitioned by predominant direction and sorted by their centres of time of flight
+ * (the paper, II.B.1, II.B.3 and II.B.7), range by range. 16 bytes an event: ends of lines are looked up by crystal,
+ * in a table that caches hold. Immutable, except what a device holds; threads may share it. */
 #ifndef LR_LISTMODE_EVENTS_H
 #define LR_LISTMODE_EVENTS_H
 
@@ -16,7 +15,7 @@
 
 /* The key by which an event is sorted. */
 struct lr_listmode_ticket {
-    int32_t number; /* from where the sorter counts */
+    int32_t number; /* counted by the sorter's caller */
     uint32_t key;
 };
 
@@ -70,8 +69,8 @@ struct lr_listmode_held {
 struct lr_listmode_events {
     lr_lors layout;                            /* a range for each pair, an event for each LOR; without scanner */
     int64_t *offsets;                          /* owned [num_ranges + 1], the layout's */
-    int64_t (*groups)[LR_LISTMODE_GROUPS + 1]; /* owned [num_ranges]: where the arrays hold them */
-    const lr_event *from;                      /* [count] the caller's, until a backend is open for them */
+    int64_t (*groups)[LR_LISTMODE_GROUPS + 1]; /* owned [num_ranges]: begins of the groups in the arrays */
+    const lr_event *from;                      /* [count] events of the caller, until a backend is open for them */
     const struct lr_listmode_sample *sample;   /* in place of `from`; NULL = none */
     bool are_checked;                          /* all of them */
     int32_t *crystals[2];                      /* owned [count] a and b; NULL until the host's arrays are made */
@@ -83,9 +82,8 @@ struct lr_listmode_events {
     int num_kinds;
     double *sigma_mm;              /* owned [num_kinds][num_kinds] of tof_mm; 0 = no time of flight */
     double *bin_mm;                /* owned [num_kinds][num_kinds] width of the bins of tof_mm; NULL = none has bins */
-    double reach_mm;               /* how far from tof_mm any event can lie: the cut, and half of its bin; 0 = no
-                         event has time of flight */
-    bool is_arranged;              /* the host's arrays hold them; else groups are known where there is `held` */
+    double reach_mm;               /* the largest distance of an event from tof_mm; 0 = no event has time of flight */
+    bool is_arranged;              /* the host's arrays hold them; else groups are known if there is `held` */
     struct lr_listmode_held *held; /* owned; NULL = no device has them */
     double partition_seconds, sort_seconds; /* that arranging took, by the device's clock on one */
 };
@@ -98,22 +96,19 @@ lr_status lr_listmode_events_init(struct lr_listmode_events *events, const lr_li
 void lr_listmode_events_finish(struct lr_listmode_events *events);
 
 /* The same in two steps: the first one finds out all but the events themselves, which the caller keeps until they
- * are arranged; the second checks and arranges what is not arranged yet. A device may do so in between. */
-lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_listmode_params *params);
+ * are arranged; the second checks and arranges what is not arranged yet. A device may do so in between.
+ * sample: NULL, or lines without time of flight that stand in for the events of params, which are not read, and
+ * outlives the events. A device draws them as it arranges them, and leaves out those that are not in coincidence; the
+ * host does neither. Places of crystals are not compared, as modules in coincidence do not overlap. */
+lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_listmode_params *params,
+                                  const struct lr_listmode_sample *sample);
 lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr_listmode_params *params);
-
-/* The first step for lines of a sample, without time of flight, which outlives the events: a device draws them as it
- * arranges them, and leaves out those that are not in coincidence; the host does neither. Places of crystals are not
- * compared, as modules in coincidence do not overlap. params: count is that of the sample, and its events are not
- * read. errors: LR_USAGE for no lines; LR_FAILED. */
-lr_status lr_listmode_events_open_sample(struct lr_listmode_events *events, const lr_listmode_params *params,
-                                         const struct lr_listmode_sample *sample);
 
 /* Checks all events before anything is looked up by their crystals.
  * errors: LR_BAD_INPUT as above. */
 lr_status lr_listmode_events_check(struct lr_listmode_events *events, int threads, const lr_log *log);
 
-/* Events begin .. end - 1 in the caller's order, and where they go: arrays of end - begin. */
+/* Events begin .. end - 1 in the caller's order, and their destination: arrays of end - begin. */
 struct lr_listmode_piece {
     int64_t begin, end;
     int threads;
@@ -121,14 +116,16 @@ struct lr_listmode_piece {
     float *tof_mm;
 };
 
-/* Checks and copies a piece in one go, as memory is what takes the time. errors: LR_BAD_INPUT as above. */
+/* Checks and copies a piece in one go, as memory is what takes the time.
+ * errors: LR_BAD_INPUT as above. */
 lr_status lr_listmode_events_take(const struct lr_listmode_events *events, const struct lr_listmode_piece *piece,
                                   const lr_log *log);
 
-/* Makes the host's arrays where there are none. errors: LR_FAILED if memory runs out. */
+/* Makes the host's arrays if there are none.
+ * errors: LR_FAILED if memory runs out. */
 lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, const lr_log *log);
 
-/* Gives back what a device holds, after which they are not arranged unless the host's arrays are. */
+/* Frees the arrays on a device. The events are then arranged only if the host's arrays are. */
 void lr_listmode_events_release(struct lr_listmode_events *events);
 
 /* Events of the largest group of any range; they are arranged. */

@@ -41,7 +41,7 @@ struct lr_listmode_hull {
     struct lr_listmode_line line;
     struct lr_listmode_face faces[2]; /* of the event's first and second crystal */
     double extent_mm;                 /* of a voxel along the line */
-    /* Around the two faces and, where they are apart along the line's axis, their corners' joining lines:
+    /* Bounds of the two faces and, if they are apart along the line's axis, the lines that join their corners:
      * across axis k a line is at place[k][n] + slope[k][n] times the coordinate along the axis. */
     double low[2][3], high[2][3];
     bool are_apart;
@@ -52,15 +52,15 @@ struct lr_listmode_hull {
 void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode_model *model,
                          const struct lr_listmode_events *events, const int64_t at[2]);
 
-/* Slices across the axis that may hold elements, those that time of flight cannot reach left out: the
- * first, and behind the last. */
+/* Slices across the axis that may hold elements, without those that time of flight cannot reach: the first, and
+ * after the last. */
 void lr_listmode_hull_slices(const struct lr_listmode_hull *hull, int slices[2]);
 
-/* Sample points of a slice that may have elements, counted along each axis of the grid over all voxels:
- * first, and behind the last. */
+/* Sample points of a slice that may have elements, counted along each axis of the grid over all voxels: first, and
+ * after the last. */
 void lr_listmode_hull_samples(const struct lr_listmode_hull *hull, int slice, int samples[3][2]);
 
-/* The same of one plane of sample points across the axis, `plane` counting those of all voxels. */
+/* The same for one plane of sample points across the axis. plane: counted over all voxels. */
 void lr_listmode_hull_plane(const struct lr_listmode_hull *hull, int plane, int samples[3][2]);
 
 /* Largest distance of a voxel with an element from the line's point at the same place, extents included. */

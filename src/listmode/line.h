@@ -8,7 +8,7 @@
 #include "base/vec.h"
 #include "listmode/events.h"
 
-/* Standard deviations at which time of flight is cut, and what of the Gaussian they hold. */
+/* Standard deviations at which time of flight is cut, and the part of the Gaussian within. */
 #define LR_LISTMODE_CUT 3.0
 #define LR_LISTMODE_HELD 0.99730020393673981
 
@@ -20,7 +20,7 @@ struct lr_listmode_line {
     double half_mm;      /* from the middle to either end */
     double tof_mm;       /* the centre; 0 without time of flight */
     double sigma_mm;     /* 0 = without time of flight */
-    double bin_mm;       /* width of the bin whose middle is tof_mm */
+    double bin_mm;       /* width of the bin around tof_mm */
 };
 
 /* The axis along which a line runs most; the first of equals. Ends in either order give the same. */
@@ -96,7 +96,7 @@ static inline void lr_listmode_walk_of(const struct lr_listmode_line *line, cons
     }
 }
 
-/* Slices of the grid that a line may meet between begin and end: first, and behind the last. */
+/* Slices of the grid that a line may meet between begin and end: first, and after the last. */
 static inline void lr_listmode_slices(const struct lr_listmode_walk *walk, int slices[2])
 {
     const double first = floor((walk->begin - walk->place) / walk->chord + 0.5);

@@ -37,32 +37,27 @@ void lr_listmode_tube_halves(const struct lr_listmode_model *model, const struct
 
 /* --- how large elements are --- */
 
-/* The largest share of a perpendicular line that crosses a slice u, v voxels from a centre. */
-static double share_near(const lr_listmode_tube *tube, const double edges_mm[2], const double at[2])
-{
-    enum { AROUND = 3 };
-    double sum = 0, most = 0;
-    for (int u = -AROUND; u <= AROUND; u++) {
-        for (int v = -AROUND; v <= AROUND; v++) {
-            const double r = hypot((u - at[0]) * edges_mm[0], (v - at[1]) * edges_mm[1]);
-            const double share = 2 * r <= tube->width_mm ? lr_listmode_tube_value(tube, r) : 0.0;
-            sum += share;
-            most = fmax(most, share);
-        }
-    }
-    return sum > 0 ? most / sum : 1.0;
-}
-
+/* About the largest share that a voxel has of a line across a slice. */
 static double largest_share(const struct lr_listmode_model *model, int axis)
 {
-    enum { PARTS = 10 };
+    enum { PARTS = 10, AROUND = 3 };
     const double margin = 1.1;
     const double edges_mm[2] = {model->grid.voxel_mm[axis == 0 ? 1 : 0], model->grid.voxel_mm[axis == 2 ? 1 : 2]};
     double most = 0;
     if (model->kernel != LR_LISTMODE_TUBE || model->tube.table != NULL) return 1.0;
     for (int k = 0; k < PARTS * PARTS; k++) {
+        /* The largest share of a perpendicular line, by where in a voxel it crosses the slice. */
         const double at[2] = {0.5 * (k % PARTS) / (PARTS - 1), 0.5 * (k / PARTS) / (PARTS - 1)};
-        most = fmax(most, share_near(&model->tube, edges_mm, at));
+        double sum = 0, largest = 0;
+        for (int u = -AROUND; u <= AROUND; u++) {
+            for (int v = -AROUND; v <= AROUND; v++) {
+                const double r = hypot((u - at[0]) * edges_mm[0], (v - at[1]) * edges_mm[1]);
+                const double share = 2 * r <= model->tube.width_mm ? lr_listmode_tube_value(&model->tube, r) : 0.0;
+                sum += share;
+                largest = fmax(largest, share);
+            }
+        }
+        most = fmax(most, sum > 0 ? largest / sum : 1.0);
     }
     return fmin(margin * most, 1.0);
 }
@@ -105,55 +100,14 @@ double lr_listmode_largest_element(const struct lr_listmode_model *model, const 
 /* A Gaussian falls to 1 % at this many FWHM from its centre: sqrt(log2(100)) / 2. */
 #define FWHM_TO_ONE_PERCENT 1.2887839413
 
-static double largest_pitch(const lr_scanner *scanner)
-{
-    double pitch = 0;
-    for (int m = 0; m < scanner->num_modules; m++)
-        pitch = fmax(pitch, fmax(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
-    return pitch;
-}
-
-/* The diagonal of a voxel's largest face: a disc as wide holds the centre of a voxel wherever it is. */
-static double largest_diagonal(const lr_grid *grid)
-{
-    const double *edge = grid->voxel_mm;
-    return fmax(hypot(edge[0], edge[1]), fmax(hypot(edge[0], edge[2]), hypot(edge[1], edge[2])));
-}
-
-static lr_status check_table(const lr_listmode_tube *tube, const lr_log *log)
-{
-    double sum = 0;
-    if (tube->table_count < 2 || tube->width_mm == 0) {
-        return lr_error(log, LR_USAGE,
-                        "a tube's table needs at least two values and the tube's width: it has %d "
-                        "values and is %g mm wide",
-                        tube->table_count, tube->width_mm);
-    }
-    for (int k = 0; k < tube->table_count; k++) {
-        if (!(tube->table[k] >= 0) || !isfinite(tube->table[k])) {
-            return lr_error(log, LR_USAGE, "value %d of the tube's table is %g: give finite ones, not negative", k,
-                            tube->table[k]);
-        }
-        sum += tube->table[k];
-    }
-    return sum > 0 ? LR_OK : lr_error(log, LR_USAGE, "the tube's table is 0 everywhere: it sees nothing");
-}
-
 /* Voxels that a tube may be wide: its shares in a slice are held at once. */
 enum { MOST_VOXELS = 1000 };
-
-static lr_status copy_table(lr_listmode_tube *tube, const lr_log *log)
-{
-    if (tube->table == NULL) return LR_OK;
-    double *copy = lr_alloc(tube->table_count, sizeof(*copy), "the tube's table", log);
-    if (copy != NULL) memcpy(copy, tube->table, (size_t)tube->table_count * sizeof(*copy));
-    tube->table = copy;
-    return copy != NULL ? LR_OK : LR_FAILED;
-}
 
 static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmode_params *params)
 {
     lr_listmode_tube tube = params->tube;
+    const lr_scanner *scanner = params->lors->scanner;
+    const double *edge = params->grid->voxel_mm;
     const lr_log *log = params->log;
     if (!(tube.width_mm >= 0) || !isfinite(tube.width_mm) || !(tube.fwhm_mm >= 0) || !isfinite(tube.fwhm_mm)) {
         return lr_error(log, LR_USAGE, "a tube of response cannot be %g mm wide with a FWHM of %g mm", tube.width_mm,
@@ -161,29 +115,54 @@ static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmod
     }
     if (tube.table == NULL && tube.table_count != 0)
         return lr_error(log, LR_USAGE, "a tube's table of %d values needs the values", tube.table_count);
-    LR_TRY(tube.table != NULL ? check_table(&tube, log) : LR_OK);
+    if (tube.table != NULL) {
+        double sum = 0;
+        if (tube.table_count < 2 || tube.width_mm == 0) {
+            return lr_error(log, LR_USAGE,
+                            "a tube's table needs at least two values and the tube's width: it has %d "
+                            "values and is %g mm wide",
+                            tube.table_count, tube.width_mm);
+        }
+        for (int k = 0; k < tube.table_count; k++) {
+            if (!(tube.table[k] >= 0) || !isfinite(tube.table[k])) {
+                return lr_error(log, LR_USAGE, "value %d of the tube's table is %g: give finite ones, not negative", k,
+                                tube.table[k]);
+            }
+            sum += tube.table[k];
+        }
+        if (!(sum > 0)) return lr_error(log, LR_USAGE, "the tube's table is 0 everywhere: it sees nothing");
+    }
 
-    if (tube.fwhm_mm == 0)
-        tube.fwhm_mm =
-            fmax(0.5 * largest_pitch(params->lors->scanner),
-                 fmax(params->grid->voxel_mm[0], fmax(params->grid->voxel_mm[1], params->grid->voxel_mm[2])));
+    if (tube.fwhm_mm == 0) {
+        double pitch = 0;
+        for (int m = 0; m < scanner->num_modules; m++)
+            pitch = fmax(pitch, fmax(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
+        tube.fwhm_mm = fmax(0.5 * pitch, fmax(edge[0], fmax(edge[1], edge[2])));
+    }
     if (tube.width_mm == 0) tube.width_mm = 2.0 * FWHM_TO_ONE_PERCENT * tube.fwhm_mm;
-    LR_TRY(copy_table(&tube, params->log));
+    if (tube.table != NULL) {
+        double *copy = lr_alloc(tube.table_count, sizeof(*copy), "the tube's table", log);
+        if (copy == NULL) return LR_FAILED;
+        memcpy(copy, tube.table, (size_t)tube.table_count * sizeof(*copy));
+        tube.table = copy;
+    }
     model->tube = tube;
-    const double least = largest_diagonal(&model->grid),
-                 edge = fmin(model->grid.voxel_mm[0], fmin(model->grid.voxel_mm[1], model->grid.voxel_mm[2]));
-    if (model->tube.width_mm > MOST_VOXELS * edge) {
-        return lr_error(params->log, LR_USAGE,
+
+    const double shortest = fmin(edge[0], fmin(edge[1], edge[2]));
+    if (tube.width_mm > MOST_VOXELS * shortest) {
+        return lr_error(log, LR_USAGE,
                         "a tube of response %g mm wide spans more than %d voxels of %g mm: give "
                         "its width in mm, or larger voxels",
-                        model->tube.width_mm, MOST_VOXELS, edge);
+                        tube.width_mm, MOST_VOXELS, shortest);
     }
-    if (model->tube.as_paper || model->tube.width_mm >= least * (1.0 - 1e-9)) return LR_OK;
-    return lr_error(params->log, LR_USAGE,
+    /* A disc as wide as the diagonal of a voxel's largest face holds the centre of a voxel wherever it is. */
+    const double least = fmax(hypot(edge[0], edge[1]), fmax(hypot(edge[0], edge[2]), hypot(edge[1], edge[2])));
+    if (tube.as_paper || tube.width_mm >= least * (1.0 - 1e-9)) return LR_OK;
+    return lr_error(log, LR_USAGE,
                     "a tube of response %g mm wide misses the centres of voxels as large as these: "
                     "make it at least %.4g mm wide, the diagonal of a voxel's largest face, or "
                     "take thin lines",
-                    model->tube.width_mm, least);
+                    tube.width_mm, least);
 }
 
 /* Points along an axis. */

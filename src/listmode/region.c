@@ -15,37 +15,13 @@ enum { MOST_CELLS = 128 };
 /* Shorter steps are not made: a line counts as near that is within this part of a cell more than the reach. */
 static const double least_step = 0.05;
 
-/* The voxels that are looked at. */
+/* The box of voxels that is searched, of grid g. */
 static void box_of(const struct lr_listmode_labelled *voxels, int g, int first[3], int last[3])
 {
     for (int k = 0; k < 3; k++) {
         first[k] = voxels->num_grids > 1 ? 0 : voxels->first[k];
         last[k] = voxels->num_grids > 1 ? voxels->grids[g].size[k] : voxels->last[k];
     }
-}
-
-/* Cells are whole voxels of the first grid, and cover those of the second one, too. */
-static void lay_cells(struct lr_listmode_region *region, const struct lr_listmode_labelled *voxels)
-{
-    for (int k = 0; k < 3; k++) {
-        double low = DBL_MAX, high = -DBL_MAX;
-        for (int g = 0; g < voxels->num_grids; g++) {
-            const lr_grid *grid = &voxels->grids[g];
-            int first[3], last[3];
-            box_of(voxels, g, first, last);
-            low = fmin(low, grid->origin_mm[k] + (first[k] - 0.5) * grid->voxel_mm[k]);
-            high = fmax(high, grid->origin_mm[k] + (last[k] - 0.5) * grid->voxel_mm[k]);
-        }
-        const double edge = voxels->grids[0].voxel_mm[k];
-        const int across = (int)ceil((high - low) / edge - 1e-6);
-        const int each = (across + MOST_CELLS - 1) / MOST_CELLS;
-        region->size[k] = (across + each - 1) / each;
-        region->cell_mm[k] = each * edge;
-        region->low_mm[k] = low;
-        region->high_mm[k] = high;
-        region->least_mm = k == 0 ? each * edge : fmin(region->least_mm, each * edge);
-    }
-    region->least_mm *= least_step;
 }
 
 static int cell_at(const struct lr_listmode_region *region, int axis, double mm)
@@ -106,7 +82,27 @@ lr_status lr_listmode_region_init(struct lr_listmode_region *region, const struc
                                   int threads, const lr_log *log)
 {
     *region = (struct lr_listmode_region){.size = {0}};
-    lay_cells(region, voxels);
+
+    /* Cells are whole voxels of the first grid, and cover those of the second one, too. */
+    for (int k = 0; k < 3; k++) {
+        double low = DBL_MAX, high = -DBL_MAX;
+        for (int g = 0; g < voxels->num_grids; g++) {
+            const lr_grid *grid = &voxels->grids[g];
+            int first[3], last[3];
+            box_of(voxels, g, first, last);
+            low = fmin(low, grid->origin_mm[k] + (first[k] - 0.5) * grid->voxel_mm[k]);
+            high = fmax(high, grid->origin_mm[k] + (last[k] - 0.5) * grid->voxel_mm[k]);
+        }
+        const double edge = voxels->grids[0].voxel_mm[k];
+        const int across = (int)ceil((high - low) / edge - 1e-6);
+        const int each = (across + MOST_CELLS - 1) / MOST_CELLS;
+        region->size[k] = (across + each - 1) / each;
+        region->cell_mm[k] = each * edge;
+        region->low_mm[k] = low;
+        region->high_mm[k] = high;
+        region->least_mm = k == 0 ? each * edge : fmin(region->least_mm, each * edge);
+    }
+    region->least_mm *= least_step;
     const int64_t count = (int64_t)region->size[0] * region->size[1] * region->size[2];
     region->gap_mm = lr_alloc(count, sizeof(*region->gap_mm), "cells", log);
     if (region->gap_mm == NULL) return LR_FAILED;
@@ -147,7 +143,7 @@ bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const d
         if ((a[k] < low && b[k] < low) || (a[k] > high && b[k] > high)) return false;
     }
     vec_sub(b, a, along);
-    for (int k = 0; k < 3; k++) { /* a line is near voxels only where it is near their box */
+    for (int k = 0; k < 3; k++) { /* a line is near voxels only inside their box, widened by the reach */
         const double low = region->low_mm[k] - reach_mm - a[k], high = region->high_mm[k] + reach_mm - a[k];
         if (fabs(along[k]) > 1e-9) {
             const double per = 1 / along[k];

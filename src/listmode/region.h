@@ -16,22 +16,22 @@ struct lr_listmode_region {
     float *gap_mm;                /* owned [cells, x fastest] to the next cell of the set */
 };
 
-/* Voxels of one or two grids, one behind the other, that have this label. */
+/* Voxels with this label of one or two grids, one after the other. */
 struct lr_listmode_labelled {
     lr_grid grids[2];
     int num_grids;
     const unsigned char *labels; /* [voxels of all grids] */
     unsigned char label;
-    int first[3], last[3]; /* of the box in which they are looked for, and behind the last; of two grids: unused */
+    int first[3], last[3]; /* of the box that is searched, and after the last; of two grids: unused */
 };
 
-/* Finish it in any case. threads: positive. errors: LR_FAILED if memory runs out. */
+/* Finish it in any case. threads: positive.
+ * errors: LR_FAILED if memory runs out. */
 lr_status lr_listmode_region_init(struct lr_listmode_region *region, const struct lr_listmode_labelled *voxels,
                                   int threads, const lr_log *log);
 void lr_listmode_region_finish(struct lr_listmode_region *region);
 
-/* False where no point between a and b is as near as reach_mm to a voxel of the set; true wherever one is, and where
- * one is nearly so. */
+/* True if a point between a and b is within reach_mm of a voxel of the set, or nearly so. */
 bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const double a[3], const double b[3],
                                 double reach_mm);
 

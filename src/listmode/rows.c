@@ -10,22 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static lr_status map_numbers(struct lr_listmode_places *places, const lr_lor_span *span, const int64_t range[2],
-                             const lr_log *log)
-{
-    const int64_t size = range[1] - range[0];
-    if (places->room < size) {
-        int32_t *larger = lr_resize(places->owned, size, sizeof(*larger), "a part of the events", log);
-        if (larger == NULL) return LR_FAILED;
-        places->owned = larger;
-        places->room = size;
-    }
-    memset(places->owned, -1, (size_t)size * sizeof(*places->owned));
-    for (int64_t k = 0; k < span->count; k++) places->owned[span->numbers[k] - range[0]] = (int32_t)k;
-    places->map = places->owned;
-    return LR_OK;
-}
-
 lr_status lr_listmode_places_find(struct lr_listmode_places *places, const struct lr_listmode_events *events,
                                   const lr_selection *selection, int64_t r, const lr_log *log)
 {
@@ -39,7 +23,19 @@ lr_status lr_listmode_places_find(struct lr_listmode_places *places, const struc
     places->share = (double)walk.span.count / (double)(range[1] - range[0]);
     places->position = walk.position;
     places->first = walk.span.first - range[0];
-    return walk.span.numbers != NULL ? map_numbers(places, &walk.span, range, log) : LR_OK;
+    if (walk.span.numbers == NULL) return LR_OK;
+
+    const int64_t size = range[1] - range[0];
+    if (places->room < size) {
+        int32_t *larger = lr_resize(places->owned, size, sizeof(*larger), "a part of the events", log);
+        if (larger == NULL) return LR_FAILED;
+        places->owned = larger;
+        places->room = size;
+    }
+    memset(places->owned, -1, (size_t)size * sizeof(*places->owned));
+    for (int64_t k = 0; k < walk.span.count; k++) places->owned[walk.span.numbers[k] - range[0]] = (int32_t)k;
+    places->map = places->owned;
+    return LR_OK;
 }
 
 void lr_listmode_places_finish(struct lr_listmode_places *places)
@@ -50,7 +46,7 @@ void lr_listmode_places_finish(struct lr_listmode_places *places)
 
 /* --- rows --- */
 
-/* Rows that are made at a time, and events between two reports of progress. */
+/* Rows of a block, and events between two reports of progress. */
 enum { BLOCK = 1024, CHUNK = 1 << 13 };
 
 struct block {
@@ -69,30 +65,18 @@ static void take_element(void *user, int64_t voxel, double element)
         block->status = lr_elements_add(&block->rows[voxel - block->begin], block->number, element, block->source->log);
 }
 
-static lr_status deliver(struct block *block, struct lr_row_delivery *delivery)
-{
-    const int64_t count = block->source->events->layout.count;
-    for (int64_t row = block->begin; row < block->end; row++) {
-        struct lr_elements *elements = &block->rows[row - block->begin];
-        LR_TRY(lr_elements_merge(elements, count, block->source->log));
-        LR_TRY(lr_row_deliver(delivery, row, elements));
-        elements->count = 0;
-    }
-    return LR_OK;
-}
-
 static lr_status each_block(struct block *block, const struct lr_rows *wanted, struct lr_row_delivery *delivery)
 {
+    const struct lr_listmode_row_source *source = block->source;
+    const struct lr_listmode_events *events = source->events;
+    const struct lr_listmode_visitor visitor = {take_element, block};
     const int64_t num_blocks = (wanted->end - wanted->begin + BLOCK - 1) / BLOCK;
-    block->total = (double)num_blocks * (double)block->source->events->layout.count;
-    for (int64_t row = wanted->begin; row < wanted->end; row += BLOCK) {
-        block->begin = row;
-        block->end = row + BLOCK < wanted->end ? row + BLOCK : wanted->end;
-        for (int64_t r = 0; r < block->source->events->layout.num_pairs; r++)
+    block->total = (double)num_blocks * (double)events->layout.count;
+    for (int64_t begin = wanted->begin; begin < wanted->end; begin += BLOCK) {
+        block->begin = begin;
+        block->end = begin + BLOCK < wanted->end ? begin + BLOCK : wanted->end;
+        for (int64_t r = 0; r < events->layout.num_pairs; r++) {
             for (int group = 0; group < LR_LISTMODE_GROUPS; group++) {
-                const struct lr_listmode_row_source *source = block->source;
-                const struct lr_listmode_events *events = source->events;
-                const struct lr_listmode_visitor visitor = {take_element, block};
                 const int64_t *ends = &events->groups[r][group];
                 for (int64_t k = ends[0]; k < ends[1] && block->status == LR_OK; k++) {
                     if ((k - ends[0]) % CHUNK == 0)
@@ -105,8 +89,13 @@ static lr_status each_block(struct block *block, const struct lr_rows *wanted, s
                 }
                 LR_TRY(block->status);
             }
-
-        LR_TRY(deliver(block, delivery));
+        }
+        for (int64_t row = block->begin; row < block->end; row++) {
+            struct lr_elements *elements = &block->rows[row - block->begin];
+            LR_TRY(lr_elements_merge(elements, events->layout.count, source->log));
+            LR_TRY(lr_row_deliver(delivery, row, elements));
+            elements->count = 0;
+        }
     }
     return LR_OK;
 }

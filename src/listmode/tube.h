@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The function of the distance to a tube's line, and where voxels may be within the tube. */
+ * The function of the distance to a tube's line, and the voxels that may be within the tube. */
 #ifndef LR_LISTMODE_TUBE_H
 #define LR_LISTMODE_TUBE_H
 
@@ -26,14 +26,14 @@ double lr_listmode_tube_value(const lr_listmode_tube *tube, double distance_mm);
 void lr_listmode_tube_halves(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
                              const struct lr_listmode_walk *walk, double halves[2]);
 
-/* The least standard deviation of time of flight that any event can have, mm; infinite where none has. */
+/* The least standard deviation of time of flight of any event, mm; infinite if none has it. */
 double lr_listmode_least_sigma_mm(const struct lr_listmode_events *events);
 
-/* The largest density of time of flight that any event can have, about, per mm; 0 where none has. */
+/* About the largest density of time of flight of any event, per mm; 0 if none has it. */
 double lr_listmode_largest_density(const struct lr_listmode_events *events);
 
-/* About the largest element of a slice across an axis: lines that lean are nearer to the voxels around, whose
- * shares are then larger, and a tenth is added for that. Not for the exact kernel. */
+/* About the largest element of a slice across an axis: oblique lines are nearer to the voxels around, which then
+ * have larger shares; a tenth is added for that. Not for the exact kernel. */
 double lr_listmode_largest_element(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                                    int axis, bool has_tof);
 

@@ -43,30 +43,13 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     return lr_native_rows(self, wanted, sink);
 }
 
-static void finish(struct lr_native *native)
+static void destroy(void *self)
 {
+    struct lr_native *native = self;
     for (int k = 0; k < native->num_views; k++) lr_native_view_finish(&native->views[k]);
     free(native->views);
     lr_native_scene_finish(&native->scene);
-}
-
-static void destroy(void *self)
-{
-    finish(self);
-    free(self);
-}
-
-static lr_status init(struct lr_native *native, const struct lr_backend_params *params)
-{
-    LR_TRY(lr_native_scene_init(&native->scene, params));
-    native->views = lr_alloc(params->threads, sizeof(*native->views), "threads", params->log);
-    lr_status status = native->views != NULL ? LR_OK : LR_FAILED;
-    while (status == LR_OK && native->num_views < params->threads) {
-        status = lr_native_view_init(&native->views[native->num_views], &native->scene);
-        native->num_views += status == LR_OK;
-    }
-    if (status != LR_OK) finish(native);
-    return status;
+    free(native);
 }
 
 lr_status lr_native_backend_create(const struct lr_backend_params *params, struct lr_backend *backend)
@@ -84,9 +67,17 @@ lr_status lr_native_backend_create(const struct lr_backend_params *params, struc
     if (params->penetration) return lr_native_penetration_create(params, backend);
     struct lr_native *native = lr_alloc(1, sizeof(*native), "the native backend", params->log);
     if (native == NULL) return LR_FAILED;
-    const lr_status status = init(native, params);
+    lr_status status = lr_native_scene_init(&native->scene, params);
+    if (status == LR_OK) {
+        native->views = lr_alloc(params->threads, sizeof(*native->views), "threads", params->log);
+        status = native->views != NULL ? LR_OK : LR_FAILED;
+    }
+    while (status == LR_OK && native->num_views < params->threads) {
+        status = lr_native_view_init(&native->views[native->num_views], &native->scene);
+        native->num_views += status == LR_OK;
+    }
     if (status != LR_OK) {
-        free(native);
+        destroy(native);
         return status;
     }
     backend->fns = &fns;

@@ -30,10 +30,10 @@ struct lr_native_axial {
 struct lr_native_starts {
     double exact_a, exact_b; /* from the point to the first cell's edge */
     float a, b;
-    float base; /* where b's first edge stands on a, from a's first edge */
+    float base; /* place of b's first edge on a, from a's first edge */
 };
 
-/* Elements that a strip and a point share: weights and where in the block their values stand. */
+/* Elements of a strip and a point: weights, and places of their values in the block. */
 struct lr_native_slots {
     float *weight;
     int32_t *offset;
@@ -79,17 +79,11 @@ static inline struct lr_native_starts lr_native_start(const struct lr_native_str
 /* Overlaps thinner than this part of a cell are rounding. */
 #define LR_NATIVE_THIN 1e-6f
 
-/* The overlap of a primary cell and the shadow of a secondary one: middle and height along the axis. Its edges have
- * first moments over the strip's width; how much more of it lies towards one end is their difference, how it leans
- * their sum. */
+/* The overlap of a primary cell and the shadow of a secondary one: middle and height along the axis. Its two edges have
+ * first moments over the strip's width: taper is their difference, skew their sum. */
 struct lr_native_overlap {
-    float y, height, more, lean;
+    float y, height, taper, skew;
 };
-
-static inline float lr_native_least(float a, float b)
-{
-    return a < b ? a : b;
-}
 
 static inline float lr_native_most(float a, float b)
 {
@@ -98,17 +92,18 @@ static inline float lr_native_most(float a, float b)
 
 static inline float lr_native_clamp(float x, float low, float high)
 {
-    return lr_native_least(lr_native_most(x, low), high);
+    const float above = lr_native_most(x, low);
+    return above < high ? above : high;
 }
 
-/* A line over the strip, clamped to -half .. half, as its mean and its first moment over the width
- * (-1/2 .. 1/2). middle: where it is at the strip's middle; rise: from one end to the other. */
+/* A line over the strip, clamped to -half .. half, as its mean and its first moment over the width (-1/2 .. 1/2).
+ * middle: its place at the strip's middle; rise: from one end to the other. */
 static inline void lr_native_clamped_line(float middle, float rise, float half, float out[2])
 {
     const float steep = fabsf(rise);
     const float inverse = 1.0f / lr_native_most(steep, 1e-20f);
     const float above = middle + half, over = middle - half;
-    /* shares of the width where the line lies above -half, and above half */
+    /* shares of the width over which the line lies above -half, and above half */
     const float f = lr_native_clamp(above * inverse + 0.5f, 0.0f, 1.0f);
     const float g = lr_native_clamp(over * inverse + 0.5f, 0.0f, 1.0f);
     const float ff = f * f, gg = g * g, bend = 0.5f * steep;
@@ -116,8 +111,8 @@ static inline void lr_native_clamped_line(float middle, float rise, float half, 
     out[1] = rise * (1.0f / 12.0f) * (ff * (3.0f - 2.0f * f) - gg * (3.0f - 2.0f * g));
 }
 
-/* q_middle: of the primary cell from the module's start; below: the secondary cell's lower edge from
- * its module's start. base: where the secondary's start stands on the primary, from its start. */
+/* q_middle: of the primary cell from the module's start; below: the secondary cell's lower edge from its module's
+ * start. base: the place of the secondary's start on the primary, from its start. */
 static inline struct lr_native_overlap lr_native_bent_overlap(const struct lr_native_strip *strip,
                                                               const struct lr_native_axial *axial,
                                                               const struct lr_native_starts *starts, const float at[2])
@@ -132,7 +127,7 @@ static inline struct lr_native_overlap lr_native_bent_overlap(const struct lr_na
                                       upper[1] - lower[1], upper[1] + lower[1]};
 }
 
-/* The same where the modules are parallel across: the shadow is a rectangle. */
+/* The overlap of modules that are parallel across: the shadow is a rectangle. */
 static inline struct lr_native_overlap lr_native_straight_overlap(const struct lr_native_strip *strip,
                                                                   const struct lr_native_axial *axial,
                                                                   const struct lr_native_starts *starts,
@@ -150,14 +145,14 @@ static inline struct lr_native_overlap lr_native_straight_overlap(const struct l
 static inline float lr_native_weight(const struct lr_native_strip *strip, const struct lr_native_overlap *overlap)
 {
     const float y = overlap->y, height = overlap->height, slant = strip->slant;
-    const float more = overlap->more, lean = overlap->lean, width = strip->width;
+    const float taper = overlap->taper, skew = overlap->skew, width = strip->width;
     const float inverse = 1.0f / (y * y + strip->squared);
     const float bend_u = (15.0f * slant * slant * inverse - 3.0f) * (width * width);
-    const float spread = height * height + 36.0f * (lean * lean + more * more);
+    const float spread = height * height + 36.0f * (skew * skew + taper * taper);
     const float bend_v = (15.0f * y * y * inverse - 3.0f) * spread;
-    const float twist = 7.5f * slant * y * inverse * (width * lean);
+    const float twist = 7.5f * slant * y * inverse * (width * skew);
     const float bent = height * (1.0f + ((bend_u + bend_v) * (1.0f / 24.0f) + twist) * inverse) -
-                       (3.0f * slant * width + 18.0f * y * lean) * inverse * more;
+                       (3.0f * slant * width + 18.0f * y * skew) * inverse * taper;
     return strip->share * inverse * sqrtf(inverse) * bent;
 }
 
@@ -179,7 +174,7 @@ static inline double lr_native_line_start(const struct lr_native_axial *axial, d
     return start_a + (q + 0.5) * axial->exact_pitch_a + ((ray + 0.5) / axial->rays - 0.5) * axial->exact_face_a;
 }
 
-/* Cells from the secondary's start to the place where the line from y meets it. */
+/* The place at which the line from y meets the secondary, in cells from its start. */
 static inline double lr_native_line_place(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                                           double start_b, double y)
 {
@@ -199,7 +194,8 @@ static inline float lr_native_line_weight(const struct lr_native_strip *strip, f
     return strip->share * inverse * sqrtf(inverse);
 }
 
-/* The kernels of each instruction set. LR_NATIVE_AVX2 is defined where the compiler makes those of AVX2 (CMakeLists.txt). */
+/* The kernels of each instruction set. LR_NATIVE_AVX2 is defined if the compiler makes kernels for AVX2
+ * (CMakeLists.txt). */
 extern const struct lr_native_kernels lr_native_kernels_baseline;
 extern const struct lr_native_kernels lr_native_kernels_avx2;
 

@@ -22,7 +22,7 @@ static int round_up(int count)
     return count <= 0 ? 0 : (count + LR_NATIVE_LANES - 1) & ~(LR_NATIVE_LANES - 1);
 }
 
-/* Loops run over this many cells at a time. */
+/* Cells of a group: loops run over groups. */
 enum { GROUP = 8 };
 
 /* The first cell of the secondary that each of `count` primary cells from `begin` on may be seen
@@ -55,23 +55,14 @@ static inline int count_extra(const int32_t *first, const int32_t *last)
     return most;
 }
 
-/* The arrays of exact mode, [slots] each. Loops that are short keep more of them under way. */
+/* The arrays of exact mode, [slots] each. Loops that are short keep more of them in progress. */
 struct exact_lists {
-    int32_t *q, *s; /* cells; beyond the modules' where a group is filled up */
-    float *y, *height, *more, *lean;
+    int32_t *q, *s; /* cells; a group is filled up with cells beyond the modules */
+    float *y, *height, *taper, *skew;
 };
 
-static struct exact_lists open_lists(const struct lr_native_slots *slots)
-{
-    const int64_t step = slots->capacity;
-    int32_t *cells = slots->scratch + step;
-    float *overlaps = slots->overlaps;
-    return (struct exact_lists){cells,           cells + step,        overlaps,
-                                overlaps + step, overlaps + 2 * step, overlaps + 3 * step};
-}
-
-/* Every cell of the primary, in groups, with those of the secondary that any of its group may be
- * seen through. Returns how many slots that makes. */
+/* Lists every cell of the primary, in groups, with each cell of the secondary through which any cell of the group
+ * may be seen. Returns the number of slots. */
 static int list_cells(const int cells[2], const int32_t *restrict first, const int32_t *restrict last,
                       const struct exact_lists *lists)
 {
@@ -97,14 +88,14 @@ static void overlap_cells(const struct lr_native_strip *strip_at, const struct l
     const struct lr_native_starts starts = *starts_at;
     const int32_t *restrict q = lists->q, *restrict s = lists->s;
     float *restrict y = lists->y, *restrict height = lists->height;
-    float *restrict more = lists->more, *restrict lean = lists->lean;
+    float *restrict taper = lists->taper, *restrict skew = lists->skew;
     for (int m = 0; m < count; m++) {
         const float at[2] = {(float)q[m] * axial.pitch_a + axial.middle_a, (float)s[m] * axial.pitch_b + axial.gap_b};
         const struct lr_native_overlap overlap = lr_native_bent_overlap(&strip, &axial, &starts, at);
         y[m] = overlap.y;
         height[m] = overlap.height;
-        more[m] = overlap.more;
-        lean[m] = overlap.lean;
+        taper[m] = overlap.taper;
+        skew[m] = overlap.skew;
     }
 }
 
@@ -113,9 +104,9 @@ static void weigh_overlaps(const struct lr_native_strip *strip_at, float thin, c
 {
     const struct lr_native_strip strip = *strip_at;
     const float *restrict y = lists->y, *restrict height = lists->height;
-    const float *restrict more = lists->more, *restrict lean = lists->lean;
+    const float *restrict taper = lists->taper, *restrict skew = lists->skew;
     for (int m = 0; m < count; m++) {
-        const struct lr_native_overlap overlap = {y[m], height[m], more[m], lean[m]};
+        const struct lr_native_overlap overlap = {y[m], height[m], taper[m], skew[m]};
         const float counts = height[m] > thin ? 1.0f : 0.0f;
         weight[m] = lr_native_weight(&strip, &overlap) * counts;
     }
@@ -140,7 +131,11 @@ static void place_cells(const struct lr_native_axial *axial, int end, const stru
 static int exact(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                  const struct lr_native_starts *starts, const struct lr_native_slots *slots)
 {
-    const struct exact_lists lists = open_lists(slots);
+    const int64_t step = slots->capacity;
+    int32_t *cell_lists = slots->scratch + step;
+    float *overlaps = slots->overlaps;
+    const struct exact_lists lists = {cell_lists,      cell_lists + step,   overlaps,
+                                      overlaps + step, overlaps + 2 * step, overlaps + 3 * step};
     int32_t *ends[2] = {slots->scratch, slots->scratch + round_up(axial->num_a)};
     int cells[2];
     primary_cells(strip, axial, starts, cells);
@@ -191,8 +186,7 @@ static void straight(const struct lr_native_strip *strip_at, const float *overla
     for (int m = 0; m < whole; m++) weight[m] = lr_native_straight_weight(&strip, y[m], height[m]);
 }
 
-/* Keeps the compiler from merging turns of a loop by permuting what they load: the loop inside is a
- * vector as it is. */
+/* Keeps the compiler from merging iterations of a loop with permuted loads: the inner loop is a vector as it is. */
 #define ONE_BY_ONE __asm__ volatile("")
 
 /* Always the same order, whatever the width of vectors. */

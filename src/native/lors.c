@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* LORs that are sorted at a time. */
+/* LORs of a stretch, which is sorted as a whole. */
 #define STRETCH ((int64_t)1 << 22)
 
 /* Jobs that every thread should have. */
@@ -32,7 +32,7 @@ struct lors {
     int64_t *groups; /* [num_groups + 1] first entries with the same pair and columns */
     int64_t num_groups;
     const float *columns; /* image, forward */
-    double *totals;       /* [num] forward: where values go on to; of the caller's from `first` on */
+    double *totals;       /* [num] forward: sums of the values of LORs from `first` on */
     int64_t first;
     double *sums;     /* image, back */
     int rows_per_job; /* of voxels, back */
@@ -58,32 +58,23 @@ static void place_crystal(const struct lr_native_module *module, int crystal, in
     *cell = module->step_along > 0 ? along : module->num_cells - 1 - along;
 }
 
-/* pair: where to begin to look for the LOR's. */
-static struct entry make_entry(const struct lr_native_scene *scene, int64_t lor, int64_t *pair)
-{
-    const lr_lors *lors = scene->params.lors;
-    while (lor >= lors->offsets[*pair + 1]) (*pair)++;
-    const struct lr_native_pair *at = &scene->pairs[*pair];
-    const struct lr_native_module *i = &scene->modules[at->i], *j = &scene->modules[at->j];
-    const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
-    const int64_t within = lor - lors->offsets[*pair];
-    struct entry entry = {.pair = (int32_t)*pair};
-    place_crystal(i, (int)(within / crystals), &entry.columns[0], &entry.cells[0]);
-    place_crystal(j, (int)(within % crystals), &entry.columns[1], &entry.cells[1]);
-    return entry;
-}
-
-/* Entries of the LORs begin .. end-1 in coincidence; those with the value 0 are left out. */
-static lr_status fill(struct lors *lors, const struct lr_native_lors *list, const float *values,
-                      const int64_t stretch[2])
+/* Lists the LORs of the stretch that are in coincidence, in the order of their groups; those with the value 0 are
+ * left out. */
+static void fill(struct lors *lors, const struct lr_native_lors *list, const float *values, const int64_t stretch[2])
 {
     const struct lr_native_scene *scene = &lors->native->scene;
+    const int64_t *offsets = scene->params.lors->offsets;
     int64_t pair = 0;
     lors->num = lors->num_groups = 0;
     for (int64_t k = stretch[0]; k < stretch[1]; k++) {
-        struct entry entry = make_entry(scene, list->numbers[k], &pair);
-        entry.position = k;
-        entry.value = values != NULL ? values[k] : 1.0f;
+        while (list->numbers[k] >= offsets[pair + 1]) pair++;
+        const struct lr_native_pair *at = &scene->pairs[pair];
+        const struct lr_native_module *i = &scene->modules[at->i], *j = &scene->modules[at->j];
+        const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
+        const int64_t within = list->numbers[k] - offsets[pair];
+        struct entry entry = {.pair = (int32_t)pair, .position = k, .value = values != NULL ? values[k] : 1.0f};
+        place_crystal(i, (int)(within / crystals), &entry.columns[0], &entry.cells[0]);
+        place_crystal(j, (int)(within % crystals), &entry.columns[1], &entry.cells[1]);
         if (entry.value != 0.0f && lr_native_allowed(scene, pair, entry.columns, entry.cells))
             lors->entries[lors->num++] = entry;
     }
@@ -95,7 +86,6 @@ static lr_status fill(struct lors *lors, const struct lr_native_lors *list, cons
             lors->groups[lors->num_groups++] = k;
     }
     lors->groups[lors->num_groups] = lors->num;
-    return LR_OK;
 }
 
 /* --- one column of points --- */
@@ -109,7 +99,7 @@ struct meeting {
     bool i_is_primary;
     int x, y;
     double starts[2];
-    float *values; /* the caller's, forward */
+    float *values; /* forward: the values of the caller */
 };
 
 /* Points that cells q of the primary and s of the secondary may see, with room for rounding: first,
@@ -151,7 +141,7 @@ static float exact_element(const struct meeting *meeting, const struct lr_native
                        : lr_native_weight(strip, &overlap);
 }
 
-/* Weight of line `ray` of cell q where it meets cell s; else 0. */
+/* Weight of line `ray` of cell q if it meets cell s; else 0. */
 static float sampled_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
                              int ray)
 {
@@ -166,25 +156,15 @@ static float sampled_element(const struct meeting *meeting, const struct lr_nati
                : 0.0f;
 }
 
-static void add(const struct meeting *meeting, const struct entry *entry, int k, float weight)
-{
-    const struct lr_native_scene *scene = meeting->view->scene;
-    const int64_t voxel =
-        ((int64_t)(meeting->y / scene->num_samples[1]) * scene->num_voxels[0] + meeting->x / scene->num_samples[0]) *
-            scene->num_voxels[2] +
-        k / scene->num_samples[2];
-    if (meeting->values != NULL)
-        meeting->values[entry->position] += weight * meeting->lors->columns[voxel];
-    else
-        meeting->lors->sums[voxel] += (double)(weight * entry->value);
-}
-
 static void meet_entry(const struct meeting *meeting, const struct entry *entry)
 {
     const struct lr_native_scene *scene = meeting->view->scene;
     const bool is_exact = scene->params.mode == LR_MODE_EXACT;
     const int primary = meeting->i_is_primary ? 0 : 1;
     const int cells[2] = {entry->cells[primary], entry->cells[1 - primary]};
+    const int64_t column =
+        (int64_t)(meeting->y / scene->num_samples[1]) * scene->num_voxels[0] + meeting->x / scene->num_samples[0];
+    const int64_t row = column * scene->num_voxels[2]; /* of voxels along the axis */
     int points[2];
     find_points(meeting, cells[0], cells[1], points);
     for (int k = points[0]; k <= points[1]; k++) {
@@ -197,50 +177,48 @@ static void meet_entry(const struct meeting *meeting, const struct entry *entry)
         for (int n = 0; n < turns; n++) {
             const float weight =
                 is_exact ? exact_element(meeting, &starts, cells, n) : sampled_element(meeting, &starts, cells, n);
-            if (weight != 0.0f) add(meeting, entry, k, weight);
+            if (weight == 0.0f) continue;
+            const int64_t voxel = row + k / scene->num_samples[2];
+            if (meeting->values != NULL)
+                meeting->values[entry->position] += weight * meeting->lors->columns[voxel];
+            else
+                meeting->lors->sums[voxel] += (double)(weight * entry->value);
         }
-    }
-}
-
-static void meet_roles(struct meeting *meeting, const struct lr_native_side sides[2], const int64_t group[2])
-{
-    struct lr_native_view *view = meeting->view;
-    const struct entry *entries = meeting->lors->entries;
-    const struct entry *first = &entries[group[0]];
-    const struct lr_native_crossing crossing = lr_native_cross(sides, meeting->i_is_primary);
-    const struct lr_native_range range = {.begin = {first->columns[0], first->columns[1]},
-                                          .end = {first->columns[0] + 1, first->columns[1] + 1}};
-    const int num = lr_native_find_strips(view->scene, &crossing, &range, view->strips);
-    if (num == 0) return;
-    meeting->axial = lr_native_make_axial(view->scene, first->pair, meeting->i_is_primary);
-    meeting->starts[0] = crossing.primary.module->start_along;
-    meeting->starts[1] = crossing.secondary.module->start_along;
-    for (int n = 0; n < num; n++) {
-        meeting->strip = &view->strips[n];
-        for (int64_t k = group[0]; k < group[1]; k++) meet_entry(meeting, &entries[k]);
     }
 }
 
 static void meet_column(struct meeting *meeting, const int64_t group[2])
 {
-    const struct lr_native_scene *scene = meeting->view->scene;
-    const int64_t pair = meeting->lors->entries[group[0]].pair;
+    struct lr_native_view *view = meeting->view;
+    const struct lr_native_scene *scene = view->scene;
+    const struct entry *entries = meeting->lors->entries, *first = &entries[group[0]];
     const double point[2] = {scene->points[0][meeting->x], scene->points[1][meeting->y]};
     struct lr_native_side sides[2];
-    if (!lr_native_sees(scene, pair, point, sides)) return;
-    if (scene->params.mode == LR_MODE_EXACT) {
-        meeting->i_is_primary = sides[0].height >= sides[1].height;
-        meet_roles(meeting, sides, group);
-        return;
+    if (!lr_native_sees(scene, first->pair, point, sides)) return;
+
+    /* The roles of sampled mode may change once along the column. */
+    bool roles[2] = {sides[0].height >= sides[1].height};
+    int num_roles = 1;
+    if (scene->params.mode != LR_MODE_EXACT) {
+        const double *along = scene->points[2];
+        roles[0] = lr_native_farther_is_i(scene, first->pair, point, along[0]);
+        roles[1] = lr_native_farther_is_i(scene, first->pair, point, along[scene->num_points[2] - 1]);
+        num_roles = roles[1] != roles[0] ? 2 : 1;
     }
-    const double *along = scene->points[2];
-    const bool at_start = lr_native_farther_is_i(scene, pair, point, along[0]);
-    const bool at_end = lr_native_farther_is_i(scene, pair, point, along[scene->num_points[2] - 1]);
-    meeting->i_is_primary = at_start;
-    meet_roles(meeting, sides, group);
-    if (at_end != at_start) {
-        meeting->i_is_primary = at_end;
-        meet_roles(meeting, sides, group);
+    const struct lr_native_range range = {.begin = {first->columns[0], first->columns[1]},
+                                          .end = {first->columns[0] + 1, first->columns[1] + 1}};
+    for (int r = 0; r < num_roles; r++) {
+        const struct lr_native_crossing crossing = lr_native_cross(sides, roles[r]);
+        const int num = lr_native_find_strips(scene, &crossing, &range, view->strips);
+        if (num == 0) continue;
+        meeting->i_is_primary = roles[r];
+        meeting->axial = lr_native_make_axial(scene, first->pair, roles[r]);
+        meeting->starts[0] = crossing.primary.module->start_along;
+        meeting->starts[1] = crossing.secondary.module->start_along;
+        for (int n = 0; n < num; n++) {
+            meeting->strip = &view->strips[n];
+            for (int64_t k = group[0]; k < group[1]; k++) meet_entry(meeting, &entries[k]);
+        }
     }
 }
 
@@ -324,83 +302,68 @@ static lr_status open_lors(struct lors *lors, const struct lr_native_lors *list)
     return lors->entries != NULL && lors->groups != NULL ? LR_OK : LR_FAILED;
 }
 
-static void close_lors(struct lors *lors)
-{
-    free(lors->entries);
-    free(lors->groups);
-}
-
 /* --- forward --- */
-
-static lr_status forward_all(struct forward *forward, const struct lr_native_lors *list)
-{
-    struct lr_native *native = forward->lors.native;
-    const float scale = 1.0f / (float)native->scene.num_all_samples;
-    const double total = (double)list->num;
-    for (int64_t begin = 0; begin < list->num; begin += STRETCH) {
-        const int64_t end = begin + STRETCH < list->num ? begin + STRETCH : list->num;
-        const struct lr_native_work work = {"projecting forward", (double)begin / total, (double)(end - begin) / total,
-                                            forward_job, forward};
-        LR_TRY(fill(&forward->lors, list, NULL, (const int64_t[2]){begin, end}));
-        for (int64_t k = begin; k < end; k++) {
-            forward->values[k] = 0.0f;
-            forward->lors.totals[k - begin] = 0.0;
-        }
-        forward->lors.first = begin;
-        LR_TRY(lr_native_run(native, &work, (forward->lors.num_groups + GROUPS_PER_JOB - 1) / GROUPS_PER_JOB));
-        for (int64_t k = begin; k < end; k++) forward->values[k] = (float)forward->lors.totals[k - begin] * scale;
-    }
-    return LR_OK;
-}
 
 lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_native_lors *list, const float *image,
                                  float *values)
 {
+    const lr_log *log = native->scene.params.log;
+    const float scale = 1.0f / (float)native->scene.num_all_samples;
+    const double all = (double)list->num;
     struct forward forward = {.lors.native = native, .values = values};
-    float *columns = lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*columns), "an image in columns",
-                              native->scene.params.log);
-    lr_status status = columns != NULL ? open_lors(&forward.lors, list) : LR_FAILED;
+    struct lors *lors = &forward.lors;
+    float *columns =
+        lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*columns), "an image in columns", log);
+    lr_status status = columns != NULL ? open_lors(lors, list) : LR_FAILED;
     if (status == LR_OK) {
         lr_native_to_columns(&native->scene, image, columns);
-        forward.lors.columns = columns;
-        forward.lors.totals = lr_alloc(list->num < STRETCH ? list->num : STRETCH, sizeof(double), "the values of LORs",
-                                       native->scene.params.log);
-        status = forward.lors.totals != NULL ? forward_all(&forward, list) : LR_FAILED;
+        lors->columns = columns;
+        lors->totals = lr_alloc(list->num < STRETCH ? list->num : STRETCH, sizeof(double), "the values of LORs", log);
+        status = lors->totals != NULL ? LR_OK : LR_FAILED;
     }
-    close_lors(&forward.lors);
-    free(forward.lors.totals);
+    for (int64_t begin = 0; status == LR_OK && begin < list->num; begin += STRETCH) {
+        const int64_t end = begin + STRETCH < list->num ? begin + STRETCH : list->num;
+        const struct lr_native_work work = {"projecting forward", (double)begin / all, (double)(end - begin) / all,
+                                            forward_job, &forward};
+        fill(lors, list, NULL, (const int64_t[2]){begin, end});
+        for (int64_t k = begin; k < end; k++) {
+            values[k] = 0.0f;
+            lors->totals[k - begin] = 0.0;
+        }
+        lors->first = begin;
+        status = lr_native_run(native, &work, (lors->num_groups + GROUPS_PER_JOB - 1) / GROUPS_PER_JOB);
+        for (int64_t k = begin; status == LR_OK && k < end; k++) values[k] = (float)lors->totals[k - begin] * scale;
+    }
+    free(lors->entries);
+    free(lors->groups);
+    free(lors->totals);
     free(columns);
     return status;
 }
 
 /* --- back --- */
 
-static lr_status back_all(struct lors *lors, const struct lr_native_lors *list, const float *values)
-{
-    const int rows = lors->native->scene.num_voxels[1];
-    const int64_t jobs = (int64_t)JOBS_PER_THREAD * lors->native->num_views;
-    const double total = (double)list->num;
-    lors->rows_per_job = (int)((rows + jobs - 1) / jobs);
-    for (int64_t begin = 0; begin < list->num; begin += STRETCH) {
-        const int64_t end = begin + STRETCH < list->num ? begin + STRETCH : list->num;
-        const struct lr_native_work work = {"back-projecting", (double)begin / total, (double)(end - begin) / total,
-                                            back_job, lors};
-        LR_TRY(fill(lors, list, values, (const int64_t[2]){begin, end}));
-        LR_TRY(lr_native_run(lors->native, &work, (rows + lors->rows_per_job - 1) / lors->rows_per_job));
-    }
-    return LR_OK;
-}
-
 lr_status lr_native_back_lors(struct lr_native *native, const struct lr_native_lors *list, const float *values,
                               float *image)
 {
-    struct lors lors = {.native = native};
-    lors.sums = lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*lors.sums), "an image in columns",
-                         native->scene.params.log);
+    const struct lr_native_scene *scene = &native->scene;
+    const int rows = scene->num_voxels[1];
+    const int64_t jobs = (int64_t)JOBS_PER_THREAD * native->num_views;
+    const double all = (double)list->num;
+    struct lors lors = {.native = native, .rows_per_job = (int)((rows + jobs - 1) / jobs)};
+    lors.sums =
+        lr_alloc(lr_grid_num_voxels(scene->params.grid), sizeof(*lors.sums), "an image in columns", scene->params.log);
     lr_status status = lors.sums != NULL ? open_lors(&lors, list) : LR_FAILED;
-    if (status == LR_OK) status = back_all(&lors, list, values);
-    if (status == LR_OK) lr_native_from_columns(&native->scene, lors.sums, image);
-    close_lors(&lors);
+    for (int64_t begin = 0; status == LR_OK && begin < list->num; begin += STRETCH) {
+        const int64_t end = begin + STRETCH < list->num ? begin + STRETCH : list->num;
+        const struct lr_native_work work = {"back-projecting", (double)begin / all, (double)(end - begin) / all,
+                                            back_job, &lors};
+        fill(&lors, list, values, (const int64_t[2]){begin, end});
+        status = lr_native_run(native, &work, (rows + lors.rows_per_job - 1) / lors.rows_per_job);
+    }
+    if (status == LR_OK) lr_native_from_columns(scene, lors.sums, image);
+    free(lors.entries);
+    free(lors.groups);
     free(lors.sums);
     return status;
 }

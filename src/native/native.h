@@ -57,7 +57,7 @@ void lr_native_to_columns(const struct lr_native_scene *scene, const float *imag
 /* scale: multiplies. */
 void lr_native_from_columns(const struct lr_native_scene *scene, const double *columns, float *image);
 
-/* One share of work: jobs begin .. end-1 by the thread whose view it is. */
+/* Does one job, in the thread of the view. */
 typedef lr_status lr_native_job(void *user, int64_t job, struct lr_native_view *view);
 
 /* A stage of work, and its share of the whole. */
@@ -68,23 +68,23 @@ struct lr_native_work {
     void *user;
 };
 
-/* Does jobs 0 .. num_jobs-1 on all threads, in any order. The calling thread, which does jobs too,
- * reports progress between them and where they ask (lr_native_ask). */
+/* Does jobs 0 .. num_jobs-1 on all threads, in any order. The calling thread, which does jobs too, reports progress
+ * between them and when they ask (lr_native_ask). */
 lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work, int64_t num_jobs);
 
-/* --- visits: every element of a pair of modules and a column of sample points, handed over in the same order
- * and with the same bits whoever asks: forward, back and rows differ in what they do with them --- */
+/* --- visits: every element of a pair of modules and a column of sample points, handed over in the same order and
+ * with the same bits to forward, back and rows --- */
 
 /* A column of sample points. */
 struct lr_native_column {
     double point[2];     /* across */
     const double *along; /* [count] */
     int count;
-    const float *wanted; /* [count] points where this is 0 are passed over; NULL = none */
+    const float *wanted; /* [count] points with 0 are passed over; NULL = none */
 };
 
-/* The elements of point k and the crystal columns of a block (native/scene.h), whose value at
- * offset[n] has the weight[n]; some weights are 0. count is a multiple of LR_NATIVE_LANES. */
+/* The elements of point k and the crystal columns of a block (native/scene.h): the block's value at offset[n] has
+ * the weight[n]. Some weights are 0. count is a multiple of LR_NATIVE_LANES. */
 struct lr_native_part {
     int64_t block;
     int ci, cj;
@@ -129,6 +129,13 @@ struct lr_native_watch {
     double next_s;     /* when to report again; of the thread that began the work */
 };
 
+/* Stores the first status that is not LR_OK. */
+static inline void lr_native_set_status(atomic_int *status, lr_status found)
+{
+    int good = LR_OK;
+    atomic_compare_exchange_strong(status, &good, (int)found);
+}
+
 /* Working memory of one thread. */
 struct lr_native_view {
     struct lr_native_watch *watch; /* NULL while no jobs are done */
@@ -147,7 +154,7 @@ void lr_native_view_finish(struct lr_native_view *view);
 /* Asks within a long job if it is to go on: LR_OK, or the reason to stop. */
 lr_status lr_native_ask(struct lr_native_view *view);
 
-/* errors: what take returns; LR_FAILED, out of memory, logged. */
+/* errors: those of `take`; LR_FAILED, out of memory, logged. */
 lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_native_visit *visit,
                                  const struct lr_native_column *column);
 
@@ -156,8 +163,8 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
                                             const lr_selection *part);
 
 /* Forward sums are floats, as vectors of them are fast, and a float loses more and more of what is added to it. So
- * they go on to doubles behind some columns of points: each one where cells are few, and so have many terms,
- * else those at the end of some rows. The same for whole pairs and single LORs, which have the same bits. */
+ * they are added to doubles after each column of points if cells are few, and so have many terms, else after some
+ * rows. Whole pairs and single LORs do this alike, and so have the same bits. */
 bool lr_native_sums_each_column(const struct lr_native_scene *scene, int64_t pair);
 bool lr_native_sums_row(int y);
 
@@ -167,7 +174,7 @@ struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene,
 /* True if module i is the primary of a point in sampled mode: its centre is farther from the point, or equally far. */
 bool lr_native_farther_is_i(const struct lr_native_scene *scene, int64_t pair, const double point[2], double along);
 
-/* --- where columns lie that may see a pair --- */
+/* --- columns of points that may see a pair --- */
 
 /* The convex hull of two segments. */
 struct lr_native_hull {
@@ -187,8 +194,8 @@ void lr_native_hull_columns(const struct lr_native_scene *scene, const struct lr
 /* --- crystal penetration: lines through the sides of the primary's box, in single
  * precision (docs/method/correspondence.md, "Penetration"). Modules may stand anywhere --- */
 
-/* Creates the backend for params->penetration. errors: LR_USAGE with an attenuation image; LR_FAILED;
- * logged. */
+/* Creates the backend for params->penetration.
+ * errors: LR_USAGE with an attenuation image; LR_FAILED; logged. */
 lr_status lr_native_penetration_create(const struct lr_backend_params *params, struct lr_backend *backend);
 
 #endif

@@ -26,8 +26,8 @@ static const double slack = 1e-9;
 /* Lines that are followed side by side, and boxes that one may meet on one side. */
 enum { LANES = 64, MOST_MET = 64 };
 
-/* Data that points of a forward projection keep of all modules takes so much memory, and results of LORs at
- * a time take so much. */
+/* MOST_SIGHTS: modules that all points of a forward projection see, at most. most_sum_bytes: memory of the sums of
+ * a window. */
 enum { MOST_SIGHTS = 1 << 16 };
 static const int64_t most_sum_bytes = INT64_C(2) << 30;
 
@@ -55,12 +55,12 @@ struct seen_module {
 /* A box that lines of a primary may meet, in the primary's coordinates. */
 struct target {
     int module;
-    float turn[3][3]; /* a step in the primary's coordinates to one in the target's */
-    float at[3];      /* the point */
-    int64_t pair;     /* of primary and target, where the target is its secondary; -1 = it only stops */
+    float rotation[3][3]; /* a step in the primary's coordinates to one in the target's */
+    float at[3];          /* the point */
+    int64_t pair;         /* of primary and target if the target is its secondary; -1 = it only stops */
 };
 
-/* A module that a line meets, and the place where it enters. */
+/* A module that a line meets, and the place of its entry. */
 struct met {
     int target;
     float entry;
@@ -103,9 +103,9 @@ struct use {
     const struct stopping *stopping;
     struct worker *worker;
     const unsigned char *wanted; /* [num_pairs], or NULL: all */
-    const int64_t *places;       /* [num_pairs] where the pair's values begin */
+    const int64_t *places;       /* [num_pairs] begin of each pair's values */
     const float *values;         /* back: of LORs; NULL = ones */
-    double *sums;                /* forward: of LORs whose primary is this, or NULL */
+    double *sums;                /* forward: of LORs with this primary, or NULL */
     float scale;                 /* forward: the voxel's value */
     bool is_row;
 };
@@ -166,12 +166,6 @@ static void see(const struct stopping *stopping, const double point[3], struct s
     }
 }
 
-static bool is_primary(const struct seen_module *seen, int primary, int other)
-{
-    const double a = seen[primary].distance2, b = seen[other].distance2;
-    return fabs(a - b) <= tie * fmax(a, b) ? primary < other : a > b;
-}
-
 /* True if a line through the point may meet both spheres, on the same side of it or (-1) on opposite ones. */
 static bool may_share_line(const struct seen_module *a, const struct seen_module *b, int side)
 {
@@ -179,46 +173,10 @@ static bool may_share_line(const struct seen_module *a, const struct seen_module
            side * vec_dot(a->towards, b->towards) >= a->cosine * b->cosine - a->sine * b->sine - slack;
 }
 
-static struct target make_target(const struct stopping *stopping, const struct seen_module *seen, int primary,
-                                 int module)
-{
-    const struct box *from = &stopping->boxes[primary], *to = &stopping->boxes[module];
-    struct target target = {.module = module, .pair = -1};
-    for (int row = 0; row < 3; row++) {
-        target.at[row] = (float)seen[module].at[row];
-        for (int k = 0; k < 3; k++) target.turn[row][k] = (float)vec_dot(to->axes[row], from->axes[k]);
-    }
-    return target;
-}
-
-/* Lists the modules that lines of a primary may meet; false if none of them is a wanted secondary. */
-static bool find_targets(const struct use *use, const struct seen_module *seen, int primary)
-{
-    const struct stopping *stopping = use->stopping;
-    const lr_lors *lors = stopping->params.lors;
-    struct worker *worker = use->worker;
-    bool any = false;
-    worker->num_before = worker->num_opposite = 0;
-    for (int m = 0; m < stopping->params.scanner->num_modules; m++) {
-        const bool opposite = may_share_line(&seen[primary], &seen[m], -1);
-        const bool before = may_share_line(&seen[primary], &seen[m], 1);
-        if (m == primary || (!opposite && !before)) continue;
-        struct target target = make_target(stopping, seen, primary, m);
-        if (before) worker->before[worker->num_before++] = target;
-        if (opposite) {
-            const int64_t pair = is_primary(seen, primary, m) ? lr_lors_pair(lors, primary, m) : -1;
-            target.pair = pair >= 0 && (use->wanted == NULL || use->wanted[pair]) ? pair : -1;
-            any = any || target.pair >= 0;
-            worker->opposite[worker->num_opposite++] = target;
-        }
-    }
-    return any;
-}
-
 /* --- one line through one box --- */
 
 /* A line at + t step in a box's coordinates, and the cell it is in. */
-struct way {
+struct path {
     const struct box *box;
     float at[3], step[3], range[2];
     int cell[2];
@@ -236,64 +194,64 @@ static void clip_slab(float at, float step, float low, float high, float range[2
     range[1] = last < range[1] ? last : range[1];
 }
 
-/* The line's way within the box, 0 <= t <= end; false: nowhere. */
-static bool enter_box(struct way *way, float end)
+/* The part of the line within the box, 0 <= t <= end; false: nowhere. */
+static bool enter_box(struct path *path, float end)
 {
-    const struct box *box = way->box;
-    way->range[0] = 0.0f;
-    way->range[1] = end;
-    for (int k = 0; k < 2; k++) clip_slab(way->at[k], way->step[k], -box->half[k], box->half[k], way->range);
-    clip_slab(way->at[2], way->step[2], 0.0f, box->depth, way->range);
+    const struct box *box = path->box;
+    path->range[0] = 0.0f;
+    path->range[1] = end;
+    for (int k = 0; k < 2; k++) clip_slab(path->at[k], path->step[k], -box->half[k], box->half[k], path->range);
+    clip_slab(path->at[2], path->step[2], 0.0f, box->depth, path->range);
     for (int k = 0; k < 2; k++) {
-        const float at = way->at[k] + way->range[0] * way->step[k];
+        const float at = path->at[k] + path->range[0] * path->step[k];
         const float cell = floorf(at / box->pitch[k] + 0.5f * (float)box->size[k]);
         const float last = (float)(box->size[k] - 1);
-        way->cell[k] = (int)(cell < 0.0f ? 0.0f : cell > last ? last : cell);
+        path->cell[k] = (int)(cell < 0.0f ? 0.0f : cell > last ? last : cell);
     }
-    return way->range[1] > way->range[0];
+    return path->range[1] > path->range[0];
 }
 
 /* Part of t that the line spends in its cell's crystal. */
-static float crystal_part(const struct way *way)
+static float crystal_part(const struct path *path)
 {
-    const struct box *box = way->box;
-    float range[2] = {way->range[0], way->range[1]};
+    const struct box *box = path->box;
+    float range[2] = {path->range[0], path->range[1]};
     for (int k = 0; k < 2; k++) {
-        const float centre = ((float)way->cell[k] - 0.5f * (float)(box->size[k] - 1)) * box->pitch[k];
+        const float centre = ((float)path->cell[k] - 0.5f * (float)(box->size[k] - 1)) * box->pitch[k];
         const float half = 0.5f * box->face[k];
-        clip_slab(way->at[k], way->step[k], centre - half, centre + half, range);
+        clip_slab(path->at[k], path->step[k], centre - half, centre + half, range);
     }
     return range[1] > range[0] ? range[1] - range[0] : 0.0f;
 }
 
-static float leave_cell(const struct way *way, int k)
+static float leave_cell(const struct path *path, int k)
 {
-    const float step = way->step[k];
+    const float step = path->step[k];
     const float edge =
-        ((float)way->cell[k] - 0.5f * (float)way->box->size[k] + (step > 0.0f ? 1.0f : 0.0f)) * way->box->pitch[k];
-    return step == 0.0f ? HUGE_VALF : (edge - way->at[k]) / step;
+        ((float)path->cell[k] - 0.5f * (float)path->box->size[k] + (step > 0.0f ? 1.0f : 0.0f)) * path->box->pitch[k];
+    return step == 0.0f ? HUGE_VALF : (edge - path->at[k]) / step;
 }
 
 /* Goes on to the next cell; false when the line has left the box. */
-static bool next_cell(struct way *way)
+static bool next_cell(struct path *path)
 {
-    const float leave[2] = {leave_cell(way, 0), leave_cell(way, 1)};
+    const float leave[2] = {leave_cell(path, 0), leave_cell(path, 1)};
     const int k = leave[1] < leave[0];
-    way->cell[k] += way->step[k] > 0.0f ? 1 : -1;
-    return leave[k] < way->range[1] && way->cell[k] >= 0 && way->cell[k] < way->box->size[k];
+    path->cell[k] += path->step[k] > 0.0f ? 1 : -1;
+    return leave[k] < path->range[1] && path->cell[k] >= 0 && path->cell[k] < path->box->size[k];
 }
 
-static struct way target_way(const struct stopping *stopping, const struct target *target, const struct lanes *lanes,
-                             int lane, float side)
+static struct path target_path(const struct stopping *stopping, const struct target *target, const struct lanes *lanes,
+                               int lane, float side)
 {
-    struct way way = {.box = &stopping->boxes[target->module]};
+    struct path path = {.box = &stopping->boxes[target->module]};
     for (int row = 0; row < 3; row++) {
-        way.at[row] = target->at[row];
-        way.step[row] =
-            side * (target->turn[row][0] * lanes->step[0][lane] + target->turn[row][1] * lanes->step[1][lane] +
-                    target->turn[row][2] * lanes->step[2][lane]);
+        path.at[row] = target->at[row];
+        path.step[row] =
+            side * (target->rotation[row][0] * lanes->step[0][lane] + target->rotation[row][1] * lanes->step[1][lane] +
+                    target->rotation[row][2] * lanes->step[2][lane]);
     }
-    return way;
+    return path;
 }
 
 /* --- elements --- */
@@ -335,20 +293,20 @@ static void emit(const struct use *use, int primary, const struct target *target
     }
 }
 
-/* The crystals of the primary on a line, and the share of photons that each stops of those that set
- * out. Returns how many there are. */
-static int cross_primary(const struct use *use, const struct way *start, int lane)
+/* Finds the crystals of the primary on a line, and the share of all photons that each of them stops. Returns their
+ * number. */
+static int cross_primary(const struct use *use, const struct path *start, int lane)
 {
     const struct stopping *stopping = use->stopping;
     struct worker *worker = use->worker;
     const struct lanes *lanes = &worker->lanes;
     const float length = lanes->length[lane];
-    struct way way = *start;
-    if (!enter_box(&way, HUGE_VALF)) return 0;
+    struct path path = *start;
+    if (!enter_box(&path, HUGE_VALF)) return 0;
     float depth = 0.0f;
     for (int n = 0; n < lanes->num_before[lane]; n++) {
         const struct target *target = &worker->before[lanes->before[lane][n].target];
-        struct way before = target_way(stopping, target, lanes, lane, 1.0f);
+        struct path before = target_path(stopping, target, lanes, lane, 1.0f);
         if (enter_box(&before, 1.0f)) do {
                 depth += before.box->mu * crystal_part(&before) * length;
             } while (next_cell(&before));
@@ -356,32 +314,32 @@ static int cross_primary(const struct use *use, const struct way *start, int lan
     float left = expf(-depth);
     int count = 0;
     do {
-        depth = way.box->mu * crystal_part(&way) * length;
+        depth = path.box->mu * crystal_part(&path) * length;
         if (depth > 0.0f)
-            worker->far[count++] = (struct crossing){{way.cell[0], way.cell[1]}, left * one_minus_exp(depth)};
+            worker->far[count++] = (struct crossing){{path.cell[0], path.cell[1]}, left * one_minus_exp(depth)};
         left *= expf(-depth);
-    } while (next_cell(&way));
+    } while (next_cell(&path));
     return count;
 }
 
-static void follow_line(const struct use *use, int primary, struct way *way, int lane)
+static void follow_line(const struct use *use, int primary, struct path *path, int lane)
 {
     const struct stopping *stopping = use->stopping;
     struct worker *worker = use->worker;
     struct lanes *lanes = &worker->lanes;
     struct met *met = lanes->opposite[lane];
-    for (int k = 0; k < 3; k++) way->step[k] = lanes->step[k][lane];
+    for (int k = 0; k < 3; k++) path->step[k] = lanes->step[k][lane];
     for (int n = 1; n < lanes->num_opposite[lane]; n++) { /* few: by insertion, nearest first */
         const struct met moved = met[n];
         int place = n;
         for (; place > 0 && met[place - 1].entry > moved.entry; place--) met[place] = met[place - 1];
         met[place] = moved;
     }
-    const int num_far = cross_primary(use, way, lane);
+    const int num_far = cross_primary(use, path, lane);
     float left = lanes->weight[lane];
     for (int n = 0; n < lanes->num_opposite[lane] && num_far > 0; n++) {
         const struct target *target = &worker->opposite[met[n].target];
-        struct way near = target_way(stopping, target, lanes, lane, -1.0f);
+        struct path near = target_path(stopping, target, lanes, lane, -1.0f);
         if (!enter_box(&near, HUGE_VALF)) continue;
         do {
             const float depth = near.box->mu * crystal_part(&near) * lanes->length[lane];
@@ -394,7 +352,7 @@ static void follow_line(const struct use *use, int primary, struct way *way, int
 
 /* --- rows of lines --- */
 
-/* Places where the lanes meet a box: enter and leave, 0 <= t <= end. */
+/* Finds the places at which lanes enter and leave a box, 0 <= t <= end. */
 static void meet_box(struct lanes *restrict lanes, int count, const struct target *target, const struct box *box,
                      float side, float end)
 {
@@ -405,7 +363,8 @@ static void meet_box(struct lanes *restrict lanes, int count, const struct targe
         lanes->leave[n] = end;
     }
     for (int row = 0; row < 3; row++) {
-        const float x = side * target->turn[row][0], y = side * target->turn[row][1], z = side * target->turn[row][2];
+        const float x = side * target->rotation[row][0], y = side * target->rotation[row][1],
+                    z = side * target->rotation[row][2];
         const float to_low = low[row] - target->at[row], to_high = high[row] - target->at[row];
         for (int n = 0; n < count; n++) {
             const float over = 1.0f / (x * lanes->step[0][n] + y * lanes->step[1][n] + z * lanes->step[2][n]);
@@ -433,29 +392,6 @@ static void note_met(struct worker *worker, const lr_log *log, int count, int ta
         }
         (opposite ? lanes->opposite : lanes->before)[n][(*num)++] = (struct met){target, lanes->enter[n]};
     }
-}
-
-/* Follows the lanes. way: of the primary, at the point. */
-static void follow_lanes(const struct use *use, int primary, struct way *way, int count)
-{
-    const struct stopping *stopping = use->stopping;
-    const lr_log *log = stopping->params.log;
-    struct worker *worker = use->worker;
-    struct lanes *lanes = &worker->lanes;
-    memset(lanes->num_opposite, 0, sizeof(lanes->num_opposite));
-    memset(lanes->num_before, 0, sizeof(lanes->num_before));
-    for (int k = 0; k < worker->num_opposite; k++) {
-        const struct target *target = &worker->opposite[k];
-        meet_box(lanes, count, target, &stopping->boxes[target->module], -1.0f, HUGE_VALF);
-        note_met(worker, log, count, k, true);
-    }
-    for (int k = 0; k < worker->num_before; k++) {
-        const struct target *target = &worker->before[k];
-        meet_box(lanes, count, target, &stopping->boxes[target->module], 1.0f, 1.0f);
-        note_met(worker, log, count, k, false);
-    }
-    for (int n = 0; n < count; n++)
-        if (lanes->num_opposite[n] > 0) follow_line(use, primary, way, n);
 }
 
 /* Place of a line in its stratum, in widths of it, the same for every backend. */
@@ -487,12 +423,15 @@ static float find_stratum(const struct box *box, int rays, int axis, int index, 
 }
 
 /* Lines through the side of the primary's box across `axis`, at `level`. */
-static void follow_side(const struct use *use, int primary, struct way *way, int axis, float level)
+static void follow_side(const struct use *use, int primary, struct path *path, int axis, float level)
 {
-    const struct box *box = way->box;
-    const int rays = use->stopping->params.rays;
+    const struct box *box = path->box;
+    const struct stopping *stopping = use->stopping;
+    const lr_log *log = stopping->params.log;
+    const int rays = stopping->params.rays;
     const int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
-    struct lanes *lanes = &use->worker->lanes;
+    struct worker *worker = use->worker;
+    struct lanes *lanes = &worker->lanes;
     for (int ib = 0; ib < box->num_strata[b]; ib++) {
         for (int begin = 0; begin < box->num_strata[a]; begin += LANES) {
             const int left = box->num_strata[a] - begin, count = left < LANES ? left : LANES;
@@ -501,9 +440,9 @@ static void follow_side(const struct use *use, int primary, struct way *way, int
                 float widths[2];
                 const float in_a = find_stratum(box, rays, a, ia, place_in_stratum(primary, ia, ib, 0), &widths[0]);
                 const float in_b = find_stratum(box, rays, b, ib, place_in_stratum(primary, ib, ia, 1), &widths[1]);
-                lanes->step[axis][n] = level - way->at[axis];
-                lanes->step[a][n] = in_a - way->at[a];
-                lanes->step[b][n] = in_b - way->at[b];
+                lanes->step[axis][n] = level - path->at[axis];
+                lanes->step[a][n] = in_a - path->at[a];
+                lanes->step[b][n] = in_b - path->at[b];
                 const float length =
                     sqrtf(lanes->step[0][n] * lanes->step[0][n] + lanes->step[1][n] * lanes->step[1][n] +
                           lanes->step[2][n] * lanes->step[2][n]);
@@ -511,7 +450,21 @@ static void follow_side(const struct use *use, int primary, struct way *way, int
                 lanes->weight[n] =
                     widths[0] * widths[1] * fabsf(lanes->step[axis][n]) / (two_pi * length * length * length);
             }
-            follow_lanes(use, primary, way, count);
+
+            memset(lanes->num_opposite, 0, sizeof(lanes->num_opposite));
+            memset(lanes->num_before, 0, sizeof(lanes->num_before));
+            for (int k = 0; k < worker->num_opposite; k++) {
+                const struct target *target = &worker->opposite[k];
+                meet_box(lanes, count, target, &stopping->boxes[target->module], -1.0f, HUGE_VALF);
+                note_met(worker, log, count, k, true);
+            }
+            for (int k = 0; k < worker->num_before; k++) {
+                const struct target *target = &worker->before[k];
+                meet_box(lanes, count, target, &stopping->boxes[target->module], 1.0f, 1.0f);
+                note_met(worker, log, count, k, false);
+            }
+            for (int n = 0; n < count; n++)
+                if (lanes->num_opposite[n] > 0) follow_line(use, primary, path, n);
         }
     }
 }
@@ -519,14 +472,44 @@ static void follow_side(const struct use *use, int primary, struct way *way, int
 /* All elements of a point with one primary. */
 static void follow_primary(const struct use *use, const struct seen_module *seen, int primary)
 {
-    if (!find_targets(use, seen, primary)) return;
-    struct way way = {.box = &use->stopping->boxes[primary]};
-    for (int k = 0; k < 3; k++) way.at[k] = (float)seen[primary].at[k];
+    const struct stopping *stopping = use->stopping;
+    const struct box *from = &stopping->boxes[primary];
+    const double own2 = seen[primary].distance2;
+    struct worker *worker = use->worker;
+    bool any = false;
+
+    /* The modules that lines of the primary may meet. */
+    worker->num_before = worker->num_opposite = 0;
+    for (int m = 0; m < stopping->params.scanner->num_modules; m++) {
+        const bool opposite = may_share_line(&seen[primary], &seen[m], -1);
+        const bool before = may_share_line(&seen[primary], &seen[m], 1);
+        if (m == primary || (!opposite && !before)) continue;
+        const struct box *to = &stopping->boxes[m];
+        struct target target = {.module = m, .pair = -1};
+        for (int row = 0; row < 3; row++) {
+            target.at[row] = (float)seen[m].at[row];
+            for (int k = 0; k < 3; k++) target.rotation[row][k] = (float)vec_dot(to->axes[row], from->axes[k]);
+        }
+        if (before) worker->before[worker->num_before++] = target;
+        if (opposite) {
+            /* The farther module is the primary of a pair; of equals that with the lower number. */
+            const double other2 = seen[m].distance2;
+            const bool is_primary = fabs(own2 - other2) <= tie * fmax(own2, other2) ? primary < m : own2 > other2;
+            const int64_t pair = is_primary ? lr_lors_pair(stopping->params.lors, primary, m) : -1;
+            target.pair = pair >= 0 && (use->wanted == NULL || use->wanted[pair]) ? pair : -1;
+            any = any || target.pair >= 0;
+            worker->opposite[worker->num_opposite++] = target;
+        }
+    }
+    if (!any) return;
+
+    struct path path = {.box = from};
+    for (int k = 0; k < 3; k++) path.at[k] = (float)seen[primary].at[k];
     for (int axis = 0; axis < 3; axis++) {
-        const float low = axis < 2 ? -way.box->half[axis] : 0.0f;
-        const float high = axis < 2 ? way.box->half[axis] : way.box->depth;
-        if (way.at[axis] < low || way.at[axis] > high)
-            follow_side(use, primary, &way, axis, way.at[axis] < low ? low : high);
+        const float low = axis < 2 ? -from->half[axis] : 0.0f;
+        const float high = axis < 2 ? from->half[axis] : from->depth;
+        if (path.at[axis] < low || path.at[axis] > high)
+            follow_side(use, primary, &path, axis, path.at[axis] < low ? low : high);
     }
 }
 
@@ -551,7 +534,7 @@ static lr_status follow_row(const struct use *use, const struct lr_rows *rows, i
 
 /* --- which LORs --- */
 
-/* The pairs of modules that a part is of, and where their values begin. */
+/* The pairs of modules of a part, and the begin of their values. */
 struct window {
     unsigned char *wanted; /* [num_pairs], or NULL: all */
     int64_t *places;       /* [num_pairs], or NULL: as LORs are numbered */
@@ -612,12 +595,6 @@ struct back {
     atomic_int status;
 };
 
-static void set_status(atomic_int *status, lr_status wanted)
-{
-    int good = LR_OK;
-    atomic_compare_exchange_strong(status, &good, (int)wanted);
-}
-
 static void back_rows(void *user, int64_t begin, int64_t end, int number)
 {
     struct back *back = user;
@@ -628,7 +605,7 @@ static void back_rows(void *user, int64_t begin, int64_t end, int number)
                             .places = back->window->places,
                             .values = back->values};
     for (int64_t k = begin; k < end; k++) {
-        set_status(&back->status, follow_row(&use, back->rows, back->first + k));
+        lr_native_set_status(&back->status, follow_row(&use, back->rows, back->first + k));
         back->image[back->first + k] = (float)(worker->sum / lr_rows_per_row(back->rows));
     }
 }
@@ -638,19 +615,6 @@ static struct lr_rows all_rows(const struct stopping *stopping)
     struct lr_rows rows = {.grid = stopping->params.grid, .end = lr_grid_num_voxels(stopping->params.grid)};
     memcpy(rows.samples, stopping->params.samples, sizeof(rows.samples));
     return rows;
-}
-
-/* Values of single LORs among those of whole pairs, 0 elsewhere. */
-static float *spread_lors(const struct stopping *stopping, const lr_selection *part, const struct window *window,
-                          const float *values)
-{
-    const lr_lors *lors = stopping->params.lors;
-    float *spread = lr_alloc(window->count, sizeof(float), "LOR values", stopping->params.log);
-    for (int64_t k = 0, pair = 0; spread != NULL && k < part->num_lors; k++) {
-        pair = pair_of(lors, part->lors[k], pair);
-        spread[place_of(window, lors, part->lors[k], pair)] = values != NULL ? values[k] : 1.0f;
-    }
-    return spread;
 }
 
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
@@ -666,8 +630,14 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     float *spread = NULL;
     lr_status status = LR_OK;
     if (part != NULL && part->lors != NULL) {
-        work.values = spread = spread_lors(stopping, part, &window, given);
+        /* Values of single LORs stand among those of whole pairs, which are 0. */
+        const lr_lors *lors = stopping->params.lors;
+        work.values = spread = lr_alloc(window.count, sizeof(float), "LOR values", stopping->params.log);
         status = spread != NULL ? LR_OK : LR_FAILED;
+        for (int64_t k = 0, pair = 0; spread != NULL && k < part->num_lors; k++) {
+            pair = pair_of(lors, part->lors[k], pair);
+            spread[place_of(&window, lors, part->lors[k], pair)] = given != NULL ? given[k] : 1.0f;
+        }
     }
     for (; work.first < rows.end && status == LR_OK; work.first += stretch) {
         const int64_t left = rows.end - work.first;
@@ -685,8 +655,8 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 
 /* --- forward --- */
 
-/* Each thread adds up what primaries of its own give, so that no LOR is added to by two at once: one
- * sum for either of its modules as the primary. */
+/* Each thread takes other primaries. A LOR has a sum for either of its modules as the primary, so that no two
+ * threads add to one sum. */
 struct forward {
     const struct stopping *stopping;
     const struct window *window;
@@ -724,7 +694,7 @@ static void forward_primaries(void *user, int64_t begin, int64_t end, int number
             follow_primary(&use, &forward->seen[k * modules], (int)primary);
         }
     }
-    set_status(&forward->status, worker->status);
+    lr_native_set_status(&forward->status, worker->status);
 }
 
 static lr_status forward_points(struct forward *forward)
@@ -735,28 +705,7 @@ static lr_status forward_points(struct forward *forward)
     return (lr_status)atomic_load(&forward->status);
 }
 
-static lr_status forward_image(struct forward *forward, const float *image, int most_points, float *point_values)
-{
-    const struct stopping *stopping = forward->stopping;
-    const struct lr_rows rows = all_rows(stopping);
-    const int per_row = lr_rows_per_row(&rows);
-    for (int64_t row = 0; row < rows.end; row++) {
-        for (int k = 0; k < per_row && image[row] != 0.0f; k++) {
-            lr_rows_point(&rows, row, k, forward->points[forward->num_points]);
-            point_values[forward->num_points++] = image[row] / (float)per_row;
-            if (forward->num_points == most_points) {
-                LR_TRY(forward_points(forward));
-                LR_TRY(
-                    lr_progress_report(stopping->params.progress, "projecting forward", (double)row, (double)rows.end));
-                forward->num_points = 0;
-            }
-        }
-    }
-    LR_TRY(forward_points(forward));
-    return lr_progress_report(stopping->params.progress, "projecting forward", (double)rows.end, (double)rows.end);
-}
-
-/* Projects one window of pairs; values: the caller's, in the order of the selection. */
+/* Projects one window of pairs. values: of the window's LORs, in the order of the selection. */
 static lr_status forward_window(const struct stopping *stopping, const lr_selection *part, const float *image,
                                 float *values)
 {
@@ -772,9 +721,25 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
     forward.sums = lr_alloc(2 * window.count, sizeof(double), "the values of LORs", log);
     forward.points = lr_alloc(most, sizeof(*forward.points), "sample points", log);
     forward.seen = lr_alloc((int64_t)most * modules, sizeof(*forward.seen), "sample points", log);
-    lr_status status = point_values && forward.sums && forward.points && forward.seen
-                           ? forward_image(&forward, image, most, point_values)
-                           : LR_FAILED;
+    lr_status status = point_values && forward.sums && forward.points && forward.seen ? LR_OK : LR_FAILED;
+
+    const struct lr_rows rows = all_rows(stopping);
+    const lr_progress *progress = stopping->params.progress;
+    const int per_row = lr_rows_per_row(&rows);
+    for (int64_t row = 0; row < rows.end; row++) {
+        for (int k = 0; status == LR_OK && k < per_row && image[row] != 0.0f; k++) {
+            lr_rows_point(&rows, row, k, forward.points[forward.num_points]);
+            point_values[forward.num_points++] = image[row] / (float)per_row;
+            if (forward.num_points < most) continue;
+            status = forward_points(&forward);
+            if (status == LR_OK)
+                status = lr_progress_report(progress, "projecting forward", (double)row, (double)rows.end);
+            forward.num_points = 0;
+        }
+    }
+    if (status == LR_OK) status = forward_points(&forward);
+    if (status == LR_OK)
+        status = lr_progress_report(progress, "projecting forward", (double)rows.end, (double)rows.end);
     const bool is_list = part != NULL && part->lors != NULL;
     const int64_t num = is_list ? part->num_lors : window.count;
     for (int64_t k = 0, pair = 0; k < num && status == LR_OK; k++) {
@@ -793,7 +758,7 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
     return status;
 }
 
-/* Pairs of modules by windows whose sums fit. */
+/* Projects pairs of modules in windows with sums that fit in memory. */
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     const struct stopping *stopping = self;
@@ -844,7 +809,7 @@ static void compute_rows(void *user, int64_t begin, int64_t end, int number)
         lr_status status = follow_row(&use, work->rows, work->first + k);
         if (status == LR_OK)
             status = lr_elements_assign(&work->out[k], &worker->elements, 1.0 / lr_rows_per_row(work->rows), log);
-        set_status(&work->status, status);
+        lr_native_set_status(&work->status, status);
     }
 }
 
@@ -894,30 +859,6 @@ static void destroy(void *self)
     free(stopping);
 }
 
-static lr_status make(struct stopping *stopping)
-{
-    const struct lr_backend_params *params = &stopping->params;
-    const int modules = params->scanner->num_modules;
-    stopping->boxes = lr_alloc(modules, sizeof(*stopping->boxes), "the modules", params->log);
-    stopping->workers = lr_alloc(params->threads, sizeof(*stopping->workers), "threads", params->log);
-    if (stopping->boxes == NULL || stopping->workers == NULL) return LR_FAILED;
-    int most = 0; /* a line meets one crystal after the other, along u or v */
-    for (int m = 0; m < modules; m++) {
-        make_box(params, m, &stopping->boxes[m]);
-        const int *size = stopping->boxes[m].size;
-        most = size[0] + size[1] > most ? size[0] + size[1] : most;
-    }
-    for (int k = 0; k < params->threads; k++) {
-        struct worker *worker = &stopping->workers[k];
-        worker->seen = lr_alloc(modules, sizeof(*worker->seen), "modules", params->log);
-        worker->opposite = lr_alloc(modules, sizeof(*worker->opposite), "modules", params->log);
-        worker->before = lr_alloc(modules, sizeof(*worker->before), "modules", params->log);
-        worker->far = lr_alloc(most, sizeof(*worker->far), "crystals", params->log);
-        if (!worker->seen || !worker->opposite || !worker->before || !worker->far) return LR_FAILED;
-    }
-    return LR_OK;
-}
-
 lr_status lr_native_penetration_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns = {
@@ -939,13 +880,31 @@ lr_status lr_native_penetration_create(const struct lr_backend_params *params, s
     struct stopping *stopping = lr_alloc(1, sizeof(*stopping), "the native backend", params->log);
     if (stopping == NULL) return LR_FAILED;
     stopping->params = *params;
-    if (make(stopping) != LR_OK) {
-        destroy(stopping);
-        return LR_FAILED;
+    const int modules = params->scanner->num_modules;
+    stopping->boxes = lr_alloc(modules, sizeof(*stopping->boxes), "the modules", params->log);
+    stopping->workers = lr_alloc(params->threads, sizeof(*stopping->workers), "threads", params->log);
+    if (stopping->boxes == NULL || stopping->workers == NULL) goto failed;
+    int most = 0; /* a line meets one crystal after the other, along u or v */
+    for (int m = 0; m < modules; m++) {
+        make_box(params, m, &stopping->boxes[m]);
+        const int *size = stopping->boxes[m].size;
+        most = size[0] + size[1] > most ? size[0] + size[1] : most;
+    }
+    for (int k = 0; k < params->threads; k++) {
+        struct worker *worker = &stopping->workers[k];
+        worker->seen = lr_alloc(modules, sizeof(*worker->seen), "modules", params->log);
+        worker->opposite = lr_alloc(modules, sizeof(*worker->opposite), "modules", params->log);
+        worker->before = lr_alloc(modules, sizeof(*worker->before), "modules", params->log);
+        worker->far = lr_alloc(most, sizeof(*worker->far), "crystals", params->log);
+        if (!worker->seen || !worker->opposite || !worker->before || !worker->far) goto failed;
     }
     backend->fns = &fns;
     backend->self = stopping;
     snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s", params->threads,
              params->threads == 1 ? "" : "s");
     return LR_OK;
+
+failed:
+    destroy(stopping);
+    return LR_FAILED;
 }

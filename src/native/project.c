@@ -65,7 +65,7 @@ static int64_t list_jobs(const struct forward *forward, struct job *jobs)
 
 struct scatter_target {
     float *values; /* of the job, block by block */
-    double *sums;  /* where they go on to */
+    double *sums;  /* totals of the values */
     bool *are_new; /* of each block: something was added to its values */
     int64_t num_blocks;
     int64_t first_block, block_size;
@@ -97,87 +97,40 @@ static void add_to_sums(const struct scatter_target *target)
         }
 }
 
-static lr_status visit_column(const struct forward *forward, struct lr_native_view *view,
-                              const struct lr_native_visit *visit, const int at[2])
-{
-    const struct lr_native_scene *scene = &forward->native->scene;
-    struct scatter_target *target = visit->user;
-    LR_TRY(lr_native_ask(view));
-
-    /* The image along the column of points. */
-    const int samples = scene->num_samples[2], num_along = scene->num_voxels[2];
-    const int64_t voxel =
-        (int64_t)(at[1] / scene->num_samples[1]) * scene->num_voxels[0] + at[0] / scene->num_samples[0];
-    const float *voxels = forward->columns + voxel * num_along;
-    bool any = false;
-    for (int k = 0; k < num_along; k++) {
-        any = any || voxels[k] != 0.0f;
-        for (int n = 0; n < samples; n++) target->points[k * samples + n] = voxels[k];
-    }
-    if (!any) return LR_OK;
-    const struct lr_native_column column = {.point = {scene->points[0][at[0]], scene->points[1][at[1]]},
-                                            .along = scene->points[2],
-                                            .count = scene->num_points[2],
-                                            .wanted = target->points};
-    LR_TRY(lr_native_visit_column(view, visit, &column));
-    if (lr_native_sums_each_column(scene, visit->pair)) add_to_sums(target);
-    return LR_OK;
-}
-
 static lr_status visit_columns(const struct forward *forward, struct lr_native_view *view,
                                const struct lr_native_visit *visit)
 {
     const struct lr_native_scene *scene = &forward->native->scene;
     const struct lr_native_hull hull = lr_native_make_hull(scene, visit->pair, &visit->range);
+    const int samples = scene->num_samples[2], num_along = scene->num_voxels[2];
+    const bool sums_each_column = lr_native_sums_each_column(scene, visit->pair);
+    struct scatter_target *target = visit->user;
     int rows[2], columns[2];
     lr_native_hull_rows(scene, &hull, rows);
     for (int y = rows[0]; y < rows[1]; y++) {
         lr_native_hull_columns(scene, &hull, y, columns);
-        for (int x = columns[0]; x < columns[1]; x++) LR_TRY(visit_column(forward, view, visit, (const int[2]){x, y}));
-        if (lr_native_sums_row(y)) add_to_sums(visit->user);
-    }
-    add_to_sums(visit->user);
-    return LR_OK;
-}
-
-/* Copies values from blocks to the order of files; LORs out of coincidence are 0. */
-static void store(const struct forward *forward, const struct lr_native_visit *visit, const double *sums, float *values)
-{
-    const struct lr_native_scene *scene = &forward->native->scene;
-    const struct lr_native_pair *pair = &scene->pairs[visit->pair];
-    const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
-    const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
-    const float scale = 1.0f / (float)scene->num_all_samples;
-    const bool is_full = lr_native_mask_is_full(scene, visit->pair);
-    for (int ci = visit->range.begin[0]; ci < visit->range.end[0]; ci++) {
-        for (int cj = 0; cj < j->num_columns; cj++) {
-            if (!lr_native_takes(&visit->range, ci, cj)) {
-                sums += i->num_cells * j->num_cells;
-                continue;
+        for (int x = columns[0]; x < columns[1]; x++) {
+            LR_TRY(lr_native_ask(view));
+            const int64_t voxel =
+                (int64_t)(y / scene->num_samples[1]) * scene->num_voxels[0] + x / scene->num_samples[0];
+            const float *voxels = forward->columns + voxel * num_along;
+            bool any = false;
+            for (int k = 0; k < num_along; k++) {
+                any = any || voxels[k] != 0.0f;
+                for (int n = 0; n < samples; n++) target->points[k * samples + n] = voxels[k];
             }
-            for (int q = 0; q < i->num_cells; q++) {
-                float *row = values + lr_native_crystal(i, ci, q) * crystals;
-                for (int s = 0; s < j->num_cells; s++, sums++) {
-                    const int cell = q * j->num_cells + s;
-                    const bool allowed = (pair->along == NULL || pair->along[cell] != 0.0f) &&
-                                         (!is_full || lr_native_allowed(scene, visit->pair, (const int[2]){ci, cj},
-                                                                        (const int[2]){q, s}));
-                    row[lr_native_crystal(j, cj, s)] = allowed ? (float)*sums * scale : 0.0f;
-                }
-            }
+            if (!any) continue;
+            const struct lr_native_column column = {.point = {scene->points[0][x], scene->points[1][y]},
+                                                    .along = scene->points[2],
+                                                    .count = scene->num_points[2],
+                                                    .wanted = target->points};
+            LR_TRY(lr_native_visit_column(view, visit, &column));
+            if (sums_each_column) add_to_sums(target);
         }
+        if (lr_native_sums_row(y)) add_to_sums(target);
     }
-}
-
-static bool open_target(struct scatter_target *target, const struct lr_native_scene *scene)
-{
-    const lr_log *log = scene->params.log;
-    const int64_t values = target->num_blocks * target->block_size;
-    target->values = lr_alloc(values, sizeof(*target->values), "LOR values", log);
-    target->sums = lr_alloc(values, sizeof(*target->sums), "LOR values", log);
-    target->are_new = lr_alloc(target->num_blocks, sizeof(*target->are_new), "LOR values", log);
-    target->points = lr_alloc(scene->num_points[2], sizeof(*target->points), "LOR values", log);
-    return target->values != NULL && target->sums != NULL && target->are_new != NULL && target->points != NULL;
+    add_to_sums(target);
+    return LR_OK;
 }
 
 static lr_status project_job(void *user, int64_t number, struct lr_native_view *view)
@@ -198,9 +151,40 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
     };
     visit.range.begin[0] = job->begin;
     visit.range.end[0] = job->end;
-    lr_status status = open_target(&target, scene) ? LR_OK : LR_FAILED;
-    status = status == LR_OK ? visit_columns(forward, view, &visit) : status;
-    if (status == LR_OK) store(forward, &visit, target.sums, forward->values + job->first_value);
+    const lr_log *log = scene->params.log;
+    const int64_t values = target.num_blocks * target.block_size;
+    target.values = lr_alloc(values, sizeof(*target.values), "LOR values", log);
+    target.sums = lr_alloc(values, sizeof(*target.sums), "LOR values", log);
+    target.are_new = lr_alloc(target.num_blocks, sizeof(*target.are_new), "LOR values", log);
+    target.points = lr_alloc(scene->num_points[2], sizeof(*target.points), "LOR values", log);
+    const bool has_all = target.values && target.sums && target.are_new && target.points;
+    const lr_status status = has_all ? visit_columns(forward, view, &visit) : LR_FAILED;
+
+    /* Copies values from blocks to the order of files; LORs out of coincidence are 0. */
+    const struct lr_native_pair *on = &scene->pairs[pair];
+    const struct lr_native_module *i = &scene->modules[on->i], *j = &scene->modules[on->j];
+    const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
+    const float scale = 1.0f / (float)scene->num_all_samples;
+    const bool is_full = lr_native_mask_is_full(scene, pair);
+    const double *sums = target.sums;
+    for (int ci = job->begin; status == LR_OK && ci < job->end; ci++) {
+        for (int cj = 0; cj < j->num_columns; cj++) {
+            if (!lr_native_takes(&visit.range, ci, cj)) {
+                sums += i->num_cells * j->num_cells;
+                continue;
+            }
+            for (int q = 0; q < i->num_cells; q++) {
+                float *row = forward->values + job->first_value + lr_native_crystal(i, ci, q) * crystals;
+                for (int s = 0; s < j->num_cells; s++, sums++) {
+                    const int cell = q * j->num_cells + s;
+                    const bool allowed =
+                        (on->along == NULL || on->along[cell] != 0.0f) &&
+                        (!is_full || lr_native_allowed(scene, pair, (const int[2]){ci, cj}, (const int[2]){q, s}));
+                    row[lr_native_crystal(j, cj, s)] = allowed ? (float)*sums * scale : 0.0f;
+                }
+            }
+        }
+    }
     free(target.values);
     free(target.sums);
     free(target.are_new);
@@ -236,7 +220,7 @@ lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pai
 /* === back-projection: a job owns some voxels of one row across, and takes the pairs of modules in order. Values are
  * held in windows of pairs, block by block === */
 
-/* Bytes of a window where no limit is given. */
+/* Bytes of a window if no limit is given. */
 #define WINDOW_BYTES ((int64_t)512 << 20)
 
 /* Voxel columns of a job at most. */
@@ -251,7 +235,7 @@ struct source {
 
 struct window {
     struct lr_native *native;
-    const float *values;           /* the caller's; NULL: 1 */
+    const float *values;           /* of the caller; NULL: 1 */
     const lr_selection *list_part; /* which LORs of its pairs; NULL = all */
     struct lr_pair_window part;
     int64_t held;           /* values that need memory */
@@ -269,7 +253,7 @@ static bool is_held(const struct window *window, int64_t pair)
     return window->values != NULL || lr_native_mask_is_full(&window->native->scene, pair);
 }
 
-/* The next pairs whose values fit; false when none is left. */
+/* Takes the next pairs with values that fit; false if none is left. */
 static bool next_window(struct window *window, int64_t most)
 {
     struct lr_pair_window *part = &window->part;
@@ -285,18 +269,32 @@ static bool next_window(struct window *window, int64_t most)
     return part->end > part->begin;
 }
 
-/* values: of the pair, NULL: 1. */
-static void load(const struct window *window, int64_t index, const float *values, float *blocks)
+static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
 {
+    const struct window *window = user;
     const struct lr_native_scene *scene = &window->native->scene;
-    const struct lr_native_range range = lr_native_whole_pair(scene, index, window->list_part);
+    const int64_t entry = window->part.begin + job;
+    const int64_t index = lr_pair_window_pair(&window->part, entry);
     const struct lr_native_pair *pair = &scene->pairs[index];
+    struct source *source = &window->sources[entry];
+    (void)view;
+    if (source->first < 0) {
+        source->blocks = pair->along;
+        return LR_OK;
+    }
+    float *blocks = window->memory + source->first;
+    source->blocks = blocks;
+    source->step = lr_native_block_size(scene, index);
+
+    /* Values are held for every pair of the window or, if they are 1, need not be found. */
+    const float *values = window->values != NULL ? window->values + window->part.first_value + source->first : NULL;
+    const struct lr_native_range range = lr_native_whole_pair(scene, index, window->list_part);
     const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
     const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
     const bool is_full = lr_native_mask_is_full(scene, index);
     for (int ci = 0; ci < i->num_columns; ci++) {
         for (int cj = 0; cj < j->num_columns; cj++) {
-            if (!lr_native_takes(&range, ci, cj)) { /* nobody reads these */
+            if (!lr_native_takes(&range, ci, cj)) { /* these are not read */
                 blocks += i->num_cells * j->num_cells;
                 continue;
             }
@@ -313,26 +311,6 @@ static void load(const struct window *window, int64_t index, const float *values
             }
         }
     }
-}
-
-static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
-{
-    const struct window *window = user;
-    const struct lr_native_scene *scene = &window->native->scene;
-    const int64_t index = window->part.begin + job;
-    const int64_t pair = lr_pair_window_pair(&window->part, index);
-    struct source *source = &window->sources[index];
-    (void)view;
-    if (source->first < 0) {
-        source->blocks = scene->pairs[pair].along;
-        return LR_OK;
-    }
-    float *blocks = window->memory + source->first;
-    /* Values are held for every pair of the window or, where they are 1, need not be found. */
-    const float *values = window->values != NULL ? window->values + window->part.first_value + source->first : NULL;
-    load(window, pair, values, blocks);
-    source->blocks = blocks;
-    source->step = lr_native_block_size(scene, pair);
     return LR_OK;
 }
 
@@ -356,32 +334,6 @@ static lr_status gather(void *user, const struct lr_native_part *part)
     return LR_OK;
 }
 
-/* Columns x0 .. x1-1 of points and one row of them. */
-static lr_status visit_row(const struct window *window, struct lr_native_view *view,
-                           const struct lr_native_visit *visit, const int at[3])
-{
-    const struct lr_native_scene *scene = view->scene;
-    const struct lr_native_hull hull = lr_native_make_hull(scene, visit->pair, &visit->range);
-    struct gather_target *target = visit->user;
-    const int y = at[2];
-    int rows[2], columns[2];
-    lr_native_hull_rows(scene, &hull, rows);
-    if (y < rows[0] || y >= rows[1]) return LR_OK;
-    lr_native_hull_columns(scene, &hull, y, columns);
-    const int begin = columns[0] > at[0] ? columns[0] : at[0];
-    const int end = columns[1] < at[1] ? columns[1] : at[1];
-    for (int x = begin; x < end; x++) {
-        LR_TRY(lr_native_ask(view));
-        const int64_t voxel = (int64_t)(y / scene->num_samples[1]) * scene->num_voxels[0] + x / scene->num_samples[0];
-        target->sums = window->sums + voxel * scene->num_voxels[2];
-        const struct lr_native_column column = {.point = {scene->points[0][x], scene->points[1][y]},
-                                                .along = scene->points[2],
-                                                .count = scene->num_points[2]};
-        LR_TRY(lr_native_visit_column(view, visit, &column));
-    }
-    return LR_OK;
-}
-
 static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view)
 {
     const struct window *window = user;
@@ -389,6 +341,7 @@ static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view
     const int row = (int)(job / window->jobs_per_row);
     const int first = (int)(job % window->jobs_per_row) * JOB_VOXELS;
     const int last = first + JOB_VOXELS < scene->num_voxels[0] ? first + JOB_VOXELS : scene->num_voxels[0];
+    const int first_x = first * scene->num_samples[0], last_x = last * scene->num_samples[0];
     struct gather_target target = {.kernels = view->kernels, .samples = scene->num_samples[2]};
     for (int64_t k = window->part.begin; k < window->part.end; k++) {
         const int64_t pair = lr_pair_window_pair(&window->part, k);
@@ -398,11 +351,25 @@ static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view
             .take = gather,
             .user = &target,
         };
+        const struct lr_native_hull hull = lr_native_make_hull(scene, pair, &visit.range);
+        int rows[2], columns[2];
+        lr_native_hull_rows(scene, &hull, rows);
         target.source = &window->sources[k];
         for (int n = 0; n < scene->num_samples[1]; n++) {
-            const int at[3] = {first * scene->num_samples[0], last * scene->num_samples[0],
-                               row * scene->num_samples[1] + n};
-            LR_TRY(visit_row(window, view, &visit, at));
+            const int y = row * scene->num_samples[1] + n;
+            if (y < rows[0] || y >= rows[1]) continue;
+            lr_native_hull_columns(scene, &hull, y, columns);
+            const int begin = columns[0] > first_x ? columns[0] : first_x;
+            const int end = columns[1] < last_x ? columns[1] : last_x;
+            for (int x = begin; x < end; x++) {
+                LR_TRY(lr_native_ask(view));
+                const int64_t voxel = (int64_t)row * scene->num_voxels[0] + x / scene->num_samples[0];
+                const struct lr_native_column column = {.point = {scene->points[0][x], scene->points[1][y]},
+                                                        .along = scene->points[2],
+                                                        .count = scene->num_points[2]};
+                target.sums = window->sums + voxel * scene->num_voxels[2];
+                LR_TRY(lr_native_visit_column(view, &visit, &column));
+            }
         }
     }
     return LR_OK;

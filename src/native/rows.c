@@ -13,11 +13,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Rows of a stretch for each thread: so few at first, and then as many as have about so many
- * elements together. */
+/* Rows of a stretch for each thread: FIRST_ROWS at first, then as many as have about STRETCH_ELEMENTS together. */
 enum { FIRST_ROWS = 8, MOST_ROWS = 512, STRETCH_ELEMENTS = 1 << 19 };
 
-/* A pair with at most so many LORs has its sums in an array of all of them; larger pairs sort theirs. */
+/* The sums of a pair with at most this number of LORs are an array of all its LORs; larger pairs sort their
+ * elements. */
 #define MOST_DENSE ((int64_t)1 << 17)
 
 /* Offsets of the LORs of a block's cells within the pair, from the LOR of its first cells. */
@@ -123,98 +123,81 @@ static int lowest_bit(uint64_t word)
     return places[((word & (~word + 1)) * 0x022fdd63cc95386du) >> 58];
 }
 
-static void put(struct lr_owned_row *out, int64_t lor, double value)
+/* Puts the pair's sums, in order, in the row. No sums are left. */
+static lr_status collect(const struct target *target, double scale, struct lr_owned_row *out)
 {
-    if (value > 0.0) lr_owned_row_put(out, lor, value);
-}
-
-/* The pair's sums, in order, to the row; they are 0 afterwards. */
-static lr_status collect_dense(const struct target *target, double scale, struct lr_owned_row *out)
-{
+    const lr_log *log = target->scene->params.log;
     const int64_t *offsets = target->scene->params.lors->offsets;
     const int64_t first = offsets[target->pair], count = offsets[target->pair + 1] - first;
     struct worker *worker = target->worker;
+    if (!target->is_dense) {
+        struct lr_elements *sparse = &worker->sparse;
+        LR_TRY(lr_elements_merge(sparse, count, log));
+        LR_TRY(lr_owned_row_reserve(out, out->count + sparse->count, log));
+        for (int64_t k = 0; k < sparse->count; k++) {
+            const double value = sparse->list[k].value * scale;
+            if (value > 0.0) lr_owned_row_put(out, first + sparse->list[k].lor, value);
+        }
+        sparse->count = 0;
+        return LR_OK;
+    }
     for (int64_t word = 0; word <= (count - 1) >> 6; word++) {
         uint64_t bits = worker->touched[word];
         if (bits == 0) continue;
-        LR_TRY(lr_owned_row_reserve(out, out->count + 64, target->scene->params.log));
+        LR_TRY(lr_owned_row_reserve(out, out->count + 64, log));
         worker->touched[word] = 0;
         for (; bits != 0; bits &= bits - 1) {
             const int64_t at = word * 64 + lowest_bit(bits);
-            put(out, first + at, worker->sum[at] * scale);
+            const double value = worker->sum[at] * scale;
+            if (value > 0.0) lr_owned_row_put(out, first + at, value);
             worker->sum[at] = 0.0;
         }
     }
     return LR_OK;
 }
 
-static lr_status collect_sparse(const struct target *target, double scale, struct lr_owned_row *out)
-{
-    const lr_log *log = target->scene->params.log;
-    const int64_t *offsets = target->scene->params.lors->offsets;
-    const int64_t first = offsets[target->pair];
-    struct lr_elements *sparse = &target->worker->sparse;
-    LR_TRY(lr_elements_merge(sparse, offsets[target->pair + 1] - first, log));
-    LR_TRY(lr_owned_row_reserve(out, out->count + sparse->count, log));
-    for (int64_t k = 0; k < sparse->count; k++) put(out, first + sparse->list[k].lor, sparse->list[k].value * scale);
-    sparse->count = 0;
-    return LR_OK;
-}
-
 /* --- one row --- */
-
-static void place_columns(const struct stretch *stretch, int64_t row, struct worker *worker)
-{
-    const struct lr_native_scene *scene = &stretch->native->scene;
-    const struct lr_rows *rows = stretch->rows;
-    const int one[3] = {1, 1, 1};
-    const int *num = rows->grid ? rows->samples : one;
-    const int strides[3] = {1, num[0], num[0] * num[1]};
-    const int a = scene->across[0], b = scene->across[1], c = scene->axis;
-    double point[3];
-    for (int n = 0; n < stretch->num_columns; n++) {
-        lr_rows_point(rows, row, n % num[a] * strides[a] + n / num[a] * strides[b], point);
-        worker->columns[n] =
-            (struct lr_native_column){.point = {point[a], point[b]}, .along = worker->along, .count = num[c]};
-    }
-    for (int k = 0; k < num[c]; k++) {
-        lr_rows_point(rows, row, k * strides[c], point);
-        worker->along[k] = point[c];
-    }
-}
-
-static lr_status add_pair(const struct stretch *stretch, struct lr_native_view *view, struct target *target,
-                          struct lr_owned_row *out)
-{
-    const struct lr_native_scene *scene = view->scene;
-    const struct lr_native_pair *pair = &scene->pairs[target->pair];
-    const struct lr_native_module *j = &scene->modules[pair->j];
-    const int64_t *offsets = scene->params.lors->offsets;
-    const double scale = 1.0 / lr_rows_per_row(stretch->rows);
-    const struct lr_native_visit visit = {target->pair, lr_native_whole_pair(scene, target->pair, NULL), add, target};
-    target->crystals_j = (int64_t)j->num_columns * j->num_cells;
-    target->is_dense = offsets[target->pair + 1] - offsets[target->pair] <= stretch->most_dense;
-    target->is_full = lr_native_mask_is_full(scene, target->pair);
-    target->found = false;
-    for (int n = 0; n < stretch->num_columns; n++)
-        LR_TRY(lr_native_visit_column(view, &visit, &target->worker->columns[n]));
-    if (!target->found) return LR_OK;
-    return target->is_dense ? collect_dense(target, scale, out) : collect_sparse(target, scale, out);
-}
 
 static lr_status compute_row(const struct stretch *stretch, int64_t row, int number, struct lr_owned_row *out)
 {
     struct lr_native *native = stretch->native;
     struct lr_native_view *view = &native->views[number];
+    const struct lr_native_scene *scene = &native->scene;
     const struct lr_rows *rows = stretch->rows;
-    const int64_t num = rows->pairs != NULL ? rows->num_pairs : native->scene.params.lors->num_pairs;
-    struct target target = {.scene = &native->scene, .worker = &stretch->workers[number]};
-    place_columns(stretch, row, target.worker);
+    const int64_t *offsets = scene->params.lors->offsets;
+    const int64_t num = rows->pairs != NULL ? rows->num_pairs : scene->params.lors->num_pairs;
+    const double scale = 1.0 / lr_rows_per_row(rows);
+    struct target target = {.scene = scene, .worker = &stretch->workers[number]};
+
+    /* The row's columns of points. */
+    const int one[3] = {1, 1, 1};
+    const int *samples = rows->grid ? rows->samples : one;
+    const int strides[3] = {1, samples[0], samples[0] * samples[1]};
+    const int a = scene->across[0], b = scene->across[1], c = scene->axis;
+    double point[3];
+    for (int n = 0; n < stretch->num_columns; n++) {
+        lr_rows_point(rows, row, n % samples[a] * strides[a] + n / samples[a] * strides[b], point);
+        target.worker->columns[n] = (struct lr_native_column){
+            .point = {point[a], point[b]}, .along = target.worker->along, .count = samples[c]};
+    }
+    for (int k = 0; k < samples[c]; k++) {
+        lr_rows_point(rows, row, k * strides[c], point);
+        target.worker->along[k] = point[c];
+    }
     view->flat.key.pair = -1; /* the points have changed */
     out->count = 0;
     for (int64_t k = 0; k < num; k++) {
         target.pair = rows->pairs != NULL ? rows->pairs[k] : k;
-        LR_TRY(add_pair(stretch, view, &target, out));
+        const struct lr_native_module *j = &scene->modules[scene->pairs[target.pair].j];
+        const struct lr_native_visit visit = {target.pair, lr_native_whole_pair(scene, target.pair, NULL), add,
+                                              &target};
+        target.crystals_j = (int64_t)j->num_columns * j->num_cells;
+        target.is_dense = offsets[target.pair + 1] - offsets[target.pair] <= stretch->most_dense;
+        target.is_full = lr_native_mask_is_full(scene, target.pair);
+        target.found = false;
+        for (int n = 0; n < stretch->num_columns; n++)
+            LR_TRY(lr_native_visit_column(view, &visit, &target.worker->columns[n]));
+        if (target.found) LR_TRY(collect(&target, scale, out));
     }
     return LR_OK;
 }
@@ -222,11 +205,8 @@ static lr_status compute_row(const struct stretch *stretch, int64_t row, int num
 static void compute_share(void *user, int64_t begin, int64_t end, int number)
 {
     struct stretch *stretch = user;
-    for (int64_t k = begin; k < end && atomic_load(&stretch->status) == LR_OK; k++) {
-        const lr_status status = compute_row(stretch, stretch->first + k, number, &stretch->out[k]);
-        int good = LR_OK;
-        if (status != LR_OK) atomic_compare_exchange_strong(&stretch->status, &good, (int)status);
-    }
+    for (int64_t k = begin; k < end && atomic_load(&stretch->status) == LR_OK; k++)
+        lr_native_set_status(&stretch->status, compute_row(stretch, stretch->first + k, number, &stretch->out[k]));
 }
 
 /* --- all of them --- */
@@ -239,31 +219,6 @@ static int64_t choose_length(const struct stretch *stretch, int64_t num, int64_t
     const double fitting = (double)STRETCH_ELEMENTS * stretch->native->num_views * (double)num / (double)(elements + 1);
     const double wanted = fitting < (double)(4 * num) ? fitting : (double)(4 * num);
     return wanted >= (double)most ? most : wanted <= (double)least ? least : (int64_t)wanted;
-}
-
-static lr_status deliver(struct stretch *stretch, const lr_row_sink *sink)
-{
-    const struct lr_rows *rows = stretch->rows;
-    const lr_progress *progress = stretch->native->scene.params.progress;
-    const double total = (double)(rows->end - rows->begin);
-    int64_t length = choose_length(stretch, 1, 0);
-    for (stretch->first = rows->begin; stretch->first < rows->end;) {
-        LR_TRY(lr_progress_report(progress, "computing matrix rows", (double)(stretch->first - rows->begin), total));
-        const int64_t left = rows->end - stretch->first, num = left < length ? left : length;
-        const int64_t share = num / (4 * stretch->native->num_views);
-        lr_parallel_for(stretch->native->num_views, num, share > 0 ? share : 1, compute_share, stretch);
-        LR_TRY((lr_status)atomic_load(&stretch->status));
-        int64_t elements = 0;
-        for (int64_t k = 0; k < num; k++) {
-            const struct lr_owned_row *out = &stretch->out[k];
-            const lr_row row = lr_owned_row_view(out, stretch->first + k);
-            elements += out->count;
-            LR_TRY(sink->take(sink->user, &row));
-        }
-        stretch->first += num;
-        length = choose_length(stretch, num, elements);
-    }
-    return LR_OK;
 }
 
 lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows, const lr_row_sink *sink)
@@ -291,7 +246,28 @@ lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows, c
         worker->along = lr_alloc(rows->grid ? rows->samples[scene->axis] : 1, sizeof(*worker->along), "points", log);
         status = worker->sum && worker->touched && worker->columns && worker->along ? LR_OK : LR_FAILED;
     }
-    if (status == LR_OK) status = deliver(&stretch, sink);
+
+    const double total = (double)(rows->end - rows->begin);
+    int64_t length = choose_length(&stretch, 1, 0);
+    stretch.first = rows->begin;
+    while (status == LR_OK && stretch.first < rows->end) {
+        status = lr_progress_report(scene->params.progress, "computing matrix rows",
+                                    (double)(stretch.first - rows->begin), total);
+        if (status != LR_OK) break;
+        const int64_t left = rows->end - stretch.first, count = left < length ? left : length;
+        const int64_t share = count / (4 * num);
+        lr_parallel_for(num, count, share > 0 ? share : 1, compute_share, &stretch);
+        status = (lr_status)atomic_load(&stretch.status);
+        int64_t elements = 0;
+        for (int64_t k = 0; status == LR_OK && k < count; k++) {
+            const struct lr_owned_row *out = &stretch.out[k];
+            const lr_row row = lr_owned_row_view(out, stretch.first + k);
+            elements += out->count;
+            status = sink->take(sink->user, &row);
+        }
+        stretch.first += count;
+        length = choose_length(&stretch, count, elements);
+    }
 
     for (int k = 0; stretch.workers != NULL && k < num; k++) {
         struct worker *worker = &stretch.workers[k];

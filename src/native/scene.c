@@ -10,30 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* --- what it refuses --- */
-
-static lr_status check(const struct lr_backend_params *params)
-{
-    if (params->mu != NULL) {
-        return lr_error(params->log, LR_USAGE,
-                        "backend native follows no lines through an attenuation image: give "
-                        "attenuation as factors per LOR, or use backend compute, raster or cpu");
-    }
-    if (lr_lors_axial_axis(params->lors) < 0) {
-        return lr_error(params->log, LR_USAGE,
-                        "backend native needs modules that share an axial direction along an axis of "
-                        "the grid, and some modules of this scanner are tilted or turned: use backend "
-                        "compute, or cpu");
-    }
-
-    if (lr_modules_may_hide(params->scanner)) {
-        return lr_error(params->log, LR_USAGE,
-                        "backend native needs a scanner none of whose modules can hide another, "
-                        "and here one stands behind another's plane: use backend compute, or cpu");
-    }
-    return LR_OK;
-}
-
 /* --- modules --- */
 
 static void describe_module(const struct lr_native_scene *scene, int index, struct lr_native_module *out)
@@ -67,7 +43,7 @@ static void describe_module(const struct lr_native_scene *scene, int index, stru
 
 /* --- masks --- */
 
-static bool is_turned(const struct lr_native_scene *scene, const struct lr_native_pair *pair)
+static bool is_along_u(const struct lr_native_scene *scene, const struct lr_native_pair *pair)
 {
     return lr_module_axial(&scene->params.scanner->modules[pair->i], scene->axis) == 0;
 }
@@ -87,15 +63,7 @@ static int scanner_cell(const struct lr_native_module *module, int cell)
 static uint32_t cells_set(const struct lr_native_scene *scene, int64_t index)
 {
     const struct lr_pair_mask *mask = &scene->params.lors->masks->pairs[index];
-    return is_turned(scene, &scene->pairs[index]) ? mask->offset_a : mask->offset_b;
-}
-
-static bool cells_allowed(const struct lr_native_scene *scene, int64_t index, int on_i, int on_j)
-{
-    const struct lr_native_pair *pair = &scene->pairs[index];
-    const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
-    return has_bit(scene, cells_set(scene, index),
-                   (int64_t)scanner_cell(i, on_i) * j->num_cells + scanner_cell(j, on_j));
+    return is_along_u(scene, &scene->pairs[index]) ? mask->offset_a : mask->offset_b;
 }
 
 bool lr_native_columns_allowed(const struct lr_native_scene *scene, int64_t index, int ci, int cj)
@@ -103,7 +71,7 @@ bool lr_native_columns_allowed(const struct lr_native_scene *scene, int64_t inde
     const struct lr_native_pair *pair = &scene->pairs[index];
     const struct lr_pair_mask *mask = &scene->params.lors->masks->pairs[index];
     if (mask->kind != LR_MASK_SEPARABLE) return true;
-    const uint32_t set = is_turned(scene, pair) ? mask->offset_b : mask->offset_a;
+    const uint32_t set = is_along_u(scene, pair) ? mask->offset_b : mask->offset_a;
     return has_bit(scene, set, (int64_t)ci * scene->modules[pair->j].num_columns + cj);
 }
 
@@ -113,22 +81,8 @@ bool lr_native_allowed(const struct lr_native_scene *scene, int64_t index, const
     const int q = scanner_cell(&scene->modules[pair->i], cells[0]);
     const int s = scanner_cell(&scene->modules[pair->j], cells[1]);
     const lr_lors *lors = scene->params.lors;
-    return is_turned(scene, pair) ? lr_coincidence_allows(lors, index, q, columns[0], s, columns[1])
-                                  : lr_coincidence_allows(lors, index, columns[0], q, columns[1], s);
-}
-
-/* The pair's table of cells in coincidence; *full when that is all of them. */
-static float *make_table(const struct lr_native_scene *scene, int64_t index, bool *full)
-{
-    const struct lr_native_pair *pair = &scene->pairs[index];
-    const int num_i = scene->modules[pair->i].num_cells, num_j = scene->modules[pair->j].num_cells;
-    float *table = lr_alloc((int64_t)num_i * num_j, sizeof(*table), "coincidence masks", scene->params.log);
-    *full = true;
-    for (int k = 0; table != NULL && k < num_i * num_j; k++) {
-        table[k] = cells_allowed(scene, index, k / num_j, k % num_j) ? 1.0f : 0.0f;
-        *full = *full && table[k] != 0.0f;
-    }
-    return table;
+    return is_along_u(scene, pair) ? lr_coincidence_allows(lors, index, q, columns[0], s, columns[1])
+                                   : lr_coincidence_allows(lors, index, columns[0], q, columns[1], s);
 }
 
 /* The first pair with each set of cells: pairs with equal sets share its table. */
@@ -137,53 +91,43 @@ struct sharing {
     int64_t num;
 };
 
+/* Finds or makes the pair's table of cells in coincidence; NULL if that is all of them. */
 static lr_status find_table(struct lr_native_scene *scene, int64_t index, struct sharing *sharing)
 {
+    const struct lr_native_module *modules = scene->modules;
+    struct lr_native_pair *pair = &scene->pairs[index];
+    const struct lr_native_module *i = &modules[pair->i], *j = &modules[pair->j];
+    const uint32_t set = cells_set(scene, index);
     for (int64_t k = 0; k < sharing->num; k++) {
-        const struct lr_native_pair *one = &scene->pairs[index], *two = &scene->pairs[sharing->first[k]];
-        const struct lr_native_module *modules = scene->modules;
-        if (cells_set(scene, index) == cells_set(scene, sharing->first[k]) &&
-            modules[one->i].num_cells == modules[two->i].num_cells &&
-            modules[one->j].num_cells == modules[two->j].num_cells &&
-            (modules[one->i].step_along > 0) == (modules[two->i].step_along > 0) &&
-            (modules[one->j].step_along > 0) == (modules[two->j].step_along > 0)) {
-            scene->pairs[index].along = scene->pairs[sharing->first[k]].along;
+        const struct lr_native_pair *other = &scene->pairs[sharing->first[k]];
+        const struct lr_native_module *other_i = &modules[other->i], *other_j = &modules[other->j];
+        if (set == cells_set(scene, sharing->first[k]) && i->num_cells == other_i->num_cells &&
+            j->num_cells == other_j->num_cells && (i->step_along > 0) == (other_i->step_along > 0) &&
+            (j->step_along > 0) == (other_j->step_along > 0)) {
+            pair->along = other->along;
             return LR_OK;
         }
     }
-    bool full;
-    float *table = make_table(scene, index, &full);
+
+    float *table =
+        lr_alloc((int64_t)i->num_cells * j->num_cells, sizeof(*table), "coincidence masks", scene->params.log);
     if (table == NULL) return LR_FAILED;
+    bool is_full = true;
+    for (int q = 0; q < i->num_cells; q++) {
+        for (int s = 0; s < j->num_cells; s++) {
+            const bool is_allowed =
+                has_bit(scene, set, (int64_t)scanner_cell(i, q) * j->num_cells + scanner_cell(j, s));
+            table[q * j->num_cells + s] = is_allowed ? 1.0f : 0.0f;
+            is_full = is_full && is_allowed;
+        }
+    }
     scene->tables[scene->num_tables++] = table;
-    scene->pairs[index].along = full ? NULL : table;
+    pair->along = is_full ? NULL : table;
     sharing->first[sharing->num++] = index;
     return LR_OK;
 }
 
 /* --- points --- */
-
-static lr_status make_points(struct lr_native_scene *scene)
-{
-    const lr_grid *grid = scene->params.grid;
-    const int axes[3] = {scene->across[0], scene->across[1], scene->axis};
-    scene->num_all_samples = 1;
-    for (int a = 0; a < 3; a++) {
-        const int axis = axes[a], samples = scene->params.samples[axis];
-        scene->num_samples[a] = samples;
-        scene->num_voxels[a] = grid->size[axis];
-        scene->num_points[a] = grid->size[axis] * samples;
-        scene->spacing[a] = grid->voxel_mm[axis] / samples;
-        scene->num_all_samples *= samples;
-        scene->points[a] =
-            lr_alloc(scene->num_points[a], sizeof(double), "the coordinates of sample points", scene->params.log);
-        if (scene->points[a] == NULL) return LR_FAILED;
-        for (int k = 0; k < scene->num_points[a]; k++) { /* see lr_grid_sample_point */
-            const double offset = (k % samples + 0.5) / samples - 0.5;
-            scene->points[a][k] = grid->origin_mm[axis] + (k / samples + offset) * grid->voxel_mm[axis];
-        }
-    }
-    return LR_OK;
-}
 
 /* --- life --- */
 
@@ -193,7 +137,22 @@ lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_ba
     const lr_lors *lors = params->lors;
     struct sharing sharing = {0};
     lr_status status = LR_FAILED;
-    LR_TRY(check(params));
+    if (params->mu != NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "backend native follows no lines through an attenuation image: give "
+                        "attenuation as factors per LOR, or use backend compute, raster or cpu");
+    }
+    if (lr_lors_axial_axis(lors) < 0) {
+        return lr_error(params->log, LR_USAGE,
+                        "backend native needs modules that share an axial direction along an axis of "
+                        "the grid, and some modules of this scanner are tilted or turned: use backend "
+                        "compute, or cpu");
+    }
+    if (lr_modules_may_hide(scanner)) {
+        return lr_error(params->log, LR_USAGE,
+                        "backend native needs a scanner none of whose modules can hide another, "
+                        "and here one stands behind another's plane: use backend compute, or cpu");
+    }
     *scene = (struct lr_native_scene){.params = *params, .axis = lr_lors_axial_axis(lors)};
     scene->across[0] = scene->axis == 0 ? 1 : 0;
     scene->across[1] = scene->axis == 2 ? 1 : 2;
@@ -202,7 +161,26 @@ lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_ba
     if (scene->modules == NULL) goto finish;
     for (int m = 0; m < scanner->num_modules; m++)
         if (lr_module_axial(&scanner->modules[m], scene->axis) >= 0) describe_module(scene, m, &scene->modules[m]);
-    if (make_points(scene) != LR_OK) goto finish;
+
+    /* Sample points; see lr_grid_sample_point. */
+    const lr_grid *grid = params->grid;
+    const int axes[3] = {scene->across[0], scene->across[1], scene->axis};
+    scene->num_all_samples = 1;
+    for (int a = 0; a < 3; a++) {
+        const int axis = axes[a], samples = params->samples[axis];
+        scene->num_samples[a] = samples;
+        scene->num_voxels[a] = grid->size[axis];
+        scene->num_points[a] = grid->size[axis] * samples;
+        scene->spacing[a] = grid->voxel_mm[axis] / samples;
+        scene->num_all_samples *= samples;
+        scene->points[a] =
+            lr_alloc(scene->num_points[a], sizeof(double), "the coordinates of sample points", params->log);
+        if (scene->points[a] == NULL) goto finish;
+        for (int k = 0; k < scene->num_points[a]; k++) {
+            const double offset = (k % samples + 0.5) / samples - 0.5;
+            scene->points[a][k] = grid->origin_mm[axis] + (k / samples + offset) * grid->voxel_mm[axis];
+        }
+    }
 
     scene->pairs = lr_alloc(lors->num_pairs, sizeof(*scene->pairs), "pairs of modules", params->log);
     if (scene->pairs == NULL) goto finish;
@@ -250,21 +228,18 @@ static double dot(const double a[2], const double b[2])
     return a[0] * b[0] + a[1] * b[1];
 }
 
-static struct lr_native_side make_side(const struct lr_native_module *module, const double point[2])
-{
-    struct lr_native_side side = {.module = module,
-                                  .centre = {module->centre[0] - point[0], module->centre[1] - point[1]}};
-    side.foot = dot(module->tangent, side.centre);
-    side.height = -dot(module->normal, side.centre);
-    return side;
-}
-
 bool lr_native_sees(const struct lr_native_scene *scene, int64_t pair, const double point[2],
                     struct lr_native_side sides[2])
 {
     const struct lr_native_pair *at = &scene->pairs[pair];
-    sides[0] = make_side(&scene->modules[at->i], point);
-    sides[1] = make_side(&scene->modules[at->j], point);
+    for (int n = 0; n < 2; n++) {
+        const struct lr_native_module *module = &scene->modules[n == 0 ? at->i : at->j];
+        struct lr_native_side *side = &sides[n];
+        side->module = module;
+        for (int k = 0; k < 2; k++) side->centre[k] = module->centre[k] - point[k];
+        side->foot = dot(module->tangent, side->centre);
+        side->height = -dot(module->normal, side->centre);
+    }
     return sides[0].height > 0.0 && sides[1].height > 0.0;
 }
 
@@ -273,12 +248,12 @@ struct lr_native_crossing lr_native_cross(const struct lr_native_side sides[2], 
     const struct lr_native_side *a = &sides[i_is_primary ? 0 : 1];
     const struct lr_native_side *b = &sides[i_is_primary ? 1 : 0];
     const struct lr_native_module *on_a = a->module, *on_b = b->module;
-    const double turn = dot(on_b->normal, on_a->tangent);
+    const double sine = dot(on_b->normal, on_a->tangent);
     return (struct lr_native_crossing){
         .primary = *a,
         .secondary = *b,
         .i_is_primary = i_is_primary,
-        .tau = {dot(on_b->normal, a->centre) / b->height, fabs(turn) < PARALLEL ? 0.0 : turn / b->height},
+        .tau = {dot(on_b->normal, a->centre) / b->height, fabs(sine) < PARALLEL ? 0.0 : sine / b->height},
         .on_second = {dot(on_b->tangent, a->centre), dot(on_b->tangent, on_a->tangent)},
         .reach = {dot(on_a->normal, b->centre), dot(on_a->normal, on_b->tangent)},
         .on_first = {dot(on_a->tangent, b->centre), dot(on_a->tangent, on_b->tangent)},
@@ -290,8 +265,8 @@ static double tau_at(const struct lr_native_crossing *crossing, double u)
     return crossing->tau[0] + crossing->tau[1] * u;
 }
 
-/* Coordinate on the primary of the line that meets coordinate w of the secondary. For a line from beside or behind it
- * is the end that the last lines from the front went to. */
+/* Coordinate on the primary of the line that meets coordinate w of the secondary. For a line that does not come
+ * from the front it is the end that the last lines from the front went to. */
 static double on_primary(const struct lr_native_crossing *crossing, double w)
 {
     const double *reach = crossing->reach, *on_first = crossing->on_first;
@@ -322,18 +297,6 @@ static void columns_between(const struct lr_native_module *module, double from, 
     between[1] = (int)fmin(fmax(high + 1.0, 0.0), num);
 }
 
-/* Columns of the secondary that those of the primary between u0 < u1 may be seen through. */
-static void secondary_columns(const struct lr_native_crossing *crossing, double u0, double u1, int between[2])
-{
-    const struct lr_native_module *module = crossing->secondary.module;
-    if (tau_at(crossing, u0) <= 1e-9 || tau_at(crossing, u1) <= 1e-9) {
-        between[0] = 0;
-        between[1] = module->num_columns;
-        return;
-    }
-    columns_between(module, on_secondary(crossing, u0), on_secondary(crossing, u1), between);
-}
-
 static void make_strip(const struct lr_native_crossing *crossing, double middle, double width,
                        struct lr_native_strip *strip)
 {
@@ -348,21 +311,24 @@ static void make_strip(const struct lr_native_crossing *crossing, double middle,
     strip->slant = (float)x;
 }
 
-static void name_strip(const struct lr_native_crossing *crossing, int p, int r, struct lr_native_strip *strip)
-{
-    strip->ci = crossing->i_is_primary ? p : r;
-    strip->cj = crossing->i_is_primary ? r : p;
-}
-
 /* Pieces for an edge that long at a distance. */
 static int num_pieces(double edge, double distance)
 {
     return (int)fmin(fmax(ceil(edge / (PIECE * distance)), 1.0), LR_NATIVE_MAX_PARTS);
 }
 
-/* The stretch u0 .. u1 of the primary, in as many strips as its nearness asks for. */
-static int cut_strips(const struct lr_native_crossing *crossing, double u0, double u1, struct lr_native_strip *strips)
+/* The part of column p of the primary that is seen through column r of the secondary, in as many strips as its
+ * nearness requires. Returns their number. */
+static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, struct lr_native_strip *strips)
 {
+    const struct lr_native_module *a = crossing->primary.module, *b = crossing->secondary.module;
+    const double u = column_middle(a, p), w = column_middle(b, r);
+    const double from = on_primary(crossing, w - 0.5 * b->face);
+    const double to = on_primary(crossing, w + 0.5 * b->face);
+    const double u0 = fmax(u - 0.5 * a->face, fmin(from, to));
+    const double u1 = fmin(u + 0.5 * a->face, fmax(from, to));
+    if (u1 - u0 <= SLIVER * a->face) return 0;
+
     const double height = crossing->primary.height, foot = crossing->primary.foot;
     const double aside = fmax(fmax(foot + u0, -(foot + u1)), 0.0);
     const double distance = sqrt(height * height + aside * aside);
@@ -373,24 +339,10 @@ static int cut_strips(const struct lr_native_crossing *crossing, double u0, doub
     for (int n = 0; n < num; n++) {
         const double width = (u1 - u0) / num;
         make_strip(crossing, u0 + (n + 0.5) * width, width, &strips[n]);
-        strips[n].parts = num_pieces(crossing->primary.module->face_along, nearest);
+        strips[n].parts = num_pieces(a->face_along, nearest);
+        strips[n].ci = crossing->i_is_primary ? p : r;
+        strips[n].cj = crossing->i_is_primary ? r : p;
     }
-    return num;
-}
-
-/* The part of column p of the primary that is seen through column r of the secondary. Returns the
- * number of strips. */
-static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, struct lr_native_strip *strips)
-{
-    const struct lr_native_module *a = crossing->primary.module, *b = crossing->secondary.module;
-    const double u = column_middle(a, p), w = column_middle(b, r);
-    const double from = on_primary(crossing, w - 0.5 * b->face);
-    const double to = on_primary(crossing, w + 0.5 * b->face);
-    const double u0 = fmax(u - 0.5 * a->face, fmin(from, to));
-    const double u1 = fmin(u + 0.5 * a->face, fmax(from, to));
-    if (u1 - u0 <= SLIVER * a->face) return 0;
-    const int num = cut_strips(crossing, u0, u1, strips);
-    for (int n = 0; n < num; n++) name_strip(crossing, p, r, &strips[n]);
     return num;
 }
 
@@ -410,39 +362,9 @@ static bool sampled_strip(const struct lr_native_scene *scene, const struct lr_n
     make_strip(crossing, u, a->face / rays, strip);
     strip->dtau = 0.0f;
     strip->parts = 1;
-    name_strip(crossing, p, met, strip);
+    strip->ci = crossing->i_is_primary ? p : met;
+    strip->cj = crossing->i_is_primary ? met : p;
     return true;
-}
-
-int64_t lr_native_max_strips(const struct lr_native_scene *scene)
-{
-    int64_t most = 0;
-    for (int m = 0; m < scene->params.scanner->num_modules; m++)
-        most = scene->modules[m].num_columns > most ? scene->modules[m].num_columns : most;
-    return scene->params.mode == LR_MODE_EXACT ? (4 * most + 4) * LR_NATIVE_MAX_PARTS : most * scene->params.rays;
-}
-
-static int exact_strips(const struct lr_native_crossing *crossing, const struct lr_native_range *range,
-                        const int along_a[2], struct lr_native_strip *strips)
-{
-    const int of_b = crossing->i_is_primary ? 1 : 0;
-    const struct lr_native_module *a = crossing->primary.module;
-    const int most = 2 * (a->num_columns + crossing->secondary.module->num_columns);
-    int num = 0, pairs = 0;
-    for (int p = along_a[0]; p < along_a[1]; p++) {
-        int between[2];
-        const double u = column_middle(a, p);
-        secondary_columns(crossing, u - 0.5 * a->face, u + 0.5 * a->face, between);
-        const int begin = between[0] > range->begin[of_b] ? between[0] : range->begin[of_b];
-        const int end = between[1] < range->end[of_b] ? between[1] : range->end[of_b];
-        for (int r = begin; r < end && pairs < most; r++) {
-            if (!lr_native_takes(range, of_b == 1 ? p : r, of_b == 1 ? r : p)) continue;
-            const int found = exact_strip(crossing, p, r, &strips[num]);
-            num += found;
-            pairs += found > 0;
-        }
-    }
-    return num;
 }
 
 int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_native_crossing *crossing,
@@ -459,43 +381,59 @@ int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_n
 
     along_a[0] = along_a[0] > range->begin[a] ? along_a[0] : range->begin[a];
     along_a[1] = along_a[1] < range->end[a] ? along_a[1] : range->end[a];
-    if (scene->params.mode == LR_MODE_EXACT) return exact_strips(crossing, range, along_a, strips);
-    int num = 0, kept = 0;
+    int num = 0, num_within = 0;
+    if (scene->params.mode == LR_MODE_EXACT) {
+        const struct lr_native_module *first = crossing->primary.module;
+        const int most = 2 * (first->num_columns + module->num_columns);
+        int pairs = 0;
+        for (int p = along_a[0]; p < along_a[1]; p++) {
+            /* Columns of the secondary that column p may be seen through. */
+            int between[2] = {0, module->num_columns};
+            const double u = column_middle(first, p), u0 = u - 0.5 * first->face, u1 = u + 0.5 * first->face;
+            if (tau_at(crossing, u0) > 1e-9 && tau_at(crossing, u1) > 1e-9)
+                columns_between(module, on_secondary(crossing, u0), on_secondary(crossing, u1), between);
+            const int begin = between[0] > range->begin[b] ? between[0] : range->begin[b];
+            const int end = between[1] < range->end[b] ? between[1] : range->end[b];
+            for (int r = begin; r < end && pairs < most; r++) {
+                if (!lr_native_takes(range, b == 1 ? p : r, b == 1 ? r : p)) continue;
+                const int found = exact_strip(crossing, p, r, &strips[num]);
+                num += found;
+                pairs += found > 0;
+            }
+        }
+        return num;
+    }
     for (int p = along_a[0]; p < along_a[1]; p++)
         for (int ray = 0; ray < scene->params.rays; ray++)
             num += sampled_strip(scene, crossing, (const int[2]){p, ray}, &strips[num]);
 
-    /* Leaves out strips of other columns than the range's. */
+    /* Leaves out strips of columns outside the range. */
     for (int k = 0; k < num; k++) {
         const struct lr_native_strip *strip = &strips[k];
         if (strip->ci >= range->begin[0] && strip->ci < range->end[0] && strip->cj >= range->begin[1] &&
             strip->cj < range->end[1] && lr_native_takes(range, strip->ci, strip->cj))
-            strips[kept++] = *strip;
+            strips[num_within++] = *strip;
     }
-    return kept;
+    return num_within;
 }
 
 /* Room for rounding, in points of the grid. */
 #define SLACK 1e-6
-
-/* Both ends of the crystal columns begin .. end-1. */
-static void segment_ends(const struct lr_native_module *module, int begin, int end, double (*ends)[2])
-{
-    const double from = (begin - 0.5 * module->num_columns) * module->pitch;
-    const double to = (end - 0.5 * module->num_columns) * module->pitch;
-    for (int k = 0; k < 2; k++) {
-        ends[0][k] = module->centre[k] + from * module->tangent[k];
-        ends[1][k] = module->centre[k] + to * module->tangent[k];
-    }
-}
 
 struct lr_native_hull lr_native_make_hull(const struct lr_native_scene *scene, int64_t pair,
                                           const struct lr_native_range *range)
 {
     const struct lr_native_pair *at = &scene->pairs[pair];
     struct lr_native_hull hull;
-    segment_ends(&scene->modules[at->i], range->begin[0], range->end[0], &hull.corner[0]);
-    segment_ends(&scene->modules[at->j], range->begin[1], range->end[1], &hull.corner[2]);
+    for (int n = 0; n < 2; n++) { /* both ends of the crystal columns begin .. end-1 */
+        const struct lr_native_module *module = &scene->modules[n == 0 ? at->i : at->j];
+        const double from = (range->begin[n] - 0.5 * module->num_columns) * module->pitch;
+        const double to = (range->end[n] - 0.5 * module->num_columns) * module->pitch;
+        for (int k = 0; k < 2; k++) {
+            hull.corner[2 * n][k] = module->centre[k] + from * module->tangent[k];
+            hull.corner[2 * n + 1][k] = module->centre[k] + to * module->tangent[k];
+        }
+    }
     return hull;
 }
 
@@ -519,20 +457,6 @@ void lr_native_hull_rows(const struct lr_native_scene *scene, const struct lr_na
     points_between(scene, 1, between, rows);
 }
 
-/* Widens `between` by where the line at height y meets the edge from a to b. */
-static void meet_edge(const double a[2], const double b[2], double y, double between[2])
-{
-    const double rise = b[1] - a[1];
-    if ((a[1] - y) * (b[1] - y) > 0.0) return;
-    const double share = rise != 0.0 ? (y - a[1]) / rise : 0.0;
-    const double x[2] = {a[0] + share * (b[0] - a[0]), rise != 0.0 ? a[0] : b[0]};
-    const int num = rise != 0.0 ? 1 : 2;
-    for (int k = 0; k < num; k++) {
-        between[0] = fmin(between[0], x[k]);
-        between[1] = fmax(between[1], x[k]);
-    }
-}
-
 void lr_native_hull_columns(const struct lr_native_scene *scene, const struct lr_native_hull *hull, int row,
                             int columns[2])
 {
@@ -542,8 +466,17 @@ void lr_native_hull_columns(const struct lr_native_scene *scene, const struct lr
         high = fmax(high, hull->corner[k][1]);
     }
     const double y = fmin(fmax(scene->points[1][row], low), high);
-    for (int k = 0; k < 4; k++)
-        for (int n = 0; n < k; n++) meet_edge(hull->corner[k], hull->corner[n], y, between);
+    for (int k = 0; k < 4; k++) {
+        for (int n = 0; n < k; n++) { /* the line at height y meets the edge from a to b */
+            const double *a = hull->corner[k], *b = hull->corner[n];
+            const double rise = b[1] - a[1];
+            if ((a[1] - y) * (b[1] - y) > 0.0) continue;
+            const double share = rise != 0.0 ? (y - a[1]) / rise : 0.0;
+            const double x = a[0] + share * (b[0] - a[0]), other = rise != 0.0 ? x : b[0];
+            between[0] = fmin(between[0], fmin(x, other));
+            between[1] = fmax(between[1], fmax(x, other));
+        }
+    }
     if (between[0] > between[1]) {
         columns[0] = columns[1] = 0;
         return;

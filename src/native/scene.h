@@ -24,8 +24,7 @@ struct lr_native_module {
 
 struct lr_native_pair {
     int i, j;           /* modules, i < j */
-    const float *along; /* [cells of i][cells of j] 1 where a separable mask lets the cells count
-                           and 0 elsewhere; NULL = every one counts */
+    const float *along; /* [cells of i][cells of j] 1 for cells that count, else 0; NULL = all count */
 };
 
 /* Immutable once made. params' pointers are borrowed. */
@@ -44,8 +43,7 @@ struct lr_native_scene {
     int num_all_samples; /* of a voxel */
 };
 
-/* errors: LR_USAGE when columns cannot project this, with a sentence; LR_FAILED. On failure nothing
- * needs to be finished. */
+/* errors: LR_USAGE, logged, if columns cannot project this; LR_FAILED. On failure nothing needs to be finished. */
 lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_backend_params *params);
 void lr_native_scene_finish(struct lr_native_scene *scene);
 
@@ -86,7 +84,7 @@ struct lr_native_side {
     const struct lr_native_module *module;
     double centre[2]; /* from the column */
     double foot;      /* coordinate of the module's centre, from the column's foot */
-    double height;    /* of the column over the module; it sees the face where this is positive */
+    double height;    /* of the column over the module; it sees the face if this is positive */
 };
 
 /* Lines through the column, from primary to secondary and back. */
@@ -119,12 +117,12 @@ bool lr_native_sees(const struct lr_native_scene *scene, int64_t pair, const dou
 
 struct lr_native_crossing lr_native_cross(const struct lr_native_side sides[2], bool i_is_primary);
 
-/* Columns of the pair's module i, begin <= ci < end, and of j; of these those that are `turn` modulo
+/* Columns of the pair's module i, begin <= ci < end, and of j; of these those that are `residue` modulo
  * `interleave` by their angle, whose number is that of columns 0 and 0, step[0] ci and step[1] cj added up
  * modulo `angles`. */
 struct lr_native_range {
     int begin[2], end[2];
-    int interleave, turn; /* interleave 0: all */
+    int interleave, residue; /* interleave 0: all */
     int first, step[2], angles;
 };
 
@@ -132,13 +130,10 @@ static inline bool lr_native_takes(const struct lr_native_range *range, int ci, 
 {
     return range->interleave == 0 ||
            (range->first + range->step[0] * ci + range->step[1] * cj) % range->angles % range->interleave ==
-               range->turn;
+               range->residue;
 }
 
-/* Upper bound of the strips of one crossing. */
-int64_t lr_native_max_strips(const struct lr_native_scene *scene);
-
-/* The strips that belong to columns of the range, in order along the primary. Returns how many. */
+/* The strips that belong to columns of the range, in order along the primary. Returns their number. */
 int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_native_crossing *crossing,
                           const struct lr_native_range *range, struct lr_native_strip *strips);
 

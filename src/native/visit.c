@@ -33,27 +33,7 @@ static void flat_finish(struct lr_native_flat *flat)
     *flat = (struct lr_native_flat){.key.pair = -1};
 }
 
-static lr_status reserve(struct lr_native_flat *flat, const struct lr_native_flat_key *key,
-                         const struct lr_native_axial *axial, const lr_log *log)
-{
-    const int64_t overlaps = 2 * ((int64_t)axial->num_a * key->parts + axial->num_b);
-    const int64_t capacity = key->count * (overlaps + LR_NATIVE_LANES);
-    if (capacity <= flat->capacity && key->count <= flat->num_points) return LR_OK;
-    flat_finish(flat);
-    flat->y = lr_alloc(capacity, sizeof(*flat->y), "overlaps", log);
-    flat->height = lr_alloc(capacity, sizeof(*flat->height), "overlaps", log);
-    flat->offset = lr_alloc(capacity, sizeof(*flat->offset), "overlaps", log);
-    flat->begin = lr_alloc(key->count + 1, sizeof(*flat->begin), "overlaps", log);
-    if (!flat->y || !flat->height || !flat->offset || !flat->begin) {
-        flat_finish(flat);
-        return LR_FAILED;
-    }
-    flat->capacity = capacity;
-    flat->num_points = key->count;
-    return LR_OK;
-}
-
-/* Lists the overlaps of primary cell q from place `next` on. Returns the place behind them. */
+/* Lists the overlaps of primary cell q from place `next` on. Returns the place after them. */
 static int add_cell(struct lr_native_flat *flat, const struct lr_native_axial *axial,
                     const struct lr_native_starts *starts, const int at[2])
 {
@@ -79,14 +59,29 @@ static int add_cell(struct lr_native_flat *flat, const struct lr_native_axial *a
     return next;
 }
 
-/* Computes what the key asks for, unless it is there. axials: of the parts. */
+/* Computes the overlaps of the key, unless they are there. axials: of the parts. */
 static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_flat_key *key,
                            const struct lr_native_axial *axials, const lr_log *log)
 {
     if (flat->key.pair == key->pair && flat->key.i_is_primary == key->i_is_primary && flat->key.tau == key->tau &&
         flat->key.parts == key->parts && flat->key.along == key->along && flat->key.count == key->count)
         return LR_OK;
-    LR_TRY(reserve(flat, key, axials, log));
+
+    const int64_t overlaps = 2 * ((int64_t)axials->num_a * key->parts + axials->num_b);
+    const int64_t capacity = key->count * (overlaps + LR_NATIVE_LANES);
+    if (capacity > flat->capacity || key->count > flat->num_points) {
+        flat_finish(flat);
+        flat->y = lr_alloc(capacity, sizeof(*flat->y), "overlaps", log);
+        flat->height = lr_alloc(capacity, sizeof(*flat->height), "overlaps", log);
+        flat->offset = lr_alloc(capacity, sizeof(*flat->offset), "overlaps", log);
+        flat->begin = lr_alloc(key->count + 1, sizeof(*flat->begin), "overlaps", log);
+        if (!flat->y || !flat->height || !flat->offset || !flat->begin) {
+            flat_finish(flat);
+            return LR_FAILED;
+        }
+        flat->capacity = capacity;
+        flat->num_points = key->count;
+    }
     flat->key = *key;
     int next = 0;
     for (int k = 0; k < key->count; k++) {
@@ -117,24 +112,24 @@ const struct lr_native_kernels *lr_native_kernels_at(int index)
     return index == 0 ? &lr_native_kernels_baseline : NULL;
 }
 
-/* Slots that one strip and point may fill. */
-static int64_t max_slots(const struct lr_native_scene *scene)
-{
-    int64_t cells = 0;
-    for (int m = 0; m < scene->params.scanner->num_modules; m++)
-        cells = scene->modules[m].num_cells > cells ? scene->modules[m].num_cells : cells;
-    const int64_t lanes = cells + LR_NATIVE_LANES;
-    const int64_t turns = scene->params.mode == LR_MODE_EXACT ? cells : scene->params.rays;
-    const int64_t bent = lanes * turns;
-    const int64_t flat = 2 * cells * (LR_NATIVE_MAX_PARTS + 1) + LR_NATIVE_LANES;
-    return bent > flat ? bent : flat;
-}
-
 lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_native_scene *scene)
 {
-    const int64_t slots = (max_slots(scene) + LR_NATIVE_LANES - 1) / LR_NATIVE_LANES * LR_NATIVE_LANES;
+    const bool is_exact = scene->params.mode == LR_MODE_EXACT;
+    int64_t cells = 0, columns = 0; /* the most of any module */
+    for (int m = 0; m < scene->params.scanner->num_modules; m++) {
+        cells = scene->modules[m].num_cells > cells ? scene->modules[m].num_cells : cells;
+        columns = scene->modules[m].num_columns > columns ? scene->modules[m].num_columns : columns;
+    }
+
+    /* Strips of one crossing, and slots that one strip and point may fill. */
+    const int64_t strips = is_exact ? (4 * columns + 4) * LR_NATIVE_MAX_PARTS : columns * scene->params.rays;
+    const int64_t bent = (cells + LR_NATIVE_LANES) * (is_exact ? cells : scene->params.rays);
+    const int64_t flat = 2 * cells * (LR_NATIVE_MAX_PARTS + 1) + LR_NATIVE_LANES;
+    const int64_t most = bent > flat ? bent : flat;
+    const int64_t slots = (most + LR_NATIVE_LANES - 1) / LR_NATIVE_LANES * LR_NATIVE_LANES;
+
     *view = (struct lr_native_view){.scene = scene, .kernels = lr_native_kernels_at(0), .flat.key.pair = -1};
-    view->strips = lr_alloc(lr_native_max_strips(scene), sizeof(*view->strips), "strips", scene->params.log);
+    view->strips = lr_alloc(strips, sizeof(*view->strips), "strips", scene->params.log);
     view->memory = lr_alloc(9 * slots + ALIGNMENT, sizeof(float), "elements", scene->params.log);
     if (view->strips == NULL || view->memory == NULL) {
         lr_native_view_finish(view);
@@ -205,54 +200,43 @@ static void cut_axials(struct scan *scan, int parts)
     scan->num_axials = parts;
 }
 
-/* --- points --- */
-
-static lr_status hand_over(const struct scan *scan, const struct lr_native_part *part)
-{
-    return part->count > 0 ? scan->visit->take(scan->visit->user, part) : LR_OK;
-}
-
-/* The elements of a strip with point k. */
-static lr_status visit_point(const struct scan *scan, const struct lr_native_strip *strip, struct lr_native_part *part)
-{
-    const struct lr_native_view *view = scan->view;
-    const double z = scan->column->along[part->k];
-    const bool is_exact = view->scene->params.mode == LR_MODE_EXACT;
-    if (is_exact && strip->dtau == 0.0f) {
-        const struct lr_native_flat *flat = &view->flat;
-        const int begin = flat->begin[part->k];
-        const float *overlaps[2] = {flat->y + begin, flat->height + begin};
-        part->offset = flat->offset + begin;
-        part->count = flat->begin[part->k + 1] - begin;
-        view->kernels->straight(strip, overlaps, part->count, view->slots.weight);
-        return hand_over(scan, part);
-    }
-    const struct lr_native_starts starts =
-        lr_native_start(strip, (const double[2]){scan->starts[0] - z, scan->starts[1] - z});
-    for (int n = 0; n < strip->parts; n++) {
-        const struct lr_native_axial *axial = &scan->axials[n];
-        part->count = is_exact ? view->kernels->exact(strip, axial, &starts, &view->slots)
-                               : view->kernels->sampled(strip, axial, &starts, &view->slots);
-        LR_TRY(hand_over(scan, part));
-    }
-    return LR_OK;
-}
-
 static lr_status visit_strip(struct scan *scan, const struct lr_native_strip *strip)
 {
-    const struct lr_native_scene *scene = scan->view->scene;
-    const struct lr_native_pair *pair = &scene->pairs[scan->visit->pair];
-    const float *wanted = scan->column->wanted;
+    struct lr_native_view *view = scan->view;
+    const struct lr_native_scene *scene = view->scene;
+    const struct lr_native_visit *visit = scan->visit;
+    const struct lr_native_column *column = scan->column;
+    const bool is_exact = scene->params.mode == LR_MODE_EXACT;
     struct lr_native_part part = {
-        .block = (int64_t)strip->ci * scene->modules[pair->j].num_columns + strip->cj,
+        .block = (int64_t)strip->ci * scene->modules[scene->pairs[visit->pair].j].num_columns + strip->cj,
         .ci = strip->ci,
         .cj = strip->cj,
-        .weight = scan->view->slots.weight,
-        .offset = scan->view->slots.offset,
+        .weight = view->slots.weight,
+        .offset = view->slots.offset,
     };
     cut_axials(scan, strip->parts);
-    for (part.k = scan->begin; part.k < scan->end; part.k++)
-        if (wanted == NULL || wanted[part.k] != 0.0f) LR_TRY(visit_point(scan, strip, &part));
+    for (part.k = scan->begin; part.k < scan->end; part.k++) {
+        if (column->wanted != NULL && column->wanted[part.k] == 0.0f) continue;
+        if (is_exact && strip->dtau == 0.0f) {
+            const struct lr_native_flat *flat = &view->flat;
+            const int begin = flat->begin[part.k];
+            const float *overlaps[2] = {flat->y + begin, flat->height + begin};
+            part.offset = flat->offset + begin;
+            part.count = flat->begin[part.k + 1] - begin;
+            view->kernels->straight(strip, overlaps, part.count, view->slots.weight);
+            if (part.count > 0) LR_TRY(visit->take(visit->user, &part));
+            continue;
+        }
+        const double z = column->along[part.k];
+        const struct lr_native_starts starts =
+            lr_native_start(strip, (const double[2]){scan->starts[0] - z, scan->starts[1] - z});
+        for (int n = 0; n < strip->parts; n++) {
+            const struct lr_native_axial *axial = &scan->axials[n];
+            part.count = is_exact ? view->kernels->exact(strip, axial, &starts, &view->slots)
+                                  : view->kernels->sampled(strip, axial, &starts, &view->slots);
+            if (part.count > 0) LR_TRY(visit->take(visit->user, &part));
+        }
+    }
     return LR_OK;
 }
 
@@ -298,34 +282,28 @@ bool lr_native_farther_is_i(const struct lr_native_scene *scene, int64_t pair, c
     return squared[0] - squared[1] >= -TIE * fmax(squared[0], squared[1]);
 }
 
-/* Sampled mode: points with the same roles together, in order. */
-static lr_status visit_runs(struct scan *scan, const struct lr_native_side sides[2])
-{
-    const struct lr_native_column *column = scan->column;
-    const struct lr_native_scene *scene = scan->view->scene;
-    for (int begin = 0, end; begin < column->count; begin = end) {
-        scan->i_is_primary = lr_native_farther_is_i(scene, scan->visit->pair, column->point, column->along[begin]);
-        for (end = begin + 1; end < column->count; end++)
-            if (lr_native_farther_is_i(scene, scan->visit->pair, column->point, column->along[end]) !=
-                scan->i_is_primary)
-                break;
-        scan->begin = begin;
-        scan->end = end;
-        LR_TRY(visit_roles(scan, sides));
-    }
-    return LR_OK;
-}
-
 lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_native_visit *visit,
                                  const struct lr_native_column *column)
 {
+    const struct lr_native_scene *scene = view->scene;
     struct lr_native_side sides[2];
-    if (!lr_native_sees(view->scene, visit->pair, column->point, sides)) return LR_OK;
+    if (!lr_native_sees(scene, visit->pair, column->point, sides)) return LR_OK;
     struct scan scan = {.view = view, .visit = visit, .column = column, .end = column->count};
-    if (view->scene->params.mode != LR_MODE_EXACT) return visit_runs(&scan, sides);
-    /* The solid angle is the same in either role; from the higher module it is more accurate. */
-    scan.i_is_primary = sides[0].height >= sides[1].height;
-    return visit_roles(&scan, sides);
+    if (scene->params.mode == LR_MODE_EXACT) {
+        /* The solid angle is the same in either role; from the higher module it is more accurate. */
+        scan.i_is_primary = sides[0].height >= sides[1].height;
+        return visit_roles(&scan, sides);
+    }
+
+    /* Points with the same roles are visited together, in order. */
+    for (; scan.begin < column->count; scan.begin = scan.end) {
+        scan.i_is_primary = lr_native_farther_is_i(scene, visit->pair, column->point, column->along[scan.begin]);
+        for (scan.end = scan.begin + 1; scan.end < column->count; scan.end++)
+            if (lr_native_farther_is_i(scene, visit->pair, column->point, column->along[scan.end]) != scan.i_is_primary)
+                break;
+        LR_TRY(visit_roles(&scan, sides));
+    }
+    return LR_OK;
 }
 
 /* Values of a pair's crystal columns. */
@@ -348,7 +326,7 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
     struct lr_native_range range = {.end = {scene->modules[at->i].num_columns, scene->modules[at->j].num_columns}};
     if (part == NULL || part->interleave <= 1) return range;
     range.interleave = part->interleave;
-    range.turn = part->interleave_turn;
+    range.residue = part->interleave_turn;
     range.angles = scene->params.lors->angles->count;
     for (int n = 0; n < 2; n++) {
         const struct lr_native_module *module = &scene->modules[modules[n]];
@@ -374,12 +352,6 @@ struct lr_native_run_state {
     struct lr_native_watch watch;
 };
 
-static void set_status(struct lr_native_watch *watch, lr_status status)
-{
-    int good = LR_OK;
-    atomic_compare_exchange_strong(&watch->status, &good, (int)status);
-}
-
 lr_status lr_native_ask(struct lr_native_view *view)
 {
     struct lr_native_watch *watch = view->watch;
@@ -393,7 +365,7 @@ lr_status lr_native_ask(struct lr_native_view *view)
         const double done = run->work->share * part;
         const lr_status status =
             lr_progress_report(run->native->scene.params.progress, run->work->what, run->work->from + done, 1.0);
-        set_status(watch, status);
+        lr_native_set_status(&watch->status, status);
         watch->next_s = lr_clock_seconds() + ASK_SECONDS;
     }
 
@@ -408,7 +380,7 @@ static void do_jobs(void *user, int64_t begin, int64_t end, int worker)
     view->reports = worker == 0;
     for (int64_t k = begin; k < end && lr_native_ask(view) == LR_OK; k++) {
         atomic_fetch_add(&run->watch.num_begun, 1);
-        set_status(&run->watch, run->work->job(run->work->user, k, view));
+        lr_native_set_status(&run->watch.status, run->work->job(run->work->user, k, view));
         atomic_fetch_add(&run->watch.num_done, 1);
     }
 }
@@ -432,14 +404,9 @@ static int64_t grid_place(const struct lr_native_scene *scene, const int at[3])
     return at[0] * strides[scene->across[0]] + at[1] * strides[scene->across[1]] + at[2] * strides[scene->axis];
 }
 
-static int64_t stride_along(const struct lr_native_scene *scene)
-{
-    return grid_place(scene, (const int[3]){0, 0, 1});
-}
-
 void lr_native_to_columns(const struct lr_native_scene *scene, const float *image, float *columns)
 {
-    const int64_t stride = stride_along(scene);
+    const int64_t stride = grid_place(scene, (const int[3]){0, 0, 1});
     for (int y = 0; y < scene->num_voxels[1]; y++) {
         for (int x = 0; x < scene->num_voxels[0]; x++) {
             const float *from = image + grid_place(scene, (const int[3]){x, y, 0});
@@ -450,7 +417,7 @@ void lr_native_to_columns(const struct lr_native_scene *scene, const float *imag
 
 void lr_native_from_columns(const struct lr_native_scene *scene, const double *columns, float *image)
 {
-    const int64_t stride = stride_along(scene);
+    const int64_t stride = grid_place(scene, (const int[3]){0, 0, 1});
     const double scale = 1.0 / scene->num_all_samples;
     for (int y = 0; y < scene->num_voxels[1]; y++) {
         for (int x = 0; x < scene->num_voxels[0]; x++) {

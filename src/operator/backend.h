@@ -23,7 +23,7 @@ struct lr_backend_params {
     int device;
     const lr_shared_context *shared; /* or NULL */
     bool deterministic, penetration;
-    int64_t max_memory_bytes; /* 0 = what the device reports */
+    int64_t max_memory_bytes; /* 0 = as the device reports it */
     const lr_log *log;
     const lr_progress *progress;
 };
@@ -46,7 +46,7 @@ struct lr_update_data {
 
 /* x becomes what lr/recon.h says of the plan's algorithm. */
 struct lr_update {
-    int subset;    /* whose data are loaded */
+    int subset;    /* of the data that is loaded */
     double lambda; /* RAMLA */
 };
 
@@ -54,7 +54,7 @@ struct lr_update {
  * own, in whatever layout it works on. What is given and taken is on the host, in single precision, except
  * for the image that is taken, which may go to the backend's place; images are [num_voxels]. */
 struct lr_backend_updates {
-    /* Forgets what was loaded. *has_room false, with LR_OK: the device cannot hold them. */
+    /* Drops all data that was loaded. *has_room false, with LR_OK: the device cannot hold them. */
     lr_status (*open)(void *self, const struct lr_update_plan *plan, bool *has_room);
     lr_status (*load)(void *self, int subset, const struct lr_update_data *data);
     lr_status (*sensitivity)(void *self, int subset, lr_vector *image); /* A^T n of loaded data */
@@ -70,14 +70,14 @@ struct lr_backend_updates {
 /* `picture`, `device_seconds`, `device_clock`, `prepare` and `updates` may be NULL: the facade then does without.
  * forward and back: part NULL for all LORs; else, with has_parts, a selection that is checked, not
  * empty and not all, and values in its order. back with values NULL, with has_parts and a part alone,
- * takes 1 for every value: the sensitivity; the part is interleaved with ones_by_angle alone. Vectors are in float32, or in float64 where
- * computes_in_double, and each is on the host or at the backend's place; outputs are overwritten.
+ * takes 1 for every value: the sensitivity; the part is interleaved with ones_by_angle alone. Vectors are in float32,
+ * or in float64 where computes_in_double, and each is on the host or at the backend's place; outputs are overwritten.
  * Both report progress themselves, done / total being the share of the call's work. */
 struct lr_backend_fns {
     const char *name;
     bool computes_in_double;
     bool has_parts;
-    bool is_never_kept;    /* LR_STORE_AUTO keeps no matrix: who names it wants what it runs */
+    bool is_never_kept;    /* LR_STORE_AUTO keeps no matrix */
     bool lists_by_all;     /* with has_parts: but not single LORs, which the facade takes from all */
     int voxel_bytes;       /* that a projection works with at most per voxel of the grid, a copy of the
                         image in the backend's precision included */
@@ -105,7 +105,7 @@ struct lr_backend_fns {
 struct lr_backend {
     const struct lr_backend_fns *fns;
     void *self;
-    lr_place *place; /* where it takes vectors besides the host; the backend's own. NULL = none */
+    lr_place *place; /* the backend's own place, where it takes vectors as it does on the host; NULL = none */
     char device[160];
     bool is_gpu;      /* the device is a graphics processor */
     bool is_emulated; /* it is a renderer in software in place of one */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The choice of a backend among those of a family, and the devices that there are. */
+ * The choice of a backend of a family, and the list of devices. */
 #include "operator/facade.h"
 
 #include "base/log.h"
@@ -56,28 +56,26 @@ static void list_names(const struct lr_choices *choices, const struct wish *wish
     }
 }
 
-static const struct lr_backend_choice *find_choice(const struct lr_choices *choices, const char *name)
-{
-    for (int k = 0; k < choices->count; k++)
-        if (strcmp(choices->list[k].name, name) == 0) return &choices->list[k];
-    return NULL;
-}
-
-static lr_status report_unknown(const struct lr_choices *choices, const char *name, const lr_log *log)
+/* NULL, logged, for a name that no backend has. */
+static const struct lr_backend_choice *find_choice(const struct lr_choices *choices, const char *name,
+                                                   const lr_log *log)
 {
     char names[128];
+    for (int k = 0; k < choices->count; k++)
+        if (strcmp(choices->list[k].name, name) == 0) return &choices->list[k];
     list_names(choices, &(struct wish){0}, names, sizeof(names));
-    return lr_error(log, LR_USAGE, "there is no backend \"%s\": use auto, %s", name, names);
+    lr_error(log, LR_USAGE, "there is no backend \"%s\": use auto, %s", name, names);
+    return NULL;
 }
 
 static lr_status create_named(struct lr_operator *op, const char *name, const struct lr_choices *choices)
 {
     struct wish wish = {op->params.mode, op->params.penetration};
-    const struct lr_backend_choice *choice = find_choice(choices, name);
-    if (choice == NULL) return report_unknown(choices, name, op->params.log);
+    const struct lr_backend_choice *choice = find_choice(choices, name, op->params.log);
+    if (choice == NULL) return LR_USAGE;
     if (wish.mode == LR_MODE_AUTO) wish.mode = choice->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
     if (!fits(choice, &wish)) {
-        /* Says what the backend named lacks of the wish, and who has it. */
+        /* Reports the property that the backend lacks, and the backends that have it. */
         char names[128];
         list_names(choices, &wish, names, sizeof(names));
         if (wish.penetration && !choice->has_penetration) {
@@ -96,6 +94,12 @@ static lr_status create_named(struct lr_operator *op, const char *name, const st
 
 enum { NAME_ROOM = 32 };
 
+static void drop(struct lr_backend *backend)
+{
+    if (backend->fns != NULL) backend->fns->destroy(backend->self);
+    *backend = (struct lr_backend){0};
+}
+
 static void note_passed_over(struct lr_operator *op, const char *name)
 {
     const size_t used = strlen(op->passed_over);
@@ -104,64 +108,18 @@ static void note_passed_over(struct lr_operator *op, const char *name)
              name, reason);
 }
 
-/* One of those that others may take the place of. Whoever asks for a list wants pictures. */
-static lr_status create_if_able(struct lr_operator *op, const char *name, const struct lr_choices *choices)
-{
-    struct lr_backend *backend = &op->backend;
-    LR_TRY(create_named(op, name, choices));
-    const lr_status status =
-        backend->fns->prepare_picture != NULL ? backend->fns->prepare_picture(backend->self) : LR_OK;
-    if (status != LR_OK) {
-        backend->fns->destroy(backend->self);
-        *backend = (struct lr_backend){0};
-    }
-    return status;
-}
-
-/* The last one's errors are the caller's to read. */
-static lr_status create_first(struct lr_operator *op, const char *list, const struct lr_choices *choices)
-{
-    const lr_mode mode = op->params.mode;
-    lr_status status = LR_USAGE;
-    char name[NAME_ROOM];
-    for (const char *rest = list; rest != NULL && status != LR_OK && status != LR_CANCELLED;) {
-        /* The name that a list begins with, without blanks; returns what follows its comma, or NULL. */
-        const size_t length = strcspn(rest, ",");
-        size_t used = 0;
-        for (size_t k = 0; k < length && used < NAME_ROOM - 1; k++)
-            if (rest[k] != ' ') name[used++] = rest[k];
-        name[used] = '\0';
-        rest = rest[length] == ',' ? rest + length + 1 : NULL;
-
-        if (find_choice(choices, name) == NULL) return report_unknown(choices, name, op->params.log);
-        op->params.mode = mode;
-        op->log_filter.reason[0] = '\0';
-        op->log_filter.holds_errors = rest != NULL;
-        status = (rest != NULL ? create_if_able : create_named)(op, name, choices);
-        op->log_filter.holds_errors = false;
-        if (status != LR_OK && rest != NULL) note_passed_over(op, name);
-    }
-    return status;
-}
-
 /* Backends that "auto" may take, tried one after the other. */
 struct search {
     const struct lr_choices *choices;
     struct wish wish;
-    bool is_refused; /* one of those that have what is asked for cannot run here */
+    bool is_refused; /* a backend with the required properties cannot run here */
     char why[1200];  /* why the last one that dropped out did */
-    /* A renderer in software, kept while another backend may serve. */
+    /* A renderer in software, which is used if no other backend serves. */
     struct lr_backend emulated;
     const struct lr_backend_choice *emulated_choice;
 };
 
-static void drop(struct lr_backend *backend)
-{
-    if (backend->fns != NULL) backend->fns->destroy(backend->self);
-    *backend = (struct lr_backend){0};
-}
-
-/* The log says what the others lacked once it is known which one is taken instead. */
+/* Takes the backend. The log then names it, and the reason why the backends before it were not taken. */
 static lr_status take(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice,
                       const struct lr_backend *backend)
 {
@@ -174,45 +132,39 @@ static lr_status take(struct lr_operator *op, struct search *search, const struc
     return LR_OK;
 }
 
-/* LR_NO_DEVICE where it is not to be taken, or not yet. */
-static lr_status try_choice(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice)
-{
-    struct lr_backend backend = {0};
-    op->log_filter.holds_refusals = true;
-    const lr_status status = choice->create(&op->params, &backend);
-    op->log_filter.holds_refusals = false;
-    if (status == LR_NO_DEVICE || status == LR_USAGE) {
-        search->is_refused = true;
-        snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", choice->name, op->log_filter.reason);
-        if (backend.is_gpu && op->passed_over[0] == '\0') note_passed_over(op, choice->name);
-        return LR_NO_DEVICE;
-    }
-    LR_TRY(status);
-    if (!backend.is_emulated) return take(op, search, choice, &backend);
-    if (search->emulated_choice == NULL) {
-        search->emulated = backend;
-        search->emulated_choice = choice;
-    } else {
-        drop(&backend);
-    }
-    return LR_NO_DEVICE;
-}
-
-/* Tries the backends made for speed, or the references. */
+/* Tries the backends made for speed, or the references. LR_NO_DEVICE: none was taken, and a renderer in software may
+ * be kept. */
 static lr_status try_all(struct lr_operator *op, struct search *search, bool are_references)
 {
-    lr_status status = LR_NO_DEVICE;
-    for (int k = 0; k < search->choices->count && status == LR_NO_DEVICE; k++) {
+    for (int k = 0; k < search->choices->count; k++) {
         const struct lr_backend_choice *choice = &search->choices->list[k];
         if (choice->is_reference != are_references) continue;
-        if (fits(choice, &search->wish))
-            status = try_choice(op, search, choice);
-        else {
+        if (!fits(choice, &search->wish)) {
             snprintf(search->why, sizeof(search->why), "%s has no %s", choice->name,
                      search->wish.penetration && !choice->has_penetration ? "crystal penetration" : "exact mode");
+            continue;
+        }
+
+        struct lr_backend backend = {0};
+        op->log_filter.holds_refusals = true;
+        const lr_status status = choice->create(&op->params, &backend);
+        op->log_filter.holds_refusals = false;
+        if (status == LR_NO_DEVICE || status == LR_USAGE) {
+            search->is_refused = true;
+            snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", choice->name, op->log_filter.reason);
+            if (backend.is_gpu && op->passed_over[0] == '\0') note_passed_over(op, choice->name);
+            continue;
+        }
+        LR_TRY(status);
+        if (!backend.is_emulated) return take(op, search, choice, &backend);
+        if (search->emulated_choice == NULL) {
+            search->emulated = backend;
+            search->emulated_choice = choice;
+        } else {
+            drop(&backend);
         }
     }
-    return status;
+    return LR_NO_DEVICE;
 }
 
 /* Tries all backends in one mode. */
@@ -230,27 +182,45 @@ static lr_status create_first_able(struct lr_operator *op, struct search *search
 
 lr_status lr_choose_backend(struct lr_operator *op, const char *name, const struct lr_choices *choices)
 {
+    const lr_mode mode = op->params.mode;
     if (name == NULL || strcmp(name, "auto") == 0) {
         struct search search = {.choices = choices};
-        const bool has_both = op->params.mode == LR_MODE_AUTO;
-        op->params.mode = has_both ? LR_MODE_EXACT : op->params.mode;
+        op->params.mode = mode == LR_MODE_AUTO ? LR_MODE_EXACT : mode;
         lr_status status = create_first_able(op, &search);
-        if (status == LR_NO_DEVICE && has_both) {
+        if (status == LR_NO_DEVICE && mode == LR_MODE_AUTO) {
             op->params.mode = LR_MODE_SAMPLED;
             status = create_first_able(op, &search);
         }
         if (status == LR_NO_DEVICE) return lr_error(op->params.log, status, "no backend can do this: %s", search.why);
         return status;
     }
+    if (strchr(name, ',') == NULL) return create_named(op, name, choices);
 
-    if (strchr(name, ',') != NULL) return create_first(op, name, choices);
-    return create_named(op, name, choices);
-}
+    /* A list, of which the first that can be created is taken; the last one's errors are the caller's to read. */
+    lr_status status = LR_USAGE;
+    char one[NAME_ROOM];
+    for (const char *rest = name; rest != NULL && status != LR_OK && status != LR_CANCELLED;) {
+        const size_t length = strcspn(rest, ",");
+        size_t used = 0;
+        for (size_t k = 0; k < length && used < NAME_ROOM - 1; k++)
+            if (rest[k] != ' ') one[used++] = rest[k];
+        one[used] = '\0';
+        rest = rest[length] == ',' ? rest + length + 1 : NULL;
 
-/* One that EGL lists: of ways that stand for no device, nothing is expected. */
-static bool is_refused_hardware(const lr_device *device)
-{
-    return !device->usable && !device->software && strncmp(device->way, "egl device ", 11) == 0;
+        if (find_choice(choices, one, op->params.log) == NULL) return LR_USAGE;
+        op->params.mode = mode;
+        op->log_filter.reason[0] = '\0';
+        op->log_filter.holds_errors = rest != NULL;
+        status = create_named(op, one, choices);
+        /* A caller that gives a list needs pictures. */
+        if (status == LR_OK && rest != NULL && op->backend.fns->prepare_picture != NULL) {
+            status = op->backend.fns->prepare_picture(op->backend.self);
+            if (status != LR_OK) drop(&op->backend);
+        }
+        op->log_filter.holds_errors = false;
+        if (status != LR_OK && rest != NULL) note_passed_over(op, one);
+    }
+    return status;
 }
 
 bool lr_direct_on_hardware(int device, const lr_log *log)
@@ -261,7 +231,10 @@ bool lr_direct_on_hardware(int device, const lr_log *log)
     const int count = lr_device_list(devices, 16, NULL);
     for (int k = 0; k < count && k < 16; k++) {
         if (devices[k].usable && usable++ == device && !devices[k].software) return true;
-        refused = refused == NULL && is_refused_hardware(&devices[k]) ? &devices[k] : refused;
+        /* EGL lists hardware by these names; other entries stand for no device. */
+        const bool is_refused_hardware =
+            !devices[k].usable && !devices[k].software && strncmp(devices[k].way, "egl device ", 11) == 0;
+        refused = refused == NULL && is_refused_hardware ? &devices[k] : refused;
     }
     if (refused != NULL) lr_info(log, "no graphics processor is used: %s: %s", refused->way, refused->reason);
     return false;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Operators of the family `direct`: which backend they have, and what the family has beside
- * projections. */
+ * Operators of the family `direct`: the choice of their backend, and their calls other than projections. */
 #include "operator/facade.h"
 
 #include "base/clock.h"
@@ -46,27 +45,6 @@ static const struct choice choices[] = {
 
 enum { NUM_CHOICES = sizeof(choices) / sizeof(choices[0]) };
 
-static const struct choice *find_choice(const char *name, const lr_log *log)
-{
-    for (int k = 0; k < NUM_CHOICES; k++)
-        if (strcmp(choices[k].name, name) == 0) return &choices[k];
-    lr_error(log, LR_USAGE, "the family direct has no backend %s: it has cpu, compute and cuda", name);
-    return NULL;
-}
-
-static bool is_auto(const lr_direct_params *params)
-{
-    return params->backend == NULL || strcmp(params->backend, "auto") == 0;
-}
-
-static const char *choose(const lr_direct_params *params)
-{
-    if (!is_auto(params)) return params->backend;
-    const bool is_shared = params->shared != NULL;
-    const char *otherwise = is_shared ? "compute" : "cpu";
-    return lr_direct_on_hardware(is_shared ? 0 : params->device, params->log) ? "cuda" : otherwise;
-}
-
 static lr_status check(const lr_direct_params *params)
 {
     if (params->grid == NULL || params->views == NULL || params->num_views < 1) {
@@ -77,8 +55,8 @@ static lr_status check(const lr_direct_params *params)
     if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0)
         return lr_error(params->log, LR_USAGE, "threads, device and memory must not be negative");
     for (int k = 0; k < params->num_views; k++) {
-        /* Everything that tables would complain about, before the first one is built. Only measured profiles
-         * can make a kernel of zeros, which their values alone tell. */
+        /* All views are checked before the first tables are built. Only measured profiles can make a kernel of
+         * zeros, which is known once its values are computed. */
         const lr_direct_tables_params tables_params = {
             .grid = params->grid, .view = params->views[k], .kernel = params->kernel, .log = params->log};
         struct lr_direct_shape shape;
@@ -95,7 +73,7 @@ static lr_status check(const lr_direct_params *params)
     return LR_OK;
 }
 
-static void warn_instead(void *user, lr_log_level level, lr_status status, const char *sentence)
+static void write_cuda_log(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct lr_direct_cuda_log *log = user;
     if (!log->is_made && level == LR_LOG_ERROR && status == LR_NO_DEVICE) {
@@ -109,26 +87,25 @@ static void warn_instead(void *user, lr_log_level level, lr_status status, const
     }
 }
 
-static lr_status create_backend(struct lr_direct_family *family, const struct choice *choice,
-                                const struct lr_direct_backend_params *params)
-{
-    if (choice->create != create_cuda) return choice->create(params, &family->backend);
-    struct lr_direct_cuda_log *log = &family->cuda_log;
-    struct lr_direct_backend_params heard = *params;
-    *log = (struct lr_direct_cuda_log){.log = {warn_instead, log}, .to = params->log, .is_named = log->is_named};
-    heard.log = &log->log;
-    const lr_status status = choice->create(&heard, &family->backend);
-    log->is_made = status == LR_OK;
-    if (status != LR_NO_DEVICE) return status;
-    const lr_status instead = create_compute(params, &family->backend);
-    return instead == LR_NO_DEVICE ? lr_error(params->log, instead, "%s", log->reason) : instead;
-}
-
 static lr_status open_backend(struct lr_operator *op, const lr_direct_params *params)
 {
     struct lr_direct_family *family = op->direct;
-    const struct choice *choice = find_choice(choose(params), params->log);
-    const struct lr_direct_backend_params backend_params = {
+    const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
+    const bool is_shared = params->shared != NULL;
+    const char *name = params->backend;
+    if (is_auto && lr_direct_on_hardware(is_shared ? 0 : params->device, params->log))
+        name = "cuda";
+    else if (is_auto)
+        name = is_shared ? "compute" : "cpu";
+    const struct choice *choice = NULL;
+    for (int k = 0; k < NUM_CHOICES; k++)
+        if (strcmp(choices[k].name, name) == 0) choice = &choices[k];
+    if (choice == NULL) {
+        return lr_error(params->log, LR_USAGE, "the family direct has no backend %s: it has cpu, compute and cuda",
+                        name);
+    }
+
+    struct lr_direct_backend_params backend_params = {
         .grid = *params->grid,
         .views = family->views,
         .num_views = params->num_views,
@@ -143,9 +120,23 @@ static lr_status open_backend(struct lr_operator *op, const lr_direct_params *pa
         .log = &op->log_filter.log,
         .progress = &op->progress_filter.progress,
     };
-    if (choice == NULL) return LR_USAGE;
-    family->cuda_log.is_named = !is_auto(params);
-    LR_TRY(create_backend(family, choice, &backend_params));
+    lr_status status;
+    if (choice->create == create_cuda) {
+        struct lr_direct_cuda_log *log = &family->cuda_log;
+        *log =
+            (struct lr_direct_cuda_log){.log = {write_cuda_log, log}, .to = &op->log_filter.log, .is_named = !is_auto};
+        backend_params.log = &log->log;
+        status = create_cuda(&backend_params, &family->backend);
+        log->is_made = status == LR_OK;
+        backend_params.log = &op->log_filter.log;
+        if (status == LR_NO_DEVICE) {
+            status = create_compute(&backend_params, &family->backend);
+            if (status == LR_NO_DEVICE) lr_error(backend_params.log, status, "%s", log->reason);
+        }
+    } else {
+        status = choice->create(&backend_params, &family->backend);
+    }
+    LR_TRY(status);
     op->backend = family->backend.common;
     op->grid = *params->grid;
     op->params = (struct lr_backend_params){.lors = &family->layout,
@@ -157,53 +148,46 @@ static lr_status open_backend(struct lr_operator *op, const lr_direct_params *pa
     return LR_OK;
 }
 
-static lr_status build(struct lr_operator *op, const lr_direct_params *params)
+lr_operator *lr_direct_create(const lr_direct_params *params)
 {
+    if (check(params) != LR_OK) return NULL;
     const double begin = lr_clock_seconds();
-    op->direct = lr_alloc(1, sizeof(*op->direct), "an operator", params->log);
-    if (op->direct == NULL) return LR_FAILED;
-    /* A view stands where a scanner has a pair of modules, and a voxel of its histo-image where that has a
-     * LOR. */
-    struct lr_direct_family *family = op->direct;
+    lr_operator *op = lr_operator_alloc(params->log, params->progress);
+    if (op == NULL) return NULL;
+    struct lr_direct_family *family = lr_alloc(1, sizeof(*family), "an operator", params->log);
+    op->direct = family;
+    if (family == NULL) goto failed;
+
+    /* A view of the layout takes the place of a pair of modules, and a voxel of its histo-image the place of a LOR. */
     const int64_t num_voxels = lr_grid_num_voxels(params->grid);
     const int count = params->num_views;
     family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
     family->offsets = lr_alloc(count + 1, sizeof(*family->offsets), "views", params->log);
-    if (family->views == NULL || family->offsets == NULL) return LR_FAILED;
+    if (family->views == NULL || family->offsets == NULL) goto failed;
     memcpy(family->views, params->views, (size_t)count * sizeof(*family->views));
     for (int view = 0; view <= count; view++) family->offsets[view] = view * num_voxels;
     family->layout = (lr_lors){.num_pairs = count, .offsets = family->offsets, .count = count * num_voxels};
     family->kernel = params->kernel;
     family->info = (lr_direct_info){.grid = *params->grid, .num_views = count, .views = family->views};
 
-    LR_TRY(open_backend(op, params));
+    if (open_backend(op, params) != LR_OK) goto failed;
     if (params->factors != NULL) op->factors = *params->factors;
-    const char *reason = op->direct->cuda_log.reason;
+    const char *reason = family->cuda_log.reason;
     op->info = (lr_operator_info){.backend = op->backend.fns->name,
                                   .device = op->backend.device,
                                   .passed_over = reason[0] != '\0' ? reason : NULL,
-                                  .num_voxels = lr_grid_num_voxels(&op->grid),
+                                  .num_voxels = num_voxels,
                                   .num_lors = op->params.lors->count,
                                   .samples = {1, 1, 1},
                                   .threads = op->params.threads,
                                   .build_seconds = lr_clock_seconds() - begin,
                                   .lors = op->params.lors,
                                   .grid = &op->grid};
-    return LR_OK;
-}
-
-lr_operator *lr_direct_create(const lr_direct_params *params)
-{
-    if (check(params) != LR_OK) return NULL;
-    lr_operator *op = lr_alloc(1, sizeof(*op), "an operator", params->log);
-    if (op == NULL) return NULL;
-    lr_log_filter_init(&op->log_filter, params->log);
-    lr_progress_filter_init(&op->progress_filter, params->progress);
-    if (build(op, params) != LR_OK) {
-        lr_operator_destroy(op);
-        return NULL;
-    }
     return op;
+
+failed:
+    lr_operator_destroy(op);
+    return NULL;
 }
 
 const lr_direct_info *lr_direct_get_info(const lr_operator *op)
@@ -211,55 +195,16 @@ const lr_direct_info *lr_direct_get_info(const lr_operator *op)
     return op->direct != NULL ? &op->direct->info : NULL;
 }
 
-/* --- beside projections --- */
-
-static lr_status check_family(const struct lr_operator *op)
-{
-    return op->direct != NULL ? LR_OK : lr_error(op->params.log, LR_USAGE, "this operator is not of the family direct");
-}
+/* --- calls other than projections --- */
 
 lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_attributes *attributes)
 {
     *attributes = (lr_direct_attributes){0};
-    LR_TRY(check_family(op));
+    if (op->direct == NULL) return lr_error(op->params.log, LR_USAGE, "this operator is not of the family direct");
     const struct lr_direct_backend *backend = &op->direct->backend;
     return backend->attributes != NULL
                ? backend->attributes(op->backend.self, attributes)
                : lr_error(op->params.log, LR_USAGE, "backend %s does not know what its kernels take", op->info.backend);
-}
-
-static lr_status count_offsets(const struct lr_operator *op, const lr_direct_task *task, int64_t *count)
-{
-    const lr_direct_info *info = &op->direct->info;
-    *count = 0;
-    for (int k = 0; k < task->num_views; k++) {
-        struct lr_direct_shape shape;
-        if (task->views[k] < 0 || task->views[k] >= info->num_views) {
-            return lr_error(op->params.log, LR_USAGE, "view %d does not exist: there are %d, from 0 on", task->views[k],
-                            info->num_views);
-        }
-        LR_TRY(lr_direct_shape_init(&shape, &(lr_direct_tables_params){.grid = &info->grid,
-                                                                       .view = info->views[task->views[k]],
-                                                                       .kernel = op->direct->kernel,
-                                                                       .log = op->params.log}));
-        *count += shape.info.num_offsets;
-        lr_direct_shape_finish(&shape);
-    }
-    return LR_OK;
-}
-
-/* Takes the image to the host in the backend's precision, and from there to where a backend times it. */
-static lr_status take_image(struct lr_operator *op, const lr_vector *image)
-{
-    lr_vector *timed = &op->direct->timed;
-    const struct lr_backend_updates *updates = op->backend.fns->updates;
-    if (image == NULL) {
-        return timed->values != NULL ? LR_OK
-                                     : lr_error(op->params.log, LR_USAGE, "no image has been given to be projected");
-    }
-    if (timed->values == NULL) LR_TRY(lr_make_numbers(op, "an image", op->info.num_voxels, timed));
-    LR_TRY(lr_vector_copy(image, timed));
-    return op->direct->backend.time != NULL ? updates->set_image(op->backend.self, timed) : LR_OK;
 }
 
 /* Times projections of that image. Tables of one view each are built and thrown away. */
@@ -280,27 +225,48 @@ static lr_status time_view(struct lr_operator *op, lr_direct_work work, int32_t 
     return status;
 }
 
-static lr_status time_on_host(struct lr_operator *op, const lr_direct_task *task)
-{
-    lr_vector out;
-    LR_TRY(lr_make_numbers(op, "an image", op->info.num_voxels, &out));
-    lr_status status = LR_OK;
-    for (int k = 0; status == LR_OK && k < task->num_views; k++)
-        status = time_view(op, task->work, task->views[k], &out);
-    lr_vector_destroy(&out);
-    return status;
-}
-
 lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_timing *timing)
 {
     *timing = (lr_direct_timing){0};
-    LR_TRY(check_family(op));
-    LR_TRY(take_image(op, task->image));
-    LR_TRY(count_offsets(op, task, &timing->num_offsets));
+    if (op->direct == NULL) return lr_error(op->params.log, LR_USAGE, "this operator is not of the family direct");
     const struct lr_direct_backend *backend = &op->direct->backend;
+    const lr_direct_info *info = &op->direct->info;
+
+    /* The image goes to the host in the backend's precision, and from there to where a backend times it. */
+    lr_vector *timed = &op->direct->timed;
+    if (task->image == NULL) {
+        if (timed->values == NULL) return lr_error(op->params.log, LR_USAGE, "no image has been given to be projected");
+    } else {
+        if (timed->values == NULL) LR_TRY(lr_make_numbers(op, "an image", op->info.num_voxels, timed));
+        LR_TRY(lr_vector_copy(task->image, timed));
+        if (backend->time != NULL) LR_TRY(op->backend.fns->updates->set_image(op->backend.self, timed));
+    }
+
+    for (int k = 0; k < task->num_views; k++) {
+        struct lr_direct_shape shape;
+        if (task->views[k] < 0 || task->views[k] >= info->num_views) {
+            return lr_error(op->params.log, LR_USAGE, "view %d does not exist: there are %d, from 0 on", task->views[k],
+                            info->num_views);
+        }
+        LR_TRY(lr_direct_shape_init(&shape, &(lr_direct_tables_params){.grid = &info->grid,
+                                                                       .view = info->views[task->views[k]],
+                                                                       .kernel = op->direct->kernel,
+                                                                       .log = op->params.log}));
+        timing->num_offsets += shape.info.num_offsets;
+        lr_direct_shape_finish(&shape);
+    }
+
     const double begin = lr_clock_seconds();
-    const lr_status status =
-        backend->time != NULL ? backend->time(op->backend.self, task, &timing->device_s) : time_on_host(op, task);
+    lr_status status;
+    if (backend->time != NULL) {
+        status = backend->time(op->backend.self, task, &timing->device_s);
+    } else {
+        lr_vector out = {0};
+        status = lr_make_numbers(op, "an image", op->info.num_voxels, &out);
+        for (int k = 0; status == LR_OK && k < task->num_views; k++)
+            status = time_view(op, task->work, task->views[k], &out);
+        lr_vector_destroy(&out);
+    }
     timing->wall_s = lr_clock_seconds() - begin;
     return status;
 }
@@ -350,7 +316,7 @@ struct lr_deposit {
 
 /* --- events --- */
 
-/* Runs of events of the kind that is asked for go on as they are. */
+/* Passes on the events of the kind that is wanted, in runs. */
 static lr_status take(void *user, const lr_event *events, int64_t count)
 {
     lr_deposit *deposit = user;
@@ -390,25 +356,22 @@ lr_status lr_deposit_finish(lr_deposit *deposit)
 
 /* --- creating --- */
 
-static lr_status make_images(lr_deposit *deposit, const lr_grid *grid)
-{
-    const lr_view_set *set = &deposit->params.set;
-    const int count = lr_view_set_count(set);
-    lr_view *views = lr_alloc(count, sizeof(*views), "views", deposit->params.log);
-    for (int k = 0; views != NULL && k < count; k++) views[k] = lr_view_set_at(set, k);
-    deposit->images = views ? lr_histo_images_create(grid, views, count, deposit->params.log) : NULL;
-    free(views);
-    return deposit->images ? LR_OK : LR_FAILED;
-}
-
 /* Points on the shortest edge of a voxel in which an event is spread over its bin, and points at most. */
 enum { POINTS_PER_EDGE = 2, MOST_POINTS = 1000 };
 
-/* The first kind's, where kinds differ. Says what a bin adds to the Gaussian: where the event was measured and where
- * it is put are both anywhere in it. */
-static double find_bin(const lr_deposit_params *params)
+static lr_status deposit_init(lr_deposit *deposit, const lr_deposit_params *asked)
 {
-    const lr_events_info *info = params->info;
+    const lr_deposit_params *params = &deposit->params;
+    const int count = lr_view_set_count(&params->set);
+    lr_view *views = lr_alloc(count, sizeof(*views), "views", params->log);
+    for (int k = 0; views != NULL && k < count; k++) views[k] = lr_view_set_at(&params->set, k);
+    deposit->images = views ? lr_histo_images_create(asked->grid, views, count, params->log) : NULL;
+    free(views);
+    if (deposit->images == NULL) return LR_FAILED;
+
+    /* The width of the bins of time of flight, of the first kind of events if kinds differ. A bin adds to the Gaussian,
+     * as the event was measured anywhere in it and is put anywhere in it. */
+    const lr_events_info *info = asked->info;
     const bool has_kinds = info->kinds.count > 0;
     const lr_tof_bins *first = info->kinds.tof;
     const double bin_mm = has_kinds ? lr_tof_bin_mm(first->edges_mm, first->num_bins) : lr_events_info_tof_bin_mm(info);
@@ -421,15 +384,10 @@ static double find_bin(const lr_deposit_params *params)
                 "reconstruct with a time resolution of %.4g ps instead of %.4g",
                 bin_mm, sqrt(ps * ps + added_ps * added_ps), ps);
     }
-    return bin_mm;
-}
 
-static lr_status make_backend(lr_deposit *deposit, double bin_mm)
-{
     const double *edge = deposit->images->grid.voxel_mm;
     const double shortest = fmin(edge[0], fmin(edge[1], edge[2]));
     const double points = fmin(ceil(POINTS_PER_EDGE * bin_mm / shortest), MOST_POINTS);
-    const lr_deposit_params *params = &deposit->params;
     const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
     const char *name = !is_auto                                             ? params->backend
                        : lr_direct_on_hardware(params->device, params->log) ? "compute"
@@ -450,10 +408,15 @@ static lr_status make_backend(lr_deposit *deposit, double bin_mm)
     return lr_error(params->log, LR_USAGE, "depositions have no backend %s: they have cpu and compute", name);
 }
 
-/* An event without time of flight would be put in the middle of its line. */
-static lr_status check_kinds(const lr_deposit_params *params)
+static lr_status deposit_check(const lr_deposit_params *params)
 {
     const lr_event_kinds *kinds = &params->info->kinds;
+    if (!params->info->has_tof) {
+        return lr_error(params->log, LR_BAD_INPUT,
+                        "these events are without time of flight: DIRECT needs to know where on "
+                        "its line each one happened");
+    }
+    /* An event without time of flight would be put in the middle of its line. */
     bool differs = false;
     for (int k = 0; k < kinds->count * kinds->count; k++) {
         if (kinds->tof[k].num_bins < 2) {
@@ -471,17 +434,6 @@ static lr_status check_kinds(const lr_deposit_params *params)
         lr_warn(params->log, "time resolution or bins of these events differ between types of modules, and "
                              "histo-images are reconstructed with one");
     }
-    return LR_OK;
-}
-
-static lr_status deposit_check(const lr_deposit_params *params)
-{
-    if (!params->info->has_tof) {
-        return lr_error(params->log, LR_BAD_INPUT,
-                        "these events are without time of flight: DIRECT needs to know where on "
-                        "its line each one happened");
-    }
-    LR_TRY(check_kinds(params));
     return params->device >= 0 ? LR_OK
                                : lr_error(params->log, LR_USAGE, "device %d: it must not be negative", params->device);
 }
@@ -495,7 +447,7 @@ lr_deposit *lr_deposit_create(const lr_deposit_params *params)
     deposit->params.info = NULL;
     deposit->params.grid = NULL;
     if (lr_view_set_complete(&params->set, &deposit->params.set, params->log) != LR_OK ||
-        make_images(deposit, params->grid) != LR_OK || make_backend(deposit, find_bin(params)) != LR_OK) {
+        deposit_init(deposit, params) != LR_OK) {
         lr_deposit_destroy(deposit);
         return NULL;
     }

@@ -8,16 +8,18 @@
 
 #include "operator/backend.h"
 
+#include <lr/grid.h>
 #include <lr/log.h>
 #include <lr/lors.h>
 #include <lr/operator.h>
+#include <lr/scanner.h>
 #include <lr/vector.h>
 #include <pthread.h>
 
 /* --- factors per LOR --- */
 
-/* Factors of the selections that were projected, kept where the projections are: attenuation is an integral
- * along each LOR, and a reconstruction asks for the same ones in every iteration. */
+/* Factors of the selections that were projected, stored at the place of the projections: attenuation is an integral
+ * along each LOR, and a reconstruction needs the same factors in every iteration. */
 
 struct lr_stored_factors;
 
@@ -40,7 +42,7 @@ struct lr_psf {
     int size[3];
     int reach[3];                            /* of each axis in voxels; 0 = it is left alone */
     double weights[3][LR_CONVOLUTION_REACH]; /* [axis][0 .. reach], which sum to 1 on both sides */
-    lr_vector scratch[2];                    /* [num_voxels]; made where images are */
+    lr_vector scratch[2];                    /* [num_voxels]; at the place of the images */
     const lr_log *log;
 };
 
@@ -53,13 +55,10 @@ lr_status lr_psf_blur(struct lr_psf *psf, const lr_vector *image, const lr_vecto
 /* image becomes G image. */
 lr_status lr_psf_apply(struct lr_psf *psf, lr_vector *image);
 
-/* errors: LR_USAGE where there is a resolution, with which `what` cannot be had. */
-lr_status lr_psf_refuse(const struct lr_psf *psf, const char *what);
-
 /* --- the log and the progress that an operator hands to its backend --- */
 
-/* Passes sentences on one at a time, whatever thread they come from, and can hold back refusals while
- * another backend may still do. */
+/* Passes messages of all threads on, one after the other, and can hold back refusals while other backends are
+ * tried. */
 
 struct lr_log_filter {
     lr_log log; /* give out &filter.log; must not move in memory */
@@ -71,28 +70,19 @@ struct lr_log_filter {
     char reason[1024];
 };
 
-/* to: copied; NULL drops all sentences. */
-void lr_log_filter_init(struct lr_log_filter *filter, const lr_log *to);
-
 /* The progress that an operator hands to its backend. Who counts rows as they come silences the
  * backend's own count meanwhile, so that a person sees one. */
 struct lr_progress_filter {
     lr_progress progress;  /* give out &filter.progress; must not move in memory */
-    const lr_progress *to; /* the caller's; NULL = none */
-    bool is_silent;        /* what the backend reports is dropped, and what was said last is said
-                              again: only to ask whether to stop */
-    const char *what;      /* said last by lr_progress_filter_say; NULL = nothing yet */
+    const lr_progress *to; /* of the caller; NULL = none */
+    bool is_silent;        /* reports of the backend repeat the last one, only to find out whether to stop */
+    const char *what;      /* the last one of lr_progress_filter_report; NULL = none yet */
     double done, total;
-    double from, share; /* share > 0: what is reported is this much of a whole, after `from` */
+    double from, share; /* share > 0: progress is scaled to this share of the whole, from `from` on */
 };
 
-void lr_progress_filter_init(struct lr_progress_filter *filter, const lr_progress *to);
-
 /* Reports in place of the silent backend. LR_OK or LR_CANCELLED. what: lives as long as the filter. */
-lr_status lr_progress_filter_say(struct lr_progress_filter *filter, const char *what, double done, double total);
-
-/* Sets what is reported while the silent backend asks whether to stop and nothing has been done yet. */
-void lr_progress_filter_begin(struct lr_progress_filter *filter, const char *what, double total);
+lr_status lr_progress_filter_report(struct lr_progress_filter *filter, const char *what, double done, double total);
 
 struct lr_direct_family;
 struct lr_listmode_family;
@@ -121,8 +111,12 @@ struct lr_operator {
     struct lr_direct_family *direct;     /* owned; NULL = another family */
     struct lr_listmode_family *listmode; /* owned; NULL = another family */
     struct lr_psf psf;
-    float *sensitivity; /* [num_voxels] without the resolution, or NULL until it is asked for */
+    float *sensitivity; /* [num_voxels] without the resolution; NULL until it is computed */
 };
+
+/* An operator with nothing but its filters; lr_operator_destroy frees it. log: copied; NULL drops all messages.
+ * NULL if memory runs out, logged. */
+struct lr_operator *lr_operator_alloc(const lr_log *log, const lr_progress *progress);
 
 /* lr_operator_create over other backends than the built-in ones. choices: [num_choices], at most
  * LR_MAX_CHOICES; read during the call only. */
@@ -158,17 +152,16 @@ static inline bool lr_has_factors(const struct lr_operator *op)
     return op->factors.get != NULL;
 }
 
-/* The factors of some LORs. values: [span->count].
- * errors: what the source says; LR_BAD_INPUT, naming the LOR, for one that is negative or not
- * finite. */
+/* The factors of some LORs. values: [span->count]. errors: those of the source; LR_BAD_INPUT, with the LOR's name,
+ * for a factor that is negative or not finite. */
 lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, float *values);
 
-/* Multiplies LOR values, which stand in the selection's order, by their factors; without factors
- * leaves them alone. Factors are kept for the next time where there is room (lr_factor_store);
- * else that takes a few MB on the host, however many there are, and on a device as much as the values. */
+/* Multiplies LOR values, which stand in the selection's order, by their factors; without factors leaves them alone.
+ * Factors are stored for the next time if there is room (lr_factor_store). If not, they take a few MB on the host,
+ * or on a device as much memory as the values. */
 lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection, lr_vector *values);
 
-/* The same, keeping nothing: of what is done once. */
+/* The same without storing factors, for a single call. */
 lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection, lr_vector *values);
 
 /* --- numbers of vectors on the host, in either precision --- */
@@ -192,22 +185,47 @@ static inline lr_precision lr_precision_of(const struct lr_operator *op)
     return op->backend.fns->computes_in_double ? LR_FLOAT64 : LR_FLOAT32;
 }
 
-/* Zeros on the host, in the backend's precision. errors: LR_FAILED, logged. */
+/* Zeros on the host, in the backend's precision.
+ * errors: LR_FAILED, logged. */
 lr_status lr_make_numbers(const struct lr_operator *op, const char *name, int64_t count, lr_vector *vector);
 
-/* Bytes that a projection works with, beside the caller's arrays. */
+/* Bytes that a projection needs in addition to the caller's arrays. */
 double lr_project_bytes(const struct lr_operator *op);
 
-/* errors: LR_FAILED, logged, where a large grid needs more memory than is free: the system would end
- * the program amid the work. */
+/* errors: LR_FAILED, logged, if a large grid needs more memory than is free: the system would end the program
+ * during the projection. */
 lr_status lr_project_check_room(const struct lr_operator *op);
 
-/* --- rows --- */
+/* --- settings: a caller's parameters become those of a backend --- */
 
-/* Passes and memory that rows of LORs with so many elements take. */
-struct lr_lor_rows_plan {
-    double passes; /* over all voxels */
-    double memory_bytes;
-};
+/* --- the grid against the scanner --- */
+
+/* Refuses a grid that misses the scanner, and warns once of voxels beyond the detectors, and of a
+ * grid so small that its unit must be another.
+ *
+ * A voxel lies beyond the detectors when one plane has all its sample points on one side and all
+ * modules (their rectangles on the detection plane) on the other: no line between two modules can
+ * then pass a sample point, and A = 0. The planes tried are those across the three axes and across
+ * the axes and normals of every module, so for a ring the voxels counted are those outside its
+ * polygon or its length; some in the wedges between two neighbouring panels are not counted.
+ *
+ * samples: points per voxel along each axis. The work grows with ny nz times the number of
+ * distinct directions, not with the number of voxels.
+ * errors: LR_BAD_INPUT when every voxel lies beyond; LR_FAILED if memory runs out. */
+lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log);
+
+/* Warns, with the place, of a sample point of the grid, or of single points (points_mm, then grid is NULL), that
+ * lies so near a module's detection plane, on either side of its rectangle, that single precision on a device is
+ * not enough: within 0.3 mm elements of compute are up to 1e-3 off, and within micrometres most are lost. */
+void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log);
+void lr_coverage_warn_near_points(const double (*points_mm)[3], int64_t num_points, const lr_scanner *scanner,
+                                  const lr_log *log);
+
+/* Checks everything that does not depend on the backend and replaces every default.
+ * grid: receives the copy of params->grid that settings->grid then points to; must live as long.
+ * log: receives all messages, here and later (params->log is not used).
+ * errors: LR_USAGE, LR_BAD_INPUT (grid, mu), LR_FAILED. */
+lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *log, lr_grid *grid,
+                               struct lr_backend_params *settings);
 
 #endif

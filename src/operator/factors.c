@@ -26,15 +26,6 @@ static bool is_same_list(const void *one, const void *other, int64_t count, size
     return (one == NULL) == (other == NULL) && (one == NULL || memcmp(one, other, (size_t)count * size) == 0);
 }
 
-static bool is_of(const struct lr_stored_factors *stored, const lr_selection *selection)
-{
-    if (selection == NULL || stored->is_all) return selection == NULL && stored->is_all;
-    const lr_selection *own = &stored->selection;
-    return own->num_lors == selection->num_lors && own->num_pairs == selection->num_pairs &&
-           is_same_list(own->lors, selection->lors, own->num_lors, sizeof(*own->lors)) &&
-           is_same_list(own->pairs, selection->pairs, own->num_pairs, sizeof(*own->pairs));
-}
-
 static void *copy_list(const void *list, int64_t count, size_t size, const lr_log *log)
 {
     void *copy = lr_alloc(count, size, what, log);
@@ -48,70 +39,12 @@ static void free_lists(lr_selection *selection)
     free((void *)(uintptr_t)selection->pairs);
 }
 
-static lr_status copy_selection(const lr_selection *from, lr_selection *to, const lr_log *log)
-{
-    *to = (lr_selection){.num_lors = from->num_lors, .num_pairs = from->num_pairs};
-    to->lors = from->lors ? copy_list(from->lors, from->num_lors, sizeof(*from->lors), log) : NULL;
-    to->pairs = from->pairs ? copy_list(from->pairs, from->num_pairs, sizeof(*from->pairs), log) : NULL;
-    if ((from->lors != NULL) != (to->lors != NULL) || (from->pairs != NULL) != (to->pairs != NULL)) {
-        free_lists(to);
-        return LR_FAILED;
-    }
-    return LR_OK;
-}
-
 /* --- the store --- */
 
 static double bytes_of(const lr_vector *vector)
 {
     const size_t size = vector->precision == LR_FLOAT64 ? sizeof(double) : sizeof(float);
     return (double)vector->count * (double)size;
-}
-
-static bool is_there(const lr_vector *stored, const lr_vector *like)
-{
-    const bool on_host = stored->values != NULL && like->values != NULL;
-    const bool on_device = stored->values == NULL && like->values == NULL && stored->place == like->place;
-    return (on_host || on_device) && stored->precision == like->precision;
-}
-
-/* Finds the factors of a selection (NULL = all LORs) at the place and in the precision of `like`; NULL = there are
- * none. They live as long as the store. */
-static const lr_vector *factor_store_find(const struct lr_factor_store *store, const lr_selection *selection,
-                                          const lr_vector *like)
-{
-    for (int k = 0; k < store->count; k++)
-        if (is_there(&store->list[k].factors, like) && is_of(&store->list[k], selection))
-            return &store->list[k].factors;
-    return NULL;
-}
-
-/* True if there is room for as many more as `like` has, at its place and in its precision: a quarter of the memory
- * that is free, or an eighth of a device's, and at most `limit_bytes` where that is not 0. */
-static bool factor_store_has_room(const struct lr_factor_store *store, const lr_vector *like, int64_t limit_bytes)
-{
-    const int64_t device = like->values == NULL ? lr_place_get_info(like->place).memory_bytes : 0;
-    const double most = device > 0 ? (double)device / 8.0 : ((double)lr_available_memory() + store->bytes) / 4.0;
-    const double limit = limit_bytes > 0 ? fmin(most, (double)limit_bytes) : most;
-    return store->bytes + bytes_of(like) <= limit;
-}
-
-/* The factors are the store's from now on; the selection is copied.
- * errors: LR_FAILED if memory runs out, logged; they are the caller's then as before. */
-static lr_status factor_store_add(struct lr_factor_store *store, const lr_selection *selection,
-                                  const lr_vector *factors, const lr_log *log)
-{
-    struct lr_stored_factors added = {.is_all = selection == NULL, .factors = *factors};
-    struct lr_stored_factors *list = lr_resize(store->list, store->count + 1, sizeof(*list), what, log);
-    if (list == NULL) return LR_FAILED;
-    store->list = list;
-    if (selection != NULL) {
-        const lr_status status = copy_selection(selection, &added.selection, log);
-        if (status != LR_OK) return status;
-    }
-    list[store->count++] = added;
-    store->bytes += bytes_of(factors) + (double)added.selection.num_lors * sizeof(int64_t);
-    return LR_OK;
 }
 
 void lr_factor_store_finish(struct lr_factor_store *store)
@@ -126,7 +59,7 @@ void lr_factor_store_finish(struct lr_factor_store *store)
 
 /* --- scaling --- */
 
-/* Factors asked for at a time. */
+/* Most factors that one call of the source returns. */
 #define SPAN_LORS ((int64_t)1 << 19)
 
 lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, float *values)
@@ -186,30 +119,56 @@ static lr_status make_factors(const struct lr_operator *op, const lr_selection *
     return status;
 }
 
-/* *factors: those of the store, which are made first where there is room; NULL = there is none. */
-static lr_status find_factors(struct lr_operator *op, const lr_selection *selection, const lr_vector *values,
-                              const lr_vector **factors)
-{
-    struct lr_factor_store *store = &op->factor_store;
-    *factors = factor_store_find(store, selection, values);
-    if (*factors != NULL || !factor_store_has_room(store, values, op->params.max_memory_bytes)) return LR_OK;
-    lr_vector made = {0};
-    LR_TRY(make_factors(op, selection, values, &made));
-    const lr_status status = factor_store_add(store, selection, &made, op->params.log);
-    if (status != LR_OK) {
-        lr_vector_destroy(&made);
-        return status;
-    }
-    *factors = factor_store_find(store, selection, values);
-    return LR_OK;
-}
-
 lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection, lr_vector *values)
 {
-    const lr_vector *factors = NULL;
+    struct lr_factor_store *store = &op->factor_store;
+    const lr_log *log = op->params.log;
     if (!lr_has_factors(op) || values->count == 0) return LR_OK;
-    LR_TRY(find_factors(op, selection, values, &factors));
-    return factors != NULL ? lr_vector_multiply(values, factors) : lr_scaling_apply_once(op, selection, values);
+
+    /* Stored factors of the selection (NULL = all LORs), at the place and in the precision of the values. */
+    for (int k = 0; k < store->count; k++) {
+        const lr_vector *factors = &store->list[k].factors;
+        const bool is_host = factors->values != NULL, is_for_host = values->values != NULL;
+        if (is_host != is_for_host || factors->precision != values->precision) continue;
+        if (!is_host && factors->place != values->place) continue;
+        const lr_selection *own = &store->list[k].selection;
+        const bool is_all = store->list[k].is_all;
+        const bool is_same = selection == NULL || is_all
+                                 ? selection == NULL && is_all
+                                 : own->num_lors == selection->num_lors && own->num_pairs == selection->num_pairs &&
+                                       is_same_list(own->lors, selection->lors, own->num_lors, sizeof(*own->lors)) &&
+                                       is_same_list(own->pairs, selection->pairs, own->num_pairs, sizeof(*own->pairs));
+        if (is_same) return lr_vector_multiply(values, factors);
+    }
+
+    /* Factors may fill a quarter of the memory that is free, or an eighth of the memory of a device. */
+    const int64_t device = values->values == NULL ? lr_place_get_info(values->place).memory_bytes : 0;
+    const double most = device > 0 ? (double)device / 8.0 : ((double)lr_available_memory() + store->bytes) / 4.0;
+    const int64_t limit_bytes = op->params.max_memory_bytes;
+    const double limit = limit_bytes > 0 ? fmin(most, (double)limit_bytes) : most;
+    if (store->bytes + bytes_of(values) > limit) return lr_scaling_apply_once(op, selection, values);
+
+    struct lr_stored_factors added = {.is_all = selection == NULL};
+    LR_TRY(make_factors(op, selection, values, &added.factors));
+    struct lr_stored_factors *list = lr_resize(store->list, store->count + 1, sizeof(*list), what, log);
+    store->list = list != NULL ? list : store->list;
+    bool has_all = list != NULL;
+    if (has_all && selection != NULL) {
+        const lr_selection *from = selection;
+        lr_selection *to = &added.selection;
+        *to = (lr_selection){.num_lors = from->num_lors, .num_pairs = from->num_pairs};
+        to->lors = from->lors ? copy_list(from->lors, from->num_lors, sizeof(*from->lors), log) : NULL;
+        to->pairs = from->pairs ? copy_list(from->pairs, from->num_pairs, sizeof(*from->pairs), log) : NULL;
+        has_all = (from->lors != NULL) == (to->lors != NULL) && (from->pairs != NULL) == (to->pairs != NULL);
+    }
+    if (!has_all) {
+        free_lists(&added.selection);
+        lr_vector_destroy(&added.factors);
+        return LR_FAILED;
+    }
+    list[store->count] = added;
+    store->bytes += bytes_of(&added.factors) + (double)added.selection.num_lors * sizeof(int64_t);
+    return lr_vector_multiply(values, &list[store->count++].factors);
 }
 
 lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection, lr_vector *values)

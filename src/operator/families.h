@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What an operator of the family `direct` has beside others, for the files of this folder. */
+ * The parts of an operator that only one family has, for the files of this folder. */
 #ifndef LR_OPERATOR_FAMILIES_H
 #define LR_OPERATOR_FAMILIES_H
 
@@ -26,7 +26,7 @@ struct lr_direct_family {
     int64_t *offsets; /* [num_views + 1] of the layout */
     lr_lors layout;   /* without scanner: a view for each pair of modules */
     lr_direct_kernel kernel;
-    struct lr_direct_backend backend; /* whose `common` is the operator's */
+    struct lr_direct_backend backend; /* its `common` is the operator's backend */
     struct lr_direct_cuda_log cuda_log;
     lr_vector timed; /* what lr_direct_time projects; zero = nothing yet */
 };
@@ -39,7 +39,7 @@ bool lr_direct_on_hardware(int device, const lr_log *log);
 
 typedef lr_status lr_listmode_create_fn(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
-/* The log of a backend that "auto" tries, which keeps what is said where there is no device. */
+/* The log of a backend that "auto" tries: it stores the message that there is no device. */
 struct lr_listmode_trial {
     lr_log log;
     const lr_log *to;
@@ -55,7 +55,7 @@ struct lr_listmode_family {
     lr_listmode_info info;
     struct lr_listmode_model model;
     struct lr_listmode_model second; /* of the second grid of blobs */
-    lr_grid grid;                    /* that was asked for, also where there are blobs */
+    lr_grid grid;                    /* the voxels of the caller, also with blobs */
     struct lr_listmode_events events;
     lr_listmode_create_fn *create;           /* of the backend, for the lines of the sensitivity */
     lr_listmode_arrange_fn *arrange;         /* of the backend; NULL = the host arranges events */
@@ -64,17 +64,18 @@ struct lr_listmode_family {
     lr_lor_source factors;                   /* of LORs; get == NULL: 1 */
     float *event_factors;                    /* owned [count] the same of the events; NULL = 1 */
     int64_t wanted_lines;                    /* of the sensitivity */
-    bool lines_are_usual;                    /* it was not asked how many */
-    int sensitivity_part, sensitivity_parts; /* which of its lines, of how many parts */
+    bool lines_are_usual;                    /* the caller gave no number of lines */
+    int sensitivity_part, sensitivity_parts; /* the part of its lines that is computed, and the number of parts */
     uint64_t seed;
-    struct lr_operator *sensitivity_of; /* the caller's; NULL = none */
+    struct lr_operator *sensitivity_of; /* an operator of the caller; NULL = none */
 };
 
-/* A backend of the family: that of its model, or of both grids of blobs, whatever model params name. */
+/* Opens a backend of the family, for its model or for both grids of blobs. The model of params is not used with
+ * blobs. */
 lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct lr_listmode_backend_params *params,
                            struct lr_backend *backend);
 
-/* Arranges events that are open: on the backend's device where that can, else on the host. */
+/* Arranges events that are open: on the backend's device if it can, else on the host. */
 lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr_listmode_events *events,
                               const lr_listmode_params *params,
                               const struct lr_listmode_backend_params *backend_params);

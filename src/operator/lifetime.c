@@ -1,58 +1,95 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The end of operators and of what their families hold, and vectors at an operator's place. */
+ * The begin and the end of operators, the filters through which a backend's messages and progress go to the caller,
+ * and vectors at an operator's place. */
 #include "operator/facade.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/parallel.h"
-#include "listmode/line.h"
-#include "model/lors/pair_window.h"
 #include "operator/families.h"
-#include "operator/updates.h"
-#include "plugin/plugin.h"
 #include "vector/place.h"
 
-#include <lr/direct.h>
-
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* Call it after the backend is destroyed; NULL is allowed. */
-static void direct_family_destroy(struct lr_direct_family *family)
+/* --- the filters of messages and progress, from a backend to the caller --- */
+
+static void log_filter_write(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    if (family != NULL) {
-        lr_vector_destroy(&family->timed);
-        free(family->offsets);
-        free(family->views);
-        free(family);
+    struct lr_log_filter *filter = user;
+    pthread_mutex_lock(&filter->mutex);
+    const bool refuses = status == LR_NO_DEVICE || status == LR_USAGE;
+    const bool drops = filter->holds_errors && level == LR_LOG_INFO;
+    const bool is_held = filter->holds_errors || (filter->holds_refusals && refuses);
+    const bool is_known = filter->holds_errors && filter->reason[0] != '\0';
+    if (level == LR_LOG_ERROR && is_held) {
+        if (!is_known) snprintf(filter->reason, sizeof(filter->reason), "%s", sentence);
+    } else if (filter->to.write != NULL && !drops) {
+        filter->to.write(filter->to.user, level, status, sentence);
     }
+    pthread_mutex_unlock(&filter->mutex);
 }
 
-/* Call it after the backend is destroyed; NULL is allowed. */
-static void listmode_family_destroy(struct lr_listmode_family *family)
+static bool report_progress(void *user, const char *what, double done, double total)
 {
-    if (family != NULL) {
-        lr_listmode_events_finish(&family->events);
-        lr_listmode_model_finish(&family->model);
-        lr_listmode_model_finish(&family->second);
-        free(family->event_factors);
-        lr_place_silence(family->place);
-        lr_place_close(family->place);
-        free(family);
+    const struct lr_progress_filter *filter = user;
+    if (filter->is_silent) {
+        return filter->what == NULL ||
+               lr_progress_report(filter->to, filter->what, filter->done, filter->total) == LR_OK;
     }
+    if (filter->share > 0.0) {
+        done = filter->from + filter->share * (total > 0.0 ? done / total : 0.0);
+        total = 1.0;
+    }
+    return lr_progress_report(filter->to, what, done < total ? done : total, total) == LR_OK;
+}
+
+lr_status lr_progress_filter_report(struct lr_progress_filter *filter, const char *what, double done, double total)
+{
+    filter->what = what;
+    filter->done = done;
+    filter->total = total;
+    return lr_progress_report(filter->to, what, done, total);
+}
+
+/* --- life --- */
+
+struct lr_operator *lr_operator_alloc(const lr_log *log, const lr_progress *progress)
+{
+    struct lr_operator *op = lr_alloc(1, sizeof(*op), "an operator", log);
+    if (op == NULL) return NULL;
+    op->log_filter = (struct lr_log_filter){.log = {.write = log_filter_write, .user = &op->log_filter}};
+    if (log != NULL) op->log_filter.to = *log;
+    pthread_mutex_init(&op->log_filter.mutex, NULL);
+    op->progress_filter =
+        (struct lr_progress_filter){.progress = {report_progress, &op->progress_filter}, .to = progress};
+    return op;
 }
 
 void lr_operator_destroy(lr_operator *op)
 {
     if (op == NULL) return;
+    struct lr_direct_family *direct = op->direct;
+    struct lr_listmode_family *listmode = op->listmode;
     lr_psf_finish(&op->psf);
     lr_factor_store_finish(&op->factor_store); /* at the backend's place, which goes next */
     if (op->backend.fns != NULL) op->backend.fns->destroy(op->backend.self);
-    direct_family_destroy(op->direct);
-    listmode_family_destroy(op->listmode);
+    if (direct != NULL) {
+        lr_vector_destroy(&direct->timed);
+        free(direct->offsets);
+        free(direct->views);
+        free(direct);
+    }
+    if (listmode != NULL) {
+        lr_listmode_events_finish(&listmode->events);
+        lr_listmode_model_finish(&listmode->model);
+        lr_listmode_model_finish(&listmode->second);
+        free(listmode->event_factors);
+        lr_place_silence(listmode->place);
+        lr_place_close(listmode->place);
+        free(listmode);
+    }
     pthread_mutex_destroy(&op->log_filter.mutex);
 
     free(op->sensitivity);

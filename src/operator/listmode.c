@@ -28,38 +28,10 @@ struct blobs_backend {
     struct lr_backend inner[2];
     int64_t each; /* coefficients of a grid */
     const lr_log *log;
-    const lr_progress *progress; /* the caller's; NULL = none */
-    lr_progress halves;          /* what the inner ones report to */
+    const lr_progress *progress; /* of the caller; NULL = none */
+    lr_progress halves;          /* receives reports of the inner ones */
     int half;                    /* that is at work */
 };
-
-/* --- models --- */
-
-/* Completes params->blobs, and makes a model for either grid. Finish both in any case.
- * errors: LR_USAGE for blobs, LR_BAD_INPUT for a grid; LR_FAILED if memory runs out. */
-static lr_status listmode_blobs_models(const lr_listmode_params *params, lr_blobs *blobs,
-                                       struct lr_listmode_model models[2])
-{
-    lr_grid grids[2];
-    *blobs = *params->blobs;
-    LR_TRY(lr_grid_check(params->grid, params->log));
-    LR_TRY(lr_blobs_complete(blobs, params->log));
-    lr_blobs_grids(blobs, params->grid, grids);
-    double *table = lr_alloc(ENTRIES, sizeof(*table), "the footprint of a blob", params->log);
-    lr_status status = table != NULL ? LR_OK : LR_FAILED;
-    for (int k = 0; status == LR_OK && k < ENTRIES; k++)
-        table[k] = lr_blobs_footprint(blobs, blobs->radius_mm * k / (ENTRIES - 1));
-    for (int g = 0; status == LR_OK && g < 2; g++) {
-        lr_listmode_params of_grid = *params;
-        of_grid.grid = &grids[g];
-        of_grid.kernel = LR_LISTMODE_TUBE;
-        of_grid.tube = (lr_listmode_tube){
-            .width_mm = 2.0 * blobs->radius_mm, .table = table, .table_count = ENTRIES, .as_paper = true};
-        status = lr_listmode_model_init(&models[g], &of_grid);
-    }
-    free(table);
-    return status;
-}
 
 /* --- progress --- */
 
@@ -69,7 +41,7 @@ static bool report_half(void *user, const char *what, double done, double total)
     return lr_progress_report(self->progress, what, done + self->half * total, 2.0 * total) == LR_OK;
 }
 
-/* --- projections, where the vectors are --- */
+/* --- projections, at the place of the vectors --- */
 
 static lr_status forward(void *user, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
@@ -160,30 +132,37 @@ static void destroy(void *user)
     free(self);
 }
 
-static lr_status open_inner(struct blobs_backend *self, const struct lr_listmode_family *family,
-                            const struct lr_listmode_backend_params *params)
+lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct lr_listmode_backend_params *params,
+                           struct lr_backend *backend)
 {
-    struct lr_listmode_backend_params of_grid = *params;
+    if (family->info.blobs.radius_mm == 0) return family->create(params, backend);
+    struct blobs_backend *self = lr_alloc(1, sizeof(*self), "the grids of blobs", params->log);
+    if (self == NULL) return LR_FAILED;
     self->log = params->log;
     self->progress = params->progress;
     self->halves = (lr_progress){report_half, self};
-    of_grid.progress = params->progress != NULL ? &self->halves : NULL;
+    self->each = lr_grid_num_voxels(&family->model.grid);
+
     /* Each grid's backend has half of the memory, which they take at the same time. */
+    struct lr_listmode_backend_params of_grid = *params;
     const int64_t device = params->place != NULL ? params->place->memory_bytes / 2 : 0;
     const int64_t all = params->max_memory_bytes > 0 ? params->max_memory_bytes : device;
     of_grid.max_memory_bytes = all > 0 ? all / 2 + 1 : 0;
-
+    of_grid.progress = params->progress != NULL ? &self->halves : NULL;
     for (int g = 0; g < 2; g++) {
         of_grid.model = g == 0 ? &family->model : &family->second;
-        /* A grid's backend may run the programs of the same grid of another operator's, or of the first grid,
-         * which has the same kernel. */
+        /* A backend may run the programs of the same grid's backend in another operator, or of the first grid's
+         * backend, which has the same kernel. */
         of_grid.stands_for = params->stands_for != NULL
                                  ? &((const struct blobs_backend *)params->stands_for->self)->inner[g]
                              : g > 0 ? &self->inner[0]
                                      : NULL;
-        LR_TRY(family->create(&of_grid, &self->inner[g]));
+        const lr_status status = family->create(&of_grid, &self->inner[g]);
+        if (status != LR_OK) {
+            destroy(self);
+            return status;
+        }
     }
-    self->each = lr_grid_num_voxels(&family->model.grid);
     const struct lr_backend_fns *inner = self->inner[0].fns;
     self->fns = (struct lr_backend_fns){.name = inner->name,
                                         .computes_in_double = inner->computes_in_double,
@@ -194,20 +173,6 @@ static lr_status open_inner(struct blobs_backend *self, const struct lr_listmode
                                         .rows = rows,
                                         .device_seconds = inner->device_seconds != NULL ? device_seconds : NULL,
                                         .destroy = destroy};
-    return LR_OK;
-}
-
-lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct lr_listmode_backend_params *params,
-                           struct lr_backend *backend)
-{
-    if (family->info.blobs.radius_mm == 0) return family->create(params, backend);
-    struct blobs_backend *self = lr_alloc(1, sizeof(*self), "the grids of blobs", params->log);
-    if (self == NULL) return LR_FAILED;
-    const lr_status status = open_inner(self, family, params);
-    if (status != LR_OK) {
-        destroy(self);
-        return status;
-    }
     *backend = self->inner[0];
     backend->fns = &self->fns;
     backend->self = self;
@@ -216,7 +181,7 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
 
 /* --- the family --- */
 
-/* LORs that a sensitivity has at least where no number is asked for. */
+/* The least number of LORs of a sensitivity if the caller gives none. */
 static const int64_t usual_lines = INT64_C(1) << 25;
 
 static lr_status create_cuda(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
@@ -248,42 +213,22 @@ static lr_status create_compute(const struct lr_listmode_backend_params *params,
     return gl != NULL ? gl->listmode(params, backend) : LR_NO_DEVICE;
 }
 
-/* Scanners for which a backend has the exact kernel. */
-enum exact { EXACT_OF_NONE = 0, EXACT_WHERE_NOTHING_HIDES, EXACT_OF_ALL };
-
 struct choice {
     const char *name;
     lr_listmode_create_fn *create;
-    lr_place_kind place; /* where it computes */
-    enum exact exact;
+    lr_place_kind place;             /* the place where it computes */
+    bool has_all_exact;              /* exact elements also if modules of the scanner may hide each other */
     lr_listmode_arrange_fn *arrange; /* NULL = the host */
 };
 
 /* "auto" is the first that serves and finds its device; native before OpenGL in software. */
 static const struct choice choices[] = {
-    {"cuda", create_cuda, LR_PLACE_CUDA, EXACT_WHERE_NOTHING_HIDES, arrange_by_cuda},
-    {"compute", create_compute, LR_PLACE_GL, EXACT_WHERE_NOTHING_HIDES, NULL},
-    {"native", lr_listmode_native_create, LR_PLACE_HOST, EXACT_WHERE_NOTHING_HIDES, NULL},
-    {"cpu", lr_listmode_cpu_create, LR_PLACE_HOST, EXACT_OF_ALL, NULL},
+    {"cuda", create_cuda, LR_PLACE_CUDA, false, arrange_by_cuda},
+    {"compute", create_compute, LR_PLACE_GL, false, NULL},
+    {"native", lr_listmode_native_create, LR_PLACE_HOST, false, NULL},
+    {"cpu", lr_listmode_cpu_create, LR_PLACE_HOST, true, NULL},
 };
 enum { NUM_CHOICES = sizeof(choices) / sizeof(choices[0]) };
-
-static bool has_kernel(const struct choice *choice, const struct lr_listmode_model *model)
-{
-    return model->kernel != LR_LISTMODE_EXACT || choice->exact == EXACT_OF_ALL ||
-           (choice->exact == EXACT_WHERE_NOTHING_HIDES && !lr_modules_may_hide(model->scanner));
-}
-
-static bool is_auto(const lr_listmode_params *params)
-{
-    return params->backend == NULL || strcmp(params->backend, "auto") == 0;
-}
-
-static bool is_chosen(const struct choice *choice, const lr_listmode_params *params)
-{
-    return is_auto(params) ? choice->place != LR_PLACE_GL || lr_direct_on_hardware(params->device, params->log)
-                           : strcmp(choice->name, params->backend) == 0;
-}
 
 static lr_status check(const lr_listmode_params *params)
 {
@@ -343,22 +288,6 @@ static void number_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-static lr_status number_lors(const lr_listmode_params *params, struct numbered *numbered)
-{
-    const int threads = params->threads > 0 ? params->threads : lr_num_processors();
-    lr_parallel_for(threads, params->count, NUMBERED_AT_ONCE, number_share, &(struct numbering){params, numbered});
-    for (int64_t k = 0; k < params->count; k++) {
-        if (numbered[k].lor < 0) {
-            const int32_t *crystals = params->events[k].crystals;
-            return lr_error(params->log, LR_BAD_INPUT,
-                            "event %lld joins crystals %d and %d, whose modules are not in "
-                            "coincidence, so that it has no factor: leave it out",
-                            (long long)k, (int)crystals[0], (int)crystals[1]);
-        }
-    }
-    return LR_OK;
-}
-
 /* Ascending by LOR, of tens of millions of events: comparisons take many times as long. */
 static lr_status sort_lors(const lr_listmode_params *params, struct numbered **numbered)
 {
@@ -384,26 +313,6 @@ static lr_status sort_lors(const lr_listmode_params *params, struct numbered **n
     return LR_OK;
 }
 
-static lr_status spread(const lr_listmode_params *params, const struct numbered *numbered, int64_t *lors,
-                        struct lr_listmode_family *family)
-{
-    /* Sources answer for ascending LORs without repeats. */
-    int64_t listed = 0;
-    for (int64_t n = 0; n < params->count; n++)
-        if (listed == 0 || lors[listed - 1] != numbered[n].lor) lors[listed++] = numbered[n].lor;
-
-    float *of_lors = lr_alloc(listed, sizeof(*of_lors), "factors of events", params->log);
-    if (of_lors == NULL) return LR_FAILED;
-    const lr_lor_span span = {.numbers = lors, .count = listed};
-    const lr_status status = params->factors->get(params->factors->user, &span, of_lors);
-    for (int64_t k = 0, at = 0; status == LR_OK && k < params->count; k++) {
-        at += lors[at] != numbered[k].lor;
-        family->event_factors[numbered[k].event] = of_lors[at];
-    }
-    free(of_lors);
-    return status;
-}
-
 /* Factors of events by their numbers, in the form in which an operator asks for those of LORs. */
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
@@ -417,41 +326,81 @@ static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 
 static lr_status make_models(struct lr_listmode_family *family, const lr_listmode_params *params)
 {
-    if (params->blobs != NULL) {
-        struct lr_listmode_model models[2] = {[0] = {.kernel = LR_LISTMODE_TUBE}};
-        const lr_status status = listmode_blobs_models(params, &family->info.blobs, models);
-        family->model = models[0];
-        family->second = models[1];
-        return status;
-    }
     LR_TRY(lr_grid_check(params->grid, params->log));
-    /* Points of the exact kernel are by default those of the family correspondence. */
     lr_listmode_params complete = *params;
-    int usual[3] = {1, 1, 1};
-    if (params->kernel == LR_LISTMODE_EXACT) lr_operator_default_samples(params->lors->scanner, params->grid, usual);
-    for (int k = 0; k < 3; k++) complete.samples[k] = params->samples[k] != 0 ? params->samples[k] : usual[k];
+    if (params->blobs == NULL) {
+        /* The exact kernel's sample points are by default those of the family correspondence. */
+        int usual[3] = {1, 1, 1};
+        if (params->kernel == LR_LISTMODE_EXACT)
+            lr_operator_default_samples(params->lors->scanner, params->grid, usual);
+        for (int k = 0; k < 3; k++) complete.samples[k] = params->samples[k] != 0 ? params->samples[k] : usual[k];
+        return lr_listmode_model_init(&family->model, &complete);
+    }
 
-    return lr_listmode_model_init(&family->model, &complete);
+    /* Blobs: each grid has a model of tubes with a blob's footprint. */
+    lr_grid grids[2];
+    lr_blobs *blobs = &family->info.blobs;
+    *blobs = *params->blobs;
+    LR_TRY(lr_blobs_complete(blobs, params->log));
+    lr_blobs_grids(blobs, params->grid, grids);
+    double *table = lr_alloc(ENTRIES, sizeof(*table), "the footprint of a blob", params->log);
+    lr_status status = table != NULL ? LR_OK : LR_FAILED;
+    for (int k = 0; status == LR_OK && k < ENTRIES; k++)
+        table[k] = lr_blobs_footprint(blobs, blobs->radius_mm * k / (ENTRIES - 1));
+    complete.kernel = LR_LISTMODE_TUBE;
+    complete.tube = (lr_listmode_tube){
+        .width_mm = 2.0 * blobs->radius_mm, .table = table, .table_count = ENTRIES, .as_paper = true};
+    for (int g = 0; status == LR_OK && g < 2; g++) {
+        complete.grid = &grids[g];
+        status = lr_listmode_model_init(g == 0 ? &family->model : &family->second, &complete);
+    }
+    free(table);
+    return status;
 }
 
 #define ROOT_OF_TWO_PI 2.5066282746310002
 
-/* Tubes as the paper has them see a Gaussian of peak 1; with blobs it is a density. */
-static lr_status weigh_densities(struct lr_listmode_family *family, const lr_listmode_params *params)
+/* Looks up the factors of events, all of which are of LORs in coincidence. */
+static lr_status look_up_factors(struct lr_listmode_family *family, const lr_listmode_params *params)
 {
-    if (!(family->events.reach_mm > 0)) return LR_OK;
-    const bool has_factors = family->event_factors != NULL;
-    if (!has_factors) {
-        family->event_factors =
-            lr_alloc(params->count, sizeof(*family->event_factors), "densities of events", params->log);
+    const int64_t count = params->count;
+    const int threads = params->threads > 0 ? params->threads : lr_num_processors();
+    float *of_lors = NULL;
+    struct numbered *numbered = lr_alloc(count, sizeof(*numbered), "LORs of events", params->log);
+    int64_t *lors = lr_alloc(count, sizeof(*lors), "LORs of events", params->log);
+    family->event_factors = lr_alloc(count, sizeof(*family->event_factors), "factors of events", params->log);
+    lr_status status = numbered != NULL && lors != NULL && family->event_factors != NULL ? LR_OK : LR_FAILED;
+    if (status != LR_OK) goto done;
+    lr_parallel_for(threads, count, NUMBERED_AT_ONCE, number_share, &(struct numbering){params, numbered});
+    for (int64_t k = 0; status == LR_OK && k < count; k++) {
+        if (numbered[k].lor < 0) {
+            const int32_t *crystals = params->events[k].crystals;
+            status = lr_error(params->log, LR_BAD_INPUT,
+                              "event %lld joins crystals %d and %d, whose modules are not in "
+                              "coincidence, so that it has no factor: leave it out",
+                              (long long)k, (int)crystals[0], (int)crystals[1]);
+        }
     }
-    for (int64_t k = 0; family->event_factors != NULL && k < params->count; k++) {
-        const double sigma = lr_listmode_sigma(&family->events, params->events[k].crystals);
-        const double density = sigma > 0 ? 1.0 / (LR_LISTMODE_HELD * ROOT_OF_TWO_PI * sigma) : 1.0;
-        const double factor = has_factors ? (double)family->event_factors[k] : 1.0;
-        family->event_factors[k] = (float)(factor * density);
+    if (status == LR_OK) status = sort_lors(params, &numbered);
+    if (status != LR_OK) goto done;
+
+    /* Sources answer for ascending LORs without repeats. */
+    int64_t listed = 0;
+    for (int64_t n = 0; n < count; n++)
+        if (listed == 0 || lors[listed - 1] != numbered[n].lor) lors[listed++] = numbered[n].lor;
+    of_lors = lr_alloc(listed, sizeof(*of_lors), "factors of events", params->log);
+    const lr_lor_span span = {.numbers = lors, .count = listed};
+    status = of_lors != NULL ? params->factors->get(params->factors->user, &span, of_lors) : LR_FAILED;
+    for (int64_t k = 0, at = 0; status == LR_OK && k < count; k++) {
+        at += lors[at] != numbered[k].lor;
+        family->event_factors[numbered[k].event] = of_lors[at];
     }
-    return family->event_factors != NULL ? LR_OK : LR_FAILED;
+
+done:
+    free(of_lors);
+    free(numbered);
+    free(lors);
+    return status;
 }
 
 static lr_status take_factors(struct lr_listmode_family *family, const lr_listmode_params *params)
@@ -459,7 +408,7 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
     const bool has_source = params->factors != NULL && params->factors->get != NULL;
     const int threads = params->threads > 0 ? params->threads : lr_num_processors();
     if (has_source) family->factors = *params->factors;
-    if (has_source || params->blobs != NULL) /* what follows looks up by crystals */
+    if (has_source || params->blobs != NULL) /* factors are looked up by crystals */
         LR_TRY(lr_listmode_events_check(&family->events, threads, params->log));
     if (params->event_factors != NULL) {
         family->event_factors =
@@ -475,47 +424,27 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
         }
         LR_TRY(family->event_factors != NULL ? LR_OK : LR_FAILED);
     } else if (has_source) {
-        struct numbered *numbered = lr_alloc(params->count, sizeof(*numbered), "LORs of events", params->log);
-        int64_t *lors = lr_alloc(params->count, sizeof(*lors), "LORs of events", params->log);
-        family->event_factors =
-            lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
-        lr_status status = numbered != NULL && lors != NULL && family->event_factors != NULL ? LR_OK : LR_FAILED;
-        status = status == LR_OK ? number_lors(params, numbered) : status;
-        status = status == LR_OK ? sort_lors(params, &numbered) : status;
-        status = status == LR_OK ? spread(params, numbered, lors, family) : status;
-        free(numbered);
-        free(lors);
-        LR_TRY(status);
+        LR_TRY(look_up_factors(family, params));
     }
+    if (params->blobs == NULL || !(family->events.reach_mm > 0)) return LR_OK;
 
-    return params->blobs != NULL ? weigh_densities(family, params) : LR_OK;
+    /* Tubes as the paper has them see a Gaussian of peak 1; with blobs it is a density. */
+    const bool has_factors = family->event_factors != NULL;
+    if (!has_factors) {
+        family->event_factors =
+            lr_alloc(params->count, sizeof(*family->event_factors), "densities of events", params->log);
+    }
+    for (int64_t k = 0; family->event_factors != NULL && k < params->count; k++) {
+        const double sigma = lr_listmode_sigma(&family->events, params->events[k].crystals);
+        const double density = sigma > 0 ? 1.0 / (LR_LISTMODE_HELD * ROOT_OF_TWO_PI * sigma) : 1.0;
+        const double factor = has_factors ? (double)family->event_factors[k] : 1.0;
+        family->event_factors[k] = (float)(factor * density);
+    }
+    return family->event_factors != NULL ? LR_OK : LR_FAILED;
 }
 
-static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *params)
-{
-    struct lr_listmode_family *family = op->listmode;
-    family->lors = params->lors;
-    family->grid = *params->grid;
-    family->wanted_lines = params->sensitivity_lines > 0 ? params->sensitivity_lines : usual_lines;
-    family->lines_are_usual = params->sensitivity_lines == 0;
-    family->seed = params->seed;
-    family->sensitivity_part = params->sensitivity_part;
-    family->sensitivity_parts = params->sensitivity_parts > 0 ? params->sensitivity_parts : 1;
-    family->sensitivity_of = params->sensitivity_of;
-    LR_TRY(make_models(family, params));
-    LR_TRY(lr_listmode_events_open(&family->events, params));
-    LR_TRY(take_factors(family, params));
-    op->factors = family->event_factors != NULL ? (lr_lor_source){get_factors, family->event_factors} : op->factors;
-    family->info = (lr_listmode_info){.kernel = family->model.kernel,
-                                      .tube = family->model.tube,
-                                      .blobs = family->info.blobs,
-                                      .count = params->count,
-                                      .num_ranges = (int)family->events.layout.num_pairs};
-    return LR_OK;
-}
-
-/* Stands in for the caller's log: "auto" goes on without an error where there is no device. */
-static void hush(void *user, lr_log_level level, lr_status status, const char *sentence)
+/* Replaces the caller's log: "auto" goes on without an error if there is no device. */
+static void write_trial_log(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct lr_listmode_trial *trial = user;
     if (!trial->is_made && status == LR_NO_DEVICE)
@@ -524,63 +453,58 @@ static void hush(void *user, lr_log_level level, lr_status status, const char *s
         trial->to->write(trial->to->user, level, status, sentence);
 }
 
-static lr_status create(struct lr_operator *op, const struct choice *choice, const lr_listmode_params *asked,
-                        struct lr_listmode_backend_params *params)
-{
-    struct lr_listmode_family *family = op->listmode;
-    if (choice->place != LR_PLACE_HOST) {
-        LR_TRY(lr_place_open_on(&(lr_place_params){.kind = choice->place, .device = params->device, .log = params->log},
-                                &family->place));
-        params->place = family->place;
-    }
-    family->create = choice->create;
-    family->arrange = choice->arrange;
-    lr_status status = lr_listmode_arrange(family, &family->events, asked, params);
-    status = status == LR_OK ? lr_listmode_open(family, params, &op->backend) : status;
-    if (status != LR_OK) { /* another choice may open its own, and arrange the caller's events anew */
-        lr_listmode_events_release(&family->events);
-        lr_place_close(family->place);
-        family->place = NULL;
-        return status;
-    }
-    family->events.from = NULL;
-    return LR_OK;
-}
-
-/* Creates the first choice that fits; LR_NO_DEVICE where "auto" has to take another one. */
+/* Creates the first choice that fits. */
 static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *params,
                              const struct lr_listmode_backend_params *backend_params)
 {
     const lr_log *log = backend_params->log;
-    const struct lr_listmode_model *model = &op->listmode->model;
-    struct lr_listmode_trial *trial = &op->listmode->trial;
-    *trial = (struct lr_listmode_trial){.log = {hush, trial}, .to = log};
+    struct lr_listmode_family *family = op->listmode;
+    struct lr_listmode_trial *trial = &family->trial;
+    const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
+    *trial = (struct lr_listmode_trial){.log = {write_trial_log, trial}, .to = log};
     for (int k = 0; k < NUM_CHOICES; k++) {
-        struct lr_listmode_backend_params own = *backend_params;
-        const bool is_trial = is_auto(params) && choices[k].place != LR_PLACE_HOST;
-        own.log = is_trial ? &trial->log : log;
-        if (!is_chosen(&choices[k], params) || (is_auto(params) && !has_kernel(&choices[k], model))) continue;
-        if (!has_kernel(&choices[k], model)) {
-            const struct choice *choice = &choices[k];
-            if (choice->exact == EXACT_OF_NONE) {
-                return lr_error(log, LR_USAGE,
-                                "the backend %s has no exact kernel of list mode: take native or cpu, or "
-                                "another kernel",
-                                choice->name);
-            }
+        const struct choice *choice = &choices[k];
+        const bool is_trial = is_auto && choice->place != LR_PLACE_HOST;
+        const bool is_chosen = is_auto
+                                   ? choice->place != LR_PLACE_GL || lr_direct_on_hardware(params->device, params->log)
+                                   : strcmp(choice->name, params->backend) == 0;
+        if (!is_chosen) continue;
+        const bool has_kernel = family->model.kernel != LR_LISTMODE_EXACT || choice->has_all_exact ||
+                                !lr_modules_may_hide(family->model.scanner);
+        if (!has_kernel && is_auto) continue;
+        if (!has_kernel) {
             return lr_error(log, LR_USAGE,
                             "modules of this scanner may hide each other, and the backend %s has exact "
                             "elements only where none does: take the backend cpu, or another kernel",
                             choice->name);
         }
 
-        const lr_status status = create(op, &choices[k], params, &own);
-        if (!(is_trial && status == LR_NO_DEVICE)) {
+        struct lr_listmode_backend_params own = *backend_params;
+        lr_status status = LR_OK;
+        own.log = is_trial ? &trial->log : log;
+        if (choice->place != LR_PLACE_HOST) {
+            const lr_place_params place = {.kind = choice->place, .device = own.device, .log = own.log};
+            status = lr_place_open_on(&place, &family->place);
+            own.place = family->place;
+        }
+        if (status == LR_OK) {
+            family->create = choice->create;
+            family->arrange = choice->arrange;
+            status = lr_listmode_arrange(family, &family->events, params, &own);
+            if (status == LR_OK) status = lr_listmode_open(family, &own, &op->backend);
+            if (status == LR_OK) {
+                family->events.from = NULL;
+            } else { /* another choice may open its own, and arrange the caller's events anew */
+                lr_listmode_events_release(&family->events);
+                lr_place_close(family->place);
+                family->place = NULL;
+            }
+        }
+        if (!is_trial || status != LR_NO_DEVICE) {
             trial->is_made = status == LR_OK;
             return status;
         }
-        /* OpenGL is tried where there is a graphics processor, and was expected to serve; CUDA is tried anywhere. */
-        const struct choice *choice = &choices[k];
+        /* OpenGL is tried if there is a graphics processor, and was expected to serve; CUDA is tried anywhere. */
         if (choice->place == LR_PLACE_GL)
             lr_info(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
         else
@@ -590,9 +514,28 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
                     params->backend);
 }
 
-static lr_status open_backend(struct lr_operator *op, const lr_listmode_params *params)
+lr_operator *lr_listmode_create(const lr_listmode_params *params)
 {
-    struct lr_listmode_family *family = op->listmode;
+    if (check(params) != LR_OK) return NULL;
+    const double begin = lr_clock_seconds();
+    lr_operator *op = lr_operator_alloc(params->log, params->progress);
+    if (op == NULL) return NULL;
+    struct lr_listmode_family *family = lr_alloc(1, sizeof(*family), "an operator", params->log);
+    op->listmode = family;
+    if (family == NULL) goto failed;
+    family->lors = params->lors;
+    family->grid = *params->grid;
+    family->wanted_lines = params->sensitivity_lines > 0 ? params->sensitivity_lines : usual_lines;
+    family->lines_are_usual = params->sensitivity_lines == 0;
+    family->seed = params->seed;
+    family->sensitivity_part = params->sensitivity_part;
+    family->sensitivity_parts = params->sensitivity_parts > 0 ? params->sensitivity_parts : 1;
+    family->sensitivity_of = params->sensitivity_of;
+    if (make_models(family, params) != LR_OK || lr_listmode_events_open(&family->events, params, NULL) != LR_OK ||
+        take_factors(family, params) != LR_OK)
+        goto failed;
+    op->factors = family->event_factors != NULL ? (lr_lor_source){get_factors, family->event_factors} : op->factors;
+
     const struct lr_listmode_backend_params backend_params = {
         .model = &family->model,
         .events = &family->events,
@@ -605,10 +548,9 @@ static lr_status open_backend(struct lr_operator *op, const lr_listmode_params *
         .log = &op->log_filter.log,
         .progress = &op->progress_filter.progress,
     };
-    LR_TRY(try_choices(op, params, &backend_params));
+    if (try_choices(op, params, &backend_params) != LR_OK) goto failed;
     op->grid = family->model.grid;
-    if (family->info.blobs.radius_mm > 0)
-        op->grid.size[2] *= 2; /* coefficients of the second grid follow those of the first */
+    if (params->blobs != NULL) op->grid.size[2] *= 2; /* the first grid's coefficients, then the second grid's */
     op->params = (struct lr_backend_params){.lors = &family->events.layout,
                                             .grid = &op->grid,
                                             .samples = {1, 1, 1},
@@ -617,19 +559,14 @@ static lr_status open_backend(struct lr_operator *op, const lr_listmode_params *
                                             .max_memory_bytes = params->max_memory_bytes,
                                             .log = backend_params.log,
                                             .progress = backend_params.progress};
-    return LR_OK;
-}
-
-static lr_status build(struct lr_operator *op, const lr_listmode_params *params)
-{
-    const double begin = lr_clock_seconds();
-    op->listmode = lr_alloc(1, sizeof(*op->listmode), "an operator", params->log);
-    if (op->listmode == NULL) return LR_FAILED;
-    LR_TRY(fill_family(op, params));
-    LR_TRY(open_backend(op, params));
-    op->listmode->info.partition_seconds = op->listmode->events.partition_seconds;
-    op->listmode->info.sort_seconds = op->listmode->events.sort_seconds;
-    const int *samples = op->listmode->model.samples;
+    family->info = (lr_listmode_info){.kernel = family->model.kernel,
+                                      .tube = family->model.tube,
+                                      .blobs = family->info.blobs,
+                                      .count = params->count,
+                                      .num_ranges = (int)family->events.layout.num_pairs,
+                                      .partition_seconds = family->events.partition_seconds,
+                                      .sort_seconds = family->events.sort_seconds};
+    const int *samples = family->model.samples;
     op->info = (lr_operator_info){.backend = op->backend.fns->name,
                                   .device = op->backend.device,
                                   .is_gpu = op->backend.is_gpu,
@@ -642,21 +579,11 @@ static lr_status build(struct lr_operator *op, const lr_listmode_params *params)
                                   .build_seconds = lr_clock_seconds() - begin,
                                   .lors = op->params.lors,
                                   .grid = &op->grid};
-    return LR_OK;
-}
-
-lr_operator *lr_listmode_create(const lr_listmode_params *params)
-{
-    if (check(params) != LR_OK) return NULL;
-    lr_operator *op = lr_alloc(1, sizeof(*op), "an operator", params->log);
-    if (op == NULL) return NULL;
-    lr_log_filter_init(&op->log_filter, params->log);
-    lr_progress_filter_init(&op->progress_filter, params->progress);
-    if (build(op, params) != LR_OK) {
-        lr_operator_destroy(op);
-        return NULL;
-    }
     return op;
+
+failed:
+    lr_operator_destroy(op);
+    return NULL;
 }
 
 const lr_listmode_info *lr_listmode_get_info(const lr_operator *op)

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LORs that are events at a time: each time a backend is opened for them, which on a graphics processor takes
- * as long as projecting a million. Processors hear more often whether they are to stop. */
+/* LORs of a batch. A backend is opened for each batch, which on a graphics processor takes as long as projecting a
+ * million LORs. Smaller batches on processors can be stopped sooner. */
 enum { LINES_AT_ONCE = 1 << 19, LINES_ON_DEVICE = 1 << 22 };
 
-/* Lines and voxels that a thread takes at a time. */
+/* Lines and voxels of a thread's share. */
 enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
 
 /* Lines from which the events of a batch come. */
@@ -23,7 +23,7 @@ struct lines {
     struct lr_line_sum *sum;
     const struct lr_line_batch *batch;
     struct {
-        int64_t kept, place; /* from where the block begins; where they are to begin */
+        int64_t count, place; /* lines that count, from the block's begin on; their place among all that count */
     } blocks[LINES_ON_DEVICE / LINES_OF_BLOCK + 1];
 };
 
@@ -44,33 +44,33 @@ static void draw_block(void *user, int64_t begin, int64_t end, int worker)
         if (sum->drawn.numbers != NULL) sum->drawn.numbers[at] = lr_lors_number(sum->family->lors, a, b);
         sum->drawn.events[at++] = (lr_event){.crystals = {a, b}, .weight = 1};
     }
-    lines->blocks[begin / LINES_OF_BLOCK].kept = at - begin;
+    lines->blocks[begin / LINES_OF_BLOCK].count = at - begin;
 }
 
 static void pack_block(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct lines *lines = user;
     const struct lr_drawn_lines *from = &lines->sum->drawn, *to = &lines->batch->packed;
-    const size_t kept = (size_t)lines->blocks[begin / LINES_OF_BLOCK].kept;
+    const size_t count = (size_t)lines->blocks[begin / LINES_OF_BLOCK].count;
     const int64_t place = lines->blocks[begin / LINES_OF_BLOCK].place;
     (void)end;
     (void)worker;
-    memcpy(to->events + place, from->events + begin, kept * sizeof(*to->events));
-    if (to->numbers != NULL) memcpy(to->numbers + place, from->numbers + begin, kept * sizeof(*to->numbers));
+    memcpy(to->events + place, from->events + begin, count * sizeof(*to->events));
+    if (to->numbers != NULL) memcpy(to->numbers + place, from->numbers + begin, count * sizeof(*to->numbers));
 }
 
-/* The LORs of a batch that are in coincidence, and near the region; returns how many. */
+/* Draws the LORs of a batch that are in coincidence and near the region. Returns their number. */
 static int64_t gather(struct lr_line_batch *batch)
 {
     struct lines lines = {.sum = batch->sum, .batch = batch};
     const int64_t count = batch->sample.count;
     lr_parallel_for(batch->sum->op->params.threads, count, LINES_OF_BLOCK, draw_block, &lines);
     batch->is_drawn = true;
-    /* Puts what blocks have kept one behind the other. */
+    /* The lines of all blocks that count become one list. */
     int64_t sum = 0;
     for (int64_t begin = 0; begin < count; begin += LINES_OF_BLOCK) {
         lines.blocks[begin / LINES_OF_BLOCK].place = sum;
-        sum += lines.blocks[begin / LINES_OF_BLOCK].kept;
+        sum += lines.blocks[begin / LINES_OF_BLOCK].count;
     }
     lr_parallel_for(lines.sum->op->params.threads, count, LINES_OF_BLOCK, pack_block, &lines);
     return sum;
@@ -90,8 +90,7 @@ static lr_listmode_params params_of(const struct lr_line_batch *batch, const lr_
 static lr_status open_lines(struct lr_line_batch *batch, const lr_log *log)
 {
     const lr_listmode_params params = params_of(batch, log);
-    batch->status = batch->is_drawn ? lr_listmode_events_open(&batch->lines, &params)
-                                    : lr_listmode_events_open_sample(&batch->lines, &params, &batch->sample);
+    batch->status = lr_listmode_events_open(&batch->lines, &params, batch->is_drawn ? NULL : &batch->sample);
     if (batch->status != LR_OK) lr_listmode_events_finish(&batch->lines);
     return batch->status;
 }
@@ -117,50 +116,43 @@ static void prepare(void *user)
     if (batch->count > 0) (void)open_lines(batch, NULL);
 }
 
-/* values: filled in and for the caller to destroy, or not touched where all are 1. */
-static lr_status put_factors(const struct lr_line_sum *sum, int64_t count, lr_vector *values)
-{
-    if (sum->factors == NULL) return LR_OK;
-    LR_TRY(lr_make_numbers(sum->op, "factors of lines", count, values));
-    for (int64_t k = 0; k < count; k++) lr_number_put(values, k, sum->factors[k]);
-    return LR_OK;
-}
-
-/* The device draws and holds the lines if it has the memory, else the host does. */
-static lr_status arrange(struct lr_line_batch *batch, const struct lr_listmode_backend_params *params)
-{
-    const struct lr_listmode_family *family = batch->sum->family;
-    if (!batch->is_drawn) {
-        LR_TRY(family->arrange(&batch->lines, params));
-        if (batch->lines.held != NULL) return LR_OK;
-        lr_listmode_events_finish(&batch->lines);
-        batch->count = gather(batch);
-        LR_TRY(batch->count > 0 ? open_lines(batch, params->log) : LR_OK);
-    }
-    if (batch->count == 0) return LR_OK;
-    const lr_listmode_params asked = params_of(batch, params->log);
-    return lr_listmode_arrange(family, &batch->lines, &asked, params);
-}
-
+/* Projects a batch. The device draws and holds its lines if it has the memory, else the host does. */
 static lr_status project(struct lr_line_batch *batch)
 {
     struct lr_line_sum *sum = batch->sum;
-    const struct lr_listmode_backend_params params = {.model = &sum->family->model,
+    const struct lr_listmode_family *family = sum->family;
+    const lr_log *log = sum->op->params.log;
+    const struct lr_listmode_backend_params params = {.model = &family->model,
                                                       .events = &batch->lines,
                                                       .threads = sum->op->params.threads,
                                                       .device = sum->op->params.device,
                                                       .max_memory_bytes = sum->op->params.max_memory_bytes,
                                                       .place = sum->op->backend.place,
                                                       .stands_for = &sum->op->backend,
-                                                      .log = sum->op->params.log};
+                                                      .log = log};
+    if (!batch->is_drawn) {
+        LR_TRY(family->arrange(&batch->lines, &params));
+        if (batch->lines.held == NULL) {
+            lr_listmode_events_finish(&batch->lines);
+            batch->count = gather(batch);
+            LR_TRY(batch->count > 0 ? open_lines(batch, log) : LR_OK);
+        }
+    }
+    if (batch->count == 0) return LR_OK;
+    if (batch->lines.held == NULL) {
+        const lr_listmode_params asked = params_of(batch, log);
+        LR_TRY(lr_listmode_arrange(family, &batch->lines, &asked, &params));
+    }
+
     struct lr_backend backend = {0};
     lr_vector values = {0};
-    LR_TRY(arrange(batch, &params));
-    if (batch->count == 0) return LR_OK;
-    LR_TRY(lr_listmode_open(sum->family, &params, &backend));
-    lr_status status = put_factors(sum, batch->lines.layout.count, &values);
-    status = status == LR_OK ? backend.fns->back(backend.self, NULL, sum->factors != NULL ? &values : NULL, &sum->image)
-                             : status;
+    const int64_t count = batch->lines.layout.count;
+    LR_TRY(lr_listmode_open(family, &params, &backend));
+    lr_status status = sum->factors != NULL ? lr_make_numbers(sum->op, "factors of lines", count, &values) : LR_OK;
+    for (int64_t k = 0; status == LR_OK && sum->factors != NULL && k < count; k++)
+        lr_number_put(&values, k, sum->factors[k]);
+    if (status == LR_OK)
+        status = backend.fns->back(backend.self, NULL, sum->factors != NULL ? &values : NULL, &sum->image);
     lr_vector_destroy(&values);
     backend.fns->destroy(backend.self);
     return status;
@@ -222,27 +214,6 @@ static bool next_batch(struct lr_line_batch *batch, const struct lr_line_batch *
     return batch->group < groups && batch->first < lines;
 }
 
-/* While a device projects a batch, the processors prepare the next. Software devices do so too, so that tests
- * cover this. */
-static lr_status add_and_prepare(struct lr_line_batch *batch, struct lr_line_batch *next)
-{
-    struct lr_background preparing = {0};
-    const struct lr_backend *backend = &batch->sum->op->backend;
-    if (!batch->is_drawn && !batch->sum->by_device) { /* only one thread may draw at a time */
-        lr_listmode_events_finish(&batch->lines);
-        prepare(batch);
-    }
-    const bool beside = next != NULL && lr_place_get_info(backend->place).kind != LR_PLACE_HOST;
-    if (beside) lr_background_start(&preparing, prepare, next);
-    const lr_status status = add_batch(batch);
-    lr_background_wait(&preparing);
-    /* Once the device had no memory to draw a batch, processors draw all that follow. */
-    batch->sum->by_device = batch->sum->by_device && !batch->is_drawn;
-
-    if (next != NULL && !beside && status == LR_OK) prepare(next);
-    return status;
-}
-
 lr_status lr_line_sum_run(struct lr_line_sum *sum)
 {
     struct lr_line_batch *batch = &sum->batches[0], *next = &sum->batches[1];
@@ -255,7 +226,23 @@ lr_status lr_line_sum_run(struct lr_line_sum *sum)
                                (double)batch->group * (double)sum->num_lines / sum->num_groups + (double)batch->first,
                                (double)sum->num_lines);
         const bool goes_on = next_batch(next, batch);
-        status = status == LR_OK ? add_and_prepare(batch, goes_on ? next : NULL) : status;
+        if (status == LR_OK) {
+            if (!batch->is_drawn && !sum->by_device) { /* lines are drawn into one array, so by one thread */
+                lr_listmode_events_finish(&batch->lines);
+                prepare(batch);
+            }
+            /* While a device projects a batch, the processors prepare the next. Software devices do so too, so that
+             * tests cover this. */
+            struct lr_background preparing = {0};
+            const bool is_beside = goes_on && lr_place_get_info(sum->op->backend.place).kind != LR_PLACE_HOST;
+            if (is_beside) lr_background_start(&preparing, prepare, next);
+            status = add_batch(batch);
+            lr_background_wait(&preparing);
+            /* Once the device had no memory to draw a batch, processors draw all that follow. */
+            sum->by_device = sum->by_device && !batch->is_drawn;
+            if (goes_on && !is_beside && status == LR_OK) prepare(next);
+        }
+
         if (sum->group != NULL && (!goes_on || next->group != batch->group))
             lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, end_group, sum);
         struct lr_line_batch *const done = batch;
@@ -289,7 +276,7 @@ lr_status lr_line_sum_open(struct lr_line_sum *sum)
     const bool has_factors = sum->family->factors.get != NULL;
     sum->stride = (double)sum->lors->count / (double)sum->num_lines;
     sum->at_once = sum->op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE;
-    /* Factors are asked for by the LORs' numbers; grids of blobs do not share what a device holds. */
+    /* Factors are looked up by the numbers of LORs; the two grids of blobs do not share the events of a device. */
     sum->by_device = sum->family->arrange != NULL && !has_factors && !(sum->family->info.blobs.radius_mm > 0);
     sum->total = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
     bool has_all = sum->total != NULL;
@@ -309,20 +296,16 @@ lr_status lr_line_sum_open(struct lr_line_sum *sum)
     return lr_make_numbers(sum->op, "an image in the backend's precision", num_voxels, &sum->image);
 }
 
-static void close_drawn(struct lr_drawn_lines *drawn)
-{
-    free(drawn->events);
-    free(drawn->numbers);
-}
-
 void lr_line_sum_close(struct lr_line_sum *sum)
 {
     free(sum->group);
     free(sum->total);
     free(sum->squares);
-    close_drawn(&sum->drawn);
+    free(sum->drawn.events);
+    free(sum->drawn.numbers);
     for (int k = 0; k < 2; k++) {
-        close_drawn(&sum->batches[k].packed);
+        free(sum->batches[k].packed.events);
+        free(sum->batches[k].packed.numbers);
         lr_listmode_events_finish(&sum->batches[k].lines);
     }
     free(sum->factors);

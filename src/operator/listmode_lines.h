@@ -10,7 +10,7 @@
 #include "listmode/region.h"
 #include "operator/families.h"
 
-/* LORs as events; numbers: NULL where no factors are asked for by them. */
+/* LORs as events; numbers: NULL unless factors are looked up by them. */
 struct lr_drawn_lines {
     lr_event *events;
     int64_t *numbers;
@@ -59,8 +59,8 @@ struct lr_line_sum {
 lr_status lr_line_sum_open(struct lr_line_sum *sum);
 void lr_line_sum_close(struct lr_line_sum *sum);
 
-/* Projects all lines back: sum->total becomes what they give, and the squares what groups of them do.
- * errors: LR_CANCELLED; what backends say. */
+/* Projects all lines back: sum->total becomes their sum, and sum->squares the squares of the groups' sums. errors:
+ * LR_CANCELLED; those of backends. */
 lr_status lr_line_sum_run(struct lr_line_sum *sum);
 
 /* The variance of a voxel's total, by the scatter of its groups. */

@@ -17,36 +17,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Voxels that a thread takes at a time. */
+/* Voxels of a thread's share. */
 enum { VOXELS_OF_BLOCK = 1 << 16 };
 
 /* --- levels of voxels, and pieces of the image --- */
 
-/* Levels of voxels. Those of level 0 have the lines that all have; each next level has twice as many, but only LORs
- * that come near its voxels. The last ones have all of these LORs, that of voxels which no line of the guide met being
- * a level of its own. */
+/* Levels of voxels. Voxels of level 0 have only the lines that all voxels have. Each next level has twice as many,
+ * drawn from LORs that come near its voxels. The last two levels have all LORs near them; the very last is of
+ * voxels that no line of the guide met. */
 enum { MOST_LEVELS = 48, LEFT_AT_0 = 255, LINES_PER_LEVEL = 2 };
 
 /* Most lines of the first sample, which sets the levels, and the groups whose scatter gives its error. */
 enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
 
-/* Edge of a tile of a slice of which the scatter of groups is taken together; how far around a voxel its sensitivity is
- * taken from, as few lines of the guide meet it; and by what part of that its own has to fall short to count alone, as
- * where a field of view ends. */
+/* TILE: edge of a square of a slice that has one scatter of groups. AROUND: the distance around a voxel over which
+ * its sensitivity is averaged, as few lines of the guide meet it. STEEP: a voxel's own sensitivity is taken if it
+ * is less than the mean by this factor, as at the border of the field of view. */
 enum { TILE = 16, AROUND = 2, STEEP = 4 };
 
 /* LORs that can be tested for coming near a level's voxels in the time in which one is projected. */
 enum { LOOKS_PER_LINE = 96 };
 
-/* Standard error of a voxel, as a part of its value, and which part of it is aimed at, as the guide estimates it roughly;
- * that of the mean voxel where the number of lines is not given. How many lines that may take. */
+/* most_error: the largest standard error of a voxel, relative to its value. aim: the part of it that is aimed at,
+ * as the guide estimates errors roughly. usual_error: the error of the mean voxel if the number of lines is not
+ * given. most_lines: the most lines that it may take. */
 static const double most_error = 0.02, aim = 0.9, usual_error = 0.012;
 static const int64_t most_lines = INT64_C(1) << 30;
 
 /* Shorter strides save nothing. */
 static const double worth_drawing = 1.5;
 
-/* Lines that further levels may take: a part of those that all voxels have, and what takes little time. */
+/* Most lines of further levels: a part of the lines that all voxels have, but at least a number that takes little
+ * time. */
 static const double part_for_levels = 0.6, least_for_levels = 1 << 22;
 
 /* A level's voxels in slices of one half of the image, in a box of the grid: in the slices that have many of them,
@@ -54,9 +56,9 @@ static const double part_for_levels = 0.6, least_for_levels = 1 << 22;
 struct piece {
     int level;
     bool is_unmet;         /* by lines of the guide */
-    int first[3], last[3]; /* behind the last */
+    int first[3], last[3]; /* after the last */
     int64_t count;         /* voxels of the level */
-    double visits;         /* the box's part of the whole sensitivity: of what projecting a LOR takes */
+    double visits;         /* the box's share of the whole sensitivity, and so of the cost of projecting a LOR */
 };
 
 enum { PIECES = 4, MANY = 8 }; /* in a level; more than a slice's voxels over that are many */
@@ -69,19 +71,19 @@ struct plan {
     double limit;          /* of the standard error */
     int num_levels;
     double strides[MOST_LEVELS];
-    /* First those whose voxels take least, last those of which no line was met. */
+    /* Ascending by the cost of a voxel; the last are those that no line met. */
     struct piece pieces[MOST_LEVELS * PIECES];
     int num_pieces;
 };
 
-/* LORs of a stride s have an error by s - 1: where all are taken there is none. */
+/* The error of LORs with a stride s grows with s - 1: all LORs, of stride 1, have none. */
 static double error_at(const struct plan *plan, int64_t v, double stride)
 {
     return stride > 1.0 ? sqrt((double)plan->variance[v] * (stride - 1.0)) : 0.0;
 }
 
-/* The operator of the guide: on the processor, so that its numbers are the same beside every backend; where elements
- * are exact their tubes serve, which are quicker. */
+/* Opens the operator of the guide. It works on the processor, so that levels are the same for every backend, and
+ * takes tubes instead of exact elements, as they are quicker. */
 static struct lr_operator *open_guide(struct lr_operator *op)
 {
     const struct lr_listmode_family *family = op->listmode;
@@ -121,8 +123,8 @@ static double mean_around(const struct grading *grading, int x, int y, int z)
     return total / count;
 }
 
-/* The variance is as a part of the value what each line adds to a voxel, about the same all over a tile, over the
- * voxel's value. */
+/* The relative variance of a voxel is the contribution of a line, about the same all over a tile, over the voxel's
+ * value. */
 static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct grading *grading = user;
@@ -155,44 +157,6 @@ static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* The standard error of the mean voxel, as a part of the mean sensitivity, by stride - 1. */
-static double mean_error_of(const struct lr_line_sum *sum)
-{
-    double variance = 0.0, total = 0.0;
-    for (int64_t v = 0; v < sum->image.count; v++) {
-        variance += lr_line_sum_variance(sum, v);
-        total += sum->total[v];
-    }
-    return total > 0.0 ? sqrt(variance * (double)sum->image.count / (sum->stride - 1.0)) / total : 0.0;
-}
-
-/* Sets the number of lines of all voxels, the error that may stay, and the level of each voxel. */
-static void set_levels(struct plan *plan, double mean_error)
-{
-    const struct lr_listmode_family *family = plan->op->listmode;
-    const double all = (double)family->lors->count;
-    if (family->lines_are_usual) {
-        const double wanted = all / (1.0 + pow(usual_error / mean_error, 2.0));
-        const double least = (double)plan->num_lines, most = fmin(all, (double)most_lines);
-        plan->num_lines = (int64_t)fmax(least, fmin(wanted, most));
-    }
-    const double stride = all / (double)plan->num_lines;
-    plan->limit = most_error;
-    if (!family->lines_are_usual || plan->num_lines >= most_lines)
-        plan->limit = fmax(most_error, 2.0 * mean_error * sqrt(stride - 1.0));
-    plan->num_levels = 0;
-    for (double at = stride; at > worth_drawing && plan->num_levels < MOST_LEVELS - 2; at /= LINES_PER_LEVEL)
-        plan->strides[plan->num_levels++] = at;
-    plan->num_levels += plan->num_levels == 0; /* all voxels have level 0, whatever its stride */
-    plan->strides[0] = stride;
-    plan->strides[plan->num_levels++] = 1.0;
-    plan->strides[plan->num_levels++] = 1.0;
-    for (int64_t v = 0; v < plan->op->info.num_voxels; v++) {
-        while (error_at(plan, v, plan->strides[plan->levels[v]]) > aim * plan->limit) plan->levels[v]++;
-        plan->levels[v] += isinf(plan->variance[v]) != 0;
-    }
-}
-
 /* Largest distance from its line at which a LOR has elements. */
 static double reach_of(const struct lr_listmode_model *model)
 {
@@ -211,7 +175,8 @@ static int compare_pieces(const void *a, const void *b)
                                                : first->level - second->level;
 }
 
-/* A piece is dear as its box, widened by how far LORs reach, has much of the whole sensitivity. */
+/* Lists the pieces. The cost of a piece is the share of its box, widened by the reach of LORs, in the whole
+ * sensitivity. */
 static void find_pieces(struct plan *plan, const struct lr_line_sum *sum)
 {
     const int *size = plan->op->grid.size;
@@ -259,13 +224,6 @@ static void find_pieces(struct plan *plan, const struct lr_line_sum *sum)
     qsort(plan->pieces, (size_t)plan->num_pieces, sizeof(*plan->pieces), compare_pieces);
 }
 
-static lr_status close_plan(struct plan *plan, lr_status status)
-{
-    free(plan->levels);
-    free(plan->variance);
-    return status;
-}
-
 static lr_status open_plan(struct plan *plan)
 {
     struct lr_operator *op = plan->op;
@@ -293,7 +251,39 @@ static lr_status open_plan(struct plan *plan)
         for (int k = 0; k < 2; k++) grading.tiles[k] = (op->grid.size[k] + TILE - 1) / TILE;
         const int64_t tiles = (int64_t)grading.tiles[0] * grading.tiles[1] * op->grid.size[2];
         lr_parallel_for(op->params.threads, tiles, 1, grade_tiles, &grading);
-        set_levels(plan, mean_error_of(&sum));
+
+        /* The standard error of the mean voxel, as a part of the mean sensitivity, by stride - 1. */
+        double variance = 0.0, total = 0.0;
+        for (int64_t v = 0; v < sum.image.count; v++) {
+            variance += lr_line_sum_variance(&sum, v);
+            total += sum.total[v];
+        }
+        const double mean_error =
+            total > 0.0 ? sqrt(variance * (double)sum.image.count / (sum.stride - 1.0)) / total : 0.0;
+
+        /* The number of lines that all voxels have, and the error that may stay. */
+        const double all = (double)family->lors->count;
+        if (family->lines_are_usual) {
+            const double wanted = all / (1.0 + pow(usual_error / mean_error, 2.0));
+            const double least = (double)plan->num_lines, most = fmin(all, (double)most_lines);
+            plan->num_lines = (int64_t)fmax(least, fmin(wanted, most));
+        }
+        const double stride = all / (double)plan->num_lines;
+        plan->limit = most_error;
+        if (!family->lines_are_usual || plan->num_lines >= most_lines)
+            plan->limit = fmax(most_error, 2.0 * mean_error * sqrt(stride - 1.0));
+
+        plan->num_levels = 0;
+        for (double at = stride; at > worth_drawing && plan->num_levels < MOST_LEVELS - 2; at /= LINES_PER_LEVEL)
+            plan->strides[plan->num_levels++] = at;
+        plan->num_levels += plan->num_levels == 0; /* all voxels have level 0, whatever its stride */
+        plan->strides[0] = stride;
+        plan->strides[plan->num_levels++] = 1.0;
+        plan->strides[plan->num_levels++] = 1.0;
+        for (int64_t v = 0; v < op->info.num_voxels; v++) {
+            while (error_at(plan, v, plan->strides[plan->levels[v]]) > aim * plan->limit) plan->levels[v]++;
+            plan->levels[v] += isinf(plan->variance[v]) != 0;
+        }
         find_pieces(plan, &sum);
     }
     lr_line_sum_close(&sum);
@@ -308,30 +298,8 @@ struct ball {
     double centre[3], radius_mm;
 };
 
-static struct ball ball_of(const struct lr_listmode_family *family, int module)
-{
-    const lr_scanner *scanner = family->lors->scanner;
-    const int begin = scanner->first_crystal[module], end = scanner->first_crystal[module + 1];
-    const double(*hits)[3] = (const double(*)[3])family->events.hits;
-    struct ball ball = {.radius_mm = 0};
-    for (int k = 0; k < 3; k++) {
-        double low = hits[begin][k], high = low;
-        for (int c = begin; c < end; c++) {
-            low = fmin(low, hits[c][k]);
-            high = fmax(high, hits[c][k]);
-        }
-        ball.centre[k] = 0.5 * (low + high);
-    }
-    for (int c = begin; c < end; c++) {
-        double away[3];
-        vec_sub(hits[c], ball.centre, away);
-        ball.radius_mm = fmax(ball.radius_mm, vec_length(away));
-    }
-    return ball;
-}
-
-/* Pairs of modules of which a line may come near: it stays as near to that of their balls' centres as crystals are to
- * these. *lors: to be destroyed; NULL with LR_OK: there are none. */
+/* Finds the pairs of modules with lines that may come near the region. A line is as close to the line between the
+ * balls' centres as its crystals are to these. *lors: to be destroyed; NULL with LR_OK: there are none. */
 static lr_status take_pairs(const struct lr_line_sum *sum, lr_lors **lors)
 {
     const lr_lors *all = sum->family->lors;
@@ -340,7 +308,25 @@ static lr_status take_pairs(const struct lr_line_sum *sum, lr_lors **lors)
     int32_t *pairs = lr_alloc(all->num_pairs, sizeof(*pairs), "pairs of modules", log);
     lr_selection near = {.pairs = pairs};
     const bool has_both = balls != NULL && pairs != NULL;
-    for (int m = 0; has_both && m < all->scanner->num_modules; m++) balls[m] = ball_of(sum->family, m);
+    for (int m = 0; has_both && m < all->scanner->num_modules; m++) {
+        const int begin = all->scanner->first_crystal[m], end = all->scanner->first_crystal[m + 1];
+        const double(*hits)[3] = (const double(*)[3])sum->family->events.hits;
+        struct ball *ball = &balls[m];
+        for (int k = 0; k < 3; k++) {
+            double low = hits[begin][k], high = low;
+            for (int c = begin; c < end; c++) {
+                low = fmin(low, hits[c][k]);
+                high = fmax(high, hits[c][k]);
+            }
+            ball->centre[k] = 0.5 * (low + high);
+        }
+        ball->radius_mm = 0;
+        for (int c = begin; c < end; c++) {
+            double away[3];
+            vec_sub(hits[c], ball->centre, away);
+            ball->radius_mm = fmax(ball->radius_mm, vec_length(away));
+        }
+    }
     for (int64_t k = 0; has_both && k < all->num_pairs; k++) {
         const struct ball *a = &balls[all->pairs[k][0]], *b = &balls[all->pairs[k][1]];
         const double reach_mm = sum->reach_mm + fmax(a->radius_mm, b->radius_mm);
@@ -434,7 +420,7 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
 }
 
 /* Keeps the errors of the mean and the worst voxel in the info, and logs them. */
-static void tell(const struct plan *plan, const struct result *result)
+static void report_errors(const struct plan *plan, const struct result *result)
 {
     struct lr_listmode_family *family = plan->op->listmode;
     const int64_t num_voxels = plan->op->info.num_voxels, all = family->lors->count;
@@ -474,46 +460,45 @@ static lr_status compute(struct lr_operator *op, float *values)
     const int64_t all = family->lors->count;
     struct plan plan = {.op = op, .num_lines = all < family->wanted_lines ? all : family->wanted_lines};
     lr_status status = open_plan(&plan);
-    if (status != LR_OK) return close_plan(&plan, status);
-    struct lr_line_sum sum = {.op = op,
-                              .family = family,
-                              .lors = family->lors,
-                              .seed = family->seed,
-                              .num_lines = plan.num_lines,
-                              .num_groups = 2};
-    struct result result = {.values = values};
-    status = lr_line_sum_open(&sum);
-    status = status == LR_OK ? lr_line_sum_run(&sum) : status;
-    if (status == LR_OK) put_level(&sum, &plan, 0, (const int[3]){0, 0, 0}, &result);
-    lr_line_sum_close(&sum);
-    for (int k = 0; status == LR_OK && k < plan.num_pieces; k++) status = run_piece(&plan, &plan.pieces[k], &result);
-    if (status == LR_OK) tell(&plan, &result);
-    return close_plan(&plan, status);
+    if (status == LR_OK) {
+        struct lr_line_sum sum = {.op = op,
+                                  .family = family,
+                                  .lors = family->lors,
+                                  .seed = family->seed,
+                                  .num_lines = plan.num_lines,
+                                  .num_groups = 2};
+        struct result result = {.values = values};
+        status = lr_line_sum_open(&sum);
+        if (status == LR_OK) status = lr_line_sum_run(&sum);
+        if (status == LR_OK) put_level(&sum, &plan, 0, (const int[3]){0, 0, 0}, &result);
+        lr_line_sum_close(&sum);
+        for (int k = 0; status == LR_OK && k < plan.num_pieces; k++)
+            status = run_piece(&plan, &plan.pieces[k], &result);
+        if (status == LR_OK) report_errors(&plan, &result);
+    }
+    free(plan.levels);
+    free(plan.variance);
+    return status;
 }
 
-static lr_status keep(struct lr_operator *op);
-
-/* Copies the sensitivity of another operator, which has the same. */
-static lr_status take(struct lr_operator *op, float *values)
+/* Makes op->sensitivity, or copies it from another operator that has the same one. */
+static lr_status make_sensitivity(struct lr_operator *op)
 {
+    const size_t bytes = (size_t)op->info.num_voxels * sizeof(float);
     struct lr_operator *from = op->listmode->sensitivity_of;
-    const lr_status status = from->sensitivity == NULL ? keep(from) : LR_OK;
-    if (status != LR_OK) /* its device may be lost, where this one's is not */
-        return status == LR_CANCELLED ? status : compute(op, values);
-    memcpy(values, from->sensitivity, (size_t)op->info.num_voxels * sizeof(*values));
-    lr_listmode_info *info = &op->listmode->info, *of_from = &from->listmode->info;
-    info->sensitivity_lines = of_from->sensitivity_lines;
-    info->sensitivity_error = of_from->sensitivity_error;
-    info->sensitivity_worst = of_from->sensitivity_worst;
-    info->sensitivity_left = of_from->sensitivity_left;
-    return LR_OK;
-}
-
-static lr_status keep(struct lr_operator *op)
-{
-    const bool takes = op->listmode->sensitivity_of != NULL;
     float *values = lr_alloc(op->info.num_voxels, sizeof(*values), "the sensitivity", op->params.log);
-    const lr_status status = values == NULL ? LR_FAILED : takes ? take(op, values) : compute(op, values);
+    if (values == NULL) return LR_FAILED;
+    lr_status status = from == NULL || from->sensitivity != NULL ? LR_OK : make_sensitivity(from);
+    if (status == LR_OK && from != NULL) {
+        lr_listmode_info *info = &op->listmode->info, *of_from = &from->listmode->info;
+        memcpy(values, from->sensitivity, bytes);
+        info->sensitivity_lines = of_from->sensitivity_lines;
+        info->sensitivity_error = of_from->sensitivity_error;
+        info->sensitivity_worst = of_from->sensitivity_worst;
+        info->sensitivity_left = of_from->sensitivity_left;
+    } else if (status != LR_CANCELLED) { /* the other's device may be lost, and this one's not */
+        status = compute(op, values);
+    }
     if (status == LR_OK)
         op->sensitivity = values;
     else
@@ -534,24 +519,16 @@ static void scale_share(void *user, int64_t begin, int64_t end, int worker)
     for (int64_t v = begin; v < end; v++) lr_number_put(scaling->to, v, scaling->share * (double)scaling->from[v]);
 }
 
-static void put_scaled(const struct lr_operator *op, double share, lr_vector *numbers)
-{
-    lr_parallel_for(op->params.threads, numbers->count, VOXELS_OF_BLOCK, scale_share,
-                    &(struct scaling){op->sensitivity, share, numbers});
-}
-
 lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
-    const double events = (double)lr_selection_count(op->params.lors, part);
-    const double share = events / (double)op->info.num_lors;
-    lr_vector scaled;
-    if (op->sensitivity == NULL) LR_TRY(keep(op));
-    if (image->values != NULL) {
-        put_scaled(op, share, image);
-        return LR_OK;
-    }
-    LR_TRY(lr_make_numbers(op, "the sensitivity", op->info.num_voxels, &scaled));
-    put_scaled(op, share, &scaled);
+    const double share = (double)lr_selection_count(op->params.lors, part) / (double)op->info.num_lors;
+    const bool is_here = image->values != NULL;
+    lr_vector scaled = *image;
+    if (op->sensitivity == NULL) LR_TRY(make_sensitivity(op));
+    if (!is_here) LR_TRY(lr_make_numbers(op, "the sensitivity", op->info.num_voxels, &scaled));
+    lr_parallel_for(op->params.threads, scaled.count, VOXELS_OF_BLOCK, scale_share,
+                    &(struct scaling){op->sensitivity, share, &scaled});
+    if (is_here) return LR_OK;
     const lr_status status = lr_vector_copy(&scaled, image);
     lr_vector_destroy(&scaled);
     return status;

@@ -19,7 +19,7 @@ enum {
     SPREAD = 4,               /* no range is longer than this many average ones */
     CHUNK_ELEMENTS = 1 << 22,
     CHUNK_ROWS = 1 << 14,
-    SHARE_ROWS = 16, /* that a thread moves at a time */
+    SHARE_ROWS = 16, /* of a thread's share */
     ELEMENT_BYTES = sizeof(uint32_t) + sizeof(float)
 };
 
@@ -29,7 +29,7 @@ static int compare_lors(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Ends ranges at `end` (beyond the last one's), in pieces of at most `longest`. */
+/* Adds ranges of at most `longest` LORs up to `end`. */
 static void add_ranges(struct lr_matrix *matrix, int64_t end, int64_t longest)
 {
     int64_t begin = matrix->range_begin[matrix->num_ranges];
@@ -37,27 +37,6 @@ static void add_ranges(struct lr_matrix *matrix, int64_t end, int64_t longest)
         begin = end - begin > longest ? begin + longest : end;
         matrix->range_begin[++matrix->num_ranges] = begin;
     }
-}
-
-/* Quantiles of the sample; where it has nothing, pieces of bounded length. */
-static lr_status choose_ranges(struct lr_matrix *matrix, struct lr_matrix_sample *sample)
-{
-    const int64_t mean = sample->num_rows > 0 ? sample->num_elements / sample->num_rows : 0;
-    int64_t ranges = mean / ELEMENTS_PER_SEGMENT;
-    ranges = ranges > MAX_RANGES ? MAX_RANGES : ranges;
-    ranges = ranges > matrix->num_lors ? matrix->num_lors : ranges;
-    const int wanted = ranges < 1 ? 1 : (int)ranges;
-
-    const int64_t longest = matrix->num_lors / wanted * SPREAD + SPREAD;
-    matrix->range_begin =
-        lr_alloc(wanted + matrix->num_lors / longest + 2, sizeof(*matrix->range_begin), "ranges of LORs", matrix->log);
-    if (matrix->range_begin == NULL) return LR_FAILED;
-    if (sample->num_elements > 0) {
-        qsort(sample->lor, (size_t)sample->num_elements, sizeof(*sample->lor), compare_lors);
-        for (int g = 1; g < wanted; g++) add_ranges(matrix, sample->lor[sample->num_elements * g / wanted], longest);
-    }
-    add_ranges(matrix, matrix->num_lors, longest);
-    return LR_OK;
 }
 
 static void free_staging(struct lr_matrix *matrix)
@@ -77,23 +56,36 @@ static void free_chunk(struct lr_matrix_chunk *chunk)
 
 lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors, struct lr_matrix_sample *sample, const lr_log *log)
 {
-    *matrix = (struct lr_matrix){.num_lors = num_lors, .log = log};
-    lr_status status = choose_ranges(matrix, sample);
-    if (status == LR_OK) {
-        struct lr_matrix_staging *staging = &matrix->staging;
-        staging->row_capacity = CHUNK_ROWS;
-        staging->element_capacity = CHUNK_ELEMENTS;
-        staging->row_begin =
-            lr_alloc(staging->row_capacity + 1, sizeof(*staging->row_begin), "rows of the matrix", matrix->log);
-        staging->lor = lr_alloc(staging->element_capacity, sizeof(*staging->lor), "rows of the matrix", matrix->log);
-        staging->value =
-            lr_alloc(staging->element_capacity, sizeof(*staging->value), "rows of the matrix", matrix->log);
-        const bool complete = staging->row_begin != NULL && staging->lor != NULL && staging->value != NULL;
-        status = complete ? LR_OK : LR_FAILED;
-    }
+    const int64_t mean = sample->num_rows > 0 ? sample->num_elements / sample->num_rows : 0;
+    int64_t ranges = mean / ELEMENTS_PER_SEGMENT;
+    ranges = ranges > MAX_RANGES ? MAX_RANGES : ranges;
+    ranges = ranges > num_lors ? num_lors : ranges;
+    const int wanted = ranges < 1 ? 1 : (int)ranges;
+    const int64_t longest = num_lors / wanted * SPREAD + SPREAD;
 
-    if (status != LR_OK) lr_matrix_finish(matrix);
-    return status;
+    *matrix = (struct lr_matrix){.num_lors = num_lors, .log = log};
+    struct lr_matrix_staging *staging = &matrix->staging;
+    staging->row_capacity = CHUNK_ROWS;
+    staging->element_capacity = CHUNK_ELEMENTS;
+    matrix->range_begin =
+        lr_alloc(wanted + num_lors / longest + 2, sizeof(*matrix->range_begin), "ranges of LORs", log);
+    if (matrix->range_begin == NULL) goto failed;
+    staging->row_begin = lr_alloc(CHUNK_ROWS + 1, sizeof(*staging->row_begin), "rows of the matrix", log);
+    staging->lor = lr_alloc(CHUNK_ELEMENTS, sizeof(*staging->lor), "rows of the matrix", log);
+    staging->value = lr_alloc(CHUNK_ELEMENTS, sizeof(*staging->value), "rows of the matrix", log);
+    if (staging->row_begin == NULL || staging->lor == NULL || staging->value == NULL) goto failed;
+
+    /* Ranges end at quantiles of the sample, and none is longer than `longest`. */
+    if (sample->num_elements > 0) {
+        qsort(sample->lor, (size_t)sample->num_elements, sizeof(*sample->lor), compare_lors);
+        for (int g = 1; g < wanted; g++) add_ranges(matrix, sample->lor[sample->num_elements * g / wanted], longest);
+    }
+    add_ranges(matrix, num_lors, longest);
+    return LR_OK;
+
+failed:
+    lr_matrix_finish(matrix);
+    return LR_FAILED;
 }
 
 void lr_matrix_finish(struct lr_matrix *matrix)
@@ -118,37 +110,7 @@ int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matri
     return (int64_t)((elements + staged) * ELEMENT_BYTES) + split_bytes(matrix, num_rows);
 }
 
-static lr_status make_room_for_row(struct lr_matrix *matrix, int64_t count)
-{
-    struct lr_matrix_staging *staging = &matrix->staging;
-    if (count <= staging->element_capacity) return LR_OK;
-    uint32_t *lor = lr_resize(staging->lor, count, sizeof(*lor), "a matrix row", matrix->log);
-    if (lor == NULL) return LR_FAILED;
-    staging->lor = lor;
-    float *value = lr_resize(staging->value, count, sizeof(*value), "a matrix row", matrix->log);
-    if (value == NULL) return LR_FAILED;
-    staging->value = value;
-    staging->element_capacity = count;
-    return LR_OK;
-}
-
-static lr_status allocate_chunk(const struct lr_matrix *matrix, struct lr_matrix_chunk *chunk)
-{
-    const struct lr_matrix_staging *staging = &matrix->staging;
-    chunk->num_rows = staging->num_rows;
-    chunk->first_row = matrix->num_rows - staging->num_rows;
-    chunk->split =
-        lr_alloc(matrix->num_ranges * staging->num_rows + 1, sizeof(*chunk->split), "the stored matrix", matrix->log);
-    chunk->lor = lr_alloc(staging->num_elements, sizeof(*chunk->lor), "the stored matrix", matrix->log);
-    chunk->value = lr_alloc(staging->num_elements, sizeof(*chunk->value), "the stored matrix", matrix->log);
-    if (chunk->split == NULL || chunk->lor == NULL || chunk->value == NULL) {
-        free_chunk(chunk);
-        return LR_FAILED;
-    }
-    return LR_OK;
-}
-
-/* First element of `begin` .. `end` whose LOR is at least `lor`. */
+/* Finds the first element of `begin` .. `end` with a LOR of at least `lor`. */
 static int64_t lower_bound(const uint32_t *lors, int64_t begin, int64_t end, int64_t lor)
 {
     while (begin < end) {
@@ -161,7 +123,7 @@ static int64_t lower_bound(const uint32_t *lors, int64_t begin, int64_t end, int
     return begin;
 }
 
-/* Staged rows on their way into a chunk. */
+/* Staged rows that are moved into a chunk. */
 struct move {
     const struct lr_matrix *matrix;
     struct lr_matrix_chunk *chunk;
@@ -211,7 +173,16 @@ static lr_status move_staged(struct lr_matrix *matrix)
     LR_TRY(lr_grow(&matrix->chunks, &matrix->chunk_capacity, matrix->num_chunks + 1,
                    &(struct lr_items){sizeof(*matrix->chunks), "the list of matrix chunks", matrix->log}));
     struct lr_matrix_chunk *chunk = &matrix->chunks[matrix->num_chunks];
-    if (allocate_chunk(matrix, chunk) != LR_OK) return LR_FAILED;
+    chunk->num_rows = staging->num_rows;
+    chunk->first_row = matrix->num_rows - staging->num_rows;
+    chunk->split =
+        lr_alloc(matrix->num_ranges * staging->num_rows + 1, sizeof(*chunk->split), "the stored matrix", matrix->log);
+    chunk->lor = lr_alloc(staging->num_elements, sizeof(*chunk->lor), "the stored matrix", matrix->log);
+    chunk->value = lr_alloc(staging->num_elements, sizeof(*chunk->value), "the stored matrix", matrix->log);
+    if (chunk->split == NULL || chunk->lor == NULL || chunk->value == NULL) {
+        free_chunk(chunk);
+        return LR_FAILED;
+    }
     struct move move = {matrix, chunk};
     lr_parallel_for(matrix->threads, chunk->num_rows, SHARE_ROWS, count_segments, &move);
     uint32_t begin = 0;
@@ -230,36 +201,35 @@ static lr_status move_staged(struct lr_matrix *matrix)
     return LR_OK;
 }
 
-/* Copies a row behind what is staged, and returns how many of its elements are not too small. */
-static int64_t stage_row(struct lr_matrix_staging *staging, const lr_row *row)
+lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
 {
+    struct lr_matrix_staging *staging = &matrix->staging;
+    if (staging->num_rows == staging->row_capacity || staging->num_elements + row->count > staging->element_capacity)
+        LR_TRY(move_staged(matrix));
+    if (row->count > staging->element_capacity) {
+        uint32_t *longer_lor = lr_resize(staging->lor, row->count, sizeof(*longer_lor), "a matrix row", matrix->log);
+        if (longer_lor == NULL) return LR_FAILED;
+        staging->lor = longer_lor;
+        float *longer_value = lr_resize(staging->value, row->count, sizeof(*longer_value), "a matrix row", matrix->log);
+        if (longer_value == NULL) return LR_FAILED;
+        staging->value = longer_value;
+        staging->element_capacity = row->count;
+    }
+
     uint32_t *lor = staging->lor + staging->num_elements;
     float *value = staging->value + staging->num_elements;
-    int64_t count = 0;
+    int64_t count = 0; /* of elements that a float holds */
     for (int64_t k = 0; k < row->count; k++) {
         lor[k] = (uint32_t)row->lor[k];
         value[k] = (float)row->probability[k];
         count += value[k] > 0.0f;
     }
-    return count;
-}
-
-lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
-{
-    struct lr_matrix_staging *staging = &matrix->staging;
-    if (staging->num_rows == staging->row_capacity || staging->num_elements + row->count > staging->element_capacity) {
-        if (move_staged(matrix) != LR_OK || make_room_for_row(matrix, row->count) != LR_OK) return LR_FAILED;
-    }
-    const int64_t count = stage_row(staging, row);
     if (count < row->count) {
-        /* Drops those of a staged row that are too small. */
-        uint32_t *lor = staging->lor + staging->num_elements;
-        float *value = staging->value + staging->num_elements;
-        int64_t kept = 0;
+        int64_t to = 0;
         for (int64_t k = 0; k < row->count; k++) {
             if (value[k] > 0.0f) {
-                lor[kept] = lor[k];
-                value[kept++] = value[k];
+                lor[to] = lor[k];
+                value[to++] = value[k];
             }
         }
     }
@@ -272,7 +242,7 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
     return LR_OK;
 }
 
-/* Rows that come together, on their way behind what is staged. */
+/* Rows of a block that are copied after the rows that are staged. */
 struct staging_rows {
     struct lr_matrix_staging *staging;
     const struct lr_packed_element *elements; /* of the first of them */
@@ -299,23 +269,6 @@ static void stage_rows(void *user, int64_t begin, int64_t end, int worker)
     if (num_zeros > 0) atomic_store(&rows->has_zeros, true);
 }
 
-/* Gives places to as many rows of the block from `first` on as there is room for; num_elements: theirs. */
-static int64_t place_rows(struct lr_matrix *matrix, const struct lr_row_block *block, int64_t first,
-                          int64_t *num_elements)
-{
-    struct lr_matrix_staging *staging = &matrix->staging;
-    int64_t *row_begin = staging->row_begin + staging->num_rows;
-    int64_t num = 0;
-    *num_elements = 0;
-    while (first + num < block->num_rows && staging->num_rows + num < staging->row_capacity &&
-           row_begin[num] + block->rows[first + num].count <= staging->element_capacity) {
-        row_begin[num + 1] = row_begin[num] + block->rows[first + num].count;
-        *num_elements += block->rows[first + num].count;
-        num++;
-    }
-    return num;
-}
-
 static lr_status append_one(void *user, const lr_row *row)
 {
     return lr_matrix_append(user, row);
@@ -323,22 +276,31 @@ static lr_status append_one(void *user, const lr_row *row)
 
 lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_block *block)
 {
-    struct staging_rows rows = {.staging = &matrix->staging, .elements = block->elements};
+    struct lr_matrix_staging *staging = &matrix->staging;
+    struct staging_rows rows = {.staging = staging, .elements = block->elements};
     const lr_row_sink one_by_one = {append_one, matrix};
-    int64_t num = 0, num_elements = 0;
-    for (int64_t first = 0; first < block->num_rows; first += num) {
-        num = place_rows(matrix, block, first, &num_elements);
+    for (int64_t first = 0, num; first < block->num_rows; first += num) {
+        /* Assigns places to the rows for which there is room. */
+        int64_t *row_begin = staging->row_begin + staging->num_rows;
+        int64_t num_elements = 0;
+        for (num = 0; first + num < block->num_rows && staging->num_rows + num < staging->row_capacity; num++) {
+            const int64_t count = block->rows[first + num].count;
+            if (row_begin[num] + count > staging->element_capacity) break;
+            row_begin[num + 1] = row_begin[num] + count;
+            num_elements += count;
+        }
+
         lr_parallel_for(matrix->threads, num, SHARE_ROWS, stage_rows, &rows);
         const bool is_one = num == 0 || atomic_exchange(&rows.has_zeros, false);
         num = num == 0 ? 1 : num;
-        if (is_one) { /* as many, each by itself: there was no room, or there are zeros to drop */
+        if (is_one) { /* each row by itself: there was no room, or there are zeros to drop */
             const struct lr_row_block part = {
                 .rows = block->rows + first, .num_rows = num, .elements = rows.elements, .threads = block->threads};
             LR_TRY(lr_row_block_unpack(&part, &one_by_one, matrix->log));
             num_elements = num == 1 ? block->rows[first].count : num_elements;
         } else {
-            matrix->staging.num_rows += num;
-            matrix->staging.num_elements += num_elements;
+            staging->num_rows += num;
+            staging->num_elements += num_elements;
             matrix->num_rows += num;
             matrix->num_elements += num_elements;
             matrix->memory_bytes += num_elements * ELEMENT_BYTES;
@@ -378,7 +340,7 @@ lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_o
 
 /* Both projections with a stored matrix. */
 
-/* Bytes of partial sums that a back-projection keeps at a time. */
+/* Bytes of the partial sums of a panel in a back-projection. */
 #define PARTIAL_BYTES ((int64_t)64 << 20)
 
 enum { ROWS_PER_SHARE = 512 };
@@ -399,11 +361,6 @@ static bool has_selected(const struct lr_matrix *matrix, int64_t range, const st
     return lr_selection_next(&walk);
 }
 
-static inline int64_t span_lor(const lr_lor_span *span, int64_t k)
-{
-    return span->numbers != NULL ? span->numbers[k] : span->first + k;
-}
-
 struct forward {
     const struct lr_matrix *matrix;
     const struct lr_stored_lors *part; /* NULL = all LORs */
@@ -412,45 +369,41 @@ struct forward {
     int64_t longest;
 };
 
-static void pick(const struct forward *forward, int64_t range, const double *window)
-{
-    const int64_t first = forward->matrix->range_begin[range];
-    struct lr_selection_walk walk = walk_range(forward->matrix, range, forward->part);
-    while (lr_selection_next(&walk))
-        for (int64_t k = 0; k < walk.span.count; k++)
-            lr_number_put(&forward->data, walk.position + k, window[span_lor(&walk.span, k) - first]);
-}
-
-static void forward_range(const struct forward *forward, int64_t range, double *window)
-{
-    const struct lr_matrix *matrix = forward->matrix;
-    const int64_t first = matrix->range_begin[range];
-    const int64_t length = matrix->range_begin[range + 1] - first;
-    if (forward->part != NULL && !has_selected(matrix, range, forward->part)) return;
-    memset(window, 0, (size_t)length * sizeof(*window));
-    for (int64_t c = 0; c < matrix->num_chunks; c++) {
-        const struct lr_matrix_chunk *chunk = &matrix->chunks[c];
-        const uint32_t begin = (uint32_t)first;
-        const uint32_t *split = chunk->split + range * chunk->num_rows;
-        for (int64_t r = 0; r < chunk->num_rows; r++) {
-            const double activity = lr_number_get(&forward->image, chunk->first_row + r);
-            if (activity == 0.0) continue;
-            for (uint32_t n = split[r]; n < split[r + 1]; n++)
-                window[chunk->lor[n] - begin] += chunk->value[n] * activity;
-        }
-    }
-
-    if (forward->part != NULL) {
-        pick(forward, range, window);
-        return;
-    }
-    for (int64_t k = 0; k < length; k++) lr_number_put(&forward->data, first + k, window[k]);
-}
-
-static void forward_ranges(void *user, int64_t begin, int64_t end, int worker)
+static void forward_ranges(void *user, int64_t begin_range, int64_t end_range, int worker)
 {
     const struct forward *forward = user;
-    for (int64_t g = begin; g < end; g++) forward_range(forward, g, forward->windows + worker * forward->longest);
+    const struct lr_matrix *matrix = forward->matrix;
+    double *window = forward->windows + worker * forward->longest;
+    for (int64_t g = begin_range; g < end_range; g++) {
+        const int64_t first = matrix->range_begin[g];
+        const int64_t length = matrix->range_begin[g + 1] - first;
+        if (forward->part != NULL && !has_selected(matrix, g, forward->part)) continue;
+        memset(window, 0, (size_t)length * sizeof(*window));
+        for (int64_t c = 0; c < matrix->num_chunks; c++) {
+            const struct lr_matrix_chunk *chunk = &matrix->chunks[c];
+            const uint32_t begin = (uint32_t)first;
+            const uint32_t *split = chunk->split + g * chunk->num_rows;
+            for (int64_t r = 0; r < chunk->num_rows; r++) {
+                const double activity = lr_number_get(&forward->image, chunk->first_row + r);
+                if (activity == 0.0) continue;
+                for (uint32_t n = split[r]; n < split[r + 1]; n++)
+                    window[chunk->lor[n] - begin] += chunk->value[n] * activity;
+            }
+        }
+
+        if (forward->part == NULL) {
+            for (int64_t k = 0; k < length; k++) lr_number_put(&forward->data, first + k, window[k]);
+            continue;
+        }
+        struct lr_selection_walk walk = walk_range(matrix, g, forward->part);
+        while (lr_selection_next(&walk)) {
+            const lr_lor_span *span = &walk.span;
+            for (int64_t k = 0; k < span->count; k++) {
+                const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
+                lr_number_put(&forward->data, walk.position + k, window[lor - first]);
+            }
+        }
+    }
 }
 
 static int64_t longest_range(const struct lr_matrix *matrix)
@@ -463,30 +416,19 @@ static int64_t longest_range(const struct lr_matrix *matrix)
     return longest;
 }
 
-static lr_status run_forward(struct forward *forward, int threads)
+lr_status lr_matrix_forward(const struct lr_matrix *matrix, const struct lr_stored_lors *part, const lr_vector *image,
+                            lr_vector *data)
 {
-    const struct lr_matrix *matrix = forward->matrix;
+    struct forward forward = {
+        .matrix = matrix, .part = part, .image = *image, .data = *data, .longest = longest_range(matrix)};
+    const int threads = matrix->threads > 0 ? matrix->threads : 1;
     const int workers = threads < matrix->num_ranges ? threads : matrix->num_ranges;
-    forward->longest = longest_range(matrix);
-    forward->windows =
-        lr_alloc(workers * forward->longest, sizeof(*forward->windows), "sums of a forward projection", matrix->log);
-    if (forward->windows == NULL) return LR_FAILED;
-    lr_parallel_for(workers, matrix->num_ranges, 1, forward_ranges, forward);
-    free(forward->windows);
+    forward.windows =
+        lr_alloc(workers * forward.longest, sizeof(*forward.windows), "sums of a forward projection", matrix->log);
+    if (forward.windows == NULL) return LR_FAILED;
+    lr_parallel_for(workers, matrix->num_ranges, 1, forward_ranges, &forward);
+    free(forward.windows);
     return LR_OK;
-}
-
-lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads, const lr_vector *image, lr_vector *data)
-{
-    struct forward forward = {.matrix = matrix, .image = *image, .data = *data};
-    return run_forward(&forward, threads);
-}
-
-lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads, const struct lr_stored_lors *part,
-                                 const lr_vector vectors[2])
-{
-    struct forward forward = {.matrix = matrix, .part = part, .image = vectors[0], .data = vectors[1]};
-    return run_forward(&forward, threads);
 }
 
 struct back {
@@ -522,44 +464,38 @@ static void gather_tile_f64(const struct lr_matrix_chunk *chunk, int64_t range, 
     }
 }
 
-static void back_range_part(const struct back *back, int64_t range, double *panel, double *window)
-{
-    if (!has_selected(back->matrix, range, back->part)) {
-        memset(panel, 0, (size_t)back->num_rows * sizeof(*panel));
-        return;
-    }
-    /* The data of one range, zero where nothing is selected. */
-    const int64_t first = back->matrix->range_begin[range];
-    const int64_t length = back->matrix->range_begin[range + 1] - first;
-    struct lr_selection_walk walk = walk_range(back->matrix, range, back->part);
-    memset(window, 0, (size_t)length * sizeof(*window));
-    while (lr_selection_next(&walk)) {
-        for (int64_t k = 0; k < walk.span.count; k++) {
-            const bool is_one = back->data.values == NULL;
-            window[span_lor(&walk.span, k) - first] = is_one ? 1.0 : lr_number_get(&back->data, walk.position + k);
-        }
-    }
-
-    for (int64_t c = back->first_chunk; c < back->last_chunk; c++) {
-        const struct lr_matrix_chunk *chunk = &back->matrix->chunks[c];
-        gather_tile_f64(chunk, range, window, (uint32_t)back->matrix->range_begin[range],
-                        panel + (chunk->first_row - back->first_row));
-    }
-}
-
 static void back_ranges(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct back *back = user;
+    const struct lr_matrix *matrix = back->matrix;
+    double *window = back->part != NULL ? back->windows + worker * back->longest : NULL;
     for (int64_t g = begin; g < end; g++) {
         double *panel = back->partial + g * back->num_rows;
-        if (back->part != NULL) {
-            back_range_part(back, g, panel, back->windows + worker * back->longest);
-            continue;
+        const int64_t first = matrix->range_begin[g];
+        if (window != NULL) {
+            if (!has_selected(matrix, g, back->part)) {
+                memset(panel, 0, (size_t)back->num_rows * sizeof(*panel));
+                continue;
+            }
+            /* The data of the range; LORs that are not selected are 0. */
+            struct lr_selection_walk walk = walk_range(matrix, g, back->part);
+            memset(window, 0, (size_t)(matrix->range_begin[g + 1] - first) * sizeof(*window));
+            while (lr_selection_next(&walk)) {
+                const lr_lor_span *span = &walk.span;
+                for (int64_t k = 0; k < span->count; k++) {
+                    const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
+                    const bool is_one = back->data.values == NULL;
+                    window[lor - first] = is_one ? 1.0 : lr_number_get(&back->data, walk.position + k);
+                }
+            }
         }
+
         for (int64_t c = back->first_chunk; c < back->last_chunk; c++) {
-            const struct lr_matrix_chunk *chunk = &back->matrix->chunks[c];
+            const struct lr_matrix_chunk *chunk = &matrix->chunks[c];
             double *sums = panel + (chunk->first_row - back->first_row);
-            if (back->data.precision == LR_FLOAT64)
+            if (window != NULL)
+                gather_tile_f64(chunk, g, window, (uint32_t)first, sums);
+            else if (back->data.precision == LR_FLOAT64)
                 gather_tile_f64(chunk, g, back->data.values, 0, sums);
             else
                 gather_tile_f32(chunk, g, back->data.values, sums);
@@ -592,46 +528,37 @@ static void choose_panel(struct back *back, int64_t most)
              back->num_rows + matrix->chunks[back->last_chunk].num_rows <= most);
 }
 
-static int64_t longest_panel(struct back *back, int64_t most)
+lr_status lr_matrix_back(const struct lr_matrix *matrix, const struct lr_stored_lors *part, const lr_vector *data,
+                         lr_vector *image)
 {
-    int64_t longest = 0;
-    for (back->first_chunk = 0; back->first_chunk < back->matrix->num_chunks; back->first_chunk = back->last_chunk) {
-        choose_panel(back, most);
-        longest = back->num_rows > longest ? back->num_rows : longest;
+    struct back back = {.matrix = matrix,
+                        .part = part,
+                        .data = data != NULL ? *data : (lr_vector){0},
+                        .image = *image,
+                        .longest = longest_range(matrix)};
+    const int threads = matrix->threads > 0 ? matrix->threads : 1;
+    if (part != NULL) {
+        back.windows =
+            lr_alloc(threads * back.longest, sizeof(*back.windows), "the data of a back-projection", matrix->log);
+        if (back.windows == NULL) return LR_FAILED;
     }
-    return longest;
-}
-
-static lr_status run_back(struct back *back, int threads)
-{
-    const struct lr_matrix *matrix = back->matrix;
     const int64_t most = PARTIAL_BYTES / (matrix->num_ranges * (int64_t)sizeof(double));
-    back->partial = lr_alloc(longest_panel(back, most) * matrix->num_ranges, sizeof(*back->partial),
-                             "sums of a back-projection", matrix->log);
-    if (back->partial == NULL) return LR_FAILED;
-    for (back->first_chunk = 0; back->first_chunk < matrix->num_chunks; back->first_chunk = back->last_chunk) {
-        choose_panel(back, most);
-        lr_parallel_for(threads, matrix->num_ranges, 1, back_ranges, back);
-        lr_parallel_for(threads, back->num_rows, ROWS_PER_SHARE, add_partial, back);
+    int64_t longest_panel = 0;
+    for (; back.first_chunk < matrix->num_chunks; back.first_chunk = back.last_chunk) {
+        choose_panel(&back, most);
+        longest_panel = back.num_rows > longest_panel ? back.num_rows : longest_panel;
     }
-    free(back->partial);
-    return LR_OK;
-}
+    back.partial =
+        lr_alloc(longest_panel * matrix->num_ranges, sizeof(*back.partial), "sums of a back-projection", matrix->log);
+    const lr_status status = back.partial != NULL ? LR_OK : LR_FAILED;
 
-lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, const lr_vector *data, lr_vector *image)
-{
-    struct back back = {.matrix = matrix, .data = *data, .image = *image};
-    return run_back(&back, threads);
-}
-
-lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads, const struct lr_stored_lors *part,
-                              const lr_vector vectors[2])
-{
-    struct back back = {.matrix = matrix, .part = part, .data = vectors[0], .image = vectors[1]};
-    back.longest = longest_range(matrix);
-    back.windows =
-        lr_alloc(threads * back.longest, sizeof(*back.windows), "the data of a back-projection", matrix->log);
-    const lr_status status = back.windows != NULL ? run_back(&back, threads) : LR_FAILED;
+    for (back.first_chunk = 0; status == LR_OK && back.first_chunk < matrix->num_chunks;
+         back.first_chunk = back.last_chunk) {
+        choose_panel(&back, most);
+        lr_parallel_for(threads, matrix->num_ranges, 1, back_ranges, &back);
+        lr_parallel_for(threads, back.num_rows, ROWS_PER_SHARE, add_partial, &back);
+    }
+    free(back.partial);
     free(back.windows);
     return status;
 }

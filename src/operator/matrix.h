@@ -38,13 +38,13 @@ struct lr_matrix {
         uint32_t *lor;      /* [element_capacity] */
         float *value;
     } staging;
-    int threads; /* that move rows into chunks: set after lr_matrix_init; 0 = the caller's alone */
+    int threads; /* of appending and projecting: set after lr_matrix_init; 0 = only the calling thread */
     const lr_log *log;
 };
 
-/* Rows of a matrix that are looked at before it is made. */
+/* A sample of a matrix's rows, taken before it is made. */
 struct lr_matrix_sample {
-    int64_t num_rows;     /* looked at */
+    int64_t num_rows;     /* of the sample */
     int64_t num_elements; /* in them */
     uint32_t *lor;        /* [num_elements], any order; sorted by lr_matrix_init */
 };
@@ -54,7 +54,7 @@ lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors, struct lr_m
                          const lr_log *log);
 void lr_matrix_finish(struct lr_matrix *matrix);
 
-/* Bytes that num_rows rows like those of the sample will take, the last staging included. */
+/* Bytes that num_rows rows take if they are like the sample, with the last staging. */
 int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matrix_sample *sample, int64_t num_rows);
 
 /* Takes the next row (row->row is not read). Elements too small for a float are dropped. */
@@ -66,27 +66,24 @@ lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_b
 /* Call it after the last row. It moves what is staged into a chunk and frees the staging. */
 lr_status lr_matrix_complete(struct lr_matrix *matrix);
 
-/* data = A image, image = A^T data; the output is overwritten. Vectors are on the host: an image
- * [num_rows], data [num_lors]. Sums are in double. Rows whose image value is 0 are not read.
- * errors: LR_FAILED if memory runs out. */
-lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads, const lr_vector *image, lr_vector *data);
-lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, const lr_vector *data, lr_vector *image);
-
-/* The same for the LORs of a selection (model/lors/selection.h), whose values stand in its order. Ranges
- * of the matrix without any of them are not read. */
+/* LORs of a selection (model/lors/selection.h), whose values stand in its order. Ranges of the matrix without any
+ * of them are not read. */
 struct lr_stored_lors {
     const lr_lors *lors;
     const lr_selection *selection; /* checked */
 };
 
-lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads, const struct lr_stored_lors *part,
-                                 const lr_vector vectors[2]); /* image, values */
+/* data = A image, image = A^T data, of the LORs of a part or of all (NULL); the output is overwritten. Vectors are
+ * on the host: an image [num_rows], data [num_lors]. Data NULL, with a part only: 1 for every LOR. Sums are in double.
+ * Rows whose image value is 0 are not read.
+ * errors: LR_FAILED if memory runs out. */
+lr_status lr_matrix_forward(const struct lr_matrix *matrix, const struct lr_stored_lors *part, const lr_vector *image,
+                            lr_vector *data);
+lr_status lr_matrix_back(const struct lr_matrix *matrix, const struct lr_stored_lors *part, const lr_vector *data,
+                         lr_vector *image);
 
-/* Zero values: 1 for every value. */
-lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads, const struct lr_stored_lors *part,
-                              const lr_vector vectors[2]); /* values, image */
-
-/* Copies a row out, sorted by LOR. errors: LR_FAILED if memory runs out, logged. */
+/* Copies a row out, sorted by LOR.
+ * errors: LR_FAILED if memory runs out, logged. */
 lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_owned_row *copy);
 
 #endif

@@ -4,15 +4,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "operator/families.h"
-#include "operator/settings.h"
 #include "operator/stored.h"
 #include "plugin/plugin.h"
 
 #include <string.h>
-
-/* --- life --- */
 
 static lr_status create_compute(const struct lr_backend_params *params, struct lr_backend *backend)
 {
@@ -33,8 +28,33 @@ static const struct lr_backend_choice builtin_choices[] = {
     {.name = "cpu", .has_exact = true, .has_penetration = true, .is_reference = true, .create = lr_cpu_backend_create},
 };
 
-static void fill_info(struct lr_operator *op)
+lr_operator *lr_operator_create_among(const lr_operator_params *params, const struct lr_backend_choice *choices,
+                                      int num_choices)
 {
+    lr_operator *op = lr_operator_alloc(params->log, params->progress);
+    if (op == NULL) return NULL;
+    const double start = lr_clock_seconds();
+    if (lr_settings_complete(params, &op->log_filter.log, &op->grid, &op->params) != LR_OK) goto failed;
+    op->params.progress = &op->progress_filter.progress;
+    if (params->factors != NULL) op->factors = *params->factors;
+    if (lr_choose_backend(op, params->backend, &(struct lr_choices){choices, num_choices}) != LR_OK) goto failed;
+    /* Rays are given for lines, which sampled mode has. */
+    if (params->rays > 0 && params->mode == LR_MODE_AUTO && op->params.mode == LR_MODE_EXACT) {
+        lr_warn(op->params.log,
+                "rays = %d is not used: solid angles are computed exactly unless mode sampled is "
+                "asked for",
+                params->rays);
+    }
+
+    if (strcmp(op->backend.fns->name, "compute") == 0 && !op->params.penetration)
+        lr_coverage_warn_near(&op->grid, op->params.samples, op->params.scanner, op->params.log);
+    const double projections = params->deterministic ? 0.0 : params->projections;
+    const bool pays = params->store == LR_STORE_AUTO && lr_stored_pays(&op->backend, projections);
+    const struct lr_stored_wish wish = {.required = params->store == LR_STORE_YES,
+                                        .progress_filter = &op->progress_filter};
+    struct lr_stored_size size = {0};
+    if ((wish.required || pays) && lr_stored_wrap(&op->backend, &op->params, &wish, &size) != LR_OK) goto failed;
+
     lr_operator_info *info = &op->info;
     info->backend = op->backend.fns->name;
     info->device = op->backend.device;
@@ -51,53 +71,15 @@ static void fill_info(struct lr_operator *op)
     info->max_memory_bytes = op->params.max_memory_bytes;
     info->lors = op->params.lors;
     info->grid = &op->grid;
-}
-
-static lr_status operator_init(struct lr_operator *op, const lr_operator_params *params,
-                               const struct lr_choices *choices)
-{
-    const double start = lr_clock_seconds();
-    LR_TRY(lr_settings_complete(params, &op->log_filter.log, &op->grid, &op->params));
-    op->params.progress = &op->progress_filter.progress;
-    if (params->factors != NULL) op->factors = *params->factors;
-    LR_TRY(lr_choose_backend(op, params->backend, choices));
-    /* Whoever gives rays has lines in mind. */
-    if (params->rays > 0 && params->mode == LR_MODE_AUTO && op->params.mode == LR_MODE_EXACT) {
-        lr_warn(op->params.log,
-                "rays = %d is not used: solid angles are computed exactly unless mode sampled is "
-                "asked for",
-                params->rays);
-    }
-
-    if (strcmp(op->backend.fns->name, "compute") == 0 && !op->params.penetration)
-        lr_coverage_warn_near(&op->grid, op->params.samples, op->params.scanner, op->params.log);
-    const double projections = params->deterministic ? 0.0 : params->projections;
-    const bool pays = params->store == LR_STORE_AUTO && lr_stored_pays(&op->backend, projections);
-    const struct lr_stored_wish wish = {.required = params->store == LR_STORE_YES,
-                                        .progress_filter = &op->progress_filter};
-    struct lr_stored_size size = {0};
-    if (wish.required || pays) LR_TRY(lr_stored_wrap(&op->backend, &op->params, &wish, &size));
-    op->info.stored = size.stored;
-    op->info.num_elements = size.num_elements;
-    op->info.memory_bytes = size.memory_bytes;
-
-    fill_info(op);
-    op->info.build_seconds = lr_clock_seconds() - start;
-    return LR_OK;
-}
-
-lr_operator *lr_operator_create_among(const lr_operator_params *params, const struct lr_backend_choice *choices,
-                                      int num_choices)
-{
-    lr_operator *op = lr_alloc(1, sizeof(*op), "an operator", params->log);
-    if (op == NULL) return NULL;
-    lr_log_filter_init(&op->log_filter, params->log);
-    lr_progress_filter_init(&op->progress_filter, params->progress);
-    if (operator_init(op, params, &(struct lr_choices){choices, num_choices}) != LR_OK) {
-        lr_operator_destroy(op);
-        return NULL;
-    }
+    info->stored = size.stored;
+    info->num_elements = size.num_elements;
+    info->memory_bytes = size.memory_bytes;
+    info->build_seconds = lr_clock_seconds() - start;
     return op;
+
+failed:
+    lr_operator_destroy(op);
+    return NULL;
 }
 
 lr_operator *lr_operator_create(const lr_operator_params *params)

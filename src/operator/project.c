@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections: vectors are taken to where the backend computes and in its precision, what goes in is
- * checked to be finite, factors are applied, and parts are picked where the backend knows only all
- * LORs. */
+ * Projections: vectors are copied to the backend's place and precision, inputs are checked to be finite, factors are
+ * applied, and parts are picked from all LORs if the backend has no parts. */
 #include "operator/facade.h"
 
 #include "base/log.h"
@@ -17,7 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Values looked at before the answer is read: the loop inside has no branch. */
+/* Values of a block, which is checked as a whole: its loop has no branch. */
 enum { BLOCK = 4096 };
 
 static bool block_is_finite(const lr_vector *vector, int64_t begin, int64_t end)
@@ -50,12 +49,12 @@ struct projection {
     struct lr_operator *op;
     const lr_selection *part;
     bool forward;
-    bool is_finite; /* what goes in is known to be so */
+    bool is_finite; /* the input is known to be finite */
 };
 
 /* --- memory --- */
 
-/* Grids whose projections need less are not looked at. */
+/* Projections that need less memory are not checked. */
 #define LARGE_BYTES 1e9
 
 /* Share of the free memory that projections may take: other programs take some meanwhile. */
@@ -82,52 +81,40 @@ lr_status lr_project_check_room(const struct lr_operator *op)
 
 /* --- checks --- */
 
-static lr_status report_voxel(const struct lr_operator *op, int64_t row)
-{
-    const int64_t line = row / op->grid.size[0];
-    return lr_error(op->params.log, LR_BAD_INPUT,
-                    "voxel (%lld, %lld, %lld) of the image is not a finite number that fits the "
-                    "backend: replace NaN and infinities before projecting",
-                    (long long)(row % op->grid.size[0]), (long long)(line % op->grid.size[1]),
-                    (long long)(line / op->grid.size[1]));
-}
-
-static lr_status report_lor(const struct lr_operator *op, int64_t number)
-{
-    char text[160];
-    return lr_error(op->params.log, LR_BAD_INPUT,
-                    "the value of %s is not a finite number that fits the backend: replace NaN and "
-                    "infinities before back-projecting",
-                    lr_lor_name(op->params.lors, number, text));
-}
-
-/* Numbers at a device come to the host only where one is wrong. */
-static lr_status find_wrong(const struct projection *p, const lr_vector *in, int64_t *wrong)
-{
-    *wrong = -1;
-    if (in->values != NULL) {
-        *wrong = numbers_find_not_finite(in);
-        return LR_OK;
-    }
-    lr_vector_sums sums;
-    LR_TRY(lr_vector_add_up(in, NULL, &sums));
-    if (sums.not_finite == 0) return LR_OK;
-    lr_vector host;
-    LR_TRY(lr_vector_create(
-        &(lr_vector_params){.count = in->count, .precision = in->precision, .log = p->op->params.log}, &host));
-    const lr_status status = lr_vector_copy(in, &host);
-    *wrong = status == LR_OK ? numbers_find_not_finite(&host) : -1;
-    lr_vector_destroy(&host);
-    return status;
-}
-
 static lr_status check_input(const struct projection *p, const lr_vector *in)
 {
-    int64_t wrong;
-    LR_TRY(find_wrong(p, in, &wrong));
+    int64_t wrong = -1;
+    if (in->values != NULL) {
+        wrong = numbers_find_not_finite(in);
+    } else {
+        /* Numbers at a device come to the host only if one of them is wrong. */
+        lr_vector_sums sums;
+        LR_TRY(lr_vector_add_up(in, NULL, &sums));
+        if (sums.not_finite == 0) return LR_OK;
+        lr_vector host;
+        LR_TRY(lr_vector_create(
+            &(lr_vector_params){.count = in->count, .precision = in->precision, .log = p->op->params.log}, &host));
+        const lr_status status = lr_vector_copy(in, &host);
+        if (status == LR_OK) wrong = numbers_find_not_finite(&host);
+        lr_vector_destroy(&host);
+        LR_TRY(status);
+    }
     if (wrong < 0) return LR_OK;
-    return p->forward ? report_voxel(p->op, wrong)
-                      : report_lor(p->op, lr_selection_lor(p->op->params.lors, p->part, wrong));
+
+    if (p->forward) {
+        const int *size = p->op->grid.size;
+        const int64_t line = wrong / size[0];
+        return lr_error(p->op->params.log, LR_BAD_INPUT,
+                        "voxel (%lld, %lld, %lld) of the image is not a finite number that fits the "
+                        "backend: replace NaN and infinities before projecting",
+                        (long long)(wrong % size[0]), (long long)(line % size[1]), (long long)(line / size[1]));
+    }
+    char text[160];
+    const lr_lors *lors = p->op->params.lors;
+    return lr_error(p->op->params.log, LR_BAD_INPUT,
+                    "the value of %s is not a finite number that fits the backend: replace NaN and "
+                    "infinities before back-projecting",
+                    lr_lor_name(lors, lr_selection_lor(lors, p->part, wrong), text));
 }
 
 /* --- parts by all --- */
@@ -153,10 +140,17 @@ static void pick(const struct projection *p, const lr_vector *all, const lr_vect
     }
 }
 
-/* A projection of all LORs of which only those of the part are taken. Back, in NULL: values of 1. */
-static lr_status part_by_all(const struct projection *p, const lr_vector *in, lr_vector *out)
+/* --- projections --- */
+
+/* Projects with vectors such as the backend takes, without factors. A part goes to the backend, or, if that has no
+ * parts, is picked among all LORs, which are zero outside the part. Back, in NULL: 1 for each LOR of a part. */
+static lr_status call(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
     const struct lr_backend *backend = &p->op->backend;
+    if (!is_by_all(p)) {
+        return p->forward ? backend->fns->forward(backend->self, p->part, in, out)
+                          : backend->fns->back(backend->self, p->part, in, out);
+    }
     lr_vector all;
     LR_TRY(lr_make_numbers(p->op, "LOR data in the backend's precision", p->op->info.num_lors, &all));
     lr_status status;
@@ -171,57 +165,18 @@ static lr_status part_by_all(const struct projection *p, const lr_vector *in, lr
     return status;
 }
 
-/* image = A^T values, without factors: by the backend, or, where it has no parts, with an array of
- * all LORs that are zero outside the part. part: checked, not empty, not all. values, image: such
- * as the backend takes, on the host; values NULL: 1 for each. */
-static lr_status project_back_part(struct lr_operator *op, const lr_selection *part, const lr_vector *values,
-                                   lr_vector *image)
-{
-    const struct lr_backend *backend = &op->backend;
-    const struct projection p = {op, part, false, false};
-    if (is_by_all(&p)) return part_by_all(&p, values, image);
-    return backend->fns->back(backend->self, part, values, image);
-}
-
-/* --- projections --- */
-
-static lr_status call(const struct projection *p, const lr_vector *in, lr_vector *out)
-{
-    const struct lr_backend *backend = &p->op->backend;
-    if (is_by_all(p)) return part_by_all(p, in, out);
-    return p->forward ? backend->fns->forward(backend->self, p->part, in, out)
-                      : backend->fns->back(backend->self, p->part, in, out);
-}
-
-/* in and out are such as the backend takes; in back projections with factors, `in` is ours. */
-static lr_status run(const struct projection *p, lr_vector *in, lr_vector *out)
-{
-    LR_TRY(p->is_finite ? LR_OK : check_input(p, in));
-    if (p->forward) {
-        LR_TRY(call(p, in, out));
-        return lr_scaling_apply(p->op, p->part, out);
-    }
-    LR_TRY(lr_scaling_apply(p->op, p->part, in));
-    return call(p, in, out);
-}
-
 /* --- vectors such as the backend takes --- */
-
-static bool is_taken(const struct lr_operator *op, const lr_vector *vector)
-{
-    const bool is_there = vector->values != NULL || vector->place == op->backend.place;
-    return is_there && vector->precision == lr_precision_of(op);
-}
 
 enum { CHANGED = 1, ON_THE_HOST = 2 };
 
-/* The vector itself, or a new one, which it must be when it is going to be changed: where the caller
- * has it, if the backend computes there, else on the host. */
+/* *staged: the vector itself, or a new one if it is going to be changed or is not such as the backend takes. A new
+ * one is at the caller's place if the backend computes there, else on the host. */
 static lr_status stage(const struct lr_operator *op, const lr_vector *vector, int how, lr_vector *staged)
 {
     const bool is_there = vector->values == NULL && vector->place == op->backend.place && (how & ON_THE_HOST) == 0;
+    const bool is_taken = vector->precision == lr_precision_of(op) && (is_there || vector->values != NULL);
     *staged = *vector;
-    if (is_taken(op, vector) && (how & CHANGED) == 0 && (is_there || vector->values != NULL)) return LR_OK;
+    if (is_taken && (how & CHANGED) == 0) return LR_OK;
     return lr_vector_create(&(lr_vector_params){.place = is_there ? vector->place : NULL,
                                                 .count = vector->count,
                                                 .precision = lr_precision_of(op),
@@ -235,26 +190,24 @@ static bool is_same(const lr_vector *one, const lr_vector *other)
     return one->storage == other->storage && one->values == other->values;
 }
 
-static void unstage(const lr_vector *vector, lr_vector *staged)
-{
-    if (!is_same(vector, staged)) lr_vector_destroy(staged);
-}
-
 static lr_status project(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
     lr_vector inner_in, inner_out;
     LR_TRY(lr_project_check_room(p->op));
-    const int lors = is_by_all(p) ? ON_THE_HOST : 0; /* where they are picked */
+    const int lors = is_by_all(p) ? ON_THE_HOST : 0; /* the host picks them */
     const int scaled = lr_has_factors(p->op) ? CHANGED : 0;
     LR_TRY(stage(p->op, in, p->forward ? 0 : lors | scaled, &inner_in));
     lr_status status = stage(p->op, out, p->forward ? lors : 0, &inner_out);
     if (status == LR_OK) {
-        status = is_same(in, &inner_in) ? LR_OK : lr_vector_copy(in, &inner_in);
-        status = status == LR_OK ? run(p, &inner_in, &inner_out) : status;
+        if (!is_same(in, &inner_in)) status = lr_vector_copy(in, &inner_in);
+        if (status == LR_OK && !p->is_finite) status = check_input(p, &inner_in);
+        if (status == LR_OK && !p->forward) status = lr_scaling_apply(p->op, p->part, &inner_in);
+        if (status == LR_OK) status = call(p, &inner_in, &inner_out);
+        if (status == LR_OK && p->forward) status = lr_scaling_apply(p->op, p->part, &inner_out);
         if (status == LR_OK && !is_same(out, &inner_out)) status = lr_vector_copy(&inner_out, out);
-        unstage(out, &inner_out);
+        if (!is_same(out, &inner_out)) lr_vector_destroy(&inner_out);
     }
-    unstage(in, &inner_in);
+    if (!is_same(in, &inner_in)) lr_vector_destroy(&inner_in);
     return status;
 }
 
@@ -271,7 +224,7 @@ static lr_status check_vector(const struct lr_operator *op, const lr_vector *vec
     return LR_OK;
 }
 
-/* *part becomes NULL for all LORs. *count: how many are meant. */
+/* *part becomes NULL for all LORs. *count: the number of LORs. */
 static lr_status settle(const struct lr_operator *op, const lr_selection **part, int64_t *count)
 {
     const lr_selection all = {0};
@@ -348,166 +301,107 @@ bool lr_updates_device_clock(const lr_operator *op, double *seconds)
 
 /* Sensitivities A^T n: in windows of LORs, so that no array holds all of them. */
 
-/* Factors held at a time; a module pair is not divided. Where every window costs as much as all
- * LORs, fewer and larger ones. */
+/* Factors of a window; a module pair is not divided. Windows are larger if each costs as much as all LORs. */
 #define WINDOW_LORS ((int64_t)1 << 22)
 #define LARGE_WINDOW_LORS ((int64_t)1 << 26)
 
-/* Entries of `part` from `begin` on whose LORs are at most `most`, at least one entry. */
-static lr_selection cut_window(const lr_lors *lors, const lr_selection *part, int64_t begin, int64_t most)
-{
-    lr_selection window = {0};
-    if (part->lors != NULL) {
-        const int64_t left = part->num_lors - begin;
-        window.lors = part->lors + begin;
-        window.num_lors = left < most ? left : most;
-        return window;
-    }
-    struct lr_pair_window pairs = lr_pair_window_begin(lors, part->pairs, part->num_pairs);
-    pairs.end = begin;
-    (void)lr_pair_window_next(&pairs, most);
-    window.pairs = part->pairs + begin;
-    window.num_pairs = pairs.end - begin;
-    window.interleave = part->interleave;
-    window.interleave_turn = part->interleave_turn;
-    return window;
-}
-
-struct sum {
-    struct lr_operator *op;
-    const lr_selection *part; /* checked, not empty, not all */
-    lr_vector image;          /* of one window, on the host */
-    double *total;            /* [num_voxels] */
-    int64_t done, num_values;
-};
-
-/* 1 for each LOR of the part and 0 for those interleaved with them, times their factors. */
+/* Makes 1 for each LOR of the part, and 0 for those interleaved with them, times their factors. */
 static lr_status make_ones(const struct lr_operator *op, const lr_selection *part, int64_t count, lr_vector *values)
 {
     LR_TRY(lr_make_numbers(op, "LOR data in the backend's precision", count, values));
-    lr_status status = LR_OK;
     if (part != NULL && part->interleave > 1) {
         float *ones = lr_alloc(count, sizeof(*ones), "a window of LORs", op->params.log);
         if (ones == NULL) return LR_FAILED;
         for (int64_t k = 0; k < count; k++) ones[k] = 1.0f;
         lr_selection_blank(op->params.lors, part, ones);
         const lr_vector host = lr_vector_of_floats(ones, count);
-        status = lr_vector_copy(&host, values);
+        const lr_status status = lr_vector_copy(&host, values);
         free(ones);
-    } else {
-        status = lr_vector_fill(values, 1.0);
-    }
-    return status == LR_OK ? lr_scaling_apply_once(op, part, values) : status;
-}
-
-static lr_status add_windows(struct sum *sum)
-{
-    const struct lr_backend_fns *fns = sum->op->backend.fns;
-    const bool is_divided = fns->has_parts && !fns->projects_by_rows;
-    const int64_t most = is_divided ? WINDOW_LORS : LARGE_WINDOW_LORS;
-    const int64_t end = sum->part->lors != NULL ? sum->part->num_lors : sum->part->num_pairs;
-    for (int64_t begin = 0; begin < end;) {
-        const lr_selection window = cut_window(sum->op->params.lors, sum->part, begin, most);
-        struct lr_operator *op = sum->op;
-        const int64_t count = lr_selection_count(op->params.lors, &window);
-        lr_vector values = {0};
-        sum->op->progress_filter.from = (double)sum->done / (double)sum->num_values;
-        sum->op->progress_filter.share = (double)count / (double)sum->num_values;
-        lr_status status = make_ones(op, &window, count, &values);
-        if (status == LR_OK) status = project_back_part(op, &window, &values, &sum->image);
-        for (int64_t v = 0; status == LR_OK && v < sum->image.count; v++)
-            sum->total[v] += lr_number_get(&sum->image, v);
-        sum->done += count;
-        lr_vector_destroy(&values);
         LR_TRY(status);
-
-        begin += window.num_lors + window.num_pairs;
+    } else {
+        LR_TRY(lr_vector_fill(values, 1.0));
     }
-    return LR_OK;
+    return lr_scaling_apply_once(op, part, values);
 }
 
+/* The sensitivity of a part by windows of its LORs: an array of all their factors does not fit. image: on the host. */
 static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
-    struct sum sum = {.op = op, .part = part, .image = *image, .num_values = lr_selection_count(op->params.lors, part)};
-    sum.total = lr_alloc(image->count, sizeof(*sum.total), "the sensitivity", op->params.log);
-    lr_status status = sum.total != NULL ? add_windows(&sum) : LR_FAILED;
+    const struct lr_backend_fns *fns = op->backend.fns;
+    const lr_lors *lors = op->params.lors;
+    const bool is_divided = fns->has_parts && !fns->projects_by_rows;
+    const int64_t most = is_divided ? WINDOW_LORS : LARGE_WINDOW_LORS;
+    const int64_t end = part->lors != NULL ? part->num_lors : part->num_pairs;
+    const double num_values = (double)lr_selection_count(lors, part);
+    int64_t done = 0;
+    double *total = lr_alloc(image->count, sizeof(*total), "the sensitivity", op->params.log);
+    lr_status status = total != NULL ? LR_OK : LR_FAILED;
+    for (int64_t begin = 0; status == LR_OK && begin < end;) {
+        /* A window has entries of the part with at most `most` LORs, but at least one entry. */
+        lr_selection window = {0};
+        if (part->lors != NULL) {
+            window.lors = part->lors + begin;
+            window.num_lors = part->num_lors - begin < most ? part->num_lors - begin : most;
+        } else {
+            struct lr_pair_window pairs = lr_pair_window_begin(lors, part->pairs, part->num_pairs);
+            pairs.end = begin;
+            (void)lr_pair_window_next(&pairs, most);
+            window.pairs = part->pairs + begin;
+            window.num_pairs = pairs.end - begin;
+            window.interleave = part->interleave;
+            window.interleave_turn = part->interleave_turn;
+        }
+
+        const int64_t count = lr_selection_count(lors, &window);
+        const struct projection back = {.op = op, .part = &window};
+        lr_vector values = {0};
+        op->progress_filter.from = (double)done / num_values;
+        op->progress_filter.share = (double)count / num_values;
+        status = make_ones(op, &window, count, &values);
+        if (status == LR_OK) status = call(&back, &values, image);
+        for (int64_t v = 0; status == LR_OK && v < image->count; v++) total[v] += lr_number_get(image, v);
+        done += count;
+        lr_vector_destroy(&values);
+        begin += window.num_lors + window.num_pairs;
+    }
     op->progress_filter.share = 0.0;
-    for (int64_t v = 0; status == LR_OK && v < image->count; v++) lr_number_put(image, v, sum.total[v]);
-    free(sum.total);
+    for (int64_t v = 0; status == LR_OK && v < image->count; v++) lr_number_put(image, v, total[v]);
+    free(total);
     return status;
 }
 
-/* All LORs at once, where the backend knows no parts. */
-static lr_status sum_all(const struct lr_operator *op, lr_vector *image)
-{
-    lr_vector values = {0};
-    lr_status status = make_ones(op, NULL, op->info.num_lors, &values);
-    if (status == LR_OK) status = op->backend.fns->back(op->backend.self, NULL, &values, image);
-    lr_vector_destroy(&values);
-    return status;
-}
-
-/* A^T n of a part, in the backend's precision. */
-static lr_status sum_part(struct lr_operator *op, const lr_selection *part, lr_vector *image)
-{
-    const bool takes_ones = part->interleave <= 1 || op->backend.fns->ones_by_angle;
-    return lr_has_factors(op) || !takes_ones ? sum_windows(op, part, image) : project_back_part(op, part, NULL, image);
-}
-
-/* Every module pair: all LORs as a part. */
-static lr_status sum_pairs(struct lr_operator *op, lr_vector *image)
-{
-    const int64_t num_pairs = op->params.lors->num_pairs;
-    int32_t *pairs = lr_alloc(num_pairs, sizeof(*pairs), "the list of pairs", op->params.log);
-    if (pairs == NULL) return LR_FAILED;
-    for (int64_t k = 0; k < num_pairs; k++) pairs[k] = (int32_t)k;
-    const lr_status status = sum_part(op, &(lr_selection){.pairs = pairs, .num_pairs = num_pairs}, image);
-    free(pairs);
-    return status;
-}
-
-static lr_status compute(struct lr_operator *op, const lr_selection *part, lr_vector *image)
-{
-    if (part != NULL) return sum_part(op, part, image);
-    return op->backend.fns->has_parts ? sum_pairs(op, image) : sum_all(op, image);
-}
-
-/* image: [num_voxels]; touched only when all is well. */
+/* A^T n of a part (NULL: all LORs). image: [num_voxels]; touched only when all is well. */
 static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
+    const int64_t num_pairs = op->params.lors->num_pairs;
+    int32_t *pairs = NULL;
+    lr_selection all;
     lr_vector inner;
     LR_TRY(lr_project_check_room(op));
     LR_TRY(lr_make_numbers(op, "an image in the backend's precision", op->info.num_voxels, &inner));
-    lr_status status = compute(op, part, &inner);
+    lr_status status = LR_OK;
+    if (part == NULL && op->backend.fns->has_parts) { /* all LORs as a part: every module pair */
+        pairs = lr_alloc(num_pairs, sizeof(*pairs), "the list of pairs", op->params.log);
+        for (int64_t k = 0; pairs != NULL && k < num_pairs; k++) pairs[k] = (int32_t)k;
+        all = (lr_selection){.pairs = pairs, .num_pairs = num_pairs};
+        part = &all;
+        status = pairs != NULL ? LR_OK : LR_FAILED;
+    }
+
+    const struct projection back = {.op = op, .part = part};
+    if (status == LR_OK && part == NULL) {
+        lr_vector values = {0};
+        status = make_ones(op, NULL, op->info.num_lors, &values);
+        if (status == LR_OK) status = call(&back, &values, &inner);
+        lr_vector_destroy(&values);
+    } else if (status == LR_OK) {
+        const bool takes_ones = part->interleave <= 1 || op->backend.fns->ones_by_angle;
+        status = lr_has_factors(op) || !takes_ones ? sum_windows(op, part, &inner) : call(&back, NULL, &inner);
+    }
     if (status == LR_OK) status = lr_vector_copy(&inner, image);
     lr_vector_destroy(&inner);
+    free(pairs);
     return status;
-}
-
-static lr_status keep_sensitivity(struct lr_operator *op)
-{
-    float *values = lr_alloc(op->info.num_voxels, sizeof(*values), "the sensitivity", op->params.log);
-    if (values == NULL) return LR_FAILED;
-    lr_vector image = lr_vector_of_floats(values, op->info.num_voxels);
-    const lr_status status = compute_sensitivity(op, NULL, &image);
-    if (status == LR_OK)
-        op->sensitivity = values;
-    else
-        free(values);
-    return status;
-}
-
-/* Finds the sensitivity without the resolution. */
-static lr_status find(lr_operator *op, const lr_selection *part, lr_vector *image)
-{
-    if (op->listmode != NULL) return lr_listmode_sensitivity(op, part, image);
-    if (!lr_selection_is_all(part)) {
-        return lr_selection_count(op->params.lors, part) == 0 ? lr_vector_fill(image, 0.0)
-                                                              : compute_sensitivity(op, part, image);
-    }
-    if (op->sensitivity == NULL) LR_TRY(keep_sensitivity(op));
-    const lr_vector kept = lr_vector_of_floats(op->sensitivity, op->info.num_voxels);
-    return lr_vector_copy(&kept, image);
 }
 
 lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image)
@@ -522,7 +416,27 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
                           (long long)image->count, (long long)op->info.num_voxels));
 
     LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
-    LR_TRY(find(op, part, image));
+    if (op->listmode != NULL) {
+        LR_TRY(lr_listmode_sensitivity(op, part, image));
+    } else if (!lr_selection_is_all(part)) {
+        const bool is_empty = lr_selection_count(op->params.lors, part) == 0;
+        LR_TRY(is_empty ? lr_vector_fill(image, 0.0) : compute_sensitivity(op, part, image));
+    } else {
+        const int64_t num_voxels = op->info.num_voxels;
+        if (op->sensitivity == NULL) {
+            float *values = lr_alloc(num_voxels, sizeof(*values), "the sensitivity", op->params.log);
+            if (values == NULL) return LR_FAILED;
+            lr_vector made = lr_vector_of_floats(values, num_voxels);
+            const lr_status status = compute_sensitivity(op, NULL, &made);
+            if (status != LR_OK) {
+                free(values);
+                return status;
+            }
+            op->sensitivity = values;
+        }
+        const lr_vector made = lr_vector_of_floats(op->sensitivity, num_voxels);
+        LR_TRY(lr_vector_copy(&made, image));
+    }
     return lr_psf_apply(&op->psf, image);
 }
 

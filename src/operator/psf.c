@@ -12,8 +12,13 @@ static const double cut = 4.0;
 
 /* --- the kernel --- */
 
-static lr_status check_widths(const struct lr_operator *op, const double fwhm_mm[3])
+lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3])
 {
+    struct lr_psf *psf = &op->psf;
+    if (op->info.num_voxels != lr_grid_num_voxels(&op->grid)) {
+        return lr_error(op->params.log, LR_USAGE,
+                        "a resolution in image space is of voxels, and this image is of blobs");
+    }
     for (int axis = 0; axis < 3; axis++) {
         const double reach = cut * fwhm_mm[axis] / 2.3548 / op->grid.voxel_mm[axis];
         if (!isfinite(fwhm_mm[axis]) || fwhm_mm[axis] < 0.0) {
@@ -29,17 +34,6 @@ static lr_status check_widths(const struct lr_operator *op, const double fwhm_mm
                             fwhm_mm[axis], "xyz"[axis], LR_CONVOLUTION_REACH - 1, op->grid.voxel_mm[axis]);
         }
     }
-    return LR_OK;
-}
-
-lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3])
-{
-    struct lr_psf *psf = &op->psf;
-    if (op->info.num_voxels != lr_grid_num_voxels(&op->grid)) {
-        return lr_error(op->params.log, LR_USAGE,
-                        "a resolution in image space is of voxels, and this image is of blobs");
-    }
-    LR_TRY(check_widths(op, fwhm_mm));
     lr_psf_finish(psf);
     psf->log = op->params.log;
     for (int axis = 0; axis < 3; axis++) {
@@ -111,13 +105,4 @@ lr_status lr_psf_apply(struct lr_psf *psf, lr_vector *image)
     const lr_vector *blurred;
     LR_TRY(lr_psf_blur(psf, image, &blurred));
     return blurred != image ? lr_vector_copy(blurred, image) : LR_OK;
-}
-
-lr_status lr_psf_refuse(const struct lr_psf *psf, const char *what)
-{
-    return !psf->is_on ? LR_OK
-                       : lr_error(psf->log, LR_USAGE,
-                                  "%s cannot be had with a resolution in image space, which is applied to "
-                                  "images and not to elements: make an operator without one",
-                                  what);
 }

@@ -11,7 +11,6 @@
 #include "model/lors/elements.h"
 #include "model/lors/rows.h"
 #include "model/lors/selection.h"
-#include "operator/settings.h"
 #include "operator/stored.h"
 
 #include <lr/forecast.h>
@@ -21,7 +20,7 @@
 
 static const char *const what = "computing matrix rows";
 
-/* Stands before the caller's sink and reports how far the rows are. */
+/* A sink before the caller's, which reports progress. */
 struct counted_sink {
     const lr_row_sink *sink;
     const struct lr_row_block_sink *blocks; /* of the sink; or NULL */
@@ -35,7 +34,7 @@ static lr_status take_and_count_block(void *user, const struct lr_row_block *blo
     struct counted_sink *counted = user;
     LR_TRY(counted->blocks->take(counted->blocks->user, block));
     counted->done += block->num_rows;
-    return lr_progress_filter_say(counted->progress_filter, what, (double)counted->done, (double)counted->total);
+    return lr_progress_filter_report(counted->progress_filter, what, (double)counted->done, (double)counted->total);
 }
 
 static lr_status take_and_count(void *user, const lr_row *row)
@@ -43,7 +42,7 @@ static lr_status take_and_count(void *user, const lr_row *row)
     struct counted_sink *counted = user;
     LR_TRY(counted->sink->take(counted->sink->user, row));
     counted->done++;
-    return lr_progress_filter_say(counted->progress_filter, what, (double)counted->done, (double)counted->total);
+    return lr_progress_filter_report(counted->progress_filter, what, (double)counted->done, (double)counted->total);
 }
 
 /* Stands before a sink and hands on some elements of each row, multiplied by their factors. */
@@ -56,53 +55,31 @@ struct altered_sink {
     int64_t room;
 };
 
-/* Multiplies the elements by their factors, and drops those that are then 0. */
-static lr_status scale(struct altered_sink *altered)
-{
-    struct lr_owned_row *out = &altered->out;
-    const lr_log *log = altered->op->params.log;
-    const lr_lor_span span = {.numbers = out->lor, .count = out->count};
-    if (!lr_has_factors(altered->op) || span.count == 0) return LR_OK;
-    LR_TRY(lr_grow(&altered->factors, &altered->room, span.count,
-                   &(struct lr_items){sizeof(*altered->factors), "a matrix row", log}));
-    LR_TRY(lr_scaling_get(altered->op, &span, altered->factors));
-    out->count = 0;
-    for (int64_t k = 0; k < span.count; k++) {
-        const double element = (double)altered->factors[k] * out->probability[k];
-        if (element > 0.0) lr_owned_row_put(out, out->lor[k], element);
-    }
-    return LR_OK;
-}
-
 static lr_status take_and_alter(void *user, const lr_row *row)
 {
     struct altered_sink *altered = user;
+    struct lr_owned_row *out = &altered->out;
     struct lr_selection_finder finder = {.lors = altered->op->params.lors, .selection = altered->part};
-    LR_TRY(lr_owned_row_reserve(&altered->out, row->count, altered->op->params.log));
-    altered->out.count = 0;
+    const lr_log *log = altered->op->params.log;
+    LR_TRY(lr_owned_row_reserve(out, row->count, log));
+    out->count = 0;
     for (int64_t k = 0; k < row->count; k++)
-        if (lr_selection_find(&finder, row->lor[k]) >= 0)
-            lr_owned_row_put(&altered->out, row->lor[k], row->probability[k]);
+        if (lr_selection_find(&finder, row->lor[k]) >= 0) lr_owned_row_put(out, row->lor[k], row->probability[k]);
 
-    LR_TRY(scale(altered));
-    const lr_row out = lr_owned_row_view(&altered->out, row->row);
-    return altered->sink->take(altered->sink->user, &out);
-}
-
-static lr_status run_backend(struct lr_operator *op, const struct lr_rows *rows, const lr_selection *part,
-                             const lr_row_sink *sink)
-{
-    const struct lr_backend *backend = &op->backend;
-    const bool is_whole = part == NULL || (part->pairs != NULL && backend->fns->heeds_pairs);
-    if (is_whole && !lr_has_factors(op)) return backend->fns->rows(backend->self, rows, sink);
-    struct altered_sink altered = {.op = op, .part = is_whole ? NULL : part, .sink = sink};
-    const lr_row_sink outer = {take_and_alter, &altered};
-    struct lr_rows one_by_one = *rows;
-    one_by_one.blocks = NULL;
-    const lr_status status = backend->fns->rows(backend->self, &one_by_one, &outer);
-    lr_owned_row_finish(&altered.out);
-    free(altered.factors);
-    return status;
+    /* Elements that a factor makes 0 are dropped. */
+    const lr_lor_span span = {.numbers = out->lor, .count = out->count};
+    if (lr_has_factors(altered->op) && span.count > 0) {
+        LR_TRY(lr_grow(&altered->factors, &altered->room, span.count,
+                       &(struct lr_items){sizeof(*altered->factors), "a matrix row", log}));
+        LR_TRY(lr_scaling_get(altered->op, &span, altered->factors));
+        out->count = 0;
+        for (int64_t k = 0; k < span.count; k++) {
+            const double element = (double)altered->factors[k] * out->probability[k];
+            if (element > 0.0) lr_owned_row_put(out, out->lor[k], element);
+        }
+    }
+    const lr_row view = lr_owned_row_view(out, row->row);
+    return altered->sink->take(altered->sink->user, &view);
 }
 
 /* Hands the rows to the sink, elements of the part only (NULL: all LORs), factors applied. Reports
@@ -117,10 +94,9 @@ static lr_status rows_run(struct lr_operator *op, const struct lr_rows *rows, co
         wanted.pairs = part->pairs;
         wanted.num_pairs = part->num_pairs;
     } else if (part != NULL) {
+        /* The module pairs of single LORs. */
         pairs = lr_alloc(part->num_lors + 1, sizeof(*pairs), "module pairs", op->params.log);
         if (pairs == NULL) return LR_FAILED;
-        wanted.pairs = pairs;
-        /* The module pairs of single LORs. pairs: [num_lors] */
         const lr_lors *lors = op->params.lors;
         int64_t num_pairs = 0;
         int32_t pair = 0;
@@ -128,27 +104,34 @@ static lr_status rows_run(struct lr_operator *op, const struct lr_rows *rows, co
             while (part->lors[k] >= lors->offsets[pair + 1]) pair++;
             if (num_pairs == 0 || pairs[num_pairs - 1] != pair) pairs[num_pairs++] = pair;
         }
+        wanted.pairs = pairs;
         wanted.num_pairs = num_pairs;
     }
+
+    /* The backend's rows go straight to the sink unless elements are dropped or multiplied on the way. */
+    const struct lr_backend *backend = &op->backend;
+    const bool is_whole = part == NULL || (part->pairs != NULL && backend->fns->heeds_pairs);
+    struct altered_sink altered = {.op = op, .part = is_whole ? NULL : part, .sink = sink};
+    const lr_row_sink altering = {take_and_alter, &altered};
+    const bool is_altered = !is_whole || lr_has_factors(op);
+    if (is_altered) wanted.blocks = NULL;
     op->progress_filter.is_silent = true;
-    const lr_status status = run_backend(op, &wanted, part, sink);
+    const lr_status status = backend->fns->rows(backend->self, &wanted, is_altered ? &altering : sink);
     op->progress_filter.is_silent = false;
+    lr_owned_row_finish(&altered.out);
+    free(altered.factors);
     free(pairs);
     return status;
-}
-
-/* All voxels begin <= row < end, with the operator's sample points. */
-static struct lr_rows rows_of_voxels(const struct lr_operator *op, int64_t begin, int64_t end)
-{
-    struct lr_rows rows = {.grid = &op->grid, .begin = begin, .end = end};
-    for (int k = 0; k < 3; k++) rows.samples[k] = op->params.samples[k];
-    return rows;
 }
 
 /* errors: LR_USAGE, logged, for a sink that takes nothing. */
 static lr_status rows_check_sink(const struct lr_operator *op, const lr_row_sink *sink)
 {
-    LR_TRY(lr_psf_refuse(&op->psf, "matrix elements"));
+    if (op->psf.is_on) {
+        return lr_error(op->psf.log, LR_USAGE,
+                        "matrix elements cannot be had with a resolution in image space, which is applied to "
+                        "images and not to elements: make an operator without one");
+    }
     if (sink == NULL || sink->take == NULL)
         return lr_error(op->params.log, LR_USAGE, "matrix rows need a sink that takes them");
     return LR_OK;
@@ -185,10 +168,13 @@ static lr_status rows_check_choice(const struct lr_operator *op, const lr_row_ch
     return LR_OK;
 }
 
-/* Begins to report how far `total` rows are. */
+/* Begins to report progress of `total` rows. */
 static struct counted_sink count_rows(struct lr_operator *op, const lr_row_sink *sink, int64_t total)
 {
-    lr_progress_filter_begin(&op->progress_filter, what, (double)total);
+    /* Reported while the backend asks whether to stop and nothing has been done yet. */
+    op->progress_filter.what = what;
+    op->progress_filter.done = 0.0;
+    op->progress_filter.total = (double)total;
     return (struct counted_sink){
         .sink = sink, .blocks = lr_row_entry_of(sink), .progress_filter = &op->progress_filter, .total = total};
 }
@@ -214,13 +200,13 @@ lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, co
         for (int64_t k = 0, end; k < choice->num_voxels; k = end) {
             for (end = k + 1; end < choice->num_voxels && voxels[end] == voxels[end - 1] + 1; end++) {
             }
-            struct lr_rows rows = rows_of_voxels(op, voxels[k], voxels[end - 1] + 1);
+            struct lr_rows rows = lr_rows_of_voxels(&op->params, voxels[k], voxels[end - 1] + 1);
             LR_TRY(run_counted(op, &rows, choice->part, &counted));
         }
         return LR_OK;
     }
 
-    struct lr_rows rows = rows_of_voxels(op, choice->begin, choice->end);
+    struct lr_rows rows = lr_rows_of_voxels(&op->params, choice->begin, choice->end);
     return run_counted(op, &rows, choice->part, &counted);
 }
 
@@ -269,11 +255,10 @@ lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int mod
     return backend->fns->picture(backend->self, point_mm, module, pixels);
 }
 
-/* The matrix by rows of LORs: voxel rows of a block of LORs are collected and turned over by a
- * counting sort. A block that turns out to need more memory than there is loses LORs at its end,
- * which then begin the next. */
+/* The matrix by rows of LORs: voxel rows of a block of LORs are collected and transposed by a counting sort. A
+ * block that turns out to need more memory than there is loses LORs at its end, which then begin the next. */
 
-/* Bytes of an element while it is collected and turned over, and of a LOR. */
+/* Bytes of an element while it is collected and transposed, and of a LOR. */
 enum { ELEMENT_BYTES = 20, LOR_BYTES = 8 };
 
 /* Rows that the first block's size is guessed from. */
@@ -298,62 +283,45 @@ struct block {
     double num_voxels; /* of the grid */
 };
 
-static void empty_block(struct block *block)
-{
-    free(block->place);
-    free(block->voxel);
-    free(block->value);
-    block->place = block->voxel = NULL;
-    block->value = NULL;
-    block->count = block->capacity = 0;
-}
-
 /* --- collecting --- */
 
-/* Drops the block's last LORs until a good part of the memory is free again. */
-static lr_status cut(struct block *block)
+/* Doubles the arrays; at the memory limit, drops the block's last LORs until a good part is free again. */
+static lr_status make_room(struct block *block)
 {
+    const lr_log *log = block->op->params.log;
+    if (block->capacity < block->most) {
+        int64_t capacity = block->capacity > 0 ? 2 * block->capacity : 65536;
+        capacity = capacity < block->most ? capacity : block->most;
+        uint32_t *place = lr_resize(block->place, capacity, sizeof(*place), "matrix elements", log);
+        block->place = place != NULL ? place : block->place;
+        uint32_t *voxel = lr_resize(block->voxel, capacity, sizeof(*voxel), "matrix elements", log);
+        block->voxel = voxel != NULL ? voxel : block->voxel;
+        float *value = lr_resize(block->value, capacity, sizeof(*value), "matrix elements", log);
+        block->value = value != NULL ? value : block->value;
+        if (place == NULL || voxel == NULL || value == NULL) return LR_FAILED;
+        block->capacity = capacity;
+        return LR_OK;
+    }
+
     while (block->count > block->most * 3 / 4) {
         if (block->end - block->begin == 1) {
-            return lr_error(block->op->params.log, LR_FAILED,
+            return lr_error(log, LR_FAILED,
                             "the elements of LOR %lld alone need more than the memory limit: raise "
                             "it, or take a coarser grid",
                             (long long)lr_selection_lor(block->op->params.lors, block->part, block->begin));
         }
         block->end = block->begin + (block->end - block->begin) / 2;
-        int64_t kept = 0;
+        int64_t count = 0;
         for (int64_t k = 0; k < block->count; k++) {
             if (block->place[k] < block->end - block->begin) {
-                block->place[kept] = block->place[k];
-                block->voxel[kept] = block->voxel[k];
-                block->value[kept++] = block->value[k];
+                block->place[count] = block->place[k];
+                block->voxel[count] = block->voxel[k];
+                block->value[count++] = block->value[k];
             }
         }
-        block->count = kept;
+        block->count = count;
     }
     return LR_OK;
-}
-
-static lr_status grow(struct block *block)
-{
-    const lr_log *log = block->op->params.log;
-    int64_t capacity = block->capacity > 0 ? 2 * block->capacity : 65536;
-    capacity = capacity < block->most ? capacity : block->most;
-    uint32_t *place = lr_resize(block->place, capacity, sizeof(*place), "matrix elements", log);
-    block->place = place != NULL ? place : block->place;
-    uint32_t *voxel = lr_resize(block->voxel, capacity, sizeof(*voxel), "matrix elements", log);
-    block->voxel = voxel != NULL ? voxel : block->voxel;
-    float *value = lr_resize(block->value, capacity, sizeof(*value), "matrix elements", log);
-    block->value = value != NULL ? value : block->value;
-    if (place == NULL || voxel == NULL || value == NULL) return LR_FAILED;
-    block->capacity = capacity;
-    return LR_OK;
-}
-
-static lr_status make_room(struct block *block)
-{
-    if (block->count < block->capacity) return LR_OK;
-    return block->capacity < block->most ? grow(block) : cut(block);
 }
 
 static lr_status collect(void *user, const lr_row *row)
@@ -363,7 +331,7 @@ static lr_status collect(void *user, const lr_row *row)
     for (int64_t k = 0; k < row->count; k++) {
         const int64_t place = lr_selection_find(&finder, row->lor[k]);
         if (place < block->begin || place >= block->end) continue;
-        LR_TRY(make_room(block));
+        if (block->count == block->capacity) LR_TRY(make_room(block));
         if (place < block->end) {
             block->place[block->count] = (uint32_t)(place - block->begin);
             block->voxel[block->count] = (uint32_t)row->row;
@@ -371,60 +339,41 @@ static lr_status collect(void *user, const lr_row *row)
         }
     }
     const double done = (double)(row->row + 1) / block->num_voxels;
-    return lr_progress_filter_say(&block->op->progress_filter, "computing matrix rows of LORs",
-                                  (double)block->begin + done * (double)(block->end - block->begin),
-                                  (double)block->total);
+    return lr_progress_filter_report(&block->op->progress_filter, "computing matrix rows of LORs",
+                                     (double)block->begin + done * (double)(block->end - block->begin),
+                                     (double)block->total);
 }
 
 /* --- transposing --- */
 
-/* Elements in the order of their LORs. */
-struct turned {
-    int64_t *first; /* [LORs + 1] */
-    uint32_t *voxel;
-    float *value;
-};
-
-/* The counting sort keeps voxels in the ascending order in which they came. */
-static lr_status turn_over(const struct block *block, struct turned *turned)
+/* Transposes the block by a counting sort, which keeps voxels in the ascending order in which they came, and hands
+ * its rows to the sink. */
+static lr_status deliver(const struct block *block, const lr_row_sink *sink)
 {
     const lr_log *log = block->op->params.log;
     const int64_t num_lors = block->end - block->begin;
-    turned->first = lr_alloc(num_lors + 2, sizeof(*turned->first), "rows of LORs", log);
-    turned->voxel = lr_alloc(block->count, sizeof(*turned->voxel), "rows of LORs", log);
-    turned->value = lr_alloc(block->count, sizeof(*turned->value), "rows of LORs", log);
-    if (turned->first == NULL || turned->voxel == NULL || turned->value == NULL) return LR_FAILED;
-    for (int64_t k = 0; k < block->count; k++) turned->first[block->place[k] + 2]++;
-    for (int64_t n = 2; n <= num_lors; n++) turned->first[n] += turned->first[n - 1];
+    int64_t *row_voxel = NULL;
+    double *row_value = NULL;
+    int64_t *first = lr_alloc(num_lors + 2, sizeof(*first), "rows of LORs", log); /* of each LOR's elements */
+    uint32_t *voxel = lr_alloc(block->count, sizeof(*voxel), "rows of LORs", log);
+    float *value = lr_alloc(block->count, sizeof(*value), "rows of LORs", log);
+    lr_status status = first != NULL && voxel != NULL && value != NULL ? LR_OK : LR_FAILED;
+    if (status != LR_OK) goto done;
+    for (int64_t k = 0; k < block->count; k++) first[block->place[k] + 2]++;
+    for (int64_t n = 2; n <= num_lors; n++) first[n] += first[n - 1];
     for (int64_t k = 0; k < block->count; k++) {
-        const int64_t to = turned->first[block->place[k] + 1]++;
-        turned->voxel[to] = block->voxel[k];
-        turned->value[to] = block->value[k];
+        const int64_t to = first[block->place[k] + 1]++;
+        voxel[to] = block->voxel[k];
+        value[to] = block->value[k];
     }
-    return LR_OK;
-}
 
-/* The arrays of one row on its way. */
-struct handed {
-    int64_t capacity;
-    int64_t *voxel;
-    double *value;
-};
-
-static lr_status deliver(const struct block *block, const struct turned *turned, const lr_row_sink *sink)
-{
-    struct handed handed = {0};
-    struct lr_selection_walk walk = {.lors = block->op->params.lors, .selection = block->part};
-    const lr_log *log = block->op->params.log;
     int64_t most = 0;
-    for (int64_t n = 0; n < block->end - block->begin; n++) {
-        const int64_t count = turned->first[n + 1] - turned->first[n];
-        most = count > most ? count : most;
-    }
-    handed.voxel = lr_alloc(most, sizeof(*handed.voxel), "a row of a LOR", log);
-    handed.value = lr_alloc(most, sizeof(*handed.value), "a row of a LOR", log);
-    lr_status status = handed.voxel != NULL && handed.value != NULL ? LR_OK : LR_FAILED;
+    for (int64_t n = 0; n < num_lors; n++) most = first[n + 1] - first[n] > most ? first[n + 1] - first[n] : most;
+    row_voxel = lr_alloc(most, sizeof(*row_voxel), "a row of a LOR", log);
+    row_value = lr_alloc(most, sizeof(*row_value), "a row of a LOR", log);
+    status = row_voxel != NULL && row_value != NULL ? LR_OK : LR_FAILED;
 
+    struct lr_selection_walk walk = {.lors = block->op->params.lors, .selection = block->part};
     while (status == LR_OK && lr_selection_next(&walk) && walk.position < block->end) {
         const int64_t skipped = block->begin > walk.position ? block->begin - walk.position : 0;
         for (int64_t k = skipped; k < walk.span.count && status == LR_OK; k++) {
@@ -432,50 +381,52 @@ static lr_status deliver(const struct block *block, const struct turned *turned,
             if (place >= block->end) break;
             const int64_t lor = walk.span.numbers ? walk.span.numbers[k] : walk.span.first + k;
             const int64_t n = place - block->begin;
-            const int64_t begin = turned->first[n], count = turned->first[n + 1] - begin;
+            const int64_t begin = first[n], count = first[n + 1] - begin;
             for (int64_t m = 0; m < count; m++) {
-                handed.voxel[m] = turned->voxel[begin + m];
-                handed.value[m] = (double)turned->value[begin + m];
+                row_voxel[m] = voxel[begin + m];
+                row_value[m] = (double)value[begin + m];
             }
-            const lr_row row = {lor, count, handed.voxel, handed.value};
+            const lr_row row = {lor, count, row_voxel, row_value};
             status = sink->take(sink->user, &row);
 
             if (status == LR_OK && k % 4096 == 0)
-                status = lr_progress_filter_say(&block->op->progress_filter, "computing matrix rows of LORs",
-                                                (double)block->end, (double)block->total);
+                status = lr_progress_filter_report(&block->op->progress_filter, "computing matrix rows of LORs",
+                                                   (double)block->end, (double)block->total);
         }
     }
-    free(handed.voxel);
-    free(handed.value);
+
+done:
+    free(first);
+    free(voxel);
+    free(value);
+    free(row_voxel);
+    free(row_value);
     return status;
 }
 
 /* --- blocks --- */
 
-/* The module pairs, or the LORs, that the block is in. pairs: room for all of them. */
-static lr_selection window_of(const struct block *block, int32_t *pairs)
-{
-    const lr_lors *lors = block->op->params.lors;
-    if (block->part != NULL && block->part->lors != NULL)
-        return (lr_selection){.lors = block->part->lors + block->begin, .num_lors = block->end - block->begin};
-    const int64_t first = lr_selection_lor(lors, block->part, block->begin);
-    const int64_t last = lr_selection_lor(lors, block->part, block->end - 1);
-    const bool is_all = lr_selection_is_all(block->part);
-    const int64_t num = is_all ? lors->num_pairs : block->part->num_pairs;
-    lr_selection window = {.pairs = pairs};
-    for (int64_t k = 0; k < num; k++) {
-        const int32_t pair = is_all ? (int32_t)k : block->part->pairs[k];
-        if (lors->offsets[pair + 1] > first && lors->offsets[pair] <= last) pairs[window.num_pairs++] = pair;
-    }
-    return window;
-}
-
+/* Runs rows of the module pairs, or of the LORs, that the block is in. */
 static lr_status run_rows(struct block *block, int64_t begin, int64_t end, const lr_row_sink *sink)
 {
-    const struct lr_rows rows = rows_of_voxels(block->op, begin, end);
-    int32_t *pairs = lr_alloc(block->op->params.lors->num_pairs, sizeof(*pairs), "module pairs", block->op->params.log);
+    const struct lr_rows rows = lr_rows_of_voxels(&block->op->params, begin, end);
+    const lr_lors *lors = block->op->params.lors;
+    const lr_selection *part = block->part;
+    int32_t *pairs = lr_alloc(lors->num_pairs, sizeof(*pairs), "module pairs", block->op->params.log);
     if (pairs == NULL) return LR_FAILED;
-    const lr_selection window = window_of(block, pairs);
+    lr_selection window = {.pairs = pairs};
+    if (part != NULL && part->lors != NULL) {
+        window = (lr_selection){.lors = part->lors + block->begin, .num_lors = block->end - block->begin};
+    } else {
+        const int64_t first = lr_selection_lor(lors, part, block->begin);
+        const int64_t last = lr_selection_lor(lors, part, block->end - 1);
+        const bool is_all = lr_selection_is_all(part);
+        const int64_t num = is_all ? lors->num_pairs : part->num_pairs;
+        for (int64_t k = 0; k < num; k++) {
+            const int32_t pair = is_all ? (int32_t)k : part->pairs[k];
+            if (lors->offsets[pair + 1] > first && lors->offsets[pair] <= last) pairs[window.num_pairs++] = pair;
+        }
+    }
     const lr_status status = rows_run(block->op, &rows, &window, sink);
     free(pairs);
     return status;
@@ -484,76 +435,6 @@ static lr_status run_rows(struct block *block, int64_t begin, int64_t end, const
 static lr_status count_elements(void *user, const lr_row *row)
 {
     *(int64_t *)user += row->count;
-    return LR_OK;
-}
-
-/* Elements that a LOR of the selection has on average, by a sample of rows. */
-static lr_status guess_density(struct block *block, double *density)
-{
-    const int64_t num_voxels = block->op->info.num_voxels;
-    const int64_t rows = num_voxels < SAMPLE_ROWS ? num_voxels : SAMPLE_ROWS;
-    int64_t elements = 0;
-    const lr_row_sink sink = {count_elements, &elements};
-    block->end = block->total;
-    for (int64_t k = 0; k < rows; k++) {
-        const double turns = ((double)k + 0.5) * GOLDEN_SHARE;
-        const int64_t row = (int64_t)((turns - (double)(int64_t)turns) * (double)num_voxels);
-        LR_TRY(lr_progress_filter_say(&block->op->progress_filter, "estimating the matrix", (double)k, (double)rows));
-        LR_TRY(run_rows(block, row, row + 1, &sink));
-    }
-    *density = (double)elements / (double)rows * block->num_voxels / (double)block->total;
-    return LR_OK;
-}
-
-static int64_t memory_limit(const struct lr_operator *op)
-{
-    const int64_t limit = op->params.max_memory_bytes;
-    return limit > 0 ? limit : lr_physical_memory() / 2;
-}
-
-static struct lr_lor_rows_plan lor_rows_forecast(const struct lr_operator *op, double lors, double elements)
-{
-    const double memory = (double)memory_limit(op);
-    const double needed = ELEMENT_BYTES * elements + LOR_BYTES * lors;
-    return (struct lr_lor_rows_plan){.passes = fmax(ceil(needed / (PLANNED_SHARE * memory)), 1.0),
-                                     .memory_bytes = fmin(needed, memory)};
-}
-
-static lr_status do_block(struct block *block, const lr_row_sink *sink)
-{
-    struct turned turned = {0};
-    const lr_row_sink collector = {collect, block};
-    LR_TRY(run_rows(block, 0, block->op->info.num_voxels, &collector));
-    lr_status status = turn_over(block, &turned);
-    if (status == LR_OK) status = deliver(block, &turned, sink);
-    free(turned.first);
-    free(turned.voxel);
-    free(turned.value);
-
-    return status;
-}
-
-static lr_status do_blocks(struct block *block, const lr_row_sink *sink)
-{
-    const int64_t memory = memory_limit(block->op);
-    double density;
-    LR_TRY(guess_density(block, &density));
-    while (block->begin < block->total) {
-        /* LORs that are planned to fit. */
-        const double fitting = PLANNED_SHARE * (double)memory / (ELEMENT_BYTES * density + LOR_BYTES);
-        const double most = fitting < 4e9 ? fitting : 4e9; /* places are 32 bits */
-        const double left = (double)(block->total - block->begin);
-        const int64_t length = most >= left ? block->total - block->begin : most > 1.0 ? (int64_t)most : 1;
-
-        const int64_t room = memory - LOR_BYTES * length;
-        block->end = block->begin + length;
-        block->most = room > ELEMENT_BYTES * 1024 ? room / ELEMENT_BYTES : 1024;
-        const lr_status status = do_block(block, sink);
-        density = 0.5 * (density + (double)block->count / (double)(block->end - block->begin));
-        empty_block(block);
-        LR_TRY(status);
-        block->begin = block->end;
-    }
     return LR_OK;
 }
 
@@ -566,37 +447,67 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
                         "a grid of %lld voxels is too large for rows by LOR: the most is 2^32",
                         (long long)op->info.num_voxels);
     }
-    struct block block = {.op = op,
-                          .part = part,
-                          .total = lr_selection_count(op->params.lors, part),
-                          .num_voxels = (double)op->info.num_voxels};
-    const lr_status status = block.total > 0 ? do_blocks(&block, sink) : LR_OK;
-    empty_block(&block);
-    return status;
+    const int64_t num_voxels = op->info.num_voxels, total = lr_selection_count(op->params.lors, part);
+    struct block block = {.op = op, .part = part, .end = total, .total = total, .num_voxels = (double)num_voxels};
+    if (total == 0) return LR_OK;
+
+    /* Elements that a LOR of the selection has on average, by a sample of rows. */
+    const int64_t rows = num_voxels < SAMPLE_ROWS ? num_voxels : SAMPLE_ROWS;
+    int64_t elements = 0;
+    const lr_row_sink counter = {count_elements, &elements};
+    for (int64_t k = 0; k < rows; k++) {
+        const double turns = ((double)k + 0.5) * GOLDEN_SHARE;
+        const int64_t row = (int64_t)((turns - (double)(int64_t)turns) * (double)num_voxels);
+        LR_TRY(lr_progress_filter_report(&op->progress_filter, "estimating the matrix", (double)k, (double)rows));
+        LR_TRY(run_rows(&block, row, row + 1, &counter));
+    }
+    double density = (double)elements / (double)rows * block.num_voxels / (double)total;
+
+    const int64_t memory = lr_stored_memory_limit(&op->params);
+    const lr_row_sink collector = {collect, &block};
+    for (; block.begin < total; block.begin = block.end) {
+        /* The number of LORs that is expected to fit. */
+        const double fitting = PLANNED_SHARE * (double)memory / (ELEMENT_BYTES * density + LOR_BYTES);
+        const double most = fitting < 4e9 ? fitting : 4e9; /* places are 32 bits */
+        const double left = (double)(total - block.begin);
+        const int64_t length = most >= left ? total - block.begin : most > 1.0 ? (int64_t)most : 1;
+
+        const int64_t room = memory - LOR_BYTES * length;
+        block.end = block.begin + length;
+        block.most = room > ELEMENT_BYTES * 1024 ? room / ELEMENT_BYTES : 1024;
+        lr_status status = run_rows(&block, 0, num_voxels, &collector);
+        if (status == LR_OK) status = deliver(&block, sink);
+        density = 0.5 * (density + (double)block.count / (double)(block.end - block.begin));
+        free(block.place);
+        free(block.voxel);
+        free(block.value);
+        block.place = block.voxel = NULL;
+        block.value = NULL;
+        block.count = block.capacity = 0;
+        LR_TRY(status);
+    }
+    return LR_OK;
 }
 
-/* The memory that work is going to take, and the elements of rows by a sample of them. The clock only says
- * how long the sample may go on: nobody is told a time. */
+/* The memory that work is going to take, and the elements of rows by a sample of them. The clock only limits the
+ * sample: no time is forecast. */
 
-/* The sample goes on until it has taken this long and has been at enough places, and no longer than
- * that where it has been at some. */
+/* The sample ends after ENOUGH_SECONDS if it has ENOUGH_PLACES, or after MOST_SECONDS if it has SOME_PLACES. */
 #define ENOUGH_SECONDS 0.5
 #define MOST_SECONDS 2.0
 enum { ENOUGH_PLACES = 24, SOME_PLACES = 4, MOST_PLACES = 4096 };
 
-/* Rows in a row are computed together; as many at a place as take about this long, and no more. */
+/* Rows that follow each other are computed together: at one place as many as take about PLACE_SECONDS. */
 #define PLACE_SECONDS 0.04
 enum { MOST_ROWS = 1024, LEAST_STRETCHES = 64 };
 
 struct sample {
     struct lr_operator *op;
     const lr_rows_work *work;
-    int64_t num_rows;       /* of the choice */
-    int64_t elements;       /* at this place */
-    int64_t kept;           /* the same, of at least the threshold */
-    double mean, kept_mean; /* of a row, sums over places */
+    int64_t num_rows; /* of the choice */
+    int64_t elements; /* at this place */
+    int64_t above;    /* the same, of at least the threshold */
     int places;
-    int64_t taken; /* rows */
 };
 
 static lr_status count(void *user, const lr_row *row)
@@ -605,7 +516,7 @@ static lr_status count(void *user, const lr_row *row)
     double largest = 0.0;
     for (int64_t k = 0; k < row->count; k++) largest = row->probability[k] > largest ? row->probability[k] : largest;
     const double least = sample->work->threshold * largest;
-    for (int64_t k = 0; k < row->count; k++) sample->kept += row->probability[k] >= least;
+    for (int64_t k = 0; k < row->count; k++) sample->above += row->probability[k] >= least;
     sample->elements += row->count;
     return LR_OK;
 }
@@ -620,45 +531,11 @@ static lr_status run_place(struct sample *sample, int64_t place, int64_t most, i
     *num = 1;
     while (*num < most && *num < left && (choice->voxels == NULL || choice->voxels[place + *num] == begin + *num))
         (*num)++;
-    const struct lr_rows rows = rows_of_voxels(sample->op, begin, begin + *num);
-    sample->elements = sample->kept = 0;
-    LR_TRY(lr_progress_filter_say(&sample->op->progress_filter, "estimating the matrix", sample->places, MOST_PLACES));
+    const struct lr_rows rows = lr_rows_of_voxels(&sample->op->params, begin, begin + *num);
+    sample->elements = sample->above = 0;
+    LR_TRY(
+        lr_progress_filter_report(&sample->op->progress_filter, "estimating the matrix", sample->places, MOST_PLACES));
     return rows_run(sample->op, &rows, choice->part, &sink);
-}
-
-/* Small work is not looked at for longer than it takes. */
-static bool is_enough(const struct sample *sample, double taken_s)
-{
-    return sample->places >= MOST_PLACES || sample->taken >= sample->num_rows ||
-           (sample->places >= ENOUGH_PLACES && taken_s >= ENOUGH_SECONDS) ||
-           (sample->places >= SOME_PLACES && taken_s >= MOST_SECONDS);
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* The first place is only to wake up: shaders are compiled, memory is allocated. */
-static lr_status take_sample(struct sample *sample)
-{
-    int64_t num = 1, most = 1;
-    const int64_t longest = smaller(MOST_ROWS, sample->num_rows / LEAST_STRETCHES + 1);
-    LR_TRY(run_place(sample, sample->num_rows / 2, 1, &num));
-    const double start_s = lr_clock_seconds();
-    for (double now_s = start_s; !is_enough(sample, now_s - start_s);) {
-        const double turns = ((double)sample->places + 0.5) * GOLDEN_SHARE;
-        const double share = turns - (double)(int64_t)turns;
-        const double begun_s = now_s;
-        LR_TRY(run_place(sample, (int64_t)(share * (double)sample->num_rows), most, &num));
-        now_s = lr_clock_seconds();
-        sample->mean += (double)sample->elements / (double)num;
-        sample->kept_mean += (double)sample->kept / (double)num;
-        sample->places++;
-        sample->taken += num;
-        most = now_s - begun_s < 0.5 * PLACE_SECONDS ? smaller(2 * most, longest) : most;
-    }
-    return LR_OK;
 }
 
 lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, lr_forecast *forecast)
@@ -670,19 +547,44 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, l
         whole.threshold = 0.0;
     }
     LR_TRY(rows_check_choice(op, &whole.choice));
-    struct sample sample = {.op = op, .work = &whole};
-    sample.num_rows = whole.choice.voxels != NULL ? whole.choice.num_voxels : whole.choice.end - whole.choice.begin;
-    if (sample.num_rows == 0) return LR_OK;
-    LR_TRY(take_sample(&sample));
-    const double rows = (double)sample.num_rows;
+    const int64_t num_rows =
+        whole.choice.voxels != NULL ? whole.choice.num_voxels : whole.choice.end - whole.choice.begin;
+    struct sample sample = {.op = op, .work = &whole, .num_rows = num_rows};
+    if (num_rows == 0) return LR_OK;
+
+    /* The first place is only to wake up: shaders are compiled, memory is allocated. */
+    int64_t num = 1, most = 1, taken = 0;
+    const int64_t longest = num_rows / LEAST_STRETCHES + 1 < MOST_ROWS ? num_rows / LEAST_STRETCHES + 1 : MOST_ROWS;
+    LR_TRY(run_place(&sample, num_rows / 2, 1, &num));
+
+    /* The sample of few rows takes no longer than the rows themselves. */
+    double mean = 0.0, mean_above = 0.0; /* of a row, sums over places */
+    const double start_s = lr_clock_seconds();
+    for (double now_s = start_s; sample.places < MOST_PLACES && taken < num_rows &&
+                                 (sample.places < ENOUGH_PLACES || now_s - start_s < ENOUGH_SECONDS) &&
+                                 (sample.places < SOME_PLACES || now_s - start_s < MOST_SECONDS);) {
+        const double turns = ((double)sample.places + 0.5) * GOLDEN_SHARE;
+        const double share = turns - (double)(int64_t)turns;
+        const double begun_s = now_s;
+        LR_TRY(run_place(&sample, (int64_t)(share * (double)num_rows), most, &num));
+        now_s = lr_clock_seconds();
+        mean += (double)sample.elements / (double)num;
+        mean_above += (double)sample.above / (double)num;
+        sample.places++;
+        taken += num;
+        if (now_s - begun_s < 0.5 * PLACE_SECONDS) most = 2 * most < longest ? 2 * most : longest;
+    }
+
+    const double rows = (double)num_rows;
     forecast->rows = rows;
-    forecast->elements = rows * sample.mean / sample.places;
-    forecast->kept_elements = rows * sample.kept_mean / sample.places;
-    if (work->by_lor) { /* made of all voxels' rows, which are transposed in memory */
+    forecast->elements = rows * mean / sample.places;
+    forecast->kept_elements = rows * mean_above / sample.places;
+    if (work->by_lor) { /* all voxels' rows are made and transposed in memory */
         const double lors = (double)lr_selection_count(op->params.lors, work->choice.part);
         forecast->rows = lors;
         forecast->kept_elements = forecast->elements;
-        forecast->memory_bytes = lor_rows_forecast(op, lors, forecast->elements).memory_bytes;
+        forecast->memory_bytes =
+            fmin(ELEMENT_BYTES * forecast->elements + LOR_BYTES * lors, (double)lr_stored_memory_limit(&op->params));
     }
     return LR_OK;
 }
@@ -699,10 +601,10 @@ lr_status lr_operator_forecast_projections(lr_operator *op, double projections, 
         return LR_OK;
     }
 
-    /* The matrix, where one is going to be kept. */
+    /* The matrix counts if it is going to be stored. */
     const double known = op->params.deterministic ? 0.0 : projections;
-    const bool is_kept = store == LR_STORE_YES || (store == LR_STORE_AUTO && lr_stored_pays(&op->backend, known));
-    if (!is_kept || op->params.lors->count >= LR_STORED_MOST_LORS) return LR_OK;
+    const bool is_stored = store == LR_STORE_YES || (store == LR_STORE_AUTO && lr_stored_pays(&op->backend, known));
+    if (!is_stored || op->params.lors->count >= LR_STORED_MOST_LORS) return LR_OK;
     const lr_rows_work all = {.choice = {.end = op->info.num_voxels}};
     lr_forecast rows;
     LR_TRY(lr_operator_forecast_rows(op, &all, &rows));

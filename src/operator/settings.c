@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "operator/settings.h"
+#include "operator/facade.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -54,39 +54,6 @@ static void add_side(struct hull *hull, const lr_scanner *scanner, const double 
     side->limit_mm = limit_mm;
 }
 
-static lr_status hull_init(struct hull *hull, const lr_scanner *scanner, const lr_log *log)
-{
-    static const double axes[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    hull->num_sides = 0;
-    hull->sides =
-        lr_alloc(6 + 5 * (int64_t)scanner->num_modules, sizeof(*hull->sides), "the outline of the scanner", log);
-    if (hull->sides == NULL) return LR_FAILED;
-    for (int k = 0; k < 3; k++) {
-        add_side(hull, scanner, axes[k], 1.0);
-        add_side(hull, scanner, axes[k], -1.0);
-    }
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        add_side(hull, scanner, module->normal, -1.0);
-        add_side(hull, scanner, module->u, 1.0);
-        add_side(hull, scanner, module->u, -1.0);
-        add_side(hull, scanner, module->v, 1.0);
-        add_side(hull, scanner, module->v, -1.0);
-    }
-    return LR_OK;
-}
-
-/* Largest distance that a voxel's sample points reach from its centre against `direction`. */
-static double reach_mm(const lr_grid *grid, const int samples[3], const double direction[3])
-{
-    double reach = 0.0;
-    for (int k = 0; k < 3; k++) {
-        const double half = 0.5 * grid->voxel_mm[k] * (samples[k] - 1) / samples[k];
-        reach += fabs(direction[k]) * half;
-    }
-    return reach;
-}
-
 /* Voxels of the line along x through `start_mm` that are on the inner side of every plane. Each
  * plane leaves an interval of the line. */
 static int64_t count_line(const struct hull *hull, const lr_grid *grid, const int samples[3], const double start_mm[3])
@@ -94,8 +61,12 @@ static int64_t count_line(const struct hull *hull, const lr_grid *grid, const in
     double first = 0.0, last = grid->size[0] - 1.0;
     for (int64_t k = 0; k < hull->num_sides && first <= last; k++) {
         const struct half_space *side = &hull->sides[k];
-        const double room = side->limit_mm + TOLERANCE_MM + reach_mm(grid, samples, side->direction) -
-                            vec_dot(side->direction, start_mm);
+        double reach = 0.0; /* of a voxel's sample points from its centre, towards the plane */
+        for (int n = 0; n < 3; n++) {
+            const double half = 0.5 * grid->voxel_mm[n] * (samples[n] - 1) / samples[n];
+            reach += fabs(side->direction[n]) * half;
+        }
+        const double room = side->limit_mm + TOLERANCE_MM + reach - vec_dot(side->direction, start_mm);
         const double step = side->direction[0] * grid->voxel_mm[0];
         if (fabs(step) * grid->size[0] < TOLERANCE_MM)
             last = room < 0.0 ? -1.0 : last;
@@ -109,8 +80,24 @@ static int64_t count_line(const struct hull *hull, const lr_grid *grid, const in
 
 lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log)
 {
-    struct hull hull;
-    LR_TRY(hull_init(&hull, scanner, log));
+    static const double axes[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    struct hull hull = {.num_sides = 0};
+    hull.sides =
+        lr_alloc(6 + 5 * (int64_t)scanner->num_modules, sizeof(*hull.sides), "the outline of the scanner", log);
+    if (hull.sides == NULL) return LR_FAILED;
+    for (int k = 0; k < 3; k++) {
+        add_side(&hull, scanner, axes[k], 1.0);
+        add_side(&hull, scanner, axes[k], -1.0);
+    }
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        add_side(&hull, scanner, module->normal, -1.0);
+        add_side(&hull, scanner, module->u, 1.0);
+        add_side(&hull, scanner, module->u, -1.0);
+        add_side(&hull, scanner, module->v, 1.0);
+        add_side(&hull, scanner, module->v, -1.0);
+    }
+
     const int64_t total = lr_grid_num_voxels(grid);
     int64_t inside = 0;
     for (int iz = 0; iz < grid->size[2]; iz++) {
@@ -159,7 +146,7 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
 
 /* --- points on detection planes --- */
 
-/* True, and said, where the point is too near the module's rectangle, which is then said. */
+/* Warns and returns true if the point is too near the module's rectangle. */
 static bool warn_if_near(const lr_scanner *scanner, int index, const double point_mm[3], const lr_log *log)
 {
     const lr_module *module = &scanner->modules[index];
@@ -183,16 +170,6 @@ static bool warn_if_near(const lr_scanner *scanner, int index, const double poin
     return is_near;
 }
 
-/* Sample points first .. last along an axis that may be near a module. */
-static void find_range(const lr_grid *grid, int samples, int axis, const double around_mm[2], int64_t range[2])
-{
-    const double step = grid->voxel_mm[axis] / samples;
-    const double first = grid->origin_mm[axis] - 0.5 * grid->voxel_mm[axis] + 0.5 * step;
-    const double last = (double)grid->size[axis] * samples - 1;
-    range[0] = (int64_t)fmin(fmax(ceil((around_mm[0] - first) / step), 0), last + 1);
-    range[1] = (int64_t)fmax(fmin(floor((around_mm[1] - first) / step), last), -1);
-}
-
 static bool warn_of_module(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, int index,
                            const lr_log *log)
 {
@@ -203,7 +180,12 @@ static bool warn_of_module(const lr_grid *grid, const int samples[3], const lr_s
     for (int k = 0; k < 3; k++) {
         const double half = NEAR_MM + 0.5 * fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
                             0.5 * fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1];
-        find_range(grid, samples[k], k, (const double[2]){centre[k] - half, centre[k] + half}, range[k]);
+        /* Sample points along the axis that may be near the module. */
+        const double step = grid->voxel_mm[k] / samples[k];
+        const double first = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + 0.5 * step;
+        const double last = (double)grid->size[k] * samples[k] - 1;
+        range[k][0] = (int64_t)fmin(fmax(ceil((centre[k] - half - first) / step), 0), last + 1);
+        range[k][1] = (int64_t)fmax(fmin(floor((centre[k] + half - first) / step), last), -1);
     }
     for (at[2] = range[2][0]; at[2] <= range[2][1]; at[2]++) {
         for (at[1] = range[1][0]; at[1] <= range[1][1]; at[1]++) {
@@ -249,29 +231,6 @@ static int round_up(double ratio)
     return (int)fmax(1.0, ceil(ratio - ROUNDING));
 }
 
-static lr_status complete_samples(const lr_operator_params *params, const lr_log *log,
-                                  struct lr_backend_params *settings)
-{
-    int defaults[3];
-    lr_operator_default_samples(settings->scanner, settings->grid, defaults);
-    double product = 1.0;
-    for (int k = 0; k < 3; k++) {
-        if (params->samples[k] < 0) {
-            return lr_error(log, LR_USAGE, "samples = %d along %c: give a positive number, or 0 for the default",
-                            params->samples[k], "xyz"[k]);
-        }
-        settings->samples[k] = params->samples[k] > 0 ? params->samples[k] : defaults[k];
-        product *= settings->samples[k];
-    }
-    if (product > MAX_SAMPLES) {
-        return lr_error(log, LR_USAGE,
-                        "%d x %d x %d sample points per voxel, more than %d: give fewer samples "
-                        "or smaller voxels",
-                        settings->samples[0], settings->samples[1], settings->samples[2], MAX_SAMPLES);
-    }
-    return LR_OK;
-}
-
 static void module_corner(const lr_scanner *scanner, int index, int corner, double corner_mm[3])
 {
     const lr_module *module = &scanner->modules[index];
@@ -280,19 +239,6 @@ static void module_corner(const lr_scanner *scanner, int index, int corner, doub
     lr_scanner_detection_centre(scanner, index, corner_mm);
     vec_add_scaled(corner_mm, corner & 1 ? half_u : -half_u, module->u, corner_mm);
     vec_add_scaled(corner_mm, corner & 2 ? half_v : -half_v, module->v, corner_mm);
-}
-
-static double longest_between_mm(const lr_scanner *scanner, int i, int j)
-{
-    double longest = 0.0;
-    for (int a = 0; a < 16; a++) {
-        double one[3], other[3], difference[3];
-        module_corner(scanner, i, a & 3, one);
-        module_corner(scanner, j, a >> 2, other);
-        vec_sub(one, other, difference);
-        longest = fmax(longest, vec_length(difference));
-    }
-    return longest;
 }
 
 static double half_diagonal_mm(const lr_module *module)
@@ -308,18 +254,31 @@ static double longest_line_mm(const lr_scanner *scanner)
         double centre[3], other[3], difference[3];
         lr_scanner_detection_centre(scanner, i, centre);
         for (int j = i + 1; j < scanner->num_modules; j++) {
+            double between = 0.0;
             lr_scanner_detection_centre(scanner, j, other);
             vec_sub(centre, other, difference);
             const double at_most = vec_length(difference) + half_diagonal_mm(&scanner->modules[i]) +
                                    half_diagonal_mm(&scanner->modules[j]);
-            if (at_most > longest) longest = fmax(longest, longest_between_mm(scanner, i, j));
+            for (int a = 0; at_most > longest && a < 16; a++) {
+                double one[3], far[3];
+                module_corner(scanner, i, a & 3, one);
+                module_corner(scanner, j, a >> 2, far);
+                vec_sub(one, far, difference);
+                between = fmax(between, vec_length(difference));
+            }
+            longest = fmax(longest, between);
         }
     }
     return longest;
 }
 
-static lr_status check_mu_values(const lr_image *mu, const lr_log *log)
+static lr_status complete_mu(const lr_operator_params *params, const lr_log *log, struct lr_backend_params *settings)
 {
+    const lr_image *mu = params->mu;
+    if (mu == NULL) return LR_OK;
+    if (mu->values == NULL) return lr_error(log, LR_USAGE, "the attenuation image has no values");
+    LR_TRY(lr_grid_check(&mu->grid, log));
+
     const int64_t count = lr_grid_num_voxels(&mu->grid);
     float largest = 0.0f;
     for (int64_t k = 0; k < count; k++) {
@@ -340,16 +299,7 @@ static lr_status check_mu_values(const lr_image *mu, const lr_log *log)
                 "1/cm; if so, divide it by 10",
                 (double)largest);
     }
-    return LR_OK;
-}
 
-static lr_status complete_mu(const lr_operator_params *params, const lr_log *log, struct lr_backend_params *settings)
-{
-    const lr_image *mu = params->mu;
-    if (mu == NULL) return LR_OK;
-    if (mu->values == NULL) return lr_error(log, LR_USAGE, "the attenuation image has no values");
-    LR_TRY(lr_grid_check(&mu->grid, log));
-    LR_TRY(check_mu_values(mu, log));
     settings->mu = mu;
     const double edge = fmin(mu->grid.voxel_mm[0], fmin(mu->grid.voxel_mm[1], mu->grid.voxel_mm[2]));
     const double steps = longest_line_mm(settings->scanner) / edge;
@@ -382,8 +332,8 @@ static double voxels_from_middle(const lr_grid *grid, int axis)
  * are many (mMR). */
 static const double most_slice_error = 0.012, most_single_error = 0.045;
 
-/* Slices that are looked at, those next to the middle; points that stand for a slice's mean; even
- * numbers of points that are tried. */
+/* MOST_SLICES: slices that are compared, next to the middle. MEAN_POINTS: points that give the mean of a slice.
+ * TRIED: even numbers of points that are tried. */
 enum { MOST_SLICES = 64, MEAN_POINTS = 48, TRIED = 4 };
 
 /* Intervals of z that crystals fill, by ascending edges. */
@@ -398,8 +348,7 @@ static int by_first_edge(const void *a, const void *b)
     return (one[0] > other[0]) - (one[0] < other[0]);
 }
 
-/* The rows of the front layer's upright modules, each once. An empty list where there are none, or no
- * memory. */
+/* Lists the crystal rings of the front layer's upright modules. The list is empty if there are none, or no memory. */
 static struct row_edges find_rows(const lr_scanner *scanner)
 {
     struct row_edges rows = {NULL, 0};
@@ -427,39 +376,37 @@ static struct row_edges find_rows(const lr_scanner *scanner)
     return rows;
 }
 
-/* Length of the t for which crystals stand both at z + t and at z - t: what the point (0, 0, z) sees
- * of the scanner, up to a factor. */
-static double seen_from_axis(const struct row_edges *rows, double z)
+/* The mean over a slice of what the axis sees of the scanner, up to a factor: at (0, 0, z) the length of the t for
+ * which crystals stand both at z + t and at z - t. */
+static double mean_of_slice(const struct row_edges *rows, double middle, double size_mm, int points)
 {
-    double sum = 0.0;
-    for (int a = 0, b = rows->count - 1; a < rows->count && b >= 0;) {
-        const double *up = rows->list[a], *down = rows->list[b];
-        const double begin = fmax(up[0] - z, z - down[1]), end = fmin(up[1] - z, z - down[0]);
-        sum += fmax(0.0, end - begin);
-        if (up[1] - z < z - down[0])
-            a++;
-        else
-            b--;
+    double mean = 0.0;
+    for (int k = 0; k < points; k++) {
+        const double z = middle + ((k + 0.5) / points - 0.5) * size_mm;
+        double sum = 0.0;
+        for (int a = 0, b = rows->count - 1; a < rows->count && b >= 0;) {
+            const double *up = rows->list[a], *down = rows->list[b];
+            const double begin = fmax(up[0] - z, z - down[1]), end = fmin(up[1] - z, z - down[0]);
+            sum += fmax(0.0, end - begin);
+            if (up[1] - z < z - down[0])
+                a++;
+            else
+                b--;
+        }
+        mean += sum;
     }
-    return sum;
+    return mean / points;
 }
 
-static double mean_of_slice(const struct row_edges *rows, double z, double size_mm, int points)
-{
-    double sum = 0.0;
-    for (int k = 0; k < points; k++) sum += seen_from_axis(rows, z + ((k + 0.5) / points - 0.5) * size_mm);
-    return sum / points;
-}
-
-/* The number of points along z: `fewest`, or the least even one above it whose slices are right; where
- * none is, the best. */
+/* Finds the number of points along z: `fewest`, or the least even number above it that gives right slices, or the
+ * best of those tried. */
 static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int fewest)
 {
     const struct row_edges rows = find_rows(scanner);
     int best = fewest;
     double least = HUGE_VAL;
     for (int k = 0, points = fewest; k < TRIED && least > most_slice_error && rows.count > 0; k++) {
-        /* Largest error of slices on the axis by so many points along z, relative. */
+        /* The largest relative error of slices on the axis with this number of points along z. */
         const double size_mm = grid->voxel_mm[2];
         const double middle = -grid->origin_mm[2] / size_mm;
         const int last = grid->size[2] - 1;
@@ -510,7 +457,7 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
         const double ratio = fmin(0.5 * grid->voxel_mm[k] / spacing_mm, MAX_SAMPLES + 1.0);
         samples[k] = single ? 1 : 2 * round_up(ratio);
     }
-    if (samples[2] < MEAN_POINTS / 4) /* so many points see every phase of the rings */
+    if (samples[2] < MEAN_POINTS / 4) /* more points see every phase of the rings */
         samples[2] = settle_slices(scanner, grid, samples[2]);
 }
 
@@ -577,7 +524,23 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
         LR_TRY(lr_penetration_check(scanner, settings->mode, log));
         lr_penetration_warn(scanner, log);
     }
-    LR_TRY(complete_samples(params, log, settings));
+    int defaults[3];
+    lr_operator_default_samples(settings->scanner, settings->grid, defaults);
+    double product = 1.0;
+    for (int k = 0; k < 3; k++) {
+        if (params->samples[k] < 0) {
+            return lr_error(log, LR_USAGE, "samples = %d along %c: give a positive number, or 0 for the default",
+                            params->samples[k], "xyz"[k]);
+        }
+        settings->samples[k] = params->samples[k] > 0 ? params->samples[k] : defaults[k];
+        product *= settings->samples[k];
+    }
+    if (product > MAX_SAMPLES) {
+        return lr_error(log, LR_USAGE,
+                        "%d x %d x %d sample points per voxel, more than %d: give fewer samples "
+                        "or smaller voxels",
+                        settings->samples[0], settings->samples[1], settings->samples[2], MAX_SAMPLES);
+    }
     LR_TRY(complete_mu(params, log, settings));
     return lr_coverage_check(grid, settings->samples, settings->scanner, log);
 }

@@ -29,22 +29,17 @@ struct stored {
 static lr_status stored_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     const struct stored *stored = self;
-    const int threads = stored->params->threads;
+    const struct lr_stored_lors lors = {stored->params->lors, part};
     LR_TRY(lr_progress_report(stored->params->progress, "projecting", 0.0, 1.0));
-    if (part == NULL) return lr_matrix_forward(&stored->matrix, threads, image, values);
-    const lr_vector vectors[2] = {*image, *values};
-    return lr_matrix_forward_part(&stored->matrix, threads, &(struct lr_stored_lors){stored->params->lors, part},
-                                  vectors);
+    return lr_matrix_forward(&stored->matrix, part != NULL ? &lors : NULL, image, values);
 }
 
 static lr_status stored_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     const struct stored *stored = self;
-    const int threads = stored->params->threads;
+    const struct lr_stored_lors lors = {stored->params->lors, part};
     LR_TRY(lr_progress_report(stored->params->progress, "back-projecting", 0.0, 1.0));
-    if (part == NULL) return lr_matrix_back(&stored->matrix, threads, values, image);
-    const lr_vector vectors[2] = {values != NULL ? *values : (lr_vector){0}, *image};
-    return lr_matrix_back_part(&stored->matrix, threads, &(struct lr_stored_lors){stored->params->lors, part}, vectors);
+    return lr_matrix_back(&stored->matrix, part != NULL ? &lors : NULL, values, image);
 }
 
 static lr_status stored_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
@@ -94,13 +89,6 @@ static const char *bytes_in_words(int64_t bytes, char words[32])
     return words;
 }
 
-static struct lr_rows voxel_rows(const struct lr_backend_params *params, int64_t begin, int64_t end)
-{
-    struct lr_rows rows = {.grid = params->grid, .begin = begin, .end = end};
-    for (int k = 0; k < 3; k++) rows.samples[k] = params->samples[k];
-    return rows;
-}
-
 /* --- the sample --- */
 
 struct sampling {
@@ -121,24 +109,6 @@ static lr_status take_sample(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* All rows of a small grid, and some of a larger one, spread evenly. */
-static lr_status sample_rows(const struct lr_backend *backend, const struct lr_backend_params *params,
-                             const struct lr_stored_wish *wish, struct sampling *sampling)
-{
-    const int64_t num_rows = lr_grid_num_voxels(params->grid);
-    const int64_t count = num_rows < SAMPLE_ROWS ? num_rows : SAMPLE_ROWS;
-    const lr_row_sink sink = {take_sample, sampling};
-    for (int64_t k = 0; k < count; k++) {
-        const double turns = ((double)k + 0.5) * GOLDEN_SHARE;
-        const double share = turns - (double)(int64_t)turns;
-        const int64_t row = count == num_rows ? k : (int64_t)(share * (double)num_rows);
-        const struct lr_rows rows = voxel_rows(params, row, row + 1);
-        LR_TRY(lr_progress_filter_say(wish->progress_filter, "estimating the matrix", (double)k, (double)count));
-        LR_TRY(backend->fns->rows(backend->self, &rows, &sink));
-    }
-    return LR_OK;
-}
-
 /* --- the matrix --- */
 
 struct generation {
@@ -156,8 +126,8 @@ static lr_status judge(struct generation *generation, int64_t last_row)
         generation->too_large = true;
         return LR_FAILED;
     }
-    return lr_progress_filter_say(generation->progress_filter, "rendering the matrix", (double)(last_row + 1),
-                                  (double)generation->num_rows);
+    return lr_progress_filter_report(generation->progress_filter, "rendering the matrix", (double)(last_row + 1),
+                                     (double)generation->num_rows);
 }
 
 static lr_status take_row(void *user, const lr_row *row)
@@ -174,17 +144,7 @@ static lr_status take_block(void *user, const struct lr_row_block *block)
     return judge(generation, block->rows[block->num_rows - 1].row);
 }
 
-static lr_status generate(const struct lr_backend *backend, struct generation *generation)
-{
-    struct lr_rows rows = voxel_rows(generation->params, 0, generation->num_rows);
-    const struct lr_row_block_sink blocks = {take_block, generation};
-    const lr_row_sink sink = {take_row, generation};
-    rows.blocks = &blocks;
-    LR_TRY(backend->fns->rows(backend->self, &rows, &sink));
-    return lr_matrix_complete(generation->matrix);
-}
-
-/* The matrix is not kept: an error when it had to be, else information. `what` ends "... needs". */
+/* Reports that the matrix is not stored: an error if it was required, else information. `what` ends "... needs". */
 static lr_status decline(const struct lr_backend_params *params, const struct lr_stored_wish *wish, const char *what,
                          int64_t bytes)
 {
@@ -204,14 +164,41 @@ static lr_status decline(const struct lr_backend_params *params, const struct lr
     return LR_OK;
 }
 
-static lr_status put_in_place(struct lr_backend *backend, const struct lr_backend_params *params,
-                              struct lr_matrix *matrix, struct lr_stored_size *size)
+/* Makes a matrix with ranges that balance the sample, and puts it in the backend's place. */
+static lr_status fill(struct lr_backend *backend, const struct lr_backend_params *params,
+                      const struct lr_stored_wish *wish, struct lr_matrix_sample *sample, struct lr_stored_size *size)
 {
+    struct lr_matrix matrix;
+    LR_TRY(lr_matrix_init(&matrix, params->lors->count, sample, params->log));
+    matrix.threads = params->threads;
+
+    struct generation generation = {.matrix = &matrix,
+                                    .params = params,
+                                    .progress_filter = wish->progress_filter,
+                                    .num_rows = lr_grid_num_voxels(params->grid)};
+    lr_status status;
+    const int64_t estimate = lr_matrix_estimate(&matrix, sample, generation.num_rows);
+    if (estimate > lr_stored_memory_limit(params)) {
+        status = decline(params, wish, "storing it needs an estimated", estimate);
+        goto done;
+    }
+
+    struct lr_rows rows = lr_rows_of_voxels(params, 0, generation.num_rows);
+    const struct lr_row_block_sink blocks = {take_block, &generation};
+    const lr_row_sink sink = {take_row, &generation};
+    rows.blocks = &blocks;
+    status = backend->fns->rows(backend->self, &rows, &sink);
+    if (status == LR_OK) status = lr_matrix_complete(&matrix);
+    if (generation.too_large)
+        status = decline(params, wish, "storing only a part of it already takes", matrix.memory_bytes);
+    if (status != LR_OK || generation.too_large) goto done;
+
     struct stored *stored = lr_alloc(1, sizeof(*stored), "a stored matrix", params->log);
-    if (stored == NULL) return LR_FAILED;
+    status = stored != NULL ? LR_OK : LR_FAILED;
+    if (stored == NULL) goto done;
     stored->inner = *backend;
     stored->params = params;
-    stored->matrix = *matrix;
+    stored->matrix = matrix;
     stored->fns = (struct lr_backend_fns){
         .name = backend->fns->name,
         .computes_in_double = backend->fns->computes_in_double,
@@ -224,36 +211,12 @@ static lr_status put_in_place(struct lr_backend *backend, const struct lr_backen
         .destroy = stored_destroy,
     };
     backend->fns = &stored->fns;
-    backend->place = NULL; /* the matrix is the host's */
+    backend->place = NULL; /* the matrix is on the host */
     backend->self = stored;
-    *size = (struct lr_stored_size){true, matrix->num_elements, matrix->memory_bytes};
-    *matrix = (struct lr_matrix){0};
+    *size = (struct lr_stored_size){true, matrix.num_elements, matrix.memory_bytes};
     return LR_OK;
-}
 
-/* Makes a matrix whose ranges balance the sample. */
-static lr_status fill(struct lr_backend *backend, const struct lr_backend_params *params,
-                      const struct lr_stored_wish *wish, struct lr_matrix_sample *sample, struct lr_stored_size *size)
-{
-    struct lr_matrix matrix;
-    LR_TRY(lr_matrix_init(&matrix, params->lors->count, sample, params->log));
-    matrix.threads = params->threads;
-
-    struct generation generation = {.matrix = &matrix,
-                                    .params = params,
-                                    .progress_filter = wish->progress_filter,
-                                    .num_rows = lr_grid_num_voxels(params->grid)};
-    const int64_t estimate = lr_matrix_estimate(&matrix, sample, generation.num_rows);
-    lr_status status;
-    if (estimate > lr_stored_memory_limit(params)) {
-        status = decline(params, wish, "storing it needs an estimated", estimate);
-    } else {
-        status = generate(backend, &generation);
-        if (generation.too_large)
-            status = decline(params, wish, "storing only a part of it already takes", matrix.memory_bytes);
-        else if (status == LR_OK)
-            status = put_in_place(backend, params, &matrix, size);
-    }
+done:
     lr_matrix_finish(&matrix);
     return status;
 }
@@ -287,7 +250,19 @@ lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_par
 
     struct sampling sampling = {.log = params->log};
     wish->progress_filter->is_silent = true;
-    lr_status status = sample_rows(backend, params, wish, &sampling);
+    /* All rows of a small grid, and some of a larger one, spread evenly. */
+    const int64_t num_rows = lr_grid_num_voxels(params->grid);
+    const int64_t count = num_rows < SAMPLE_ROWS ? num_rows : SAMPLE_ROWS;
+    const lr_row_sink sink = {take_sample, &sampling};
+    lr_status status = LR_OK;
+    for (int64_t k = 0; status == LR_OK && k < count; k++) {
+        const double turns = ((double)k + 0.5) * GOLDEN_SHARE;
+        const double share = turns - (double)(int64_t)turns;
+        const int64_t row = count == num_rows ? k : (int64_t)(share * (double)num_rows);
+        const struct lr_rows rows = lr_rows_of_voxels(params, row, row + 1);
+        status = lr_progress_filter_report(wish->progress_filter, "estimating the matrix", (double)k, (double)count);
+        if (status == LR_OK) status = backend->fns->rows(backend->self, &rows, &sink);
+    }
     if (status == LR_OK) status = fill(backend, params, wish, &sampling.sample, size);
     wish->progress_filter->is_silent = false;
     free(sampling.sample.lor);

@@ -18,15 +18,24 @@ struct lr_stored_wish {
     struct lr_progress_filter *progress_filter; /* the filter that params->progress points into */
 };
 
-/* More cannot be numbered, and what an element of the matrix takes. */
+/* The most LORs that can be numbered, and the bytes of an element. */
 #define LR_STORED_MOST_LORS ((int64_t)1 << 32)
 #define LR_STORED_ELEMENT_BYTES 8.0
+
+/* Rows of the voxels begin <= row < end, with the operator's sample points. */
+static inline struct lr_rows lr_rows_of_voxels(const struct lr_backend_params *params, int64_t begin, int64_t end)
+{
+    return (struct lr_rows){.grid = params->grid,
+                            .samples = {params->samples[0], params->samples[1], params->samples[2]},
+                            .begin = begin,
+                            .end = end};
+}
 
 /* Bytes that a matrix may take: params->max_memory_bytes, or half of the machine's memory. */
 int64_t lr_stored_memory_limit(const struct lr_backend_params *params);
 
-/* The one rule by which LR_STORE_AUTO keeps a matrix, as long as it fits into memory. projections: how
- * often all LORs are going to be projected, 0 = not known, or to be left out of account.
+/* True if LR_STORE_AUTO stores the matrix, as long as it fits into memory. projections: how often all LORs are going
+ * to be projected, 0 = not known, or to be left out of account.
  *
  * - On a graphics processor never: the matrix is the host's, and the device has projected anew before the
  *   host has read it. On an H200 eight iterations of eXplore Vista took 0.6 s so, and 46 s with the matrix

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values of all guesses that are projected at a time. */
+/* Values of all guesses in a window of pairs. */
 enum { VALUES_AT_ONCE = 1 << 24, LEAST_AT_ONCE = 1 << 16 };
 
 enum { DEFAULT_ITERATIONS = 3 };
@@ -44,7 +44,7 @@ struct compose {
     int first;           /* iterations before all that is done here */
     int done, block_end; /* those before the current guess, and those after it */
     int block_begin;     /* those when guesses were composed last */
-    int kept;            /* when what to go on from was kept last */
+    int last_stored;     /* iterations when guesses were passed to `keep` last */
     bool has_image;
 };
 
@@ -57,12 +57,6 @@ struct window {
     int64_t first, count; /* LORs, which are consecutive */
 };
 
-static int64_t most_at_once(const struct compose *compose)
-{
-    const int64_t most = VALUES_AT_ONCE / (compose->size + 2);
-    return most > LEAST_AT_ONCE ? most : LEAST_AT_ONCE;
-}
-
 static const lr_lors *lors_of(const lr_recon_params *of)
 {
     return lr_operator_get_info(of->op)->lors;
@@ -72,8 +66,9 @@ static const lr_lors *lors_of(const lr_recon_params *of)
 static struct window cut_window(const struct compose *compose, const lr_recon_params *of, int64_t begin)
 {
     const lr_lors *lors = lors_of(of);
+    const int64_t each = VALUES_AT_ONCE / (compose->size + 2), most = each > LEAST_AT_ONCE ? each : LEAST_AT_ONCE;
     int64_t end = begin + 1;
-    while (end < lors->num_pairs && lors->offsets[end + 1] - lors->offsets[begin] <= most_at_once(compose)) end++;
+    while (end < lors->num_pairs && lors->offsets[end + 1] - lors->offsets[begin] <= most) end++;
     return (struct window){.of = of,
                            .part = {.pairs = compose->pairs + begin, .num_pairs = end - begin},
                            .is_all = begin == 0 && end == lors->num_pairs,
@@ -115,44 +110,38 @@ static double dot(const float *a, const float *b, int64_t count)
     return sum;
 }
 
-static lr_status add_window(struct compose *compose, const struct window *window)
-{
-    const int size = compose->size;
-    double *with = compose->sums + size * size;
-    LR_TRY(read_window(compose, window));
-    for (int64_t k = 0; k < window->count; k++) compose->measured[k] -= compose->additive[k];
-    for (int g = 0; g < size; g++) {
-        const float *guess = compose->guesses + (int64_t)g * compose->num_voxels;
-        float *values = compose->values + (int64_t)g * compose->longest;
-        LR_TRY(project(compose, window, guess, values));
-        for (int k = 0; k <= g; k++) {
-            const double sum = dot(values, compose->values + (int64_t)k * compose->longest, window->count);
-            compose->sums[g * size + k] += sum;
-            compose->sums[k * size + g] += k != g ? sum : 0.0;
-        }
-        with[g] += dot(values, compose->measured, window->count);
-    }
-    with[size] += dot(compose->measured, compose->measured, window->count);
-    return LR_OK;
-}
-
+/* Sums B, b and |y|^2 over the LORs of all guesses. */
 static lr_status add_up(struct compose *compose)
 {
-    const int count = compose->size * compose->size + compose->size + 1;
-    memset(compose->sums, 0, (size_t)count * sizeof(*compose->sums));
-    for (int k = 0; k < compose->num_own; k++) {
-        const lr_recon_params *of = &compose->own[k];
+    const int size = compose->size, count = size * size + size + 1;
+    double *sums = compose->sums, *with = sums + size * size;
+    float *measured = compose->measured;
+    memset(sums, 0, (size_t)count * sizeof(*sums));
+    for (int own = 0; own < compose->num_own; own++) {
+        const lr_recon_params *of = &compose->own[own];
         const int64_t num_pairs = lors_of(of)->num_pairs;
         for (int64_t begin = 0; begin < num_pairs;) {
             const struct window window = cut_window(compose, of, begin);
-            LR_TRY(lr_progress_report(of->progress, "projecting the guesses", k + (double)begin / (double)num_pairs,
+            LR_TRY(lr_progress_report(of->progress, "projecting the guesses", own + (double)begin / (double)num_pairs,
                                       compose->num_own));
-            LR_TRY(add_window(compose, &window));
+            LR_TRY(read_window(compose, &window));
+            for (int64_t n = 0; n < window.count; n++) measured[n] -= compose->additive[n];
+            for (int g = 0; g < size; g++) {
+                float *values = compose->values + (int64_t)g * compose->longest;
+                LR_TRY(project(compose, &window, compose->guesses + (int64_t)g * compose->num_voxels, values));
+                for (int k = 0; k <= g; k++) {
+                    const double sum = dot(values, compose->values + (int64_t)k * compose->longest, window.count);
+                    sums[g * size + k] += sum;
+                    sums[k * size + g] += k != g ? sum : 0.0;
+                }
+                with[g] += dot(values, measured, window.count);
+            }
+            with[size] += dot(measured, measured, window.count);
             begin += window.part.num_pairs;
         }
     }
 
-    return lr_comm_sum_numbers(compose->comm, compose->sums, count);
+    return lr_comm_sum_numbers(compose->comm, sums, count);
 }
 
 static lr_status share_guesses(struct compose *compose)
@@ -191,24 +180,7 @@ static lr_status find_fit(struct compose *compose, const struct lr_ranks *ranks,
         }
     }
     LR_TRY(lr_comm_sum_numbers(compose->comm, &done->clipped_residual, 1));
-    return lr_ranks_add_fits(ranks, &done->fit);
-}
-
-static lr_status weigh(struct compose *compose, lr_composition *done)
-{
-    const int size = compose->size;
-    const struct lr_gram gram = {.count = size,
-                                 .gram = compose->sums,
-                                 .with = compose->sums + size * size,
-                                 .square = compose->sums[size * size + size]};
-    for (int g = 0; g < size; g++) {
-        memset(compose->weights, 0, (size_t)size * sizeof(*compose->weights));
-        compose->weights[g] = 1.0;
-        compose->residuals[g] = lr_gram_residual(&gram, compose->weights);
-    }
-    LR_TRY(lr_gram_weights(&gram, compose->weights, &done->condition, compose->log));
-    done->residual = lr_gram_residual(&gram, compose->weights);
-    return LR_OK;
+    return lr_ranks_add_update(ranks, &done->fit, NULL, NULL);
 }
 
 static lr_status compose_guesses(struct compose *compose, int iterations)
@@ -225,7 +197,19 @@ static lr_status compose_guesses(struct compose *compose, int iterations)
                            .guesses = compose->guesses};
     LR_TRY(share_guesses(compose));
     LR_TRY(add_up(compose));
-    LR_TRY(weigh(compose, &done));
+
+    const int size = compose->size;
+    const struct lr_gram gram = {.count = size,
+                                 .gram = compose->sums,
+                                 .with = compose->sums + size * size,
+                                 .square = compose->sums[size * size + size]};
+    for (int g = 0; g < size; g++) {
+        memset(compose->weights, 0, (size_t)size * sizeof(*compose->weights));
+        compose->weights[g] = 1.0;
+        compose->residuals[g] = lr_gram_residual(&gram, compose->weights);
+    }
+    LR_TRY(lr_gram_weights(&gram, compose->weights, &done.condition, compose->log));
+    done.residual = lr_gram_residual(&gram, compose->weights);
     for (int64_t v = 0; v < compose->num_voxels; v++) {
         double sum = 0.0;
         for (int g = 0; g < compose->size; g++)
@@ -243,12 +227,12 @@ static lr_status compose_guesses(struct compose *compose, int iterations)
     return compose->params->composed != NULL ? compose->params->composed(compose->params->user, &done) : LR_OK;
 }
 
-/* --- what is kept to go on from --- */
+/* --- guesses to resume from --- */
 
 static bool is_due(const struct compose *compose, int done)
 {
     const int every = compose->params->keep != NULL ? compose->params->keep_every : 0;
-    return every > 0 && done / every > compose->kept / every;
+    return every > 0 && done / every > compose->last_stored / every;
 }
 
 /* All ranks have the guesses of all. done: iterations in all. */
@@ -259,7 +243,7 @@ static lr_status keep_guesses(struct compose *compose, int done)
                                 .count = compose->size,
                                 .num_voxels = compose->num_voxels,
                                 .values = compose->guesses};
-    compose->kept = done;
+    compose->last_stored = done;
     return compose->params->keep(compose->params->user, &guesses);
 }
 
@@ -268,7 +252,7 @@ static float *own_guess(const struct compose *compose, int k)
     return compose->guesses + (compose->first_own + k) * compose->num_voxels;
 }
 
-/* Reports an iteration of a rank's only guess. Its last iteration is kept once it is composed. */
+/* Reports an iteration of a rank's only guess. Its last iteration is stored later, once it is composed. */
 static lr_status on_iteration(void *user, const lr_iteration *done)
 {
     struct compose *compose = user;
@@ -304,21 +288,16 @@ static lr_status guess(struct compose *compose, int k)
     return lr_recon(&local, &image);
 }
 
-static int64_t most_pairs(const struct compose *compose)
-{
-    int64_t most = 0;
-    for (int k = 0; k < compose->num_own; k++) {
-        const int64_t num_pairs = lors_of(&compose->own[k])->num_pairs;
-        most = num_pairs > most ? num_pairs : most;
-    }
-    return most;
-}
-
 static lr_status allocate(struct compose *compose)
 {
     static const char *const what = "the guesses of the ranks";
     const lr_log *log = compose->log;
-    const int64_t size = compose->size, voxels = compose->num_voxels, pairs = most_pairs(compose);
+    const int64_t size = compose->size, voxels = compose->num_voxels;
+    int64_t pairs = 0;
+    for (int k = 0; k < compose->num_own; k++) {
+        const int64_t num_pairs = lors_of(&compose->own[k])->num_pairs;
+        pairs = num_pairs > pairs ? num_pairs : pairs;
+    }
     compose->pairs = lr_alloc(pairs, sizeof(*compose->pairs), what, log);
     if (compose->pairs == NULL) return LR_FAILED;
     for (int64_t k = 0; k < pairs; k++) compose->pairs[k] = (int32_t)k;
@@ -348,48 +327,33 @@ static lr_status allocate(struct compose *compose)
     return has_all ? LR_OK : LR_FAILED;
 }
 
-/* One composition after the other. all: iterations; each: of a guess before it is composed. */
-static lr_status run_blocks(struct compose *compose, int all, int each)
+/* Makes one composition after the other. */
+static lr_status run(struct compose *compose)
 {
+    const int asked = compose->own[0].iterations;
+    const int all = asked > 0 ? asked : DEFAULT_ITERATIONS;
+    const int made = compose->params->guess_iterations, wanted = compose->params->local_iterations;
+    const int each = wanted > 0 ? wanted : all + made; /* iterations of a guess before it is composed */
+    compose->first = compose->done = compose->last_stored = compose->own[0].iterations_before;
+    compose->block_begin = compose->first - made % each;
+    LR_TRY(allocate(compose));
+
     const int end = compose->first + all;
     while (compose->done < end) {
         const int next = compose->block_begin + each;
         compose->block_end = next < end ? next : end;
         for (int k = 0; k < compose->num_own; k++) LR_TRY(guess(compose, k));
         LR_TRY(compose_guesses(compose, compose->block_end - compose->first));
-        /* Guesses go on from the composed image, except where it is 0, which an update would leave so. */
+        /* Guesses go on from the composed image. Its zeros are left out, as updates would not change them. */
         for (int g = 0; g < compose->size; g++) {
-            float *guess = compose->guesses + (int64_t)g * compose->num_voxels;
+            float *values = compose->guesses + (int64_t)g * compose->num_voxels;
             for (int64_t v = 0; v < compose->num_voxels; v++)
-                guess[v] = compose->image[v] > 0.0f ? compose->image[v] : guess[v];
+                values[v] = compose->image[v] > 0.0f ? compose->image[v] : values[v];
         }
-
         compose->done = compose->block_begin = compose->block_end;
         LR_TRY(is_due(compose, compose->done) ? keep_guesses(compose, compose->done) : LR_OK);
     }
     return LR_OK;
-}
-
-static lr_status run(struct compose *compose)
-{
-    const int asked = compose->own[0].iterations;
-    const int all = asked > 0 ? asked : DEFAULT_ITERATIONS;
-    const int made = compose->params->guess_iterations, wanted = compose->params->local_iterations;
-    const int each = wanted > 0 ? wanted : all + made;
-    compose->first = compose->done = compose->kept = compose->own[0].iterations_before;
-    compose->block_begin = compose->first - made % each;
-    LR_TRY(allocate(compose));
-    return run_blocks(compose, all, each);
-}
-
-/* Hands over the image composed last, also if the run was stopped after that. */
-static lr_status hand_image_over(const struct compose *compose, lr_status status, lr_vector *image)
-{
-    const bool is_stopped = status == LR_CANCELLED;
-    if (!compose->has_image || (status != LR_OK && !is_stopped)) return status;
-    const lr_vector found = lr_vector_of_floats(compose->image, compose->num_voxels);
-    const lr_status copied = lr_vector_copy(&found, image);
-    return copied != LR_OK ? copied : status;
 }
 
 static lr_status check(const struct compose *compose, const lr_vector *image)
@@ -424,28 +388,29 @@ static lr_status check(const struct compose *compose, const lr_vector *image)
     return LR_OK;
 }
 
-static struct compose begin(const lr_compose_params *params)
+lr_status lr_compose(const lr_compose_params *params, lr_vector *image)
 {
     const bool has_all = params->guesses != NULL && params->num_guesses > 0;
     const lr_recon_params *own = has_all ? params->guesses : &params->local;
     const lr_comm_info comm = lr_comm_get_info(params->comm);
     const int num_own = has_all ? params->num_guesses : 1;
-    return (struct compose){.params = params,
-                            .own = own,
-                            .num_own = num_own,
-                            .first_own = comm.rank * num_own,
-                            .comm = params->comm,
-                            .log = own->log,
-                            .size = comm.size * num_own,
-                            .begin_s = lr_clock_seconds()};
-}
-
-lr_status lr_compose(const lr_compose_params *params, lr_vector *image)
-{
-    struct compose compose = begin(params);
+    struct compose compose = {.params = params,
+                              .own = own,
+                              .num_own = num_own,
+                              .first_own = comm.rank * num_own,
+                              .comm = params->comm,
+                              .log = own->log,
+                              .size = comm.size * num_own,
+                              .begin_s = lr_clock_seconds()};
     LR_TRY(lr_comm_fail(params->comm, check(&compose, image)));
     compose.num_voxels = lr_operator_get_info(compose.own->op)->num_voxels;
-    const lr_status status = hand_image_over(&compose, run(&compose), image);
+    lr_status status = run(&compose);
+    /* The image composed last is handed over also if the run was stopped after that. */
+    if (compose.has_image && (status == LR_OK || status == LR_CANCELLED)) {
+        const lr_vector found = lr_vector_of_floats(compose.image, compose.num_voxels);
+        const lr_status copied = lr_vector_copy(&found, image);
+        status = copied != LR_OK ? copied : status;
+    }
     free(compose.pairs);
     free(compose.guesses);
     free(compose.start);

@@ -25,7 +25,7 @@ enum { DEFAULT_ITERATIONS = 10, DEFAULT_LOCAL = 4 };
 /* Share of ML-EM's image in each z, so that no voxel becomes 0 for good. */
 static const double share_of_em = 0.01;
 
-/* A likelihood that falls by less is that of rounding. */
+/* A relative fall of the likelihood that rounding can cause. */
 static const double rounding = 1e-8;
 
 /* Images. */
@@ -36,9 +36,9 @@ enum {
     LOCAL,       /* z */
     OWN_RATIOS,  /* r(x) */
     RATIOS,      /* R */
-    FACTORS,     /* what z is multiplied by */
+    FACTORS,     /* the factors of z */
     SENSITIVITY, /* s */
-    SEEN,        /* 1 where s is positive, else 0 */
+    SEEN,        /* 1 for a positive s, else 0 */
     NUM_IMAGES
 };
 
@@ -85,12 +85,12 @@ static lr_status back(struct distributed *d, lr_vector *ratios)
     return LR_OK;
 }
 
-/* Estimates of LORs without counts are known by their sum alone, where data is sparse. */
+/* The estimates of LORs without counts are known as a sum only, if data is sparse. */
 static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 {
     lr_vector_sums sums;
     LR_TRY(forward(d, &d->images[IMAGE], fit));
-    LR_TRY(lr_ranks_add_fits(&d->ranks, fit));
+    LR_TRY(lr_ranks_add_update(&d->ranks, fit, NULL, NULL));
     if (d->subsets.is_sparse || lr_operator_get_info(d->params->op)->of_events) {
         LR_TRY(lr_vector_add_up(&d->images[IMAGE], &d->images[SENSITIVITY], &sums));
         fit->log_likelihood += fit->estimated_counts - sums.product;
@@ -103,7 +103,7 @@ static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 
 /* --- one round --- */
 
-/* If the image explains the data worse than the one before, ML-EM's is taken, which does not. */
+/* Takes ML-EM's image if the ranks' image explains the data worse than the one before, which ML-EM's never does. */
 static lr_status settle_image(struct distributed *d, lr_poisson_fit *fit)
 {
     LR_TRY(find_fit(d, fit));
@@ -121,13 +121,6 @@ static lr_status settle_image(struct distributed *d, lr_poisson_fit *fit)
     return find_fit(d, fit);
 }
 
-/* image <- image max(0, factors) */
-static lr_status multiply(struct distributed *d, lr_vector *image, const lr_vector *factors)
-{
-    return lr_vector_update_ramla(&(lr_ramla_update){
-        .x = image, .correction = factors, .sensitivity = &d->images[SEEN], .lambda = 1.0, .next = image});
-}
-
 static lr_status iterate_locally(struct distributed *d)
 {
     lr_vector *images = d->images, *factors = &images[FACTORS];
@@ -139,18 +132,12 @@ static lr_status iterate_locally(struct distributed *d)
     LR_TRY(lr_vector_copy(&images[RATIOS], &images[IMAGE])); /* the image is in BEFORE */
     LR_TRY(lr_vector_add_scaled(&images[IMAGE], scale, factors));
     LR_TRY(lr_vector_divide(&images[IMAGE], &images[SENSITIVITY], 1.0));
-    return multiply(d, &images[LOCAL], &images[IMAGE]);
-}
-
-/* The mean of the ranks' images, weighed by counts. */
-static lr_status join(struct distributed *d)
-{
-    lr_vector *images = d->images;
-    const double share = d->subsets.counts > 0.0 ? d->own_counts / d->subsets.counts : 1.0 / d->ranks.size;
-    LR_TRY(lr_vector_fill(&images[IMAGE], 0.0));
-    LR_TRY(lr_vector_add_scaled(&images[IMAGE], (1.0 - share_of_em) * share, &images[LOCAL]));
-    LR_TRY(lr_vector_add_scaled(&images[IMAGE], share_of_em * share, &images[OF_EM]));
-    return lr_comm_sum(d->ranks.comm, &images[IMAGE]);
+    /* LOCAL <- LOCAL max(0, IMAGE) */
+    return lr_vector_update_ramla(&(lr_ramla_update){.x = &images[LOCAL],
+                                                     .correction = &images[IMAGE],
+                                                     .sensitivity = &images[SEEN],
+                                                     .lambda = 1.0,
+                                                     .next = &images[LOCAL]});
 }
 
 static lr_status report(const struct distributed *d, int more)
@@ -184,7 +171,15 @@ static lr_status run_round(struct distributed *d)
         LR_TRY(report(d, k));
         LR_TRY(iterate_locally(d));
     }
-    LR_TRY(count > 1 ? join(d) : lr_vector_copy(&d->images[OF_EM], &d->images[IMAGE]));
+    if (count > 1) { /* the mean of the ranks' images, weighed by counts */
+        const double share = d->subsets.counts > 0.0 ? d->own_counts / d->subsets.counts : 1.0 / d->ranks.size;
+        LR_TRY(lr_vector_fill(&images[IMAGE], 0.0));
+        LR_TRY(lr_vector_add_scaled(&images[IMAGE], (1.0 - share_of_em) * share, &images[LOCAL]));
+        LR_TRY(lr_vector_add_scaled(&images[IMAGE], share_of_em * share, &images[OF_EM]));
+        LR_TRY(lr_comm_sum(d->ranks.comm, &images[IMAGE]));
+    } else {
+        LR_TRY(lr_vector_copy(&images[OF_EM], &images[IMAGE]));
+    }
 
     LR_TRY(lr_vector_add_up(&d->images[IMAGE], &d->images[SENSITIVITY], &sums));
     if (sums.not_finite > 0) {
@@ -238,29 +233,22 @@ static lr_status make(struct distributed *d, lr_place *place, int64_t count, lr_
         &(lr_vector_params){.place = place, .count = count, .name = "images of a rank", .log = d->params->log}, vector);
 }
 
-/* The sensitivity of all ranks' LORs, and where it is seen, which stays on the host. */
-static lr_status find_sensitivity(struct distributed *d, lr_vector *host, double *seen_counts)
-{
-    float *values = host->values;
-    LR_TRY(lr_operator_sensitivity(d->params->op, NULL, host));
-    LR_TRY(lr_comm_sum(d->ranks.comm, host));
-    LR_TRY(lr_vector_copy(host, &d->images[SENSITIVITY]));
-    *seen_counts = 0.0;
-    for (int64_t v = 0; v < host->count; v++) {
-        *seen_counts += values[v];
-        values[v] = values[v] > 0.0f ? 1.0f : 0.0f;
-    }
-    return lr_vector_copy(host, &d->images[SEEN]);
-}
-
-/* The image to start from, by the host. */
+/* Finds the sensitivity of all ranks' LORs and the image to start from. host: scratch. */
 static lr_status fill(struct distributed *d, lr_vector *host)
 {
     float *values = host->values;
     const float *initial = d->from == NULL ? d->params->initial : NULL;
     bool has_activity = false;
-    double seen_counts, level;
-    LR_TRY(find_sensitivity(d, host, &seen_counts));
+    double seen_counts = 0.0, level;
+    LR_TRY(lr_operator_sensitivity(d->params->op, NULL, host));
+    LR_TRY(lr_comm_sum(d->ranks.comm, host));
+    LR_TRY(lr_vector_copy(host, &d->images[SENSITIVITY]));
+    for (int64_t v = 0; v < host->count; v++) {
+        seen_counts += values[v];
+        values[v] = values[v] > 0.0f ? 1.0f : 0.0f;
+    }
+    LR_TRY(lr_vector_copy(host, &d->images[SEEN]));
+
     LR_TRY(lr_find_level(&d->compared, seen_counts, &level));
     for (int64_t v = 0; v < host->count; v++) {
         values[v] *= initial != NULL ? initial[v] : (float)level;
@@ -273,20 +261,6 @@ static lr_status fill(struct distributed *d, lr_vector *host)
     }
     d->has_image = true;
     return lr_vector_copy(host, &d->images[IMAGE]);
-}
-
-/* Goes on from the state of an earlier run. */
-static lr_status take_state(struct distributed *d)
-{
-    const lr_distributed_state *from = d->from;
-    if (from == NULL) return LR_OK;
-    LR_TRY(lr_vector_copy(from->image, &d->images[IMAGE]));
-    LR_TRY(lr_vector_copy(from->image, &d->images[BEFORE]));
-    LR_TRY(lr_vector_copy(from->of_em, &d->images[OF_EM]));
-    d->best = from->log_likelihood;
-    d->local = from->local_iterations;
-    d->has_before = true;
-    return LR_OK;
 }
 
 static lr_status run(struct distributed *d)
@@ -305,7 +279,16 @@ static lr_status run(struct distributed *d)
     LR_TRY(make(d, NULL, d->images[IMAGE].count, &host));
     const lr_status status = fill(d, &host);
     lr_vector_destroy(&host);
-    LR_TRY(status == LR_OK ? take_state(d) : status);
+    LR_TRY(status);
+    const lr_distributed_state *from = d->from;
+    if (from != NULL) {
+        LR_TRY(lr_vector_copy(from->image, &d->images[IMAGE]));
+        LR_TRY(lr_vector_copy(from->image, &d->images[BEFORE]));
+        LR_TRY(lr_vector_copy(from->of_em, &d->images[OF_EM]));
+        d->best = from->log_likelihood;
+        d->local = from->local_iterations;
+        d->has_before = true;
+    }
 
     while (d->done < d->wanted) LR_TRY(run_round(d));
     lr_info(d->params->log,

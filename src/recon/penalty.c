@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "recon/penalty.h"
+#include "recon/rule.h"
 
 #include "base/log.h"
 
 #include <math.h>
 
 /* Shares of the level (lr_find_level): the default of epsilon, and the floor of the preconditioner. A voxel at the
- * floor doubles in a step or so where the data want it, and one below it takes no larger steps than its curvature
- * allows. */
+ * floor can double in about one step, and a voxel below it takes no larger steps than its curvature allows. */
 static const double share_of_epsilon = 1e-2, share_of_floor = 1e-6;
 
 /* --- the prior --- */
@@ -126,6 +125,7 @@ lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *par
     LR_TRY(make(penalty, place, info->num_voxels, &penalty->scale));
     if (params->prior == NULL) return LR_OK;
     penalty->differences = describe(params->prior, info->grid);
+    penalty->differences.kappa = params->prior->kappa != NULL ? &penalty->kappa : NULL;
     return put_kappa(params->prior, &penalty->scale, params->log, &penalty->kappa);
 }
 
@@ -137,57 +137,37 @@ void lr_penalty_finish(struct lr_penalty *penalty)
     *penalty = (struct lr_penalty){0};
 }
 
-lr_status lr_penalty_add(struct lr_penalty *penalty, const lr_vector *sensitivity)
+lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double level)
 {
-    return lr_vector_add_scaled(&penalty->sensitivity, 1.0, sensitivity);
-}
-
-/* weights: [num_voxels] kappa_j sum_k w_jk kappa_k, or NULL. In the sensitivity's place. */
-static void invert(struct lr_penalty *penalty, int num_subsets, const float *weights)
-{
-    float *scale = penalty->sensitivity.values;
-    for (int64_t v = 0; v < penalty->sensitivity.count; v++) {
-        const double share = weights != NULL ? 2.0 * penalty->prior->beta * weights[v] : 0.0;
-        scale[v] = scale[v] > 0.0f ? (float)(num_subsets / (scale[v] + share)) : 0.0f;
-    }
-}
-
-static lr_status find_scale(struct lr_penalty *penalty, int num_subsets)
-{
-    lr_vector weights = {0};
-    if (penalty->prior != NULL) {
+    const lr_rdp *prior = penalty->prior;
+    lr_vector weights = {0}; /* [num_voxels] kappa_j sum_k w_jk kappa_k, with a prior */
+    penalty->floor = share_of_floor * level;
+    if (prior != NULL) {
+        if (!(prior->epsilon > 0.0)) penalty->differences.epsilon = share_of_epsilon * level;
         lr_relative_differences differences = penalty->differences;
         LR_TRY(make(penalty, NULL, penalty->sensitivity.count, &weights));
         differences.what = LR_DIFFERENCES_WEIGHTS;
         differences.x = &penalty->sensitivity;
-        lr_status status = find(penalty->prior, &differences, &weights);
+        const lr_status status = find(prior, &differences, &weights);
         if (status != LR_OK) {
             lr_vector_destroy(&weights);
             return status;
         }
     }
-    invert(penalty, num_subsets, weights.values);
-    lr_vector_destroy(&weights);
-    return lr_vector_copy(&penalty->sensitivity, &penalty->scale);
-}
 
-lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double level)
-{
-    penalty->floor = share_of_floor * level;
-    if (penalty->prior != NULL && !(penalty->prior->epsilon > 0.0))
-        penalty->differences.epsilon = share_of_epsilon * level;
-    LR_TRY(find_scale(penalty, num_subsets));
+    float *scale = penalty->sensitivity.values;
+    const float *weight = weights.values;
+    for (int64_t v = 0; v < penalty->sensitivity.count; v++) {
+        const double share = weight != NULL ? 2.0 * prior->beta * weight[v] : 0.0;
+        scale[v] = scale[v] > 0.0f ? (float)(num_subsets / (scale[v] + share)) : 0.0f;
+    }
+    lr_vector_destroy(&weights);
+    LR_TRY(lr_vector_copy(&penalty->sensitivity, &penalty->scale));
     lr_vector_destroy(&penalty->sensitivity);
     return LR_OK;
 }
 
 /* --- at work --- */
-
-static lr_status work_out(const struct lr_penalty *penalty, lr_relative_differences *differences)
-{
-    differences->kappa = penalty->prior->kappa != NULL ? &penalty->kappa : NULL;
-    return lr_vector_relative_differences(differences);
-}
 
 lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image, lr_vector *scratch, double *value)
 {
@@ -198,7 +178,7 @@ lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *im
     differences.what = LR_DIFFERENCES_VALUE;
     differences.x = image;
     differences.y = scratch;
-    LR_TRY(work_out(penalty, &differences));
+    LR_TRY(lr_vector_relative_differences(&differences));
     LR_TRY(add_shares(scratch, &sum));
     *value = penalty->prior->beta * sum;
     return LR_OK;
@@ -213,5 +193,5 @@ lr_status lr_penalty_subtract(const struct lr_penalty *penalty, const lr_vector 
     differences.scale = -share * penalty->prior->beta;
     differences.x = image;
     differences.y = gradient;
-    return work_out(penalty, &differences);
+    return lr_vector_relative_differences(&differences);
 }

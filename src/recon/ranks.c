@@ -25,77 +25,35 @@ void lr_ranks_finish(struct lr_ranks *ranks)
     *ranks = (struct lr_ranks){0};
 }
 
-void lr_ranks_share_nothing(struct lr_ranks *ranks, int64_t num_voxels)
-{
-    ranks->has_slabs = false;
-    ranks->begin = 0;
-    ranks->end = num_voxels;
-}
-
 lr_vector lr_ranks_slab(const struct lr_ranks *ranks, const lr_vector *image)
 {
     return lr_vector_part(image, ranks->begin, ranks->end - ranks->begin);
 }
 
-lr_status lr_ranks_sum(const struct lr_ranks *ranks, lr_vector *image)
+lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit, lr_vector_sums *before,
+                              lr_vector_sums *after)
 {
-    return ranks->has_slabs ? lr_comm_sum_shares(ranks->comm, ranks->offsets, image) : lr_comm_sum(ranks->comm, image);
-}
-
-lr_status lr_ranks_gather(const struct lr_ranks *ranks, lr_vector *image)
-{
-    return ranks->has_slabs ? lr_comm_gather(ranks->comm, ranks->offsets, image) : LR_OK;
-}
-
-lr_status lr_ranks_add_up(const struct lr_ranks *ranks, double *numbers, int count)
-{
-    return ranks->has_slabs ? lr_comm_sum_numbers(ranks->comm, numbers, count) : LR_OK;
-}
-
-enum { NUM_OF_FIT = 5, NUM_OF_SUMS = 4 };
-
-static void put_fit(const lr_poisson_fit *fit, double *numbers)
-{
-    numbers[0] = fit->log_likelihood;
-    numbers[1] = fit->measured_counts;
-    numbers[2] = fit->estimated_counts;
-    numbers[3] = (double)fit->left_out_lors;
-    numbers[4] = fit->left_out_counts;
-}
-
-static void get_fit(const double *numbers, lr_poisson_fit *fit)
-{
+    const bool has_sums = before != NULL && ranks->has_slabs;
+    double numbers[9] = {fit->log_likelihood, fit->measured_counts, fit->estimated_counts, (double)fit->left_out_lors,
+                         fit->left_out_counts};
+    double *const sums = numbers + 5;
+    if (has_sums) {
+        sums[0] = before->product;
+        sums[1] = after->sum;
+        sums[2] = after->product;
+        sums[3] = (double)after->not_finite;
+    }
+    LR_TRY(lr_comm_sum_numbers(ranks->comm, numbers, has_sums ? 9 : 5));
     *fit = (lr_poisson_fit){.log_likelihood = numbers[0],
                             .measured_counts = numbers[1],
                             .estimated_counts = numbers[2],
                             .left_out_lors = (int64_t)numbers[3],
                             .left_out_counts = numbers[4]};
-}
-
-lr_status lr_ranks_add_fits(const struct lr_ranks *ranks, lr_poisson_fit *fit)
-{
-    double numbers[NUM_OF_FIT];
-    put_fit(fit, numbers);
-    LR_TRY(lr_comm_sum_numbers(ranks->comm, numbers, NUM_OF_FIT));
-    get_fit(numbers, fit);
-    return LR_OK;
-}
-
-lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit, lr_vector_sums *before,
-                              lr_vector_sums *after)
-{
-    double numbers[NUM_OF_FIT + NUM_OF_SUMS];
-    double *const sums = numbers + NUM_OF_FIT;
-    put_fit(fit, numbers);
-    sums[0] = before->product;
-    sums[1] = after->sum;
-    sums[2] = after->product;
-    sums[3] = (double)after->not_finite;
-    LR_TRY(lr_comm_sum_numbers(ranks->comm, numbers, ranks->has_slabs ? NUM_OF_FIT + NUM_OF_SUMS : NUM_OF_FIT));
-    get_fit(numbers, fit);
-    before->product = sums[0];
-    after->sum = sums[1];
-    after->product = sums[2];
-    after->not_finite = (int64_t)sums[3];
+    if (has_sums) {
+        before->product = sums[0];
+        after->sum = sums[1];
+        after->product = sums[2];
+        after->not_finite = (int64_t)sums[3];
+    }
     return LR_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a rank does of the updates where several reconstruct together: of the image it updates its slab,
- * a range of voxels, or all of it where the rule looks at neighbours. docs/method/cluster.md. */
+ * The part of a rank in the updates of several: it updates its slab of the image, a range of voxels, or all of the
+ * image if the rule looks at neighbours. docs/method/cluster.md. */
 #ifndef LR_RECON_RANKS_H
 #define LR_RECON_RANKS_H
 
@@ -20,25 +20,11 @@ struct lr_ranks {
 lr_status lr_ranks_init(struct lr_ranks *ranks, lr_comm *comm, int64_t num_voxels, const lr_log *log);
 void lr_ranks_finish(struct lr_ranks *ranks);
 
-/* Every rank has all voxels from now on. */
-void lr_ranks_share_nothing(struct lr_ranks *ranks, int64_t num_voxels);
-
-/* This rank's voxels of an image. */
+/* The slab: voxels of an image that this rank updates. */
 lr_vector lr_ranks_slab(const struct lr_ranks *ranks, const lr_vector *image);
 
-/* The sum of all ranks' images, in this rank's slab. */
-lr_status lr_ranks_sum(const struct lr_ranks *ranks, lr_vector *image);
-
-/* All slabs, on all ranks. */
-lr_status lr_ranks_gather(const struct lr_ranks *ranks, lr_vector *image);
-
-/* Numbers that were found of slabs become those of the whole. */
-lr_status lr_ranks_add_up(const struct lr_ranks *ranks, double *numbers, int count);
-
-/* Fits of the ranks' data become that of all data. */
-lr_status lr_ranks_add_fits(const struct lr_ranks *ranks, lr_poisson_fit *fit);
-
-/* The same in one message with what an update found of the ranks' slabs, before and after it. */
+/* Fits of the ranks' data become the fit of all data. In the same message, unless NULL, sums of the ranks' slabs
+ * before and after an update become sums of the image. */
 lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit, lr_vector_sums *before,
                               lr_vector_sums *after);
 

@@ -31,49 +31,6 @@ static const struct lr_update_rule *const rules[] = {
 };
 enum { NUM_RULES = sizeof(rules) / sizeof(rules[0]) };
 
-static lr_status check_rule(const lr_recon_params *params)
-{
-    const int algorithm = (int)params->algorithm;
-    if (algorithm < 0 || algorithm >= NUM_RULES)
-        return lr_error(params->log, LR_USAGE, "algorithm %d does not exist: give 0 to %d", algorithm, NUM_RULES - 1);
-    LR_TRY(rules[algorithm]->check(params));
-    if (params->prior == NULL) return LR_OK;
-    return rules[algorithm]->is_penalised
-               ? lr_rdp_check(params->prior, lr_operator_get_info(params->op)->num_voxels, params->log)
-               : lr_error(params->log, LR_USAGE, "a prior belongs to BSREM: %s maximises the likelihood alone",
-                          rules[algorithm]->name);
-}
-
-static lr_status check_subsets(const lr_recon_params *params, const lr_lors *lors)
-{
-    const bool is_many = lr_comm_get_info(params->comm).size > 1;
-    const bool of_events = lr_operator_get_info(params->op)->of_events;
-    const int subsets = params->subsets, interleave = params->interleave;
-    if (is_many && subsets > 1 && params->subset_of == NULL) {
-        return lr_error(params->log, LR_USAGE,
-                        "where several ranks reconstruct together, subset_of must say to which of "
-                        "the %d subsets this rank's pairs belong",
-                        subsets);
-    }
-    if (subsets < 0 || (!is_many && lors->scanner == NULL && subsets > lors->num_pairs)) {
-        return lr_error(params->log, LR_USAGE,
-                        "%d subsets: they are made of %s, of which there are %lld; give 1 to "
-                        "that many",
-                        subsets,
-                        of_events               ? "ranges of events"
-                        : lors->scanner == NULL ? "views"
-                                                : "LORs of module pairs",
-                        (long long)lors->num_pairs);
-    }
-    if (interleave < 0 || (interleave > 1 && lors->scanner == NULL) || (interleave > 0 && subsets % interleave != 0)) {
-        return lr_error(params->log, LR_USAGE,
-                        "%d subsets of LORs interleaved %d-fold: give a divisor of their number, and 1 "
-                        "for histo-images",
-                        subsets, interleave);
-    }
-    return LR_OK;
-}
-
 /* errors: LR_USAGE for params, or an image, that make no sense; LR_BAD_INPUT for data that do not. */
 static lr_status check_request(const lr_recon_params *params, const lr_vector *image)
 {
@@ -96,8 +53,40 @@ static lr_status check_request(const lr_recon_params *params, const lr_vector *i
                         (long long)image->count, (long long)info->num_voxels);
     }
     const lr_lors *lors = info->lors;
-    LR_TRY(check_rule(params));
-    LR_TRY(check_subsets(params, lors));
+    const int algorithm = (int)params->algorithm;
+    if (algorithm < 0 || algorithm >= NUM_RULES)
+        return lr_error(params->log, LR_USAGE, "algorithm %d does not exist: give 0 to %d", algorithm, NUM_RULES - 1);
+    LR_TRY(rules[algorithm]->check(params));
+    if (params->prior != NULL && !rules[algorithm]->is_penalised) {
+        return lr_error(params->log, LR_USAGE, "a prior belongs to BSREM: %s maximises the likelihood alone",
+                        rules[algorithm]->name);
+    }
+    if (params->prior != NULL) LR_TRY(lr_rdp_check(params->prior, info->num_voxels, params->log));
+
+    const bool is_many = lr_comm_get_info(params->comm).size > 1;
+    const int subsets = params->subsets, interleave = params->interleave;
+    if (is_many && subsets > 1 && params->subset_of == NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "where several ranks reconstruct together, subset_of must say to which of "
+                        "the %d subsets this rank's pairs belong",
+                        subsets);
+    }
+    if (subsets < 0 || (!is_many && lors->scanner == NULL && subsets > lors->num_pairs)) {
+        return lr_error(params->log, LR_USAGE,
+                        "%d subsets: they are made of %s, of which there are %lld; give 1 to "
+                        "that many",
+                        subsets,
+                        info->of_events         ? "ranges of events"
+                        : lors->scanner == NULL ? "views"
+                                                : "LORs of module pairs",
+                        (long long)lors->num_pairs);
+    }
+    if (interleave < 0 || (interleave > 1 && lors->scanner == NULL) || (interleave > 0 && subsets % interleave != 0)) {
+        return lr_error(params->log, LR_USAGE,
+                        "%d subsets of LORs interleaved %d-fold: give a divisor of their number, and 1 "
+                        "for histo-images",
+                        subsets, interleave);
+    }
     LR_TRY(lr_lor_data_check(params->data, lors, "data", params->log));
     if (params->additive != NULL && params->additive_source.get != NULL) {
         return lr_error(params->log, LR_USAGE,
@@ -109,13 +98,8 @@ static lr_status check_request(const lr_recon_params *params, const lr_vector *i
                         "or 0 for having it summed",
                         params->additive_sum);
     }
-    return params->additive != NULL ? lr_lor_data_check(params->additive, lors, "additive term", params->log) : LR_OK;
-}
-
-/* errors: LR_BAD_INPUT for an initial image with values that are negative or not finite. */
-static lr_status check_initial(const lr_recon_params *params, int64_t num_voxels)
-{
-    for (int64_t v = 0; params->initial != NULL && v < num_voxels; v++) {
+    if (params->additive != NULL) LR_TRY(lr_lor_data_check(params->additive, lors, "additive term", params->log));
+    for (int64_t v = 0; params->initial != NULL && v < info->num_voxels; v++) {
         if (!isfinite(params->initial[v]) || params->initial[v] < 0.0f) {
             return lr_error(params->log, LR_BAD_INPUT,
                             "voxel %lld of the initial image is %g: values must be finite and at "
@@ -128,45 +112,34 @@ static lr_status check_initial(const lr_recon_params *params, int64_t num_voxels
 
 /* --- level of the uniform image --- */
 
-/* Sums the additive term over all ranks. Events have no numbers for all LORs: the caller gives their sum, or it is
- * 0. */
-static lr_status sum_additive(struct lr_compared *compared, double *sum)
-{
-    const struct lr_subsets *subsets = compared->subsets;
-    const bool of_events = lr_operator_get_info(subsets->params->op)->of_events;
-    *sum = of_events ? subsets->params->additive_sum : subsets->additive_counts;
-    if (subsets->is_sparse || subsets->interleave > 1 || of_events) return LR_OK;
-    for (int k = 0; k < subsets->count; k++) {
-        struct lr_compared_values with;
-        lr_vector_sums sums;
-        LR_TRY(lr_compared_get(compared, k, &with));
-        LR_TRY(lr_vector_add_up(&with.additive, NULL, &sums));
-        *sum += sums.sum;
-    }
-    return lr_comm_sum_numbers(subsets->params->comm, sum, 1);
-}
-
-static void check_against_counts(const struct lr_subsets *subsets, double additive)
-{
-    const double counts = subsets->counts, deviation = sqrt(counts);
-    if (additive > counts + 5.0 * deviation) {
-        lr_warn(subsets->params->log,
-                "the additive term adds up to %g counts, more than the %g that were measured, so "
-                "that next to nothing is left for the image: is it of this acquisition, in counts?",
-                additive, counts);
-    }
-}
-
 lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double *level)
 {
-    const double counts = compared->subsets->counts, least = 0.01;
+    const struct lr_subsets *subsets = compared->subsets;
+    const lr_recon_params *params = subsets->params;
+    const double counts = subsets->counts, least = 0.01;
     double additive = 0.0;
-    *level = 1.0;
     if (compared->has_additive) {
-        LR_TRY(sum_additive(compared, &additive));
-        check_against_counts(compared->subsets, additive);
+        /* Events have no numbers for all LORs: the caller gives their sum, or it is 0. */
+        const bool of_events = lr_operator_get_info(params->op)->of_events;
+        additive = of_events ? params->additive_sum : subsets->additive_counts;
+        if (!subsets->is_sparse && subsets->interleave <= 1 && !of_events) {
+            for (int k = 0; k < subsets->count; k++) {
+                struct lr_compared_values with;
+                lr_vector_sums sums;
+                LR_TRY(lr_compared_get(compared, k, &with));
+                LR_TRY(lr_vector_add_up(&with.additive, NULL, &sums));
+                additive += sums.sum;
+            }
+            LR_TRY(lr_comm_sum_numbers(params->comm, &additive, 1));
+        }
+        if (additive > counts + 5.0 * sqrt(counts)) {
+            lr_warn(params->log,
+                    "the additive term adds up to %g counts, more than the %g that were measured, so "
+                    "that next to nothing is left for the image: is it of this acquisition, in counts?",
+                    additive, counts);
+        }
     }
-    if (counts > 0.0 && seen_counts > 0.0) *level = fmax(counts - additive, least * counts) / seen_counts;
+    *level = counts > 0.0 && seen_counts > 0.0 ? fmax(counts - additive, least * counts) / seen_counts : 1.0;
     return LR_OK;
 }
 
@@ -178,8 +151,8 @@ enum { DEFAULT_ITERATIONS = 3 };
  * waits later. */
 struct outcome {
     struct lr_later_fit fit; /* then of all ranks */
-    /* Sums of this rank's slab with its sensitivity, before the update if that is asked for, and after it; then
-     * those of all ranks. */
+    /* Sums of this rank's slab with its sensitivity, then of all ranks: before the update, if estimates need it,
+     * and after it. */
     struct lr_later_sums before, after;
 };
 
@@ -191,33 +164,34 @@ struct recon {
     double project_s; /* that projections took so far */
     int iteration;    /* the current one, from 0, those before included */
     struct lr_ranks ranks;
-    lr_place *host;        /* with as many threads as the operator has; owned */
-    lr_place *place;       /* where images are */
-    lr_place *value_place; /* where LOR values are */
+    lr_place *host;        /* with the operator's number of threads; owned */
+    lr_place *place;       /* the place of images */
+    lr_place *value_place; /* the place of LOR values */
     struct lr_subsets subsets;
     struct lr_compared compared;
     struct lr_penalty penalty; /* of rules that are penalised */
     lr_vector *sensitivity;    /* [subsets] of the rank's slab */
     lr_vector all_sensitivity; /* on the host: of all events, until the start is over */
-    lr_vector largest;         /* on the host: of each voxel's, own steps go by it; alike */
-    lr_vector own_scale;       /* of the rank's slab: 1 / that, 0 where there is none */
-    double *scale;             /* [subsets] what the rule found of each */
-    lr_vector image;           /* changed only when a subset's update has been queued */
-    lr_vector correction;      /* A^T ratio, then the image after the update */
+    lr_vector
+        largest; /* on the host: the largest sensitivity of each voxel, for steps of its own; the same on all ranks */
+    lr_vector own_scale;  /* of the rank's slab: 1 / largest, or 0 */
+    double *scale;        /* [subsets] found by the rule */
+    lr_vector image;      /* changed only when a subset's update has been queued */
+    lr_vector correction; /* A^T ratio, then the image after the update */
     /* The image before the last update that was queued. Where a device has the next one queued before it is
      * known what became of that, this is a third vector; else it is empty except for a moment. */
     lr_vector former;
     bool runs_ahead;
     struct outcome outcomes[LR_LATER_TURNS];
-    int turn;                       /* of `outcomes`, for the update that is queued next */
-    int under_way;                  /* the subset whose update is not settled; -1 = none */
+    int current;                    /* of `outcomes`, for the update that is queued next */
+    int under_way;                  /* the subset of the update that is not settled; -1 = none */
     lr_vector values;               /* [most_values] yhat, then the ratio in its place */
     const struct lr_backend *whole; /* does whole updates and has the image; NULL = none does */
-    double most;                    /* what the rule lets the sum of the image be; 0 = anything */
-    double seen_counts;             /* what an image of ones gives, by the sensitivities */
+    double most;                    /* the largest sum of the image that the rule allows */
+    double seen_counts;             /* estimated counts of an image of ones, by the sensitivities */
     double level;                   /* of the uniform image to start from */
     bool has_image;                 /* whether `image` is one already */
-    bool has_clock;                 /* the backend knows what the device took for all projections so far */
+    bool has_clock;                 /* the backend knows the device's time of all projections */
     bool has_warned, has_warned_of_passing;
 };
 
@@ -233,7 +207,7 @@ static bool has_own_steps(const struct recon *recon)
     return recon->params->own_steps && recon->params->algorithm == LR_ALGORITHM_RAMLA;
 }
 
-/* Bytes of what is held where reconstruction works. */
+/* Bytes of all vectors at the place of the reconstruction. */
 static double bytes_held(const struct recon *recon, bool with_values)
 {
     const struct lr_subsets *subsets = &recon->subsets;
@@ -281,7 +255,7 @@ static lr_status make_vector(const struct recon *recon, const char *name, int64_
         &(lr_vector_params){.place = recon->place, .count = count, .name = name, .log = recon->params->log}, vector);
 }
 
-/* Allocates what the loop works on itself, where no backend does whole updates. */
+/* Allocates the vectors of the loop, which needs them if no backend does whole updates. */
 static lr_status allocate_steps(struct recon *recon)
 {
     const lr_log *log = recon->params->log;
@@ -327,22 +301,6 @@ static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *host)
 
     LR_TRY(lr_operator_sensitivity(op, pairs, host));
     return lr_comm_sum(recon->ranks.comm, host);
-}
-
-/* The largest step that makes no voxel negative, of each voxel: 1 / its largest sensitivity of a subset. The
- * scale of all subsets is the largest of them. */
-static lr_status settle_own_steps(struct recon *recon)
-{
-    float *scale = recon->largest.values;
-    double largest = 0.0;
-    for (int64_t v = 0; v < recon->largest.count; v++) {
-        scale[v] = scale[v] > 0.0f ? 1.0f / scale[v] : 0.0f;
-        scale[v] = isfinite(scale[v]) ? scale[v] : 0.0f;
-        largest = fmax(largest, (double)scale[v]);
-    }
-    for (int k = 0; k < recon->subsets.count; k++) recon->scale[k] = largest;
-    const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->largest);
-    return lr_vector_copy(&slab, &recon->own_scale);
 }
 
 /* Voxels that no LOR sees start at 0 and stay there. */
@@ -391,7 +349,7 @@ static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
             const lr_vector slab = lr_ranks_slab(&recon->ranks, host);
             LR_TRY(lr_vector_copy(&slab, &recon->sensitivity[k]));
         }
-        LR_TRY(recon->rule->is_penalised ? lr_penalty_add(&recon->penalty, host) : LR_OK);
+        if (recon->rule->is_penalised) LR_TRY(lr_vector_add_scaled(&recon->penalty.sensitivity, 1.0, host));
         const float *values = host->values;
         float *largest = recon->largest.values;
         for (int64_t v = 0; largest != NULL && v < host->count; v++) largest[v] = fmaxf(largest[v], values[v]);
@@ -400,7 +358,20 @@ static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
                    ? recon->rule->start(is_in_part ? host : &recon->sensitivity[k], &recon->scale[k])
                    : LR_OK);
     }
-    LR_TRY(has_own_steps(recon) ? settle_own_steps(recon) : LR_OK);
+    if (has_own_steps(recon)) {
+        /* The largest step that makes no voxel negative, of each voxel: 1 / its largest sensitivity of a subset. The
+         * scale of all subsets is the largest of them. */
+        float *scale = recon->largest.values;
+        double largest = 0.0;
+        for (int64_t v = 0; v < recon->largest.count; v++) {
+            scale[v] = scale[v] > 0.0f ? 1.0f / scale[v] : 0.0f;
+            scale[v] = isfinite(scale[v]) ? scale[v] : 0.0f;
+            largest = fmax(largest, (double)scale[v]);
+        }
+        for (int k = 0; k < count; k++) recon->scale[k] = largest;
+        const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->largest);
+        LR_TRY(lr_vector_copy(&slab, &recon->own_scale));
+    }
 
     LR_TRY(lr_find_level(&recon->compared, recon->seen_counts, &recon->level));
     if (recon->rule->is_penalised) LR_TRY(lr_penalty_start(&recon->penalty, recon->subsets.count, recon->level));
@@ -439,11 +410,11 @@ static lr_status report_growth(const struct recon *recon, int64_t voxels)
                     (long long)voxels, recon->rule->name, recon->rule->remedy);
 }
 
-/* Sums that are rounded exceed what the rule promises by a little. */
+/* Rounded sums exceed the bound of the rule by a little. */
 static const double rounding_factor = 1.01;
 
-/* An image may be finite and yet explode: where numbers of very different sizes meet, the device loses
- * the small ones in a projection, and what they are compared with is no longer what they give. */
+/* An image may be finite and yet explode: a device loses small numbers that are added to very large ones in a
+ * projection, and estimates are then wrong. */
 static lr_status check_sum(struct recon *recon, double sum)
 {
     if (recon->rule->most == NULL || sum <= rounding_factor * recon->most) {
@@ -474,32 +445,11 @@ static lr_status fetch_image(struct recon *recon)
 
 /* --- one subset --- */
 
-static double sum_before(const struct outcome *outcome)
-{
-    return outcome->before.sums.product;
-}
-
-/* Estimates of sparse data and events are known where counts are, and of interleaved LORs among others;
- * those of all LORs add up to the sensitivity times the image. */
+/* Estimates of sparse data and events are known for LORs with counts only, and those of interleaved LORs stand
+ * among others. The estimates of all LORs add up to the sensitivity times the image. */
 static bool estimates_by_sensitivity(const struct recon *recon)
 {
     return recon->subsets.is_sparse || recon->info->of_events || recon->subsets.interleave > 1;
-}
-
-static lr_status add_before(const struct recon *recon, int k, struct outcome *outcome)
-{
-    const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->image);
-    return lr_vector_add_up_later(&slab, &recon->sensitivity[k], &outcome->before);
-}
-
-static lr_status fit(struct recon *recon, int k, lr_vector *values, struct outcome *outcome)
-{
-    struct lr_compared_values with;
-    LR_TRY(lr_compared_get(&recon->compared, k, &with));
-    const lr_vector *additive = recon->compared.has_additive ? &with.additive : NULL;
-    const lr_poisson_ratio ratio = {&with.measured, additive, values};
-    LR_TRY(estimates_by_sensitivity(recon) ? add_before(recon, k, outcome) : LR_OK);
-    return lr_vector_divide_counts_later(&ratio, &outcome->fit);
 }
 
 static lr_status find_out(const struct recon *recon, struct outcome *outcome)
@@ -510,8 +460,8 @@ static lr_status find_out(const struct recon *recon, struct outcome *outcome)
     LR_TRY(lr_later_fit_finish(&outcome->fit));
     LR_TRY(lr_ranks_add_update(&recon->ranks, fit, &outcome->before.sums, &outcome->after.sums));
     if (estimates_by_sensitivity(recon)) {
-        fit->log_likelihood += fit->estimated_counts - sum_before(outcome);
-        fit->estimated_counts = sum_before(outcome);
+        fit->log_likelihood += fit->estimated_counts - outcome->before.sums.product;
+        fit->estimated_counts = outcome->before.sums.product;
     }
     return LR_OK;
 }
@@ -528,28 +478,6 @@ static void expect_growth(struct recon *recon, int k, const struct lr_update_ste
 {
     const struct lr_update_rule *rule = recon->rule;
     if (rule->most != NULL) recon->most = rule->most(step, recon->most, recon->subsets.list[k].counts);
-}
-
-/* The image after the update, in the correction's place, and its sums. A rank updates its slab. */
-static lr_status correct(struct recon *recon, int k, const lr_vector *values, struct outcome *outcome)
-{
-    const struct lr_projection back = {recon->params->op, &recon->subsets.list[k].projected, true};
-    struct lr_update_step step = describe_step(recon, k);
-    const lr_vector image = lr_ranks_slab(&recon->ranks, &recon->image);
-    lr_vector next = lr_ranks_slab(&recon->ranks, &recon->correction);
-    const double begin = lr_clock_seconds();
-    LR_TRY(lr_project_back(&back, values, &recon->correction));
-    recon->project_s += lr_clock_seconds() - begin;
-    LR_TRY(lr_ranks_sum(&recon->ranks, &recon->correction));
-    step.penalty = &recon->penalty;
-    step.image = &image;
-    step.ratios = &next;
-    step.sensitivity = &recon->sensitivity[k];
-    step.own_scale = has_own_steps(recon) ? &recon->own_scale : NULL;
-    step.next = &next;
-    LR_TRY(recon->rule->update(&step));
-    LR_TRY(lr_vector_add_up_later(&next, &recon->sensitivity[k], &outcome->after));
-    return lr_ranks_gather(&recon->ranks, &recon->correction);
 }
 
 /* A subset that explains nothing would turn voxels into zeros, for good: by EM all that it sees, by
@@ -585,71 +513,98 @@ static lr_status pass_over(const struct recon *recon, int k, struct found *sum)
     lr_vector_sums sums;
     const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->image);
     LR_TRY(lr_vector_add_up(&slab, &recon->sensitivity[k], &sums));
-    LR_TRY(lr_ranks_add_up(&recon->ranks, &sums.product, 1));
+    if (recon->ranks.has_slabs) LR_TRY(lr_comm_sum_numbers(recon->ranks.comm, &sums.product, 1));
     sum->sensitive += sums.product;
     return LR_OK;
 }
 
 static void swap(lr_vector *one, lr_vector *other)
 {
-    const lr_vector kept = *one;
+    const lr_vector former = *one;
     *one = *other;
-    *other = kept;
+    *other = former;
 }
 
 /* Queues the whole update on the device and does not wait. */
-static lr_status tell(struct recon *recon, int k, struct found *sum, bool *has_failed)
+static lr_status queue_update(struct recon *recon, int k, struct found *sum, bool *has_failed)
 {
     lr_vector values = lr_vector_part(&recon->values, 0, recon->subsets.list[k].num_values);
-    struct outcome *outcome = &recon->outcomes[recon->turn];
-    const int slot = recon->turn * LR_LATER_SLOTS;
+    struct outcome *outcome = &recon->outcomes[recon->current];
+    const int slot = recon->current * LR_LATER_SLOTS;
     *outcome = (struct outcome){.fit.slot = slot, .before.slot = slot + 1, .after.slot = slot + 2};
-    const struct lr_projection forward = {recon->params->op, &recon->subsets.list[k].projected, true};
-    const double begin = lr_clock_seconds();
-    LR_TRY(lr_project_forward(&forward, &recon->image, &values));
+    const struct lr_projection projection = {recon->params->op, &recon->subsets.list[k].projected, true};
+    double begin = lr_clock_seconds();
+    LR_TRY(lr_project_forward(&projection, &recon->image, &values));
     recon->project_s += lr_clock_seconds() - begin;
 
     add_device_seconds(recon, sum);
-    LR_TRY(fit(recon, k, &values, outcome));
+    struct lr_compared_values with;
+    LR_TRY(lr_compared_get(&recon->compared, k, &with));
+    const lr_vector *additive = recon->compared.has_additive ? &with.additive : NULL;
+    if (estimates_by_sensitivity(recon)) {
+        const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->image);
+        LR_TRY(lr_vector_add_up_later(&slab, &recon->sensitivity[k], &outcome->before));
+    }
+    LR_TRY(lr_vector_divide_counts_later(&(lr_poisson_ratio){&with.measured, additive, &values}, &outcome->fit));
     /* One process knows its fit before the update if LOR values are on the host. */
     *has_failed = recon->ranks.size == 1 && outcome->fit.place == NULL && is_passed_over(recon, &outcome->fit.fit);
     if (!*has_failed) {
-        LR_TRY(correct(recon, k, &values, outcome));
+        /* The image after the update takes the correction's place. A rank updates its slab. */
+        const struct lr_ranks *ranks = &recon->ranks;
+        struct lr_update_step step = describe_step(recon, k);
+        const lr_vector image = lr_ranks_slab(ranks, &recon->image);
+        lr_vector next = lr_ranks_slab(ranks, &recon->correction);
+        begin = lr_clock_seconds();
+        LR_TRY(lr_project_back(&projection, &values, &recon->correction));
+        recon->project_s += lr_clock_seconds() - begin;
+        LR_TRY(ranks->has_slabs ? lr_comm_sum_shares(ranks->comm, ranks->offsets, &recon->correction)
+                                : lr_comm_sum(ranks->comm, &recon->correction));
+        step.penalty = &recon->penalty;
+        step.image = &image;
+        step.ratios = &next;
+        step.sensitivity = &recon->sensitivity[k];
+        step.own_scale = has_own_steps(recon) ? &recon->own_scale : NULL;
+        step.next = &next;
+        LR_TRY(recon->rule->update(&step));
+        LR_TRY(lr_vector_add_up_later(&next, &recon->sensitivity[k], &outcome->after));
+        if (ranks->has_slabs) LR_TRY(lr_comm_gather(ranks->comm, ranks->offsets, &recon->correction));
         add_device_seconds(recon, sum);
     }
-    return lr_later_send(outcome->after.place, recon->turn);
+    return lr_later_send(outcome->after.place, recon->current);
 }
 
-/* Waits for the sums of subset k's update, which made the image what it is. */
-static lr_status judge(struct recon *recon, int k, struct found *sum, bool *is_left_out)
-{
-    struct outcome *outcome = &recon->outcomes[1 - recon->turn];
-    LR_TRY(find_out(recon, outcome));
-    lr_poisson_fit_add(&sum->fit, &outcome->fit.fit);
-    *is_left_out = is_passed_over(recon, &outcome->fit.fit);
-    if (*is_left_out) return LR_OK;
-    sum->sensitive += outcome->after.sums.product;
-    const struct lr_update_step step = describe_step(recon, k);
-    if (outcome->after.sums.not_finite > 0) return report_growth(recon, outcome->after.sums.not_finite);
-    expect_growth(recon, k, &step);
-    return check_sum(recon, outcome->after.sums.sum);
-}
-
-/* The image holds whole updates of finite numbers only: of others it becomes what it was before. */
+/* Waits for the sums of the last update. The image becomes the former one if the update was left out or has numbers
+ * that are not finite. */
 static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_out)
 {
     const int k = recon->under_way;
+    struct outcome *outcome = &recon->outcomes[1 - recon->current];
+    const lr_vector_sums *after = &outcome->after.sums;
     *is_left_out = false;
     if (k < 0) return LR_OK;
     recon->under_way = -1;
-    const lr_status status = judge(recon, k, sum, is_left_out);
+    lr_status status = find_out(recon, outcome);
+    if (status == LR_OK) {
+        lr_poisson_fit_add(&sum->fit, &outcome->fit.fit);
+        *is_left_out = is_passed_over(recon, &outcome->fit.fit);
+    }
+    if (status == LR_OK && !*is_left_out) {
+        const struct lr_update_step step = describe_step(recon, k);
+        sum->sensitive += after->product;
+        if (after->not_finite > 0) {
+            status = report_growth(recon, after->not_finite);
+        } else {
+            expect_growth(recon, k, &step);
+            status = check_sum(recon, after->sum);
+        }
+    }
     if (status != LR_OK || *is_left_out) swap(&recon->image, &recon->former);
     if (!recon->runs_ahead) swap(&recon->correction, &recon->former);
     return status == LR_OK && *is_left_out ? pass_over(recon, k, sum) : status;
 }
 
 /* The update before is waited for once this one has been queued, so that the device need not wait for the
- * host; where that one was passed over, this one is told again. */
+ * host; if that one was passed over, this one is queued again. */
 static lr_status visit(struct recon *recon, int k, struct found *sum)
 {
     bool has_failed, is_left_out;
@@ -663,19 +618,19 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
         return recon->whole->fns->updates->run(recon->whole->self, &next);
     }
 
-    LR_TRY(tell(recon, k, sum, &has_failed));
+    LR_TRY(queue_update(recon, k, sum, &has_failed));
     LR_TRY(settle(recon, sum, &is_left_out));
-    LR_TRY(is_left_out ? tell(recon, k, sum, &has_failed) : LR_OK);
+    LR_TRY(is_left_out ? queue_update(recon, k, sum, &has_failed) : LR_OK);
     if (has_failed) {
-        LR_TRY(find_out(recon, &recon->outcomes[recon->turn]));
-        lr_poisson_fit_add(&sum->fit, &recon->outcomes[recon->turn].fit.fit);
+        LR_TRY(find_out(recon, &recon->outcomes[recon->current]));
+        lr_poisson_fit_add(&sum->fit, &recon->outcomes[recon->current].fit.fit);
         return pass_over(recon, k, sum);
     }
     /* The image becomes that after the update of subset k, whatever came of it. */
     swap(&recon->former, &recon->image);
     swap(&recon->image, &recon->correction);
     recon->under_way = k;
-    recon->turn = 1 - recon->turn;
+    recon->current = 1 - recon->current;
 
     return recon->runs_ahead ? LR_OK : settle(recon, sum, &is_left_out);
 }
@@ -705,15 +660,6 @@ static void warn_left_out(struct recon *recon, const lr_poisson_fit *found)
             (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
 }
 
-static lr_status check_reached(const struct recon *recon, const lr_poisson_fit *found)
-{
-    if (found->left_out_lors == 0 || found->measured_counts > 0.0) return LR_OK;
-    return lr_error(recon->params->log, LR_BAD_INPUT,
-                    "none of the %g counts lies in a LOR that an active voxel reaches: check that "
-                    "grid and data belong together",
-                    found->left_out_counts);
-}
-
 /* k: subsets done of this iteration, which is the `number`-th. */
 static lr_status report(const struct recon *recon, int number, int k)
 {
@@ -738,7 +684,7 @@ static lr_status visit_all(struct recon *recon, int number, struct found *found)
         status = report(recon, number, k);
         status = status == LR_OK ? visit(recon, recon->subsets.order[k], found) : status;
     }
-    if (status == LR_OK || status == LR_CANCELLED) { /* whose image is handed over */
+    if (status == LR_OK || status == LR_CANCELLED) { /* a cancelled run hands its image over, too */
         const lr_status settled = settle(recon, found, &is_left_out);
         status = settled != LR_OK ? settled : status;
     }
@@ -747,13 +693,6 @@ static lr_status visit_all(struct recon *recon, int number, struct found *found)
     found->device_seconds += end - begin;
     lr_place_release(place);
     return status;
-}
-
-static void describe_traffic(const struct recon *recon, const lr_traffic *before, lr_iteration *done)
-{
-    const lr_traffic now = lr_place_get_info(lr_operator_place(recon->params->op)).traffic;
-    done->traffic =
-        (lr_traffic){.to_device = now.to_device - before->to_device, .to_host = now.to_host - before->to_host};
 }
 
 static lr_status iterate(struct recon *recon, int number)
@@ -772,7 +711,12 @@ static lr_status iterate(struct recon *recon, int number)
                : LR_OK);
     LR_TRY(visit_all(recon, number, &found));
     if (whole == NULL) {
-        LR_TRY(check_reached(recon, &found.fit));
+        if (found.fit.left_out_lors > 0 && !(found.fit.measured_counts > 0.0)) {
+            return lr_error(recon->params->log, LR_BAD_INPUT,
+                            "none of the %g counts lies in a LOR that an active voxel reaches: check that "
+                            "grid and data belong together",
+                            found.fit.left_out_counts);
+        }
         warn_left_out(recon, &found.fit);
         const double additive = recon->subsets.additive_counts;
         done.has_fit = true;
@@ -790,8 +734,10 @@ static lr_status iterate(struct recon *recon, int number)
     done.waiting_seconds = now.waiting_s - comm.waiting_s;
     done.sent_bytes = now.sent_bytes - comm.sent_bytes;
 
-    describe_traffic(recon, &crossed, &done);
-    /* Queueing work takes the host a moment; the device's clock has what it does meanwhile. */
+    const lr_traffic traffic = lr_place_get_info(lr_operator_place(recon->params->op)).traffic;
+    done.traffic.to_device = traffic.to_device - crossed.to_device;
+    done.traffic.to_host = traffic.to_host - crossed.to_host;
+    /* The host only queues work, which takes little time; the device's clock has the time of the work. */
     done.project_seconds = fmax(recon->project_s - projected_s, found.device_seconds);
     LR_TRY(whole != NULL && recon->params->iteration != NULL ? fetch_image(recon) : LR_OK);
     const lr_recon_params *params = recon->params;
@@ -803,8 +749,12 @@ static lr_status run(struct recon *recon)
     const int64_t num_voxels = recon->info->num_voxels;
     LR_TRY(lr_ranks_init(&recon->ranks, recon->params->comm, num_voxels, recon->params->log));
     LR_TRY(lr_subsets_init(&recon->subsets, recon->params));
-    if (recon->rule->is_penalised) lr_ranks_share_nothing(&recon->ranks, num_voxels);
-    /* A device holds the data of whole views, not those of single LORs. */
+    if (recon->rule->is_penalised) { /* a prior looks at neighbours: every rank has all voxels */
+        recon->ranks.has_slabs = false;
+        recon->ranks.begin = 0;
+        recon->ranks.end = num_voxels;
+    }
+    /* A backend that does whole updates takes the data of whole views, not of single LORs. */
     const lr_recon_params *params = recon->params;
     const struct lr_update_plan plan = {
         .num_subsets = recon->subsets.count, .algorithm = params->algorithm, .has_additive = has_additive(params)};
@@ -850,7 +800,6 @@ lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
                           .info = lr_operator_get_info(params->op),
                           .under_way = -1,
                           .iterations = params->iterations > 0 ? params->iterations : DEFAULT_ITERATIONS};
-    LR_TRY(lr_comm_fail(params->comm, check_initial(params, recon.info->num_voxels)));
     lr_status status = run(&recon);
     if (recon.has_image && (status == LR_OK || status == LR_CANCELLED)) {
         lr_status got = recon.whole != NULL ? fetch_image(&recon) : LR_OK;

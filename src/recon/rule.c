@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* The relaxation of an iteration; usual: its first one, where the params name none. */
+/* The relaxation of an iteration. usual: of the first iteration if the params name none. */
 static double update_relaxation(const struct lr_update_step *step, double usual)
 {
     const lr_recon_params *params = step->params;
@@ -51,19 +51,19 @@ const struct lr_update_rule lr_rule_em = {
  * the place of one; with own steps, in which each voxel has the largest that its own sensitivity allows, as
  * Ahn and Fessler, IEEE Trans. Med. Imag. 22 (2003), scale them. docs/method/common.md, "Block RAMLA". */
 
-static bool is_number(double value)
+static lr_status check_relaxation(const lr_recon_params *params)
 {
-    return isfinite(value) && value >= 0.0;
+    const double first = params->relaxation, fall = params->relaxation_fall;
+    if (isfinite(first) && isfinite(fall) && first >= 0.0 && fall >= 0.0) return LR_OK;
+    return lr_error(params->log, LR_USAGE,
+                    "a relaxation of %g that falls by %g: both must be finite, and neither may "
+                    "be negative",
+                    first, fall);
 }
 
 static lr_status ramla_check(const lr_recon_params *params)
 {
-    if (!is_number(params->relaxation) || !is_number(params->relaxation_fall)) {
-        return lr_error(params->log, LR_USAGE,
-                        "a relaxation of %g that falls by %g: both must be finite, and neither may "
-                        "be negative",
-                        params->relaxation, params->relaxation_fall);
-    }
+    LR_TRY(check_relaxation(params));
     if (params->relaxation > 1.0) {
         lr_warn(params->log,
                 "a relaxation of %g, more than 1: voxels that an update would make negative become "
@@ -90,15 +90,10 @@ double lr_ramla_relaxation(int subsets)
     return subsets > 1 ? 10.0 / (9.0 + subsets) : 1.0;
 }
 
-static double find_relaxation(const struct lr_update_step *step)
-{
-    return update_relaxation(step, lr_ramla_relaxation(step->num_subsets));
-}
-
 /* The step length; the largest if voxels have steps of their own. */
 static double find_lambda(const struct lr_update_step *step)
 {
-    return find_relaxation(step) * step->scale;
+    return update_relaxation(step, lr_ramla_relaxation(step->num_subsets)) * step->scale;
 }
 
 /* Adjoint projections give sum_j x_j r_j <= sum_i y_i, and a factor that is cut off at 0 takes no more
@@ -110,20 +105,21 @@ static double find_most(const struct lr_update_step *step, double total, double 
 
 static lr_status ramla_update(const struct lr_update_step *step)
 {
+    const double relaxation = update_relaxation(step, lr_ramla_relaxation(step->num_subsets));
     if (step->own_scale != NULL) {
         /* BSREM's step without a floor: what is 0 stays so. */
         LR_TRY(update_gradient(step));
         return lr_vector_update_bsrem(&(lr_bsrem_update){.x = step->image,
                                                          .gradient = step->next,
                                                          .scale = step->own_scale,
-                                                         .relaxation = find_relaxation(step),
+                                                         .relaxation = relaxation,
                                                          .next = step->next});
     }
 
     return lr_vector_update_ramla(&(lr_ramla_update){.x = step->image,
                                                      .correction = step->ratios,
                                                      .sensitivity = step->sensitivity,
-                                                     .lambda = find_lambda(step),
+                                                     .lambda = relaxation * step->scale,
                                                      .next = step->next});
 }
 
@@ -141,16 +137,6 @@ const struct lr_update_rule lr_rule_ramla = {
  * Emission Tomography Using Relaxed Ordered Subsets Algorithms, IEEE Trans. Med. Imag. 22 (2003), with
  * projection onto images that are not negative. docs/method/priors.md, "BSREM". */
 
-static lr_status bsrem_check(const lr_recon_params *params)
-{
-    const double first = params->relaxation, fall = params->relaxation_fall;
-    if (isfinite(first) && isfinite(fall) && first >= 0.0 && fall >= 0.0) return LR_OK;
-    return lr_error(params->log, LR_USAGE,
-                    "a relaxation of %g that falls by %g: both must be finite, and neither may be "
-                    "negative",
-                    first, fall);
-}
-
 static lr_status bsrem_update(const struct lr_update_step *step)
 {
     LR_TRY(update_gradient(step));
@@ -167,6 +153,6 @@ const struct lr_update_rule lr_rule_bsrem = {
     .name = "BSREM",
     .is_penalised = true,
     .remedy = "leave out voxels that are hardly seen, or take a smaller relaxation",
-    .check = bsrem_check,
+    .check = check_relaxation,
     .update = bsrem_update,
 };

@@ -5,40 +5,73 @@
 #ifndef LR_RECON_RULE_H
 #define LR_RECON_RULE_H
 
-#include "recon/penalty.h"
+#include <lr/recon.h>
+
+/* --- the penalty: what is subtracted from the log-likelihood, and the preconditioner of its ascent. Source: Ahn and
+ * Fessler, Globally Convergent Image Reconstruction for Emission Tomography Using Relaxed Ordered
+ * Subsets Algorithms, IEEE Trans. Med. Imag. 22 (2003). docs/method/priors.md --- */
+
+/* Images that a penalty holds at the place of the reconstruction. */
+enum { LR_PENALTY_VECTORS = 2 };
+
+struct lr_penalty {
+    const lr_rdp *prior; /* NULL = none */
+    const lr_log *log;
+    lr_relative_differences differences; /* except for `what`, x, y and scale */
+    lr_vector sensitivity;               /* [num_voxels] on the host, to which the loop adds each subset's */
+    lr_vector kappa;                     /* [num_voxels]; zero without a kappa image */
+    lr_vector scale; /* [num_voxels] subsets / (sensitivity + the prior's share); 0 for voxels that no LOR sees */
+    double floor;    /* the least value of a voxel in the preconditioner */
+};
+
+/* The params are checked. The penalty must not move in memory. Finish in any case.
+ * errors: LR_FAILED if memory runs out. */
+lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params, lr_place *place);
+void lr_penalty_finish(struct lr_penalty *penalty);
+
+/* Call it after the last subset's sensitivity is added. level: the uniform image to start from (lr_find_level). */
+lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double level);
+
+/* beta R of the image; scratch, of the same place, is overwritten. */
+lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image, lr_vector *scratch, double *value);
+
+/* gradient - share beta dR / dx of the image. */
+lr_status lr_penalty_subtract(const struct lr_penalty *penalty, const lr_vector *image, double share,
+                              lr_vector *gradient);
+
+/* errors: LR_USAGE for numbers that are negative or not finite. */
+lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *log);
 
 /* An update by one subset. Vectors: [num_voxels], of one place. */
 struct lr_update_step {
     const lr_recon_params *params;
     int iteration; /* from 0, those before included */
-    double scale;  /* what the rule's start found for this subset; of own steps the largest */
+    double scale;  /* found by the rule's start for this subset; of own steps the largest */
     int num_subsets;
     const struct lr_penalty *penalty; /* of rules that are penalised */
     const lr_vector *image;           /* x */
     const lr_vector *ratios;          /* A^T (y / (A x + b)) over the subset */
     const lr_vector *sensitivity;     /* A^T 1 over the subset */
-    const lr_vector *own_scale;       /* of each voxel, where steps are its own; else NULL */
+    const lr_vector *own_scale;       /* of each voxel, if voxels have steps of their own; else NULL */
     lr_vector *next;                  /* x after the update; may be the ratios */
 };
 
 struct lr_update_rule {
-    const char *name;   /* in sentences */
+    const char *name;   /* in messages */
     bool is_penalised;  /* needs a penalty, which the loop makes; no backend does its updates whole */
-    const char *remedy; /* what to do where voxels grow beyond the largest number */
+    const char *remedy; /* advice if voxels grow beyond the largest number */
     /* errors: LR_USAGE for params that the rule has not, or that are out of range. */
     lr_status (*check)(const lr_recon_params *params);
-    /* Finds what it needs of a subset, once; NULL = nothing. */
+    /* Finds the scale of a subset, once; NULL = none. */
     lr_status (*start)(const lr_vector *sensitivity, double *scale);
     lr_status (*update)(const struct lr_update_step *step);
     /* The step length, of which no vector is needed; NULL = there is none. */
     double (*lambda)(const struct lr_update_step *step);
-    /* The most that the image's sum can be after the update of an image with the sum `total` by a subset with so
-     * many counts, whatever they are; NULL = there is no such bound. No vector is needed. */
+    /* The largest sum that an image of the sum `total` can have after an update by a subset with these counts; NULL
+     * = there is no such bound. No vector is needed. */
     double (*most)(const struct lr_update_step *step, double total, double counts);
 };
 
 extern const struct lr_update_rule lr_rule_em, lr_rule_ramla, lr_rule_bsrem;
-
-/* --- checking a request --- */
 
 #endif

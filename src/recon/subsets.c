@@ -44,16 +44,16 @@ double lr_seen_note(const lr_vector *sensitivity, bool *voxels, int threads)
     return sum;
 }
 
-/* LORs that a source is asked for at a time when all of it is summed. */
+/* LORs of one call of a source that is summed. */
 enum { CHUNK = 1 << 20 };
 
 static const char *const what = "the subsets";
 
 /* --- which pairs --- */
 
-static struct lr_subset *subset_at(const struct lr_subsets *subsets, int group, int turn)
+static struct lr_subset *subset_at(const struct lr_subsets *subsets, int group, int part)
 {
-    return &subsets->list[group * subsets->interleave + turn];
+    return &subsets->list[group * subsets->interleave + part];
 }
 
 /* Lists the module pairs of each group of subsets, in ascending order. */
@@ -72,12 +72,12 @@ static lr_status list_pairs(struct lr_subsets *subsets, const int32_t *group_of)
         subset->pair_list[subset->pairs.num_pairs++] = (int32_t)pair;
     }
     for (int k = 0; k < subsets->count; k++) {
-        const int turn = k % subsets->interleave;
-        const struct lr_subset *first = &subsets->list[k - turn];
+        const int part = k % subsets->interleave;
+        const struct lr_subset *first = &subsets->list[k - part];
         subsets->list[k].pairs = (lr_selection){.pairs = first->pair_list,
                                                 .num_pairs = first->pairs.num_pairs,
                                                 .interleave = subsets->interleave,
-                                                .interleave_turn = turn};
+                                                .interleave_turn = part};
     }
     return LR_OK;
 }
@@ -100,12 +100,7 @@ void lr_osem_visits(int count, int32_t *order)
 
 /* --- dense data: every LOR of the pairs --- */
 
-static int64_t num_lors_of(const lr_lors *lors, int64_t pair)
-{
-    return lors->offsets[pair + 1] - lors->offsets[pair];
-}
-
-/* Sums of counts by module pair, several pairs at a time. */
+/* Sums of counts by module pair, several pairs at once. */
 struct pair_sums {
     const struct lr_subsets *subsets;
     const lr_selection *pairs;
@@ -122,8 +117,8 @@ static void sum_pairs(void *user, int64_t begin, int64_t end, int worker)
         lr_selection one = *of->pairs;
         one.pairs += k;
         one.num_pairs = 1;
-        const int64_t count = num_lors_of(lors, one.pairs[0]);
-        const float *values = of->subsets->params->data->values + lors->offsets[one.pairs[0]];
+        const int64_t first = lors->offsets[one.pairs[0]], count = lors->offsets[one.pairs[0] + 1] - first;
+        const float *values = of->subsets->params->data->values + first;
         if (of->room != NULL) {
             float *own = of->room + worker * of->most;
             memcpy(own, values, (size_t)count * sizeof(*own));
@@ -134,77 +129,60 @@ static void sum_pairs(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Counts of its LORs. */
-static lr_status sum_dense(const struct lr_subsets *subsets, struct lr_subset *subset)
+static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
 {
+    const lr_lors *lors = subsets->lors;
     const lr_log *log = subsets->params->log;
     const int threads = lr_operator_get_info(subsets->params->op)->threads;
     struct pair_sums of = {.subsets = subsets, .pairs = &subset->pairs};
-    for (int64_t k = 0; k < of.pairs->num_pairs; k++) {
-        const int64_t count = num_lors_of(subsets->lors, of.pairs->pairs[k]);
+    const int64_t num_pairs = of.pairs->num_pairs;
+    subset->projected = subset->pairs;
+    subset->runs = lr_alloc(num_pairs, sizeof(*subset->runs), what, log);
+    if (subset->runs == NULL) return LR_FAILED;
+    struct lr_lor_run *run = NULL; /* of pairs that follow each other */
+    for (int64_t k = 0; k < num_pairs; k++) {
+        const int32_t pair = of.pairs->pairs[k];
+        const int64_t first = lors->offsets[pair], count = lors->offsets[pair + 1] - first;
+        if (run == NULL || run->first + run->count != first) {
+            run = &subset->runs[subset->num_runs++];
+            *run = (struct lr_lor_run){first, subset->num_values, 0};
+        }
+        run->count += count;
+        subset->num_values += count;
         of.most = count > of.most ? count : of.most;
     }
-    of.sums = lr_alloc(of.pairs->num_pairs, sizeof(*of.sums), what, log);
+
+    of.sums = lr_alloc(num_pairs, sizeof(*of.sums), what, log);
     of.room = subsets->interleave > 1 ? lr_alloc(threads * of.most, sizeof(*of.room), what, log) : NULL;
     const bool is_there = of.sums != NULL && (of.room != NULL || subsets->interleave <= 1);
-    if (is_there && of.pairs->num_pairs > 0) lr_parallel_for(threads, of.pairs->num_pairs, 1, sum_pairs, &of);
-    for (int64_t k = 0; is_there && k < of.pairs->num_pairs; k++) subset->counts += of.sums[k];
+    if (is_there && num_pairs > 0) lr_parallel_for(threads, num_pairs, 1, sum_pairs, &of);
+    for (int64_t k = 0; is_there && k < num_pairs; k++) subset->counts += of.sums[k];
     free(of.room);
     free(of.sums);
     return is_there ? LR_OK : LR_FAILED;
 }
 
-static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
-{
-    subset->projected = subset->pairs;
-    subset->runs = lr_alloc(subset->pairs.num_pairs, sizeof(*subset->runs), what, subsets->params->log);
-    if (subset->runs == NULL) return LR_FAILED;
-    /* Pairs that follow each other are one run. */
-    const lr_lors *lors = subsets->lors;
-    struct lr_lor_run *run = NULL;
-    for (int64_t k = 0; k < subset->pairs.num_pairs; k++) {
-        const int32_t pair = subset->pairs.pairs[k];
-        const int64_t count = num_lors_of(lors, pair);
-        if (run == NULL || run->first + run->count != lors->offsets[pair]) {
-            run = &subset->runs[subset->num_runs++];
-            *run = (struct lr_lor_run){lors->offsets[pair], subset->num_values, 0};
-        }
-        run->count += count;
-        subset->num_values += count;
-    }
-
-    return sum_dense(subsets, subset);
-}
-
 /* --- sparse data: LORs with counts --- */
 
-/* Calls for each entry with counts, in order, with the subset it belongs to. */
-static void for_each_count(const struct lr_subsets *subsets, const int32_t *group_of,
-                           void (*body)(struct lr_subset *subset, int64_t lor, float value))
+/* Counts the entries with counts of each subset, or takes them once their lists are made. */
+static void visit_counts(const struct lr_subsets *subsets, const int32_t *group_of, bool takes)
 {
     const lr_lor_data *data = subsets->params->data;
     int64_t pair = 0;
     for (int64_t k = 0; k < data->count; k++) {
-        while (data->index[k] >= subsets->lors->offsets[pair + 1]) pair++;
-        if (data->values[k] > 0.0f) {
-            const int turn =
-                subsets->interleave > 1 ? lr_lors_angle(subsets->lors, data->index[k]) % subsets->interleave : 0;
-            body(subset_at(subsets, group_of[pair], turn), data->index[k], data->values[k]);
+        const int64_t lor = data->index[k];
+        while (lor >= subsets->lors->offsets[pair + 1]) pair++;
+        if (!(data->values[k] > 0.0f)) continue;
+        const int part = subsets->interleave > 1 ? lr_lors_angle(subsets->lors, lor) % subsets->interleave : 0;
+        struct lr_subset *subset = subset_at(subsets, group_of[pair], part);
+        if (takes) {
+            subset->lor_list[subset->num_values] = lor;
+            subset->measured[subset->num_values] = data->values[k];
+        } else {
+            subset->counts += data->values[k];
         }
+        subset->num_values++;
     }
-}
-
-static void count_entry(struct lr_subset *subset, int64_t lor, float value)
-{
-    (void)lor;
-    subset->num_values++;
-    subset->counts += value;
-}
-
-static void take_entry(struct lr_subset *subset, int64_t lor, float value)
-{
-    subset->lor_list[subset->num_values] = lor;
-    subset->measured[subset->num_values++] = value;
 }
 
 /* --- additive term of LORs that are not all compared --- */
@@ -220,93 +198,67 @@ static lr_status check_values(const struct lr_subsets *subsets, const lr_lor_spa
     return LR_OK;
 }
 
-static lr_status read_additive(const struct lr_subsets *subsets, struct lr_subset *subset)
+static lr_status add_additive(struct lr_subsets *subsets)
 {
     const lr_recon_params *params = subsets->params;
+    if (params->additive == NULL && params->additive_source.get == NULL) return LR_OK;
     const lr_lor_source *source = &params->additive_source;
-    const lr_lor_span span = {.numbers = subset->lor_list, .count = subset->num_values};
-    subset->additive = lr_alloc(span.count, sizeof(*subset->additive), what, params->log);
-    if (subset->additive == NULL) return LR_FAILED;
-    if (params->additive == NULL) {
-        LR_TRY(source->get(source->user, &span, subset->additive));
-        return check_values(subsets, &span, subset->additive);
+    for (int k = 0; subsets->is_sparse && k < subsets->count; k++) {
+        struct lr_subset *subset = &subsets->list[k];
+        const lr_lor_span span = {.numbers = subset->lor_list, .count = subset->num_values};
+        subset->additive = lr_alloc(span.count, sizeof(*subset->additive), what, params->log);
+        if (subset->additive == NULL) return LR_FAILED;
+        if (params->additive == NULL) {
+            LR_TRY(source->get(source->user, &span, subset->additive));
+            LR_TRY(check_values(subsets, &span, subset->additive));
+            continue;
+        }
+        struct lr_lor_cursor cursor = lr_lor_cursor_at(params->additive, 0);
+        for (int64_t n = 0; n < span.count; n++)
+            subset->additive[n] = (float)lr_lor_cursor_read(&cursor, span.numbers[n]);
     }
-    struct lr_lor_cursor cursor = lr_lor_cursor_at(params->additive, 0);
-    for (int64_t k = 0; k < span.count; k++) subset->additive[k] = (float)lr_lor_cursor_read(&cursor, span.numbers[k]);
-    return LR_OK;
-}
+    for (int64_t k = 0; params->additive != NULL && k < params->additive->count; k++)
+        subsets->additive_counts += params->additive->values[k];
+    if (params->additive != NULL) return LR_OK;
+    subsets->additive_counts = params->additive_sum;
+    if (params->additive_sum > 0.0) return LR_OK;
 
-/* Visits every LOR. */
-static lr_status sum_source(const struct lr_subsets *subsets, double *sum)
-{
-    const lr_lor_source *source = &subsets->params->additive_source;
-    float *values = lr_alloc(CHUNK, sizeof(*values), "the additive term", subsets->params->log);
+    /* The sum over all LORs takes the whole source. */
+    float *values = lr_alloc(CHUNK, sizeof(*values), "the additive term", params->log);
     lr_status status = values != NULL ? LR_OK : LR_FAILED;
     for (int64_t first = 0; status == LR_OK && first < subsets->lors->count; first += CHUNK) {
         const int64_t left = subsets->lors->count - first;
         const lr_lor_span span = {.first = first, .count = left < CHUNK ? left : CHUNK};
         status = source->get(source->user, &span, values);
-        status = status == LR_OK ? check_values(subsets, &span, values) : status;
-        for (int64_t k = 0; status == LR_OK && k < span.count; k++) *sum += values[k];
+        if (status == LR_OK) status = check_values(subsets, &span, values);
+        for (int64_t k = 0; status == LR_OK && k < span.count; k++) subsets->additive_counts += values[k];
     }
     free(values);
     return status;
 }
 
-static lr_status add_additive(struct lr_subsets *subsets)
-{
-    const lr_recon_params *params = subsets->params;
-    if (params->additive == NULL && params->additive_source.get == NULL) return LR_OK;
-    for (int k = 0; subsets->is_sparse && k < subsets->count; k++) LR_TRY(read_additive(subsets, &subsets->list[k]));
-    for (int64_t k = 0; params->additive != NULL && k < params->additive->count; k++)
-        subsets->additive_counts += params->additive->values[k];
-    if (params->additive != NULL) return LR_OK;
-    subsets->additive_counts = params->additive_sum;
-    return params->additive_sum > 0.0 ? LR_OK : sum_source(subsets, &subsets->additive_counts);
-}
-
 /* --- all of it --- */
-
-/* The only subset has all LORs: operators and fits know these without lists. */
-static void join_all(struct lr_subsets *subsets)
-{
-    struct lr_subset *subset = &subsets->list[0];
-    if (subsets->count > 1) return;
-    subset->pairs = (lr_selection){0};
-    if (!subsets->is_sparse) {
-        subset->projected = (lr_selection){0};
-        free(subset->runs);
-        subset->runs = NULL;
-    }
-}
-
-/* The caller's: subsets by their numbers, or groups of them. */
-static lr_status take_subsets(struct lr_subsets *subsets, const int32_t *group_of)
-{
-    const lr_recon_params *params = subsets->params;
-    const int num_groups = subsets->count / subsets->interleave;
-    for (int64_t pair = 0; pair < subsets->lors->num_pairs; pair++) {
-        if (group_of[pair] < 0 || group_of[pair] >= num_groups) {
-            return lr_error(params->log, LR_USAGE, "pair %lld belongs to subset %d: give 0 to %d", (long long)pair,
-                            (int)group_of[pair], num_groups - 1);
-        }
-    }
-    LR_TRY(list_pairs(subsets, group_of));
-    for (int k = 0; k < subsets->count; k++) {
-        if (subsets->list[k].pairs.num_pairs == 0 && lr_comm_get_info(params->comm).size == 1) {
-            return lr_error(params->log, LR_USAGE, "no pair belongs to subset %d of %d: leave it out", k,
-                            subsets->count);
-        }
-    }
-    return LR_OK;
-}
 
 static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
 {
     const lr_recon_params *params = subsets->params;
     if (params->subset_of != NULL) {
+        /* The subsets of the caller, or its groups of interleaved subsets. */
+        const int num_groups = subsets->count / subsets->interleave;
         memcpy(group_of, params->subset_of, (size_t)subsets->lors->num_pairs * sizeof(*group_of));
-        LR_TRY(take_subsets(subsets, group_of));
+        for (int64_t pair = 0; pair < subsets->lors->num_pairs; pair++) {
+            if (group_of[pair] < 0 || group_of[pair] >= num_groups) {
+                return lr_error(params->log, LR_USAGE, "pair %lld belongs to subset %d: give 0 to %d", (long long)pair,
+                                (int)group_of[pair], num_groups - 1);
+            }
+        }
+        LR_TRY(list_pairs(subsets, group_of));
+        for (int k = 0; k < subsets->count; k++) {
+            if (subsets->list[k].pairs.num_pairs == 0 && lr_comm_get_info(params->comm).size == 1) {
+                return lr_error(params->log, LR_USAGE, "no pair belongs to subset %d of %d: leave it out", k,
+                                subsets->count);
+            }
+        }
     } else {
         LR_TRY(lr_osem_subsets(subsets->lors, subsets->count / subsets->interleave, group_of, params->log));
         LR_TRY(list_pairs(subsets, group_of));
@@ -316,7 +268,7 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
         subsets->order[k] = k;
     if (subsets->is_sparse) {
         const lr_log *log = subsets->params->log;
-        for_each_count(subsets, group_of, count_entry);
+        visit_counts(subsets, group_of, false);
         for (int k = 0; k < subsets->count; k++) {
             struct lr_subset *subset = &subsets->list[k];
             subset->lor_list = lr_alloc(subset->num_values, sizeof(int64_t), what, log);
@@ -325,7 +277,7 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
             subset->projected = (lr_selection){.lors = subset->lor_list, .num_lors = subset->num_values};
             subset->num_values = 0; /* counted again as they come */
         }
-        for_each_count(subsets, group_of, take_entry);
+        visit_counts(subsets, group_of, true);
     }
 
     if (subsets->is_sparse || subsets->interleave > 1) LR_TRY(add_additive(subsets));
@@ -335,30 +287,17 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
         subsets->counts += subset->counts;
         subsets->most_values = subset->num_values > subsets->most_values ? subset->num_values : subsets->most_values;
     }
-    join_all(subsets);
-    return LR_OK;
-}
 
-/* Counts and shares of all ranks. An additive sum that was given is of all ranks already. */
-static lr_status sum_ranks(struct lr_subsets *subsets)
-{
-    lr_comm *comm = subsets->params->comm;
-    const bool is_given = subsets->params->additive_sum > 0.0;
-    subsets->own_counts = subsets->counts;
-    double sums[3] = {subsets->counts, is_given ? 0.0 : subsets->additive_counts, 0.0};
-    for (int k = 0; k < subsets->count; k++) {
-        struct lr_subset *subset = &subsets->list[k];
-        subset->share = (double)subset->num_values;
-        sums[2] += subset->share;
-        double of_all[2] = {subset->share, subset->counts};
-        LR_TRY(lr_comm_sum_numbers(comm, of_all, 2));
-        subset->share = of_all[0];
-        subset->counts = of_all[1];
+    /* The only subset has all LORs: operators and fits know these without lists. */
+    if (subsets->count == 1) {
+        struct lr_subset *subset = &subsets->list[0];
+        subset->pairs = (lr_selection){0};
+        if (!subsets->is_sparse) {
+            subset->projected = (lr_selection){0};
+            free(subset->runs);
+            subset->runs = NULL;
+        }
     }
-    LR_TRY(lr_comm_sum_numbers(comm, sums, 3));
-    subsets->counts = sums[0];
-    subsets->additive_counts = is_given ? subsets->additive_counts : sums[1];
-    for (int k = 0; k < subsets->count; k++) subsets->list[k].share /= sums[2] > 0.0 ? sums[2] : 1.0;
     return LR_OK;
 }
 
@@ -379,7 +318,25 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     int32_t *group_of = lr_alloc(info->lors->num_pairs, sizeof(*group_of), what, log);
     const lr_status status = group_of != NULL ? cut(subsets, group_of) : LR_FAILED;
     free(group_of);
-    return status == LR_OK ? sum_ranks(subsets) : status;
+    LR_TRY(status);
+
+    /* Counts and shares of all ranks. An additive sum that was given is of all ranks already. */
+    const bool is_given = params->additive_sum > 0.0;
+    subsets->own_counts = subsets->counts;
+    double sums[3] = {subsets->counts, is_given ? 0.0 : subsets->additive_counts, 0.0};
+    for (int k = 0; k < subsets->count; k++) {
+        struct lr_subset *subset = &subsets->list[k];
+        double of_all[2] = {(double)subset->num_values, subset->counts};
+        sums[2] += of_all[0];
+        LR_TRY(lr_comm_sum_numbers(params->comm, of_all, 2));
+        subset->share = of_all[0];
+        subset->counts = of_all[1];
+    }
+    LR_TRY(lr_comm_sum_numbers(params->comm, sums, 3));
+    subsets->counts = sums[0];
+    subsets->additive_counts = is_given ? subsets->additive_counts : sums[1];
+    for (int k = 0; k < subsets->count; k++) subsets->list[k].share /= sums[2] > 0.0 ? sums[2] : 1.0;
+    return LR_OK;
 }
 
 void lr_subsets_finish(struct lr_subsets *subsets)
@@ -401,62 +358,43 @@ void lr_subsets_finish(struct lr_subsets *subsets)
 
 enum { MEASURED = 0, ADDITIVE };
 
-/* Values that a thread looks at in one go, and how many are worth threads. */
+/* Values of a thread's share, and the number of values from which threads are worth while. */
 enum { VALUES_AT_ONCE = 1 << 14, MANY_VALUES = 1 << 20 };
 
 static const char *const names[2] = {"the measured counts", "the additive term"};
 
 /* --- values of a subset, gathered on the host --- */
 
-/* Negative values would turn into missing LORs. */
-static lr_status read_source(const struct lr_compared *compared, const struct lr_subset *subset, float *to)
+static lr_status gather_values(const struct lr_compared *compared, const struct lr_subset *subset, int which, float *to)
 {
-    const lr_osem_params *params = compared->subsets->params;
+    const struct lr_subsets *subsets = compared->subsets;
+    const lr_osem_params *params = subsets->params;
+    const lr_lor_data *data = which == MEASURED ? params->data : params->additive;
+    if (subsets->is_sparse) {
+        const float *from = which == MEASURED ? subset->measured : subset->additive;
+        memcpy(to, from, (size_t)subset->num_values * sizeof(*to));
+        return LR_OK;
+    }
+
     const struct lr_lor_run all = {0, 0, subset->num_values};
     const struct lr_lor_run *runs = subset->runs != NULL ? subset->runs : &all;
     const int64_t num_runs = subset->runs != NULL ? subset->num_runs : 1;
     for (int64_t n = 0; n < num_runs; n++) {
         const lr_lor_span span = {.first = runs[n].first, .count = runs[n].count};
         float *values = to + runs[n].begin;
-        LR_TRY(params->additive_source.get(params->additive_source.user, &span, values));
-        for (int64_t k = 0; k < span.count; k++) {
-            if (!(values[k] >= 0.0f && values[k] <= FLT_MAX)) {
-                return lr_lor_report_value(compared->subsets->lors, span.first + k, values[k], "additive term",
-                                           params->log);
-            }
+        if (data == NULL) {
+            /* Negative values of the source would turn into missing LORs. */
+            LR_TRY(params->additive_source.get(params->additive_source.user, &span, values));
+            LR_TRY(check_values(subsets, &span, values));
+        } else if (data->index == NULL) {
+            memcpy(values, data->values + span.first, (size_t)span.count * sizeof(*values));
+        } else {
+            struct lr_lor_cursor cursor = lr_lor_cursor_at(data, span.first);
+            for (int64_t k = 0; k < span.count; k++) values[k] = (float)lr_lor_cursor_read(&cursor, span.first + k);
         }
     }
-    return LR_OK;
-}
-
-static lr_status gather_values(const struct lr_compared *compared, const struct lr_subset *subset, int which, float *to)
-{
-    const lr_osem_params *params = compared->subsets->params;
-    const lr_lor_data *data = which == MEASURED ? params->data : params->additive;
-    if (compared->subsets->is_sparse) {
-        const float *from = which == MEASURED ? subset->measured : subset->additive;
-        memcpy(to, from, (size_t)subset->num_values * sizeof(*to));
-        return LR_OK;
-    }
-    LR_TRY(data == NULL ? read_source(compared, subset, to) : LR_OK);
-    if (data != NULL) {
-        const struct lr_lor_run all = {0, 0, subset->num_values};
-        const struct lr_lor_run *runs = subset->runs != NULL ? subset->runs : &all;
-        const int64_t num_runs = subset->runs != NULL ? subset->num_runs : 1;
-        for (int64_t n = 0; n < num_runs; n++) {
-            float *values = to + runs[n].begin;
-            if (data->index == NULL) {
-                memcpy(values, data->values + runs[n].first, (size_t)runs[n].count * sizeof(*values));
-                continue;
-            }
-            struct lr_lor_cursor cursor = lr_lor_cursor_at(data, runs[n].first);
-            for (int64_t k = 0; k < runs[n].count; k++)
-                values[k] = (float)lr_lor_cursor_read(&cursor, runs[n].first + k);
-        }
-    }
-
     if (which == MEASURED) /* LORs between those of the subset explain nothing and add nothing */
-        lr_selection_blank(compared->subsets->lors, &subset->pairs, to);
+        lr_selection_blank(subsets->lors, &subset->pairs, to);
     return LR_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Data cut into subsets, and what the updates need to know of each. */
+ * Data cut into subsets, and the properties of each. */
 #ifndef LR_RECON_SUBSETS_H
 #define LR_RECON_SUBSETS_H
 
@@ -16,7 +16,7 @@
 
 struct lr_lor_cursor {
     const lr_lor_data *data; /* NULL = zero everywhere */
-    int64_t next;            /* sparse: the first entry not behind */
+    int64_t next;            /* sparse: the first entry at or after the LOR */
 };
 
 /* Starts reading at a LOR. */
@@ -46,28 +46,26 @@ static inline double lr_lor_cursor_read(struct lr_lor_cursor *cursor, int64_t lo
 
 /* --- voxels that LORs see --- */
 
-/* Notes voxels of which a sensitivity of the host's, in floats, is above 0; voxels: [count], those noted before stay so.
- * Returns the sum of the sensitivity, which does not depend on the number of threads. */
+/* Notes the voxels with a sensitivity above 0; voxels: [count], those noted before stay so. sensitivity: on the
+ * host, in floats. Returns its sum, which does not depend on the number of threads. */
 double lr_seen_note(const lr_vector *sensitivity, bool *voxels, int threads);
 
-/* LORs first .. first + count - 1, whose values begin at `begin` of the subset's. */
+/* LORs first .. first + count - 1. Their values begin at place `begin` of the subset's values. */
 struct lr_lor_run {
     int64_t first, begin, count;
 };
 
 struct lr_subset {
-    lr_selection pairs;      /* its module pairs, and which of their LORs where these are interleaved; all
-                                zero where it is the only subset */
-    lr_selection projected;  /* the LORs that are projected: those with counts where data is sparse,
-                                else those of the pairs */
-    int64_t num_values;      /* how many values they have, those of LORs between them included */
+    lr_selection pairs;      /* its module pairs, with an interleave of their LORs; all zero for the only subset */
+    lr_selection projected;  /* the LORs that are projected: of sparse data those with counts, else all of the pairs */
+    int64_t num_values;      /* number of their values, with those of LORs between them */
     double counts;           /* sum of y, of all ranks */
     double share;            /* of the values of all ranks that all subsets have */
     float *measured;         /* sparse: y in the order of the values; else NULL */
     float *additive;         /* sparse: b of these LORs; NULL = none */
-    struct lr_lor_run *runs; /* dense: [num_runs]; NULL where it is the only subset */
+    struct lr_lor_run *runs; /* dense: [num_runs]; NULL for the only subset */
     int64_t num_runs;
-    int32_t *pair_list; /* what `pairs` of all that are interleaved point to: the first one's */
+    int32_t *pair_list; /* owned by the first of interleaved subsets, all of which point to it */
     int64_t *lor_list;
 };
 
@@ -96,31 +94,32 @@ void lr_subsets_finish(struct lr_subsets *subsets);
 
 struct lr_compared {
     const struct lr_subsets *subsets;
-    lr_place *place;      /* where values are; NULL = the host */
-    lr_vector *measured;  /* [subsets] held; zero where they are gathered when asked for */
-    lr_vector *additive;  /* [subsets] held or gathered in the same way; zero where there is none */
+    lr_place *place;      /* the place of the values; NULL = the host */
+    lr_vector *measured;  /* [subsets] zero for values that lr_compared_get gathers */
+    lr_vector *additive;  /* [subsets] the same; zero without an additive term */
     lr_vector scratch[2]; /* on the host: measured, additive, of the current subset */
     bool has_additive;
 };
 
-/* Sparse data, and all data at a device, are held; dense data on the host are the caller's where a subset's
- * values stand in one piece, else gathered when asked for. errors: LR_FAILED if memory runs out; LR_BAD_INPUT for an
- * additive value that is negative or not finite. Finish in any case. */
+/* Sparse data, and all data at a device, are stored. Dense data on the host stay in the caller's array if a
+ * subset's values are in one piece there; else lr_compared_get gathers them.
+ * errors: LR_FAILED if memory runs out; LR_BAD_INPUT for an additive value that is negative or not finite. Finish
+ * in any case. */
 lr_status lr_compared_init(struct lr_compared *compared, const struct lr_subsets *subsets, lr_place *place);
 void lr_compared_finish(struct lr_compared *compared);
 
-/* The values of subset k, valid until the next call; additive is zero where there is none. */
+/* The values of subset k, valid until the next call; additive is zero if there is none. */
 struct lr_compared_values {
     lr_vector measured, additive;
 };
 lr_status lr_compared_get(struct lr_compared *compared, int k, struct lr_compared_values *values);
 
-/* The uniform image to start from gives what an additive term leaves of the counts, and a hundredth of them
- * at least. Alone, EM would find an image's size in one update. Beside an additive term it does not: an image
- * that explains little of the counts is multiplied by at most the ratio of counts to term, update by update.
- * Steps of limited length do not either, where a voxel's sensitivity is small.
- * seen_counts: what an image of ones gives, alike on all ranks. level: 1 where there are no counts. Warns of a
- * term above the counts. */
+/* The uniform image to start from gives what an additive term leaves of the counts, and a hundredth of them at
+ * least. Alone, EM would find an image's size in one update. With an additive term it does not: an image that
+ * explains little of the counts is multiplied by at most the ratio of counts to term, update by update. Steps of
+ * limited length do not either, if a voxel's sensitivity is small.
+ * seen_counts: what an image of ones gives, alike on all ranks. level: 1 where there are no counts. Warns of a term
+ * above the counts. */
 lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double *level);
 
 #endif

@@ -160,7 +160,7 @@ static inline lr_status case_create(const char *name, const struct lr_listmode_b
 static inline lr_status case_arrange(struct case_backend *open, const lr_listmode_params *params)
 {
     const bool is_cuda = params->backend != NULL && strcmp(params->backend, "cuda") == 0;
-    lr_status status = lr_listmode_events_open(&open->events, params);
+    lr_status status = lr_listmode_events_open(&open->events, params, NULL);
     if (status == LR_OK && is_cuda) status = lr_plugin_cuda(params->log)->arrange(&open->events, &open->params);
     return status == LR_OK && open->events.held == NULL ? lr_listmode_events_arrange(&open->events, params) : status;
 }

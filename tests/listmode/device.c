@@ -386,7 +386,7 @@ static void check_arranged(const lr_events_info *info, enum arranged where)
     params.ranges = ranges;
     params.num_ranges = 3;
     assert_int_equal(lr_listmode_events_init(&expected, &params), LR_OK);
-    assert_int_equal(lr_listmode_events_open(&found, &params), LR_OK);
+    assert_int_equal(lr_listmode_events_open(&found, &params, NULL), LR_OK);
     struct lr_listmode_model model;
     assert_int_equal(lr_listmode_model_init(&model, &params), LR_OK);
     const struct lr_listmode_backend_params backend_params = {.model = &model,

@@ -4,7 +4,7 @@
  * Grids inside, across and beyond the detectors. */
 #include "fixtures.h"
 
-#include "operator/settings.h"
+#include "operator/facade.h"
 
 static const int one_sample[3] = {1, 1, 1};
 static const double pi = 3.14159265358979323846;

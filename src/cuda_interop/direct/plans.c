@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/vec.h"
-#include "direct/resolution.h"
 #include "direct/tables.h"
 
 #include <math.h>

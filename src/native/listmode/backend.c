@@ -24,13 +24,6 @@ static double share_reach(const struct lr_listmode_model *model, int axis)
                                              : sqrt(2.0 * lr_listmode_rim(&model->tube)) / model->grid.voxel_mm[axis];
 }
 
-/* Voxels that stand behind the image for shares that begin at its last one. */
-static int behind(const struct lr_listmode_model *model, int axis)
-{
-    const int width = (int)(2.0 * share_reach(model, axis)) + 1;
-    return model->kernel != LR_LISTMODE_TUBE ? 2 : 2 + width;
-}
-
 static void frame_init(struct lr_native_frame *frame, const struct lr_listmode_model *model, int axis)
 {
     const int across[2] = {axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
@@ -40,7 +33,9 @@ static void frame_init(struct lr_native_frame *frame, const struct lr_listmode_m
         frame->across[k] = across[k];
         frame->size[k] = model->grid.size[across[k]];
         frame->border[k] = (int)(2.0 * (reach + LR_NATIVE_LISTMODE_SLACK));
-        length[k] = frame->border[k] + frame->size[k] + behind(model, across[k]);
+        /* Voxels after the image hold shares that begin at its last one. */
+        const int width = model->kernel == LR_LISTMODE_TUBE ? (int)(2.0 * reach) + 1 : 0;
+        length[k] = frame->border[k] + frame->size[k] + 2 + width;
     }
     frame->axis = axis;
     frame->slices = model->grid.size[axis];
@@ -48,63 +43,41 @@ static void frame_init(struct lr_native_frame *frame, const struct lr_listmode_m
     frame->plane = length[0] * length[1];
 }
 
-/* An image of the grid and numbers of a frame. */
-struct framing {
+/* A copy of an image of the grid into numbers of a frame, or an addition of a frame's sums to a total of the grid. */
+struct transfer {
     const struct lr_native_frame *frame;
     const lr_grid *grid;
-    int threads;
-};
-
-/* One row of voxels along across[0]: where it begins in the grid's order and in the frame. */
-struct row {
-    int64_t voxel, step, number;
-};
-
-static struct row row_at(const struct framing *framing, int64_t index)
-{
-    const struct lr_native_frame *frame = framing->frame;
-    const int *size = framing->grid->size;
-    const int64_t steps[3] = {1, size[0], (int64_t)size[0] * size[1]};
-    const int64_t slice = index / frame->size[1], v = index % frame->size[1];
-    return (struct row){.voxel = slice * steps[frame->axis] + v * steps[frame->across[1]],
-                        .step = steps[frame->across[0]],
-                        .number = slice * frame->plane + (v + frame->border[1]) * frame->row + frame->border[0]};
-}
-
-struct transfer {
-    const struct framing *framing;
     const float *image;
     float *numbers;
-    const double *sums;
+    const double *sums; /* NULL: from `image` to `numbers` */
     double *total;
 };
 
-static void fill_rows(void *user, int64_t begin, int64_t end, int worker)
+static void transfer_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     (void)worker;
     const struct transfer *transfer = user;
-    const int count = transfer->framing->frame->size[0];
+    const struct lr_native_frame *frame = transfer->frame;
+    const int *size = transfer->grid->size;
+    const int64_t steps[3] = {1, size[0], (int64_t)size[0] * size[1]};
+    const int64_t step = steps[frame->across[0]];
     for (int64_t index = begin; index < end; index++) {
-        const struct row row = row_at(transfer->framing, index);
-        for (int u = 0; u < count; u++) transfer->numbers[row.number + u] = transfer->image[row.voxel + u * row.step];
+        /* The begin of a row of voxels along across[0], in the grid's order and in the frame. */
+        const int64_t slice = index / frame->size[1], v = index % frame->size[1];
+        const int64_t voxel = slice * steps[frame->axis] + v * steps[frame->across[1]];
+        const int64_t number = slice * frame->plane + (v + frame->border[1]) * frame->row + frame->border[0];
+        if (transfer->sums != NULL)
+            for (int u = 0; u < frame->size[0]; u++) transfer->total[voxel + u * step] += transfer->sums[number + u];
+        else
+            for (int u = 0; u < frame->size[0]; u++) transfer->numbers[number + u] = transfer->image[voxel + u * step];
     }
 }
 
-static void add_rows(void *user, int64_t begin, int64_t end, int worker)
+static void transfer_all(const struct lr_native_listmode *native, struct transfer *transfer)
 {
-    (void)worker;
-    const struct transfer *transfer = user;
-    const int count = transfer->framing->frame->size[0];
-    for (int64_t index = begin; index < end; index++) {
-        const struct row row = row_at(transfer->framing, index);
-        for (int u = 0; u < count; u++) transfer->total[row.voxel + u * row.step] += transfer->sums[row.number + u];
-    }
-}
-
-static void each_row(struct transfer *transfer, lr_parallel_body *body)
-{
-    const struct lr_native_frame *frame = transfer->framing->frame;
-    lr_parallel_for(transfer->framing->threads, (int64_t)frame->slices * frame->size[1], 256, body, transfer);
+    const struct lr_native_frame *frame = transfer->frame;
+    transfer->grid = &native->params.model->grid;
+    lr_parallel_for(native->params.threads, (int64_t)frame->slices * frame->size[1], 256, transfer_rows, transfer);
 }
 
 /* --- tubes --- */
@@ -112,18 +85,6 @@ static void each_row(struct transfer *transfer, lr_parallel_body *body)
 /* Entries for a Gaussian: linear in between they are good to 1e-6 of its peak for cylinders of up to 9
  * FWHM. */
 enum { GAUSSIAN_ENTRIES = 4096 };
-
-/* Shares of a slice at most, whichever two axes are across. */
-static int64_t most_shares(const struct lr_listmode_model *model)
-{
-    int64_t most = 0;
-    for (int axis = 0; axis < 3; axis++) {
-        int64_t shares = 1;
-        for (int k = 0; k < 3; k++) shares *= k != axis ? (int64_t)(2.0 * share_reach(model, k)) + 1 : 1;
-        most = shares > most ? shares : most;
-    }
-    return most + LR_NATIVE_LISTMODE_LANES;
-}
 
 /* errors: LR_FAILED if memory runs out. For other kernels than tubes it stays zero. */
 static lr_status tube_init(struct lr_native_tube *tube, const struct lr_listmode_model *model, const lr_log *log)
@@ -135,7 +96,12 @@ static lr_status tube_init(struct lr_native_tube *tube, const struct lr_listmode
     tube->rim = (float)lr_listmode_rim(&model->tube);
     tube->fall = (float)((1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * lr_listmode_rim(&model->tube)));
     tube->scale = (float)(tube->last / half);
-    tube->capacity = most_shares(model);
+    for (int axis = 0; axis < 3; axis++) { /* whichever two axes are across */
+        int64_t shares = 1;
+        for (int k = 0; k < 3; k++) shares *= k != axis ? (int64_t)(2.0 * share_reach(model, k)) + 1 : 1;
+        tube->capacity = shares > tube->capacity ? shares : tube->capacity;
+    }
+    tube->capacity += LR_NATIVE_LISTMODE_LANES;
     tube->table = lr_alloc((int64_t)tube->last + 2, sizeof(*tube->table), "the tube's table", log);
     if (tube->table == NULL) return LR_FAILED;
     for (int k = 0; k <= tube->last + 1; k++)
@@ -143,13 +109,13 @@ static lr_status tube_init(struct lr_native_tube *tube, const struct lr_listmode
     return LR_OK;
 }
 
-/* --- some events at a time --- */
+/* --- chunks of events --- */
 
-/* Events between two reports of progress, and those that a thread takes forward at a time. Of thin lines
- * with time of flight many, which cover more slabs than each of them reaches. */
+/* Events between two reports of progress, and of a thread's share forward. Chunks of thin lines are long: with time
+ * of flight they then cover more slabs than one line reaches. */
 enum { LINES = 1 << 18, TUBES = 1 << 15, EXACT = 1 << 13, GRAIN = 512, EXACT_GRAIN = 32 };
 
-/* Arranged events of one group, some at a time. */
+/* A chunk of the arranged events of one group. */
 struct chunk {
     const struct lr_native_listmode *native;
     const struct lr_native_listmode_job *job;
@@ -181,11 +147,6 @@ static struct project begin(const struct lr_native_listmode *native, const lr_se
         .job = {.model = native->params.model, .events = native->params.events, .tube = &native->tube}};
 }
 
-static struct framing framing_of(const struct project *project)
-{
-    return (struct framing){&project->frame, &project->native->params.model->grid, project->native->params.threads};
-}
-
 /* True if any event has this axis. */
 static bool has_events(const struct project *project, int axis)
 {
@@ -196,38 +157,33 @@ static bool has_events(const struct project *project, int axis)
     return has;
 }
 
-static lr_status take_group(struct project *project, int64_t r, int group)
-{
-    const struct lr_listmode_backend_params *params = &project->native->params;
-    const int64_t *ends = &params->events->groups[r][group];
-    const int64_t most = params->model->kernel == LR_LISTMODE_LINE   ? LINES
-                         : params->model->kernel == LR_LISTMODE_TUBE ? TUBES
-                                                                     : EXACT;
-    for (int64_t first = ends[0]; first < ends[1]; first += most) {
-        const struct chunk chunk = {.native = project->native,
-                                    .job = &project->job,
-                                    .begin = first,
-                                    .end = first + most < ends[1] ? first + most : ends[1],
-                                    .has_tof = lr_listmode_group_has_tof(group)};
-        LR_TRY(lr_progress_report(params->progress, project->what, project->done, project->total));
-        project->take(&chunk);
-        project->done += project->job.places->share * (double)(chunk.end - chunk.begin);
-    }
-    return LR_OK;
-}
-
 /* The selected events of an axis. */
 static lr_status take_axis(struct project *project)
 {
     const struct lr_listmode_backend_params *params = &project->native->params;
+    const lr_listmode_kernel kernel = params->model->kernel;
+    const int64_t most = kernel == LR_LISTMODE_LINE ? LINES : kernel == LR_LISTMODE_TUBE ? TUBES : EXACT;
     struct lr_listmode_places places = {0};
     lr_status status = LR_OK;
     project->job.frame = &project->frame;
     project->job.places = &places;
     for (int64_t r = 0; status == LR_OK && r < params->events->layout.num_pairs; r++) {
         status = lr_listmode_places_find(&places, params->events, project->part, r, params->log);
-        for (int side = 0; status == LR_OK && places.count > 0 && side < 2; side++)
-            status = take_group(project, r, 2 * project->frame.axis + side);
+        for (int side = 0; status == LR_OK && places.count > 0 && side < 2; side++) {
+            const int group = 2 * project->frame.axis + side;
+            const int64_t *ends = &params->events->groups[r][group];
+            for (int64_t first = ends[0]; first < ends[1]; first += most) {
+                const struct chunk chunk = {.native = project->native,
+                                            .job = &project->job,
+                                            .begin = first,
+                                            .end = first + most < ends[1] ? first + most : ends[1],
+                                            .has_tof = lr_listmode_group_has_tof(group)};
+                status = lr_progress_report(params->progress, project->what, project->done, project->total);
+                if (status != LR_OK) break;
+                project->take(&chunk);
+                project->done += places.share * (double)(chunk.end - chunk.begin);
+            }
+        }
     }
     lr_listmode_places_finish(&places);
     return status;
@@ -249,31 +205,27 @@ static void take_forward(const struct chunk *chunk)
                     forward_events, (void *)(uintptr_t)chunk);
 }
 
-static lr_status forward_axis(struct project *project, int axis, const float *image)
-{
-    const struct framing framing = framing_of(project);
-    frame_init(&project->frame, project->job.model, axis);
-    float *numbers = lr_alloc(project->frame.slices * project->frame.plane, sizeof(*numbers), "an image in slices",
-                              project->native->params.log);
-    if (numbers == NULL) return LR_FAILED;
-    /* The borders of `numbers` are left as they are. */
-    struct transfer transfer = {.framing = &framing, .image = image, .numbers = numbers};
-    each_row(&transfer, fill_rows);
-
-    project->job.image = numbers;
-    const lr_status status = take_axis(project);
-    free(numbers);
-    return status;
-}
-
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
-    struct project project = begin(self, part);
+    const struct lr_native_listmode *native = self;
+    struct project project = begin(native, part);
+    const struct lr_native_frame *frame = &project.frame;
     project.what = "projecting";
     project.take = take_forward;
     project.job.to = values->values;
-    for (int axis = 0; axis < 3; axis++)
-        if (has_events(&project, axis)) LR_TRY(forward_axis(&project, axis, image->values));
+    for (int axis = 0; axis < 3; axis++) {
+        if (!has_events(&project, axis)) continue;
+        frame_init(&project.frame, project.job.model, axis);
+        float *numbers =
+            lr_alloc(frame->slices * frame->plane, sizeof(*numbers), "an image in slices", native->params.log);
+        if (numbers == NULL) return LR_FAILED;
+        /* The borders of `numbers` stay zero. */
+        transfer_all(native, &(struct transfer){.frame = frame, .image = image->values, .numbers = numbers});
+        project.job.image = numbers;
+        const lr_status status = take_axis(&project);
+        free(numbers);
+        LR_TRY(status);
+    }
     return LR_OK;
 }
 
@@ -306,7 +258,7 @@ static double event_reach(const struct lr_native_listmode_job *job)
     return longest / job->model->grid.voxel_mm[job->frame->axis] + 1.5;
 }
 
-/* The first event of the chunk whose centre is not below a slice; they ascend. */
+/* Finds the first event of the chunk with a centre not below a slice; centres ascend. */
 static int64_t first_from(const struct chunk *chunk, double slice)
 {
     int64_t low = chunk->begin, high = chunk->end;
@@ -318,20 +270,6 @@ static int64_t first_from(const struct chunk *chunk, double slice)
             high = middle;
     }
     return low;
-}
-
-static void find_slices(struct slabs *slabs)
-{
-    const struct chunk *chunk = slabs->chunk;
-    const int size = chunk->job->frame->slices;
-    slabs->slices[0] = 0;
-    slabs->slices[1] = size;
-    if (chunk->has_tof) {
-        const double low = floor(centre_slice(chunk->job, chunk->begin) - event_reach(chunk->job));
-        const double high = ceil(centre_slice(chunk->job, chunk->end - 1) + event_reach(chunk->job));
-        slabs->slices[0] = (int)fmin(fmax(low, 0.0), size);
-        slabs->slices[1] = (int)fmax(fmin(high, size), slabs->slices[0]);
-    }
 }
 
 static int slab_begin(const struct slabs *slabs, int64_t slab)
@@ -358,48 +296,39 @@ static void work_slabs(void *user, int64_t begin, int64_t end, int worker)
 /* Adds the elements of a chunk to job->sums, slab of slices by slab: each voxel takes the events in order. */
 static void take_back(const struct chunk *chunk)
 {
-    const int threads = chunk->native->params.threads;
-    struct slabs slabs = {.chunk = chunk, .num = threads > 1 ? SLABS_PER_THREAD * threads : 1};
-    find_slices(&slabs);
+    const int threads = chunk->native->params.threads, size = chunk->job->frame->slices;
+    struct slabs slabs = {.chunk = chunk, .slices = {0, size}, .num = threads > 1 ? SLABS_PER_THREAD * threads : 1};
+    if (chunk->has_tof) {
+        const double low = floor(centre_slice(chunk->job, chunk->begin) - event_reach(chunk->job));
+        const double high = ceil(centre_slice(chunk->job, chunk->end - 1) + event_reach(chunk->job));
+        slabs.slices[0] = (int)fmin(fmax(low, 0.0), size);
+        slabs.slices[1] = (int)fmax(fmin(high, size), slabs.slices[0]);
+    }
     lr_parallel_for(threads, slabs.num, 1, work_slabs, &slabs);
-}
-
-static lr_status back_axis(struct project *project, int axis, double *total)
-{
-    const struct framing framing = framing_of(project);
-    frame_init(&project->frame, project->job.model, axis);
-    double *sums = lr_alloc(project->frame.slices * project->frame.plane, sizeof(*sums), "an image in slices",
-                            project->native->params.log);
-    if (sums == NULL) return LR_FAILED;
-    project->job.sums = sums;
-    const lr_status status = take_axis(project);
-    /* Adds numbers to a total in the grid's order. */
-    struct transfer transfer = {.framing = &framing, .sums = sums, .total = total};
-    each_row(&transfer, add_rows);
-
-    free(sums);
-    return status;
-}
-
-static lr_status back_all(struct project *project, double *total, float *image)
-{
-    for (int axis = 0; axis < 3; axis++)
-        if (has_events(project, axis)) LR_TRY(back_axis(project, axis, total));
-    const int64_t count = lr_grid_num_voxels(&project->job.model->grid);
-    for (int64_t k = 0; k < count; k++) image[k] = (float)total[k];
-    return LR_OK;
 }
 
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     const struct lr_native_listmode *native = self;
+    const int64_t count = lr_grid_num_voxels(&native->params.model->grid);
+    float *out = image->values;
     struct project project = begin(native, part);
+    const struct lr_native_frame *frame = &project.frame;
     project.what = "back-projecting";
     project.take = take_back;
     project.job.from = values != NULL ? values->values : NULL;
-    double *total =
-        lr_alloc(lr_grid_num_voxels(&native->params.model->grid), sizeof(*total), "an image", native->params.log);
-    const lr_status status = total != NULL ? back_all(&project, total, image->values) : LR_FAILED;
+    double *total = lr_alloc(count, sizeof(*total), "an image", native->params.log);
+    lr_status status = total != NULL ? LR_OK : LR_FAILED;
+    for (int axis = 0; status == LR_OK && axis < 3; axis++) {
+        if (!has_events(&project, axis)) continue;
+        frame_init(&project.frame, project.job.model, axis);
+        double *sums = lr_alloc(frame->slices * frame->plane, sizeof(*sums), "an image in slices", native->params.log);
+        project.job.sums = sums;
+        status = sums != NULL ? take_axis(&project) : LR_FAILED;
+        if (status == LR_OK) transfer_all(native, &(struct transfer){.frame = frame, .sums = sums, .total = total});
+        free(sums);
+    }
+    for (int64_t k = 0; status == LR_OK && k < count; k++) out[k] = (float)total[k];
     free(total);
     return status;
 }
@@ -454,17 +383,6 @@ static void destroy(void *self)
     free(native);
 }
 
-static lr_status init(struct lr_native_listmode *native, const struct lr_listmode_backend_params *params)
-{
-    native->params = *params;
-    native->kernels =
-        params->model->kernel == LR_LISTMODE_EXACT ? &lr_native_listmode_exact : lr_native_listmode_kernels_at(0);
-    LR_TRY(tube_init(&native->tube, params->model, params->log));
-    native->memory =
-        lr_alloc(params->threads * 5 * native->tube.capacity, sizeof(*native->memory), "shares of tubes", params->log);
-    return native->memory != NULL ? LR_OK : LR_FAILED;
-}
-
 lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns = {.name = "native",
@@ -476,7 +394,15 @@ lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *par
                                               .destroy = destroy};
     struct lr_native_listmode *native = lr_alloc(1, sizeof(*native), "the native backend", params->log);
     if (native == NULL) return LR_FAILED;
-    const lr_status status = init(native, params);
+    native->params = *params;
+    native->kernels =
+        params->model->kernel == LR_LISTMODE_EXACT ? &lr_native_listmode_exact : lr_native_listmode_kernels_at(0);
+    lr_status status = tube_init(&native->tube, params->model, params->log);
+    if (status == LR_OK) {
+        native->memory = lr_alloc(params->threads * 5 * native->tube.capacity, sizeof(*native->memory),
+                                  "shares of tubes", params->log);
+        status = native->memory != NULL ? LR_OK : LR_FAILED;
+    }
     if (status != LR_OK) {
         destroy(native);
         return status;

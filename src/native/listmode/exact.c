@@ -13,8 +13,8 @@
 /* Overlaps smaller than this part of the face are rounding. */
 #define NOTHING 1e-13
 
-/* Faces whose diagonal is at most this part of their distance, squared, are seen as a density to second
- * order: what is left out is below 1e-7. */
+/* Faces with a diagonal of at most this part of their distance, both squared, are seen as a density to second
+ * order: the error is below 1e-7. */
 #define FLAT 1e-3
 
 /* Corners of a rectangle that is cut four times. */
@@ -25,26 +25,10 @@ enum { MOST_CORNERS = 8 };
 /* Axes of the two faces, and how they lie to each other. */
 struct pair {
     struct lr_listmode_hull hull;
-    double turn[3][3];  /* [axis of face 0][axis of face 1] their cosines */
-    double apart[2][3]; /* along the axes of face f: the other face's centre less its own */
-    double diagonal[2]; /* of face f, squared */
+    double cosine[3][3]; /* [axis of face 0][axis of face 1] their cosines */
+    double apart[2][3];  /* along the axes of face f: the other face's centre less its own */
+    double diagonal[2];  /* of face f, squared */
 };
-
-static void find_pair(struct pair *pair)
-{
-    const struct lr_listmode_face *faces = pair->hull.faces;
-    double between[3];
-    vec_sub(faces[1].centre, faces[0].centre, between);
-    for (int j = 0; j < 3; j++) {
-        pair->apart[0][j] = vec_dot(faces[0].axis[j], between);
-        pair->apart[1][j] = -vec_dot(faces[1].axis[j], between);
-        for (int k = 0; k < 3; k++) pair->turn[j][k] = vec_dot(faces[0].axis[j], faces[1].axis[k]);
-    }
-    for (int f = 0; f < 2; f++) {
-        const double *half = faces[f].half_mm;
-        pair->diagonal[f] = 4.0 * (half[0] * half[0] + half[1] * half[1]);
-    }
-}
 
 /* --- convex polygons in the plane of a face, counted from the foot of the point --- */
 
@@ -53,7 +37,7 @@ struct polygon {
     double x[MOST_CORNERS + 1], y[MOST_CORNERS + 1];
 };
 
-/* Keeps the part where a + b x + c y >= 0. */
+/* Cuts the polygon to the part with a + b x + c y >= 0. */
 static void cut(struct polygon *polygon, double a, double b, double c)
 {
     double signs[MOST_CORNERS + 1];
@@ -142,25 +126,21 @@ static double closed_angle(const struct polygon *polygon, double height)
 
 /* --- an element --- */
 
-/* A point in the coordinates of both faces: along u, v and the normal, from their centres. */
-struct place {
-    double at[2][3];
-};
-
 /* The part of face `far` that is seen through the other one, around the foot of the point. A ray from the
  * point to (x, y) of that plane leaves the other face's plane at -t ray, t = height / (normal . ray);
- * that it meets the face is four linear conditions on the ray once multiplied by the denominator. */
-static void find_overlap(const struct pair *pair, const struct place *place, int far, struct polygon *overlap)
+ * that it meets the face is four linear conditions on the ray once multiplied by the denominator. place: of the
+ * point, from the centre of either face along its u, v and normal. */
+static void find_overlap(const struct pair *pair, const double place[2][3], int far, struct polygon *overlap)
 {
     const int near = 1 - far;
     const double *half = pair->hull.faces[far].half_mm, *behind = pair->hull.faces[near].half_mm;
-    const double *foot = place->at[far], *eye = place->at[near];
+    const double *foot = place[far], *eye = place[near];
     const double low[2] = {-half[0] - foot[0], -half[1] - foot[1]};
     const double high[2] = {half[0] - foot[0], half[1] - foot[1]};
     double ray[3][3]; /* axis j of `near` times the ray is [j][0] + x [j][1] + y [j][2] */
     for (int j = 0; j < 3; j++) {
-        ray[j][1] = far == 0 ? pair->turn[0][j] : pair->turn[j][0];
-        ray[j][2] = far == 0 ? pair->turn[1][j] : pair->turn[j][1];
+        ray[j][1] = far == 0 ? pair->cosine[0][j] : pair->cosine[j][0];
+        ray[j][2] = far == 0 ? pair->cosine[1][j] : pair->cosine[j][1];
         ray[j][0] = pair->apart[near][j] - eye[j] + foot[0] * ray[j][1] + foot[1] * ray[j][2];
     }
     *overlap = (struct polygon){4, {low[0], high[0], high[0], low[0]}, {low[1], low[1], high[1], high[1]}};
@@ -180,19 +160,19 @@ static void find_overlap(const struct pair *pair, const struct place *place, int
 
 static double element(const struct pair *pair, const double point[3])
 {
-    struct place place;
+    double place[2][3]; /* of the point, from the centre of either face along its u, v and normal */
     struct polygon overlap;
     for (int f = 0; f < 2; f++) {
         const struct lr_listmode_face *face = &pair->hull.faces[f];
         double from[3];
         vec_sub(point, face->centre, from);
-        for (int j = 0; j < 3; j++) place.at[f][j] = vec_dot(face->axis[j], from);
+        for (int j = 0; j < 3; j++) place[f][j] = vec_dot(face->axis[j], from);
     }
 
-    if (!(place.at[0][2] > 0 && place.at[1][2] > 0)) return 0.0;
-    const int far = place.at[0][2] >= place.at[1][2] ? 0 : 1;
-    const double *half = pair->hull.faces[far].half_mm, *foot = place.at[far];
-    find_overlap(pair, &place, far, &overlap);
+    if (!(place[0][2] > 0 && place[1][2] > 0)) return 0.0;
+    const int far = place[0][2] >= place[1][2] ? 0 : 1;
+    const double *half = pair->hull.faces[far].half_mm, *foot = place[far];
+    find_overlap(pair, (const double(*)[3])place, far, &overlap);
     const struct moments moments = find_moments(&overlap);
     if (!(moments.area > NOTHING * 4.0 * half[0] * half[1])) return 0.0;
     const double square = foot[2] * foot[2];
@@ -222,21 +202,6 @@ static double time_weight(const struct lr_listmode_hull *hull, const int voxel[3
 /* Most planes of sample points in a slice with bounds of their own; with more, the slice's bounds serve all. */
 enum { MOST_PLANES = 32 };
 
-/* Sample points of a slice that may have elements: all together, and plane by plane. */
-struct bounds {
-    int samples[3][2];
-    int planes[MOST_PLANES][3][2];
-    int num_planes; /* 0: too many */
-};
-
-static void find_bounds(const struct lr_listmode_hull *hull, int slice, struct bounds *bounds)
-{
-    const int num = hull->model->samples[hull->line.axis];
-    lr_listmode_hull_samples(hull, slice, bounds->samples);
-    bounds->num_planes = num <= MOST_PLANES ? num : 0;
-    for (int k = 0; k < bounds->num_planes; k++) lr_listmode_hull_plane(hull, slice * num + k, bounds->planes[k]);
-}
-
 /* Sum over the voxel's sample points that lie within `samples`. */
 static double sum_samples(const struct pair *pair, const int samples[3][2], const int voxel[3])
 {
@@ -260,15 +225,6 @@ static double sum_samples(const struct pair *pair, const int samples[3][2], cons
     return sum;
 }
 
-static double voxel_element(const struct pair *pair, const struct bounds *bounds, const int voxel[3])
-{
-    const int *num = pair->hull.model->samples;
-    double sum = 0;
-    for (int k = 0; k < bounds->num_planes; k++) sum += sum_samples(pair, (const int(*)[2])bounds->planes[k], voxel);
-    if (bounds->num_planes == 0) sum = sum_samples(pair, (const int(*)[2])bounds->samples, voxel);
-    return sum / ((double)num[0] * num[1] * num[2]);
-}
-
 /* Receives the elements of an event. at: slice, and voxels across. */
 struct taker {
     void (*take)(struct taker *taker, const int at[3], double element);
@@ -281,34 +237,54 @@ static void take_slice(const struct pair *pair, int slice, struct taker *taker)
 {
     const struct lr_native_frame *frame = taker->job->frame;
     const int *num = pair->hull.model->samples;
+    const double num_all = (double)num[0] * num[1] * num[2];
     const int u_axis = frame->across[0], v_axis = frame->across[1];
-    struct bounds bounds;
+    const int num_planes = num[frame->axis] <= MOST_PLANES ? num[frame->axis] : 0;
+    int samples[3][2], planes[MOST_PLANES][3][2]; /* that may have elements: of the slice, and of each plane */
     int voxel[3];
-    find_bounds(&pair->hull, slice, &bounds);
-    const int(*samples)[2] = (const int(*)[2])bounds.samples;
+    lr_listmode_hull_samples(&pair->hull, slice, samples);
+    for (int k = 0; k < num_planes; k++) lr_listmode_hull_plane(&pair->hull, slice * num[frame->axis] + k, planes[k]);
+
     voxel[frame->axis] = slice;
     for (int v = samples[v_axis][0] / num[v_axis]; v * num[v_axis] < samples[v_axis][1]; v++) {
         for (int u = samples[u_axis][0] / num[u_axis]; u * num[u_axis] < samples[u_axis][1]; u++) {
             voxel[u_axis] = u;
             voxel[v_axis] = v;
             const double weight = time_weight(&pair->hull, voxel);
-            const double share = weight > 0 ? voxel_element(pair, &bounds, voxel) : 0;
+            if (!(weight > 0)) continue;
+            double sum = 0;
+            for (int k = 0; k < num_planes; k++) sum += sum_samples(pair, (const int(*)[2])planes[k], voxel);
+            if (num_planes == 0) sum = sum_samples(pair, (const int(*)[2])samples, voxel);
+            const double share = sum / num_all;
             if (share > 0) taker->take(taker, (const int[3]){slice, u, v}, weight * share);
         }
     }
 }
 
-/* The elements of event k in slices slab[0] .. slab[1] - 1. */
-static void take_event(struct taker *taker, int64_t k, const int slab[2])
+/* Takes the elements of an event in slices slab[0] .. slab[1] - 1. */
+static void take_event(struct taker *taker, int64_t event, const int slab[2])
 {
     struct pair pair;
     int slices[2];
-    const int64_t at[2] = {k, taker->job->frame->axis};
+    const int64_t at[2] = {event, taker->job->frame->axis};
     lr_listmode_hull_of(&pair.hull, taker->job->model, taker->job->events, at);
     lr_listmode_hull_slices(&pair.hull, slices);
     const int begin = slices[0] > slab[0] ? slices[0] : slab[0];
     const int end = slices[1] < slab[1] ? slices[1] : slab[1];
-    if (begin < end) find_pair(&pair);
+    if (begin >= end) return;
+
+    const struct lr_listmode_face *faces = pair.hull.faces;
+    double between[3];
+    vec_sub(faces[1].centre, faces[0].centre, between);
+    for (int j = 0; j < 3; j++) {
+        pair.apart[0][j] = vec_dot(faces[0].axis[j], between);
+        pair.apart[1][j] = -vec_dot(faces[1].axis[j], between);
+        for (int k = 0; k < 3; k++) pair.cosine[j][k] = vec_dot(faces[0].axis[j], faces[1].axis[k]);
+    }
+    for (int f = 0; f < 2; f++) {
+        const double *half = faces[f].half_mm;
+        pair.diagonal[f] = 4.0 * (half[0] * half[0] + half[1] * half[1]);
+    }
     for (int s = begin; s < end; s++) take_slice(&pair, s, taker);
 }
 

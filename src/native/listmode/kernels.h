@@ -74,7 +74,7 @@ struct lr_native_frame {
     int axis, across[2];
     int size[2]; /* voxels along across */
     int slices;
-    int border[2]; /* before the first voxel; behind the last there is more */
+    int border[2]; /* before the first voxel; the border after the last is wider */
     int64_t row, plane;
 };
 
@@ -113,7 +113,7 @@ struct lr_native_listmode_kernels {
 };
 
 extern const struct lr_native_listmode_kernels lr_native_listmode_baseline;
-extern const struct lr_native_listmode_kernels lr_native_listmode_avx2; /* where LR_NATIVE_AVX2 is */
+extern const struct lr_native_listmode_kernels lr_native_listmode_avx2; /* if LR_NATIVE_AVX2 is defined */
 
 /* The exact kernel, in double; it needs no memory. */
 extern const struct lr_native_listmode_kernels lr_native_listmode_exact;
@@ -127,7 +127,7 @@ struct lr_native_listmode {
     float *memory; /* [threads][5][tube.capacity] to work with */
 };
 
-/* The kernels that this processor runs, the best first; NULL behind the last. */
+/* The kernels that this processor runs, the best first; NULL after the last. */
 const struct lr_native_listmode_kernels *lr_native_listmode_kernels_at(int index);
 
 #endif

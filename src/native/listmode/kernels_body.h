@@ -5,16 +5,16 @@
 #include "listmode/tube.h"
 #include "native/listmode/kernels.h"
 
-/* Slices at a time, and events whose lines and values are fetched together: they lie anywhere, and caches
- * are asked for all of them before the first is needed. */
+/* STEPS: slices of one pass. FETCHED: events with lines and values that are fetched together, as they lie anywhere
+ * in memory: caches load all of them before the first is needed. */
 enum { STEPS = 32, FETCHED = 16 };
 
-/* One event on its way through the slices. */
-struct way {
+/* The path of an event through the slices. */
+struct path {
     struct lr_listmode_line line;
     struct lr_listmode_walk walk;
     int slices[2];
-    double halves[2]; /* how far from the crossing there are shares, in voxels */
+    double halves[2]; /* the largest distance of shares from the crossing, in voxels */
     int width[2];     /* of the rectangle of shares */
 };
 
@@ -27,9 +27,9 @@ struct steps {
     double bounds[STEPS + 1];
 };
 
-/* --- where a line may have shares --- */
+/* --- slices in which a line may have shares --- */
 
-/* Leaves out slices where position + s step is not within low .. high. */
+/* Leaves out slices s with position + s step outside low .. high. */
 static void narrow(int slices[2], const double line[2], double low, double high)
 {
     if (fabs(line[1]) < 1e-9) {
@@ -42,31 +42,31 @@ static void narrow(int slices[2], const double line[2], double low, double high)
     slices[1] = to > slices[1] ? slices[1] : to < slices[0] ? slices[0] : (int)to;
 }
 
-/* The way of a line through slices limits[0] .. limits[1] - 1; false: it has none. */
-static bool find_way(const struct lr_native_listmode_job *job, const int limits[2], struct way *way)
+/* Finds the path of a line through slices limits[0] .. limits[1] - 1; false: it has none. */
+static bool find_path(const struct lr_native_listmode_job *job, const int limits[2], struct path *path)
 {
     const struct lr_listmode_model *model = job->model;
-    lr_listmode_walk_of(&way->line, &model->grid, &way->walk);
-    lr_listmode_slices(&way->walk, way->slices);
-    way->slices[0] = way->slices[0] > limits[0] ? way->slices[0] : limits[0];
-    way->slices[1] = way->slices[1] < limits[1] ? way->slices[1] : limits[1];
-    if (way->slices[0] >= way->slices[1]) return false;
-    way->halves[0] = way->halves[1] = 1.0;
-    if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &way->line, &way->walk, way->halves);
+    lr_listmode_walk_of(&path->line, &model->grid, &path->walk);
+    lr_listmode_slices(&path->walk, path->slices);
+    path->slices[0] = path->slices[0] > limits[0] ? path->slices[0] : limits[0];
+    path->slices[1] = path->slices[1] < limits[1] ? path->slices[1] : limits[1];
+    if (path->slices[0] >= path->slices[1]) return false;
+    path->halves[0] = path->halves[1] = 1.0;
+    if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &path->line, &path->walk, path->halves);
     for (int c = 0; c < 2; c++) {
-        const double line[2] = {way->walk.position[c], way->walk.step[c]};
-        way->width[c] = (int)(2.0 * way->halves[c]) + 1;
-        narrow(way->slices, line, -way->halves[c], job->frame->size[c] - 1 + way->halves[c]);
+        const double line[2] = {path->walk.position[c], path->walk.step[c]};
+        path->width[c] = (int)(2.0 * path->halves[c]) + 1;
+        narrow(path->slices, line, -path->halves[c], job->frame->size[c] - 1 + path->halves[c]);
     }
-    return way->slices[0] < way->slices[1];
+    return path->slices[0] < path->slices[1];
 }
 
 /* --- factors --- */
 
-static void find_factors(const struct way *way, struct steps *steps)
+static void find_factors(const struct path *path, struct steps *steps)
 {
-    const struct lr_listmode_walk walk = way->walk;
-    const double tof = way->line.tof_mm, sigma = way->line.sigma_mm;
+    const struct lr_listmode_walk walk = path->walk;
+    const double tof = path->line.tof_mm, sigma = path->line.sigma_mm;
     const int first = steps->first, count = steps->count;
     double *restrict bounds = steps->bounds;
     for (int j = 0; j <= count; j++) {
@@ -77,7 +77,7 @@ static void find_factors(const struct way *way, struct steps *steps)
     double scale = 1.0;
     if (sigma > 0) {
         const double per_sigma = 1.0 / sigma;
-        const double bin = way->line.bin_mm * per_sigma;
+        const double bin = path->line.bin_mm * per_sigma;
         for (int j = 0; bin == 0 && j <= count; j++) {
             const double z = (bounds[j] - tof) * per_sigma;
             bounds[j] = z * lr_native_normal_over_z(z * z);
@@ -94,14 +94,14 @@ static void find_factors(const struct way *way, struct steps *steps)
     }
 }
 
-static void find_factors_as_paper(const struct way *way, struct steps *steps)
+static void find_factors_as_paper(const struct path *path, struct steps *steps)
 {
-    const struct lr_listmode_walk *walk = &way->walk;
-    const double per_sigma = way->line.sigma_mm > 0 ? 1.0 / way->line.sigma_mm : 0.0;
-    const double bin = way->line.bin_mm * per_sigma, root_of_two_pi = 2.5066282746310002;
+    const struct lr_listmode_walk *walk = &path->walk;
+    const double per_sigma = path->line.sigma_mm > 0 ? 1.0 / path->line.sigma_mm : 0.0;
+    const double bin = path->line.bin_mm * per_sigma, root_of_two_pi = 2.5066282746310002;
     for (int j = 0; j < steps->count; j++) {
         const double middle = walk->place + (steps->first + j) * walk->chord;
-        const double off = (middle - way->line.tof_mm) * per_sigma;
+        const double off = (middle - path->line.tof_mm) * per_sigma;
         const bool counts = middle >= walk->begin && middle <= walk->end;
         const double value =
             bin > 0 ? (lr_native_normal(off + 0.5 * bin) - lr_native_normal(off - 0.5 * bin)) * root_of_two_pi / bin
@@ -112,12 +112,12 @@ static void find_factors_as_paper(const struct way *way, struct steps *steps)
 
 /* --- crossings --- */
 
-/* The lowest whole voxel not below crossing - half along one axis, counted from the border's begin, and
- * how far it is from the crossing. Crossings so far out that nothing is shared stay on the border. */
-static void find_corners(const struct lr_native_frame *frame, const struct way *way, int axis, struct steps *steps)
+/* The lowest whole voxel not below crossing - half along one axis, counted from the border's begin, and its
+ * distance from the crossing. Crossings so far out that nothing is shared stay on the border. */
+static void find_corners(const struct lr_native_frame *frame, const struct path *path, int axis, struct steps *steps)
 {
-    const double position = way->walk.position[axis], step = way->walk.step[axis];
-    const double half = way->halves[axis], border = frame->border[axis];
+    const double position = path->walk.position[axis], step = path->walk.step[axis];
+    const double half = path->halves[axis], border = frame->border[axis];
     const double low = -half - LR_NATIVE_LISTMODE_SLACK;
     const double high = frame->size[axis] - 1 + half + LR_NATIVE_LISTMODE_SLACK;
     const int first = steps->first, count = steps->count;
@@ -136,11 +136,11 @@ static void find_corners(const struct lr_native_frame *frame, const struct way *
     }
 }
 
-static void take_steps(const struct lr_native_listmode_job *job, const struct way *way, struct steps *steps)
+static void take_steps(const struct lr_native_listmode_job *job, const struct path *path, struct steps *steps)
 {
-    (job->model->tube.as_paper ? find_factors_as_paper : find_factors)(way, steps);
-    find_corners(job->frame, way, 0, steps);
-    find_corners(job->frame, way, 1, steps);
+    (job->model->tube.as_paper ? find_factors_as_paper : find_factors)(path, steps);
+    find_corners(job->frame, path, 0, steps);
+    find_corners(job->frame, path, 1, steps);
 }
 
 /* --- thin lines --- */
@@ -194,14 +194,15 @@ enum { LANES = LR_NATIVE_LISTMODE_LANES };
 /* The rectangle of voxels that an event's shares are in, of every slice, as a list. */
 struct rectangle {
     int count;      /* filled up to a multiple of LANES */
-    float *mm[2];   /* [count] places from the corner; beyond any tube where it is filled up */
+    float *mm[2];   /* [count] places from the corner; those that fill up are beyond any tube */
     int32_t *place; /* [count] in the plane, from the corner */
     float *shares;  /* [count] of the current slice */
     float *entries; /* [count] their places in the table */
 };
 
-static struct rectangle list_voxels(const struct lr_native_listmode_job *job, const struct way *way, float *memory)
+static struct rectangle list_voxels(const struct lr_native_listmode_job *job, const struct path *path, float *memory)
 {
+    if (job->model->kernel != LR_LISTMODE_TUBE) return (struct rectangle){0};
     const int64_t capacity = job->tube->capacity;
     const double *edge = job->model->grid.voxel_mm;
     const float edges[2] = {(float)edge[job->frame->across[0]], (float)edge[job->frame->across[1]]};
@@ -209,8 +210,8 @@ static struct rectangle list_voxels(const struct lr_native_listmode_job *job, co
                             .shares = memory + 2 * capacity,
                             .entries = memory + 4 * capacity,
                             .place = (int32_t *)(memory + 3 * capacity)};
-    for (int v = 0; v < way->width[1]; v++) {
-        for (int u = 0; u < way->width[0]; u++, box.count++) {
+    for (int v = 0; v < path->width[1]; v++) {
+        for (int u = 0; u < path->width[0]; u++, box.count++) {
             box.mm[0][box.count] = (float)u * edges[0];
             box.mm[1][box.count] = (float)v * edges[1];
             box.place[box.count] = (int32_t)(v * job->frame->row + u);
@@ -229,12 +230,12 @@ static inline float sum_lanes(const float lanes[LANES])
 }
 
 /* Table entries of the voxels of slice j, and the factors that shares have beyond half the width. */
-static void find_entries(const struct lr_native_listmode_job *job, const struct way *way, const float corner[2],
+static void find_entries(const struct lr_native_listmode_job *job, const struct path *path, const float corner[2],
                          const struct rectangle *box)
 {
     const int *across = job->frame->across;
-    const float lean_x = (float)way->line.direction[across[0]];
-    const float lean_y = (float)way->line.direction[across[1]];
+    const float direction_x = (float)path->line.direction[across[0]];
+    const float direction_y = (float)path->line.direction[across[1]];
     const float first_x = corner[0], first_y = corner[1];
     const float last = (float)job->tube->last, scale = job->tube->scale;
     const float rim = job->tube->rim, per_square = job->tube->fall;
@@ -243,7 +244,7 @@ static void find_entries(const struct lr_native_listmode_job *job, const struct 
     const int count = box->count;
     for (int m = 0; m < count; m++) {
         const float x = first_x + mm_x[m], y = first_y + mm_y[m];
-        const float along = x * lean_x + y * lean_y;
+        const float along = x * direction_x + y * direction_y;
         const float square = x * x + y * y - along * along;
         const float entry = sqrtf(square > 0.0f ? square : 0.0f) * scale;
         const float fall = (rim - square) * per_square, most = fall < 1.0f ? fall : 1.0f;
@@ -263,15 +264,15 @@ static void look_up(const float *restrict table, const struct rectangle *box)
     }
 }
 
-/* The shares of slice j. Returns what they are multiplied by to become elements. */
-static float tube_shares(const struct lr_native_listmode_job *job, const struct way *way, const struct steps *steps,
+/* Computes the shares of slice j. Returns the factor that turns them into elements. */
+static float tube_shares(const struct lr_native_listmode_job *job, const struct path *path, const struct steps *steps,
                          int j, const struct rectangle *box)
 {
     const double *edge = job->model->grid.voxel_mm;
     const float corner[2] = {steps->off[0][j] * (float)edge[job->frame->across[0]],
                              steps->off[1][j] * (float)edge[job->frame->across[1]]};
     float lanes[LANES] = {0};
-    find_entries(job, way, corner, box);
+    find_entries(job, path, corner, box);
     look_up(job->tube->table, box);
     for (int m = 0; m < box->count; m += LANES)
         for (int lane = 0; lane < LANES; lane++) lanes[lane] += box->shares[m + lane];
@@ -279,14 +280,14 @@ static float tube_shares(const struct lr_native_listmode_job *job, const struct 
     return job->model->tube.as_paper ? steps->factor[j] : sum > 0.0f ? steps->factor[j] / sum : 0.0f;
 }
 
-static double tube_forward(const struct lr_native_listmode_job *job, const struct way *way, const struct steps *steps,
+static double tube_forward(const struct lr_native_listmode_job *job, const struct path *path, const struct steps *steps,
                            const struct rectangle *box)
 {
     const int64_t plane = job->frame->plane;
     double sum = 0;
     for (int j = 0; j < steps->count; j++) {
         const float *at = job->image + (steps->first + j) * plane + steps->corner[j];
-        const float factor = tube_shares(job, way, steps, j, box);
+        const float factor = tube_shares(job, path, steps, j, box);
         float lanes[LANES] = {0};
         for (int m = 0; m < box->count; m += LANES)
             for (int lane = 0; lane < LANES; lane++) lanes[lane] += box->shares[m + lane] * at[box->place[m + lane]];
@@ -295,14 +296,14 @@ static double tube_forward(const struct lr_native_listmode_job *job, const struc
     return sum;
 }
 
-static void tube_back(const struct lr_native_listmode_job *job, const struct way *way, const struct steps *steps,
+static void tube_back(const struct lr_native_listmode_job *job, const struct path *path, const struct steps *steps,
                       float value, const struct rectangle *box)
 {
     const int64_t plane = job->frame->plane;
-    const int count = way->width[0] * way->width[1];
+    const int count = path->width[0] * path->width[1];
     for (int j = 0; j < steps->count; j++) {
         double *at = job->sums + (steps->first + j) * plane + steps->corner[j];
-        const float factor = value * tube_shares(job, way, steps, j, box);
+        const float factor = value * tube_shares(job, path, steps, j, box);
         for (int m = 0; m < count; m++) at[box->place[m]] += (double)(factor * box->shares[m]);
     }
 }
@@ -317,43 +318,38 @@ static bool next_steps(struct steps *steps, int end)
     return steps->count > 0;
 }
 
-static struct rectangle open_rectangle(const struct lr_native_listmode_job *job, const struct way *way, float *memory)
-{
-    return job->model->kernel == LR_LISTMODE_TUBE ? list_voxels(job, way, memory) : (struct rectangle){0};
-}
-
 static double forward_event(const struct lr_native_listmode_job *job, const struct lr_listmode_line *line,
                             float *memory)
 {
     const int all[2] = {0, job->frame->slices};
-    struct way way;
+    struct path path;
     double sum = 0;
-    way.line = *line;
-    if (!find_way(job, all, &way)) return 0.0;
-    const struct rectangle box = open_rectangle(job, &way, memory);
+    path.line = *line;
+    if (!find_path(job, all, &path)) return 0.0;
+    const struct rectangle box = list_voxels(job, &path, memory);
     struct steps steps;
-    steps.first = way.slices[0];
+    steps.first = path.slices[0];
     steps.count = 0;
-    while (next_steps(&steps, way.slices[1])) {
-        take_steps(job, &way, &steps);
+    while (next_steps(&steps, path.slices[1])) {
+        take_steps(job, &path, &steps);
         sum +=
-            job->model->kernel == LR_LISTMODE_LINE ? line_forward(job, &steps) : tube_forward(job, &way, &steps, &box);
+            job->model->kernel == LR_LISTMODE_LINE ? line_forward(job, &steps) : tube_forward(job, &path, &steps, &box);
     }
     return sum;
 }
 
-static void back_event(const struct lr_native_listmode_job *job, const struct way *way, float value, float *memory)
+static void back_event(const struct lr_native_listmode_job *job, const struct path *path, float value, float *memory)
 {
-    const struct rectangle box = open_rectangle(job, way, memory);
+    const struct rectangle box = list_voxels(job, path, memory);
     struct steps steps;
-    steps.first = way->slices[0];
+    steps.first = path->slices[0];
     steps.count = 0;
-    while (next_steps(&steps, way->slices[1])) {
-        take_steps(job, way, &steps);
+    while (next_steps(&steps, path->slices[1])) {
+        take_steps(job, path, &steps);
         if (job->model->kernel == LR_LISTMODE_LINE)
             line_back(job, &steps, value);
         else
-            tube_back(job, way, &steps, value, &box);
+            tube_back(job, path, &steps, value, &box);
     }
 }
 
@@ -399,9 +395,9 @@ static void back(const struct lr_native_listmode_job *job, const int64_t range[2
     for (int64_t k = range[0]; k < range[1]; k += FETCHED) {
         fetch(job, k, k + FETCHED < range[1] ? k + FETCHED : range[1], &some);
         for (int n = 0; n < some.count; n++) {
-            struct way way;
-            way.line = some.line[n];
-            if (find_way(job, slab, &way)) back_event(job, &way, some.value[n], memory);
+            struct path path;
+            path.line = some.line[n];
+            if (find_path(job, slab, &path)) back_event(job, &path, some.value[n], memory);
         }
     }
 }
@@ -437,12 +433,12 @@ static void list_line(const struct lr_native_listmode_job *job, const struct ste
     }
 }
 
-static void list_tube(const struct lr_native_listmode_job *job, const struct way *way, const struct steps *steps,
+static void list_tube(const struct lr_native_listmode_job *job, const struct path *path, const struct steps *steps,
                       const struct rectangle *box, const struct lr_listmode_visitor *visitor)
 {
     for (int j = 0; j < steps->count; j++) {
-        const float factor = tube_shares(job, way, steps, j, box);
-        for (int m = 0; m < way->width[0] * way->width[1]; m++) {
+        const float factor = tube_shares(job, path, steps, j, box);
+        for (int m = 0; m < path->width[0] * path->width[1]; m++) {
             const int at[2] = {steps->first + j, steps->corner[j] + box->place[m]};
             list_voxel(job, at, factor * box->shares[m], visitor);
         }
@@ -453,19 +449,19 @@ static void list(const struct lr_native_listmode_job *job, int64_t k, const stru
                  float *memory)
 {
     const int all[2] = {0, job->frame->slices};
-    struct way way;
-    lr_listmode_line_of(job->events, k, job->frame->axis, &way.line);
-    if (!find_way(job, all, &way)) return;
-    const struct rectangle box = open_rectangle(job, &way, memory);
+    struct path path;
+    lr_listmode_line_of(job->events, k, job->frame->axis, &path.line);
+    if (!find_path(job, all, &path)) return;
+    const struct rectangle box = list_voxels(job, &path, memory);
     struct steps steps;
-    steps.first = way.slices[0];
+    steps.first = path.slices[0];
     steps.count = 0;
-    while (next_steps(&steps, way.slices[1])) {
-        take_steps(job, &way, &steps);
+    while (next_steps(&steps, path.slices[1])) {
+        take_steps(job, &path, &steps);
         if (job->model->kernel == LR_LISTMODE_LINE)
             list_line(job, &steps, visitor);
         else
-            list_tube(job, &way, &steps, &box, visitor);
+            list_tube(job, &path, &steps, &box, visitor);
     }
 }
 
