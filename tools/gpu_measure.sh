@@ -240,14 +240,20 @@ measure_scanners() {
             --quiet -o "$work/y.h5"
         limited 60 "$program" simulate --scanner "$scanner" --phantom six-spheres "${grid[@]}" --counts 2e5 \
             ${tof:+--tof-ps "$tof"} --quiet -o "$work/e.petsird"
-        limited 20 "$program" phantom spheres "${grid[@]}" --quiet -o "$work/mu.nii"
+        limited 20 "$program" phantom spheres "${grid[@]}" --quiet -o "$work/mu.npy"
+        "$PYTHON" - "$work/mu.npy" << 'PY' || failed=1
+import sys
+import numpy as np
+mu = np.load(sys.argv[1])
+np.save(sys.argv[1], (mu * (0.096 / mu.max())).astype("f4"))  # water's at 511 keV, per cm
+PY
         for backend in compute native; do
             limited 120 bash -c 'time "$@"' bash "$program" recon --scanner "$scanner" --data "$work/y.h5" "${grid[@]}" \
                 --algorithm osem --subsets 14 --iterations 1 --backend "$backend" -o "$work/counts-$backend.npy"
         done
         for backend in cuda compute native; do
             limited 60 bash -c 'time "$@"' bash "$program" recon --operator listmode --kernel line --scanner "$scanner" \
-                --events "$work/e.petsird" "${grid[@]}" --mu "$work/mu.nii" --mu-unit 1/cm --algorithm osem \
+                --events "$work/e.petsird" "${grid[@]}" --mu "$work/mu.npy" --mu-unit 1/cm --algorithm osem \
                 --subsets 2 --iterations 2 --sensitivity-lines 300000 --backend "$backend" -o "$work/list-$backend.npy"
         done
         "$PYTHON" - "$work" "$scanner" << 'PY' || failed=1
