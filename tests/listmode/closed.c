@@ -472,7 +472,7 @@ static void test_far_from_the_middle(void **state)
             const double held = twice_normal(z + half + bin) - twice_normal(z + half - bin) -
                                 twice_normal(z - half + bin) + twice_normal(z - half - bin);
             const double expected = held / (2 * bin) / (normal(3) - normal(-3));
-            assert_close(elements[v] / expected, 1, is_double() ? 2e-6 : 5e-6);
+            assert_close(elements[v] / expected, 1, 2e-6);
             compared++;
         }
         assert_true(compared > 60);

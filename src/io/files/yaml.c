@@ -54,7 +54,7 @@ static void say_at(const struct lr_yaml *yaml, const struct place *place, lr_log
     const char *line = yaml->text, *const end = yaml->text + yaml->text_bytes;
     for (int k = 1; k < place->line && line != NULL; k++) {
         line = memchr(line, '\n', (size_t)(end - line));
-        line += line != NULL;
+        if (line != NULL) line++;
     }
     const char *stop = line != NULL ? memchr(line, '\n', (size_t)(end - line)) : NULL;
     stop = stop != NULL || line == NULL ? stop : end;
