@@ -48,8 +48,8 @@ float strip_sum(ColumnPair pair, Strip strip, Axial a, Axial b)
     return sum;
 }
 
-// Adds what one pair in the given roles gives to the thread's point; `wanted` may differ between
-// threads, everything else is the same for all of the group.
+// Adds what one pair in the given roles gives to the thread's point. `wanted` may differ between
+// threads; everything else is the same for the whole group.
 float pair_sum(ColumnPair pair, Crossing crossing, int k, bool wanted)
 {
     float sum = 0.0;
@@ -99,7 +99,8 @@ float visit_pair(ColumnPair pair, vec4 across, int k)
 #endif
 }
 
-// One column: pairs are looked at COLUMN_GROUP at a time, and those seen are visited in order.
+// One column: the group tests COLUMN_GROUP pairs in each round, and then visits those that are
+// seen, in order.
 float visit_column(vec4 across, int k)
 {
     float sum = 0.0;

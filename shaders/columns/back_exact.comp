@@ -3,14 +3,14 @@
 // Copyright The LORaster authors
 //
 // Back-projection in exact mode of the pairs of modules that columns.glsl describes: each voxel
-// gathers its elements times the values of their LORs. Modules that stand behind each other along
-// the column, alike and evenly spaced, are one stack: their strips are the same. A thread has two
-// points that see about as many cells together as those of any other thread: the ends of a column
-// see few and its middle many. With MIRROR stacks and points are symmetric along the column, and
-// the two points' mirror images, which have the same elements, are the thread's too. Where a column
-// leaves threads over, a group has several columns side by side. With HALF_TURN all that is there
-// comes back after half a turn about the grid's middle: a column's image has the same elements with
-// the images of the LORs.
+// gathers its elements times the values of their LORs. Equal modules that follow each other along
+// the column at an even spacing form one stack: they have the same strips. A thread has two points
+// of a column. The ends of a column see few cells and its middle many, so the two points are chosen
+// to see together about as many cells as the points of any other thread. MIRROR: stacks and points
+// are symmetric along the column. The mirror images of the two points have the same elements, and
+// the thread computes them too. If a column has fewer points than the group has threads, the group
+// takes several columns side by side. HALF_TURN: the scene is unchanged by half a turn about the
+// grid's middle. The image of a column then has the same elements, for the images of the LORs.
 //
 // reads:     column modules, stacks and points, LOR values in stack order, 0 out of coincidence
 // adds to:   voxel sums [share][across 1][across 0][along]
@@ -37,22 +37,22 @@ layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors {
 };
 
 STRIP_STORE(COLUMN_COLUMNS * COLUMN_STRIPS)
-shared float middles[2 * COLUMN_CELLS]; // of the cells of the two stacks
+shared float middles[2 * COLUMN_CELLS]; // middles of the cells of the two stacks
 #ifdef HALF_TURN
-shared uint strip_images[COLUMN_COLUMNS * COLUMN_STRIPS]; // first values of the images' blocks
+shared uint strip_images[COLUMN_COLUMNS * COLUMN_STRIPS]; // first value of each strip's image
 #endif
 shared uint seen[COLUMN_GROUP / 32];
 shared float partial[8 * COLUMN_GROUP]; // [images][columns][points of the stretch]
 
 int thread;
 
-// The work of the group's threads: a slot of a column is two points of it.
+// The work of one thread: a slot of a column is two of its points.
 struct Task {
-    int begin, points; // of the stretch
+    int begin, points; // points of the stretch
     int slots;
-    int slot, column;  // the thread's; column of the group
-    ivec2 mine;        // points of the slot, from `begin`; -1: none
-    vec2 along;        // where they are, from the column's origin
+    int slot, column;  // the thread's slot, and its column within the group
+    ivec2 mine;        // points of the slot, counted from `begin`; -1 = none
+    vec2 along;        // places of these points, from the column's origin
 };
 
 Task make_task(int stretch, int columns)
@@ -80,18 +80,18 @@ Task make_task(int stretch, int columns)
     bool has_other = other < half_way;
 #endif
     task.mine = ivec2(works ? task.slot : -1, works && has_other ? other : -1);
-    // Threads without a point look from far outside and see nothing.
+    // Threads without a point get a place far outside, and see nothing.
     task.along = vec2(task.mine.x >= 0 ? way_along(task.begin + task.mine.x) : 1e6,
                       task.mine.y >= 0 ? way_along(task.begin + task.mine.y) : 1e6);
     return task;
 }
 
-// A stack along the column: where the middles of its cells stand, from the column's origin. A cell
-// far away beyond both ends lets a walk look at its neighbours there too.
+// A stack along the column: places of the middles of its cells, from the column's origin. One cell
+// far away is added beyond each end, so that a walk can read the neighbours of the last cells.
 struct Stack {
     int first, count;
     float half_face;
-    float low, high; // middles of the cells at its ends
+    float low, high; // middles of the first and the last cell
 };
 
 Stack make_stack(int at, int count, uint module)
@@ -100,7 +100,7 @@ Stack make_stack(int at, int count, uint module)
                  middles[at + count - 1]);
 }
 
-// Copies the middles of a stack's cells, with the one beyond each end.
+// Copies the middles of a stack's cells, and the added one beyond each end.
 void fill_middles(int to, int from, int count)
 {
     for (int k = thread; k < count + 2; k += COLUMN_GROUP) {
@@ -108,22 +108,22 @@ void fill_middles(int to, int from, int count)
     }
 }
 
-// The position of a walk over the pairs of cells that see each other: q of stack a goes upwards and,
-// since lines cross, s of stack b downwards.
+// The position of a walk over the pairs of cells that see each other: cell q of stack a goes
+// upwards and, because lines cross, cell s of stack b goes downwards.
 struct Place {
     int q, s;
-    float at_q, at_s; // their middles, from the point
-    float stop;       // a cell of a from here on sees nothing of b
+    float at_q, at_s; // middles of the two cells, from the point
+    float stop;       // cells of stack a from this middle on see nothing of stack b
 };
 
-// The middle of a cell; see cell_place.
+// The middle of a cell, from the point; see cell_place.
 float from_point(Stack stack, int cell, float along)
 {
     precise float place = middles[stack.first + cell] - along;
     return place;
 }
 
-// The last cell whose middle is at or before `place`; the first one where there is none.
+// The last cell whose middle is at or before `place`, or the first cell if none is.
 int last_cell(Stack stack, float place)
 {
     place = min(place, stack.high);
@@ -138,7 +138,7 @@ int last_cell(Stack stack, float place)
     return cell;
 }
 
-// Half a face, and by how much cells that are visited may miss each other.
+// Half a face, plus the distance by which visited cells may miss each other.
 float generous(Stack stack)
 {
     return (1.0 + 2.0 * SLACK) * stack.half_face;
@@ -173,18 +173,20 @@ void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
     place.at_s = up ? above : stay ? place.at_s : below;
 }
 
-// Bounds are explicit: where a column touches a module's plane nothing else ends a walk.
+// The bounds are tested explicitly: nothing else ends a walk if the column touches a module's
+// plane.
 bool goes_on(Place place, Stack a)
 {
     return place.at_q < place.stop && place.q < a.count && place.s >= 0;
 }
 
-// Sums of two points; z, w and image: of their mirror images, and of those after half a turn.
+// Sums of the thread's two points. x, y: the points; z, w: their mirror images; image: the same
+// four after half a turn.
 struct PointSums {
     vec4 own, image;
 };
 
-// The values of cells q, s of strip n, of their mirror image, and of both after half a turn.
+// The LOR values of cells q, s of strip n, of their mirror image, and of both after half a turn.
 vec4 values_of(int n, StackPair pair, ivec2 qs)
 {
     uint first = strip_places[n].x;
@@ -247,8 +249,8 @@ void add(inout PointSums to, PointSums more)
 #endif
 }
 
-// Strips that the group holds, piece by piece. One loop goes over both: NVIDIA's compiler takes about
-// twice as long for each loop around the walks (docs/notes/first-runs.md).
+// Adds the strips that the group holds, piece by piece. It is a single loop, because NVIDIA's
+// compiler takes about twice as long for each loop around the walks (docs/notes/first-runs.md).
 void add_strips(inout PointSums result, ivec2 range, StackPair pair, Task task)
 {
     for (int n = range.x, piece = 0; n < range.y;) {
@@ -265,8 +267,8 @@ void add_strips(inout PointSums result, ivec2 range, StackPair pair, Task task)
     }
 }
 
-// Every strip has its place, whatever thread finds it: strips are met in order, one after the other
-// along both modules.
+// The position of a strip does not depend on the thread that finds it: strips are numbered in the
+// order in which they follow each other along both modules.
 void fill_strips(StackPair pair, Crossing crossing, Task task, int begin)
 {
     int axial = pair.count_a * pair.count_b, store = task.column * COLUMN_STRIPS;
@@ -299,8 +301,8 @@ Crossing see_stacks(StackPair pair, vec4 across)
                          make_side(column_modules[pair.b], across.xy, across.zw), true);
 }
 
-// The strips of two stacks from `begin` on, as many as the group can hold. Returns how many are left
-// after these.
+// Adds the strips of two stacks from `begin` on, up to the number that the group can hold. Returns
+// the number of strips that are left.
 int add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task, int begin)
 {
     Crossing crossing = see_stacks(pair, across);
@@ -321,7 +323,8 @@ int add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task, i
     return left - COLUMN_STRIPS;
 }
 
-// Finds which of `most` stacks from `begin` on are seen from any column of the group: a bit each.
+// Finds which of the `most` stacks from `begin` on are seen from any column of the group, one bit
+// for each.
 void find_seen(vec4 across, Task task, int begin, int most, int share)
 {
     barrier();
@@ -338,9 +341,9 @@ void find_seen(vec4 across, Task task, int begin, int most, int share)
     barrier();
 }
 
-// A column of the thread's: stacks are looked
-// at COLUMN_GROUP at a time, and those seen from any column of the group are visited in order. One loop
-// goes over words, bits and the strips of a stack, for the reason given at add_strips.
+// One of the thread's columns: the group tests COLUMN_GROUP stacks in each round, and then visits
+// in order those that any of its columns sees. One loop runs over words, bits and the strips of a
+// stack, for the reason given at add_strips.
 void add_column(inout PointSums result, vec4 across, Task task, int share)
 {
     int mine = (count.x - share + count.z - 1) / count.z;
@@ -362,7 +365,7 @@ void add_column(inout PointSums result, vec4 across, Task task, int share)
     }
 }
 
-// Leaves the sums of the thread's points, and of their mirror images, where others find them.
+// Stores the sums of the thread's points and of their mirror images for the other threads.
 void keep(Task task, vec4 result, int row)
 {
     for (int k = 0; k < 2; k++) {
@@ -379,7 +382,7 @@ void keep(Task task, vec4 result, int row)
     }
 }
 
-// Adds what is kept from `kept` on to the voxels of a column.
+// Adds the stored sums from index `kept` on to the voxels of a column.
 void add_to_column(Task task, int kept, int column)
 {
     ivec3 n = num_samples.xyz;

@@ -4,26 +4,28 @@
 // Pairs of modules that share an axial direction along a grid axis (docs/method/correspondence.md,
 // "Columns").
 //
-// A column is a line of sample points along that axis. Seen along it, modules are segments, and
-// what a secondary crystal column shows of a primary one is an interval of the primary's
-// transaxial coordinate: a strip. It is the same for every point of the column and for all crystals
-// along the axis, so it is computed once for all of them. Along the axis a secondary cell's edge b
-// stands on the primary at -b tau, both counted from the point, where
-// tau = (way to the primary) / (way to the secondary) is linear in the transaxial coordinate.
+// A column is a line of sample points along that axis. Modules look like segments if they are seen
+// along the axis. A primary crystal column is visible through a secondary one over an interval of
+// the primary's transaxial coordinate, called a strip. The strip is the same for every point of the
+// column and for all crystals along the axis, so it is computed once. Axially, the edge b of a
+// secondary cell is projected onto the primary at -b tau; both places are counted from the point.
+// tau = (distance to the primary) / (distance to the secondary) is linear in the transaxial
+// coordinate.
 //
-// Lengths in mm. Needs RAYS before it in sampled mode.
+// Lengths in mm. Define RAYS before it in sampled mode.
 #include "columns/scene.glsl"
 #include "common/mask.glsl"
 
 // A module seen from a column.
 struct Side {
-    vec2 centre, rest; // from the column, and what rounding left over
+    vec2 centre, rest; // centre of the module from the column, and its rounding error
     vec2 tangent, normal;
     float foot;   // transaxial coordinate of the module's centre, from the column's foot
-    float height; // of the column over the module; it sees the face where this is positive
+    float height; // height of the column over the module; it sees the face if this is positive
     float pitch, face;
     int count;
-    float face_along, reach_along; // largest distance of the module's ends from a point
+    float face_along, reach_along; // axial extent of the face, and largest axial distance of the
+                                   // module's ends from a point
 };
 
 float cross_of(vec2 a, vec2 b)
@@ -31,8 +33,8 @@ float cross_of(vec2 a, vec2 b)
     return a.x * b.y - a.y * b.x;
 }
 
-// The same of vectors that are each given as floats and what their rounding left over: products
-// that nearly cancel keep their last bits.
+// The cross product of vectors that are given as floats and their rounding errors. Products that
+// nearly cancel keep their last bits.
 float fine_cross(vec2 a, vec2 a_rest, vec2 b, vec2 b_rest)
 {
     precise vec2 product = a * b.yx;
@@ -71,10 +73,10 @@ Side make_side(ColumnModule module, vec2 across, vec2 across_rest)
 // Mapping of lines through the column from primary to secondary, and back.
 struct Crossing {
     Side primary, secondary;
-    vec2 tau;        // at the coordinate 0 of the primary, and its slope
+    vec2 tau;        // tau at the primary's coordinate 0, and its slope
     vec2 on_second;  // the secondary's coordinate is -(x + y u) / tau(u) - secondary.foot
-    vec2 meet, reach; // the primary's is (meet.x + meet.y w) / (reach.x + reach.y w)
-    float reach_along; // of edges of the secondary
+    vec2 meet, reach; // the primary's coordinate is (meet.x + meet.y w) / (reach.x + reach.y w)
+    float reach_along; // reach_along of the secondary
     bool i_is_primary;
     bool visible;
 };
@@ -92,7 +94,7 @@ Crossing make_crossing(Side i, Side j, bool i_is_primary)
     }
     Side a = crossing.primary, b = crossing.secondary;
     crossing.visible = a.height > 0.0 && b.height > 0.0;
-    float turned = dot(b.normal, a.tangent); // what rounding leaves of parallel modules is none
+    float turned = dot(b.normal, a.tangent); // set to 0 below for parallel modules
     crossing.tau = vec2(dot(b.normal, a.centre), abs(turned) > 1e-7 ? turned : 0.0) / b.height;
     crossing.on_second = vec2(dot(b.tangent, a.centre), dot(b.tangent, a.tangent));
     crossing.reach = vec2(dot(a.normal, b.centre), dot(a.normal, b.tangent));
@@ -103,9 +105,10 @@ Crossing make_crossing(Side i, Side j, bool i_is_primary)
     return crossing;
 }
 
-// Part of the primary from which lines come to the secondary between w0 and w1: from, to; empty
-// (from > to) where they come from behind. Where that holds for one end only, lines come from far
-// away, on the side from where they come to the last place of the secondary that they reach.
+// The part of the primary from which lines reach the secondary between w0 and w1: from, to. It is
+// empty (from > to) if the lines at w0 and w1 both come from behind. If only one of the two comes
+// from behind, its end is +-1e9: lines come from there as their place approaches the last one that
+// they reach on the secondary.
 vec2 on_primary(Crossing crossing, float w0, float w1)
 {
     vec2 w = vec2(w0, w1);
@@ -136,20 +139,21 @@ float tau_at(Crossing crossing, float u)
     return crossing.tau.x + crossing.tau.y * u;
 }
 
-// Coordinate on the secondary that a line from u meets; tau is positive there.
+// Coordinate on the secondary of the line from the primary's coordinate u; tau is positive there.
 float on_secondary(Crossing crossing, float u)
 {
     return -(crossing.on_second.x + crossing.on_second.y * u) / tau_at(crossing, u) -
            crossing.secondary.foot;
 }
 
-// True if the secondary runs against the primary: higher r at lower p.
+// True if r runs against p: a higher p sees a lower r.
 bool runs_back(Crossing crossing)
 {
     return crossing.on_second.y * crossing.tau.x > crossing.on_second.x * crossing.tau.y;
 }
 
-// Columns of secondary crystals that those between u0 < u1 may be seen through: first, last.
+// Columns of secondary crystals that may be visible from the primary between u0 and u1 (u0 < u1):
+// first, last.
 ivec2 columns_between(Crossing crossing, float u0, float u1)
 {
     Side b = crossing.secondary;
@@ -168,31 +172,31 @@ float crystal_middle(Side side, int p)
     return (float(p) - 0.5 * float(side.count - 1)) * side.pitch;
 }
 
-// A strip: what a column of primary crystals shows through one of secondary crystals; everything that does
-// not depend on the place along the axis is worked out once.
+// A strip: the part of a column of primary crystals that is visible through one of secondary
+// crystals. It holds everything that does not depend on the axial place.
 struct Strip {
-    float width;   // transaxial; 0: nothing. Sampled mode: a line's share of the face
-    float tau;     // at the middle
-    float dtau;    // from one end to the other
-    float squared; // of the transaxial distance from the point to the middle
+    float width;   // transaxial width; 0 = no strip. Sampled mode: a line's share of the face
+    float tau;     // tau in the strip's middle
+    float dtau;    // change of tau from one end of the strip to the other
+    float squared; // squared transaxial distance from the point to the strip's middle
     float share;   // height * width / 2 pi
-    vec3 bend;     // second order: 15 x^2 w^2 / 24, 3 w^2 / 24, 3 x w, x being the middle's
-                   // coordinate from the column's foot and w the width
-    uint first;    // value of the axial crystals 0, 0 counted along the column
+    vec3 bend;     // terms of second order: 15 x^2 w^2 / 24, 3 w^2 / 24, 3 x w, with the middle's
+                   // coordinate x from the column's foot and the width w
+    uint first;    // index of the value of axial crystals 0, 0, counted along the column
     bool i_is_primary;
-    int pieces;    // exact: of equal width (count_pieces); sampled: 1 where the roles are the same
-                   // for every point of the column, else 0
+    int pieces;    // exact mode: number of pieces of equal width (count_pieces); sampled mode: 1 if
+                   // the roles are the same for every point of the column, else 0
 };
 
-// Most pieces of a strip; more are asked for by columns that stand in the secondary's plane alone.
+// Upper bound of the pieces of a strip. Only columns in the secondary's plane would need more.
 const float MOST_PIECES = 1024.0;
 
 const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, vec3(0.0), 0u, false, 1);
 
-// Within a piece no line of an edge crosses a whole cell of the primary, or as much as a cell of the secondary covers
-// of it: walks along the cells of both leave none out. Lines of edges that lie so far along the secondary that they
-// pass beyond the primary's ends all over the strip do not count: seen from a point close to the secondary these
-// are nearly all.
+// Number of pieces of a strip. Within a piece, the line of an edge never crosses a whole cell of
+// the primary, nor the part of it that a cell of the secondary covers. A walk along the cells of
+// both modules then leaves out no pair. Lines that pass beyond the primary's ends over the whole
+// strip do not count. Nearly all lines are of this kind for a point close to the secondary.
 int count_pieces(Crossing crossing, Strip strip)
 {
     float least = strip.tau - 0.5 * abs(strip.dtau), far = crossing.reach_along;
@@ -238,7 +242,7 @@ Strip make_strip(Crossing crossing, float u0, float u1)
 
 #define strip_pieces(n) int(strip_places[n].y >> 1)
 
-// One of the pieces of a strip.
+// Piece k of a strip.
 Strip strip_piece(Strip strip, int k)
 {
     if (strip.pieces == 1) {
@@ -264,9 +268,10 @@ uint strip_block(ColumnPair pair, Crossing crossing, int p, int r)
     return pair.first + pr * uint(i.counts.y * j.counts.y);
 }
 
-// An overlap of no more is rounding: its ends are places of two crystals, one of them times tau. Each is wrong by
-// twice 2^-24 of itself, and is no larger than |middle| + half_cell; 1e-6 of a face are added for places that were
-// counted from the middle of the stack.
+// Overlaps up to this length are rounding errors. Both ends of an overlap are places of crystals,
+// one of them multiplied by tau. The error of each is at most twice 2^-24 of its size, and its size
+// is at most |middle| + half_cell. 1e-6 of a face is added for places that were counted from the
+// middle of the stack.
 float rounding(float middle, float half_cell)
 {
     return fma(2.4e-7, abs(middle), 2.2e-6 * half_cell);
@@ -285,7 +290,8 @@ Strip exact_strip(Crossing crossing, int p, int r)
     return make_strip(crossing, u0, u1);
 }
 
-// Sampled mode: line `ray` of crystal column p, and the crystal column r that it meets (-1: none).
+// Sampled mode: the strip of line `ray` of crystal column p. r: the crystal column that the line
+// meets, -1 = none.
 Strip sampled_strip(Crossing crossing, int p, int ray, out int r)
 {
     Side a = crossing.primary, b = crossing.secondary;
@@ -309,16 +315,16 @@ Strip sampled_strip(Crossing crossing, int p, int ray, out int r)
 
 // A module along the column, seen from one of its points.
 struct Axial {
-    int first;   // number of its first cell among all
-    float along; // from the column's origin to the point
-    float base;  // from there to the first cell's edge
-    float start; // from the point to it
+    int first;   // number of its first cell in the whole scanner
+    float along; // distance from the column's origin to the point
+    float base;  // distance from this origin to the first cell's lower edge
+    float start; // distance from the point to this edge
     float pitch, face;
     int count;
-    int step, origin; // the value of crystal k stands at origin + k step within its block
+    int step, origin; // the value of crystal k is at index origin + k step of its block
 };
 
-// Seen from point k of the column.
+// The module seen from point k of the column.
 Axial axial_from(Axial axial, int k)
 {
     axial.along = way_along(k);
@@ -327,7 +333,7 @@ Axial axial_from(Axial axial, int k)
     return axial;
 }
 
-// stride: of the values from one crystal, as the scanner numbers them, to the next.
+// stride: distance of the values of two neighbouring crystals, as the scanner numbers them.
 Axial make_axial(ColumnModule module, int stride)
 {
     Axial axial;
@@ -346,27 +352,28 @@ float cell_middle(Axial axial, int k)
     return fma(float(k) + 0.5, axial.pitch, axial.start);
 }
 
-// Distance of the point to the middle of cell k. Every pass gets the same bits for the same place, and for
-// its mirror image: an element's overlap may be far smaller than its terms.
+// Distance from the point to the middle of cell k. Every pass computes the same bits for the same
+// place, and for its mirror image, because an element's overlap may be far smaller than its terms.
 float cell_place(Axial axial, int k)
 {
     precise float place = stack_middles[axial.first + k] - axial.along;
     return place;
 }
 
-// Distance to the lower edge of its face.
+// Distance from the point to the lower edge of the cell's face.
 float cell_low(Axial axial, int k)
 {
     return cell_place(axial, k) - 0.5 * axial.face;
 }
 
-// Number of the cell at a place from the point.
+// Number of the cell at a given distance from the point.
 int cell_at(Axial axial, float place)
 {
     return int(floor((place - axial.start) / axial.pitch));
 }
 
-// Lower or upper end of what an edge b of the secondary covers on the primary over the strip.
+// Lower end of the interval that an edge b of the secondary covers on the primary over the strip.
+// upper_end: the upper end.
 float lower_end(Strip strip, float b)
 {
     return fma(-strip.tau, b, -0.5 * abs(strip.dtau * b));
@@ -377,16 +384,16 @@ float upper_end(Strip strip, float b)
     return fma(-strip.tau, b, 0.5 * abs(strip.dtau * b));
 }
 
-// Share of a face by which cells that are visited may miss each other, so that rounding leaves out
-// none whose weight is positive.
+// Cells are visited even if they miss each other by this share of a face. Rounding then leaves out
+// no cell with a positive weight.
 const float SLACK = 1e-3;
 
-// Walks over the pairs of cells that see each other, in order: q upwards and, since lines cross, s
-// downwards. `beyond` is set after the last one.
+// A walk over the pairs of cells that see each other, in order: q goes upwards and, because lines
+// cross, s goes downwards. `beyond` is set after the last pair.
 struct Walk {
     int q, s;
-    float q_low; // edge of cell q's face
-    float s_low; // edge of cell s's face, on the secondary
+    float q_low; // lower edge of cell q's face
+    float s_low; // lower edge of cell s's face, on the secondary
     bool beyond;
 };
 
@@ -426,7 +433,8 @@ void walk_on(inout Walk walk, Strip strip, Axial a, Axial b)
     walk.beyond = walk_ends(walk, strip, a, b);
 }
 
-// Cells of the secondary that the primary's face from low to high may be seen through: first, last.
+// Cells of the secondary through which the primary's face between low and high may be visible:
+// first, last.
 ivec2 cells_seen(Strip strip, Axial b, float low, float high)
 {
     float bend = 0.5 * abs(strip.dtau);
@@ -438,7 +446,7 @@ ivec2 cells_seen(Strip strip, Axial b, float low, float high)
 }
 
 // True if axial crystals q of the primary and s of the secondary, counted along the column, are in
-// coincidence with the strip's transaxial ones.
+// coincidence for the transaxial crystals of the strip.
 bool axial_allowed(ColumnPair pair, Strip strip, ivec2 qs)
 {
     if (pair.mask == LR_NONE) {
@@ -446,7 +454,7 @@ bool axial_allowed(ColumnPair pair, Strip strip, ivec2 qs)
     }
     MaskEntry mask = mask_entries[pair.mask];
     ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
-    ivec2 at = strip.i_is_primary ? qs : qs.yx; // of i, of j
+    ivec2 at = strip.i_is_primary ? qs : qs.yx; // axial crystals of i and of j
     int q = i.centre.w > 0.0 ? at.x : i.counts.y - 1 - at.x;
     int s = j.centre.w > 0.0 ? at.y : j.counts.y - 1 - at.y;
     uint block = (strip.first - pair.first) / uint(i.counts.y * j.counts.y);
@@ -456,7 +464,8 @@ bool axial_allowed(ColumnPair pair, Strip strip, ivec2 qs)
                   : mask_bits(mask, ivec2(p, q), i.counts.xy, ivec2(r, s), j.counts.xy);
 }
 
-// True if i is the primary of point k of a column: its centre is farther, or as far.
+// True if i is the primary of point k of a column: the centre of i is at least as far away as that
+// of j.
 bool farther_is_i(ColumnPair pair, vec4 across, int k)
 {
     vec2 along = point_along(k);

@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Exact mode of columns.glsl: within a strip a primary cell is a rectangle and a secondary one lies
-// between two lines, so that their overlap integrates in closed form.
+// Exact mode of columns.glsl: a primary cell is a rectangle within a strip, and a secondary cell
+// lies between two lines. The integral over their overlap has a closed form.
 
 float with_sign_of(float size, float other)
 {
     return uintBitsToFloat(floatBitsToUint(size) ^ (floatBitsToUint(other) & 0x80000000u));
 }
 
-// A line over the strip, clamped to -half .. half, of which it meets one end at most: its mean, 12
-// times its first moment over the strip's width (-1/2 .. 1/2), and 12 times its variance. middle:
-// where it is at the strip's middle; rise: from one end to the other.
+// A line over the strip, clamped to -half_cell .. half_cell; it crosses one of these bounds at
+// most. Returns its mean, 12 times its first moment over the strip's width (-1/2 .. 1/2), and 12
+// times its variance. middle: place of the line in the strip's middle; rise: its change from one
+// end to the other.
 vec3 clamped_line(float middle, float rise, float half_cell)
 {
     float half_steep = 0.5 * abs(rise);
-    float within = half_cell + half_steep - abs(middle); // of the line's inner end
-    float f = clamp(within * (1.0 / max(abs(rise), 1e-20)), 0.0, 1.0); // share of it inside
+    float within = half_cell + half_steep - abs(middle); // inner end to the bound
+    float f = clamp(within * (1.0 / max(abs(rise), 1e-20)), 0.0, 1.0); // share of the line inside
     float mean = fma(-f, fma(-half_steep, f, within), half_cell);
     float part = rise * f * f;
     return vec3(with_sign_of(mean, middle), part * fma(-2.0, f, 3.0),
                 part * (rise * f) * fma(-3.0, f, 4.0));
 }
 
-#ifdef NEAR // some overlap may be large, seen from the point
-// atan(y, x) to float rounding, y >= 0; the language promises far less.
+#ifdef NEAR // some overlap may look large from the point
+// atan(y, x) to float rounding, y >= 0. GLSL itself guarantees far less.
 float arc_of(float y, float x)
 {
     bool steep = y > abs(x);
     float t = steep ? x / y : y / x; // -1 .. 1
     float h = t / (1.0 + sqrt(fma(t, t, 1.0))); // tangent of half the angle
-    float q = h / (1.0 + sqrt(fma(h, h, 1.0))); // of a quarter, 0.2 at most
+    float q = h / (1.0 + sqrt(fma(h, h, 1.0))); // tangent of a quarter of the angle, 0.2 at most
     float z = q * q;
     float series = fma(z, fma(z, fma(z, fma(z, 1.0 / 9.0, -1.0 / 7.0), 1.0 / 5.0), -1.0 / 3.0), 1.0);
     float angle = 4.0 * q * series;
     return steep ? 1.5707963267948966 - angle : x < 0.0 ? angle + 3.141592653589793 : angle;
 }
 
-// Signed solid angle of a triangle in the plane z = height whose doubled area is given (Van Oosterom
-// and Strackee 1983).
+// Signed solid angle of a triangle in the plane z = height (Van Oosterom and Strackee 1983).
+// doubled_area: twice the triangle's area.
 float triangle_angle(vec3 a, vec3 b, vec3 c, float doubled_area)
 {
     vec3 way = vec3(length(a), length(b), length(c));
@@ -46,9 +47,10 @@ float triangle_angle(vec3 a, vec3 b, vec3 c, float doubled_area)
     return 2.0 * arc_of(a.z * doubled_area, across);
 }
 
-// One of the four triangles that make up what lies below a line within a cell, whose corner at the
-// strip's beginning is `corner`: of the trapezoid where the line is in the cell (0, 1), and of the
-// rectangle where it is above (2, 3).
+// Solid angle of one of the four triangles that make up the area below a line within a cell.
+// Triangles 0 and 1 form the trapezoid under the part of the line that is in the cell; 2 and 3 form
+// the rectangle under the part that is above the cell. corner: the cell's corner at the strip's
+// beginning.
 float angle_below(vec3 corner, vec2 size, vec2 line, int which)
 {
     float middle = line.x, steep = abs(line.y), above = middle + 0.5 * size.y;
@@ -66,14 +68,14 @@ float angle_below(vec3 corner, vec2 size, vec2 line, int which)
     return triangle_angle(a, b, d, width * (second ? heights.x : heights.y));
 }
 
-// The weight of an overlap that is large, seen from the point, in closed form. The loop's bound is
-// one that compilers do not know: the triangles written out eight times take them seconds.
+// The weight of an overlap that looks large from the point, in closed form. The loop's bound is
+// hidden from compilers, because they would take seconds for eight unrolled triangles.
 float near_weight(Strip strip, float a0, float face, vec2 middles, vec2 rises)
 {
     float height = strip.share * 6.283185307179586 / strip.width;
     float x = strip.bend.z / (3.0 * strip.width);
     vec3 corner = vec3(x - 0.5 * strip.width, a0, height);
-    vec2 sums = vec2(0.0); // alike to the bit where neither line is in the cell
+    vec2 sums = vec2(0.0); // both sums have the same bits if neither line is in the cell
     for (int k = 0; k < min(num_points.z, 1) * 8; k++) {
         vec2 line = k >= 4 ? vec2(middles.y, rises.y) : vec2(middles.x, rises.x);
         float angle = angle_below(corner, vec2(strip.width, face), line, k & 3);
@@ -82,8 +84,8 @@ float near_weight(Strip strip, float a0, float face, vec2 middles, vec2 rises)
     return max(sums.x - sums.y, 0.0) / 6.283185307179586;
 }
 
-// Squared size of an overlap seen from the point, radian^2, from which on the expansion is too
-// coarse: its error grows with the square of this.
+// The expansion is too coarse for overlaps whose squared size, seen from the point, is larger than
+// this, in radian^2. Its error grows with the square of this number.
 const float NEAR_SIZE = 0.002;
 
 #endif
@@ -103,9 +105,9 @@ float parallel_weight(Strip strip, float middle, float half_cell, vec2 ends)
     return strip.share * inverse * root * height * fma(bend, inverse, 1.0);
 }
 
-// Solid angle / 2 pi of what cell q of the primary shows through s of the secondary, whose faces
-// middles are `at`: overlap times density at its middle, with the terms of second order. Not a bit
-// of it changes when `at` is turned round.
+// Solid angle / 2 pi of the part of the primary's cell q that is visible through cell s of the
+// secondary: overlap times density at its middle, with the terms of second order. at: middles of
+// the two faces. A change of the sign of `at` changes no bit of the result.
 float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
 {
     float half_cell = 0.5 * a.face, middle = at.x;
@@ -136,11 +138,11 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
     float bend = fma(strip.bend.x, inverse, -strip.bend.y) +
                  curve * fma(0.25 * height, height, 0.125 * sum.z) + 2.5 * y * slant * sum.y;
     float bent = fma(height * inverse, bend, height) - fma(slant, less.y, 1.5 * y * part * less.z);
-    bent = height > 0.0 ? max(bent, 0.0) : 0.0; // a corner's may be less than nothing
+    bent = height > 0.0 ? max(bent, 0.0) : 0.0; // the value at a corner may be negative
     return strip.share * inverse * root * bent;
 }
 
-// The same for a strip of any number of pieces.
+// The weight for a strip of any number of pieces.
 float whole_weight(Strip strip, Axial a, Axial b, vec2 at)
 {
     float sum = 0.0;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Forward projection in sampled mode of the pairs of modules that columns.glsl describes: each LOR
-// gathers its elements times the voxels they belong to, all in one thread.
+// Forward projection in sampled mode of the pairs of modules that columns.glsl describes: one
+// thread for each LOR sums its elements times their voxels.
 //
 // reads:     column modules, pairs and points, masks, image [across 1][across 0][along]
 // writes:    LOR values in column order
@@ -21,16 +21,16 @@ layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
 };
 
 STRIP_STORE(COLUMN_GROUP)
-shared uint hits[(COLUMN_GROUP + 31) / 32]; // which candidates have a strip
+shared uint hits[(COLUMN_GROUP + 31) / 32]; // bits of the candidates that have a strip
 shared vec2 shares[COLUMN_GROUP];
-shared int rows[COLUMN_GROUP]; // of the strips: first voxel of the column
+shared int rows[COLUMN_GROUP]; // first voxel of the column of each strip
 shared ivec2 columns[COLUMN_GROUP];
 
 // The thread's LOR: its axial cells as primary and secondary.
 struct Cells {
     Axial a, b;
     ivec2 qs;
-    vec2 low; // edges of their faces, from the column's first point
+    vec2 low; // lower edges of their faces, from the column's first point
 };
 
 Cells make_cells(Axial a, Axial b, ivec2 qs)
@@ -123,7 +123,7 @@ void main()
         }
     }
     if (qs < num_axial) {
-        Strip whole = no_strip; // of the mask, only the block and the roles matter
+        Strip whole = no_strip; // the mask needs only the block and the roles
         whole.first = block;
         whole.i_is_primary = true;
         bool counts = true;

@@ -3,13 +3,13 @@
 // Copyright The LORaster authors
 //
 // Forward projection in exact mode of the pairs of modules that columns.glsl describes: each LOR
-// gathers its elements times the voxels they belong to. Stacks are those of columns/back_exact.comp.
-// Stacks and points are symmetric along the columns, and a thread has a LOR and its
-// mirror image, which have the same elements. So has the image of both after half a turn about the
-// grid's middle, where there is one.
+// sums its elements times their voxels. columns/back_exact.comp explains stacks. MIRROR: stacks and
+// points are symmetric along the columns. A thread has a LOR and its mirror image, because they
+// have the same elements. HALF_TURN: the images of both after half a turn about the grid's middle
+// have the same elements too, if the window has them.
 //
 // reads:     column modules, stacks and points, image [across 1][across 0][along], or with PACKED
-//            that of columns/pack.comp
+//            the output of columns/pack.comp
 // writes:    LOR values in stack order
 // shape:     groups (transaxial crystal pairs, stretches of axial crystal pairs, pairs of stacks)
 // invariant: sums are added in a fixed order
@@ -23,7 +23,7 @@
 
 #ifdef PACKED
 layout(std430, binding = LR_BIND_SUMS) readonly buffer Packed {
-    vec4 packed_voxels[]; // of columns/pack.comp
+    vec4 packed_voxels[]; // output of columns/pack.comp
 };
 #else
 layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image {
@@ -35,14 +35,14 @@ layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
 };
 
 STRIP_STORE(COLUMN_GROUP)
-shared uint hits[(COLUMN_GROUP + 31) / 32]; // which candidates have a strip
+shared uint hits[(COLUMN_GROUP + 31) / 32]; // bits of the candidates that have a strip
 shared vec2 shares[COLUMN_GROUP];
-shared int rows[COLUMN_GROUP]; // of the strips: first voxel of the column
+shared int rows[COLUMN_GROUP]; // first voxel of the column of each strip
 
-// The thread's LOR along the columns.
+// The axial cells of the thread's LOR.
 struct Cells {
-    vec2 middles; // of its cells, from the column's origin
-    vec2 low;     // edges of their faces, from its first point
+    vec2 middles; // middles of its cells, from the column's origin
+    vec2 low;     // lower edges of their faces, from its first point
     vec2 faces;
 };
 
@@ -52,7 +52,7 @@ int first_voxel(ivec2 column)
     return (voxel.y * (num_points.x / num_samples.x) + voxel.x) * (num_points.z / num_samples.z);
 }
 
-// Point k of a column, its mirror image, and both after half a turn.
+// The image at point k of a column, at its mirror image, and at both after half a turn.
 vec4 values_at(int row, int k)
 {
 #ifndef ONE_POINT_ALONG
@@ -77,8 +77,8 @@ vec4 values_at(int row, int k)
 #endif
 }
 
-// Sum over points of column n, from the first to the last one; what the LOR's mirror image sees, and
-// the same after half a turn.
+// Sum over the points of column n, from the first to the last one in `range`: of the LOR, of its
+// mirror image, and of both after half a turn.
 vec4 piece_sum(Strip strip, int row, ivec2 range, Cells cells)
 {
     Axial a, b;
@@ -106,8 +106,8 @@ vec4 column_sum(int n, Cells cells)
     return sum;
 }
 
-// True if the window has the pair of a stack's modules at these places, or with MIRROR that of their
-// mirror image.
+// True if the window has the module pair at these places of two stacks, or with MIRROR the mirror
+// image of that pair.
 bool is_present(uint present, ivec2 place, ivec2 modules)
 {
     uint bits = 1u << (place.x * modules.y + place.y & 31);
@@ -118,8 +118,9 @@ bool is_present(uint present, ivec2 place, ivec2 modules)
     return (present & bits) != 0u;
 }
 
-// True if the window has any of the LORs that cells Q, S of the stacks stand for: their own, that of
-// their mirror image, and both after half a turn, whose module pairs may be there without the first.
+// True if the window has any of the LORs that the thread computes for cells Q, S of the stacks: the
+// LOR itself, its mirror image, and both after half a turn. The window may have the module pairs of
+// the images without the pair of the LOR itself.
 bool is_wanted(StackPair stacks, ivec2 qs)
 {
     ivec2 cells = ivec2(column_modules[stacks.a].counts.y, column_modules[stacks.b].counts.y);
@@ -143,7 +144,7 @@ Cells make_cells(StackPair stacks, ivec2 qs)
     return Cells(middles, middles - way_along(0) - 0.5 * faces, faces);
 }
 
-// Finds the candidates from `begin` on that have a strip; the strips are then there for all threads.
+// Finds which candidates from `begin` on have a strip, and stores the strips for all threads.
 void find_strips(Tube tube, int begin)
 {
     int thread = int(gl_LocalInvocationIndex);
@@ -170,7 +171,7 @@ vec4 tube_sum(Tube tube, Cells cells, bool wanted)
     vec4 sum = vec4(0.0);
     for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
         find_strips(tube, begin);
-        // The number of candidates is unknown to compilers, so that they do not unroll.
+        // Compilers do not know the number of candidates, so they do not unroll the loop.
         int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5;
         for (int word = 0; wanted && word < words; word++) {
             for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {
@@ -181,7 +182,7 @@ vec4 tube_sum(Tube tube, Cells cells, bool wanted)
     return sum;
 }
 
-// A LOR of a block and its mirror image.
+// Writes the values of a LOR of a block and of its mirror image.
 void write_both(uint block, int at, int num_axial, vec2 sum)
 {
     lors[block + uint(at)] = sum.x;
@@ -205,7 +206,7 @@ void main()
     int end = num_axial;
 #endif
     if (pr >= across.x * across.y || first_qs >= end ||
-        (stacks.image != LR_NONE && int(stacks.image) < pair) || // its image does the work
+        (stacks.image != LR_NONE && int(stacks.image) < pair) || // the image's group does the work
         !has_taken(stacks, ivec2(pr / across.y, pr % across.y))) {
         return;
     }

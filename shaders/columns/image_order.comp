@@ -3,10 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Copies an image from the grid's order, x fastest, into that of a projector, or back (TO_GRID).
+// Copies an image from the grid's order, x fastest, into the order of a projector, or back
+// (TO_GRID).
 //
-// reads:  one of the two
-// writes: the other
+// reads:  image in one order
+// writes: image in the other order
 // shape:  each thread takes every n-th voxel of the grid
 #include "common/bindings.h"
 
@@ -20,9 +21,9 @@ layout(std430, binding = LR_BIND_ORDER_PROJECTOR) buffer Projector {
 };
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    uvec4 extent;  // voxels along x, y, z, and all
-    uvec4 strides; // in the projector's order, between neighbours along x, y, z; w: element of the
-                   // grid's range that the image begins at
+    uvec4 extent;  // voxels along x, y, z, and their total
+    uvec4 strides; // distance in the projector's order of neighbours along x, y, z; w: element of
+                   // the grid's range at which the image begins
 };
 
 void main()

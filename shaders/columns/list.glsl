@@ -2,15 +2,15 @@
 // Copyright The LORaster authors
 //
 // Single LORs instead of whole pairs of modules: the elements of one LOR, found by LR_LIST_SHARE
-// threads that walk its tube together, one column after the other in turn. Includers define
-//     void take(int voxel, float weight);
-// where the weights of a voxel add up to its number of points times the element.
+// threads, each of which visits every LR_LIST_SHARE-th column of its tube. Includers define void
+// take(int voxel, float weight); the weights of a voxel add up to the element times the voxel's
+// number of points.
 #include "columns/columns.glsl"
 #include "columns/tube.glsl"
 
 struct Entry {
-    uint pair;   // of column_pairs
-    uint number; // of the LOR within its pair, as in files
+    uint pair;   // index in column_pairs
+    uint number; // number of the LOR within its pair, in LOR order
     float value;
     uint unused;
 };
@@ -20,7 +20,7 @@ layout(std430, binding = LR_BIND_COLUMN_LIST) buffer List {
 
 void take(int voxel, float weight);
 
-// Entry of the thread, and which of its threads it is.
+// The list entry that the thread works on. thread_of_entry: the thread's index within this entry.
 int entry_at()
 {
     int group = COLUMN_GROUP / LR_LIST_SHARE;
@@ -32,7 +32,7 @@ int thread_of_entry()
     return int(gl_LocalInvocationIndex) % LR_LIST_SHARE;
 }
 
-// Across and along the columns: the transaxial and the axial number of a module's crystal.
+// A crystal's number across the columns and along them: its transaxial and its axial number.
 ivec2 crystal_numbers(ColumnModule module, uint crystal)
 {
     int k = int(crystal);
@@ -44,8 +44,8 @@ ivec2 crystal_numbers(ColumnModule module, uint crystal)
 struct Cells {
     Axial a, b;
     ivec2 qs;
-    vec2 middles; // from the column's origin
-    vec2 low;     // edges of their faces, from its first point
+    vec2 middles; // middles of its cells, from the column's origin
+    vec2 low;     // lower edges of their faces, from its first point
 };
 
 Cells make_cells(Axial a, Axial b, ivec2 qs)
@@ -99,7 +99,7 @@ void visit_column(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs)
     }
 }
 #else
-// The lines of the column in one of the roles, in which it has its first or its last point.
+// The lines of the column in one of the roles, if its first or its last point has this role.
 void visit_role(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs, bool i_is_primary, bool whole)
 {
     Crossing crossing = tube_crossing(tube, column, i_is_primary);
@@ -142,7 +142,7 @@ void visit_column(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs)
 bool entry_counts(ColumnPair pair, int pr, ivec2 qs)
 {
 #ifdef MASKS
-    Strip whole = no_strip; // of the mask, only the block and the roles matter
+    Strip whole = no_strip; // the mask needs only the block and the roles
     whole.first = pair.first + uint(pr * column_modules[pair.i].counts.y *
                                     column_modules[pair.j].counts.y);
     whole.i_is_primary = true;
@@ -152,7 +152,7 @@ bool entry_counts(ColumnPair pair, int pr, ivec2 qs)
 #endif
 }
 
-// The thread's part of the columns of the entry's tube.
+// The thread's columns of the entry's tube.
 void visit_entry(Entry entry)
 {
     ColumnPair pair = column_pairs[entry.pair];

@@ -2,18 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Back-projection of single LORs: columns/list.glsl.
+// Back-projection of single LORs, with columns/list.glsl.
 //
-// reads:     column modules, pairs and points, masks, values of the list, at most 1 in size
+// reads:     column modules, pairs and points, masks, values of the list, whose magnitudes are at
+//            most 1
 // adds to:   voxel sums [across 1][across 0][along] in fixed point
-// shape:     LR_LIST_SHARE threads a LOR
+// shape:     LR_LIST_SHARE threads for each LOR
 // invariant: sums do not depend on the order of their terms
 // variants:  EXACT=1; EXACT=1 NEAR=1 STEEP=1; RAYS=4; EXACT=1 MASKS=1
 #include "columns/list.glsl"
 #define FIXED_BINDING LR_BIND_COLUMN_IMAGE
 #include "common/fixed.glsl"
 
-float value; // of the LOR, over the points of a voxel
+float value; // the LOR's value, divided by the number of points of a voxel
 
 void take(int voxel, float weight)
 {

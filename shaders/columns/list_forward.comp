@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Forward projection of single LORs: columns/list.glsl.
+// Forward projection of single LORs, with columns/list.glsl.
 //
 // reads:     column modules, pairs and points, masks, image [across 1][across 0][along]
 // adds to:   values of the list
-// shape:     LR_LIST_SHARE threads a LOR
+// shape:     LR_LIST_SHARE threads for each LOR
 // invariant: sums are added in a fixed order
 // variants:  EXACT=1; EXACT=1 NEAR=1 STEEP=1; RAYS=4; EXACT=1 MASKS=1
 #include "columns/list.glsl"

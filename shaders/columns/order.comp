@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// LOR values between LOR order and that of the column passes.
+// Converts LOR values between LOR order and the order of the column passes.
 //
-// reads:    column modules and pairs, values in one order
-// writes:   values in the other (TO_LOR_ORDER: LOR order)
+// reads:    column modules and pairs, LOR values in one order
+// writes:   LOR values in the other order (TO_LOR_ORDER: in LOR order)
 // shape:    groups (values of a pair / group size, 1, pairs of modules)
 // variants: ; TO_LOR_ORDER=1
 #include "columns/scene.glsl"

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The elements of single points and the pairs of modules that columns.glsl describes, as a list in
-// any order: a point is a column of its own.
+// Lists the elements of single points and the pairs of modules that columns.glsl describes, in any
+// order. Each point is treated as a column.
 //
 // reads:    column modules, pairs and points, masks
-// writes:   how many elements there are, and those that fit: point, LOR, bits of the weight
-// shape:    one group a point
+// writes:   the number of elements, and those that fit into the list: point, LOR, bits of the
+//           weight
+// shape:    one group for each point
 // variants: EXACT=1; EXACT=1 NEAR=1; EXACT=1 MASKS=1
 #define POINT_LIST
 #ifndef EXACT
@@ -24,7 +25,7 @@ layout(std430, binding = LR_BIND_OUTPUT) buffer Elements {
 
 shared uint seen[COLUMN_GROUP / 32];
 
-// A pair of modules, and what is along the column of its primary and secondary.
+// A pair of modules, and the axial description of its primary and its secondary.
 struct Pair {
     ColumnPair pair;
     ColumnModule i, j;
@@ -50,7 +51,7 @@ Pair get_pair(int k)
     return at;
 }
 
-// Number of the LOR in files: the value of axial crystals q, s of the strip.
+// LOR number in LOR order of the axial crystals q, s of the strip.
 uint file_number(Pair at, Strip strip, ivec2 qs)
 {
     int place = at.a.origin + qs.x * at.a.step + at.b.origin + qs.y * at.b.step;
@@ -69,7 +70,8 @@ void emit(uint lor, float weight)
     }
 }
 
-// The cells of the secondary that cell q of the primary may be seen through.
+// Lists the elements of the primary's cell q with the cells of the secondary that it may be seen
+// through.
 void list_cell(Pair at, Strip strip, int q)
 {
     float q_low = cell_low(at.a, q);
@@ -93,7 +95,7 @@ vec4 point_across_columns()
     return vec4(x.x, y.x, x.y, y.y);
 }
 
-// True if any part of the secondary's length is seen through the primary's.
+// True if any part of the secondary's axial extent is visible through the primary's.
 bool overlaps_along(Crossing crossing, Axial a, Axial b)
 {
     float half_a = 0.5 * float(crossing.primary.count) * crossing.primary.pitch;
@@ -112,7 +114,7 @@ bool is_seen(int k)
     return overlaps(crossing) && overlaps_along(crossing, at.a, at.b);
 }
 
-// Threads take a strip and a cell of the primary each.
+// Each thread takes one strip and one cell of the primary.
 void visit_pair(int k)
 {
     Pair at = get_pair(k);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Sampled mode of columns.glsl: a strip is one line across, and RAYS lines along the axis go through
-// each of its crystals.
+// Sampled mode of columns.glsl: a strip is one transaxial line, and each of its crystals has RAYS
+// lines along the axis.
 
 // Sum over the lines through cell q of the primary that meet the face of cell s of the secondary.
-// Only the cells' numbers count, so that every pass finds the same lines on the same side of an
-// edge.
+// The result depends on the cells' numbers only, so every pass finds the same lines on the same
+// side of an edge.
 float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
 {
     float sum = 0.0;

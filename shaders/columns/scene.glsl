@@ -23,55 +23,59 @@
 
 layout(local_size_x = COLUMN_GROUP) in;
 
-// Transaxially a module is a segment through `centre` along `tangent`; both in the plane across the
-// columns. Axial crystals are counted along the column here, whatever the module's v.
+// A module is transaxially a segment through `centre` along `tangent`, both in the plane across the
+// columns. Axial crystals are counted along the column here, also if the module's v has the
+// opposite direction.
 struct ColumnModule {
-    vec4 centre; // across (2), along; w: +1 where crystals are numbered along the column, else -1
-    vec4 rest;   // what rounding the centre to float left over; w: number of its first cell
+    vec4 centre; // across (2), along; w: +1 if crystals are numbered along the column, else -1
+    vec4 rest;   // rounding error of the centre; w: number of the module's first cell
     vec4 frame;  // tangent (2), inward normal (2)
-    vec4 cells;  // transaxial pitch and face, axial pitch and face
-    ivec4 counts; // crystals transaxial and axial; steps of the crystal number along them
-    ivec4 around; // place around the axis of transaxial crystal 0, and step from one to the next
+    vec4 cells;  // transaxial pitch and face, axial pitch and face, mm
+    ivec4 counts; // transaxial and axial crystals; steps of the crystal number along the two
+    ivec4 around; // angular place of transaxial crystal 0, and step to the next one
 };
 layout(std430, binding = LR_BIND_COLUMN_MODULES) readonly buffer ColumnModules {
     ColumnModule column_modules[];
 };
 
-// The value of transaxial crystals p of i, r of j and axial ones q of i, s of j (numbered as in the
-// scanner) stands at first + ((p nr + r) nq + q) ns + s: neighbours along the axis are neighbours in
-// memory, and a strip's values a block.
+// LORs of a pair. Transaxial crystals p of i and r of j, axial crystals q of i and s of j (numbered
+// as in the scanner) have their value at first + ((p nr + r) nq + q) ns + s. Axial neighbours are
+// neighbours in memory, and a strip's values are one block.
 struct ColumnPair {
     uint i, j;  // i < j
-    uint first; // in the window
-    uint mask;  // index of its mask; LR_NONE where all LORs are in coincidence
-    uint swapped; // exact mode: 1 where j is the primary, so that every pass has the same elements
+    uint first; // first value in the window
+    uint mask;  // index of its mask; LR_NONE = all LORs are in coincidence
+    uint swapped; // exact mode: 1 if j is the primary, so that every pass has the same elements
     uint unused[3];
-    dvec4 closer; // distance² to i less distance² to j of a point: w + xyz . (across, along)
+    dvec4 closer; // squared distance of a point to i minus that to j: w + xyz . (across, along)
 };
 layout(std430, binding = LR_BIND_COLUMN_PAIRS) readonly buffer ColumnPairs {
     ColumnPair column_pairs[];
 };
 
-// Coordinates of the sample points, each a float and what its rounding left over: first those of the
-// two axes across, then along the columns; then the way to these from the column's origin. With POINT_LIST: of single points, two across and one
-// along each; the group's one is a column of its own.
+// Coordinates of the sample points, each a float and its rounding error: first along the two axes
+// across, then along the columns, then the distance of the latter from the column's origin.
+// POINT_LIST: single points, each with two coordinates across and one along; the group's point is
+// treated as a column.
 layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints {
     vec2 column_points[];
 };
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    ivec4 num_points; // across (2), along
-    ivec4 num_samples; // points per voxel likewise; rounds of common/loops.glsl
-    ivec4 first;       // forward: module pair of the groups; back: in y voxel row, z point across; rows: module
-                       // pair, point
-    ivec4 count;       // pairs of the window, for rows their end; back: end of points across, rows: elements that
-                       // the list has room for; shares, voxels
-    vec4 spacing_mm;   // of points, across (2), along
-    vec4 origin;       // along the columns, of cells: a float and what its rounding left over
-    ivec4 angles;      // LORs interleaved by angle: into how many parts (0: all are taken), which one; angles
+    ivec4 num_points; // number across (2), along
+    ivec4 num_samples; // points per voxel across (2), along; rounds of common/loops.glsl
+    ivec4 first;       // forward: first module pair; back: y = voxel row, z = point across; rows:
+                       // module pair, point
+    ivec4 count;       // pairs of the window (rows: their end); back: end of points across, rows:
+                       // room of the list, in elements; shares; voxels
+    vec4 spacing_mm;   // spacing of points across (2), along
+    vec4 origin;       // column's origin for cells: a float and its rounding error
+    ivec4 angles;      // LORs interleaved by angle: number of parts (0 = all LORs are taken); this
+                       // part; angles
 };
 
-// True where the part has the LORs of transaxial crystals pr.x of module i and pr.y of j (lr_lors_angle).
+// True if this part has the LORs of transaxial crystals pr.x of module i and pr.y of j
+// (lr_lors_angle).
 bool is_taken(uint i, uint j, ivec2 pr)
 {
     if (angles.x == 0) {
@@ -82,7 +86,7 @@ bool is_taken(uint i, uint j, ivec2 pr)
     return (place.x + place.y) % angles.z % angles.x == angles.y;
 }
 
-// Passes call it in the end.
+// Each pass calls check_loops at its end.
 #ifdef LIMITED_LOOPS
 #include "common/loops.glsl"
 
@@ -102,8 +106,8 @@ void check_loops()
 }
 #endif
 
-// Along the column, from its origin: the middles of cells, those of a stack of modules one after the
-// other, between two that are far away.
+// Middles of cells along the column, from its origin: for each stack, the cells of its modules in
+// order, between two entries that are far away.
 layout(std430, binding = LR_BIND_COLUMN_MIDDLES) readonly buffer StackMiddles {
     float stack_middles[];
 };
@@ -114,7 +118,7 @@ int point_across(int axis, int k)
 }
 
 #ifdef POINT_LIST
-int point_index; // of the group
+int point_index; // index of the group's point
 
 vec2 point_along(int k)
 {
@@ -127,7 +131,7 @@ vec2 point_along(int k)
 }
 #endif
 
-// a - b where both are given as a float and what its rounding left over.
+// a - b; both are given as a float and its rounding error.
 float difference(float a, float a_rest, float b, float b_rest)
 {
     precise float leading = a - b;
@@ -136,7 +140,7 @@ float difference(float a, float a_rest, float b, float b_rest)
     return sum;
 }
 
-// Distance of the column's point k to its origin.
+// Distance of the column's point k from its origin.
 float way_along(int k)
 {
 #ifdef POINT_LIST

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// LOR values from LOR order to that of stacks, or back (TO_LOR_ORDER); 0 out of coincidence.
+// Converts LOR values from LOR order to stack order, or back (TO_LOR_ORDER). LORs that are not in
+// coincidence get 0.
 //
-// reads:    column modules, pairs and stacks, masks, values in one order (ONES: all 1)
-// writes:   values in the other
+// reads:    column modules, pairs and stacks, masks, LOR values in one order (ONES: all are 1)
+// writes:   LOR values in the other order
 // shape:    groups (values of a pair / group size, 1, pairs of modules)
 // variants: MASKS=1; ONES=1; TO_LOR_ORDER=1 MASKS=1
 #include "columns/scene.glsl"
@@ -34,8 +35,8 @@ bool in_coincidence(ColumnPair pair, ivec2 on_i, ivec2 on_j)
 #endif
 }
 
-// Crystals are pairs of numbers across and along, as files count them; `along` turns the latter as
-// the column counts, and back.
+// Crystals are given by their two numbers across and along the column, as in LOR order. `along`
+// converts the second one to the column's direction, and back.
 int along(ColumnModule module, int crystal)
 {
     return module.centre.w > 0.0 ? crystal : module.counts.y - 1 - crystal;
@@ -67,7 +68,7 @@ ivec2 crystal(ColumnModule module, int number)
     return n.z == 1 ? ivec2(number % n.x, number / n.x) : ivec2(number / n.y, number % n.y);
 }
 
-// Neighbouring threads have neighbouring values of the file, which are written side by side.
+// Neighbouring threads have neighbouring values in LOR order, which they write.
 void move_to_file(ColumnPair pair, StackMember member, int k)
 {
 #ifdef TO_LOR_ORDER
@@ -79,7 +80,7 @@ void move_to_file(ColumnPair pair, StackMember member, int k)
 #endif
 }
 
-// Threads are neighbours along the stack here.
+// Neighbouring threads have neighbouring values along the stack, which they write.
 void move_to_stack(ColumnPair pair, StackMember member, int k)
 {
     ivec4 i = column_modules[pair.i].counts, j = column_modules[pair.j].counts;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// A pair of modules seen from a column, and its strips in the group's memory. Needs
+// A pair of modules seen from a column, and its strips in shared memory. Needs
 // columns/columns.glsl.
 
 const int STRIPS = COLUMN_STRIPS;
 STRIP_STORE(STRIPS)
 
-int thread; // of the group
+int thread; // index of the thread in the group
 
-// The strips of crystal columns that the group holds at once; every one has its place, whatever
-// thread finds it: strips are met in order, one after the other along both modules.
+// The strips of crystal columns that the group holds at once. A strip's position does not depend on
+// the thread that finds it: strips are numbered in the order in which they follow each other along
+// both modules.
 #ifdef EXACT
 int num_strips(Crossing crossing)
 {
@@ -56,7 +57,7 @@ void fill_strips(ColumnPair pair, Crossing crossing, int begin)
 }
 #endif
 
-// Strips begin .. begin + here - 1 of a pair, for all threads.
+// Computes strips begin .. begin + here - 1 of a pair for all threads.
 void gather_strips(ColumnPair pair, Crossing crossing, int begin, int here)
 {
     barrier();

@@ -6,7 +6,7 @@
 //
 // reads:     voxel sums [share][voxel]; count.z shares of count.w voxels
 // writes:    voxels
-// shape:     any number of threads, which take voxels in turn
+// shape:     any number of threads; each takes every n-th voxel
 // invariant: sums are added in a fixed order
 #include "columns/scene.glsl"
 

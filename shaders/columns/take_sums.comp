@@ -4,13 +4,13 @@
 //
 // Turns sums in fixed point (common/fixed.glsl) into floats.
 //
-// reads:  sums of count.w voxels, behind a head; origin.w, what a sum of 1 on the device stands for
-// writes: the image in columns
-// shape:  any number of threads, which take voxels in turn
+// reads:  sums of count.w voxels, after a header of one entry; origin.w, the value of a sum of 1
+// writes: the image in the order of columns
+// shape:  any number of threads; each takes every n-th voxel
 #include "columns/scene.glsl"
 
 layout(std430, binding = LR_BIND_COLUMN_LIST) readonly buffer Sums {
-    uvec2 sums[]; // the head is the first
+    uvec2 sums[]; // the first entry is the header
 };
 layout(std430, binding = LR_BIND_COLUMN_IMAGE) writeonly buffer Image {
     float image[];

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The columns that a pair of crystal columns may see: transaxially the hull of two segments, walked
-// in slabs along the axis across which it runs rather than along. Needs columns/columns.glsl.
+// The columns that a pair of crystal columns may see: transaxially the hull of two segments. It is
+// divided into slabs along the axis to which it is more parallel. Needs columns/columns.glsl.
 
 struct Tube {
     uint i, j;        // modules
-    ivec2 pr;         // crystal columns of them
-    int slab_axis;    // 0 or 1; the other one is lateral
+    ivec2 pr;         // their crystal columns
+    int slab_axis;    // 0 or 1; the other axis is lateral
     int first_slab;
-    int width;        // columns of a slab that are tried
-    int count;        // candidates in all
-    vec4 at, slope;   // four lines: lateral coordinate at slab 0, and per slab, in points
-    bool unbounded;   // whether a slab is tried as a whole
+    int width;        // columns tested in each slab
+    int count;        // candidates of the whole tube
+    vec4 at, slope;   // four lines: lateral coordinate at slab 0, and slope per slab, in points
+    bool unbounded;   // true if all columns of each slab are tested
 };
 
-// Candidates of a column: in sampled mode a line of either module's face.
+// Candidates for each column: in sampled mode, one for each line of both modules' faces.
 #ifdef EXACT
 const int TRIES = 1;
 #else
@@ -28,7 +28,7 @@ vec2 segment_middle(ColumnModule module, int k)
     return module.centre.xy + along * module.frame.xy;
 }
 
-// A place across, in points of the grid.
+// A transaxial place in units of the grid's points.
 vec2 in_points(vec2 place)
 {
     return (place - vec2(column_points[point_across(0, 0)].x, column_points[point_across(1, 0)].x)) /
@@ -76,7 +76,7 @@ Tube make_tube(uint module_i, uint module_j, ivec2 pr)
     return tube;
 }
 
-// Column of a candidate; x = -1 where there is none.
+// Column of a candidate; x = -1 if there is none.
 ivec2 tube_column(Tube tube, int candidate)
 {
     int place = candidate / TRIES;
@@ -108,8 +108,8 @@ Crossing tube_crossing(Tube tube, ivec2 column, bool i_is_primary)
                          make_side(column_modules[tube.j], across.xy, across.zw), i_is_primary);
 }
 
-// The strip of the tube's crystal columns on a column; width 0 where there is none. In exact mode
-// the solid angle is the same in either role, and i is the primary.
+// The strip of the tube's crystal columns seen from a column; its width is 0 if there is none. The
+// primary is i in exact mode, because the solid angle is the same in either role.
 #ifdef EXACT
 Strip tube_strip(Tube tube, ivec2 column)
 {
@@ -137,8 +137,8 @@ Strip tube_strip(ColumnPair pair, Tube tube, ivec2 column, int candidate)
 }
 #endif
 
-// Shares of the distance from a face of the primary to one of the secondary at which lines of the
-// strip pass the column's point, at the strip's ends.
+// Relative position of the column's point on the strip's lines, from the primary's face (0) to the
+// secondary's (1), at both ends of the strip.
 vec2 strip_shares(Strip strip)
 {
     float bend = 0.5 * abs(strip.dtau);
@@ -146,8 +146,8 @@ vec2 strip_shares(Strip strip)
     return tau / (1.0 + tau);
 }
 
-// Points of the column that faces from `low` (of primary and secondary, from point 0) may see:
-// first, last.
+// Points of the column that two faces may see: first, last. low: lower edges of the primary's and
+// the secondary's face, from point 0; faces: their lengths.
 vec2 points_between(vec2 shares, vec2 low, vec2 faces)
 {
     vec2 high = low + faces;

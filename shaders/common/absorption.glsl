@@ -16,7 +16,7 @@ float mu_texel(ivec3 at)
     return texelFetch(mu_map, at, 0).r;
 }
 
-// at: in voxels, voxel centres on integers.
+// at: place in voxels; centres of voxels have integer coordinates.
 float mu_at(vec3 at)
 {
     vec3 low = floor(at);
@@ -29,8 +29,8 @@ float mu_at(vec3 at)
     return mix(mix(m00, m10, f.y), mix(m01, m11, f.y), f.z);
 }
 
-// Probability that neither photon is absorbed between start and end (voxel coordinates), which are
-// length_mm apart.
+// Probability that neither photon is absorbed between start and end. Both are in voxel coordinates;
+// length_mm is their distance.
 float survival(vec3 start, vec3 end, float length_mm, int steps)
 {
     vec3 direction = end - start;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Atomic additions of the driver to a storage buffer: floats, where GL_NV_shader_atomic_float is defined, and
-// integers of 64 bits, where LR_HAS_ATOMIC64 is. Include first: #extension comes before everything else.
+// Enables the driver's atomic additions to a storage buffer: floats if GL_NV_shader_atomic_float is
+// defined, and integers of 64 bits if LR_HAS_ATOMIC64 is defined. Include this file first, because
+// #extension must precede all other code.
 #extension GL_NV_shader_atomic_float : enable
 #extension GL_ARB_gpu_shader_int64 : enable
 #extension GL_NV_shader_atomic_int64 : enable

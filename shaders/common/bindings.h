@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where buffers and textures are bound: read by C and by GLSL, so only #define. */
+ * Binding points of buffers and textures. C and GLSL include this file, so it has only #define. */
 #ifndef LR_BINDINGS_H
 #define LR_BINDINGS_H
 
@@ -17,10 +17,10 @@
 #define LR_BIND_IMAGES 5
 #define LR_BIND_DRAWS 6
 #define LR_BIND_ROWS 7
-#define LR_BIND_BOXES 7 /* of the visiting passes, which have no rows */
+#define LR_BIND_BOXES 7 /* visiting passes, which have no rows */
 #define LR_BIND_SUMS 8
 #define LR_BIND_OUTPUT 9
-#define LR_BIND_CUT_SHORT 10 /* of the visiting passes */
+#define LR_BIND_CUT_SHORT 10 /* visiting passes */
 
 /* storage buffers of the column passes; masks as above */
 #define LR_BIND_COLUMN_MODULES 0
@@ -39,8 +39,9 @@
 #define LR_BIND_PAIR_STATE 8
 #define LR_BIND_PAIR_POINTS 10
 
-/* of the passes from lists of elements to rows: the list; tables of LORs and their values; LORs and
- * values, and those in another order; places in these, their sums share by share; where rows begin */
+/* passes that make rows from lists of elements: the list; tables of LORs and their values; LORs and
+ * values, in one order and in another; places in these, and their sums for each share; starts of
+ * the rows */
 #define LR_BIND_ROWS_LIST 0
 #define LR_BIND_ROWS_KEYS 1
 #define LR_BIND_ROWS_VALUES 2
@@ -50,16 +51,17 @@
 #define LR_BIND_ROWS_SUMS 6
 #define LR_BIND_ROWS_STARTS 7
 
-/* of the passes over vectors: what is changed, or summed; up to three others; sums of groups */
+/* passes over vectors: the vector that is changed or summed; up to three other vectors; sums of
+ * groups */
 #define LR_BIND_VECTOR_Y 0
 #define LR_BIND_VECTOR_IN 1
 #define LR_BIND_VECTOR_SUMS 4
 
-/* of the pass between the orders of images */
+/* pass that converts between the orders of images */
 #define LR_BIND_ORDER_GRID 0
 #define LR_BIND_ORDER_PROJECTOR 1
 
-/* of the passes of the family direct: storage buffers, texture units, image units */
+/* passes of the family direct: storage buffers, texture units, image units */
 #define LR_BIND_DIRECT_STEPS 0
 #define LR_BIND_DIRECT_VALUES 1
 #define LR_BIND_DIRECT_OFFSETS 2
@@ -76,7 +78,7 @@
 #define LR_UNIT_DIRECT_FACTORS 4
 #define LR_IMAGE_DIRECT_TARGET 0
 
-/* storage buffers of depositions, and what becomes of an event */
+/* storage buffers of depositions; outcomes of events */
 #define LR_BIND_DEPOSIT_EVENTS 0
 #define LR_BIND_DEPOSIT_CRYSTALS 1
 #define LR_BIND_DEPOSIT_BORDERS 2
@@ -86,11 +88,11 @@
 #define LR_DEPOSIT_TALLY_TILTED 1
 #define LR_DEPOSIT_TALLY_OUTSIDE 2
 
-/* of the passes of the family listmode. Events, crystals, resolutions by kinds, kinds of crystals and
- * places of a part are those of the pass that finds lines, whose values it reads; images are slice by
- * slice, or in the order of the grid; the tube's table; elements one by one and how many an event has; what
- * scales sums; of lines that are kept: jobs of groups, values in the order of lines, lines with other
- * values than usual */
+/* passes of the family listmode. The buffers of events, crystals, resolutions by kind, kinds of
+ * crystals and places of a part belong to the pass that computes lines; it also reads the values.
+ * Further buffers: images, slice by slice or in the grid's order; the tube's table; elements of
+ * single events with their number for each event; the scale of the sums. Buffers for kept lines:
+ * jobs of groups; values in the order of lines; lines whose values are not of the usual size */
 #define LR_BIND_LIST_EVENTS 0
 #define LR_BIND_LIST_CRYSTALS 1
 #define LR_BIND_LIST_SIGMAS 2
@@ -104,12 +106,12 @@
 #define LR_BIND_LIST_TABLE 3
 #define LR_BIND_LIST_GRID 4
 #define LR_BIND_LIST_ELEMENTS 7
-#define LR_BIND_LIST_MODULES 7 /* of the pass that finds lines of exact elements */
+#define LR_BIND_LIST_MODULES 7 /* pass that computes lines for exact elements */
 #define LR_BIND_LIST_JOBS 9
 #define LR_BIND_LIST_LINE_VALUES 10
 #define LR_BIND_LIST_OTHERS 11
 
-/* what updates of the family direct do to a texel */
+/* operations of updates of the family direct on a texel */
 #define LR_DIRECT_DO_RAMLA 0
 #define LR_DIRECT_DO_EM 1
 #define LR_DIRECT_DO_SENSITIVITY 2
@@ -122,64 +124,66 @@
 #define LR_UNIT_MU 3
 #define LR_UNIT_VOXELS 4
 
-/* threads of a compute work group; modules that one may see through a primary */
+/* threads of a compute workgroup; largest number of modules visible through a primary */
 #define LR_GROUP_SIZE 64
 #define LR_VECTOR_GROUP 256
 #define LR_VECTOR_NUM_SUMS 5
-#define LR_VECTOR_LARGEST 3 /* of the sums of a vector, this one is the largest number */
+#define LR_VECTOR_LARGEST 3 /* index of the largest number among the sums of a vector */
 #define LR_MAX_TARGETS 96
 
-/* threads of a group that sorts rows, and the bits of a digit: a number of each digit for each thread
- * is what every device shares within a group */
+/* threads of a group that sorts rows, and bits of a digit. Every device has enough shared memory
+ * for one count of each digit for each thread */
 #define LR_SORT_GROUP 32
 #define LR_SORT_BITS 8
 
 /* threads that work on one LOR of a list */
 #define LR_LIST_SHARE 8
 
-/* threads of a group of the family direct; neighbouring outputs and quads of slices of a thread,
- * for which its shaders are written out */
+/* family direct: threads of a group; neighbouring outputs, and quads of slices, of a thread. The
+ * shaders are written out for these numbers */
 #define LR_DIRECT_GROUP 128
 #define LR_DIRECT_OUTPUTS 4
 #define LR_DIRECT_QUADS 2
 
-/* threads of a group of the family listmode, of one that goes forward by slabs, of one of exact elements,
- * and what is added to exponents that may be negative */
+/* family listmode: threads of a group in most passes, in forward projection by slabs, and in passes
+ * of exact elements; offset that is added to exponents, which may be negative */
 #define LR_EVENTS_GROUP 256
 #define LR_EVENTS_SLAB_GROUP 512
 #define LR_EVENTS_EXACT_GROUP 32
 /* threads that share a line whose value is not of the usual size */
 #define LR_EVENTS_SHARE 32
-/* half of an edge of a face, over the distance of a point that is nearer to the other one: larger faces are
- * seen in pieces, at most so many along an axis */
+/* half of a face's edge divided by the distance of a point that is nearer to the other face. Faces
+ * that exceed this ratio are divided into pieces, up to this many along an axis */
 #define LR_EVENTS_EXACT_HALF 0.04
 #define LR_EVENTS_EXACT_PIECES 64
 #define LR_EVENTS_EXPONENT 1024
-/* sums stay integers while terms are at most 2^LR_EVENTS_SPREAD times the usual size */
+/* sums remain integers if all terms are at most 2^LR_EVENTS_SPREAD times the usual size */
 #define LR_EVENTS_SPREAD 8
-/* bits that the smallest value's largest term has in integers: six for elements that are smaller than the largest,
- * LR_EVENTS_SPREAD for terms larger than usual, 15 for the sum's accuracy of 1e-5 */
+/* bits of the largest term of the smallest value in integers: six for elements smaller than the
+ * largest, LR_EVENTS_SPREAD for terms larger than usual, 15 for the sum's accuracy of 1e-5 */
 #define LR_EVENTS_LEAST_BITS 29
-/* 2 to this: how many times smaller than usual values may be for a group to add them up in one word each */
+/* a group adds values in one word each if they are at most 2^LR_EVENTS_CELL_SPREAD times smaller
+ * than usual */
 #define LR_EVENTS_CELL_SPREAD 7
-/* 2 to this: how many times larger than usual the values of events may be that count as usual with exact elements,
- * whose sums have bits to spare: finding out how large the terms of many events are takes as long as a projection */
+/* values of events with exact elements count as usual if they are at most 2^LR_EVENTS_EXACT_NEAR
+ * times larger than usual. Their sums have bits to spare, and the largest terms of many events
+ * would take as long to find as a projection */
 #define LR_EVENTS_EXACT_NEAR 4
-/* of such sums the size, with what rounding adds */
+/* largest size of these sums, with rounding errors included */
 #define LR_EVENTS_CELL_MOST 2.14e9
 
-/* of a step of a gather: bit 4 r + j asks for offset r of output j; this one says that the step is
- * the first one of its column */
+/* steps of a gather: bit 4 r + j selects offset r for output j. This bit marks the first step of a
+ * column */
 #define LR_DIRECT_FRESH 0x10000
 
-/* strips of a pair of modules that a column pass holds at once */
+/* largest number of strips of a pair of modules that a column pass holds at once */
 #define LR_MAX_STRIPS 256
 
 /* a pair of modules or a LOR that does not exist */
 #define LR_NONE 0xffffffffu
 
-/* beside a draw's secondary module: it stops photons and has no LOR with the primary here; it stops
- * lines between the point and the primary; it may hide another one that the image lists */
+/* flags in a draw's secondary module: it stops photons and has no LOR with the primary here; it
+ * stops lines between the point and the primary; it may hide another module that the image lists */
 #define LR_ONLY_STOPS 0x80000000u
 #define LR_BEFORE_PRIMARY 0x40000000u
 #define LR_HIDES 0x20000000u

@@ -6,11 +6,11 @@
 
 #include "common/mask.glsl"
 
-// The mask of a pair of modules, and how it counts crystals.
+// The mask of a pair of modules, and the order of its crystals.
 struct Mask {
-    uint kind; // as in MaskEntry; LR_NONE when no LOR of the pair is in coincidence
+    uint kind; // MaskEntry.kind; LR_NONE = no LOR of the pair is in coincidence
     uint offset_a, offset_b;
-    bool swapped; // whether the primary is the pair's higher module
+    bool swapped; // true if the primary is the pair's higher module
 };
 
 Mask pair_mask(uint primary, uint secondary)
@@ -23,7 +23,7 @@ Mask pair_mask(uint primary, uint secondary)
     return Mask(entry.kind, entry.offset_a, entry.offset_b, primary > secondary);
 }
 
-// Crystal pq of the primary and rs of the secondary.
+// True if crystal pq of the primary and crystal rs of the secondary are in coincidence.
 bool in_coincidence(Mask mask, ivec2 pq, ivec2 primary_size, ivec2 rs, ivec2 secondary_size)
 {
     if (mask.kind == 0u || mask.kind == LR_NONE) {

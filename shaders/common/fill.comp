@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Two words over and over: NVIDIA's driver 580 clears buffers at 25 GB/s, a shader at the memory's pace.
+// Fills a range with two alternating words. NVIDIA's driver 580 clears buffers at 25 GB/s; a shader
+// does it at the memory's bandwidth.
 //
 // writes: words[first .. first + count - 1]
-// shape:  threads in turn
+// shape:  each thread takes every n-th word
 layout(local_size_x = 256) in;
 
 layout(std140, binding = 0) uniform Pass {

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Sums whose terms come from any thread in any order and that yet have the same bits always: integers
-// of 64 bits in two's complement, low word first, of which 2^61 stand for 1. Terms are below 4 in
-// size, and so are sums, else `fixed_overflow` is set. Define FIXED_BINDING before it.
+// Sums in fixed point. Threads may add their terms in any order, and the sum always has the same
+// bits. A sum is an integer of 64 bits in two's complement, low word first; 2^61 represents 1.
+// Terms and sums must be below 4 in size, else `fixed_overflow` is set. Define FIXED_BINDING before
+// it.
 
 layout(std430, binding = FIXED_BINDING) buffer Fixed {
     uint fixed_overflow, fixed_unused;
     uint fixed_words[];
 };
 
-// Nearest integer to 2^61 |term|, then its sign.
+// Nearest integer to 2^61 |term|, with the sign of the term.
 uvec2 to_fixed(float term)
 {
-    float size = abs(term) * 536870912.0; // of which 1 is the high word's
+    float size = abs(term) * 536870912.0; // unit: one of the high word
     float high = floor(size);
     uvec2 words = uvec2(uint(roundEven((size - high) * 4294967296.0)), uint(high));
     if (term < 0.0) {

@@ -5,7 +5,7 @@
 // (docs/method/common.md, "LORs and coincidence"). Needs common/bindings.h before it.
 
 struct MaskEntry {
-    uint kind; // 0 all LORs, 1 separable, 2 one bit per LOR
+    uint kind; // 0 = all LORs, 1 = separable, 2 = one bit per LOR
     uint offset_a, offset_b; // words
     uint unused_;
 };
@@ -21,7 +21,8 @@ bool mask_bit(uint offset, uint index)
     return (mask_words[offset + (index >> 5)] >> (index & 31u) & 1u) != 0u;
 }
 
-// Crystals pq of a module of size_i crystals and rs of one of size_j, i being the lower module.
+// The mask's bit for crystal pq of a module of size_i crystals and rs of one of size_j; i is the
+// lower module.
 bool mask_bits(MaskEntry mask, ivec2 pq, ivec2 size_i, ivec2 rs, ivec2 size_j)
 {
     if (mask.kind == 1u) {

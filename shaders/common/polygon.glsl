@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Convex polygons of up to MAX_CORNERS corners, which the including file defines, and their cuts by lines
-// (Sutherland and Hodgman 1974).
+// Convex polygons and their cuts by lines (Sutherland and Hodgman 1974). The including file defines
+// MAX_CORNERS.
 struct Polygon {
     vec2 corners[MAX_CORNERS];
     int count;
 };
 
-// Keeps where line.x + line.y a + line.z b >= 0.
+// The part of the polygon that satisfies line.x + line.y a + line.z b >= 0.
 Polygon clip(Polygon polygon, vec3 line)
 {
     Polygon kept;

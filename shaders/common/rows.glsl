@@ -5,7 +5,7 @@
 #include "common/bindings.h"
 
 struct Row {
-    uint first_image, end_image; // in the batch
+    uint first_image, end_image; // range of images in the batch
     uint voxel;                  // row in the grid
     float factor;                // 1 / number of sample points
 };

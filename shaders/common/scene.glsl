@@ -6,7 +6,7 @@
 
 struct Module {
     vec4 centre_pitch_u; // detection-plane centre, pitch along u
-    vec4 rest_pitch_v;   // what rounding the centre to float left over, pitch along v
+    vec4 rest_pitch_v;   // rounding error of the centre, pitch along v
     vec4 u_face_u;
     vec4 v_face_v;
     vec4 normal;
@@ -17,19 +17,19 @@ layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules {
     Module modules[];
 };
 
-// One rendering of one sample point into one primary module's window.
+// The rendering of one sample point into the window of one primary module.
 struct Image {
-    vec4 point_scale; // sample point, factor that forward projection multiplies weights by
-    vec3 rest;        // what rounding the point to float left over
-    uint row;         // of the request: the voxel
-    ivec4 place;      // primary module, left and lower texel of its tile in the atlas, first draw
+    vec4 point_scale; // sample point; factor of the weights in forward projection
+    vec3 rest;        // rounding error of the point
+    uint row;         // row of the request: the voxel
+    ivec4 place;      // primary module; left and lower texel of its tile in the atlas; first draw
 };
 
 layout(std430, binding = LR_BIND_IMAGES) readonly buffer Images {
     Image images[];
 };
 
-// a - b where both are given as a float and what its rounding left over; relative error 1e-7.
+// a - b; both are given as a float and its rounding error. Relative error 1e-7.
 vec3 difference(vec3 a, vec3 a_rest, vec3 b, vec3 b_rest)
 {
     precise vec3 leading = a - b;

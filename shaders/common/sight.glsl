@@ -4,9 +4,9 @@
 // The place at which a line from a point of the primary through the sample point meets the secondary's plane
 // (docs/method/correspondence.md, "First hit"). Needs common/scene.glsl before it.
 
-// A line through (a, b) on the primary, from its centre, meets the secondary's plane at the distance
-// t |y1 - w| beyond the sample point: t = denominator.w / (denominator.x + a .y + b .z), and there
-// at along.w - t (along.x + a .y + b .z) from its centre.
+// A line through the primary's place (a, b), counted from its centre, meets the secondary's plane
+// at the distance t |y1 - w| beyond the sample point. t = denominator.w / (denominator.x + a .y + b
+// .z), and the place on the secondary is along.w - t (along.x + a .y + b .z), from its centre.
 struct Sight {
     vec4 denominator;
     vec4 along_u;
@@ -31,7 +31,7 @@ float along(vec4 row, vec2 at)
     return row.x + row.y * at.x + row.z * at.y;
 }
 
-// t of the line through `at`; negative where it does not meet the plane beyond the point.
+// t of the line through `at`; negative if it does not meet the plane beyond the point.
 float sight_distance(Sight sight, vec2 at)
 {
     float denominator = along(sight.denominator, at);
@@ -45,9 +45,9 @@ vec2 sight_hit(Sight sight, vec2 at, float t)
 }
 
 #ifdef HIDING
-// Like make_sight, for a module that faces the point or not; `draw` has flags beside the secondary. A
-// line meets the plane where the denominator is positive: of a module before the primary between
-// the point and the primary's plane, t being negative there.
+// Sight of a module, which may face the point or not; `draw` is the secondary with its flags. The
+// line meets the plane if the denominator is positive. A module before the primary has negative t:
+// the line meets it between the point and the primary's plane.
 Sight make_hiding_sight(Module primary, vec3 centre, Module secondary, vec3 other, uint draw)
 {
     Sight sight = make_sight(primary, centre, secondary, other);
@@ -57,7 +57,8 @@ Sight make_hiding_sight(Module primary, vec3 centre, Module secondary, vec3 othe
     return sight;
 }
 
-// Positive where a line meets the plane of a module before the primary, and short of the primary's.
+// Positive if a line meets the plane of a module before the primary, and meets it before the
+// primary's plane.
 float sight_before(Sight sight, vec2 at)
 {
     return along(sight.denominator, at) + sight.denominator.w;

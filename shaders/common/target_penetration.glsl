@@ -2,11 +2,11 @@
 // Copyright The LORaster authors
 //
 // Modules as boxes of crystals, for visit.glsl with PENETRATION (docs/method/correspondence.md,
-// "Penetration"). A module's own coordinates: along u, along v, depth behind the front face, from
-// its centre. Needs the buffers and the Pass block of visit.glsl before it.
+// "Penetration"). A module's coordinates are u, v and the depth below its front face, from its
+// centre. Needs the buffers and the Pass block of visit.glsl before it.
 
-// A module's strata in a gap along u and v and along the depth, its depth, and what its crystals
-// attenuate in 1/mm.
+// A module's strata in a gap along u and v and along the depth, its depth, and its crystals'
+// attenuation in 1/mm.
 struct Box {
     uint gap_u, gap_v, depth_strata;
     float depth, mu;
@@ -16,9 +16,9 @@ layout(std430, binding = LR_BIND_BOXES) readonly buffer Boxes {
     Box boxes[];
 };
 
-// A module that lines of the group's image may cross.
+// A module that may be crossed by lines of the group's image.
 struct Target {
-    vec4 along_u; // of a ray in the primary's coordinates; the sample point's own coordinate
+    vec4 along_u; // coordinates of a ray from the primary's frame; coordinate of the sample point
     vec4 along_v;
     vec4 along_depth;
     vec4 cells;   // pitch, half the face

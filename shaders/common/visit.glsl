@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Common part of the compute passes: one work group handles one image (a sample point and a primary
-// module), one thread one primary crystal at a time, and every element of the system matrix that
-// the crystal has is handed to emit(). With PENETRATION one thread handles one line at a time. With
-// HIDING the image lists modules that stop lines, too: those between the point and the primary come
-// first, before `first_secondary`.
-// Includers define
-//     void emit(uint lor, float weight);
-// where lor is the number within the LOR window. Needs nothing before it.
+// Common part of the compute passes. A workgroup handles one image: a sample point and a primary
+// module. Each of its threads handles one primary crystal after another, and passes each system
+// matrix element of the crystal to emit(). PENETRATION: each thread handles one line after another.
+// HIDING: the image also lists modules that stop lines. Those between the point and the primary
+// precede `first_secondary`. Includers define void emit(uint lor, float weight); lor is the number
+// within the LOR window. No other file needs to be included before it.
 #include "common/scene.glsl"
 #include "common/lor.glsl"
 #include "common/coincidence.glsl"
@@ -24,18 +22,18 @@
 layout(local_size_x = LR_GROUP_SIZE) in;
 
 layout(std430, binding = LR_BIND_DRAWS) readonly buffer Draws {
-    uvec2 draws[]; // image, secondary module; those of an image follow each other
+    uvec2 draws[]; // image, secondary module; the draws of an image are consecutive
 };
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     uint num_draws;
-    uint num_lors; // in the LOR window
-    uint capacity; // of the element list, rows pass only
+    uint num_lors; // LORs of the window
+    uint capacity; // capacity of the element list, for rows passes only
     int mu_steps;
     vec4 mu_origin_mm;
     vec4 mu_per_mm;
     float detection_depth_mm;
-    int last_rounds; // of a loop behind all others, with LIMITED_LOOPS
+    int last_rounds; // rounds of the last loop, with LIMITED_LOOPS
 };
 
 #ifdef LIMITED_LOOPS
@@ -63,7 +61,7 @@ struct Target {
     ivec4 module;  // crystals along u and v, crystals in all, module
     uvec4 mask;    // kind, offsets, first LOR of the pair in the window
 #ifdef HIDING
-    uint draw;     // as listed, with flags
+    uint draw;     // its entry in the draws, with flags
 #endif
 };
 
@@ -129,13 +127,13 @@ void load_targets(uint image_index, Image image, Module primary)
     barrier();
 }
 
-// The group's image and the thread's primary crystal.
+// The group's image, and the thread's primary crystal.
 struct View {
     vec3 point;   // sample point
-    vec3 centre;  // from the point to the primary's centre
+    vec3 centre;  // vector from the point to the primary's centre
     vec3 u, v;    // the primary's axes
-    vec2 offset;  // the centre along them
-    float height; // of the point over the primary's plane
+    vec2 offset;  // the centre's coordinates along u and v
+    float height; // height of the point over the primary's plane
     vec2 face;
     ivec2 size;   // crystals along u and v
     int module;

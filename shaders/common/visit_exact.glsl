@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Exact mode of visit.glsl: the solid angle of the primary face's part that is seen through a
-// secondary face. "Seen through" is four half-planes on the primary, linear in its coordinates:
-// U >= U0 is (along_u.w - U0) (n_j . (y1 - w)) - h_j (u_j . (y1 - w)) >= 0, and so on, so that a
-// rectangle is clipped by four lines, in coordinates around the crystal's centre.
+// Exact mode of visit.glsl: the solid angle of the part of the primary face that is visible through
+// a secondary face. The visible part is the intersection of four half-planes on the primary, which
+// are linear in its coordinates. U >= U0 means (along_u.w - U0) (n_j . (y1 - w)) - h_j (u_j . (y1 -
+// w)) >= 0; the other three are similar. The face is clipped by four lines, in coordinates around
+// the crystal's centre.
 
 #ifdef HIDING
-const int MAX_CORNERS = 16; // 8 before a module is cut away, and one more for each of 5 lines; spare
+const int MAX_CORNERS = 16; // 8 before a cut by a module, and one more for each of 5 lines; spare
 #else
 const int MAX_CORNERS = 12; // 4, and one more for each line of the cell; spare
 #endif
@@ -25,7 +26,7 @@ Polygon face_polygon(vec2 face)
 }
 
 // The half-plane on the inner side of an edge of a rectangle on the target, in coordinates around
-// `crystal`. rectangle: its middle and its half size; edge: 0 and 1 along u, 2 and 3 along v.
+// `crystal`. rectangle: its middle and half size; edge: 0 and 1 along u, 2 and 3 along v.
 vec3 half_plane(Sight sight, vec2 crystal, vec4 rectangle, int edge)
 {
     bool is_u = edge < 2;
@@ -38,7 +39,7 @@ vec3 half_plane(Sight sight, vec2 crystal, vec4 rectangle, int edge)
     return sign * vec3(here, shift * sight.denominator.yz - height * row.yz);
 }
 
-// The part seen through the rectangle of half size `half_mm` around `middle` on the target.
+// The part that is visible through the target's rectangle around `middle`; half_mm: its half size.
 Polygon clip_window(Polygon polygon, Sight sight, vec2 crystal, vec2 middle, vec2 half_mm)
 {
     for (int edge = 0; edge < 4; edge++) {
@@ -89,7 +90,7 @@ float polygon_weight(View view, Moments moments)
 #include "common/visit_hidden.glsl"
 #endif
 
-// Cells of the target that the primary face may be seen through: first and last, inclusive.
+// Cells of the target through which the primary face may be visible: first and last, inclusive.
 ivec4 cell_range(View view, Target target)
 {
     vec2 low = vec2(1e30), high = vec2(-1e30);
@@ -116,7 +117,7 @@ void visit_cell(View view, int index, ivec2 rs)
     Polygon polygon = clip_window(face_polygon(view.face), target.sight, view.crystal_mm, middle,
                                   target.cells.zw);
     Moments moments = polygon_moments(polygon);
-    float smallest = 1e-6 * view.face.x * view.face.y; // less is rounding
+    float smallest = 1e-6 * view.face.x * view.face.y; // smaller areas are rounding errors
     if (polygon.count < 3 || moments.area <= smallest ||
         !target_allows(target, view, rs)) {
         return;

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The part of an overlap that modules leave visible, for visit_exact.glsl (docs/method/correspondence.md,
-// "Compute, point by point"): those before the primary, and those that the lines meet nearer on the
-// secondary's side. Behind a module lies, on the primary's plane, what is within five lines: its
-// rectangle's four edges and where it is met as far away as the module that it hides. What is not
-// behind it falls into pieces, line by line: outside of this line and within those before. The
-// pieces of a piece are gone through one after the other; which one is next is written down with 4
-// bits for each module, so that no list is too short, however many modules overlap and however many
-// pieces there are.
+// The visible part of an overlap, for visit_exact.glsl (docs/method/correspondence.md, "Compute,
+// point by point"). Modules before the primary can hide parts of it, and so can modules on the
+// secondary's side that the lines meet first. A module hides the part of the primary's plane that
+// lies inside five lines: the four edges of its rectangle, and the line on which it is as far away
+// as the module that it hides. The visible rest is divided into pieces, one for each line: outside
+// of this line and inside of the preceding ones. Each piece is divided again by the next module.
+// The pieces are visited one after another. The number of the current piece takes 4 bits for each
+// module, so there is no list that could overflow.
 
-const int MOST_CORNERS = 8; // of a piece; more are cut in two
+const int MOST_CORNERS = 8; // corners of a piece; larger pieces are cut in two
 const int HIDER_WORDS = (LR_MAX_TARGETS + 31) / 32;
 const int PATH_WORDS = (LR_MAX_TARGETS + 7) / 8;
 
-// Targets that hide a part of the thread's primary crystal, or of what is seen through it, as bits;
-// and of the overlap that is being cut.
+// Bits of the targets that hide a part of the thread's primary crystal, or of the area visible
+// through it; and bits of the targets that hide a part of the current overlap.
 uint crystal_hiders[HIDER_WORDS];
 uint hiders[HIDER_WORDS];
 
-// The region behind a module: where all of five half-planes x + y a + z b are positive, in
-// coordinates around the crystal. The rectangle's edges are four, side by side.
+// The region hidden by a module: all five half-planes x + y a + z b are positive, in coordinates
+// around the crystal. The four edges of the rectangle are stored side by side.
 struct Shadow {
     vec4 x, y, z;
     vec3 nearer;
 };
 
-// The shadow of target k, which may hide target `index`. For modules before the primary, `index` is not used.
+// The shadow of target k, which may hide target `index`. Modules before the primary do not use
+// `index`.
 Shadow make_shadow(View view, int k, int index)
 {
     Sight sight = targets[k].sight;
@@ -56,7 +57,7 @@ vec3 shadow_line(Shadow shadow, int line)
     return line < 4 ? vec3(shadow.x[line], shadow.y[line], shadow.z[line]) : shadow.nearer;
 }
 
-// Values of the half-planes that count as 0: those within 1e-6 of the face's diagonal of a line.
+// Values of the half-planes that count as 0: within 1e-6 of the face's diagonal from a line.
 vec4 edges_noise(View view, Shadow shadow)
 {
     return 1e-6 * length(view.face) * sqrt(shadow.y * shadow.y + shadow.z * shadow.z);
@@ -78,7 +79,7 @@ bool box_apart(View view, Shadow shadow, vec2 middle, vec2 half_mm)
            nearer <= nearer_noise(view, shadow);
 }
 
-// True if all of the crystal's face lies within all lines.
+// True if the whole face of the crystal lies inside all lines.
 bool covers_face(View view, Shadow shadow)
 {
     vec4 least = shadow.x - 0.5 * (abs(shadow.y) * view.face.x + abs(shadow.z) * view.face.y);
@@ -87,7 +88,8 @@ bool covers_face(View view, Shadow shadow)
            nearer >= -nearer_noise(view, shadow);
 }
 
-// Finds the crystal's hiders; whether one of them, before the primary, covers all of its face.
+// Finds the crystal's hiders. Returns true if one of them is before the primary and covers the
+// whole face.
 bool find_hiders(View view)
 {
     for (int word = 0; word < HIDER_WORDS; word++) {
@@ -100,7 +102,7 @@ bool find_hiders(View view)
         }
         Shadow shadow = make_shadow(view, k, k);
         if (!before) {
-            shadow.nearer = vec3(1.0, 0.0, 0.0); // than which other target is not asked here
+            shadow.nearer = vec3(1.0, 0.0, 0.0); // no test of the other target, `index`
         }
         if (!box_apart(view, shadow, vec2(0.0), 0.5 * view.face)) {
             if (before && covers_face(view, shadow)) {
@@ -112,7 +114,7 @@ bool find_hiders(View view)
     return false;
 }
 
-// Picks from the crystal's hiders those that may hide a part of an overlap with target `index`.
+// Selects from the crystal's hiders those that may hide a part of an overlap with target `index`.
 void pick_hiders(View view, Polygon overlap, int index)
 {
     vec2 low = overlap.corners[0], high = low;
@@ -132,7 +134,7 @@ void pick_hiders(View view, Polygon overlap, int index)
     }
 }
 
-// One of the two parts into which a diagonal cuts a polygon.
+// One of the two parts of a polygon that a diagonal divides.
 Polygon half_polygon(Polygon polygon, int half_number)
 {
     int last = polygon.count / 2;
@@ -146,11 +148,11 @@ Polygon half_polygon(Polygon polygon, int half_number)
     return part;
 }
 
-// The way to a piece: for each hider in turn, 1 + 2 * line + half, or 0 for the first piece.
+// The path to a piece: for each hider, 1 + 2 * line + half, or 0 for the first piece.
 struct Path {
     uint words[PATH_WORDS];
-    int fork;  // the last hider that has further pieces, or -1
-    uint next; // and the next of them
+    int fork;  // the last hider that has further pieces, -1 = none
+    uint next; // the next piece of this hider
 };
 
 uint path_choice(Path path, int depth)
@@ -158,7 +160,7 @@ uint path_choice(Path path, int depth)
     return (path.words[depth >> 3] >> (4 * (depth & 7))) & 15u;
 }
 
-// Goes on to the next piece at the fork, and to the first one of all hiders after that.
+// Moves to the next piece at the fork, and to the first piece of all later hiders.
 void path_turn(inout Path path)
 {
     int word = path.fork >> 3, shift = 4 * (path.fork & 7);
@@ -168,7 +170,8 @@ void path_turn(inout Path path)
     }
 }
 
-// The lines of a shadow that leave a part of a polygon outside, as bits; *apart: one leaves all.
+// Bits of the lines of a shadow that leave a part of the polygon outside. *apart: true if one line
+// leaves all of it outside.
 uint cutting_lines(View view, Shadow shadow, Polygon polygon, out bool apart)
 {
     vec4 low = vec4(1e30), high = vec4(-1e30);
@@ -188,8 +191,8 @@ uint cutting_lines(View view, Shadow shadow, Polygon polygon, out bool apart)
            (nearer.x < -nearer_noise(view, shadow) ? 16u : 0u);
 }
 
-// The piece outside of target k that the path leads to at `depth`; the polygon itself where nothing
-// of it is hidden, an empty one where all is.
+// The piece outside of target k to which the path leads at `depth`: the whole polygon if no part is
+// hidden, an empty one if all of it is hidden.
 Polygon take_piece(View view, Polygon polygon, int k, int index, int depth, inout Path path)
 {
     Shadow shadow = make_shadow(view, k, index);
@@ -224,7 +227,7 @@ Polygon take_piece(View view, Polygon polygon, int k, int index, int depth, inou
     return polygon;
 }
 
-// The piece of an overlap that the path leads to; *path: with the last fork on the way.
+// The piece of an overlap to which the path leads. *path: gets the last fork on this path.
 Polygon follow_path(View view, Polygon piece, int index, inout Path path)
 {
     int depth = 0;
@@ -238,7 +241,7 @@ Polygon follow_path(View view, Polygon piece, int index, inout Path path)
     return piece;
 }
 
-// atan of what is at least 0, to rounding where it is small, too.
+// atan of a number >= 0. Small numbers keep their relative accuracy.
 float arc(float tangent)
 {
     float half_arc = tangent / (1.0 + sqrt(1.0 + tangent * tangent));
@@ -250,8 +253,8 @@ float arc(float tangent)
     return 4.0 * x * (1.0 - y * (1.0 / 3.0 - y * series));
 }
 
-// Solid angle / 2 pi of a triangle from the point, however near it is: van Oosterom, Strackee,
-// The Solid Angle of a Plane Triangle, 1983. The triple product is the height times twice the area.
+// Solid angle / 2 pi of a triangle, for any distance from the point (van Oosterom, Strackee, The
+// Solid Angle of a Plane Triangle, 1983). The triple product is the height times twice the area.
 float triangle_weight(View view, vec2 a, vec2 b, vec2 c)
 {
     vec2 shift = view.offset + view.crystal_mm;
@@ -271,7 +274,7 @@ struct Seen {
     vec2 moment; // area times centroid
 };
 
-// The part that the hiders leave of an overlap with target `index`.
+// The part of an overlap with target `index` that the hiders leave visible.
 Seen cut_hidden(View view, Polygon overlap, int index)
 {
     Seen seen = Seen(0.0, 0.0, vec2(0.0));

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Crystal penetration for visit.glsl: lines through the sides of the primary's box, stopped along
-// all crystals they cross (docs/method/correspondence.md, "Penetration"). One thread one line at a
-// time.
+// Crystal penetration for visit.glsl: lines through the sides of the primary's box, attenuated
+// along all crystals that they cross (docs/method/correspondence.md, "Penetration"). Each thread
+// handles one line after another.
 
-// A line at + t step in a module's coordinates, and the cell it is in.
+// A line at + t step in a module's coordinates, and the cell that contains the current place.
 struct Way {
     vec3 at, step;
     vec4 cells;
     ivec2 size;
     float depth, mu;
-    vec2 range; // of t within the box
+    vec2 range; // range of t within the box
     ivec2 cell;
 };
 
 const float FAR = 1e30;
 
-// 1 - exp(-x), without cancellation where x is small.
+// 1 - exp(-x), without cancellation for small x.
 float stopped(float x)
 {
     return x < 0.1 ? x * (1.0 - x * (1.0 / 2.0) * (1.0 - x * (1.0 / 3.0) * (1.0 - x * 0.25)))
                    : 1.0 - exp(-x);
 }
 
-// Narrows the range to the t for which a coordinate lies within low .. high.
+// Narrows the range to the t for which the coordinate at + t step lies within the slab.
 vec2 clip_slab(float at, float step, vec2 slab, vec2 range)
 {
     if (step == 0.0) {
@@ -39,7 +39,7 @@ vec2 box_half(Way way)
     return 0.5 * vec2(way.size - 1) * way.cells.xy + way.cells.zw;
 }
 
-// The range in which the line is inside the box, 0 <= t <= end; false: nowhere.
+// Finds the range of t, 0 <= t <= end, in which the line is inside the box; false if there is none.
 bool enter_box(inout Way way, float end)
 {
     vec2 outer = box_half(way);
@@ -56,7 +56,7 @@ void first_cell(inout Way way)
                      way.size - 1);
 }
 
-// Part of t that the line spends in its cell's crystal.
+// Length in t of the line within its cell's crystal.
 float crystal_part(Way way)
 {
     vec2 centre = (vec2(way.cell) - 0.5 * vec2(way.size - 1)) * way.cells.xy;
@@ -72,7 +72,7 @@ float leave_cell(float at, float step, float pitch, int cell, int size)
     return step == 0.0 ? FAR : (boundary - at) / step;
 }
 
-// Goes on to the next cell; false when the line has left the box.
+// Moves to the next cell; false if the line has left the box.
 bool next_cell(inout Way way)
 {
     float u = leave_cell(way.at.x, way.step.x, way.cells.x, way.cell.x, way.size.x);
@@ -86,12 +86,12 @@ bool next_cell(inout Way way)
            all(lessThan(way.cell, way.size));
 }
 
-// The primary's line, and what lies on it.
+// The primary's line, and its weight.
 struct Line {
-    vec3 ray;     // in the primary's coordinates, from the point to its box
-    float length_mm; // of the ray
-    float weight; // solid angle over 2 pi, absorption included
-    float left;   // of the photons that set out to the primary, what reaches it
+    vec3 ray;     // vector from the point to the primary's box, in the primary's coordinates
+    float length_mm; // length of the ray
+    float weight; // solid angle / 2 pi, times the probability of no absorption
+    float left;   // share of the photons that reach the primary
 };
 
 Way target_way(Target target, vec3 ray, float side)
@@ -102,7 +102,7 @@ Way target_way(Target target, vec3 ray, float side)
                target.cells, target.module.xy, target.depth, target.mu, vec2(0.0), ivec2(0));
 }
 
-// The share of photons left on their way to the primary, behind the modules before it.
+// The share of photons that are left after the modules before the primary.
 float left_before(vec3 ray, float length_mm)
 {
     float part = 0.0;
@@ -118,8 +118,8 @@ float left_before(vec3 ray, float length_mm)
     return exp(-part * length_mm);
 }
 
-// The next module on the other side, entered at or behind `entry`, after target `last` when both
-// are entered at once; -1: none.
+// The next module on the other side: the first one that the line enters at or after `entry`; of
+// modules entered at the same place, the one after target `last`. -1 = none.
 int next_target(vec3 ray, int last, inout float entry)
 {
     int next = -1;
@@ -136,7 +136,8 @@ int next_target(vec3 ray, int last, inout float entry)
     return next;
 }
 
-// LORs of the crystal rs of target k, which stops `near` of the photons, with all of the primary's.
+// Emits the LORs of crystal rs of target k with all crystals of the primary. near: share of the
+// photons that rs stops.
 void emit_pairs(View view, Line line, Way primary, int k, ivec2 rs, float near)
 {
     float left = line.left;
@@ -195,7 +196,7 @@ void visit_line(View view, Line line, Way primary)
 struct Strata {
     vec2 pitch, face;
     ivec2 size, gap;
-    ivec3 count; // along u, v and the depth
+    ivec3 count; // numbers along u, v and the depth
     float depth;
 };
 
@@ -211,7 +212,7 @@ Strata make_strata(Module primary, uint index)
     return strata;
 }
 
-// Place of a line in its stratum, of the width along both edges, in exact numbers
+// Relative place of a line in its stratum along both edges, in exact numbers
 // (docs/method/correspondence.md, "Penetration").
 vec2 place_in_stratum(uint module, uvec2 index)
 {
@@ -239,7 +240,7 @@ vec2 stratum(Strata strata, int axis, int index, float place)
     return vec2(centre + 0.5 * face + (float(part - RAYS) + place) * width, width);
 }
 
-// Lines through the side of the box whose outward normal is along `axis`, at `level`.
+// Visits the lines through the side of the box at `level` whose outward normal is along `axis`.
 void visit_side(View view, Way primary, Strata strata, int axis, float level)
 {
     int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
@@ -263,7 +264,7 @@ void visit_side(View view, Way primary, Strata strata, int axis, float level)
     }
 }
 
-// All lines of the group's image.
+// Visits all lines of the group's image.
 void visit_primary(View view, Image image, Module primary)
 {
     Strata strata = make_strata(primary, uint(view.module));

@@ -4,7 +4,8 @@
 // Sampled mode of visit.glsl: RAYS x RAYS lines over the primary face, as the raster passes trace
 // them (docs/method/correspondence.md, "Sampled mode").
 
-// The LORs that a crystal's lines have met lately; few lines in a row meet more than four.
+// Number of LORs in a Tally, which holds those that a crystal's lines met last. Few consecutive
+// lines meet more than four.
 const int SLOTS = 4;
 struct Tally {
     uint lors[SLOTS];
@@ -38,7 +39,7 @@ void tally_flush(Tally tally)
     }
 }
 
-// The first module that the line through `at` meets: its target, or -1.
+// The target of the first module that the line through `at` meets; -1 = none.
 int first_target(vec2 at, out float nearest, out vec2 cell)
 {
     int first = -1;
@@ -60,7 +61,7 @@ int first_target(vec2 at, out float nearest, out vec2 cell)
 }
 
 #ifdef HIDING
-// True if a module stands between the point and `at` on the primary.
+// True if a module between the point and `at` on the primary stops the line.
 bool stopped_before(vec2 at)
 {
     for (int k = 0; k < first_secondary; k++) {

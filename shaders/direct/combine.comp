@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Updates the image by a back-projection, or adds back-projections up.
+// Updates the image with a back-projection, or adds up back-projections.
 //
-// reads:  a back-projection; EM: the sensitivity; both with margins
-// writes: x (1 + lambda c), x c / s where s > 0, or x + c
-// shape:  one thread a texel
+// reads:  a back-projection, and the sensitivity for EM; both with margins
+// writes: x (1 + lambda c), x c / s if s > 0, or x + c
+// shape:  one thread for each texel
 // variants: BUFFERS=1
 #include "direct/direct.glsl"
 

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Events into histo-images (docs/method/direct.md, "Deposition"). Places and views in double, so
-// that they are the host's except for events within rounding of a border.
+// Deposits events into histo-images (docs/method/direct.md, "Deposition"). Places and views are
+// computed in double. They equal those of the CPU, except for events within rounding of a border.
 //
 // reads:     events; centres of crystals; borders of views
-// writes:    sums of the views at hand; what became of the events
-// shape:     one thread an event
-// invariant: sums are integers: the same bits in every run
+// writes:    sums of the current views; outcomes of the events
+// shape:     one thread for each event
+// invariant: sums are integers, so every run gives the same bits
 // variants: TRILINEAR=1
 #include "common/bindings.h"
 #define FIXED_BINDING LR_BIND_DEPOSIT_SUMS
@@ -17,12 +17,12 @@
 layout(local_size_x = LR_DIRECT_GROUP) in;
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    dvec4 origin_mm, voxel_mm; // origin_mm.w: width of that bin
-    ivec4 size;  // voxels; events
-    ivec4 views; // azimuths, tilts; first view at hand, and how many they are
-    float scale; // of weights
-    int is_first; // whether events are counted
-    int parts;    // in which an event is spread over its bin of time of flight
+    dvec4 origin_mm, voxel_mm; // origin_mm.w: width of the TOF bin
+    ivec4 size;  // numbers of voxels; number of events
+    ivec4 views; // azimuths, tilts; first of the current views, and their number
+    float scale; // scale of weights
+    int is_first; // 1 if events are counted
+    int parts;    // number of parts into which an event is spread over its TOF bin
 };
 
 struct Event {
@@ -35,7 +35,8 @@ layout(std430, binding = LR_BIND_DEPOSIT_EVENTS) readonly buffer Events {
 layout(std430, binding = LR_BIND_DEPOSIT_CRYSTALS) readonly buffer Crystals {
     dvec4 crystals[];
 };
-// Cosine and sine: where each azimuth's interval begins, then each tilt's and where the last one ends.
+// Cosine and sine of the beginning of each azimuth's interval, then of each tilt's, and of the end
+// of the last one.
 layout(std430, binding = LR_BIND_DEPOSIT_BORDERS) readonly buffer Borders {
     dvec2 borders[];
 };
@@ -45,14 +46,15 @@ layout(std430, binding = LR_BIND_DEPOSIT_TALLIES) buffer Tallies {
 
 shared uint tally[3];
 
-// True if a direction across is a border's or lies on its left.
+// True if a direction across lies on a border or on its left.
 bool is_past(int border, dvec2 across)
 {
     precise double left = borders[border].x * across.y - borders[border].y * across.x;
     return left >= 0.0;
 }
 
-// The last of borders first .. first + count - 1 that a direction is past, as it is of the first.
+// The last of borders first .. first + count - 1 that a direction is past. It must be past the
+// first one.
 int find_interval(int first, int count, dvec2 direction)
 {
     int low = 0, high = count;
@@ -67,7 +69,7 @@ int find_interval(int first, int count, dvec2 direction)
     return low;
 }
 
-// -1: none.
+// The view of a direction; -1 = none.
 int find_view(dvec3 along)
 {
     along = is_past(0, along.xy) ? along : -along;

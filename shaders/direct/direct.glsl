@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Images of the family direct: 3-D textures, or with BUFFERS arrays, whose texel (q, x, y) holds slices
-// 4 q .. 4 q + 3 of a column, and zeros in margins around, so that gathers need no test at the
-// borders. What has no margins is a texture always.
+// Images of the family direct: 3-D textures, or arrays with BUFFERS. Texel (q, x, y) holds slices 4
+// q .. 4 q + 3 of a column. Margins of zeros surround the image, so gathers need no test at its
+// borders. Images without margins are always textures.
 #include "common/bindings.h"
 
 layout(local_size_x = LR_DIRECT_GROUP) in;
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 grid;    // nx, ny, nz, quads of slices
-    ivec4 margin;  // quads, x, y; w: 0 = outputs of a thread lie along x, 1 = along y
+    ivec4 margin;  // quads, x, y; w: 0 = the outputs of a thread lie along x, 1 = along y
     ivec4 counts;  // steps, offsets of mSR, rows of mSRval, unused
     ivec4 extent;  // texels with margins: quads, x, y
 };
@@ -27,7 +27,7 @@ layout(binding = LR_UNIT_DIRECT_SOURCE) uniform sampler3D source;
 layout(binding = LR_IMAGE_DIRECT_TARGET, rgba32f) uniform image3D target;
 #endif
 
-// Place of a texel in an array; texels are counted without margins, here and below.
+// Index of a texel in an array. Texels are counted without margins, here and below.
 int place_of(ivec3 texel)
 {
     texel += margin.xyz;
@@ -61,20 +61,20 @@ void store_target(ivec3 texel, vec4 value)
 #endif
 }
 
-// Consecutive numbers for the threads of a dispatch.
+// The thread's index in the dispatch.
 int thread_index()
 {
     uint group = gl_WorkGroupID.x + gl_NumWorkGroups.x * gl_WorkGroupID.y;
     return int(group * uint(LR_DIRECT_GROUP) + gl_LocalInvocationIndex);
 }
 
-// A quad of slices without what lies beyond the last slice.
+// A quad of slices, with zeros for slices beyond the last one.
 vec4 within_grid(vec4 texel, int quad)
 {
     return mix(vec4(0.0), texel, lessThan(4 * quad + ivec4(0, 1, 2, 3), ivec4(grid.z)));
 }
 
-// The texel of a thread, where each has one, without margins; false: there is none left.
+// The thread's texel, without margins; false if there is none for this thread.
 bool find_texel(out ivec3 texel)
 {
     int index = thread_index();

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The image that a view projects back: its estimate's discrepancy from the counts, in place of the estimate
-// (docs/method/direct.md, "Updates").
+// The image that a view projects back: the discrepancy of its estimate from the counts. It replaces
+// the estimate (docs/method/direct.md, "Updates").
 //
 // reads:  the estimate K x; counts, additive term, factors, without margins
 // writes: n (y / (n K x + b) - 1), n y / (n K x + b), or n
-// shape:  one thread a texel
+// shape:  one thread for each texel
 // variants: ADDITIVE=1; FACTORS=1; ADDITIVE=1 FACTORS=1; BUFFERS=1
 #include "direct/direct.glsl"
 

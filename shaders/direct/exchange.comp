@@ -3,12 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Copies between an image with margins and a vector, which has its numbers in the order of the grid: in double
-// TO_SUM, else in single precision.
+// Copies between an image with margins and a vector in the order of the grid. The vector is in
+// double with TO_SUM, else in single precision.
 //
-// reads:  TO_IMAGE: the vector; else an image, and TO_SUM the vector where it is added to
-// writes: TO_IMAGE: an image; else the vector
-// shape:  one thread a texel; neighbours along x have neighbouring numbers
+// reads:  the vector with TO_IMAGE; else an image, and with TO_SUM the vector if the image is added
+//         to it
+// writes: an image with TO_IMAGE; else the vector
+// shape:  one thread for each texel; neighbouring threads have neighbours along x
 #include "direct/direct.glsl"
 
 #ifdef TO_SUM
@@ -21,7 +22,7 @@ layout(std430, binding = LR_BIND_DIRECT_VECTOR) buffer Vector {
     REAL numbers[];
 };
 
-// The texel of a thread, without margins; false: there is none left.
+// The thread's texel, without margins; false if there is none for this thread.
 bool find_texel_along_x(out ivec3 texel)
 {
     int index = thread_index();
@@ -30,7 +31,7 @@ bool find_texel_along_x(out ivec3 texel)
     return texel.x < grid.w;
 }
 
-// Index of slice z of a texel's column in the vector; counts.x: where it begins.
+// Index of slice z of a texel's column in the vector, which begins at counts.x.
 int place_in_vector(ivec3 texel, int z)
 {
     return counts.x + texel.y + grid.x * (texel.z + grid.y * z);

@@ -3,10 +3,11 @@
 //
 // The gather of paper 1 of lr/direct.h, figures 2 and 3, by columns of slices.
 //
-// A thread has LR_DIRECT_OUTPUTS neighbouring columns, side by side along the axis nearer to the
-// line of response, and 4 LR_DIRECT_QUADS slices of each. It goes through the steps of the view: a
-// source column at a place relative to its first output, and four offsets along the column.
-// The column's texels are read once, into registers, and serve all offsets and all outputs.
+// The outputs of a thread are 4 LR_DIRECT_QUADS slices of LR_DIRECT_OUTPUTS neighbouring columns,
+// side by side along the axis nearer to the line of response. The thread loops over the steps of
+// the view. A step is a source column, at a place relative to the first output, and four offsets
+// along this column. The column's texels are read once into registers, and are used for all offsets
+// and all outputs.
 //
 // reads:     steps and mSRval; the source; LORmap
 // writes:    the target
@@ -25,7 +26,7 @@ layout(std430, binding = LR_BIND_DIRECT_VALUES) readonly buffer Values {
 };
 layout(binding = LR_UNIT_DIRECT_MAP) uniform usampler2D lor_map;
 
-// A thread's first output, and the step to the next one.
+// A thread's first column, and the step to its next one.
 ivec2 first_column, to_next;
 int first_quad;
 
@@ -53,8 +54,8 @@ vec4 source_quad(int quad, ivec2 column)
     return load_source(ivec3(quad, column));
 }
 
-// Sums of output j, quad q. Every index is a literal, here and below: arrays that any loop indexes are
-// kept out of registers by some compilers.
+// Sums of output j, quad q. All indices are literals, here and below, because some compilers do not
+// keep arrays in registers if a loop indexes them.
 vec4 sums[LR_DIRECT_OUTPUTS][LR_DIRECT_QUADS];
 
 void store_quad(int j, int q, vec4 sum)
@@ -78,7 +79,7 @@ void store_sums()
     GATHER_STORE(3)
 }
 
-// Offset r of the step for output j, whose mask bit is 4 r + j.
+// Adds offset r of the step to output j, whose mask bit is 4 r + j.
 #define GATHER_ONE(r, j, low, high)                                                                \
     if ((now.w & (1 << (4 * r + j))) != 0) {                                                       \
         float value = values[GATHER_OFFSET(first[j] + r) * counts.z + GATHER_ROW(j)];              \
@@ -86,7 +87,7 @@ void store_sums()
         sums[j][1] += value * high;                                                                \
     }
 
-// Slices r .. r + 3 of two quads are low, those of the next two high.
+// Slices r .. r + 3 of two quads are low, those of the next two quads are high.
 #define GATHER_SHIFT(r, low, high)                                                                 \
     {                                                                                              \
         vec4 low_quad = low, high_quad = high;                                                     \
@@ -98,8 +99,8 @@ void store_sums()
 
 #define GATHER_CLEAR(j) sums[j][0] = sums[j][1] = vec4(0.0);
 
-// Goes through the steps. GATHER_ROW(j): row of mSRval of output j; GATHER_COLUMN(column): called
-// with each new source column; GATHER_OFFSET(i): which offset's value counts.
+// Runs all steps. GATHER_ROW(j): row of mSRval of output j; GATHER_COLUMN(column): called for each
+// new source column; GATHER_OFFSET(i): the offset whose value is used.
 #define GATHER()                                                                                   \
     GATHER_CLEAR(0)                                                                                \
     GATHER_CLEAR(1)                                                                                \

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// LORmap of one view (paper 1 of lr/direct.h, section 4.1): the kernel of each column of voxels. In
-// double, so that columns on the border between two identifiers fall where they belong.
+// LORmap of one view (paper 1 of lr/direct.h, section 4.1): the kernel of each column of voxels.
+// Computed in double, so that columns near the border of two identifiers get the correct one.
 //
 // writes: LORmap, inside of its margins
-// shape:  one thread a column
+// shape:  one thread for each column
 #include "common/bindings.h"
 
 layout(local_size_x = LR_DIRECT_GROUP) in;
@@ -14,9 +14,9 @@ layout(local_size_x = LR_DIRECT_GROUP) in;
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     dvec2 origin_mm, voxel_mm;
     dvec2 radial;
-    double epsilon_mm, tie; // a share of epsilon
+    double epsilon_mm, tie; // tie: a share of epsilon
     ivec2 size, margin;
-    int mirrored; // what is added on the negative radial side
+    int mirrored; // offset that is added on the negative radial side
 };
 layout(binding = LR_IMAGE_DIRECT_TARGET, r16ui) writeonly uniform uimage2D lor_map;
 

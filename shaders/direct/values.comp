@@ -2,28 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// mSRval of one view (paper 1 of lr/direct.h, section 4.1): one kernel on the offsets of mSR,
-// divided by its sum.
+// mSRval of one view (paper 1 of lr/direct.h, section 4.1): the values of each kernel on the
+// offsets of mSR, divided by their sum.
 //
-// reads:     offsets; what the kernels differ in
+// reads:     offsets; parameters of each kernel
 // writes:    mSRval [offset][kernel]
-// shape:     one group a kernel
+// shape:     one group for each kernel
 // invariant: sums are added in a fixed order
 #include "common/bindings.h"
 
 layout(local_size_x = LR_DIRECT_GROUP) in;
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    vec4 tof, radial, axial; // per voxel: mm along x, y, z, over the standard deviation but radial
+    vec4 tof, radial, axial; // change per voxel along x, y, z, in mm; tof and axial are divided by
+                             // the standard deviation
     int num_offsets, num_kernels;
-    int num_samples; // of a measured profile; 0: Gaussians
+    int num_samples; // samples of a measured profile; 0 = Gaussians
     float first_sample_mm, samples_per_mm;
-    float second_width, second_shift; // width 0: one Gaussian
+    float second_width, second_shift; // width 0 = one Gaussian
 };
 layout(std430, binding = LR_BIND_DIRECT_OFFSETS) readonly buffer Offsets {
     ivec4 offsets[];
 };
-// Standard deviation in mm; 1, or -1 where the kernel is mirrored.
+// Standard deviation in mm; 1, or -1 if the kernel is mirrored.
 layout(std430, binding = LR_BIND_DIRECT_KERNELS) readonly buffer Kernels {
     vec2 kernels[];
 };
@@ -34,7 +35,7 @@ layout(std430, binding = LR_BIND_DIRECT_VALUES) buffer Values {
     float values[];
 };
 
-// A share of a step: what lies on a profile's end belongs to it.
+// Tolerance in steps: an offset this near to a profile's end belongs to the profile.
 const float profile_tie = 1e-4;
 
 shared float partial[LR_DIRECT_GROUP];

@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Events into the image: a group adds many lines to a slab of slices, or to a band of rows of one, in
-// shared memory (Cui et al. 2011, II.B.6), and its sums to the image's once. A word holds a group's sum
-// where values are of the usual size; lines with other values are added to the image's sums themselves.
+// Back-projects events into the image. A group adds many lines to a slab of slices, or to a band of
+// rows of one slice, in shared memory (Cui et al. 2011, II.B.6). It then adds its sums to the
+// image's. If values are of the usual size, a sum of the group is one word. Lines with other values
+// are added to the image's sums directly.
 //
-// reads:     lines with their values; what they are scaled by
+// reads:     lines with their values; their scale
 // writes:    sums of the image, slice by slice
 // shape:     groups: lines, slabs
-// invariant: sums are integers, the same bits in every run, but where sums_are_floats
+// invariant: sums are integers with the same bits in every run, except if sums_are_floats
 // variants: TOF=1; LINE=1; LINE=1 TOF=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; KEPT=1; KEPT=1 TOF=1; KEPT=1 LINE=1; KEPT=1 ADD_ZEROS=1; KEPT=1 LINE=1 ADD_ZEROS=1; TOF=1 BINS=1; AS_PAPER=1 TOF=1 BINS=1
 #include "common/atomic64.glsl"
 #define LINES_ACCESS readonly
@@ -23,7 +24,7 @@ layout(std430, binding = LR_BIND_LIST_LINE_VALUES) readonly buffer LineValues {
     float line_values[];
 };
 
-// Lines with other values than usual are for a pass of their own: listmode/listed.comp.
+// Another pass adds the lines whose values are not of the usual size: listmode/listed.comp.
 #define ARE_LISTED true
 #define FRAME_BEGIN frame_begin
 #else
@@ -38,17 +39,17 @@ layout(local_size_x = GROUP) in;
 
 #define FEW_LINES 128u
 
-// Words before the cells and behind them, to which what lies beside the image may go.
+// Words before and after the cells, which receive terms outside of the image.
 #define BEFORE 4
 #define SPARE 32
 
 shared int cells[BEFORE + CELLS + SPARE + 4];
 shared int shared_bits;
-shared uint all_sizes, has_others; // of the group's usual values, and whether it has other ones
+shared uint all_sizes, has_others; // sum of sizes of usual values; 1 if there are others
 
-int cell_bits; // a value of 1 is 2 to this in a cell
+int cell_bits; // a value of 1 is 2^cell_bits in a cell
 
-// State of the group.
+// The part of the image that the group holds.
 struct Slab {
     int first, last; // slices
     int row, rows;
@@ -62,23 +63,24 @@ Slab slab_of(int number)
 }
 #endif
 
-// A slice of a line on its way to the group's cells.
+// One slice of a line, as it is added to the group's cells.
 struct Slice {
     Box box;
-    float factor; // of shares: the value with it
-    int row;      // of the box's lowest voxel, from the slab's lowest one
-    int cell;     // of that voxel, which may lie outside
+    float factor; // factor of the shares, with the line's value
+    int row;      // row of the box's lowest voxel, from the slab's lowest row
+    int cell;     // cell of this voxel, which may be outside of the slab
 };
 
 // --- to the group's cells ---
 
-// Rounds numbers up to 2^22 by their bits, which takes fewer instructions.
+// Rounds numbers below 2^22 to integers by a bit operation, which takes fewer instructions.
 ivec4 nearest(vec4 terms)
 {
     return floatBitsToInt(terms + 12582912.0) - 0x4b400000;
 }
 
-// True if terms are below 2^22. Of few lines they may be larger, so that their sums have as many bits.
+// True if all terms are below 2^22. A few lines may have larger terms, so that their sums have as
+// many bits.
 bool has_small_terms;
 
 void add_to_cell(int cell, bool is_held, int whole)
@@ -88,8 +90,8 @@ void add_to_cell(int cell, bool is_held, int whole)
     }
 }
 
-// ADD_ZEROS does without branches: rows that are not held go to spare words, and terms beyond the columns, which
-// are 0, to whatever word is there.
+// ADD_ZEROS adds without branches: rows outside of the slab go to spare words. Terms beyond the
+// columns are 0, so they may be added to any word.
 #ifdef ADD_ZEROS
 void add_to_row(int cell, bool is_row, int whole)
 {
@@ -112,7 +114,7 @@ int cell_of_row(int cell, bool is_row)
 }
 #endif
 
-// Four voxels of a row from this cell on.
+// Adds terms to four voxels of a row, from this cell on.
 void add_four(int cell, bool is_row, vec4 terms)
 {
     ivec4 whole = nearest(terms);
@@ -122,14 +124,14 @@ void add_four(int cell, bool is_row, vec4 terms)
     add_to_row(cell + 3, is_row, whole.w);
 }
 
-// Row v of a slice.
+// Adds row v of a slice.
 void add_row(Slice slice, Slab held, int v, vec4 terms)
 {
     bool is_row = is_within(slice.row + v, held.rows);
     add_four(cell_of_row(slice.cell + v * size.y, is_row), is_row, terms);
 }
 
-// The factor of the shares of a slice, of which this is the sum.
+// The factor of the shares of a slice. sum: sum of these shares.
 float factor_of(float factor, float sum)
 {
 #if NORMALISED
@@ -139,14 +141,14 @@ float factor_of(float factor, float sum)
 #endif
 }
 
-// Factors of the first four columns.
+// Factors of the first four columns of a box.
 vec4 factors_of(Box box, float factor)
 {
     return mix(vec4(0.0), vec4(factor), columns_of(box));
 }
 
 #ifdef LINE
-// Four voxels of a thin line.
+// Adds a thin line to its four voxels.
 void add_narrow(Kernel kernel, Slice slice, Slab held)
 {
     vec4 shares = thin_shares(slice.box);
@@ -165,7 +167,7 @@ void add_wide(Kernel kernel, Slice slice, Slab held)
 {
 }
 #else
-// Rows are written out: compilers may keep arrays of them in memory.
+// The rows are written out, because compilers may keep arrays of them in memory.
 void add_narrow(Kernel kernel, Slice slice, Slab held)
 {
     vec4 a = four_shares(kernel, row_of(kernel, slice.box, 0));
@@ -179,7 +181,7 @@ void add_narrow(Kernel kernel, Slice slice, Slab held)
     add_row(slice, held, 3, factors * d);
 }
 
-// Row v of a wide window, and its last column.
+// Adds row v of a wide window; last: the term of its last column.
 void add_five(Slice slice, Slab held, int v, vec4 terms, float last)
 {
     bool is_row = is_within(slice.row + v, held.rows);
@@ -213,7 +215,7 @@ void add_wide(Kernel kernel, Slice slice, Slab held)
 
 // --- of any size ---
 
-// first: the voxel that is the slab's first cell; to_cells: else to the image's sums.
+// first: the voxel of the slab's first cell. to_cells: false = the terms go to the image's sums.
 void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
 {
     int first = (held.first * size.z + held.row) * size.y;
@@ -240,7 +242,7 @@ void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
 
 // --- line by line ---
 
-// Windows that lines are added in: NARROW, WIDE, 0 for any.
+// The kind of window for a line: NARROW, WIDE, or 0 for any size.
 int window_of(Kernel kernel, bool to_cells)
 {
     if (!to_cells || !has_small_terms) {
@@ -278,7 +280,7 @@ float value_of(uint k, uvec4 way)
 #endif
 }
 
-// Slices of line k that the group holds, counted from its first one: first, and behind the last.
+// Slices of line k that the group holds, counted from the line's first slice: first, end.
 ivec2 slices_of(uvec4 way, Slab held)
 {
     return ivec2(max(held.first - int(way.x), 0), min(held.last - int(way.x), int(way.y)));
@@ -310,7 +312,7 @@ void add_line(uint k, Slab held)
     }
 }
 
-// The sum of the sizes of the values of lines first .. last - 1.
+// Finds the sum of the sizes of the values of lines first .. last - 1.
 void find_sizes(uint first, uint last, Slab held)
 {
     uint sizes = 0u;
@@ -371,7 +373,7 @@ void add_high(int word, uint high)
 }
 #endif
 
-// Four sums, so that the device waits for the old low words of all of them at once.
+// Four sums at once, so that the device waits only once for their old low words.
 void add_sums(int voxel, ivec4 four)
 {
     if (sums_are_floats()) {
@@ -408,7 +410,7 @@ int cell_at(int k, int count)
     return k < count ? cells[BEFORE + k] : 0;
 }
 
-// Slices of a slab have all rows, or it has but one slice.
+// Adds the cells to the image's sums. A slab has all rows, unless it is only one slice.
 void flush(Slab held)
 {
     int count = cells_of(held);
@@ -422,7 +424,7 @@ void flush(Slab held)
     }
 }
 
-// Clears the cells and finds their unit; false: no line has anything for them.
+// Clears the cells and sets their unit; false if no line adds to them.
 bool open_cells(uint first, uint last, Slab held)
 {
     if (gl_LocalInvocationIndex == 0u) {

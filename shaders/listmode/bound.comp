@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The largest terms of lines whose values are larger than usual. Events that see next to nothing have
-// such: what they add is not large, and other sums are to keep their bits.
+// Finds the largest term of lines whose values are larger than usual. Events that see almost
+// nothing have these large values, but their terms are not large. The exact bound leaves more bits
+// for the other sums.
 //
-// reads:     lines with their values, of which the others have no slices
+// reads:     lines with their values; lines with other values have no slices
 // writes:    scale.largest_term
-// shape:     one thread a line
+// shape:     one thread for each line
 // variants: TOF=1; LINE=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; TOF=1 BINS=1; AS_PAPER=1 TOF=1 BINS=1
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The elements of events one by one.
+// Lists the elements of events.
 //
 // reads:     lines
-// writes:    for each line how many elements it has, then the elements: voxel and value
-// shape:     one thread a line
+// writes:    for each line its number of elements, then the elements: voxel and value
+// shape:     one thread for each line
 // variants: TOF=1; LINE=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; TOF=1 BINS=1; AS_PAPER=1 TOF=1 BINS=1
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"
@@ -17,7 +17,7 @@ layout(std430, binding = LR_BIND_LIST_ELEMENTS) writeonly buffer Elements {
     uvec2 elements[]; // [lines][1 + room], from window.w on
 };
 
-// Behind the `count` that are there already.
+// Lists the elements of slice j after the `count` elements that are already listed.
 void list_slice(uint first, inout uint count, Line line, Kernel kernel, int j)
 {
     Box box = box_of(line, kernel, j);

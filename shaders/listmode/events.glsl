@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The events at hand, for the passes that make lines of them, one thread an event: which are meant, and
-// what they refer to. Includers define
-//     void put(uint k, Event event, int place, float value);
-// which writes line k of an event whose value stands at `place` of the window. Variants: BINS, where times of
-// flight are in bins.
+// The current events, for the passes that compute their lines with one thread for each event: the
+// selection of events, and the tables to which they refer. Includers define void put(uint k, Event
+// event, int place, float value); which writes line k of an event; `place` is the index of its
+// value in the window. Variants: BINS, if TOF is given in bins.
 #define LINES_ACCESS writeonly
 #include "listmode/lines.glsl"
 
 layout(local_size_x = LR_EVENTS_GROUP) in;
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    dvec4 origin_mm, edge_mm; // along p, u, v, of voxels, or of sample points for exact elements;
-                              // origin_mm.w: reach of shares in mm; edge_mm.w: unused
-    ivec4 size;               // slices, voxels along u and v, or planes and points; lines at hand
-    ivec4 axes;               // p, u, v; whether K reaches one voxel instead
-    ivec4 events_first;       // the first event in the buffer; its kinds, 0 = all of kind 0; whether there
-                              // is time of flight; whether slices count by their middles
-    ivec4 part;               // the first number selected; selected ones; whether places are listed;
-                              // whether there are values
-    ivec4 values_window;      // the first place of the window, places in it, where they begin; whether
-                              // only lines are meant whose values are larger than usual
-    ivec4 samples;            // of a voxel along p, u, v
-    ivec4 kept;               // where lines begin; how many the buffer has; whether they are to be kept
+    dvec4 origin_mm, edge_mm; // along p, u, v: of voxels, or of sample points for exact elements;
+                              // origin_mm.w: reach of shares, mm; edge_mm.w: unused
+    ivec4 size;               // slices, voxels along u and v (exact elements: planes and points);
+                              // current lines
+    ivec4 axes;               // p, u, v; 1 if K has a reach of one voxel instead
+    ivec4 events_first;       // first event in the buffer; its kinds (0 = all of kind 0); 1 if
+                              // there is TOF; 1 if slices count by their middles
+    ivec4 part;               // first number selected; how many are selected; 1 if places are
+                              // listed; 1 if there are values
+    ivec4 values_window;      // first place of the window; number of places; index of the first
+                              // one; 1 to select only lines with values larger than usual
+    ivec4 samples;            // samples of a voxel along p, u, v
+    ivec4 kept;               // index of the first line; lines of the buffer; 1 if lines are kept
 };
 
 struct Event {
@@ -55,10 +55,11 @@ layout(std430, binding = LR_BIND_LIST_VALUES) readonly buffer Values {
 
 void put(uint k, Event event, int place, float value);
 
-// Half of a bin that changes nothing by 1e-5, in standard deviations: of events without one where others have bins.
+// Half of a bin so narrow that results change by less than 1e-5, in standard deviations. It is used
+// for events without a bin if other events have one.
 #define NARROWEST_HALF_BIN 0.005
 
-// Standard deviation of its time of flight, and width of its bin.
+// Standard deviation of the event's TOF, and width of its bin.
 dvec2 sigma_and_bin_of(Event event)
 {
     int count = events_first.y, at = 0;
@@ -86,7 +87,7 @@ uvec2 to_fixed(double x)
     return uvec2(uint(int(whole)), uint(min((x - whole) * 4294967296.0lf, 4294967295.0lf)));
 }
 
-// Index of an event's value in the window; -1: it is not there.
+// Index of an event's value in the window; -1 = it is not there.
 int place_of(Event event)
 {
     int place = part.z != 0 ? places[event.number] : event.number - part.x;
@@ -99,7 +100,7 @@ double along_axis(dvec3 point, int axis)
     return axis == 0 ? point.x : axis == 1 ? point.y : point.z;
 }
 
-// Not by an index into the vector: NVIDIA's compiler has none for doubles.
+// The vector is not indexed, because NVIDIA's compiler cannot index vectors of doubles.
 dvec3 along_axes(dvec3 point)
 {
     return dvec3(along_axis(point, axes.x), along_axis(point, axes.y), along_axis(point, axes.z));

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The exact elements of an event, for the passes that go through them. Includers define
-//     void take(ivec3 voxel, float element);
-// which takes the share that a point has of its voxel's element, and call each_element(k) for line k, in the
-// window, which is of planes of sample points.
-// PLANES are a thread's part of a line in place of the window.
-// Variants: TOF; LEANING, where modules share no axial direction.
+// The exact elements of an event. Includers define void take(ivec3 voxel, float element); which
+// receives the share that a sample point has of its voxel's element. They call each_element(k) for
+// line k, in the window, which is a range of planes of sample points. PLANES, if defined, is a
+// thread's range of planes; it replaces the window. Variants: TOF; LEANING, if modules share no
+// axial direction.
 #include "listmode/exact_line.glsl"
 #ifndef PLANES
 #define PLANES window.xy
@@ -23,7 +22,8 @@ struct Exact {
     Line line;
     Sight sight;
     Walk walk;
-    vec4 reach; // where beside the line there may be points, in its first plane, and more from plane to plane
+    vec4 reach; // reach of the points with elements around the line in its first plane, and its
+                // growth from plane to plane
 #ifdef TOF
     Time time;
 #endif
@@ -42,14 +42,14 @@ Exact exact_of(uint k)
     return exact;
 }
 
-// Ways along the line to the near face, and to the far one.
+// Distances along the line to the near face and to the far one.
 vec2 ways_of(Exact exact)
 {
     float way = exact.walk.way_mm, rest = exact.line.factor.z - way;
     return exact.walk.is_turned ? vec2(rest, way) : vec2(way, rest);
 }
 
-// angle: over 2 pi, of a point of the plane at hand.
+// Passes one point of the current plane to take(). angle: solid angle that the point sees.
 void take_point(Exact exact, ivec2 at, float angle)
 {
     float element = tube.x * angle;
@@ -63,8 +63,8 @@ void take_point(Exact exact, ivec2 at, float angle)
 }
 
 #ifndef LEANING
-// Two by two points at once: lines alike have about as many planes with elements, and those have one or two
-// points along either axis, so that the threads of a group do the same.
+// Two by two points at once. Similar lines have about as many planes with elements, and each plane
+// has one or two points along either axis, so that the threads of a group do the same work.
 void each_of_columns(Exact exact)
 {
     while (walk_on(exact.walk, exact.sight, exact.line, exact.reach, 2)) {
@@ -85,7 +85,7 @@ void each_of_columns(Exact exact)
 
 void each_element(uint k)
 {
-    if (line_of(k).count == 0) { // of which nothing else is known
+    if (line_of(k).count == 0) { // lines without planes have no other data
         return;
     }
     Exact exact = exact_of(k);
@@ -101,7 +101,7 @@ void each_element(uint k)
     }
 }
 
-// Index of a voxel in slices.
+// Index of a voxel in an image stored slice by slice.
 int cell_of(ivec3 voxel)
 {
     return (voxel.x * size.z + voxel.z) * size.y + voxel.y;

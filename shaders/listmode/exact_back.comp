@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Events into the image, by exact elements.
+// Back-projects events into the image, with exact elements.
 //
-// reads:     lines of listmode/exact_prepare.comp with their values; what they are scaled by
+// reads:     lines of listmode/exact_prepare.comp with their values; their scale
 // writes:    sums of the image, slice by slice
-// shape:     one thread a line
-// invariant: sums are integers, the same bits in every run, but where sums_are_floats
+// shape:     one thread for each line
+// invariant: sums are integers with the same bits in every run, except if sums_are_floats
 // variants: TOF=1; LEANING=1; LEANING=1 TOF=1; TOF=1 BINS=1
 #include "common/atomic64.glsl"
 #define LINES_ACCESS readonly
@@ -16,11 +16,11 @@
 
 layout(local_size_x = LR_EVENTS_EXACT_GROUP) in;
 
-// The line's value, and what is not added yet of a voxel.
+// The line's value, and the sum for a voxel that is not yet added to the image.
 float value, sum = 0.0;
 int cell = 0;
 
-// Points of one voxel that come one after the other are added as one.
+// Consecutive points of one voxel are added as one term.
 void take(ivec3 voxel, float element)
 {
     int at = cell_of(voxel);

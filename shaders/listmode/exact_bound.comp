@@ -2,25 +2,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The largest terms of lines whose values are larger than usual, as listmode/bound.comp has them, by exact
-// elements.
+// Finds the largest term of lines whose values are larger than usual, like listmode/bound.comp but
+// with exact elements.
 //
-// reads:     lines of listmode/exact_prepare.comp with their values, of which the others have no planes
+// reads:     lines of listmode/exact_prepare.comp with their values; lines with other values have
+//            no planes
 // writes:    scale.largest_term
-// shape:     a group goes through its lines, which few have, one after the other: each thread has some planes
+// shape:     a group processes its lines one after another, each thread some of the planes; few
+//            groups have lines
 // variants: TOF=1; LEANING=1; LEANING=1 TOF=1; TOF=1 BINS=1
 #define LINES_ACCESS readonly
 #define PLANES planes
-ivec2 planes; // of the thread, of the line at hand
+ivec2 planes; // the thread's planes of the current line
 
 #include "listmode/exact.glsl"
 #include "listmode/scale.glsl"
 
 layout(local_size_x = LR_EVENTS_EXACT_GROUP) in;
 
-shared ivec2 all_planes[LR_EVENTS_EXACT_GROUP]; // of each line, within the window
+shared ivec2 all_planes[LR_EVENTS_EXACT_GROUP]; // planes of each line, within the window
 
-float most; // of the shares of these planes
+float most; // largest share in these planes
 
 void take(ivec3 voxel, float element)
 {
@@ -33,7 +35,7 @@ ivec2 planes_of(uint k)
     return ivec2(max(int(way.x), window.x), min(int(way.x + way.y), window.y));
 }
 
-// No voxel's element is larger than its points' number times the largest share.
+// A voxel's element is at most its number of points times the largest share.
 void note(uint k)
 {
     most *= float(slab.x * slab.y * slab.z);

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The exact elements of events one by one: a voxel comes once for each of its points that have a share.
+// Lists the exact elements of events. A voxel is listed once for each of its points that have a
+// share.
 //
 // reads:     lines of listmode/exact_prepare.comp
-// writes:    for each line how many shares it has, then the shares: voxel and value
-// shape:     one thread a line
+// writes:    for each line its number of shares, then the shares: voxel and value
+// shape:     one thread for each line
 // variants: TOF=1; LEANING=1; LEANING=1 TOF=1; TOF=1 BINS=1
 #define LINES_ACCESS readonly
 #include "listmode/exact.glsl"
@@ -17,7 +18,7 @@ layout(std430, binding = LR_BIND_LIST_ELEMENTS) writeonly buffer Elements {
     uvec2 elements[]; // [lines][1 + room], from window.w on
 };
 
-uint first, count = 0u; // of the line's list
+uint first, count = 0u; // first index and length of the line's list
 
 void take(ivec3 voxel, float element)
 {

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Values of events from an image, by exact elements.
+// Computes values of events from an image, with exact elements.
 //
 // reads:     lines of listmode/exact_prepare.comp; the image, slice by slice
-// writes:    a value for each line that is selected, also for those that see nothing
-// shape:     one thread a line
+// writes:    a value for each selected line, also for lines that see nothing
+// shape:     one thread for each line
 // variants: TOF=1; LEANING=1; LEANING=1 TOF=1; TOF=1 BINS=1
 #define LINES_ACCESS readonly
 #include "listmode/exact.glsl"
@@ -20,7 +20,7 @@ layout(std430, binding = LR_BIND_LIST_VALUES) buffer Values {
     float values[];
 };
 
-float sum = 0.0; // what the line has seen
+float sum = 0.0; // the line's value so far
 
 void take(ivec3 voxel, float element)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The solid angle in which a point sees one face through another one, however they stand: as
-// listmode/exact_sight.glsl has it, but the three functions depend on x and y, so that the far face is cut by
-// four lines (Sutherland and Hodgman 1974).
+// The solid angle of one face that a point sees through another face, for any orientation of the
+// two. The method is that of listmode/exact_sight.glsl, but the three functions depend on both x
+// and y, so the far face is cut by four lines (Sutherland and Hodgman 1974).
 
 const int MAX_CORNERS = 8; // 4, and one more for each cut
 #include "common/polygon.glsl"
@@ -13,7 +13,8 @@ struct Piece {
     vec2 middle, half_mm;
 };
 
-// Cuts around the piece's middle; what is cut is left alone where the line does not meet it.
+// Cuts a polygon by a line, in coordinates around the piece's middle. It does nothing if the line
+// does not meet the piece.
 void cut(inout Polygon polygon, Piece piece, vec3 line)
 {
     float middle = line.x + dot(line.yz, piece.middle);
@@ -25,8 +26,8 @@ void cut(inout Polygon polygon, Piece piece, vec3 line)
     }
 }
 
-// Area times the density height / distance^3 at the centroid, with the terms of second order. foot: from the
-// foot of the point to where corners are counted from.
+// Area times the density height / distance^3 at the centroid, with the terms of second order. foot:
+// from the foot of the point to the origin of the corners' coordinates.
 float polygon_angle(Polygon polygon, vec2 foot, float height)
 {
     float area = 0.0;
@@ -53,7 +54,8 @@ float polygon_angle(Polygon polygon, vec2 foot, float height)
     return height * inverse * sqrt(inverse) * max(area + bend, 0.0);
 }
 
-// Times 2 pi. ways: to the near face, and to the far one.
+// Solid angle in sr of the far face's visible part. ways: distances along the line to the near face
+// and to the far one.
 float angle_of(Sight sight, vec2 off, vec2 ways)
 {
     Face near = sight.near, far = sight.far;
@@ -83,7 +85,8 @@ float angle_of(Sight sight, vec2 off, vec2 ways)
         polygon.corners[1] = vec2(corner.x, -corner.y);
         polygon.corners[2] = corner;
         polygon.corners[3] = vec2(-corner.x, corner.y);
-        for (int side = 0; side < 4; side++) { // written once, which compilers take a quarter of the time for
+        for (int side = 0; side < 4; side++) { // one call in a loop: compilers take a quarter of
+                                               // the time
             float edge = side < 2 ? near.half_mm.x : near.half_mm.y;
             vec3 ray = side < 2 ? across : along;
             cut(polygon, piece, edge * through + ((side & 1) == 0 ? -ray : ray));

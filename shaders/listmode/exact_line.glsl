@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// A line on its way through planes of sample points, as listmode/exact_prepare.comp leaves it, and the
-// points beside it that may have elements. Voxels and points along p, u and v: `slab.xyz` points are in a
-// voxel. Parts 0 to 2 are those of listmode/lines.glsl, of points in place of voxels. Variants: TOF,
-// BINS, LEANING.
+// A line through planes of sample points, as written by listmode/exact_prepare.comp, and the points
+// around it that may have elements. A voxel has `slab.xyz` points along p, u and v. Parts 0 to 2
+// are those of listmode/lines.glsl, with points instead of voxels. Variants: TOF, BINS, LEANING.
 #include "listmode/line.glsl"
 
-// A crystal's face. Offsets from the line are in points along u and v, along the face's axes in mm.
+// A crystal's face. Offsets from the line are in points along u and v; components along the face's
+// axes are in mm.
 struct Face {
-    vec4 across_along; // along its axes, of an offset
+    vec4 across_along; // components of an offset along the face's axes
     vec2 normal;
-    vec3 lean;    // cosines of its axes with the line on its way to it; the normal's is turned round
+    vec3 lean;    // cosines of its axes with the line, in the direction to the face; the normal's
+                  // has the opposite sign
     vec2 half_mm;
-    ivec2 pieces; // in which it is seen, and half of the edges of one
+    ivec2 pieces; // number of pieces, and half of a piece's edges
     vec2 piece_mm;
 };
 
-// The two faces as a point has them: over the plane of `far` it stands higher, about.
+// The two faces as seen from a point. The point is higher over the plane of `far`, approximately.
 struct Sight {
     Face near, far;
     vec4 turn; // cosines near.across far.across, near.normal far.across, near.across far.normal, and
@@ -30,13 +31,13 @@ struct Sight {
 };
 
 struct Walk {
-    ivec2 at;        // the point at hand
-    float way_mm;    // to the plane, from the face at the lower end
-    int plane, last; // counted from the line's first one; the last one is behind
-    ivec2 low, high; // points of the plane; the high ones are behind
-    ivec2 whole;     // of the crossing, and what of a point is left
+    ivec2 at;        // the current point
+    float way_mm;    // distance to the plane, from the face at the lower end
+    int plane, last; // counted from the line's first plane; `last` is the end, exclusive
+    ivec2 low, high; // points of the plane; the high ones are exclusive
+    ivec2 whole;     // crossing in whole points, and the fraction of a point
     vec2 part;
-    bool is_turned;  // the face at the lower end is the far one
+    bool is_turned;  // true if the face at the lower end is the far one
 };
 
 Face face_of(uint k, uint which)
@@ -74,7 +75,7 @@ void turn_round(inout Sight sight)
 #endif
 }
 
-// Planes from .. to - 1 of all.
+// A walk over planes from .. to - 1 of the image.
 Walk walk_of(Line line, int from, int to)
 {
     Walk walk;
@@ -101,9 +102,10 @@ void open_plane(inout Walk walk, inout Sight sight, Line line, vec4 reach)
     }
 }
 
-// Goes to the next `step` by `step` points of a plane, of which walk.at is the lowest one; false: there are none. The loop
-// has one way out: with another one, compilers let threads of a warp that leave it early go on by themselves to
-// the last plane, and the warp has each plane several times.
+// Moves to the next `step` by `step` points of a plane; walk.at is the lowest of them. Returns
+// false if there are none. The loop has only one exit. If it had a second one, compilers would let
+// the threads of a warp that leave early run alone up to the last plane, and the warp would execute
+// each plane several times.
 bool walk_on(inout Walk walk, inout Sight sight, Line line, vec4 reach, int step)
 {
     walk.at.x += step;
@@ -119,23 +121,24 @@ bool walk_on(inout Walk walk, inout Sight sight, Line line, vec4 reach, int step
     return walk.plane < walk.last;
 }
 
-// Offset of a point of the current plane from the crossing.
+// Offset of a point of the current plane from the line's crossing.
 vec2 off_of(Walk walk, ivec2 at)
 {
     return vec2(at - walk.whole) - walk.part;
 }
 
-// The voxel that a point of that plane is in. What is 1 / slab is at hand as tube.yzw.
+// The voxel of a point of the current plane. tube.yzw is 1 / slab.xyz.
 ivec3 voxel_of(Line line, Walk walk, ivec2 at)
 {
     return ivec3((vec3(line.first + walk.plane, at) + 0.5) * tube.yzw);
 }
 
 #ifdef TOF
-// A line's weights by time of flight. place: of its first plane, then from plane to plane, half of the extent of a
-// voxel, all in standard deviations from the centre; 1 / extent in mm. gain: of a step along p, u, v.
-// For a middle of at most `whole` the mean over the extent is the Gaussian's series around it, whose terms are
-// Hermite's polynomials: 2^(-y log2(e) / 2) times the polynomial `even` of the middle's square y.
+// A line's TOF weights. place: place of its first plane, its change from plane to plane, and half
+// the extent of a voxel, all three in standard deviations from the centre; 1 / extent in 1/mm.
+// gain: change of the place with a step along p, u, v. The mean over the extent, for middles of at
+// most `whole`, is the Gaussian's series around the middle, with Hermite polynomials as terms:
+// 2^(-y log2(e) / 2) times the polynomial `even` of y, the middle's square.
 struct Time {
     vec4 place, even;
     vec3 gain;
@@ -157,7 +160,7 @@ Time time_of(Line line, uint k)
     float width = time.place.z, q = width * width;
     vec3 of = vec3(q / 6.0, q * q / 120.0, q * q * q / 5040.0);
     time.whole = width < 0.25 ? 3.0 - width : -1.0;
-#ifdef BINS // of up to a standard deviation, about, add to the terms; the next one is below 3e-6
+#ifdef BINS // bins of up to about one standard deviation change the terms; the next one is < 3e-6
     float p = gain.w * gain.w;
     of += vec3(p / 6.0, p * p / 120.0 + p * q / 36.0,
                p * p * p / 5040.0 + (p + q) * p * q / 720.0);
@@ -169,7 +172,8 @@ Time time_of(Line line, uint k)
     return time;
 }
 
-// The mean of the Gaussian over the extent of a voxel that is cut, or long; per mm.
+// The Gaussian's mean over the extent of a voxel that is long, or that lies across the Gaussian's
+// end; per mm.
 float weight_of_part(float middle, Time time)
 {
 #ifdef BINS

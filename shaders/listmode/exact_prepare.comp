@@ -2,26 +2,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Prepares an event for exact elements (docs/method/listmode.md, "Exact elements"), in double: its line
-// through planes of sample points, where beside it there may be elements, and its two faces in a frame of
-// their own. What is kept is small beside the crystals, so that the passes do with single precision.
+// Prepares an event for exact elements (docs/method/listmode.md, "Exact elements"), in double: its
+// line through planes of sample points, the range around it that may have elements, and its two
+// faces. All stored numbers are relative to the line and small, so single precision is enough for
+// the other passes.
 //
 // reads:     events; ends of lines and their modules; resolutions; places of a part; values
 // writes:    lines (listmode/exact_line.glsl)
-// shape:     one thread an event
-// invariant: a line that is not selected, or sees nothing, has no planes
+// shape:     one thread for each event
+// invariant: a line has no planes if it is not selected or sees nothing
 // variants: BINS=1
 #include "listmode/events.glsl"
 
 struct Module {
-    dvec4 across, along, normal; // axes of the faces; across.w, along.w: half of a face in mm; `along` is
-                                 // the axial one, where modules share it
+    dvec4 across, along, normal; // axes of the faces; across.w, along.w: half of a face in mm;
+                                 // `along` is the axial direction, if modules share it
 };
 layout(std430, binding = LR_BIND_LIST_MODULES) readonly buffer Modules {
     Module modules[];
 };
 
-// A face, axes in the order p, u, v.
+// A face; vectors are in the order p, u, v.
 struct Face {
     dvec3 centre, across, along, normal;
     dvec2 half_mm;
@@ -35,7 +36,8 @@ Face face_of(int crystal)
                 along_axes(module.normal.xyz), dvec2(module.across.w, module.along.w));
 }
 
-// Extent of a face along p, and beside the line: as the line's direction throws it onto a plane.
+// Extent of a face along p, and its extents along u and v after projection along the line onto a
+// plane across p.
 dvec3 reach_of(Face face, dvec2 slope)
 {
     dvec3 a = face.half_mm.x * face.across, b = face.half_mm.y * face.along;
@@ -43,14 +45,14 @@ dvec3 reach_of(Face face, dvec2 slope)
     return dvec3(abs(a.x) + abs(b.x), beside);
 }
 
-// Planes that are met, where beside the line there may be elements, and where it crosses.
+// The planes that the line meets, the range around it that may have elements, and its crossings.
 struct Way {
-    int first, last; // the last one is behind
-    dvec2 at, step;  // of the crossing in plane 0, in points
-    dvec2 reach, widening; // in points
+    int first, last; // `last` is the end, exclusive
+    dvec2 at, step;  // crossing in plane 0, in points; its change from plane to plane
+    dvec2 reach, widening; // reach around the crossing, and its growth, in points
 };
 
-// Leaves out planes where no point of an axis is within reach.
+// Leaves out planes in which no point of an axis is within reach.
 void narrow(inout Way way, double at, double step, int points, double reach)
 {
     double low = -reach, high = double(points - 1) + reach;
@@ -79,8 +81,9 @@ Way way_of(Face low, Face high, dvec3 direction, double tof_mm, dvec2 sigma_bin)
     way.last = to_slice(floor((range.y - origin_mm.x) / edge_mm.x + 1e-6lf) + 1.0lf);
     way.step = edge_mm.x * slope / edge_mm.yz;
     way.at = (low.centre.yz + (origin_mm.x - low.centre.x) * slope - origin_mm.yz) / edge_mm.yz;
-    // A line that meets both faces is, part of the way, as far beside this one as that part of the way from
-    // the one reach to the other; which part it is in a plane is known up to `slack`.
+    // The distance between this line and one that meets both faces is interpolated between the
+    // reaches of the two faces. The relative place of a plane between the faces is known up to
+    // `slack`.
     double apart = high.centre.x - low.centre.x, slack = max(of_low.x, of_high.x) / apart;
     dvec2 from = of_low.yz / edge_mm.yz, to = of_high.yz / edge_mm.yz, more = to - from;
     way.widening = slack > 0.25lf ? dvec2(0.0lf) : more * edge_mm.x / apart;
@@ -92,7 +95,7 @@ Way way_of(Face low, Face high, dvec3 direction, double tof_mm, dvec2 sigma_bin)
     return way;
 }
 
-// The face whose centre lies in this direction.
+// Writes the face whose centre lies in this direction.
 void put_face(uint at, Face face, dvec3 direction, double length_mm)
 {
     uint all = uint(size.w);
@@ -116,7 +119,7 @@ void put_turn(uint at, Face low, Face high)
                              dot(low.normal, high.along), dot(low.along, high.normal)));
 }
 
-// Writes the place by time of flight, in standard deviations.
+// Writes the place relative to the TOF centre, in standard deviations.
 void put_time(uint at, double place_mm, dvec3 direction, dvec2 sigma_bin)
 {
     double sigma_mm = sigma_bin.x;

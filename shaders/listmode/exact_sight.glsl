@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The solid angle in which a point sees one face through another one, both with the same axis `along`.
-// A place (x, y) of the far face's plane is seen through the near face where
-//     |across| <= half.x height   and   |along| <= half.y height,
-// three functions that are linear in x and y: across and along are the near face's coordinates of the ray
-// times the height of the place over the near plane, as the point has it. Here they depend on the
-// offset of the point from the line, and nothing large is subtracted. So x lies between two numbers, and y
-// between two lines.
+// The solid angle of one face that a point sees through another face; both have the same axis
+// `along`. A place (x, y) of the far face's plane is visible through the near face if |across| <=
+// half.x height and |along| <= half.y height. All three functions are linear in x and y. height is
+// the height of the place along the near face's normal, counted from the point; across and along
+// are the ray's coordinates on the near face, multiplied by height. They are computed from the
+// point's offset from the line, without a difference of large numbers. The result is a range of x
+// between two numbers, and of y between two lines.
 
 // The range of x with a.x + b.x x >= 0 and a.y + b.y x >= 0.
 vec2 cut(vec2 a, vec2 b)
@@ -16,7 +16,7 @@ vec2 cut(vec2 a, vec2 b)
     if (b.x * b.y < 0.0) {
         return b.x > 0.0 ? at : at.yx;
     }
-    vec2 range = vec2(-1e30, 1e30); // of planes that are next to parallel to the ray
+    vec2 range = vec2(-1e30, 1e30); // limit for planes that are almost parallel to the ray
     for (int k = 0; k < 2; k++) {
         range.x = b[k] > 0.0 ? max(range.x, at[k]) : range.x;
         range.y = b[k] < 0.0 ? min(range.y, at[k]) : range.y;
@@ -31,10 +31,11 @@ float with_sign_of(float size, float other)
                            (floatBitsToUint(other) & 0x80000000u));
 }
 
-// A line over a strip, kept within -half .. half: its mean, and 12 times its first moment, what its second one
-// is above a twelfth of its mean, and its variance. The strip's places go from -1/2 to 1/2; middle: where
-// the line is at 0; rise: from one end to the other. It meets one end at most; within: its share that is kept
-// as it is.
+// A line over a strip, clamped to -half_height .. half_height. Returns its mean, and 12 times each
+// of the following: its first moment, the excess of its second moment over a twelfth of its mean,
+// and its variance. Places of the strip are -1/2 to 1/2. middle: the line at 0; rise: its change
+// from one end to the other. It crosses one of the bounds at most; within: the share of the line
+// that is not clamped.
 vec4 clamp_flat(float middle, float rise, float half_height)
 {
     float steep = abs(rise), inner = half_height + 0.5 * steep - abs(middle);
@@ -46,7 +47,7 @@ vec4 clamp_flat(float middle, float rise, float half_height)
                 part * rise * within * (4.0 - 3.0 * within));
 }
 
-// The same for any rise.
+// The same result for any rise.
 vec4 clamp_steep(float middle, float rise, float half_height)
 {
     float steep = abs(rise), part = 1.0 / max(steep, 1e-20);
@@ -63,9 +64,9 @@ vec4 clamp_steep(float middle, float rise, float half_height)
     return vec4(mean, first, steep * (b * b - a * a), variance);
 }
 
-// The angle of the area between two such lines: its area times the density height / distance^3 at its middle, with
-// all terms of second order. foot: from the foot of the point to where both lines have their 0, in the
-// strip's middle.
+// The solid angle of the area between two of these lines: its area times the density height /
+// distance^3 at its middle, with all terms of second order. foot: from the foot of the point to the
+// strip's middle, at the origin of the lines' values.
 float strip_angle(vec2 foot, float height, float width, vec4 upper, vec4 lower)
 {
     float tall = upper.x - lower.x, x = foot.x, y = foot.y + 0.5 * (upper.x + lower.x);
@@ -78,15 +79,15 @@ float strip_angle(vec2 foot, float height, float width, vec4 upper, vec4 lower)
     return height * inverse * root * width * max(tall + inverse * bend, 0.0);
 }
 
-// The visible part of the far face's plane: x between `range`, and y between line - apart and line + apart, each of
-// which is a number and how it grows with x.
+// The visible part of the far face's plane: x lies in `range`, and y between line - apart and line
+// + apart. Each of the latter is a value and its slope with x.
 struct Strips {
     vec2 range, line, apart;
-    vec2 foot; // from the foot of the point to the face's middle
+    vec2 foot; // vector from the foot of the point to the face's middle
     float height;
 };
 
-// The angle of a piece of the face.
+// The solid angle of a piece of the face.
 float piece_angle(Strips strips, vec2 middle, vec2 half_mm)
 {
     float from = max(strips.range.x, middle.x - half_mm.x);
@@ -111,7 +112,8 @@ float piece_angle(Strips strips, vec2 middle, vec2 half_mm)
                : 0.0;
 }
 
-// Most faces are one piece; a branch for them would have compilers write all of this twice.
+// Most faces are one piece. There is no branch for them, because compilers would write all of this
+// code twice.
 float pieces_angle(Strips strips, ivec2 pieces, vec2 half_mm)
 {
     float sum = 0.0;
@@ -123,7 +125,8 @@ float pieces_angle(Strips strips, ivec2 pieces, vec2 half_mm)
     return sum;
 }
 
-// Times 2 pi. ways: to the near face, and to the far one.
+// Solid angle in sr of the far face's visible part. ways: distances along the line to the near face
+// and to the far one.
 float angle_of(Sight sight, vec2 off, vec2 ways)
 {
     Face near = sight.near, far = sight.far;
@@ -151,7 +154,7 @@ float angle_of(Sight sight, vec2 off, vec2 ways)
 
 // --- points that differ along the common axis alone ---
 
-// True if points along v do, and see the faces in one piece.
+// True if all points along v differ only along the common axis and see each face as one piece.
 bool has_columns(Sight sight)
 {
     Face near = sight.near, far = sight.far;
@@ -160,16 +163,17 @@ bool has_columns(Sight sight)
            near.pieces == ivec2(1) && far.pieces == ivec2(1);
 }
 
-// The common part of all pieces: x lies between the same two numbers, and the two lines are linear in what a point is
-// beside the line along that axis, its offset.
+// Terms common to all points of a column: x has the same bounds, and the two lines are linear in
+// the point's offset from the line along the common axis.
 struct Column {
-    float width, x, height; // width <= 0: nothing is seen; x: from the foot
-    float wide, more;       // half of what is between the lines in the middle; its growth
-    vec2 centre, rise;      // of an offset of 0, and more for each mm of it
+    float width, x, height; // width <= 0: nothing is visible; x: from the foot
+    float wide, more;       // half of the distance between the lines in the middle; its change
+    vec2 centre, rise;      // value at offset 0, and its change per mm of offset
     float foot;
 };
 
-// The angle of points `off` beside the line along u: angle_of, with the offset left open.
+// The column of points at the offset `off` from the line along u: angle_of without the offset along
+// v.
 Column column_of(Sight sight, float off, vec2 ways)
 {
     Face near = sight.near, far = sight.far;
@@ -197,7 +201,7 @@ Column column_of(Sight sight, float off, vec2 ways)
     return column;
 }
 
-// Times 2 pi.
+// Solid angle in sr from the column's point at the offset `along`.
 float column_angle(Column column, float along, float half_height)
 {
     float middle = column.centre.x + along * column.centre.y;

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Counts of values by exponent; with USUAL what exponent all but some have, or the
-// largest that any of these has where it is at most window.x more, and the smallest of all.
+// Counts values by exponent. USUAL: finds the smallest exponent that all but size.w values do not
+// exceed, or a larger one that other values have, by window.x more at most. It also finds the
+// smallest exponent of all values.
 //
-// reads:  values window.w .. window.w + size.w - 1; with USUAL the counts, and how many values may be larger
+// reads:  values window.w .. window.w + size.w - 1; with USUAL the counts, and the number of values
+//         that may be larger
 // writes: the counts; with USUAL scale.usual and scale.least
-// shape:  threads in turn; with USUAL one group
+// shape:  each thread takes every n-th value; with USUAL one group
 // variants: USUAL=1
 #include "listmode/pass.glsl"
 #include "listmode/scale.glsl"
@@ -17,7 +19,7 @@ layout(local_size_x = LR_EVENTS_GROUP) in;
 #ifdef USUAL
 shared uint smallest, largest, first, counts[256];
 
-// Thread k finds how many values have exponent k or a larger one: in counts.
+// Adds up the counts: afterwards counts[k] is the number of values with exponent k or a larger one.
 void add_up(uint k)
 {
     for (uint step = 1u; step < 256u; step *= 2u) {

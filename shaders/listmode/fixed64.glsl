@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Sums of back-projections: integers of 64 bits in two's complement as two words, so that they have the
-// same bits in every order of their terms (docs/method/listmode.md, "Backend compute").
+// Sums of back-projections: integers of 64 bits in two's complement, as two words. They have the
+// same bits for every order of their terms (docs/method/listmode.md, "Backend compute").
 #include "listmode/scale.glsl"
 
-// 2^exponent, which is a normal number.
+// 2^exponent; the result must be a normal number.
 float power_of_2(int exponent)
 {
     return uintBitsToFloat(uint(127 + exponent) << 23);
@@ -32,20 +32,22 @@ bool is_usual(float value)
     return own > 0u && own <= known_usual && own + LR_EVENTS_CELL_SPREAD > known_usual;
 }
 
-// The term of a usual value's size: 2^18 for the largest one that is usual, or more.
+// The size of a usual value, rounded up, in units in which values with the largest usual exponent
+// are 2^17 to 2^18.
 uint size_of_usual(float value)
 {
     return uint(abs(mantissa_of(value)) * power_of_2(18 + int(exponent_of(value)) - int(known_usual))) + 1u;
 }
 
-// x is below 2 to one more than this, and not below 2 to this.
+// floor(log2(x)): 2^result <= x < 2^(result + 1).
 int floor_log2(float x)
 {
     return int(exponent_of(x)) - 127;
 }
 
-// A value of 1 is 2 to this in sums that hold all values of this size together; with are_small all terms are
-// below 2^22, too. No unit is smaller than that of the image's sums.
+// Exponent of the unit of a group's sums: a value of 1 is 2 to this. The unit leaves room for all
+// values of this total size; with are_small, all terms are also below 2^22. The unit is never
+// smaller than that of the image's sums.
 int bits_of_cells(uint all_sizes, bool are_small)
 {
     int of_sums = floor_log2(unit.w / float(all_sizes)) + 18;
@@ -54,13 +56,13 @@ int bits_of_cells(uint all_sizes, bool are_small)
     return sums_are_floats() ? bits : min(bits, int(unit.x) - largest_term_exponent());
 }
 
-// A usual value in units of such sums.
+// A usual value in units of a group's sums.
 float scaled_for_cells(float value, int bits)
 {
     return mantissa_of(value) * power_of_2(int(exponent_of(value)) - 126 + bits);
 }
 
-// Such a sum in units of the image's, which have at most 63 bits more.
+// A group's sum in units of the image's sums, which have at most 63 more bits.
 uvec2 cell_words(int sum, int bits)
 {
     int more = int(unit.x) - largest_term_exponent() - bits;
@@ -72,7 +74,7 @@ uvec2 cell_words(int sum, int bits)
 
 // --- sums of the image ---
 
-// A value in units of sums, of which the largest term is 2^unit.x: no term is larger.
+// A value in units of the image's sums. No term is larger than 2^unit.x.
 float scaled(float value)
 {
     if (sums_are_floats()) {
@@ -94,7 +96,7 @@ uvec2 to_words(float term)
     return uvec2(uint(term - high * 4294967296.0), uint(int(high)));
 }
 
-// Adds words to two others that any thread may add to.
+// Adds `words` to a pair of words to which any thread may add.
 #define ADD_WORDS(low, high, words)                                                                \
     {                                                                                              \
         uint add_carried = (words).y;                                                              \

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Values of events from an image. Where a slice fits, the lines of a group go through it together, as
-// Cui et al. 2011 have it (II.B.2, II.B.5): it is fetched into shared memory once for all of them.
+// Computes values of events from an image. If a slice fits into shared memory, it is fetched once
+// for all lines of a group (Cui et al. 2011, II.B.2, II.B.5).
 //
 // reads:     lines; the image, slice by slice
-// writes:    a value for each line that is selected, also for those that see nothing
-// shape:     one thread a line; of lines that are kept, KEPT, groups have lines of one axis each
-// invariant: a value does not depend on the lines beside it
+// writes:    a value for each selected line, also for lines that see nothing
+// shape:     one thread for each line; with KEPT (kept lines), all lines of a group have the same
+//            axis
+// invariant: a value does not depend on other lines
 // variants: TOF=1; LINE=1; LINE=1 TOF=1 SLABS=1; TABLE=1 SLABS=1; AS_PAPER=1; AS_PAPER=1 TOF=1; KEPT=1 SLABS=1; KEPT=1 SLABS=1 TOF=1; KEPT=1 SLABS=1 LINE=1; TOF=1 BINS=1; AS_PAPER=1 TOF=1 BINS=1
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"
@@ -40,7 +41,7 @@ shared float cells[CELLS];
 #define VOXEL(slice, first, k) image[(slice) * size.y * size.z + (k)]
 #endif
 
-// A line's part of a slice, and the sum of its shares.
+// A line's sum over a part of a slice, and the sum of its shares there.
 struct Seen {
     float sum, shares;
 };
@@ -50,7 +51,7 @@ float see_voxel(bool is_voxel, int slice, int first, int k)
     return is_voxel ? VOXEL(slice, first, k) : 0.0;
 }
 
-// Shares of four neighbours, the first one being voxel k.
+// Adds the shares of four neighbouring voxels, from voxel k on.
 float see_four(bool is_row, bvec4 is_column, int slice, int first, int k, vec4 shares)
 {
     return shares.x * see_voxel(is_row && is_column.x, slice, first, k) +
@@ -59,7 +60,7 @@ float see_four(bool is_row, bvec4 is_column, int slice, int first, int k, vec4 s
             shares.w * see_voxel(is_row && is_column.w, slice, first, k + 3));
 }
 
-// Row v of four voxels.
+// Adds row v of four voxels.
 float see_row(Box box, bvec4 is_column, int slice, int first, int v, vec4 shares)
 {
     int row = box.low.y + v;
@@ -67,7 +68,7 @@ float see_row(Box box, bvec4 is_column, int slice, int first, int v, vec4 shares
                     shares);
 }
 
-// Rows are written out: compilers may keep arrays of them in memory.
+// The rows are written out, because compilers may keep arrays of them in memory.
 Seen see_narrow(Kernel kernel, Box box, int slice, int first)
 {
     bvec4 is_column = columns_of(box);
@@ -82,7 +83,7 @@ Seen see_narrow(Kernel kernel, Box box, int slice, int first)
     return Seen(sum, sum_of(a + b + (c + d)));
 }
 
-// Row v of five voxels.
+// Adds row v of five voxels.
 Seen see_five(Kernel kernel, Box box, bvec4 is_column, int slice, int first, int v)
 {
     int row = box.low.y + v, last = box.low.x + WIDE - 1;
@@ -155,7 +156,7 @@ Seen see_slice(Kernel kernel, Box box, int slice, int first)
 #endif
 }
 
-// first, last: slices that are at hand, and behind the last of them.
+// first, last: range of the slices in memory, last exclusive.
 float see(Line line, Kernel kernel, int first, int last)
 {
     float sum = 0.0;
@@ -191,7 +192,8 @@ void fetch(int first, int last)
     barrier();
 }
 
-// from: where a slab begins, so that sums are added up alike whatever lines the group has.
+// from: first slice of the slab. Sums are then added in the same order for any other lines of the
+// group.
 float see_slabs(Line line, Kernel kernel, int from, int to)
 {
     float sum = 0.0;
@@ -233,7 +235,7 @@ void main()
 #ifdef SLABS
 shared int lowest, highest;
 
-// Slices that any line of the group meets.
+// Finds the range of slices that lines of the group meet.
 void find_slices(Line line)
 {
     if (gl_LocalInvocationIndex == 0u) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// A group's job among lines that are kept. Includers have listmode/kernel.glsl.
+// A group's job in passes over kept lines. Include listmode/kernel.glsl before it.
 struct Job {
-    ivec4 lines;  // the first one, how many, their axis
-    ivec4 slices; // the first one, and behind the last
+    ivec4 lines;  // first line, number of lines, their axis
+    ivec4 slices; // first slice, and the end, exclusive
 };
 layout(std430, binding = LR_BIND_LIST_JOBS) readonly buffer Jobs {
     Job jobs[];
 };
 
-// Takes the group's next job; false: there are no more.
+// Takes the group's next job; false if there are no more.
 bool next_job(out Job job)
 {
     uint number = uint(range.x) + gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;

@@ -5,17 +5,17 @@
 // response"). Variants: LINE, else TABLE or a Gaussian.
 #include "listmode/line.glsl"
 
-// The rectangle in which voxels of a slice may have shares, and what it takes to know them.
+// The rectangle of a slice's voxels that may have shares, and the parameters of the shares.
 struct Kernel {
-    vec2 half_width; // of the rectangle, in voxels
-    ivec2 width;     // voxels
-    vec3 square;     // the square of a distance is (x u + y v)^2 + z v^2, u and v being in voxels from
-                     // the crossing: sums of squares, which lose no digits
+    vec2 half_width; // half of the rectangle, in voxels
+    ivec2 width;     // edges of the rectangle, in voxels
+    vec3 square;     // a squared distance is (x u + y v)^2 + z v^2 with u and v in voxels from the
+                     // crossing; as a sum of squares it loses no digits
 };
 
 struct Box {
     ivec2 low; // its lowest voxel
-    vec2 off;  // from the crossing to that one's centre, in voxels
+    vec2 off;  // offset of this voxel's centre from the crossing, in voxels
 };
 
 #ifdef TABLE
@@ -67,10 +67,10 @@ Box box_of(Line line, Kernel kernel, int j)
     return box_at(kernel, crossing_at(line, j));
 }
 
-// The common part of a row's voxels.
+// Terms that are common to the voxels of a row.
 struct Row {
-    float first;    // x u + y v of the first one
-    float constant; // z v^2; of a thin line the share along v
+    float first;    // x u + y v of the first voxel
+    float constant; // z v^2; for a thin line the share along v
 };
 
 Row row_of(Kernel kernel, Box box, int v)
@@ -83,7 +83,7 @@ Row row_of(Kernel kernel, Box box, int v)
 #endif
 }
 
-// The share of voxel u of a row, before it is divided by the sum over its slice.
+// The share of voxel u of a row, without the division by the slice's sum.
 float share_of(Kernel kernel, Row row, int u)
 {
     float off = row.first + float(u) * kernel.square.x;
@@ -136,7 +136,7 @@ vec4 four_shares(Kernel kernel, Row row)
 }
 
 #ifdef LINE
-// Shares of the four voxels of a box: a row, then the next one.
+// Shares of the four voxels of a box: those of one row, then those of the next.
 vec4 thin_shares(Box box)
 {
     vec4 off = vec4(box.off, box.off + 1.0);
@@ -145,7 +145,7 @@ vec4 thin_shares(Box box)
 }
 #endif
 
-// Rectangles of up to 4 by 4 voxels, and of up to 5 by 5, are gone through without loops.
+// Code for rectangles of up to 4 by 4 and of up to 5 by 5 voxels has no loops.
 #define NARROW 4
 #define WIDE 5
 
@@ -166,7 +166,7 @@ bool is_within(int at, int count)
     return uint(at) < uint(count);
 }
 
-// True for those of a row's first four voxels that are on the grid.
+// True for each of a row's first four voxels that is on the grid.
 bvec4 columns_of(Box box)
 {
     return lessThan(uvec4(box.low.x + ivec4(0, 1, 2, 3)), uvec4(uint(size.y)));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// A line on its way through slices, and the factors of slices (docs/method/listmode.md, "Factor of a
-// slice"). Variants: TOF, AS_PAPER; BINS, where times of flight are in bins.
+// A line through slices, and the factors of slices (docs/method/listmode.md, "Factor of a slice").
+// Variants: TOF, AS_PAPER; BINS, if TOF is given in bins.
 #include "listmode/lines.glsl"
 #include "listmode/pass.glsl"
 
@@ -62,8 +62,9 @@ float normal_from_0(float z)
     return z * (sum * t + 0.227713168);
 }
 
-// The integral over places within half_width <= 0.5 of a centre: the Gaussian's series around it, whose
-// terms are Hermite's polynomials; good to 3e-8 of itself, which a difference of two integrals is not.
+// The integral of the normal distribution over places within half_width <= 0.5 of a centre: the
+// Gaussian's series around the centre, with Hermite polynomials as terms. Its relative error is
+// 3e-8; a difference of two integrals would have a larger one.
 float normal_around(float centre, float half_width)
 {
     float y = centre * centre, q = half_width * half_width;
@@ -77,8 +78,9 @@ float normal_around(float centre, float half_width)
 
 #ifdef TOF
 #ifdef BINS
-// The integral of the one from 0, which stays as it is beyond |z| = 3, over places within half_width of a centre:
-// by derivatives at the middle of what is within, to 1e-6 of itself, or the difference of what is at the ends.
+// The integral over places within half_width of a centre, of normal_from_0, which is constant
+// beyond |z| = 3. It uses derivatives at the middle of the part within +-3, with a relative error
+// of 1e-6, or the difference of the values at the ends.
 float normal_sum_around(float centre, float half_width)
 {
     vec2 ends = centre + vec2(-half_width, half_width), held = clamp(ends, -3.0, 3.0);
@@ -96,9 +98,10 @@ float normal_sum_around(float centre, float half_width)
            0.39894228 * (fall.y - fall.x);
 }
 
-// The integral over places within half_width of a middle, and the mean over a bin of half_bin to either side, both
-// below 0.35: the Gaussian's series around the middle, by moments of the sum of two uniform distributions. Good to
-// 3e-7 of itself, which a difference of integrals is not far from the event's middle.
+// The integral over places within half_width of a middle, averaged over a bin of half_bin to either
+// side; both are below 0.35. It is the Gaussian's series around the middle, with moments of the sum
+// of two uniform distributions. Its relative error is 3e-7; a difference of integrals would have a
+// larger one far from the event's middle.
 float normal_around_bin(float middle, float half_width, float half_bin)
 {
     float y = middle * middle, q = half_width * half_width, p = half_bin * half_bin, both = q * p;
@@ -114,8 +117,9 @@ float normal_around_bin(float middle, float half_width, float half_bin)
     return 0.79788456 * half_width * exp(-0.5 * y) * sum;
 }
 
-// Time of flight over places within half_width of a middle, of an event whose bin reaches half_bin to either side
-// of 0; in standard deviations. Lengths may be exchanged: the longer one becomes the difference.
+// The TOF weight over places within half_width of a middle, for an event whose bin reaches half_bin
+// to either side of 0; in standard deviations. The two lengths may be exchanged: the integral over
+// the longer one is computed as a difference.
 float held_of_bin(float middle, float half_width, float half_bin)
 {
     float longer = max(half_width, half_bin), shorter = min(half_width, half_bin);
@@ -127,7 +131,8 @@ float held_of_bin(float middle, float half_width, float half_bin)
 }
 #endif
 
-// The first slice is cut below, the last one above.
+// The TOF factor of slice j. The first slice is cut at its lower end, the last one at its upper
+// end.
 float tof_factor(Line line, int j, int last)
 {
     vec4 factor = line.factor;
@@ -153,7 +158,7 @@ float tof_factor(Line line, int j, int last)
 }
 #endif
 
-// T of slice first + j.
+// The TOF factor T of slice first + j.
 float slice_factor(Line line, int j)
 {
 #ifdef TOF
@@ -179,7 +184,7 @@ uvec4 crossing_at(Line line, int j)
                  step_along(line.at.zw, uint(j), line.step.zw));
 }
 
-// The step from there to the next slice: the same bits.
+// Moves the crossing to the next slice, with the same bits as crossing_at.
 void step_on(inout uvec4 at, uvec4 step)
 {
     uvec2 carry;
@@ -192,7 +197,7 @@ float part_of(uint low)
     return float(low) * (1.0 / 4294967296.0);
 }
 
-// Along u (axis 0) or v: whole voxels, and what of one is left.
+// The crossing along u (axis 0) or v: whole voxels, and the fraction of a voxel.
 void crossing_of(Line line, int j, int axis, out int whole, out float part)
 {
     uvec4 at = crossing_at(line, j);

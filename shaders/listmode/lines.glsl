@@ -1,33 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Lines on their way through slices, as listmode/prepare.comp leaves them. Crossings are in fixed point,
-// of which 2^32 stand for a voxel: whole voxels and parts of one are exact however far out they are.
-// Define LINES_ACCESS before it.
+// Lines through slices, as written by listmode/prepare.comp. Crossings are in fixed point with 2^32
+// units for a voxel, so they are exact at any distance. Define LINES_ACCESS before it.
 #include "common/bindings.h"
 
-// Each part of all lines, then the next part:
-// 0: the crossing in the middle of slice `first`, along u and v: whole voxels and 2^-32ths
-// 1: its steps from slice to slice, likewise
-// 2: the first slice, how many they are, where the value stands, the value; of lines that are kept the
-//    event's number, and the axis + 4 where there is time of flight
-// 3: how far the middle of the first slice is from the centre of time of flight, or of what counts of
-//    it where it is the only one; the way through a slice; what of it counts in the first one and in
-//    the last one. In mm, or in standard deviations with time of flight
-// 4: with BINS half of the bin of time of flight, in standard deviations; nothing
-// Planes of exact elements (listmode/exact_prepare.comp) and points of samples stand for slices and voxels:
-// 3: where the first plane is, from the face at the lower end, in mm along the line; from plane to plane; the
-//    line's length; nothing
-// 4: how far beside the crossing there may be elements in the first plane, in points along u and v; by how
-//    much farther from plane to plane
-// 5: of the face at the lower end: what its axes `across` and `along` have of a point's step along u and v
-// 6: the same of its normal; cosines of its axes with the line on its way to it
-// 7: of the normal, turned round; half of its edges in mm; pieces in which it is seen, across + 256 along
-// 8 to 10: of the other face
-// 11, 12: cosines of the one's axes with the other's (listmode/exact_line.glsl)
-// 13: with time of flight, in standard deviations from its centre: the first plane; from plane to plane; half
-//    of a voxel's extent; and one over the extent in mm
-// 14: of a point's step along p, u and v; half of the bin of time of flight
+// The buffer holds part 0 of all lines, then part 1 of all lines, and so on:
+// 0: crossing in the middle of slice `first`, along u and v: whole voxels and 2^-32ths
+// 1: change of the crossing from slice to slice, in the same format
+// 2: first slice, number of slices, index of the value, value; for kept lines the event's number
+//     and its axis (+ 4 if there is TOF) instead of the last two
+// 3: distance of the first slice's middle from the TOF centre (of its counted part, if it is the
+//     only slice); path through a slice; counted part of this path in the first slice, and in the
+//     last one; in standard deviations with TOF, else in mm
+// 4: with BINS half of the TOF bin, in standard deviations; unused
+// Lines of exact elements (listmode/exact_prepare.comp) have planes and sample points instead of
+// slices and voxels:
+// 3: distance of the first plane from the face at the lower end, in mm along the line; distance
+//     from plane to plane; the line's length; unused
+// 4: reach around the crossing that may have elements in the first plane, in points along u and v;
+//     its growth from plane to plane
+// 5: face at the lower end: components along its axes `across` and `along` of a point's step along
+//     u and v
+// 6: components along its normal of the same steps; cosines of its axes with the line in the
+//     direction to the face
+// 7: cosine of its normal, with the opposite sign; half of its edges in mm; its pieces, across +
+//     256 along
+// 8 to 10: the same for the other face
+// 11, 12: cosines between the axes of the two faces (listmode/exact_line.glsl)
+// 13: with TOF, in standard deviations from its centre: place of the first plane; its change from
+//     plane to plane; half of a voxel's extent; and 1 / extent in 1/mm
+// 14: with TOF, change of the place with a point's step along p, u and v; half of the TOF bin
 layout(std430, binding = LR_BIND_LIST_LINES) LINES_ACCESS buffer Lines {
     uvec4 lines[];
 };

@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Lines whose values are not of the usual size, slice by slice: into the image's sums; with BOUND the largest
-// terms of those with larger values. Events that see next to nothing have such: what they add is not
-// large, and other sums are to keep their bits.
+// Adds lines whose values are not of the usual size to the image's sums, slice by slice. BOUND:
+// finds the largest term of lines whose values are larger than usual instead (listmode/bound.comp).
 //
-// reads:     the list; lines with their values; what they are scaled by
+// reads:     the list; lines with their values; their scale
 // writes:    sums of the image, slice by slice; with BOUND scale.largest_term
-// shape:     LR_EVENTS_SHARE threads a line, a slice in turn each
-// invariant: sums are integers, the same bits in every run, but where sums_are_floats
+// shape:     LR_EVENTS_SHARE threads for each line; each takes every n-th slice
+// invariant: sums are integers with the same bits in every run, except if sums_are_floats
 // variants: TOF=1; LINE=1; LINE=1 TOF=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; BOUND=1; BOUND=1 TOF=1; BOUND=1 LINE=1; TOF=1 BINS=1; AS_PAPER=1 TOF=1 BINS=1
 #include "common/atomic64.glsl"
 #define KEPT

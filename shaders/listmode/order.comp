@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// An image from the grid's order to slices across an axis; with TO_GRID sums of slices to the grid's
-// order, which are zero afterwards. Of lines that are kept, KEPT, across all axes.
+// Copies an image from the grid's order to slices across an axis. TO_GRID: moves sums of slices to
+// the grid's order, and sets them to zero. KEPT (kept lines): slices across all axes.
 //
-// reads:  the image in the grid's order, from window.w on; with TO_GRID sums, and the image where window.z
-//         says that they are added to it
+// reads:  the image in the grid's order, from window.w on; with TO_GRID sums, and the image if
+//         window.z says that they are added to it
 // writes: the image in slices, or in the grid's order
-// shape:  threads in turn; of an image in slices that is kept groups along y are axes
+// shape:  each thread takes every n-th voxel; for an image in slices with KEPT, groups along y are
+//         axes
 // variants: TO_GRID=1; KEPT=1; KEPT=1 TO_GRID=1
 #include "listmode/pass.glsl"
 #ifdef TO_GRID
@@ -25,14 +26,14 @@ layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums {
     uvec2 sums[];
 };
 
-// The value of a sum of 1: a normal number in double.
+// The value of a sum of 1. It is a normal number in double.
 double unit_of_sums()
 {
     int exponent = largest_term_exponent() - int(unit.x);
     return packDouble2x32(uvec2(0u, uint(1023 + exponent) << 20));
 }
 
-// Sum k, in units of sums or as it is, which is 0 then.
+// Reads sum k and sets it to 0. The result is in units of sums, or the float itself.
 double take_sum(uint k)
 {
     uvec2 words = sums[k];
@@ -51,7 +52,7 @@ layout(std430, binding = LR_BIND_LIST_SLICES) writeonly buffer Slices {
 };
 #endif
 
-// Place of voxel k of the slices, from where the grid begins.
+// Place in the grid of voxel k of the slices.
 uint place_in_grid(uint k)
 {
     uint u = k % uint(size.y), line = k / uint(size.y);
@@ -61,7 +62,7 @@ uint place_in_grid(uint k)
 
 #ifdef KEPT
 #ifdef TO_GRID
-// The sum of voxel k of the grid across the axis at hand.
+// The sum of voxel k of the grid for the current axis.
 double take_voxel(uint k)
 {
     uint s = k / uint(strides.x) % uint(size.x), u = k / uint(strides.y) % uint(size.y);

@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Uniforms of all passes of the family listmode. Axes are the predominant one, p, and the two
-// across it, u and v, ascending; the image is worked on slice by slice: voxel (u, v) of slice s is
-// at (s size.z + v) size.y + u.
+// Uniforms of all passes of the family listmode. The predominant axis is p; the two others are u
+// and v, in ascending order. The image is stored slice by slice: the index of voxel (u, v) of slice
+// s is (s size.z + v) size.y + u.
 #include "common/bindings.h"
 
-// Words that a group shares; the program that has them says how many.
+// Words of shared memory of a group. The including program defines their number.
 #ifndef CELLS
 #define CELLS 8000
 #endif
 
 #ifdef KEPT
-// Uniforms for lines that are kept (docs/method/listmode.md, "Backend compute"): one pass has those of all axes.
+// Uniforms for kept lines (docs/method/listmode.md, "Backend compute"). One pass has the uniforms
+// of all axes.
 struct Frame {
-    ivec4 size;    // as below; all lines
-    ivec4 strides; // as below
-    ivec4 slab;    // slices that a group holds at once; nothing; nothing; whether there are lines
-    vec4 voxel_mm; // as below
-    vec4 unit;     // as below
+    ivec4 size;    // see below; all lines instead of the current ones
+    ivec4 strides; // see below
+    ivec4 slab;    // slices that a group holds at once; unused; unused; 1 if there are lines
+    vec4 voxel_mm; // see below
+    vec4 unit;     // see below
 };
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    Frame frames[3]; // by axis; numbers of frame f begin at f times the voxels of the grid
-    vec4 tube;       // as below
-    ivec4 range;     // the first job or line, and behind the last one; whether there is time of flight; where
-                     // lines with it begin among those with other values
-    ivec4 part;      // as of listmode/events.glsl: the first number selected; selected ones; whether places
-                     // are listed; whether there are values
-    ivec4 values_at; // the first place of the window, places in it, where they, or the image, begin; whether
-                     // places outside of the window are another pass's
+    Frame frames[3]; // one for each axis; frame f begins at f times the grid's voxels
+    vec4 tube;       // see below
+    ivec4 range;     // first job or line, and the end, exclusive; 1 if there is TOF; index of the
+                     // first line with TOF among the lines with other values
+    ivec4 part;      // same as in listmode/events.glsl: first number selected; how many are
+                     // selected; 1 if places are listed; 1 if there are values
+    ivec4 values_at; // first place of the window; number of places; index of the first one, or of
+                     // the image; 1 if another pass handles places outside of the window
 };
 
-ivec4 size, strides, slab; // of the frame at hand
+ivec4 size, strides, slab; // values of the current frame
 vec4 voxel_mm, unit;
 int frame_begin;
 
@@ -47,20 +48,20 @@ void enter_frame(int axis)
 }
 #else
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    ivec4 size;     // slices, voxels along u and v; lines at hand
-    ivec4 strides;  // of p, u, v in the grid's order; voxels of the grid
-    ivec4 window;   // slices of this pass, of exact elements planes: the first, and behind the last; whether
-                    // what stands there is added to; where the values, or the image, begin in their buffer
-    ivec4 slab;     // what a group holds at once: slices, rows along v, and in how many bands of rows a
-                    // slice comes; lines that a group takes one after the other. Of exact elements
-                    // sample points of a voxel along p, u and v; elements that a line has room for
-    vec4 voxel_mm;  // along p, u, v; elements that an event has room for
-    // Squares of distances are told times tube.w: the exponent of the Gaussian, or the square of entries of
-    // the table. The largest distance in mm; by how much shares fall beyond half the width; the square
-    // of the largest distance; tube.w per mm^2. Of exact elements: what an angle of a point is its
-    // share of a voxel's element by; 1 / slab.xyz
+    ivec4 size;     // slices, voxels along u and v; current lines
+    ivec4 strides;  // strides of p, u, v in the grid's order; voxels of the grid
+    ivec4 window;   // slices (exact elements: planes) of this pass: first, end; 1 to add to the old
+                    // contents; index in its buffer of the first value, or of the image
+    ivec4 slab;     // held by a group at once: slices, rows along v, bands of rows of a slice;
+                    // lines that a group takes one after another. Exact elements: sample points of
+                    // a voxel along p, u and v; elements for which a line has room
+    vec4 voxel_mm;  // along p, u, v; elements for which an event has room
+    // Squared distances are multiplied by tube.w: they are the Gaussian's exponent, or the square
+    // of a table index. x: largest distance in mm; y: decrease of the shares beyond half the width;
+    // z: square of the largest distance; w: factor per mm^2. Exact elements: x: factor from a
+    // point's solid angle to its share of a voxel's element; yzw: 1 / slab.xyz.
     vec4 tube;
-    vec4 unit; // bits of a term; exponent that no element reaches; the square at half the width, or the
-               // last entry of the table; LR_EVENTS_CELL_MOST over the largest element
+    vec4 unit; // bits of a term; exponent that no element reaches; the square at half the width, or
+               // the last index of the table; LR_EVENTS_CELL_MOST / largest element
 };
 #endif

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The places of the values of lines that are kept. Includers have listmode/pass.glsl.
+// The places of the values of kept lines. Include listmode/pass.glsl before it.
 layout(std430, binding = LR_BIND_LIST_PLACES) readonly buffer Places {
     int places[];
 };
 
-// Index of the event with this number in the window; -1: it is not there.
+// Index in the window of the event with this number; -1 = it is not there.
 int place_of(int number)
 {
     int place = part.z != 0 ? places[number] : number - part.x;

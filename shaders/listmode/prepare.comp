@@ -2,25 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The lines of events (docs/method/listmode.md, "Lines"), in double, for the passes that go through
+// Computes the lines of events (docs/method/listmode.md, "Lines") in double, for the passes over
 // slices.
 //
 // reads:     events; ends of lines; resolutions; places of a part; values
 // writes:    lines (listmode/lines.glsl)
-// shape:     one thread an event
-// invariant: a line that is not selected, or sees nothing, has no slices
+// shape:     one thread for each event
+// invariant: a line has no slices if it is not selected or sees nothing
 // variants: BINS=1
 #include "listmode/events.glsl"
 
-// Slices that a line may meet, and places between which it counts.
+// Slices that a line may meet, and the places between which the line counts.
 struct Way {
-    double place, chord; // in the middle of slice 0, and from slice to slice
+    double place, chord; // place in the middle of slice 0, and its change from slice to slice
     double begin, end;
     dvec2 position, step;
-    int first, last; // the last one is behind
+    int first, last; // `last` is the end, exclusive
 };
 
-// Leaves out slices where the crossing is not within reach of an axis' voxels.
+// Leaves out slices in which the crossing is not within reach of an axis' voxels.
 void narrow(inout Way way, double position, double step, int voxels, double reach)
 {
     double low = -reach, high = double(voxels - 1) + reach;
@@ -33,7 +33,7 @@ void narrow(inout Way way, double position, double step, int voxels, double reac
     way.last = min(way.last, to_slice(ceil(max(a, b)) + 1.0lf));
 }
 
-// Slices whose middles the line has.
+// Leaves out slices whose middles are not on the line.
 void leave_middles(inout Way way)
 {
     precise double first = way.place + double(way.first) * way.chord;
@@ -55,7 +55,7 @@ void find_slices(inout Way way, dvec3 direction)
     narrow(way, way.position.y, way.step.y, size.z, reach.y);
 }
 
-// The part of slice s between begin and end, in mm.
+// Length of the line in slice s between begin and end, in mm.
 double chord_within(Way way, int s)
 {
     double middle = way.place + double(s) * way.chord;
@@ -63,7 +63,7 @@ double chord_within(Way way, int s)
     return max(min(middle + 0.5lf * way.chord, way.end) - low, 0.0lf);
 }
 
-// The middle of the part of a line's only slice that counts.
+// Middle of the part that counts, for a line with a single slice.
 double only_middle(Way way)
 {
     double middle = way.place + double(way.first) * way.chord;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The scale of a back-projection's sums: an exponent that no term reaches. Where values differ too
-// much for one scale, sums are floats instead, the low word of each: else an event that sees next to nothing has a
-// ratio by which all others are rounded to 0, and voxels where all values are small lose their digits. Exponents of values
-// are those of floats, b, which says that a value is below 2^(b - 126) in size; what has b = 0 counts as 0.
+// The scale of a back-projection's sums: an exponent that no term reaches. If values differ too
+// much for one scale, the sums are floats, stored in their low words. Otherwise the large ratio of
+// an event that sees almost nothing would round all other terms to 0, and voxels with only small
+// values would lose their digits. The exponent b of a value is the one in its float format: the
+// value's size is below 2^(b - 126). Values with b = 0 count as 0.
 #include "listmode/pass.glsl"
 
 layout(std430, binding = LR_BIND_LIST_SCALE) buffer Scale {
-    uint largest_term; // of lines with larger values than usual: exponent + LR_EVENTS_EXPONENT; 0: there
-                       // are no such lines
-    uint usual;        // all but a 32nd of the values have at most this exponent
-    uint least;        // no value that counts has a smaller one
-    uint exponents[256]; // how many values have it
-    uint num_others[2];  // of lines that are kept how many have other values than usual, without and with
-                         // time of flight
+    uint largest_term; // largest term of lines with larger values than usual: exponent +
+                       // LR_EVENTS_EXPONENT; 0 = there are no such lines
+    uint usual;        // all values except at most a 32nd have this exponent or a smaller one
+    uint least;        // smallest exponent of the values that count
+    uint exponents[256]; // number of values with each exponent
+    uint num_others[2];  // kept lines with other values than usual: without TOF, with TOF
 };
 
 uint exponent_of(float value)
@@ -22,8 +22,8 @@ uint exponent_of(float value)
     return floatBitsToUint(value) >> 23 & 255u;
 }
 
-// The scale in the buffer, read once by each thread for the functions below: devices would read it
-// anew after every addition to memory.
+// The buffer's scale, which each thread reads once for the functions below. Devices would read it
+// again after every addition to memory.
 uint known_usual;
 int known_exponent;
 bool has_float_sums;
@@ -37,7 +37,7 @@ void read_scale()
                      int(usual) - int(least) > int(unit.x) - LR_EVENTS_LEAST_BITS;
 }
 
-// Terms are below 2 to this in size.
+// The size of all terms is below 2 to this.
 int largest_term_exponent()
 {
     return known_exponent;

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Values of a range in the order of lines that are kept, and a list of the lines whose values are not of the
-// usual size.
+// Copies values of a range to the order of kept lines, and lists the lines whose values are not of
+// the usual size.
 //
-// reads:  lines; places of a part; values; what is usual
-// writes: a value for each line, 0 where it is not selected or has no slices; the lists
-// shape:  one thread a line
+// reads:  lines; places of a part; values; the usual exponent
+// writes: a value for each line, 0 if the line is not selected or has no slices; the lists
+// shape:  one thread for each line
 #define KEPT
 #define LINES_ACCESS readonly
 #include "listmode/lines.glsl"
@@ -24,11 +24,12 @@ layout(std430, binding = LR_BIND_LIST_LINE_VALUES) writeonly buffer LineValues {
     float line_values[];
 };
 
-// A group's lines that are to be listed, without and with time of flight, and where they go: an addition of
-// all threads to one word of the device takes long.
+// Lines of the group that are listed, without and with TOF, and their first index in the lists. The
+// group adds to the buffer's counter only once, because an atomic addition by every thread takes
+// long.
 shared uint num_listed[2], first_listed[2];
 
-// Writes the value of line k; false: it is not to be listed.
+// Writes the value of line k; false if it is not listed.
 bool bring_value(uint k, uvec4 way)
 {
     int place = way.y > 0u ? place_of(int(way.z)) : -1;

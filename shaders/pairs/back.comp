@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Back-projection by pairs of modules: each voxel gathers its elements times the values of their
-// LORs.
+// Back-projection by pairs of modules: each voxel sums its elements times the values of their LORs.
 //
 // reads:     modules, pairs, masks, LOR values of the window
 // adds to:   voxels
-// shape:     groups of cubes of voxels
+// shape:     one group for each cube of voxels
 // invariant: sums are added in a fixed order
 // variants:  ; MASKS=1; HORIZON=1; NEAR=1; HORIZON=1 NEAR=1 MASKS=1
 #include "pairs/pairs.glsl"

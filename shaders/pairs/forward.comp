@@ -5,9 +5,9 @@
 // Forward projection by pairs of modules: each voxel adds its elements times its value to LORs.
 //
 // reads:    modules, pairs, masks, voxels
-// writes:   LOR values of the window, by atomic addition: the order of a sum varies, unless sums are
-//           in fixed point (FIXED)
-// shape:    groups of cubes of voxels
+// writes:   LOR values of the window, by atomic addition. The order of the terms of a sum varies;
+//           sums in fixed point (FIXED) do not depend on it
+// shape:    one group for each cube of voxels
 // variants: ; MASKS=1; HORIZON=1; NEAR=1; FIXED=1; HORIZON=1 NEAR=1 MASKS=1
 #include "common/atomic.glsl"
 #include "pairs/pairs.glsl"

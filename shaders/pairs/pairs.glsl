@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The elements of a sample point and a pair of modules, however the modules stand
-// (docs/method/correspondence.md, "Tilted pairs"): one thread walks over the crystals of the module
-// that the point is nearer to (over its plane), and over the crystals of the other one that each of
-// them covers. Includers define
-//     void emit(uint lor, float weight);
+// The elements of a sample point and a pair of modules, for any orientation of the modules
+// (docs/method/correspondence.md, "Tilted pairs"). The nearer module is the one over whose plane
+// the point has the smaller height. One thread walks over its crystals and, for each of them, over
+// the crystals of the other module that it covers. Includers define void emit(uint lor, float
+// weight);
 #include "pairs/scene.glsl"
 #ifdef LIMITED_LOOPS
 #include "common/loops.glsl"
@@ -18,33 +18,34 @@ void emit(uint lor, float weight);
 
 // The farther module's plane, in pitches of its crystals: crystal 0 has its face at 0 .. part.
 struct Plane {
-    vec2 foot;   // of the point
+    vec2 foot;   // foot of the point
     vec2 pitch, face; // mm
     vec2 part, scale; // face / pitch, pitch / face
-    vec2 last;   // crystal
-    float squared; // height of the point over it, mm^2
+    vec2 last;   // last crystal along u and v
+    float squared; // squared height of the point over the plane, mm^2
     float density; // height * face area / 2 pi
     int width;     // crystals along u
 };
 
-// Crystals of the nearer module in rows along u. Seen from the plane behind the point, a place of
-// the nearer module is at `cell` + here.xy / here.z, linear in the place, here.z being its height
-// over the point as the plane counts heights.
+// A walk over the crystals of the nearer module, in rows along u. A place of the nearer module is
+// projected through the point onto the plane at `cell` + here.xy / here.z. `here` is linear in the
+// place; here.z is its height over the point, along the normal of the plane.
 struct Walk {
-    vec3 along_u, along_v; // from one crystal to the next; xy for cell 0
-    vec4 rest;             // what rounding them left over
+    vec3 along_u, along_v; // steps from one crystal to the next; xy for cell 0
+    vec4 rest;             // their rounding errors
     vec2 part;             // face / pitch
     ivec2 first, last;     // crystals to visit
     ivec2 at;
-    vec3 here, row;        // of crystal `at` and of the row's first one: its face's first corner
-    vec2 cell, row_cell;   // whole
-    float height;          // of crystal 0, as here.z
-    float least;           // height below which a place cannot be seen on the plane
-    bool half_done;        // whether the first triangle of a crystal cut in two has been visited
+    vec3 here, row;        // first corner of crystal `at`, and of its row's first crystal
+    vec2 cell, row_cell;   // whole numbers
+    float height;          // height of crystal 0, counted like here.z
+    float least;           // places below this height cannot be seen on the plane
+    bool half_done;        // true if the first triangle of a divided crystal has been visited
 };
 
-// A quadrilateral on the plane: corners in faces of crystals from the one at Walk.cell, and of its
-// edges dy/dx and dx/dy; the crystals it may cover, from the same one.
+// A quadrilateral on the plane. x, y: its corners, in units of a face, from the crystal at
+// Walk.cell; rise, run: dy/dx and dx/dy of its edges; low, high: the crystals that it may cover,
+// from the same crystal.
 struct Quad {
     vec4 x, y, rise, run;
     vec2 low, high;
@@ -52,8 +53,8 @@ struct Quad {
 
 const Quad no_quad = Quad(vec4(0.0), vec4(0.0), vec4(0.0), vec4(0.0), vec2(0.0), vec2(-1.0));
 
-// Numbers of LORs: crystals c and d of the nearer and the farther module are at
-// first + c * near_step + d * far_step in the window.
+// Numbers of LORs in the window: first + c * near_step + d * far_step for crystal c of the nearer
+// module and d of the farther one.
 struct Numbers {
     uint first;
     uint near_step, far_step;
@@ -62,8 +63,8 @@ struct Numbers {
 
 // --- opening a pair ---
 
-// Box around the farther module's rectangle, seen through the point on the nearer one, in crystals:
-// first, last. Empty (first > last) where it is not seen.
+// Box around the image of the farther module's rectangle, projected through the point onto the
+// nearer module, in crystals: first, last. It is empty (first > last) if the rectangle is not seen.
 ivec4 crystals_seen(PairModule near, PairModule far, dvec3 to_near, dvec3 to_far, float height)
 {
     vec2 low = vec2(1e30), high = vec2(-1e30);
@@ -99,7 +100,8 @@ vec2 clamp_cell(vec2 place, vec2 last)
     return clamp(floor(place), vec2(0.0), last);
 }
 
-// A place of the nearer module, given by the way to it from the point, as Walk has it for cell 0.
+// A place of the nearer module in the form of Walk for cell 0. way: vector from the point to the
+// place.
 dvec3 on_plane(dvec3 way, PairModule far, dvec2 foot, double height)
 {
     double rise = dot(far.normal.xyz, way);
@@ -115,7 +117,7 @@ float farthest_squared(PairModule far, dvec3 to_far)
     return dot(across, across) + height * height;
 }
 
-// True if the pair may be seen from the point at all.
+// Prepares the walk over a pair. Returns false if the pair cannot be seen from the point.
 bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out Numbers numbers)
 {
     dvec3 to_i = pair_modules[pair.i].centre.xyz - point;
@@ -182,13 +184,13 @@ bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out
 
 // --- one crystal of the nearer module after the other ---
 
-// A step along u or v, for the cell.
+// A step along u or v, in the form of Walk for the given cell.
 vec3 step_for(vec3 along, vec2 rest, vec2 cell)
 {
     return vec3(fma(-cell, along.zz, along.xy) + rest, along.z);
 }
 
-// Counts places from the cell that the crystal's first corner is in.
+// Chooses the cell that contains the crystal's first corner as the origin of places.
 void count_from_here(inout Walk walk, Plane plane)
 {
 #ifdef HORIZON
@@ -201,14 +203,15 @@ void count_from_here(inout Walk walk, Plane plane)
     walk.cell += shift;
 }
 
-// Its rounding must not add up: it multiplies the cells that places are counted from.
+// The height is computed anew, because rounding errors must not add up: it multiplies the cells
+// from which places are counted.
 float height_at(Walk walk)
 {
     return fma(float(walk.at.x), walk.along_u.z,
                fma(float(walk.at.y), walk.along_v.z, walk.height));
 }
 
-// Goes to the next crystal; false where there is none.
+// Moves to the next crystal; false if there is none.
 bool walk_on(inout Walk walk, Plane plane)
 {
     if (walk.at.x < walk.last.x) {
@@ -259,13 +262,13 @@ Quad make_quad(vec3 a, vec3 b, vec3 c, vec3 d, vec2 cell, Plane plane)
 }
 
 #ifdef HORIZON
-// The border of sight between a place in sight and one that is not.
+// The last visible place on the way from a visible place to a hidden one.
 vec3 last_seen(vec3 from, vec3 to, float least)
 {
     return mix(from, to, (from.z - least) / (from.z - to.z));
 }
 
-// The part of a triangle that is in sight.
+// The visible part of a triangle.
 Quad make_triangle(vec3 a, vec3 b, vec3 c, Walk walk, Plane plane)
 {
     bvec3 seen = greaterThanEqual(vec3(a.z, b.z, c.z), vec3(walk.least));
@@ -273,7 +276,7 @@ Quad make_triangle(vec3 a, vec3 b, vec3 c, Walk walk, Plane plane)
     if (count == 0) {
         return no_quad;
     }
-    vec3 p = a, q = b, r = c; // turned round until p is in sight, and only r is not of three with two
+    vec3 p = a, q = b, r = c; // rotated so that the hidden corners are the last ones
     if (count == 1 ? seen.y : count == 2 && !seen.x) {
         p = b;
         q = c;
@@ -293,7 +296,7 @@ Quad make_triangle(vec3 a, vec3 b, vec3 c, Walk walk, Plane plane)
 }
 #endif
 
-// Finds the part of the plane that the next crystal covers; false where there is none.
+// Finds the part of the plane that the next crystal covers; false if there are no more crystals.
 bool next_quad(inout Walk walk, Plane plane, out Quad quad)
 {
     if (!walk.half_done && !walk_on(walk, plane)) {
@@ -316,18 +319,18 @@ bool next_quad(inout Walk walk, Plane plane, out Quad quad)
 
 // --- overlaps ---
 
-// The density of the solid angle over a crystal's face, whose corners are at 0 and 1: its share of
-// the one at the middle, to second order, as coefficients of 1, x, y, x^2, xy, y^2 in
-// y (1 + x + y + x^2 + xy + y^2): the integral along y.
+// The density of the solid angle over a crystal's face, whose corners are at 0 and 1, relative to
+// the density at the middle. It is a polynomial of second order, with the terms 1, x, y, x^2, xy,
+// y^2. The members are coefficients of y (1 + x + y + x^2 + xy + y^2), its integral along y.
 struct Density {
     float middle;
-    vec3 x;        // of y, xy, x^2 y
-    vec2 y;        // of y^2, x y^2
-    float yy;      // of y^3
-    vec3 whole;    // of x, x^2, x^3: the integral along y up to 1, and along x
+    vec3 x;        // coefficients of y, xy, x^2 y
+    vec2 y;        // coefficients of y^2, x y^2
+    float yy;      // coefficient of y^3
+    vec3 whole;    // coefficients of x, x^2, x^3 of the integral along y up to 1, and along x
 };
 
-// at: from the point's foot to the face's middle, mm.
+// at: place of the face's middle from the point's foot, mm.
 Density make_density(Plane plane, vec2 at, vec2 face)
 {
     float inverse = inversesqrt(dot(at, at) + plane.squared);
@@ -347,7 +350,7 @@ Density make_density(Plane plane, vec2 at, vec2 face)
     return density;
 }
 
-// The integral of the density up to y.
+// The density's integral along y, from 0 to y.
 vec4 below(Density density, vec4 x, vec4 y)
 {
     vec4 along_x = fma(x, fma(x, vec4(density.x.z), vec4(density.x.y)), vec4(density.x.x));
@@ -355,16 +358,16 @@ vec4 below(Density density, vec4 x, vec4 y)
     return y * fma(y, along_y, along_x);
 }
 
-// The integral over all y, up to x.
+// The density's integral over all y, and along x from 0 to x.
 vec4 left_of(Density density, vec4 x)
 {
     return x * fma(x, fma(x, vec4(density.whole.z), vec4(density.whole.y)), vec4(density.whole.x));
 }
 
-// The density over the overlap of a quadrilateral with the unit square, over the one at the
-// square's middle. The boundary of the overlap is taken edge by edge: an edge is cut to the square
-// along x, and clamped to it along y, which makes three pieces of it. On the slanted one two points
-// (Gauss) give a polynomial of third order exactly.
+// The density's integral over the overlap of a quadrilateral with the unit square, relative to the
+// density at the square's middle. It is computed edge by edge along the overlap's boundary. An edge
+// is cut at the square's bounds along x and clamped to them along y, which divides it into three
+// pieces. Two Gauss points integrate a polynomial of third order exactly on the slanted piece.
 float integrate(Density density, vec4 x, vec4 y, vec4 rise, vec4 run)
 {
     vec4 from = clamp(x, 0.0, 1.0), way = from - x;
@@ -385,7 +388,8 @@ float integrate(Density density, vec4 x, vec4 y, vec4 rise, vec4 run)
 }
 
 #ifdef NEAR
-// Into how many parts along each axis a crystal is cut, so that the expansion serves.
+// A crystal is divided into equal parts along each axis, up to MOST_PARTS, until the edge of a part
+// is at most LARGEST_PART of the distance. The expansion is accurate enough then.
 const float LARGEST_PART = 0.03;
 const float MOST_PARTS = 32.0;
 
@@ -409,7 +413,7 @@ bool is_allowed(ModulePair pair, bool near_is_i, ivec2 near, ivec2 far)
 }
 #endif
 
-// The LOR of the walk's crystal and one of the farther module.
+// Number of the LOR of the walk's crystal and a crystal of the farther module.
 uint lor_of(Numbers numbers, Walk walk, Plane plane, vec2 cell)
 {
     ivec2 far = ivec2(walk.cell + cell);
@@ -417,10 +421,10 @@ uint lor_of(Numbers numbers, Walk walk, Plane plane, vec2 cell)
            uint(far.y * plane.width + far.x) * numbers.far_step;
 }
 
-// Overlaps of no more than this part of a face are rounding.
+// Overlaps up to this share of a face are rounding errors.
 const float NOTHING = 1e-6;
 
-// Emits the elements of one pair; a LOR may come in parts.
+// Emits the elements of one pair. An element may be emitted in several terms.
 void visit_pair(ModulePair pair, dvec3 point)
 {
     Walk walk;
@@ -434,7 +438,7 @@ void visit_pair(ModulePair pair, dvec3 point)
     uint lor = 0u, row = 0u, row_step = numbers.far_step * uint(plane.width);
     bool done = false;
 #ifdef NEAR
-    float part = 0.0, parts = 1.0, sum = 0.0; // of a crystal's parts
+    float part = 0.0, parts = 1.0, sum = 0.0; // current part of a crystal, their number, their sum
 #endif
     while (!done) {
         if (cell.y > quad.high.y) {

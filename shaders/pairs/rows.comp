@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The elements of single points by pairs of modules, as a list in any order.
+// Lists the elements of single points by pairs of modules, in any order.
 //
 // reads:    modules, pairs, masks, points
-// writes:   how many elements there are, and those that fit: point, LOR, bits of the weight
+// writes:   the number of elements, and those that fit into the list: point, LOR, bits of the
+//           weight
 // shape:    groups (points / group size, pairs)
 // variants: ; MASKS=1; HORIZON=1; NEAR=1; HORIZON=1 NEAR=1 MASKS=1
 #include "pairs/pairs.glsl"

@@ -7,10 +7,10 @@
 layout(local_size_x = LR_GROUP_SIZE) in;
 
 struct PairModule {
-    dvec4 centre; // of the detection plane
+    dvec4 centre; // centre of the detection plane
     dvec4 u, v, normal;
     dvec4 cells;     // pitch along u and v, face along u and v
-    ivec4 crystals;  // along u and v, in all
+    ivec4 crystals;  // number along u and v, total
     ivec4 unused;
 };
 layout(std430, binding = LR_BIND_PAIR_MODULES) readonly buffer PairModules {
@@ -19,30 +19,31 @@ layout(std430, binding = LR_BIND_PAIR_MODULES) readonly buffer PairModules {
 
 struct ModulePair {
     uint i, j;  // i < j
-    uint first; // LOR, in the window
-    uint mask;  // index of its mask; LR_NONE where all LORs are in coincidence
+    uint first; // first LOR, in the window
+    uint mask;  // index of its mask; LR_NONE = all LORs are in coincidence
 };
 layout(std430, binding = LR_BIND_PAIR_LIST) readonly buffer ModulePairs {
     ModulePair module_pairs[];
 };
 
 layout(std430, binding = LR_BIND_PAIR_STATE) buffer State {
-    uint unfinished; // set where a thread's loops were ended before they were done
+    uint unfinished; // 1 if loops of a thread were ended too early
 };
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 num_voxels;  // x, y, z; first slab of this pass
-    ivec4 num_samples; // points of a voxel; which of them
+    ivec4 num_samples; // sample points of a voxel; the current one
     ivec4 range;       // pairs: first, end
-    ivec4 list;        // of rows: points first, end; elements that it has room for; rounds of common/loops.glsl
-    dvec4 first_voxel; // its centre
-    dvec4 voxel;       // edges
-    vec4 scale;        // of terms: 1 / points of a voxel; of sums in fixed point
+    ivec4 list;        // rows: points first, end; room of the list, in elements; rounds of
+                       // common/loops.glsl
+    dvec4 first_voxel; // centre of the first voxel
+    dvec4 voxel;       // edges of a voxel
+    vec4 scale;        // scale of terms: 1 / points of a voxel; scale of sums in fixed point
 };
 
-const int BLOCK = 4; // a group works on a cube of this many voxels, cubed
+const int BLOCK = 4; // edge of the cube of a group, in voxels
 
-// The thread's voxel; outside the image for threads that have none.
+// The thread's voxel; it is outside of the image for threads that have none.
 ivec3 own_voxel()
 {
     int thread = int(gl_LocalInvocationIndex);
@@ -55,7 +56,7 @@ int voxel_index(ivec3 at)
     return (at.z * num_voxels.y + at.y) * num_voxels.x + at.x;
 }
 
-// Its sample point.
+// The thread's sample point.
 dvec3 own_point(ivec3 at)
 {
     ivec3 n = num_samples.xyz;

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Back-projection in one pass: every element times its LOR's value, added up over the image.
+// Back-projection in one pass: the sum over the image of every element times its LOR's value.
 //
 // reads:     images, draws, scanner, masks, attenuation map, LOR values of the window
-// writes:    one sum an image
-// shape:     one group an image
+// writes:    one sum for each image
+// shape:     one group for each image
 // invariant: sums are added in a fixed order
 // variants:  RAYS=4; EXACT=1; EXACT=1 HIDING=1; RAYS=4 HIDING=1 LIMITED_LOOPS=1; RAYS=3 ABSORPTION=1
 // variants:  PENETRATION=1; PENETRATION=1 ABSORPTION=1

@@ -4,9 +4,9 @@
 //
 // Adds the images of each row of a batch to its voxel.
 //
-// reads:  rows, one sum an image
+// reads:  rows, one sum for each image
 // writes: voxel sums; a row occurs once in a batch
-// shape:  one thread a row
+// shape:  one thread for each row
 #include "common/rows.glsl"
 
 layout(local_size_x = LR_GROUP_SIZE) in;

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The elements themselves, as a list in any order.
+// Lists the elements of images, in any order.
 //
 // reads:    images, draws, scanner, masks, attenuation map
-// writes:   how many elements there are, and those that fit
-// shape:    one group an image
+// writes:   the number of elements, and those that fit into the list
+// shape:    one group for each image
 // variants: RAYS=4; EXACT=1; EXACT=1 HIDING=1; RAYS=4 HIDING=1 LIMITED_LOOPS=1; RAYS=3 ABSORPTION=1
 // variants: EXACT=1 HIDING=1 ABSORPTION=1; PENETRATION=1; PENETRATION=1 ABSORPTION=1
 #include "common/visit.glsl"
@@ -14,7 +14,7 @@
 layout(std430, binding = LR_BIND_OUTPUT) buffer Elements {
     uint count;
     uint unused_[3];
-    uvec4 elements[]; // image, LOR, bits of the weight, thread of the group
+    uvec4 elements[]; // image, LOR, bits of the weight, index of the thread in its group
 };
 
 void emit(uint lor, float weight)

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Back-projection, last step: adds the images of one voxel, and puts the sum at the voxel's texel.
+// Back-projection, last step: adds the images of one voxel, and writes the sum to the voxel's
+// texel.
 //
 // reads:  one texel per image, rows of the batch
-// writes: one point per row; additive blending joins rows that several batches share
+// writes: one point per row; additive blending adds the parts of a row that is in several batches
 // shape:  points, one vertex per row
 #include "common/rows.glsl"
 

@@ -9,8 +9,8 @@
 // reads:     modules, coincidence masks, attenuation map
 // writes:    crystal of the secondary + 1 (0: none) and the bits of the line's weight; with
 //            PATH_LENGTH also the distance between the hits in mm, and crystals out of coincidence
-//            with weight 0; with HIDING depth, so that the first module met on the other side wins,
-//            and a module between the point and the primary over all others
+//            with weight 0; with HIDING the depth: it selects the first module that the line meets
+//            on the other side, or a module between the point and the primary if there is one
 // invariant: a hit in a gap or out of coincidence still stops the line
 // variants:  RAYS=4; RAYS=3 PATH_LENGTH=1; RAYS=4 ABSORPTION=1; RAYS=4 HIDING=1
 // variants:  RAYS=3 HIDING=1 PATH_LENGTH=1; RAYS=2 HIDING=1 ABSORPTION=1
@@ -52,7 +52,7 @@ vec2 sample_mm(ivec2 pixel, ivec2 crystal, ivec2 crystals)
     return (vec2(crystal) - 0.5 * vec2(crystals - 1)) * in_samples.xy + within * in_samples.zw;
 }
 
-// The face that the hit lies on, or -1 in a gap. False outside the module.
+// Finds the crystal whose face contains the hit, -1 in a gap. Returns false outside the module.
 bool find_crystal(vec2 hit, out ivec2 rs)
 {
     vec2 cells = vec2(in_secondary.xy);
@@ -94,7 +94,7 @@ void main()
 #ifdef HIDING
     bool before = in_role == ROLE_BEFORE;
     if (before && denominator + in_denominator.w <= 0.0) {
-        discard; // beyond the primary's plane
+        discard; // hit beyond the primary's plane
     }
 #endif
     float t = in_denominator.w / denominator;

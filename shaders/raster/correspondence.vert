@@ -6,9 +6,9 @@
 // primary module, and the secondary is mirrored through the eye.
 //
 // reads:    modules, images, draws (one instance each: image, secondary module); with HIDING also
-//           of modules that only stop lines, on either side of the point
-// writes:   the mirrored rectangle of the secondary in the image's tile, a little too large, and
-//           what the fragment needs to find the hit by itself, constant over the rectangle
+//           draws of modules that only stop lines, on either side of the point
+// writes:   the mirrored rectangle of the secondary in the image's tile, slightly enlarged, and
+//           constants from which the fragment computes the hit
 // shape:    triangle strip of 4 vertices, one instance per draw
 // variants: RAYS=4; RAYS=3; RAYS=3 HIDING=1
 #include "common/scene.glsl"
@@ -30,17 +30,17 @@ layout(location = 1) flat out vec4 out_denominator;  // n_j . (y1 - w) = x + a y
 layout(location = 2) flat out vec4 out_along_u;      // hit's U = w - t (x + a y + b z)
 layout(location = 3) flat out vec4 out_along_v;
 layout(location = 4) flat out vec4 out_samples;      // pitch along u and v, sample spacing
-layout(location = 5) flat out vec4 out_cells;        // of the secondary: 1 / pitch, half the face / pitch
+layout(location = 5) flat out vec4 out_cells;        // secondary: 1 / pitch, half the face / pitch
 layout(location = 6) flat out ivec4 out_tile;        // left and lower texel, primary, image
 layout(location = 7) flat out ivec4 out_secondary;   // crystals along u, v; first; module
-layout(location = 8) flat out uvec4 out_mask;        // kind, offsets, whether swapped
+layout(location = 8) flat out uvec4 out_mask;        // kind, offsets, 1 if swapped
 layout(location = 9) flat out ivec2 out_primary_size; // crystals along u and v
 #ifdef HIDING
 layout(location = 10) flat out uint out_role; // ROLE_ bits
 #endif
 
-// A direction from the eye, as a homogeneous point of the window: pixels, and a positive third
-// coordinate where the direction goes towards the primary.
+// A direction from the eye as a homogeneous point of the window, in pixels. The third coordinate is
+// positive if the direction is towards the primary.
 vec3 to_window(vec3 direction, Module primary, vec3 centre)
 {
     float scale = dot(primary.normal.xyz, direction) / dot(primary.normal.xyz, centre);
@@ -50,7 +50,7 @@ vec3 to_window(vec3 direction, Module primary, vec3 centre)
     return vec3(vec2(x, y) * pixels_per_mm + scale * 0.5 * RAYS * vec2(primary.crystals.xy), scale);
 }
 
-// mirror: -1; 1 for a module between the point and the primary
+// mirror: -1, or 1 for a module between the point and the primary.
 vec3 corner(int k, Module primary, vec3 centre, Module secondary, vec3 other, float mirror)
 {
     vec2 side = vec2(k == 1 || k == 2 ? 0.5 : -0.5, k >= 2 ? 0.5 : -0.5);
@@ -60,7 +60,8 @@ vec3 corner(int k, Module primary, vec3 centre, Module secondary, vec3 other, fl
     return to_window(mirror * point, primary, centre);
 }
 
-// The plane through the eye and an edge, its normal towards `inside`, moved outwards.
+// The plane through the eye and an edge, shifted outwards by a margin. Its normal is directed
+// towards `inside`.
 vec3 edge(vec3 from, vec3 to, vec3 inside, vec2 margin)
 {
     vec3 plane = cross(from, to);
@@ -69,8 +70,8 @@ vec3 edge(vec3 from, vec3 to, vec3 inside, vec2 margin)
     return plane;
 }
 
-// Largest distance of a sample's true position from its pixel's centre, because samples cover
-// faces and pixels cover pitch cells; and half a pixel for the snapping of vertices.
+// Largest distance of a sample's true position from its pixel's centre, plus half a pixel for the
+// snapping of vertices. The two differ because samples cover faces and pixels cover pitch cells.
 vec2 window_margin(Module primary)
 {
     vec2 pitch = vec2(primary.centre_pitch_u.w, primary.rest_pitch_v.w);
@@ -101,10 +102,10 @@ void main()
     const float mirror = -1.0;
 #endif
     Module secondary = modules[secondary_index];
-    vec3 centre = to_centre(image, primary);   // from the point to the primary's centre
+    vec3 centre = to_centre(image, primary);   // vector from the point to the primary's centre
     vec3 other = to_centre(image, secondary);
 
-    int k = gl_VertexID < 2 ? gl_VertexID : 5 - gl_VertexID; // strip order to loop order
+    int k = gl_VertexID < 2 ? gl_VertexID : 5 - gl_VertexID; // converts strip order to loop order
     vec3 before = corner((k + 3) & 3, primary, centre, secondary, other, mirror);
     vec3 here = corner(k, primary, centre, secondary, other, mirror);
     vec3 after = corner((k + 1) & 3, primary, centre, secondary, other, mirror);
@@ -113,7 +114,8 @@ void main()
     vec3 ray = cross(edge(before, here, after, margin), edge(here, after, before, margin));
     ray *= dot(edge(after, opposite, here, margin), ray) < 0.0 ? -1.0 : 1.0;
 #ifdef HIDING
-    // A rectangle that is level with the point over the primary's plane has no bounds in pixels.
+    // A rectangle with corners at the point's height over the primary's plane has no bounds in
+    // pixels.
     if (min(min(before.z, here.z), min(after.z, opposite.z)) <= 0.0) {
         ray = vec3(k == 1 || k == 2 ? primary.crystals.x * RAYS : 0,
                    k >= 2 ? primary.crystals.y * RAYS : 0, 1.0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Uniforms of the correspondence pass; mirrored in src/render/raster/correspondence.c. And, with HIDING,
-// what a module that is drawn is to the image.
+// Uniforms of the correspondence pass; mirrored in src/render/raster/correspondence.c. HIDING: also
+// the roles of drawn modules.
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     vec2 atlas_size; // texels
     int mu_steps;    // samples along a line
@@ -12,8 +12,8 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
 };
 
 #ifdef HIDING
-const uint ROLE_PAIR = 0u;    // nearer than the primary and facing the point: LORs
-const uint ROLE_FARTHER = 1u; // faces the point, but the pair's roles are the other way round
-const uint ROLE_BACK = 2u;    // met from behind
-const uint ROLE_BEFORE = 3u;  // between the point and the primary
+const uint ROLE_PAIR = 0u;    // nearer than the primary, and faces the point: has LORs
+const uint ROLE_FARTHER = 1u; // faces the point, but has the primary's role in the pair
+const uint ROLE_BACK = 2u;    // lines meet it from behind
+const uint ROLE_BEFORE = 3u;  // stops lines between the point and the primary
 #endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Covers the viewport: a pass over texels of a texture.
+// Covers the viewport, for a pass over all texels of a texture.
 //
 // shape: triangle strip of 4 vertices
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Back-projection, cluster paper section IV, first run: weight times LOR value, four pixels of the
-// correspondence image added.
+// Back-projection, cluster paper section IV, first run: sums weight times LOR value over four
+// pixels of the correspondence image.
 //
 // reads:    correspondence atlas, images, LOR values, modules, crystal_module, pairs
 // writes:   one sum per four pixels
@@ -17,8 +17,8 @@
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec2 source_tile, target_tile; // texels
-    int columns, num_images;        // tiles in a row of the atlas; the batch's images
-    uint num_lors;                  // in the LOR window
+    int columns, num_images;        // tiles in a row of the atlas; images of the batch
+    uint num_lors;                  // LORs of the window
 };
 
 layout(binding = LR_UNIT_CORRESPONDENCE) uniform usampler2D correspondence;

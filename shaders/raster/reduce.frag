@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Back-projection, cluster paper section IV: halves every tile, adding four texels. With STEP 1, texel by texel:
-// what one texture holds is added to another by blending.
+// Back-projection, cluster paper section IV: halves the edges of every tile by adding four texels.
+// STEP 1: every texel of one texture is added to another texture by blending.
 //
-// reads:     sums of the pass before
+// reads:     sums of the previous pass
 // writes:    one sum per STEP x STEP texels; texels beyond the source's tile count as zero
 // invariant: sums are added in a fixed order
 // variants:  STEP=2; STEP=1

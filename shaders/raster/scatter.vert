@@ -6,7 +6,8 @@
 // images, and emits a point at the texel of the pixel's LOR with its summed weight times x_v / N.
 //
 // reads:  correspondence atlas, images, voxels, modules, crystal_module, pairs
-// writes: one point for each distinct (r, s) of a macropixel (section II.C): its first pixel adds the weights up
+// writes: one point for each distinct (r, s) of a macropixel (section II.C); the first pixel with
+//         this (r, s) adds up the weights
 // shape:  points, one vertex per pixel of the largest window, one instance per image
 // variants: RAYS=4; RAYS=1
 #include "common/scene.glsl"
@@ -17,9 +18,9 @@
 #endif
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    ivec2 tile_size; // of the largest window, pixels
+    ivec2 tile_size; // size of the largest window, pixels
     ivec2 lors_size; // texels of the LOR window's texture
-    uint num_lors;   // in the LOR window
+    uint num_lors;   // LORs of the window
     float factor;    // 1 / N, sample points of a voxel
 };
 
@@ -28,7 +29,8 @@ layout(binding = LR_UNIT_VOXELS) uniform sampler2D voxels;
 
 layout(location = 0) flat out float out_value;
 
-// Sum of the macropixel's pixels with this pixel's crystal; 0 when an earlier pixel has it.
+// Sum of the macropixel's pixels with this pixel's crystal; 0 if an earlier pixel has the same
+// crystal.
 float macropixel_sum(ivec2 macropixel, int mine, uint crystal)
 {
     float sum = 0.0;
@@ -47,7 +49,7 @@ float macropixel_sum(ivec2 macropixel, int mine, uint crystal)
 void main()
 {
     gl_PointSize = 1.0;
-    gl_Position = vec4(2.0, 2.0, 2.0, 1.0); // clipped away
+    gl_Position = vec4(2.0, 2.0, 2.0, 1.0); // outside of the window, so that it is clipped
     out_value = 0.0;
     ivec2 pixel = ivec2(gl_VertexID % tile_size.x, gl_VertexID / tile_size.x);
     Image image = images[gl_InstanceID];

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Puts listed elements into the tables of their rows.
+// Writes the listed elements to the tables of their rows.
 //
 // reads:     elements: point, LOR, bits of the weight
-// writes:    tables: LOR + 1, 0 = free; values [row][point][slot]; how many elements were listed, and how
-//            many found no slot
+// writes:    tables: LOR + 1, 0 = free; values [row][point][slot]; number of listed elements, and
+//            number of elements without a slot
 // shape:     each thread takes every n-th element
-// invariant: where a LOR comes in parts for a point, their sum does not depend on their order
+// invariant: if a LOR has several terms for a point, their sum does not depend on their order
 // variants:  ; REPEATS=1
 #define LIST_GROUP LR_GROUP_SIZE
 #include "rows/rows.glsl"
@@ -35,7 +35,7 @@ layout(std430, binding = LR_BIND_ROWS_VALUES) writeonly buffer Values {
 
 const uint MOST_TRIES = 100u;
 
-// The slot of a LOR from the table's first one on.
+// Finds or takes the slot of a LOR; table: the first slot of its table.
 bool find_slot(uint table, uint lor, out uint found)
 {
     uint mask = (1u << slot_bits) - 1u;
@@ -63,7 +63,7 @@ void main()
     for (uint k = gl_GlobalInvocationID.x; k < kept; k += num_threads) {
         uvec4 element = elements[k];
         uint point = element.x - first_point;
-        uint row = uint((float(point) + 0.5) / float(num_points)); // points are a few thousand
+        uint row = uint((float(point) + 0.5) / float(num_points)); // exact for some thousand points
         uint slot;
         if (!find_slot(row << slot_bits, element.y, slot)) {
             atomicAdd(misfits, 1u);

@@ -4,7 +4,7 @@
 //
 // Counts the digits of each share.
 //
-// reads:  LORs, where rows begin
+// reads:  LORs, starts of the rows
 // writes: numbers [row][digit][share]
 #include "rows/sort.glsl"
 

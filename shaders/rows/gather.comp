@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Gathers what tables hold, or counts the slots in use (COUNT).
+// Copies the used slots of tables to rows, or counts them (COUNT).
 //
-// reads:     tables as collect.comp has them; the place of what each share holds
-// writes:    LORs and means over the row's points, row by row, and where rows begin; or numbers of slots
-// shape:     a share of slots each
+// reads:     tables as collect.comp writes them; the first place of each share's slots
+// writes:    LORs and means over the row's points, row by row, and the starts of the rows; or
+//            numbers of slots
+// shape:     one thread for each share of slots
 // invariant: a mean's terms are added in the order of the points, in double
 // variants:  ; REPEATS=1; COUNT=1
 #include "rows/rows.glsl"
@@ -28,7 +29,7 @@ layout(std430, binding = LR_BIND_ROWS_STARTS) buffer Starts {
 #ifdef REPEATS
 layout(std430, binding = LR_BIND_ROWS_VALUES) readonly buffer Values {
     uvec2 head;
-    uvec2 values[]; // of fixed.glsl: lower and upper word; none is below 0
+    uvec2 values[]; // fixed.glsl's lower and upper word; all are >= 0
 };
 
 double value_of(uvec2 value)
@@ -46,7 +47,7 @@ double value_of(float value)
 }
 #endif
 
-// first: the slot's value of the first point.
+// first: index of the slot's value for the first point.
 float mean_of(uint first)
 {
     double sum = 0.0lf;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Makes places of numbers: each becomes the sum of those before it.
+// Converts numbers to places: each number is replaced by the sum of all numbers before it.
 //
 // reads:  numbers; a sum for each thread
 // writes: numbers
@@ -15,8 +15,8 @@ layout(std430, binding = LR_BIND_ROWS_SUMS) readonly buffer Sums {
     uint sums[];
 };
 
-shared uint before[LR_SORT_GROUP]; // parts of the sum over the groups before
-shared uint own[LR_SORT_GROUP];    // of this group's threads
+shared uint before[LR_SORT_GROUP]; // partial sums over the preceding groups
+shared uint own[LR_SORT_GROUP];    // sums of this group's threads
 
 void main()
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Common part of the passes that make rows of lists of elements: each row has a table of LORs, with a value
-// for each of its points, whose slots and, once they are sorted, whose sums are divided among as many
-// threads. Define LIST_GROUP for passes with other groups.
+// Common part of the passes that make rows from lists of elements. Each row has a table of LORs,
+// with a value for each of its points. The slots of a table are divided among a fixed number of
+// threads, and so are the row's sums when they are sorted. Define LIST_GROUP for passes with
+// another group size.
 #include "common/bindings.h"
 
 #ifdef LIST_GROUP
@@ -13,15 +14,15 @@ layout(local_size_x = LR_SORT_GROUP) in;
 #endif
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    uint total;       // elements that the list has room for, or numbers that become places
-    uint share;       // of these, or of a table's slots, for a thread
-    uint num_shares;  // of all
-    uint row_shares;  // of a row
+    uint total;       // room of the list, in elements; or number of numbers that become places
+    uint share;       // numbers, or slots of a table, for each thread
+    uint num_shares;  // shares in total
+    uint row_shares;  // shares of a row
     uint slot_bits;   // a row's table has 2^n slots
-    uint num_points;  // of a row, here
-    uint per_row;     // and in all
-    uint first_point; // number of the first one
-    uint shift;       // bit of the LOR that the digit begins at
+    uint num_points;  // points of a row in this pass
+    uint per_row;     // points of a row in total
+    uint first_point; // number of this pass's first point
+    uint shift;       // lowest bit of the LOR's digit
 };
 
 uint own_share()

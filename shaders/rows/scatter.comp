@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Sorts rows by a digit; what has the same one keeps its order.
+// Sorts rows by a digit. Elements with the same digit keep their order.
 //
-// reads:  LORs and values, where rows begin; places [row][digit][share] of the first of each
+// reads:  LORs and values, starts of the rows; first place of each [row][digit][share]
 // writes: LORs and values
 #include "rows/sort.glsl"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Sorting rows by a digit of their LORs: a thread has a share of a row and goes through it in order.
+// Sorting of rows by a digit of their LORs. Each thread processes one share of a row in order.
 #include "rows/rows.glsl"
 
 layout(std430, binding = LR_BIND_ROWS_FROM) readonly buffer From {
@@ -14,9 +14,9 @@ layout(std430, binding = LR_BIND_ROWS_STARTS) readonly buffer Starts {
 
 const uint NUM_DIGITS = 1u << LR_SORT_BITS;
 
-shared uint numbers[LR_SORT_GROUP << LR_SORT_BITS]; // [digit][thread], each of its own thread
+shared uint numbers[LR_SORT_GROUP << LR_SORT_BITS]; // [digit][thread]; a thread uses only its own
 
-// The number of a digit, of this thread.
+// This thread's number for a digit.
 #define NUMBER(digit) numbers[(digit) * uint(LR_SORT_GROUP) + gl_LocalInvocationID.x]
 
 uint digit_of(uvec2 element)
@@ -24,7 +24,7 @@ uint digit_of(uvec2 element)
     return element.x >> shift & (NUM_DIGITS - 1u);
 }
 
-// First and end of the thread's own share.
+// First element of the thread's own share, and its end.
 uvec2 own_range()
 {
     uint row = own_share() / row_shares;
@@ -34,7 +34,7 @@ uvec2 own_range()
     return min(uvec2(first, first + length), uvec2(end));
 }
 
-// Index of a digit's number: places become those of rows, in each of digits, in each of shares.
+// Index of the number of a digit for the thread's share, in the order [row][digit][share].
 uint number_at(uint digit)
 {
     return (own_share() / row_shares * NUM_DIGITS + digit) * row_shares +

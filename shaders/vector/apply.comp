@@ -3,9 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// An operation of vectors, element by element: OP is one of enum lr_vector_op.
+// An operation on vectors, element by element. OP is one of enum lr_vector_op.
 //
-// reads:  y and up to three inputs, of one precision; a conversion's input has the OTHER one
+// reads:  y and up to three inputs of the same precision; a conversion's input has the OTHER
+//         precision
 // writes: y
 // shape:  each thread takes every n-th element
 #include "vector/vector.glsl"
@@ -51,11 +52,11 @@ void main()
 #if OP == 4
         double after = sensitivity > 0.0lf ? x / sensitivity * by : x;
 #elif OP == 6
-        // sensitivity: the scale
+        // `sensitivity` is the scale here
         precise double next = x + scalar * max(x, lowest) * (by * sensitivity);
         double after = sensitivity > 0.0lf ? (next < 0.0lf ? 0.0lf : next) : x;
 #else
-        // no fused steps: near 0 the factor would be another than on the host
+        // no fused steps: they would give other factors near 0 than on the CPU
         precise double factor = 1.0lf + scalar * (by - sensitivity);
         double after = sensitivity > 0.0lf ? x * (factor < 0.0lf ? 0.0lf : factor) : x;
 #endif

@@ -18,8 +18,8 @@ layout(local_size_x = LR_VECTOR_GROUP) in;
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     dvec4 weights[32];
-    uvec4 first; // element of the range that y, and that x begin at; the first layer; how many there are
-    uvec4 size;  // of the row; and the layer that x begins with
+    uvec4 first; // elements of the range at which y and x begin; first layer; number of layers
+    uvec4 size;  // size of the row; first layer of x
     ivec4 along; // axis, reach
 };
 

@@ -24,9 +24,9 @@ layout(local_size_x = LR_VECTOR_GROUP) in;
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     dvec4 weights[2];
     double gamma, epsilon, scale;
-    uint layer, layers; // the first of the layers that are worked on, and how many there are to be
-    uvec4 first;        // element of the range that y, and that x and kappa from `held` on begin at
-    uvec4 size;         // of the row; and the layer that x and kappa begin with
+    uint layer, layers; // first layer of this pass, and number of layers
+    uvec4 first;        // elements of the range at which y, x and kappa begin
+    uvec4 size;         // size of the row; first layer of x and kappa
 };
 
 layout(std430, binding = LR_BIND_VECTOR_Y) buffer Y {
@@ -65,7 +65,7 @@ double find_term(double own, double other)
 #endif
 }
 
-// at: of the number, from the layer on that x begins with.
+// at: x, y and z of the number; z is counted from layer 0, not from the first layer of x.
 double add_neighbours(ivec3 at)
 {
     ivec3 end = ivec3(size.xyz);

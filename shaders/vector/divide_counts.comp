@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Measured counts y over what is estimated, e = values + b: the ratio that EM projects back.
+// Divides the measured counts y by the estimate e = values + b. EM projects this ratio back.
 //
-// reads:     values, y, and b where there is an additive term
-// writes:    values: y / e where both are positive, else 0; of each group: sum of y ln e - e, of y,
-//            of e, LORs and counts left out (y > 0 where e = 0)
+// reads:     values, y, and b if there is an additive term
+// writes:    values: y / e if both are positive, else 0; for each group: sum of y ln e - e, of y,
+//            of e, LORs and counts left out (y > 0 and e = 0)
 // shape:     each thread takes every n-th element
 // invariant: terms are added in a fixed order
 #include "vector/vector_sums.glsl"
@@ -22,11 +22,12 @@ layout(std430, binding = LR_BIND_VECTOR_IN + 1) readonly buffer Additive {
     float additive[];
 };
 
-// Sums of such ratios stay finite in float.
+// Sums of ratios up to this one are finite in float.
 const double largest_ratio = 0.5lf * 3.4028234663852886e38lf;
 
-// x > 0, normal: by the series of 2 artanh((m - 1) / (m + 1)) for m in sqrt(1/2) .. sqrt(2), whose
-// terms left out are below 1e-15. OpenGL's own log is one of float.
+// Natural logarithm of a normal number x > 0: the series of 2 artanh((m - 1) / (m + 1)) for m in
+// sqrt(1/2) .. sqrt(2). The terms left out are below 1e-15. OpenGL's own log has only single
+// precision.
 double natural_log(double x)
 {
     uvec2 bits = unpackDouble2x32(x);

@@ -4,9 +4,9 @@
 //
 // Joins the sums of a pass's groups.
 //
-// reads:     the groups' sums; first.y: the sums so far, which these are added to; first.z: the sum
-//            LR_VECTOR_LARGEST is the largest of them
-// writes:    sums of all
+// reads:     the groups' sums; first.y: 1 to add them to the earlier sums; first.z: 1 if the sum
+//            LR_VECTOR_LARGEST is a maximum
+// writes:    sums over all groups
 // shape:     one group, of which each thread takes every n-th of `count` groups
 // invariant: terms are added in a fixed order
 #include "vector/vector_sums.glsl"

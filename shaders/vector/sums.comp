@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Sums over a vector x and another one.
+// Sums over a vector x and another vector.
 //
 // reads:     x, other
-// writes:    of each group: sum of x, of x times other, of (x - other)^2, largest x, how many x are
-//            not finite, which are left out of the others
+// writes:    for each group: sum of x, of x times other, of (x - other)^2, largest x, number of x
+//            that are not finite. The latter are left out of the other sums
 // shape:     each thread takes every n-th element
 // invariant: terms are added in a fixed order
 #include "vector/vector_sums.glsl"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Vectors: numbers in buffers, in either precision (REAL), from an element of the range on.
+// Vectors: numbers in buffers, in either precision (REAL), beginning at a given element of the
+// range.
 #include "common/bindings.h"
 
 #ifndef REAL
@@ -11,10 +12,10 @@
 layout(local_size_x = LR_VECTOR_GROUP) in;
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    uvec4 first; // element of the range that y and the inputs begin at
+    uvec4 first; // element of the range at which y and the inputs begin
     uint count;
     double scalar;
-    double lowest; // floor of BSREM
+    double lowest; // BSREM's lower bound
 };
 
 uint num_threads()

@@ -10,7 +10,7 @@ layout(std430, binding = LR_BIND_VECTOR_SUMS) buffer Sums {
 
 shared double parts[LR_VECTOR_GROUP];
 
-// Writes one of a group's sums; `largest`: the largest of the threads' values instead.
+// Writes one of a group's sums, or the largest of the threads' values if `largest` is true.
 void write_sum(uint which, double value, bool largest)
 {
     barrier();

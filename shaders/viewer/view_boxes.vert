@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Edges of modules as boxes of crystals: bright where the module faces the eye, else dim.
+// Edges of modules as boxes of crystals: bright if the module faces the eye, else dim.
 //
 // reads:  modules, their colours
 // writes: colour

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Crystals of a module's face, with the gaps between them: by a value's colour, else by the module's.
+// Crystals of a module's face, with the gaps between them: in the colour of the crystal's value if
+// the value is not negative, else in the module's colour.
 //
 // reads:  modules, their colours, values of crystals
 // writes: colour

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Front faces of modules. Modules whose backs are turned to the eye would hide what is inside the
-// scanner: of them nothing is drawn.
+// Front faces of modules. A module whose back is turned to the eye is not drawn, because it would
+// hide the inside of the scanner.
 //
 // reads:  modules
-// writes: the module, how much it faces the eye, the place on its face in crystals
+// writes: the module, the cosine of its normal with the direction to the eye, the place on its face
+//         in crystals
 // shape:  triangle strips of four, an instance for each module
 #include "viewer/view.glsl"
 #include "viewer/view_modules.glsl"

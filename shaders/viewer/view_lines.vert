@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Lines from place to place.
+// Straight lines between two places.
 //
 // reads:  lines, seven words each: from, to, colour 0xRRGGBBAA
 // writes: colour

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Voxels of a slice in the colours of a map, with the overlay in another one above it.
+// Voxels of a slice in the colours of a map, and above them the overlay in the colours of another
+// map.
 #include "viewer/view.glsl"
 
 layout(binding = 0) uniform sampler2D map;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Light that an image's activity sends through the density field, from the eye to where the line of
-// sight leaves the box: the mu-map as a grey haze, the activity glowing in it.
+// Light of an image's activity through the density field. The line of sight is followed from the
+// eye to its exit from the box. The mu-map is a grey haze, and the activity glows in it.
 #include "viewer/view.glsl"
 
 layout(binding = 0) uniform sampler2D map;
@@ -12,7 +12,7 @@ layout(binding = 2) uniform sampler3D density;
 layout(location = 0) in vec3 in_at;
 layout(location = 0) out vec4 out_colour;
 
-// Shares of the way to `to` where it enters the box.
+// Share of `way` at which the line of sight enters the box, 0 if the eye is inside.
 float entry(vec3 from, vec3 way)
 {
     vec3 inverse = 1.0 / mix(way, vec3(1e-20), lessThan(abs(way), vec3(1e-20)));

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The image's box: its faces turned away from the eye, where lines of sight leave it.
+// The image's box. Only the faces turned away from the eye are drawn: lines of sight leave the box
+// there.
 //
 // writes: the place, mm
 // shape:  triangles, 6 faces of two

@@ -31,7 +31,7 @@ static int lower(char letter)
     return tolower((unsigned char)letter);
 }
 
-/* Levenshtein's distance, with one row of the table in memory; capitals are as good as small letters. */
+/* Levenshtein distance, ignoring case; only one row of the table is kept in memory. */
 static int edit_distance(const char *a, const char *b)
 {
     int row[64];
@@ -51,7 +51,7 @@ static int edit_distance(const char *a, const char *b)
     return row[columns];
 }
 
-/* The letters of an option's name. */
+/* The name of an option without its dashes. */
 static const char *undashed(const char *text)
 {
     return text + strspn(text, "-");
@@ -61,7 +61,7 @@ const char *args_nearest(const char *text, const char *const *words)
 {
     const char *letters = undashed(text);
     const char *nearest = NULL, *begun = NULL;
-    int least = (2 + (int)strlen(letters)) / 3; /* a third of the letters may be wrong */
+    int least = (2 + (int)strlen(letters)) / 3; /* up to a third of the letters may be wrong */
     for (int k = 0; words[k] != NULL; k++) {
         const char *word = undashed(words[k]);
         const int distance = edit_distance(letters, word);
@@ -70,7 +70,7 @@ const char *args_nearest(const char *text, const char *const *words)
             nearest = words[k];
             least = distance;
         }
-        /* One may be the beginning of the other, with three letters at least: "iter", "reconstruct". */
+        /* One word may be the beginning of the other, if at least three letters agree: "iter", "reconstruct". */
         int same = 0;
         while (letters[same] != '\0' && lower(letters[same]) == lower(word[same])) same++;
         if (begun == NULL && same >= 3 && (letters[same] == '\0' || word[same] == '\0')) begun = words[k];
@@ -80,7 +80,7 @@ const char *args_nearest(const char *text, const char *const *words)
 
 /* --- parsing --- */
 
-/* A verb may fill the array: then nothing marks its end. */
+/* A verb may fill the whole array; its last group is then not followed by an end mark. */
 static const struct cli_group *groups_end(const struct cli_syntax *syntax)
 {
     int k = 0;
@@ -97,7 +97,7 @@ static const struct cli_option *find_option(const struct cli_syntax *syntax, con
     return NULL;
 }
 
-/* Names in other programs; the first option of the list that the verb has is meant. */
+/* Option names of other programs. The suggestion is the first option of the list that the verb has. */
 static const struct {
     const char *other, *ours;
 } synonyms[] = {
@@ -187,7 +187,7 @@ static void add_given(struct cli_args *args, const struct cli_option *option, co
     }
 }
 
-/* Takes one option with its value; returns how many arguments that used. */
+/* Takes one option with its value; returns the number of arguments used. */
 static int take_option(struct cli_args *args, char *const *argv)
 {
     const char *text = argv[0];
@@ -227,7 +227,7 @@ static bool is_number(const char *text)
     return end != text && (*end == '\0' || (*end == ',' && end[1] == '\0'));
 }
 
-/* A word that no option takes: numbers of a list with blanks, "--at 5 0 2", or a file without its option. */
+/* Reports a word that belongs to no option: a list written with blanks ("--at 5 0 2"), or a file without its option. */
 static void complain_stray(struct cli_args *args, char *const *rest)
 {
     static const struct {
@@ -364,7 +364,7 @@ int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, cons
     errno = 0;
     int64_t value = strtoll(text, &end, 10);
     bool is_good = end != text && errno == 0 && !isspace((unsigned char)text[0]);
-    if (is_good && *end != '\0') { /* 2e7 is a whole number, too */
+    if (is_good && *end != '\0') { /* 2e7 counts as a whole number */
         const double number = strtod(text, &end);
         is_good = strspn(text, "+-.0123456789eE") == strlen(text) && *end == '\0' && floor(number) == number &&
                   fabs(number) <= 0x1p53;
@@ -404,7 +404,7 @@ double args_number(struct cli_args *args, const char *name, double fallback, boo
     return value;
 }
 
-/* Reads numbers separated by commas; returns how many, or -1. */
+/* Reads numbers separated by commas; returns their count, or -1. */
 static int read_list(const char *text, double values[3])
 {
     int count = 0;
@@ -422,7 +422,7 @@ static int read_list(const char *text, double values[3])
 
 static void complain_list(struct cli_args *args, const char *name, const char *text, const char *needed)
 {
-    /* "5,0,2" for "5 0 2", "5; 0; 2", "6x5x3" or "(5, 0, 2)", if nothing else is in the text. */
+    /* Suggests "5,0,2" for "5 0 2", "5; 0; 2", "6x5x3" or "(5, 0, 2)", if the text contains nothing else. */
     char repaired[128] = "";
     double values[3];
     int count = 0;
@@ -441,7 +441,7 @@ static void complain_list(struct cli_args *args, const char *name, const char *t
     }
     is_list = is_list && count > 1 && read_list(repaired, values) == count && strcmp(repaired, text) != 0;
 
-    /* "3mm", "3,3,4mm" have only a unit too much. */
+    /* "3mm" and "3,3,4mm" are valid apart from the unit. */
     const size_t numbers = strspn(text, "+-.,0123456789");
     const size_t letters = strspn(text + numbers, "abcdefghijklmnopqrstuvwxyz");
     if (is_list)
@@ -536,7 +536,7 @@ bool args_share(struct cli_args *args, const char *name, int64_t *number, int64_
 
 int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback)
 {
-    static const char units[] = "KMGT"; /* with an optional B or iB */
+    static const char units[] = "KMGT"; /* optionally followed by B or iB */
     const char *text = args_text(args, name);
     if (text == NULL) return fallback;
     char *end = NULL;

@@ -13,12 +13,12 @@
 /* One option. Names begin with dashes ("--rays", "-o"). */
 struct cli_option {
     const char *name;
-    const char *metavar; /* "N", "X,Y,Z"; "[N]" = may be left out; NULL = a flag without value */
+    const char *metavar; /* "N", "X,Y,Z"; "[N]" = optional; NULL = a flag without value */
     const char *help;    /* one line, lower case, no full stop */
     bool repeats;        /* may be given more than once */
 };
 
-/* A named run of options that several verbs share. An option of NULL name ends `options`. */
+/* A named list of options that several verbs share. An option with name NULL ends `options`. */
 struct cli_group {
     const char *title;
     const struct cli_option *options;
@@ -26,26 +26,26 @@ struct cli_group {
 
 enum { CLI_MAX_GROUPS = 13, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4096, CLI_MAX_OUTPUTS = 4 };
 
-/* An output: the file that an option of that name gives, which ends in one of these. NULL ends the list, ""
- * stands for names without one, such as names of devices and pipes. All other words that name files are read. */
+/* An output: the option that names the file, and the endings that the file may have. NULL ends the list; "" allows
+ * names without an ending, such as devices and pipes. All other words that name files are inputs. */
 struct cli_output {
     const char *name;
     const char *const *endings;
 };
 
-/* The name of an output without an option: the second positional. */
+/* Stands for an output that has no option: it is the second positional. */
 #define CLI_SECOND_WORD "OUT"
 
-/* Syntax of a verb. Groups end at the first NULL title, or with the array. */
+/* Syntax of a verb. The groups end at the first NULL title or at the end of the array. */
 struct cli_syntax {
     const char *verb;        /* "recon" */
-    const char *positionals; /* "NAME|FILE"; NULL = none taken */
+    const char *positionals; /* "NAME|FILE"; NULL = none */
     int most_positionals;    /* 0 = 4 */
-    const char *summary;     /* one sentence */
+    const char *summary;     /* one sentence that says what the verb does */
     const char *example;     /* one complete command */
-    bool takes_ranks;        /* processes that mpirun has started do it together */
-    const char *program;     /* another program that has the verb: name and summary are enough here */
-    struct cli_output outputs[CLI_MAX_OUTPUTS]; /* end at the first NULL name, or with the array */
+    bool takes_ranks;        /* several processes, started by mpirun, can run the verb together */
+    const char *program;     /* another program that runs the verb; only name and summary are needed here then */
+    struct cli_output outputs[CLI_MAX_OUTPUTS]; /* the list ends at the first NULL name or at the end of the array */
     struct cli_group groups[CLI_MAX_GROUPS];
 };
 
@@ -54,9 +54,10 @@ struct cli_given {
     const char *value; /* NULL for a flag */
 };
 
-/* A parsed command line. The strings are argv's.
- * The getters below never stop: the first value that makes no sense is reported, kept in `status`
- * as LR_USAGE, and the getter returns its fallback. A verb reads all it needs, then asks once. */
+/* A parsed command line. It points to the strings of argv.
+ *
+ * The getters below never stop the program. The first invalid value is reported, `status` becomes LR_USAGE, and the
+ * getter returns its fallback. A verb reads all its options first and then checks `status` once. */
 struct cli_args {
     const struct cli_syntax *syntax;
     struct report *report;
@@ -68,8 +69,8 @@ struct cli_args {
     lr_status status;
 };
 
-/* Parses what follows the verb. errors: LR_USAGE, reported, with the nearest known option.
- * args_finish must follow in either case. */
+/* Parses the words after the verb. errors: LR_USAGE; the message suggests the nearest known option. args_finish must
+ * follow in either case. */
 lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, struct report *report, char *const *argv);
 void args_finish(struct cli_args *args);
 
@@ -81,7 +82,7 @@ bool args_has(const struct cli_args *args, const char *name);
 /* The option's text, or NULL. */
 const char *args_text(const struct cli_args *args, const char *name);
 
-/* Like args_text, but absence is an error, and returns "". */
+/* Like args_text, but a missing option is an error, and the result is "" then. */
 const char *args_required(struct cli_args *args, const char *name);
 
 /* The number of times that an option was given, and its k-th text. */
@@ -91,34 +92,34 @@ const char *args_nth(const struct cli_args *args, const char *name, int k);
 /* A whole number in [least, most]. */
 int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, const int64_t range[2]);
 
-/* A finite number; `positive`: above 0. */
+/* A finite number; it must be above 0 if `positive` is true. */
 double args_number(struct cli_args *args, const char *name, double fallback, bool positive);
 
-/* Exactly three finite numbers "1,2,3"; with `spread`, one number stands for all three.
- * Returns whether `values` was filled in. */
+/* Exactly three finite numbers "1,2,3". If `spread` is true, a single number is used for all three. Returns true if
+ * `values` was filled in. */
 bool args_triple(struct cli_args *args, const char *name, bool spread, double values[3]);
 bool args_triple_text(struct cli_args *args, const char *name, const char *text, double values[3]);
 
-/* Three whole numbers in [1, 2^31 - 1]; `count` says whether one or three were given. */
+/* Three whole numbers in [1, 2^31 - 1]; the result is 1 or 3, the number of values given. */
 int args_sizes(struct cli_args *args, const char *name, int values[3]);
 
-/* One to `most` whole numbers in [1, 2^31 - 1], "1,2,4"; returns how many, 0 when there are none. */
+/* One to `most` whole numbers in [1, 2^31 - 1], "1,2,4"; returns their count, or 0 if there are none. */
 int args_ints(struct cli_args *args, const char *name, int *values, int most);
 
-/* "k/N", the k-th of N parts, 1 <= k <= N. Returns whether it was given and makes sense. */
+/* "k/N", the k-th of N parts, 1 <= k <= N. Returns true if the option was given and is valid. */
 bool args_share(struct cli_args *args, const char *name, int64_t *number, int64_t *parts);
 
-/* Bytes: 4096, 512K, 512M, 4G, 1.5G (powers of 1024; "GiB" and "GB" are understood too). */
+/* A size in bytes: 4096, 512K, 512M, 4G, 1.5G (powers of 1024; "GiB" and "GB" are accepted too). */
 int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback);
 
-/* Index of the option's text in `words` (NULL at the end), capitals or not, or the fallback. */
+/* Index of the option's text in `words` (NULL at the end), ignoring case; the fallback if the option is not given. */
 int args_word(struct cli_args *args, const char *name, const char *const *words, int fallback);
 
-/* Reports that the command line makes no sense and marks it so. */
+/* Reports an error of the command line and sets `status` to LR_USAGE. */
 void args_complain(struct cli_args *args, const char *format, ...) LR_PRINTF(2, 3);
 
-/* The word of `words` (NULL at the end) nearest to `text`, or NULL when none is near. Dashes in
- * front and capitals do not matter. */
+/* The entry of `words` (NULL at the end) that is most similar to `text`, or NULL if none is similar. Leading dashes
+ * and capitals are ignored. */
 const char *args_nearest(const char *text, const char *const *words);
 
 #endif

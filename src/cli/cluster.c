@@ -20,7 +20,7 @@ lr_exchange cluster_read_exchange(struct cli_args *args)
     return (lr_exchange)args_word(args, "--exchange", names, LR_EXCHANGE_AUTO);
 }
 
-/* The other ranks are ended without knowing the error. */
+/* Prints this rank's error before the other ranks are ended: they do not know the error. */
 static void print_error_now(void *user)
 {
     struct report *report = user;
@@ -64,7 +64,7 @@ void cluster_choose(const struct cluster *cluster, const struct cli_args *args, 
     if (cluster->comm == NULL) return;
     if (!args_has(args, "--threads")) {
         params->threads = lr_comm_threads(cluster->comm);
-        /* mpirun binds few ranks to one core each. */
+        /* mpirun binds a rank to one core if there are only few ranks. */
         const int local = lr_comm_get_info(cluster->comm).local_size;
         const long all = sysconf(_SC_NPROCESSORS_ONLN);
         if (params->threads < all / local) {
@@ -78,8 +78,8 @@ void cluster_choose(const struct cluster *cluster, const struct cli_args *args, 
     const char *backend = args_text(args, "--backend");
     const bool is_host = backend != NULL && (strcasecmp(backend, "cpu") == 0 || strcasecmp(backend, "native") == 0);
     if (!args_has(args, "--device") && info.local_size > 1 && !is_host) {
-        /* Counts graphics processors and their numbers. A processor is listed once for each
-         * way to it: those that EGL enumerates are distinguished. */
+        /* Counts graphics processors and their numbers. A processor is listed once for each interface that reaches
+         * it; those that EGL enumerates can be told apart. */
         static lr_device devices[MOST_DEVICES];
         int count = 0, usable = 0, listed = lr_device_list(devices, MOST_DEVICES, NULL);
         listed = listed < MOST_DEVICES ? listed : MOST_DEVICES;

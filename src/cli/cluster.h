@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A verb that several processes run together, started by mpirun. Rank 0 alone reports progress and writes
- * results; errors are printed by one rank, which names itself. */
+ * A verb that several processes run together, started by mpirun. Only rank 0 reports progress and writes results.
+ * Each error is printed by one rank, which names itself. */
 #ifndef LR_CLI_CLUSTER_H
 #define LR_CLI_CLUSTER_H
 
@@ -10,17 +10,17 @@
 
 #include <lr/comm.h>
 
-/* Zero is one process. */
+/* A zero struct means one process. */
 struct cluster {
-    lr_comm *comm; /* NULL before it is open, and if there is one process */
+    lr_comm *comm; /* NULL for one process, and before it is opened */
     int rank, size;
-    double *peaks; /* owned [size] bytes of memory that each rank has taken at most; NULL = not asked */
+    double *peaks; /* owned [size] peak memory of each rank in bytes; NULL = not asked */
 };
 
-/* Opens the communicator, if there are several ranks. */
+/* Opens the communicator if there are several ranks. */
 lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchange exchange);
 
-/* --exchange, of verbs that ranks run: its option, and what it says. */
+/* The option --exchange of verbs that several ranks can run. */
 #define CLUSTER_EXCHANGE_OPTION                                                                                        \
     {                                                                                                                  \
         "--exchange", "WAY",                                                                                           \
@@ -30,17 +30,17 @@ lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchan
     }
 lr_exchange cluster_read_exchange(struct cli_args *args);
 
-/* Exchanges how the verb has ended on each rank, returns the status of all, and closes the communicator. */
+/* Collects the status of all ranks, returns the combined status, and closes the communicator. */
 lr_status cluster_close(struct cluster *cluster, struct report *report, lr_status status);
 
-/* Unless the command line names them: the device that is local to this rank, and its share of the
- * machine's processors. */
+/* Chooses the device that is local to this rank and this rank's share of the processors, unless the command line
+ * names them. */
 void cluster_choose(const struct cluster *cluster, const struct cli_args *args, lr_operator_params *params);
 
-/* Asks all ranks how much memory they have taken so far; nothing of one process. */
+/* Collects the peak memory of all ranks so far; does nothing for one process. */
 lr_status cluster_note_memory(struct cluster *cluster, struct report *report);
 
-/* "ranks" of JSON: how many, and by what they exchange numbers; nothing of one process. */
+/* Writes "ranks" of the JSON: their number and how they exchange numbers; writes nothing for one process. */
 void cluster_json(const struct cluster *cluster, struct json *json);
 
 #endif

@@ -87,7 +87,7 @@ bool common_grow(void *array, int64_t *room, int64_t needed, size_t size)
 {
     void *block;
     if (needed <= *room) return true;
-    memcpy(&block, array, sizeof(block)); /* the pointer may be of any type */
+    memcpy(&block, array, sizeof(block)); /* memcpy, because the pointer may have any type */
     const int64_t larger = 2 * needed + 16;
     block = realloc(block, (size_t)larger * size);
     if (block != NULL) {
@@ -122,7 +122,7 @@ lr_status common_check_output(struct report *report, const char *path, const cha
     for (int k = 0; endings[k] != NULL; k++) {
         const size_t used = strlen(list);
         const bool is_last = endings[k + 1] == NULL || endings[k + 1][0] == '\0';
-        if (endings[k][0] == '\0') { /* a name without one */
+        if (endings[k][0] == '\0') { /* a name without an ending */
             has_ending = has_ending || strchr(slash != NULL ? slash : path, '.') == NULL;
         } else {
             has_ending = has_ending || common_ends_with(path, endings[k]);
@@ -134,7 +134,7 @@ lr_status common_check_output(struct report *report, const char *path, const cha
         return report_error(report, LR_USAGE, "%s is where the JSON object of --json goes: leave out one of them",
                             path);
     }
-    if (common_is_device(path)) { /* which needs no new name in its folder */
+    if (common_is_device(path)) { /* a device is not created in its folder */
         return !common_ends_with(path, ".h5") && !common_ends_with(path, ".hdf5")
                    ? LR_OK
                    : report_error(report, LR_USAGE,
@@ -183,7 +183,7 @@ lr_status common_make_folder(struct report *report, const char *path)
                                            : strerror(reason));
 }
 
-/* Each file of the part: moved into the folder, or removed. */
+/* Moves each file of the part into the folder, or removes it. */
 static lr_status empty_part(const struct common_folder *folder, struct report *report, bool moves)
 {
     DIR *files = opendir(folder->part);
@@ -211,7 +211,7 @@ lr_status common_folder_begin(struct common_folder *folder, struct report *repor
     snprintf(folder->part, sizeof(folder->part), "%s/.part", path);
     CLI_TRY(common_make_folder(report, path));
     const lr_status status = common_make_folder(report, folder->part);
-    if (status == LR_OK) return empty_part(folder, report, false); /* of a run that was killed */
+    if (status == LR_OK) return empty_part(folder, report, false); /* a part that a killed run left */
     if (folder->is_new) rmdir(path);
     return status;
 }
@@ -274,7 +274,7 @@ double common_sum(const float *values, int64_t count)
 {
     const lr_vector all = lr_vector_of_floats(values, count);
     lr_vector_sums sums;
-    (void)lr_vector_add_up(&all, NULL, &sums); /* on the host nothing can fail */
+    (void)lr_vector_add_up(&all, NULL, &sums); /* this cannot fail on the host */
     return sums.sum;
 }
 
@@ -444,7 +444,7 @@ static void read_params(struct setup *setup, struct cli_args *args, lr_store sto
     setup->dry_run = args_has(args, "--dry-run");
     setup->store = (lr_store)args_word(args, "--store", stores, (int)store);
     setup->params.store = setup->dry_run ? LR_STORE_NO : setup->store;
-    /* A single number is split over the axes once the grid is known; it stays in samples[0] then. */
+    /* A single number is split over the axes once the grid is known; until then it is kept in samples[0]. */
     if (args_sizes(args, "--samples", setup->params.samples) == 1)
         setup->params.samples[1] = setup->params.samples[2] = 0;
 
@@ -458,7 +458,7 @@ static void read_params(struct setup *setup, struct cli_args *args, lr_store sto
         args_complain(args, "--mu-unit and --mu-steps need --mu IMAGE");
 }
 
-/* --grid, --voxel-mm, --origin-mm. Returns whether they were given. */
+/* Reads --grid, --voxel-mm, --origin-mm. Returns true if they were given. */
 static bool read_explicit_grid(struct cli_args *args, lr_grid *grid)
 {
     int size[3] = {0};
@@ -602,7 +602,7 @@ lr_status setup_operator(struct setup *setup)
 
 void setup_finish(struct setup *setup)
 {
-    lr_operator_destroy(setup->op); /* which asks for the factors */
+    lr_operator_destroy(setup->op); /* the operator uses the factors, so it is destroyed first */
     lr_attenuation_destroy(setup->factors.attenuation);
     free(setup->factors.efficiencies);
     lr_image_destroy(setup->mu);
@@ -616,7 +616,7 @@ void setup_json(const struct setup *setup, struct json *json)
     json_text(json, "scanner", setup->scanner != NULL ? setup->scanner->name : NULL);
     common_json_grid(json, "grid", &setup->grid);
     const lr_operator_info *info = lr_operator_get_info(setup->op);
-    const bool is_direct = info->lors->scanner == NULL; /* or of events */
+    const bool is_direct = info->lors->scanner == NULL; /* LORs without a scanner belong to histo-images or events */
     json_open(json, "operator", '{');
     json_text(json, "family", info->of_events ? "listmode" : is_direct ? "direct" : "correspondence");
     json_text(json, "backend", info->backend);
@@ -637,8 +637,8 @@ void setup_json(const struct setup *setup, struct json *json)
 
 /* --- what a command line is going to write --- */
 
-/* The words of a command line that may name files, [CLI_MAX_GIVEN + CLI_MAX_POSITIONAL], and among them
- * those that are written. */
+/* The words of a command line that may name files, [CLI_MAX_GIVEN + CLI_MAX_POSITIONAL], and the subset of them that
+ * is written. */
 struct words {
     const char **read;
     int num_read;

@@ -66,7 +66,7 @@ lr_resolution direct_read_widths(struct cli_args *args)
         .edge_mm = args_number(args, "--edge-mm", 0, true),
         .axial_mm = args_number(args, "--axial-mm", 0, true),
     };
-    /* No scanner is this fast; 0.4 is meant as 400. */
+    /* A smaller time resolution is refused: no scanner is this fast, and 0.4 probably means 400. */
     static const double least_ps = 5;
     if (resolution.tof_ps > 0 && resolution.tof_ps < least_ps) {
         args_complain(args, "--tof-ps %s: beyond any scanner: it looks like ns: give %g (ps, FWHM)",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Views, kernels and operators from the command line, which the verbs of the family `direct` share. */
+ * Views, kernels and operators from the command line, shared by the verbs `direct`. */
 #ifndef LR_CLI_DIRECT_H
 #define LR_CLI_DIRECT_H
 
@@ -12,7 +12,7 @@ extern const struct cli_option direct_kernel_options[]; /* resolution and suppor
 extern const struct cli_option direct_device_options[]; /* backend, device, threads */
 
 /* Indexed by lr_direct_variant; NULL at the end. */
-extern const char *const direct_variant_names[]; /* from LR_DIRECT_BANDS on */
+extern const char *const direct_variant_names[]; /* the first is LR_DIRECT_BANDS */
 
 /* --variant; by default LR_DIRECT_FASTEST. */
 lr_direct_variant direct_read_variant(struct cli_args *args);
@@ -32,10 +32,10 @@ lr_direct_variant direct_read_variant(struct cli_args *args);
 
 /* Zero is valid; direct_finish frees it. */
 struct direct_setup {
-    struct setup grid; /* of which report and grid are used */
+    struct setup grid; /* only report and grid are used */
     lr_view_set set;   /* complete */
     lr_direct_kernel kernel;
-    lr_radial_profiles profiles; /* the kernel may point here: it must not move */
+    lr_radial_profiles profiles; /* the kernel may point to it, so it must not move */
     lr_operator *op;
 };
 
@@ -48,16 +48,16 @@ lr_resolution direct_read_widths(struct cli_args *args);
 /* Reads the options of a kernel, and the file of --measured. */
 lr_status direct_read_kernel(struct direct_setup *setup, struct cli_args *args);
 
-/* Data of the operator and what goes with it, from the command line or not. Zero is valid. */
+/* Inputs of the operator that direct_open makes; they need not come from the command line. Zero is valid. */
 struct direct_work {
     const lr_view *views;
     int num_views;
-    const lr_histo_images *factors; /* NULL = 1; outlives the operator */
-    const lr_progress *progress;    /* of projections; NULL = none */
-    const struct cluster *cluster;  /* NULL = one process */
+    const lr_histo_images *factors; /* factors; NULL = all 1; must outlive the operator */
+    const lr_progress *progress;    /* progress of projections; NULL = none */
+    const struct cluster *cluster;  /* the ranks; NULL = one process */
 };
 
-/* Makes setup->op on setup->grid.grid, and reports its device. Factors must be of its grid and views. */
+/* Makes setup->op on setup->grid.grid and reports its device. The factors must have the same grid and views. */
 lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const struct direct_work *work);
 
 void direct_finish(struct direct_setup *setup);

@@ -9,13 +9,13 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-/* Size of a file from which on it is announced before it is written. */
+/* Files of at least this size are announced before they are written. */
 static const double large_bytes = 1e9;
 
-/* Share of the free space that an estimate may fill. */
+/* Share of the free disk space that an estimated size may fill. */
 static const double filled_share = 0.95;
 
-/* Bytes that are free for a file at `path`; HUGE_VAL for a pipe or a device, or if that is not known. */
+/* Bytes that are free for a file at `path`; HUGE_VAL for a pipe or a device, or if the number is not known. */
 static double forecast_free_bytes(const char *path)
 {
     char folder[PATH_MAX];
@@ -42,7 +42,7 @@ static bool is_announced(const struct setup *setup, const struct total *total)
     return setup->dry_run || report->verbose || (total->disk_bytes >= large_bytes && !report->quiet);
 }
 
-/* Says the forecast, or prints it as the JSON of --dry-run. */
+/* Reports the forecast, or prints it as JSON with --dry-run. */
 static void announce(const struct setup *setup, const char *output, const struct total *total)
 {
     char what[96] = "", disk[128] = "", memory[32], needed[32], there[32];
@@ -118,13 +118,13 @@ static lr_status refuse_rows(const struct setup *setup, const struct forecast_ro
 lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on)
 {
     enum { FEW = 1000 };
-    const double surely = 5e9; /* bytes: an estimate of less may still fit into a zip archive, whose writer checks */
+    const double surely = 5e9; /* bytes: a smaller estimate may still fit into a zip archive; its writer checks that */
     struct total total = {.free_bytes = forecast_free_bytes(rows->file.path)};
     lr_forecast forecast;
     *elements = 0;
     *goes_on = !setup->dry_run;
 
-    /* Rows that are quickly done are not looked at before; points, too, are few. */
+    /* Few rows are forecast only with --dry-run. Rows of points never are, because there are only few. */
     const lr_row_choice *choice = &rows->work.choice;
     const int64_t num = rows->work.by_lor ? lr_grid_num_voxels(&setup->grid)
                         : choice->voxels  ? choice->num_voxels

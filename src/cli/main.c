@@ -22,7 +22,7 @@ static const struct cli_verb *const verbs[] = {
     &verb_scanner_check,
     &verb_scanner_convert,
     &verb_render,
-    &verb_matrix_join, /* before its first word alone */
+    &verb_matrix_join, /* listed before "matrix", which is its first word */
     &verb_matrix_verify,
     &verb_matrix,
     &verb_project,

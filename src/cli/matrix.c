@@ -47,7 +47,7 @@ double matrix_read_threshold(struct cli_args *args)
     return threshold;
 }
 
-/* Takes a number at *text, which moves to its end; false if there is none. */
+/* Reads a number at *text and moves *text to its end; false if there is no number. */
 static bool take_number(const char **text, int64_t *number)
 {
     char *end = NULL;
@@ -64,7 +64,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts and removes repeats; returns how many are left. */
+/* Sorts and removes repeats; returns the number of entries left. */
 static int64_t sort_numbers(int64_t *numbers, int64_t count)
 {
     int64_t kept = 0;
@@ -86,8 +86,8 @@ static bool append(int64_t **numbers, int64_t *count, int64_t number)
     return true;
 }
 
-/* The list that the option's text is, or that is in the file it names; NULL, reported. marks: what a list has apart
- * from digits. */
+/* Returns the list itself, from the option's text or from the file that the text names; NULL on failure, reported.
+ * marks: the characters that a list may contain besides digits. */
 static char *open_list(struct report *report, const char *text, const char *marks)
 {
     enum { MOST_BYTES = 64 << 20 };
@@ -129,7 +129,7 @@ static char *open_list(struct report *report, const char *text, const char *mark
     return NULL;
 }
 
-/* Goes over blanks, commas and comments. */
+/* Skips blanks, commas and comments. */
 static const char *skip(const char *text)
 {
     for (; *text == ',' || isspace((unsigned char)*text) || *text == '#'; text++) {
@@ -141,7 +141,7 @@ static const char *skip(const char *text)
     return text;
 }
 
-/* Reads "0-18,3-20", or lines of "0 18" in a file. */
+/* Reads "0-18,3-20", or a file with lines such as "0 18". */
 static lr_status parse_pairs(const struct setup *setup, const char *text, int64_t **pairs, int64_t *count)
 {
     for (text = skip(text); *text != '\0'; text = skip(text)) {
@@ -231,13 +231,13 @@ lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, 
     return choice->mask != NULL ? LR_OK : report_reason(args->report);
 }
 
-/* Takes the voxels whose values in the image of --region are above 0, or whose centres are in its box or sphere. */
+/* Selects the voxels whose value in the image of --region is above 0, or whose centres are in its box or sphere. */
 static lr_status complete_region(struct matrix_choice *choice, const struct setup *setup)
 {
     const char *text = choice->region;
     const bool is_sphere = strncmp(text, "sphere:", 7) == 0;
     const int count = choice->mask != NULL ? 0 : is_sphere ? 4 : 6;
-    double numbers[6] = {0}; /* corner and corner, or centre and radius */
+    double numbers[6] = {0}; /* two corners, or centre and radius */
     if (choice->mask == NULL) text += is_sphere ? 7 : 4;
     for (int k = 0; k < count; k++) {
         char *end = NULL;
@@ -318,7 +318,7 @@ const struct cli_option matrix_factor_options[] = {
     {0},
 };
 
-/* Adds "efficiencies FILE" to the words. */
+/* Appends text such as "efficiencies FILE" to the description of the factors. */
 static void say(struct matrix_factors *factors, const char *what, const char *path)
 {
     const size_t used = strlen(factors->words);
@@ -343,7 +343,7 @@ lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *a
     CLI_TRY(lor_factors_give(setup, way));
     if (factors->words[0] == '\0') strcpy(factors->words, "none");
 
-    /* The values, too: a file of the same name may hold others when the matrix is gone on with. */
+    /* The values are added too: when the matrix is resumed, a file of the same name may hold other values. */
     const float *efficiencies = setup->factors.efficiencies;
     if (efficiencies != NULL)
         add_input(factors, "efficiencies", efficiencies, (size_t)setup->scanner->num_crystals * sizeof(*efficiencies));
@@ -371,7 +371,7 @@ lr_status retained_row_add(struct report *report, struct retained_row *row, int6
     return LR_OK;
 }
 
-/* Destination of a row. */
+/* The place where a row is delivered. */
 struct delivery {
     struct report *report;
     struct retained_row *row;

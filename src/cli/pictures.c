@@ -59,7 +59,7 @@ lr_status picture_sheet_write_last(const struct picture_sheet *sheet, const char
 void picture_sheet_finish(struct picture_sheet *sheet)
 {
     for (int k = 0; k < sheet->num_tiles; k++) {
-        /* The sheet made both; tiles only lend them out as const. */
+        /* The sheet made these pictures itself; the tiles only point to them as const. */
         lr_picture_destroy((lr_picture *)sheet->tiles[k].picture);
         free((char *)sheet->tiles[k].caption);
     }

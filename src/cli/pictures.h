@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Pictures of one sheet, and the bitmaps of single points with one module. */
+ * Pictures on one sheet, and the correspondence images of one point with one module. */
 #ifndef LR_CLI_PICTURES_H
 #define LR_CLI_PICTURES_H
 
@@ -13,58 +13,57 @@
 struct picture_sheet {
     struct report *report;
     lr_tile *tiles;   /* owned [num_tiles], with pictures and captions */
-    const char *note; /* a line on every PNG of it, such as what made them; NULL = none */
+    const char *note; /* a line on every PNG of the sheet, such as the backend that drew it; NULL = none */
     int num_tiles;
     int64_t room;
 };
 
-/* Takes over the picture; NULL is passed through as the error of the function that made it. The caption is
- * formatted. */
+/* Adds a picture and takes it over. NULL is returned as the error of the function that should have made the picture.
+ * The caption is formatted. */
 lr_status picture_sheet_add(struct picture_sheet *sheet, lr_picture *picture, const char *format, ...) LR_PRINTF(3, 4);
 
-/* Writes the last picture added as a PNG of its own, with its caption and the note. */
+/* Writes the picture added last as a separate PNG, with its caption and the note. */
 lr_status picture_sheet_write_last(const struct picture_sheet *sheet, const char *path);
 
-/* Writes all of them as one PNG. title may be NULL. */
+/* Writes all pictures as one PNG. title may be NULL. */
 lr_status picture_sheet_write(const struct picture_sheet *sheet, const char *path, int columns, const char *title);
 void picture_sheet_finish(struct picture_sheet *sheet);
 
 /* One picture as PNG. */
 lr_status picture_write(struct report *report, const char *path, const lr_picture *picture);
 
-/* Backends that draw with --backend auto: the projector's own shaders, or the reference if those cannot run. */
+/* The backends that draw with --backend auto: the projector's shaders, or the reference if those cannot run. */
 extern const char bitmap_backends[];
 
-/* The line on the pictures that says what drew them: "drawn by backend raster on llvmpipe (LLVM 15.0.6, 256
- * bits), R = 4"; if another backend was passed over, also the reason. */
+/* The line on the pictures that names the backend: "drawn by backend raster on llvmpipe (LLVM 15.0.6, 256 bits), R =
+ * 4". If another backend was passed over, the line also gives the reason. */
 struct bitmap_note {
     char text[2400];
 };
 void bitmap_note_init(struct bitmap_note *note, const lr_operator_info *info);
 
-/* Reports the note; as a warning if a backend was passed over. */
+/* Reports the note; it is a warning if a backend was passed over. */
 void bitmap_note_say(const struct bitmap_note *note, const lr_operator_info *info, struct report *report);
 
-/* The image of one point with one primary module; zero is an empty one. */
+/* The correspondence image of one point with one primary module; zero is an empty one. */
 struct bitmap {
     int module;
     int size[2];      /* width R nu, height R nv */
     lr_pixel *pixels; /* owned [height][width] */
-    int64_t num_hits; /* pixels with a secondary module */
-    double weight;    /* sum of the pixels' */
-    double highest;   /* the largest weight */
+    int64_t num_hits; /* pixels that have a secondary module */
+    double weight;    /* sum of all pixels' weights */
+    double highest;   /* largest weight of a pixel */
 };
 
 /* Makes the bitmap. errors: reported; it is empty then. */
 lr_status bitmap_take(struct setup *setup, const double point_mm[3], int module, struct bitmap *bitmap);
 void bitmap_finish(struct bitmap *bitmap);
 
-/* Draws it; `high` is the weight at the end of the colour map. NULL,
- * reported, on failure. */
+/* Draws the bitmap. `high` is the weight at the end of the colour map. Returns NULL on failure, reported. */
 lr_picture *bitmap_draw(const struct setup *setup, const struct bitmap *bitmap, lr_correspondence_view view,
                         double high);
 
-/* The module whose image carries the greatest weight. */
+/* Makes the bitmap of the module whose image has the greatest total weight. */
 lr_status bitmap_take_brightest(struct setup *setup, const double point_mm[3], struct bitmap *bitmap);
 
 #endif

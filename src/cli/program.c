@@ -16,7 +16,7 @@
 
 enum { MOST_VERBS = 40 };
 
-/* The first word alone of a verb that has two. */
+/* True if the word is the first word of a verb that has two. */
 static bool is_family(const char *word)
 {
     return strcmp(word, "scanner") == 0 || strcmp(word, "events") == 0 || strcmp(word, "bench") == 0 ||
@@ -47,7 +47,7 @@ static int complain_verb(struct report *report, const struct cli_verb *const *ve
     return CLI_USAGE;
 }
 
-/* Results that did not reach standard output are a failure like any other. */
+/* It is a failure if results could not be written to standard output. */
 static lr_status flush_output(struct report *report, lr_status status)
 {
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == LR_OK)
@@ -65,7 +65,7 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     report->args = &args;
     const bool is_own = !verb->syntax->takes_ranks && args_has(&args, "--part");
     if (size > 1 && is_own) {
-        report_join_ranks(report, 0, 1); /* a part each, as the shell that mpirun started numbers them */
+        report_join_ranks(report, 0, 1); /* one part each, numbered by a shell that mpirun started */
     } else if (size > 1 && !verb->syntax->takes_ranks && status == LR_OK && !args.help) {
         status = report_error(report, LR_USAGE,
                               "%s does not share its work: each of the %d ranks would do all of it "
@@ -90,7 +90,7 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     return report_exit_code(report, status);
 }
 
-/* Starts the verb's own program in this one's place: it gets the same words, standard files and signals. */
+/* Replaces this program by the one that has the verb; it keeps the words, the standard files and the signals. */
 static int become_program(struct report *report, const struct cli_syntax *verb, char *const *argv)
 {
     char path[PATH_MAX];
@@ -109,7 +109,7 @@ static int become_program(struct report *report, const struct cli_syntax *verb, 
     return CLI_FAILED;
 }
 
-/* argv: from the program's name on */
+/* argv: the words from the program's name on */
 static int run(struct report *report, const struct cli_verb *const *verbs, char *const *argv)
 {
     const char *first = argv[1], *second = first != NULL ? argv[2] : NULL;
@@ -145,7 +145,7 @@ static int run(struct report *report, const struct cli_verb *const *verbs, char 
 
 static bool has_ended;
 
-/* HDF5 calls exit(-1) if it gets no memory; 255 is none of our codes. */
+/* HDF5 calls exit(-1) if it gets no memory. The exit code 255 is replaced, because this program does not use it. */
 static void catch_exit(void)
 {
     if (!has_ended) {

@@ -40,7 +40,7 @@ void report_clear(struct report *report)
     }
 }
 
-/* Work goes on in other threads, too, which write messages at the same time. */
+/* Several threads may write messages at the same time. */
 static void write_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     static const char *const words[] = {"", "", "warning: ", "error: "};
@@ -54,7 +54,7 @@ static void write_sentence(void *user, lr_log_level level, lr_status status, con
     if (is_error) report->status = status;
     if (is_error && ranks->size > 1) {
         if (ranks->first_error[0] == '\0') snprintf(ranks->first_error, sizeof(ranks->first_error), "%s", sentence);
-    } else if (!is_dropped && (ranks->size <= 1 || ranks->rank == 0)) { /* of several ranks, rank 0 says how it goes */
+    } else if (!is_dropped && (ranks->size <= 1 || ranks->rank == 0)) { /* only rank 0 of several reports progress */
         report_clear(report);
         if (report->verbose) fprintf(stderr, "%8.3f s ", report_seconds() - report->start_s);
         fprintf(stderr, "loraster: %s%s\n", words[level], sentence);
@@ -158,7 +158,7 @@ void report_name_rank(struct report *report, int rank, int size, const char *mac
     snprintf(report->ranks.name, sizeof(report->ranks.name), "rank %d of %d on %.60s: ", rank, size, machine);
 }
 
-/* One of several processes says why. */
+/* Prints the first error; with several processes only one prints it. */
 static void print_first_error(struct report *report, lr_status status)
 {
     struct report_ranks *ranks = &report->ranks;
@@ -193,11 +193,11 @@ int report_exit_code(struct report *report, lr_status status)
     const bool lacks_memory = status == LR_BAD_INPUT && report->status == LR_FAILED;
     const bool lost_device = status == LR_FAILED && report->status == LR_NO_DEVICE;
     if (lacks_memory || lost_device)
-        status = report->status; /* the error is closer to the cause than what failed because of it */
+        status = report->status; /* the rank's first error is closer to the cause than a later one */
     if (report->ranks.size > 1) {
         print_first_error(report, status);
-        /* The speaker must not be ended by mpirun because of another rank that was quicker, which happens before they
-         * have met. */
+        /* The speaker waits a moment: a quicker rank could otherwise make mpirun end it before it has printed its
+         * error. */
         const struct timespec moment = {.tv_nsec = 300 * 1000 * 1000};
         const struct report_ranks *ranks = &report->ranks;
         if (status != LR_OK && ranks->name[0] == '\0' && ranks->rank != ranks->speaker) nanosleep(&moment, NULL);
@@ -215,11 +215,11 @@ int report_exit_code(struct report *report, lr_status status)
 
 /* --- JSON --- */
 
-/* UTF-8 (RFC 3629). Bytes that are none, as names of files may have them, become the replacement character. */
+/* UTF-8 (RFC 3629). Invalid bytes, which file names may have, become the replacement character. */
 static void put_string(FILE *stream, const char *text)
 {
     static const struct {
-        unsigned char first, last, least, most; /* of the first byte, of the second */
+        unsigned char first, last, least, most; /* range of the first byte, range of the second */
         int count;
     } rows[] = {{0x00, 0x7f, 0x00, 0xff, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
                 {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
@@ -238,7 +238,7 @@ static void put_string(FILE *stream, const char *text)
         else if (count == 0)
             fputs("\\ufffd", stream);
         else if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0))
-            fprintf(stream, "\\u%04x", (unsigned)(count == 2 ? c[1] : *c)); /* terminals obey it */
+            fprintf(stream, "\\u%04x", (unsigned)(count == 2 ? c[1] : *c)); /* control characters */
         else
             fwrite(c, 1, (size_t)count, stream);
         c += count > 0 ? count : 1;
@@ -329,7 +329,7 @@ static void draw(struct run_bar *bar)
     const double share = fmin((bar->calls + bar->call) / bar->calls_in_step, 1.0);
     const double at = fmin(bar->begin + bar->step * share, all);
     const int full = (int)(BAR_CHARS * at / all);
-    /* The time left goes by the pace of the current steps: sensitivities and iterations differ. */
+    /* The time left is estimated from the pace of the current kind of step: sensitivities and iterations differ. */
     char shown[32];
     const double elapsed_s = report_seconds() - bar->pace_begin_s, done = at - bar->pace_begin;
     left[0] = '\0';
@@ -339,7 +339,7 @@ static void draw(struct run_bar *bar)
     snprintf(line, sizeof(line), "%s [%.*s%*s] %.0f %%, %s%s", bar->name, full, "############", BAR_CHARS - full, "",
              100 * at / all, bar->what, left);
     struct report *report = bar->report;
-    flockfile(stderr); /* a few times a second at most, if stderr is a terminal */
+    flockfile(stderr); /* drawn only a few times a second, if stderr is a terminal */
     if (report->terminal && !report->quiet && report_seconds() - report->drawn_s > 0.2) {
         fprintf(stderr, "\r\033[K%s", line);
         fflush(stderr);
@@ -349,7 +349,7 @@ static void draw(struct run_bar *bar)
     funlockfile(stderr);
 }
 
-/* Iterations report themselves in iterations; what comes before them in shares of it. */
+/* Progress of iterations is counted in iterations, and progress of the work before them in shares. */
 static bool take_step(void *user, const char *what, double done, double total)
 {
     struct run_bar *bar = user;
@@ -369,7 +369,7 @@ static bool take_step(void *user, const char *what, double done, double total)
     return !stop_is_asked();
 }
 
-/* If the share falls, another projection has begun. */
+/* A smaller share than before means that another projection has begun. */
 static bool take_share(void *user, const char *what, double done, double total)
 {
     struct run_bar *bar = user;

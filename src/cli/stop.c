@@ -11,13 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Time that work may take to stop. Of the time that other programs hold the processor, which is not
- * counted, there is an end too. */
+/* Time that work may take to stop, and a limit for the time that other programs hold the processor. That second time
+ * is not counted in the first. */
 static const double patience_s = 1.25, most_waited_s = 10.0;
 
 enum { TICK_NS = 50 * 1000 * 1000 };
 
-/* A signal handler can reach nothing else. */
+/* State of the signal handlers, which can use only static variables. */
 static volatile sig_atomic_t is_asked, has_timer, is_terminal;
 static timer_t timer;
 static double asked_s, waited_before_s;
@@ -31,7 +31,7 @@ static double clock_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Time that the main thread has waited for a processor: the second number of the file. */
+/* Time that the main thread has waited for a processor, from the second number of the file. */
 static double waited_s(void)
 {
     char text[96];
@@ -56,9 +56,9 @@ static void set_timer(long interval_ns)
 
 static void on_tick(int number)
 {
-    static const char words[] = "\r\033[Kloraster: stopped\n"; /* on terminals a line is drawn there */
+    static const char words[] = "\r\033[Kloraster: stopped\n"; /* on terminals, the progress line is cleared first */
     const int skipped = is_terminal ? 0 : 4;
-    const int interrupted = errno; /* of what the signal came amid */
+    const int interrupted = errno; /* errno of the interrupted code */
     (void)number;
     const double passed = clock_s() - asked_s, waited = waited_s() - waited_before_s;
     if (passed - (waited < most_waited_s ? waited : most_waited_s) >= patience_s) {
@@ -101,17 +101,17 @@ void stop_catch_signals(void)
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
     sigemptyset(&action.sa_mask);
     is_terminal = isatty(STDERR_FILENO) == 1;
-    sigaction(SIGALRM, &action, NULL); /* ticks interrupt no read or write: those go on until the program has ended */
+    sigaction(SIGALRM, &action, NULL); /* ticks do not interrupt a read or write */
     has_timer = timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
     action.sa_handler = on_signal;
-    action.sa_flags = (int)SA_RESETHAND; /* the second one has its usual effect */
+    action.sa_flags = (int)SA_RESETHAND; /* a second signal has its default effect */
     for (int k = 0; k < NUM_ASKING; k++) {
         const bool is_ignored =
             asking[k] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN; /* nohup */
         if (!is_ignored) sigaction(asking[k], &action, NULL);
     }
-    action.sa_handler = SIG_IGN;       /* what cannot be written is an error of its write: a file beyond */
-    sigaction(SIGXFSZ, &action, NULL); /* ulimit -f, a pipe whose reader has gone */
+    action.sa_handler = SIG_IGN;       /* write errors are returned by write(): a file too large for */
+    sigaction(SIGXFSZ, &action, NULL); /* ulimit -f, or a pipe without a reader */
     sigaction(SIGPIPE, &action, NULL);
     hold_back(SIG_UNBLOCK);
 }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The program's answer to Ctrl-C, SIGTERM and SIGHUP (a terminal that is closed). Work is asked to stop at its
- * next progress report; if none comes within 1.5 s the program ends all the same, with the same message and exit
- * code. Files that are not complete have no name and leave nothing. */
+ * The program's reaction to Ctrl-C, SIGTERM and SIGHUP (closed terminal). Work is asked to stop at its next progress
+ * report. If no report comes within 1.5 s, the program ends with the same message and exit code. Incomplete files
+ * have no name and leave nothing. */
 #ifndef LR_CLI_STOP_H
 #define LR_CLI_STOP_H
 
 #include <stdbool.h>
 
-/* Makes the first signal ask to stop; a second of its kind ends the program at once. */
+/* The first signal asks the work to stop; a second signal of the same kind ends the program at once. */
 void stop_catch_signals(void);
 
-/* Signals wait from here on, until a program that takes this one's place catches them. */
+/* Signals are held back from here on, until the program that replaces this one catches them. */
 void stop_hold_signals(void);
 
 /* True if a signal came. */
 bool stop_is_asked(void);
 
-/* The work has stopped, and what it has made so far is now written, however long that takes. */
+/* Lets the program take as long as needed to write the results so far, after the work has stopped. */
 void stop_wait_for_results(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * From a phantom to a reconstructed image. The pictures are rendered with lines, as in the paper;
- * all else uses exact elements from the fastest backend: counts with eight points a voxel, the
- * reconstruction with one, so that its model differs from the data's. */
+ * Makes a reconstructed image from a phantom. The pictures are rendered with lines, as in the paper. All other steps
+ * use exact elements from the fastest backend: eight points a voxel for the counts, one for the reconstruction, so
+ * that the two models differ. */
 #include "pictures.h"
 #include "report.h"
 #include "verbs.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes of the demo, full or quick. */
+/* Size of the demo: full or quick. */
 struct demo_scale {
     int grid[3];
     double voxel_mm;
@@ -24,22 +24,22 @@ struct demo_scale {
 };
 
 struct demo {
-    struct setup setup; /* of the reconstruction: scanner, LORs, grid, operator */
+    struct setup setup; /* scanner, LORs, grid and operator of the reconstruction */
     const struct demo_scale *scale;
     bool quick;
     const char *folder;
     uint64_t seed;
-    struct bitmap_note drawn; /* what drew the correspondence images */
+    struct bitmap_note drawn; /* the backend of the correspondence images */
     char drawn_by[32];        /* its backend's name */
-    lr_image *truth;          /* phantom, as emissions per voxel */
+    lr_image *truth;          /* phantom, in emissions per voxel */
     lr_image *sensitivity, *image;
     lr_lor_data *data;
     struct picture_sheet panel;
     struct run_bar bar;
-    lr_iteration last; /* without its image */
-    double counts;     /* drawn */
+    lr_iteration last; /* last iteration, without its image */
+    double counts;     /* number of drawn counts */
     double simulate_seconds, matrix_seconds, pictures_seconds, recon_seconds, total_seconds;
-    lr_operator_info info; /* of the reconstruction's operator; strings live as long as it */
+    lr_operator_info info; /* the reconstruction's operator; it owns the strings */
 };
 
 /* Path of a file in the demo's folder. */
@@ -55,12 +55,12 @@ static const char phantom_name[] = "derenzo";
 static const struct demo_scale full_scale = {{100, 100, 8}, 0.44, 4e7, 10, 4, {1, 2, 5}};
 static const struct demo_scale quick_scale = {{48, 48, 2}, 0.9, 4e6, 4, 2, {1, 2, 3}};
 
-/* figures.txt, and the same on stdout, as text or JSON. */
+/* Writes the figures to figures.txt and to stdout, as text or JSON. */
 static lr_status demo_report(const struct demo *demo)
 {
     char line[1024], path[PATH_MAX];
     report_clear(demo->setup.report);
-    /* The line of figures. */
+    /* One line of figures. */
     const size_t size = sizeof(line);
     char memory[32];
     snprintf(line, size,
@@ -106,8 +106,8 @@ static lr_status demo_report(const struct demo *demo)
 
 enum { NUM_VOXELS = 3, PICTURE_RAYS = 16 };
 
-static const double water_per_mm = 0.0096;    /* at 511 keV */
-static const double phantom_share = 0.46;     /* the phantom's radius over the grid's width */
+static const double water_per_mm = 0.0096;    /* attenuation at 511 keV */
+static const double phantom_share = 0.46;     /* the phantom's radius divided by the grid's width */
 static const double pixels_per_mm = 4 / 0.45; /* whole pixels per voxel at both scales */
 
 /* A cylinder of water as wide as the phantom and as long as the scanner. */
@@ -165,10 +165,10 @@ static lr_status draw_voxels(struct demo *demo, struct picture_sheet *sheet, str
     snprintf(demo->drawn_by, sizeof(demo->drawn_by), "%s", info->backend);
 
     CLI_TRY(open_setup(demo, water, &setups[1]));
-    CLI_TRY(common_make_folder(demo->setup.report, demo->folder)); /* what is asked makes sense */
+    CLI_TRY(common_make_folder(demo->setup.report, demo->folder)); /* all options have been checked */
     for (int which = 0; which < NUM_VOXELS; which++) {
         struct bitmap bitmaps[2] = {{0}, {0}};
-        /* In the middle of the grid, next to the axis, and near the phantom's rim. */
+        /* Three points: in the middle of the grid, next to the axis, and near the phantom's rim. */
         static const double places[NUM_VOXELS][3] = {{0.5, 0.5, 0.5}, {0.75, 0.5, 0.5}, {0.3, 0.85, 0.9}};
         const int *size = demo->setup.grid.size;
         int64_t index[3];
@@ -177,7 +177,7 @@ static lr_status draw_voxels(struct demo *demo, struct picture_sheet *sheet, str
         lr_grid_voxel_centre(&demo->setup.grid, index[0] + size[0] * (index[1] + size[1] * index[2]), at);
         lr_status status = bitmap_take_brightest(&setups[0], at, &bitmaps[0]);
         if (status == LR_OK) status = bitmap_take(&setups[1], at, bitmaps[0].module, &bitmaps[1]);
-        const double high = bitmaps[0].highest; /* of both weights */
+        const double high = bitmaps[0].highest; /* largest weight, used for both pictures */
         if (status == LR_OK) {
             snprintf(caption, sizeof(caption), "(%.1f, %.1f, %.1f) mm, module %d", at[0], at[1], at[2],
                      bitmaps[0].module);
@@ -203,8 +203,8 @@ static lr_status draw_voxels(struct demo *demo, struct picture_sheet *sheet, str
                                "Correspondence images of three voxels");
 }
 
-/* Adds a slice to the panel: of activity, up to 1.2 times the phantom's largest, or, with a unit,
- * of its own range. */
+/* Adds a slice to the panel. Activity is shown up to 1.2 times the phantom's largest value; an image with a unit
+ * uses its range. */
 static lr_status demo_add_slice(struct demo *demo, const lr_image *image, const char *unit, const char *caption)
 {
     const bool activity = unit == NULL;
@@ -270,7 +270,7 @@ static lr_status make_matrix(struct demo *demo)
     const double start = report_seconds();
     lr_operator_params params = setup->params;
     params.mode = LR_MODE_EXACT;
-    params.projections = 1.0 + 2.0 * demo->scale->iterations; /* the sensitivity, and both ways */
+    params.projections = 1.0 + 2.0 * demo->scale->iterations; /* sensitivity; forward and back */
     for (int k = 0; k < 3; k++) params.samples[k] = 1;
     setup->op = lr_operator_create(&params);
     if (setup->op == NULL) return report_reason(setup->report);
@@ -346,8 +346,8 @@ static lr_status run_demo(struct demo *demo)
         &(lr_phantom_params){.name = phantom_name, .log = log, .progress = &setup->report->progress}, &setup->grid);
     if (demo->truth == NULL) return report_reason(setup->report);
 
-    /* correspondence.png and the pictures on it: three voxels in false colour, their weights without
-     * and with absorption by a cylinder of water as wide as the phantom. */
+    /* Makes correspondence.png and its pictures: three voxels in false colour, and their weights without and with
+     * absorption by a water cylinder as wide as the phantom. */
     struct setup setups[2] = {{0}, {0}};
     struct picture_sheet sheet = {.report = demo->setup.report, .note = demo->drawn.text};
     lr_image *water = draw_water(demo);

@@ -60,7 +60,7 @@ static lr_status run_lut(struct cli_args *args)
     json_number(&json, "support", info->support);
     json_numbers(&json, "sigma_mm", info->sigma_mm, 3);
 
-    /* The widths that the model has at each identifier's distance; measured profiles have none. */
+    /* The model's widths at the distance of each identifier; measured profiles have no widths. */
     const lr_resolution *resolution = &setup.kernel.resolution;
     const int count = resolution->model == LR_RADIAL_MEASURED ? 0 : info->num_identifiers;
     double *widths_mm = calloc((size_t)count + 1, sizeof(*widths_mm));
@@ -88,7 +88,7 @@ static lr_status open_views(struct direct_setup *setup, struct cli_args *args, c
         &(struct direct_work){.views = views, .num_views = num_views, .progress = &args->report->progress});
 }
 
-/* Projects, and checks that the result may be written. */
+/* Projects and checks the result before it is written. */
 static lr_status apply(const struct cli_args *args, const struct direct_setup *setup, const lr_vector *from,
                        const float *values, int64_t count)
 {
@@ -127,7 +127,8 @@ static lr_status project_to_views(struct cli_args *args, struct direct_setup *se
     return status;
 }
 
-/* Projects histo-images back, or an image with one view. The histo-image of one view is an image like any other. */
+/* Projects histo-images back. The input may also be an image if there is one view, because a histo-image of one view
+ * is an image. */
 static lr_status project_to_image(struct cli_args *args, struct direct_setup *setup, const lr_image *image,
                                   const lr_histo_images *histo, double *sum)
 {
@@ -264,7 +265,7 @@ static const struct cli_option photon_options[] = {
     {0},
 };
 
-/* Events of a file, or of photon pairs that an activity emits; zero is none. */
+/* Events from a file, or photon pairs emitted by an activity; zero means none. */
 struct source {
     lr_scanner *scanner;
     lr_lors *lors;
@@ -272,7 +273,7 @@ struct source {
     lr_events_source events;
     lr_events_info info;
     lr_photon_params photons;
-    lr_resolution blur; /* photons may point here: it must not move */
+    lr_resolution blur; /* `photons` may point to it, so it must not move */
 };
 
 static double blur_width(const void *user, double distance_mm)
@@ -298,12 +299,12 @@ static void read_source(struct source *source, struct cli_args *args)
     };
     if ((source->events.path != NULL) == (activity != NULL))
         args_complain(args, "direct deposit needs either --events FILE or --activity IMAGE");
-    /* Lines are blurred if a width is asked for. */
+    /* Lines are blurred if an option gives a width. */
     const bool blurs = args_has(args, "--model") || args_has(args, "--radial-mm") || args_has(args, "--axial-mm");
     source->blur = direct_read_widths(args);
     if (!blurs && args_has(args, "--edge-mm")) args_complain(args, "--edge-mm needs --model");
     if (blurs) {
-        /* Widths are largest in the middle or at the edge. */
+        /* The width is largest either in the middle or at the edge. */
         source->photons.blur =
             (lr_photon_blur){.radial_mm = blur_width,
                              .user = &source->blur,
@@ -327,7 +328,7 @@ static lr_status open_source(struct source *source, struct cli_args *args, struc
     CLI_TRY(args->status);
     source->scanner = lr_scanner_read(name, log);
     if (source->scanner == NULL) return report_reason(args->report);
-    if (path != NULL) { /* the file says before the events if they have time of flight */
+    if (path != NULL) { /* the file states before its events whether they have time of flight */
         source->events.scanner = source->scanner;
         return lr_events_read(&source->events, NULL, &source->info);
     }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A list-mode file, as the command line names it, with the scanner that goes with it. */
+/* A list-mode file that the command line names, and its scanner. */
 struct opened {
     struct report *report;
     lr_events_source source;
@@ -23,8 +23,7 @@ static void close_events(struct opened *opened)
     lr_scanner_destroy(opened->scanner);
 }
 
-/* The scanner that is named, or else the one that a PETSIRD file brings along or whose crystals a
- * map lists; NULL is allowed. */
+/* Opens the named scanner, or else the scanner in a PETSIRD file or of the crystals in a map; NULL is allowed. */
 static lr_status open_scanner(struct opened *opened, const char *name)
 {
     const lr_events_source *source = &opened->source;
@@ -48,7 +47,7 @@ static struct opened read_command(struct cli_args *args, int positionals)
         opened.source.path = args->positional[0];
         opened.source.log = &args->report->log;
         opened.source.until_damage = args_has(args, COMMON_UNTIL_DAMAGE);
-        /* A crystal map or a header decides the format. */
+        /* The format follows from a crystal map or a header, if one is given. */
         lr_events_source *source = &opened.source;
         source->companion = crystal_map != NULL ? crystal_map : header;
         source->format = header != NULL ? LR_EVENTS_SIEMENS : lr_events_recognise(source->path);
@@ -63,11 +62,11 @@ static struct opened read_command(struct cli_args *args, int positionals)
 
 /* --- show --- */
 
-/* Counts that the reader does not give. */
+/* Counts that the reader does not provide. */
 struct tally {
     double tof_low_mm, tof_high_mm;
     int64_t events;
-    double weight[2]; /* of prompts and delayeds */
+    double weight[2]; /* weights of prompts and delayeds */
 };
 
 static lr_status tally_events(void *user, const lr_event *events, int64_t count)
@@ -227,7 +226,7 @@ static lr_status run_convert(struct cli_args *args)
         args_complain(args, "--petsird-version belongs to a PETSIRD file (.petsird)");
     lr_status status = args->status;
     if (status == LR_OK && opened.source.format == LR_EVENTS_UNKNOWN) {
-        (void)lr_events_read(&opened.source, NULL, NULL); /* says why */
+        (void)lr_events_read(&opened.source, NULL, NULL); /* reports the reason */
         status = report_reason(args->report);
     }
     if (status == LR_OK) status = open_scanner(&opened, args_text(args, "--scanner"));

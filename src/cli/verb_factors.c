@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the matrix's LORs are multiplied by, or the randoms that are added to them, as LOR data. */
+ * Writes the factors of the matrix's LORs, or the expected randoms, as LOR data. */
 #include "common.h"
 #include "verbs.h"
 
@@ -12,7 +12,7 @@
 
 enum { AT_ONCE = 1 << 22 };
 
-/* Refuses words that exclude each other. */
+/* Refuses options that exclude each other. */
 static void check_request(struct cli_args *args)
 {
     const bool has_events = args_has(args, "--events"), has_delayeds = args_has(args, "--delayeds");
@@ -35,7 +35,7 @@ static void check_request(struct cli_args *args)
     }
 }
 
-/* Expected randoms by fan sums of the delayeds of --events or --delayeds. */
+/* Estimates expected randoms by fan sums of the delayeds of --events or --delayeds. */
 static lr_status estimate_randoms(const struct setup *setup, const struct cli_args *args, lr_randoms **randoms)
 {
     const lr_log *log = &setup->report->log;
@@ -94,7 +94,7 @@ static lr_status write_factors(struct cli_args *args, const struct setup *setup,
     if (status == LR_OK) status = lr_lor_data_write(output, setup->lors, data, &setup->report->log);
     if (status != LR_OK) goto finish;
 
-    /* Figures of the LORs in coincidence; others have 0. */
+    /* The figures cover LORs in coincidence; other LORs have 0. */
     int64_t count = 0;
     double sum = 0, low = INFINITY, high = 0;
     for (int64_t k = 0; k < data->count; k++) {

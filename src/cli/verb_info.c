@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * info: what this installation can do, and on which devices. */
+ * info: shows what this installation can do, and on which devices. */
 #include "base/helper.h"
 #include "common.h"
 #include "verbs.h"
@@ -22,12 +22,12 @@ enum { LISTMODE_CUDA = 0, LISTMODE_COMPUTE, LISTMODE_AUTO, NUM_LISTMODE };
 static const char *const listmode_names[NUM_LISTMODE] = {
     [LISTMODE_CUDA] = "cuda", [LISTMODE_COMPUTE] = "compute", [LISTMODE_AUTO] = "auto"};
 
-/* Outcome of asking for an operator by a backend's name. */
+/* Result of trying to make an operator with a named backend. */
 struct trial {
     const char *asked;
     bool works;
     char backend[32], device[192];
-    char reason[1024]; /* the last error or warning; of "auto", also what it passed over */
+    char reason[1024]; /* the last error or warning; "auto" also gives the backends it passed over */
     lr_status status;
 };
 
@@ -36,16 +36,16 @@ struct findings {
     int num_devices;
     struct trial automatic;
     struct trial backends[NUM_BACKENDS];
-    struct trial direct_cuda, direct_automatic; /* of the family direct */
+    struct trial direct_cuda, direct_automatic; /* family direct */
     struct trial listmode[NUM_LISTMODE];
-    struct trial mpi; /* of which `device` is the library */
+    struct trial mpi; /* its `device` is the name of the library */
     struct trial viewer;
     lr_comm_support comm;
     struct started {
         const char *name, *purpose;
         bool is_there;
-        char path[PATH_MAX]; /* else why not */
-    } programs[2];           /* that are started when they are needed */
+        char path[PATH_MAX]; /* path of the program; if not found, the reason */
+    } programs[2];           /* programs that are started on demand */
 };
 
 static bool is_auto(const struct trial *trial)
@@ -75,8 +75,7 @@ static void take_operator(struct trial *trial, lr_operator *op)
     lr_operator_destroy(op);
 }
 
-/* deterministic: nothing is measured, for that would take seconds where shaders have to be compiled
- * first. */
+/* deterministic: no timing measurement, which would take seconds if shaders have to be compiled first. */
 static void create_operator(struct trial *trial, const lr_lors *lors, int device)
 {
     const int size[3] = {EDGE, EDGE, EDGE};
@@ -98,7 +97,7 @@ static struct trial try_backend(const char *name, int device, create_fn *create)
 {
     struct trial trial = {.asked = name};
     const lr_log log = {keep_reason, &trial};
-    /* Two small modules that face each other: enough for a backend to show whether it works. */
+    /* Two small modules that face each other suffice to test a backend. */
     lr_module modules[2] = {{.centre_mm = {0, 100, 0},
                              .u = {1, 0, 0},
                              .v = {0, 0, 1},
@@ -118,9 +117,9 @@ static struct trial try_backend(const char *name, int device, create_fn *create)
     return trial;
 }
 
-/* The family direct, on a grid that holds its kernel; no table is made, and the images are so small that the
- * driver clears them: it would have to compile the shader that clears larger ones. A backend that another took the
- * place of does not work. */
+/* Tries the family direct on a grid that is just large enough for its kernel. No table is made. The images are so
+ * small that the driver clears them without compiling a shader. A backend counts as not working if another one
+ * replaced it. */
 static struct trial try_direct(const char *name, int device)
 {
     static const int size[3] = {4, 4, 4};
@@ -150,7 +149,7 @@ static struct trial try_direct(const char *name, int device)
     return trial;
 }
 
-/* The family listmode, with one event. */
+/* Tries the family listmode, with one event. */
 static void create_listmode(struct trial *trial, const lr_lors *lors, int device)
 {
     const int size[3] = {EDGE, EDGE, EDGE};
@@ -176,7 +175,7 @@ static void print_trial(const struct trial *trial)
         printf("  %-9s refused: %s\n", trial->asked, trial->reason);
 }
 
-/* Prints what "auto" took for a family. */
+/* Prints the backend that "auto" chose for a family. */
 static void print_taken(const struct trial *automatic)
 {
     printf("  auto      takes %s on %s%s%s\n", automatic->backend, automatic->device, *automatic->reason ? "; " : "",
@@ -313,7 +312,7 @@ static void print_json(const struct findings *found)
     common_json_end(&json);
 }
 
-/* Warns of a device that failed for "auto" and worked for the backend's own name: it may fail again. */
+/* Warns of a device that failed for "auto" but worked when the backend was named: it may fail again. */
 static void warn_of_passed_over(const struct trial *automatic, const struct trial *named, const char *family,
                                 struct report *report)
 {
@@ -340,8 +339,8 @@ static lr_status run(struct cli_args *args)
     const lr_log log = {keep_reason, &found.mpi};
     found.mpi.works = lr_comm_probe(&found.comm, &log) == LR_OK;
     snprintf(found.mpi.device, sizeof(found.mpi.device), "%s", found.comm.library);
-    /* The viewer is not loaded: libraries of windows keep memory for the life of the process. loraster view says what
-     * they lack. */
+    /* The viewer is not loaded here, because window libraries keep memory until the process ends. `loraster view`
+     * reports what they lack. */
     found.viewer = (struct trial){.asked = "view", .backend = "view", .device = "GLFW and Dear ImGui"};
 #ifdef LORASTER_VIEWER
     found.viewer.works = true;
@@ -357,7 +356,7 @@ static lr_status run(struct cli_args *args)
     warn_of_passed_over(&found.automatic, &found.backends[COMPUTE], "correspondence", args->report);
     warn_of_passed_over(&found.listmode[LISTMODE_AUTO], &found.listmode[LISTMODE_COMPUTE], "listmode", args->report);
     (args->report->json ? print_json : print_findings)(&found);
-    /* The trial that decides how the verb ends. */
+    /* The trial that determines the exit code. */
     const struct trial *trial = strcmp(backend, "cuda") == 0 ? &found.direct_cuda : &found.automatic;
     for (int k = 0; k < NUM_BACKENDS; k++)
         if (strcmp(found.backends[k].asked, backend) == 0) trial = &found.backends[k];

@@ -13,17 +13,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Rows that --part names. */
+/* The rows that --part selects. */
 struct matrix_share {
-    int64_t number, parts; /* of --part; 0 = all rows */
-    int64_t rows_before;   /* rows of earlier parts */
-    int32_t *part_pairs;   /* owned; of rows of all LORs */
+    int64_t number, parts; /* --part; 0 = all rows */
+    int64_t rows_before;   /* number of rows in earlier parts */
+    int32_t *part_pairs;   /* owned; used if rows have all LORs */
 };
 
 /* --- the rows of --part --- */
 
-/* Leaves in `choice`, which is a copy of `whole` and owns nothing, the rows of the share. The setup has
- * its scanner and grid. */
+/* Reduces `choice` to the rows of the share. `choice` is a copy of `whole` and owns nothing. The setup must have its
+ * scanner and grid. */
 static lr_status matrix_share_cut(struct matrix_share *share, const struct matrix_choice *whole,
                                   const struct setup *setup, struct matrix_choice *choice)
 {
@@ -50,7 +50,7 @@ static lr_status matrix_share_cut(struct matrix_share *share, const struct matri
     } else if (choice->part_lors != NULL) {
         choice->part_lors += range[0];
         choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = range[1] - range[0]};
-    } else { /* whole module pairs, of a list of all if none are named */
+    } else { /* whole module pairs; if none are named, from a list of all pairs */
         if (choice->part_pairs == NULL) {
             const int64_t num = setup->lors->num_pairs;
             share->part_pairs = malloc((size_t)num * sizeof(*share->part_pairs));
@@ -69,7 +69,7 @@ static lr_status matrix_share_cut(struct matrix_share *share, const struct matri
 
 /* --- the tube of response of one LOR: an element for each voxel --- */
 
-/* Number over the whole scanner, or -1, reported. */
+/* Number of the crystal in the whole scanner, or -1, reported. */
 static int find_crystal(const struct setup *setup, const int at[3])
 {
     const lr_scanner *scanner = setup->scanner;
@@ -88,7 +88,7 @@ static int find_crystal(const struct setup *setup, const int at[3])
     return scanner->first_crystal[at[0]] + at[2] * crystals[0] + at[1];
 }
 
-/* The number of the LOR that "module,p,q,module,r,s" names, or -1, reported. */
+/* Number of the LOR "module,p,q,module,r,s", or -1, reported. */
 static int64_t matrix_find_lor(const struct setup *setup, const char *text)
 {
     int numbers[6];
@@ -116,7 +116,7 @@ static int64_t matrix_find_lor(const struct setup *setup, const char *text)
     return lor;
 }
 
-/* Destination of the row. */
+/* The image that receives the tube of response. */
 struct tube {
     lr_image *image;
     int64_t elements;
@@ -134,7 +134,7 @@ static lr_status take(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* The tube of response of one LOR, "module,p,q,module,r,s", as an image. */
+/* Writes the tube of response of one LOR, "module,p,q,module,r,s", as an image. */
 static lr_status write_tube(const struct setup *setup, const char *text, const char *path)
 {
     const int64_t lor = matrix_find_lor(setup, text);
@@ -172,13 +172,13 @@ static const char *const formats[] = {"tsv", "hdf5", "npz", "mtx", "stir", NULL}
 
 /* The command line. */
 struct request {
-    const char *output, *tube; /* tube: of --lor, "module,p,q,module,r,s" */
+    const char *output, *tube; /* tube: the text of --lor, "module,p,q,module,r,s" */
     lr_matrix_format format;
     double (*points_mm)[3]; /* NULL = the grid's voxels */
     int64_t num_points;
     struct matrix_choice choice;
     struct matrix_share share;
-    struct { /* owned: what the share is cut from */
+    struct { /* owned: the arrays that the share is cut from */
         double (*points_mm)[3];
         int64_t num_points;
         struct matrix_choice choice;
@@ -205,7 +205,7 @@ lr_matrix_format matrix_format_of(const char *path)
     return LR_MATRIX_TSV;
 }
 
-/* Text and STIR's files are written as rows come: a stopped run leaves nothing to go on with. */
+/* True for text and STIR's files, which are written row by row: a stopped run cannot be resumed. */
 static bool is_stream(lr_matrix_format format)
 {
     return format == LR_MATRIX_TSV || format == LR_MATRIX_STIR;
@@ -286,7 +286,7 @@ static lr_matrix_writer_params writer_params(const struct setup *setup, const st
     };
 }
 
-/* *goes_on: false if the rows are only forecast. */
+/* *goes_on: false with --dry-run. */
 static lr_status forecast(struct setup *setup, struct request *request, bool *goes_on)
 {
     const struct matrix_choice *choice = &request->choice;
@@ -307,7 +307,7 @@ static lr_status forecast(struct setup *setup, struct request *request, bool *go
     return forecast_rows(setup, &rows, &request->expected_elements, goes_on);
 }
 
-/* A sink that passes over the first rows, which an earlier run has written. */
+/* A sink that skips the first rows, which an earlier run has written. */
 struct gate {
     lr_row_sink next;
     int64_t skipped, to_skip;
@@ -323,7 +323,8 @@ static lr_status pass(void *user, const lr_row *row)
     return gate->next.take(gate->next.user, row);
 }
 
-/* Rows of LORs of whole module pairs after the first `done`: pairs before those are left out. */
+/* Computes rows of LORs of whole module pairs after the first `done` rows; pairs that are already complete are left
+ * out. */
 static lr_status run_pairs(const struct setup *setup, const struct matrix_choice *choice, struct gate *gate,
                            int64_t done)
 {
@@ -374,8 +375,8 @@ static lr_status run_rows(const struct setup *setup, const struct request *reque
     return lr_operator_rows_part(setup->op, &rows, &gate.next);
 }
 
-/* The user alone chooses the points; grids are judged when the operator is made, and a part
- * of their rows may well be empty. */
+/* Points are chosen by the user, so that empty rows are an error. Grids are checked when the operator is made, and
+ * part of their rows may be empty. */
 static lr_status judge_empty_rows(const struct setup *setup, const struct request *request,
                                   const lr_matrix_written *written)
 {
@@ -429,7 +430,7 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
     *written = lr_matrix_writer_get_written(writer);
     if (status == LR_OK) status = judge_empty_rows(setup, request, written);
     if (status != LR_OK) {
-        /* Ctrl-C leaves what there is, for --resume; anything else what was written down before. */
+        /* Ctrl-C keeps the rows so far, for --resume. Another error keeps only the rows saved before. */
         const int64_t rows = lr_matrix_writer_get_written(writer).rows;
         if (status != LR_CANCELLED || is_stream(request->format) || rows == 0) {
             lr_matrix_writer_abandon(writer);
@@ -484,7 +485,7 @@ static void report_result(const struct setup *setup, const struct request *reque
     snprintf(line, sizeof(line), "%s: %lld rows, %lld elements, sum %.9g", request->output, (long long)written->rows,
              (long long)written->elements, written->sum);
     if (common_is_standard_output(request->output))
-        report_info(setup->report, "%s", line); /* the rows have standard output to themselves */
+        report_info(setup->report, "%s", line); /* standard output is reserved for the rows */
     else
         puts(line);
 }
@@ -493,7 +494,7 @@ static void report_result(const struct setup *setup, const struct request *reque
 static lr_status prepare(struct cli_args *args, struct setup *setup, struct request *request)
 {
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like");
-    /* An ending of the name belongs to the format; text may go to a name without one. */
+    /* The ending of the name must fit the format; text may also have a name without an ending. */
     static const char *const endings[][4] = {[LR_MATRIX_TSV] = {".tsv", ""},
                                              [LR_MATRIX_HDF5] = {".h5", ".hdf5", ""},
                                              [LR_MATRIX_NPZ] = {".npz", ""},
@@ -519,7 +520,7 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
     }
     if (request->whole.num_points > 0) {
         request->choice = request->whole.choice;
-        /* Points are shared out by their number. */
+        /* Points are shared out by their index. */
         struct matrix_share *share = &request->share;
         const int64_t num = request->whole.num_points;
         request->points_mm = request->whole.points_mm;

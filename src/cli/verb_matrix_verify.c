@@ -23,7 +23,7 @@ static lr_status run(struct cli_args *args)
                                     .compress = (int)args_int(args, "--compress", 0, levels),
                                     .progress = &args->report->progress,
                                     .log = &args->report->log};
-    int named = -1; /* by the ending */
+    int named = -1; /* the kind that the ending names */
     for (int k = 0; formats[k] != NULL; k++)
         if (format_of_word[k] == matrix_format_of(params.path)) named = k;
     const int word = args_word(args, "--format", formats, named);
@@ -78,8 +78,8 @@ const struct cli_verb verb_matrix_join = {&syntax, run};
 /* --- verify: looks through the structure of a file as it is read, compares its sums to the sensitivity, and some rows
  * to the reference --- */
 
-/* Largest differences from the reference that count as rounding: of rows, relative L2, and of sums, over the largest
- * sum. Sampled lines at the edges of faces meet one crystal or the next depending on rounding. */
+/* Largest differences from the reference that count as rounding: relative L2 for rows; for sums, relative to the
+ * largest sum. A sampled line at the edge of a face meets one crystal or its neighbour depending on rounding. */
 #define EXACT_LIMIT 1e-5
 #define SAMPLED_LIMIT 0.02
 #define EXACT_SUM_LIMIT 3e-5
@@ -89,7 +89,7 @@ enum { DEFAULT_SAMPLES = 6, MOST_SAMPLES = 1000 };
 
 /* A voxel or point whose row is compared. */
 struct sample {
-    int64_t place; /* row of the file; voxel if rows are LORs */
+    int64_t place; /* row of the file; a voxel if rows are LORs */
     struct retained_row row;
 };
 
@@ -99,16 +99,16 @@ struct verify {
     const char *path;
     lr_matrix_file *file;
     const lr_matrix_file_info *info;
-    lr_matrix_file_info given; /* info, completed by the command line */
-    double *sums;              /* of each row; of each voxel if rows are LORs */
+    lr_matrix_file_info given; /* the file's description, completed from the command line */
+    double *sums;              /* sum of each row; of each voxel if rows are LORs */
     int64_t num_sums;
-    struct matrix_choice choice; /* of the rows of npz */
-    int64_t entry, entry_begin;  /* of the current row's pair, among the part's pairs */
-    struct sample *samples;      /* ascending places */
+    struct matrix_choice choice; /* choice of rows of an npz file */
+    int64_t entry, entry_begin;  /* LORs of the current row's pair, within the part's pairs */
+    struct sample *samples;      /* sorted by `place`, ascending */
     int num_samples;
     double sum, worst_sum, worst_row;
     uint64_t seed;
-    bool compares; /* elements, not only the structure */
+    bool compares; /* compare elements, not only the structure */
 };
 
 static int compare_places(const void *a, const void *b)
@@ -123,7 +123,7 @@ static struct sample *find_sample(const struct verify *verify, int64_t place)
     return bsearch(&key, verify->samples, (size_t)verify->num_samples, sizeof(key), compare_places);
 }
 
-/* The LOR that a row is of; rows come in ascending order. */
+/* The LOR of a row; rows must be asked for in ascending order. */
 static int64_t lor_of(struct verify *verify, int64_t row)
 {
     const lr_selection *part = &verify->given.part;
@@ -156,14 +156,14 @@ static lr_status take(void *user, const lr_row *row)
 
 /* --- sums --- */
 
-/* The voxel whose sum stands at a place. */
+/* The voxel whose sum has this index. */
 static int64_t voxel_at(const struct verify *verify, int64_t place)
 {
     const lr_matrix_file_info *info = &verify->given;
     return info->by_lor ? place : info->voxels != NULL ? info->voxels[place] : info->row_begin + place;
 }
 
-/* Compares sums to sensitivities. The sum that was dropped is known of the whole file, not of each voxel. */
+/* Compares sums to sensitivities. The dropped sum is known only for the whole file, not for each voxel. */
 static lr_status compare_sums(struct verify *verify, const float *sensitivity)
 {
     const bool exact = verify->given.mode == LR_MODE_EXACT;
@@ -198,7 +198,7 @@ static lr_status compare_sums(struct verify *verify, const float *sensitivity)
     }
 
     total += verify->given.dropped_sum;
-    if (has_dropped && !verify->given.is_described) return LR_OK; /* how much was dropped is not known */
+    if (has_dropped && !verify->given.is_described) return LR_OK; /* the dropped sum is not known */
     if (!(fabs(total - expected_total) <= limit * expected_total)) {
         return report_error(verify->setup.report, LR_BAD_INPUT,
                             "%s: all elements add up to %.7g, with what it says was dropped, and "
@@ -217,7 +217,8 @@ static lr_status sum_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Sums up the rows of a few voxels; takes the whole image for many, which is faster then. */
+/* Computes the sensitivity from the rows of the voxels if they are few. If they are many, it computes the whole
+ * image, which is faster then. */
 static lr_status find_sensitivity(const struct verify *verify, float *sensitivity)
 {
     const lr_matrix_file_info *info = &verify->given;
@@ -238,10 +239,10 @@ static lr_status find_sensitivity(const struct verify *verify, float *sensitivit
 
 /* --- rows --- */
 
-/* Rows of the reference that are in progress. */
+/* Rows of the reference that are being computed. */
 struct oracle {
     struct verify *verify;
-    int next; /* sample */
+    int next; /* index of the next sample */
 };
 
 /* Compares a sample to its row of the reference. */
@@ -254,8 +255,8 @@ static lr_status compare_row(void *user, const lr_row *row)
     const struct retained_row *own = &sample->row;
     struct retained_row reference = {0};
 
-    /* The reference's row without the elements that the threshold drops. If rows are LORs, single elements do not show
-     * which those are: all that the file lacks are left out. */
+    /* The reference's row without the elements that the threshold drops. If rows are LORs, the dropped elements
+     * cannot be identified: all elements that the file lacks are left out. */
     double largest = 0;
     for (int64_t k = 0; k < row->count; k++) largest = fmax(largest, row->probability[k]);
     const double least = given->threshold * largest * (1 + 1e-4);
@@ -319,7 +320,7 @@ static lr_status check_rows(struct verify *verify)
     return status;
 }
 
-/* The model that the file describes; npz says nothing: the command line must. */
+/* Opens the model that the file describes. An npz file does not describe it, so the command line must. */
 static lr_status open_model(struct verify *verify, struct cli_args *args)
 {
     struct setup *setup = &verify->setup;
@@ -423,7 +424,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     if (verify->file == NULL) return report_reason(args->report);
     verify->info = lr_matrix_file_get_info(verify->file);
     CLI_TRY(open_model(verify, args));
-    /* Elements that were multiplied by what is not given here cannot be compared. */
+    /* Elements that were multiplied by factors not given here cannot be compared. */
     CLI_TRY(matrix_factors_read(&verify->factors, args, &verify->setup));
     const bool has = strcmp(verify->given.factors, "none") != 0;
     const bool gives = strcmp(verify->factors.words, "none") != 0;
@@ -439,7 +440,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     }
 
     verify->num_sums = verify->given.by_lor ? verify->given.num_columns : verify->given.num_rows;
-    /* Random places, as the seed decides; all of them if they are few. */
+    /* Random places, determined by the seed; all places if there are few. */
     const int64_t count = wanted < verify->num_sums ? wanted : verify->num_sums;
     verify->samples = calloc((size_t)count + 1, sizeof(*verify->samples));
     verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));
@@ -450,7 +451,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
         verify->samples[n].place = count == verify->num_sums ? n : drawn;
     }
     qsort(verify->samples, (size_t)count, sizeof(*verify->samples), compare_places);
-    for (int64_t n = 0; n < count; n++) /* without repeats */
+    for (int64_t n = 0; n < count; n++) /* remove repeats */
         if (n == 0 || verify->samples[n].place != verify->samples[verify->num_samples - 1].place)
             verify->samples[verify->num_samples++] = verify->samples[n];
 
@@ -464,7 +465,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
         lr_status status = setup_operator(&verify->setup);
         if (status == LR_OK) {
             verify->given.mode = lr_operator_get_info(verify->setup.op)->mode;
-            verify->setup.params.mode = verify->given.mode; /* of the oracle, too */
+            verify->setup.params.mode = verify->given.mode; /* also the mode of the reference */
             status = find_sensitivity(verify, sensitivity);
         }
         if (status == LR_OK) status = compare_sums(verify, sensitivity);

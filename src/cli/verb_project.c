@@ -22,7 +22,7 @@ static void report_result(const struct cli_args *args, const struct setup *setup
     }
 }
 
-/* One projection forward or back, and a file of `num_values`. *goes_on: false with --dry-run. */
+/* Forecasts one projection, forward or back, and a file of `num_values`. *goes_on: false with --dry-run. */
 static lr_status forecast(struct setup *setup, const char *output, int64_t num_values, bool *goes_on)
 {
     const double values = (double)num_values, voxels = (double)lr_grid_num_voxels(&setup->grid);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * render: pictures of what one point or voxel sees; with --compare its sampled elements next to the exact ones. */
+ * render: pictures of the LORs seen from one point or voxel. With --compare, they show its sampled elements next to
+ * the exact ones. */
 #include "matrix.h"
 #include "pictures.h"
 #include "stop.h"
@@ -15,27 +16,27 @@
 
 enum { COMPARE_MOST_RAYS = 16 };
 
-/* One R. */
+/* The sampled result for one R. */
 struct compare_sampled {
     int rays;
     char backend[32];
-    struct retained_row row; /* of the module */
-    lr_row_error error;      /* of the module's elements */
-    lr_row_error all;        /* of the elements of all primaries */
+    struct retained_row row; /* the row's part of the module */
+    lr_row_error error;      /* error of the module's elements */
+    lr_row_error all;        /* error of the elements of all primary modules */
 };
 
 /* A comparison in progress; zero is valid. */
 struct compare {
-    struct setup setup; /* its operator is the exact one, its grid the voxel or point */
+    struct setup setup; /* its operator is exact; its grid is the voxel or point */
     bool voxel;         /* true: the grid's voxel; false: only its centre */
     int module;         /* -1 = not chosen yet */
     const char *folder;
-    struct retained_row whole, exact; /* of all primaries, of the module */
+    struct retained_row whole, exact; /* row of all primary modules, and the exact row of the module */
     struct compare_sampled sampled[COMPARE_MOST_RAYS];
     int num_sampled;
-    lr_pixel *pixels; /* owned [pixel_rays nv][pixel_rays nu]: the pieces of crystals that elements belong to */
+    lr_pixel *pixels; /* owned [pixel_rays nv][pixel_rays nu]: the crystal pieces that elements belong to */
     int pixel_rays;
-    struct bitmap_note note; /* what drew the pixels */
+    struct bitmap_note note; /* the backend that drew the pixels */
 };
 
 static int64_t next_lor(const struct retained_row *row, int64_t after)
@@ -51,7 +52,7 @@ static int64_t next_lor(const struct retained_row *row, int64_t after)
     return low < row->count ? row->lor[low] : INT64_MAX;
 }
 
-/* Values of a row for ascending LORs, which contain its own; zero for those that it has not. */
+/* Spreads a row over ascending LORs, which include the row's LORs; the others get zero. */
 static void spread(const struct retained_row *row, const int64_t *lors, int64_t count, double *values)
 {
     int64_t k = 0;
@@ -62,7 +63,7 @@ static void spread(const struct retained_row *row, const int64_t *lors, int64_t 
     }
 }
 
-/* values: [shape[0]], or [shape[0]][shape[1]] */
+/* values: [shape[0]] or [shape[0]][shape[1]] */
 static lr_status write_values(const struct compare *compare, const char *name, const float *values,
                               const int64_t shape[2])
 {
@@ -72,8 +73,8 @@ static lr_status write_values(const struct compare *compare, const char *name, c
     return lr_npy_write(path, &array, &compare->setup.report->log);
 }
 
-/* Elements of all rows as arrays of one length: their LORs, the exact ones, and for each R the sampled ones and the
- * differences. */
+/* Writes the elements of all rows as arrays of one length: their LORs, the exact elements, and for each R the
+ * sampled elements and the differences. */
 static lr_status write_arrays(const struct compare *compare)
 {
     int64_t room = compare->exact.count, count = 0;
@@ -89,7 +90,7 @@ static lr_status write_arrays(const struct compare *compare)
         goto finish;
     }
 
-    /* All LORs that occur in any row, ascending. */
+    /* Collects all LORs of all rows, ascending. */
     for (int64_t lor = -1;;) {
         int64_t next = next_lor(&compare->exact, lor);
         for (int k = 0; k < compare->num_sampled; k++) {
@@ -150,7 +151,7 @@ static lr_status write_picture(const struct compare *compare)
     const double *at = setup->grid.origin_mm, *edge = setup->grid.voxel_mm;
     const int *crystals = setup->scanner->modules[compare->module].crystals;
     char where[160], sampled_by[64] = "";
-    for (int k = 0; k < compare->num_sampled; k++) { /* "raster", or "raster, cpu" if the larger R do not fit it */
+    for (int k = 0; k < compare->num_sampled; k++) { /* "raster", or "raster, cpu" if raster cannot draw the larger R */
         const char *name = compare->sampled[k].backend, *before = k > 0 ? compare->sampled[k - 1].backend : "";
         const size_t used = strlen(sampled_by);
         if (strcmp(name, before) != 0)
@@ -238,7 +239,7 @@ static void compare_report(const struct compare *compare)
     common_json_end(&json);
 }
 
-/* Screen pixels of a panel's longer side, and the bounds of one crystal's. */
+/* Screen pixels of a panel's longer side, and the limits for one crystal. */
 enum { PANEL_SIDE = 320, LEAST_PIXELS = 12, MOST_PIXELS = 64 };
 
 static lr_status read_request(struct cli_args *args, struct compare *compare, double point_mm[3], double voxel_mm[3])
@@ -276,8 +277,8 @@ static lr_status take_sampled(struct compare *compare, struct compare_sampled *s
 {
     const struct setup *setup = &compare->setup;
     lr_operator_params params = setup->params;
-    /* Sampled elements are what correspondence images show: by default the same backends
-     * compute them. */
+    /* Sampled elements are computed by default on the backends that draw correspondence images, because they belong
+     * together. */
     const char *asked = compare->setup.params.backend;
     params.backend = strcmp(asked, "auto") == 0 ? bitmap_backends : asked;
 
@@ -301,7 +302,7 @@ static lr_status take_sampled(struct compare *compare, struct compare_sampled *s
     return status;
 }
 
-/* The correspondence image that cuts the crystals into pieces. */
+/* Takes the correspondence image that divides the crystals into pieces. */
 static lr_status take_pixels(struct compare *compare)
 {
     const struct setup *setup = &compare->setup;
@@ -386,12 +387,12 @@ static lr_status compare_run(struct cli_args *args)
 struct work {
     struct setup setup;
     double point_mm[3];
-    int only_module; /* -1 = all */
+    int only_module; /* -1 = all modules */
     const char *folder;
-    struct bitmap *bitmaps; /* owned [num_bitmaps]: the modules with an image */
+    struct bitmap *bitmaps; /* owned [num_bitmaps]: one for each module with an image */
     int num_bitmaps;
     struct picture_sheet sheet;
-    struct bitmap_note note; /* on every picture */
+    struct bitmap_note note; /* the note on every picture */
 };
 
 static void put_images(const struct work *work, struct json *json)
@@ -405,8 +406,8 @@ static void put_images(const struct work *work, struct json *json)
     json_close(json, ']');
 }
 
-/* Writes each bitmap as numbers and as two pictures, and render.json, which says what they are of and what drew them,
- * the same in every run; then all pictures on one sheet. */
+/* Writes each bitmap as numbers and as two pictures, then render.json, then all pictures on one sheet. render.json
+ * describes the pictures and the backend; it is the same in every run. */
 static lr_status write_files(struct work *work)
 {
     static const char *const names[] = {"colour", "weight"};
@@ -459,7 +460,7 @@ static lr_status write_files(struct work *work)
     snprintf(path, sizeof(path), "%s/render.json", work->folder);
     CLI_TRY(common_text_write(&text, work->setup.report, path));
 
-    /* About as many rows as columns, two pictures per module side by side. */
+    /* About as many rows as columns, with each module's two pictures side by side. */
     int across = 1;
     while (2 * across * across < work->num_bitmaps) across++;
     snprintf(path, sizeof(path), "%s/contact_sheet.png", work->folder);
@@ -468,7 +469,7 @@ static lr_status write_files(struct work *work)
     return picture_sheet_write(&work->sheet, path, 2 * across, title);
 }
 
-/* Takes the bitmaps of all modules asked for that have an image. */
+/* Takes the bitmaps of all requested modules that have an image. */
 static lr_status take_bitmaps(struct cli_args *args, struct work *work)
 {
     struct setup *setup = &work->setup;

@@ -11,16 +11,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Figures of a scanner at a glance. */
+/* The main figures of a scanner. */
 struct scanner_summary {
-    double radius_mm[2]; /* least and greatest distance of a front face's centre from the axis */
+    double radius_mm[2]; /* smallest and largest distance of a front face's centre from the axis */
     double axial_mm[2];  /* lowest and highest z of the front faces' corners */
-    int64_t num_lors;    /* numbered ones */
+    int64_t num_lors;    /* number of LORs */
     int64_t num_pairs;
-    int num_layers; /* of crystals; 1 = blocks have none */
+    int num_layers; /* layers of crystals; 1 if blocks have no layers */
 };
 
-/* errors: LR_BAD_INPUT when nothing is in coincidence, LR_CANCELLED. */
+/* errors: LR_BAD_INPUT if no modules are in coincidence, LR_CANCELLED. */
 static lr_status scanner_summarise(const lr_scanner *scanner, struct report *report, struct scanner_summary *summary)
 {
     lr_lors_size size;
@@ -42,7 +42,7 @@ static lr_status scanner_summarise(const lr_scanner *scanner, struct report *rep
     return LR_OK;
 }
 
-/* The keys of `scanner show --json`, into an open object. */
+/* Writes the keys of `scanner show --json` into an open object. */
 static void scanner_summary_json(const lr_scanner *scanner, const struct scanner_summary *summary, struct json *json)
 {
     const lr_coincidence *rules = &scanner->coincidence;
@@ -125,7 +125,7 @@ static void print_summary(const lr_scanner *scanner, const struct scanner_summar
     printf("source         %s\n", scanner->source ? scanner->source : "not given");
 }
 
-/* Lists crystals in the order of their numbers. json: NULL = lines on standard output */
+/* Lists crystals in ascending order. json: NULL = lines on standard output */
 static void list_crystals(const lr_scanner *scanner, struct json *json)
 {
     for (int m = 0; m < scanner->num_modules; m++) {
@@ -198,12 +198,12 @@ const struct cli_verb verb_scanner_show = {&show_syntax, run_show};
 
 /* --- check --- */
 
-/* Everything a check holds; zero is valid. */
+/* All data of one check; zero is valid. */
 struct check {
     lr_scanner_draft *draft;
     lr_diagnosis *diagnosis;
-    struct setup setup; /* the scanner, if the draft makes one */
-    bool is_usable;     /* it has LORs; then there is a summary */
+    struct setup setup; /* includes the scanner, if the draft describes a valid one */
+    bool is_usable;     /* the scanner has LORs, so that there is a summary */
     struct scanner_summary summary;
 };
 
@@ -231,8 +231,7 @@ static void write_json(const struct check *check, const char *png)
     common_json_end(&json);
 }
 
-/* Findings that look wrong go to stderr, with all else that was found; a good scanner's notes are
- * results. */
+/* If a finding looks wrong, all findings go to stderr. Notes about a good scanner are results. */
 static void print_findings(const struct check *check, const char *name)
 {
     const lr_diagnosis *diagnosis = check->diagnosis;
@@ -281,7 +280,7 @@ static lr_status run_check(struct cli_args *args)
         status = report_reason(args->report);
         goto finish;
     }
-    if (png != NULL) { /* of a scanner that looks wrong, too: that is what the picture is for */
+    if (png != NULL) { /* the picture is also drawn for a scanner that looks wrong, to show the fault */
         lr_picture *picture = lr_picture_diagnosis(&(lr_diagnosis_params){
             .draft = check.draft, .diagnosis = check.diagnosis, .grid = check.setup.params.grid, .log = log});
         status = picture != NULL ? lr_png_write(png, picture->rgb, picture->size, log) : report_reason(args->report);
@@ -289,7 +288,7 @@ static lr_status run_check(struct cli_args *args)
         if (status != LR_OK) goto finish;
     }
 
-    /* The scanner itself; if there is none, the error names file and line. */
+    /* Opens the scanner; if that fails, the error names file and line. */
     const lr_log errors = report_errors_alone(args->report); /* warnings have been printed already */
     check.setup.scanner = lr_scanner_read(name, &errors);
     status = check.setup.scanner != NULL ? scanner_summarise(check.setup.scanner, args->report, &check.summary)
@@ -387,7 +386,7 @@ static const char *grouped(char text[32], int64_t number)
     return text;
 }
 
-/* A line of the table, or an object of the JSON list. json: NULL = a line */
+/* Prints a line of the table, or an object of the JSON list. json: NULL = a line */
 static lr_status list_preset(const char *preset, struct report *report, struct json *json)
 {
     lr_scanner *scanner = lr_scanner_read(preset, &report->log);
@@ -396,8 +395,8 @@ static lr_status list_preset(const char *preset, struct report *report, struct j
     const lr_status status = lr_lors_count(scanner, &report->progress, &size, &report->log);
     if (status != LR_OK) goto finish;
 
-    /* The radius is the least distance of a front plane from the axis; the length is along the axis, between the outer
-     * edges of the front faces. */
+    /* The radius is the smallest distance of a front plane from the axis. The length is measured along the axis
+     * between the outer edges of the front faces. */
     double radius_mm = INFINITY, low = INFINITY, high = -INFINITY;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];

@@ -89,15 +89,15 @@ static const char labels_phantom[] = "colin27";
 /* The command line. */
 struct request {
     const char *phantom, *image, *labels, *output, *truth;
-    double counts; /* 0 = as they come */
+    double counts; /* 0 = no scaling of the counts */
     double duration_s;
-    double tof_ps; /* of photon pairs that are followed one by one; 0 = counts are drawn instead */
+    double tof_ps; /* resolution of photon pairs that are followed singly; 0 = counts are drawn instead */
     bool expected, is_list;
     enum mu_way mu_as;
     uint64_t seed;
 };
 
-/* Photon pairs are followed through the scanner's geometry alone. */
+/* Checks options of photon pairs, which need only the scanner's geometry. */
 static void check_photons(struct cli_args *args, const struct request *request)
 {
     static const char *const others[] = {"--backend", "--mode",        "--rays",         "--samples",
@@ -133,7 +133,7 @@ static struct request read_request(struct cli_args *args)
         .mu_as = lor_factors_mu_as(args, MU_LINES),
         .seed = (uint64_t)args_int(args, "--seed", 1, seed_range),
     };
-    /* The source of activity is one, and its options belong to it. */
+    /* There must be exactly one source of activity, with only its own options. */
     const bool is_labels = request.phantom != NULL && strcmp(request.phantom, labels_phantom) == 0;
     char names[256] = "";
     bool is_known = is_labels;
@@ -151,7 +151,7 @@ static struct request read_request(struct cli_args *args)
     else if (!is_labels && request.labels != NULL)
         args_complain(args, "--labels belongs to --phantom %s", labels_phantom);
 
-    /* List mode is asked for by the output's ending. */
+    /* List mode is requested by the output's ending. */
     static const int64_t range[2] = {1, 4000000};
     request.is_list = common_ends_with(request.output, ".petsird") || common_ends_with(request.output, ".Cdh") ||
                       common_ends_with(request.output, ".tsv");
@@ -166,7 +166,7 @@ static struct request read_request(struct cli_args *args)
     return request;
 }
 
-/* Settles the setup's grid, and makes the activity on it. */
+/* Determines the setup's grid and makes the activity on it. */
 static lr_status make_activity(struct cli_args *args, struct setup *setup, const struct request *request,
                                lr_image **activity)
 {
@@ -206,7 +206,7 @@ static void scale(float *values, int64_t count, double factor)
     for (int64_t k = 0; k < count; k++) values[k] = (float)(factor * values[k]);
 }
 
-/* Writes list mode: events of the counts in `data`, or photon pairs of the activity if data is NULL. */
+/* Writes list mode: events drawn from the counts in `data`, or photon pairs of the activity if data is NULL. */
 static lr_status write_list(struct setup *setup, const struct request *request, const lr_image *activity,
                             const lr_lor_data *data)
 {
@@ -239,10 +239,10 @@ static lr_status write_list(struct setup *setup, const struct request *request, 
     return status;
 }
 
-/* Projects the activity, brings it and the expectation to the counts asked for, draws counts and writes them. */
+/* Projects the activity, scales it and the expectation to the requested counts, draws counts and writes them. */
 static lr_status fill_data(struct setup *setup, const struct request *request, lr_image *activity, lr_lor_data *data)
 {
-    /* Far below what any scanner sees of a body that it can hold. */
+    /* Far below the share that any scanner detects from a body that fits into it. */
     static const double least_share = 1e-12;
     const lr_log *log = &setup->report->log;
     const lr_vector x = lr_image_vector(activity);

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The verbs, and the function by which the programs run one. The verbs of `bench` are in bench/, which is a program
- * of its own. */
+ * The verbs, and the function by which the programs run them. The verbs `bench` are in bench/, a separate program. */
 #ifndef LR_CLI_VERBS_H
 #define LR_CLI_VERBS_H
 
 #include "args.h"
 
-/* A verb: its syntax, and the function that does its work; reports go to args->report. */
+/* A verb: its syntax and the function that runs it; messages go to args->report. */
 struct cli_verb {
     const struct cli_syntax *syntax;
     lr_status (*run)(struct cli_args *args);
 };
 
-/* All of main(): runs the verb that the words after argv[0] name, and returns the exit code. A verb
- * that another program has becomes that program, with the same words, in the same process. `verbs`
- * ends with NULL; one of two words comes before its first word alone. */
+/* The whole of main(): runs the verb that the words after argv[0] name, and returns the exit code. If another
+ * program has the verb, that program replaces this one in the same process, with the same words. `verbs` ends with
+ * NULL. In this list, a verb of two words must come before a verb that is only its first word. */
 int program_main(const struct cli_verb *const *verbs, char *const *argv);
 
-/* The program that has the verbs of `bench`, and their summaries in both programs. */
+/* The program that has the verbs `bench`; both programs list their summaries. */
 #define VERB_BENCH_PROGRAM "loraster-bench"
 #define VERB_BENCH_CORRESPONDENCE "Times the matrix on each backend, and says how right it is."
 #define VERB_BENCH_DIRECT "Times projections of the family direct, beside its papers' figures."

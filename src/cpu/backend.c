@@ -3,10 +3,11 @@
  *
  * The cpu backend: the reference in double, written from the paper (docs/method/correspondence.md).
  *
- * Rows of the matrix are computed block by block. One worker computes a row from start to end, several of a block in
- * parallel, and then the rows are taken in ascending order, so that nothing depends on the number of threads. Both
- * projections use these rows ("Forward and back-projection"), so they are adjoint to rounding. A projection of some
- * LORs computes whole rows and takes as long as a projection of all LORs; it needs memory for the selected LORs only. */
+ * Rows of the matrix are computed block by block. One worker computes a row from start to end, and several rows of a
+ * block are computed in parallel. The rows are then taken in ascending order, so that the result does not depend on
+ * the number of threads. Both projections use these rows ("Forward and back-projection"), so they are adjoint to
+ * rounding. A projection of some LORs computes whole rows and takes as long as a projection of all LORs; it needs
+ * memory for the selected LORs only. */
 #include "operator/backend.h"
 
 #include "base/log.h"
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block has enough rows that starting threads and uneven rows cost little. */
+/* Number of rows of a block per worker: enough that starting threads and uneven rows cost little. */
 #define ROWS_PER_WORKER 16
 #define MAX_BLOCK_ROWS 256
 
@@ -33,7 +34,7 @@ struct worker {
     lr_status status;
 };
 
-/* The whole backend: what `self` is. */
+/* The state of the backend, which its functions receive as `self`. */
 struct cpu {
     struct lr_cpu_scene scene;
     int num_workers;
@@ -47,8 +48,8 @@ struct walk {
     const char *what;    /* for the progress report */
     const double *image; /* rows of voxels that are 0 here are left empty; NULL = all rows */
 
-    /* Takes the finished rows first .. first + num_rows - 1, cpu->block[0 .. num_rows - 1]: sorted by LOR, without
-     * repeats, positive. */
+    /* Takes the finished rows first .. first + num_rows - 1, cpu->block[0 .. num_rows - 1]. Each is sorted by LOR; its
+     * elements are positive and do not repeat. */
     lr_status (*take)(void *user, struct cpu *cpu, int64_t first, int num_rows);
     void *user;
 };
@@ -163,15 +164,15 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 /* A projection between an image and the values of a part's LORs, in the part's order. */
 struct work {
     struct cpu *cpu;
-    const lr_selection *part; /* NULL: all LORs */
-    const double *from;       /* back: NULL = all 1 */
+    const lr_selection *part; /* NULL = all LORs */
+    const double *from;       /* for back; NULL = all values are 1 */
     double *to;
     bool is_forward;
     int64_t first;
     int num_rows;
 };
 
-/* Values begin <= position < end belong to one worker, which adds all rows in order. */
+/* One worker owns values begin <= position < end and adds all rows to them in order. */
 static void add_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     (void)worker;
@@ -273,7 +274,7 @@ lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct l
     struct cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);
     if (cpu == NULL) return LR_FAILED;
 
-    /* Every worker has a row, and a block's elements stay within memory. */
+    /* The block has a row for every worker if its elements fit in memory. */
     const int threads = params->threads;
     const int rows_per_block = ROWS_PER_WORKER * threads < MAX_BLOCK_ROWS ? ROWS_PER_WORKER * threads : MAX_BLOCK_ROWS;
     cpu->block_rows = rows_per_block > threads ? rows_per_block : threads;

@@ -16,7 +16,7 @@ struct cpu_deposit {
     lr_deposit_counts counts;
 };
 
-/* Row of a voxel; an index beyond the grid counts as the nearest one within it. */
+/* Row of a voxel. An index beyond the grid is replaced by the nearest one within the grid. */
 static int64_t row_of(const lr_grid *grid, const int index[3])
 {
     int64_t row = 0;
@@ -67,7 +67,7 @@ static lr_status take(void *self, const lr_event *events, int64_t count)
         for (int part = 0; part < params->parts; part++) {
             const double off_mm = ((part + 0.5) / params->parts - 0.5) * params->bin_mm;
             const double tof_mm = (double)event->tof_mm + off_mm;
-            double point_mm[3], place[3]; /* place: in voxels from the centre of voxel (0, 0, 0) */
+            double point_mm[3], place[3]; /* place: relative to the centre of voxel (0, 0, 0), in voxels */
             vec_add_scaled(a_mm, 0.5 + tof_mm / length_mm, along, point_mm);
             bool is_inside = true;
             for (int k = 0; k < 3; k++) {

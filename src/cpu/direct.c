@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The cpu backend of the family `direct`: the gathers of figure 2 of paper 1 (lr/direct.h), voxel by
+ * The cpu backend of the family `direct`. It computes the gathers of figure 2 of paper 1 (lr/direct.h) voxel by
  * voxel, in double. */
 #include "base/log.h"
 #include "base/mem.h"
@@ -14,7 +14,7 @@
 struct direct_cpu {
     struct lr_direct_backend_params params;
     struct lr_direct_views views;
-    lr_direct_tables **tables; /* [num_views], made when first used; NULL = not kept */
+    lr_direct_tables **tables; /* [num_views], each made when first used; NULL = tables are not kept */
     int64_t bytes_kept;
 };
 

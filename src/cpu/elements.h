@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The three ways to compute the elements of a sample point, each with its working memory of one worker. All add what
- * the placed view's point gives to each LOR in coincidence.
- * errors: LR_FAILED, out of memory, logged; an init that failed leaves nothing to be finished. */
+ * Three methods to compute the elements of a sample point, each with the working memory of one worker. All add the
+ * element of the placed view's point and each LOR in coincidence. errors: LR_FAILED, out of memory, logged; if init
+ * failed, finish is not needed. */
 #ifndef LR_CPU_ELEMENTS_H
 #define LR_CPU_ELEMENTS_H
 
@@ -23,7 +23,7 @@ struct lr_cpu_tally {
     int count;
 };
 
-/* Adds what the placed view's point gives to each LOR in coincidence; a LOR may occur twice. */
+/* Adds the element of the placed view's point and each LOR in coincidence. A LOR may occur twice. */
 lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, struct lr_elements *elements);
 
 /* The placed view's correspondence image with one primary: see lr_operator_picture. */
@@ -35,7 +35,7 @@ void lr_cpu_trace_picture(struct lr_cpu_view *view, int primary, lr_pixel *pixel
 /* The outline of a module that hides part of a pair of modules. */
 struct lr_cpu_blocker {
     struct lr_cpu_polygon outline; /* on the primary's plane, counter-clockwise */
-    struct lr_cpu_rectangle box;   /* around it */
+    struct lr_cpu_rectangle box;   /* bounding box of the outline */
 };
 
 /* Working memory of one worker. */
@@ -48,7 +48,7 @@ struct lr_cpu_exact {
 lr_status lr_cpu_exact_init(struct lr_cpu_exact *exact, const struct lr_cpu_scene *scene);
 void lr_cpu_exact_finish(struct lr_cpu_exact *exact);
 
-/* Adds what the placed view's point gives to each LOR in coincidence. */
+/* Adds the element of the placed view's point and each LOR in coincidence. */
 lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *exact, struct lr_elements *elements);
 
 /* The element of the placed view's point and the LOR of two crystals of different modules, in coincidence or not. If no
@@ -61,14 +61,14 @@ double lr_cpu_exact_element(struct lr_cpu_view *view, struct lr_cpu_exact *exact
 
 struct lr_cpu_box; /* the space that a module's crystals fill */
 
-/* A crystal on a line's way, and the probability that it stops the photon. */
+/* A crystal that a line crosses, and the probability that the crystal stops the photon. */
 struct lr_cpu_crossing {
     struct lr_cpu_crystal crystal;
     double depth, probability; /* attenuation times length */
 };
 
 struct lr_cpu_crossings {
-    struct lr_cpu_crossing *list; /* [count], in the order in which the photon meets them */
+    struct lr_cpu_crossing *list; /* [count], in the order in which the photon crosses them */
     int count;
     int64_t capacity;
 };
@@ -81,22 +81,21 @@ struct lr_cpu_candidate {
 
 /* Working memory of one worker. */
 struct lr_cpu_penetration {
-    struct lr_cpu_box *boxes;          /* [num_modules], with the placed view's point */
-    struct lr_cpu_candidate *before;   /* modules that may stand before the primary */
+    struct lr_cpu_box *boxes;          /* [num_modules], each with the placed view's point in its coordinates */
+    struct lr_cpu_candidate *before;   /* modules that may lie in front of the primary */
     struct lr_cpu_candidate *opposite; /* modules on the other side of the point */
-    struct lr_cpu_candidate *met;      /* those of `opposite` that the current line meets */
+    struct lr_cpu_candidate *met;      /* modules of `opposite` that the current line crosses */
     int num_before, num_opposite, num_met;
     int64_t many;                    /* number of elements at which repeats are merged next */
-    struct lr_cpu_crossings ends[2]; /* of the current line: in the primary, on the other side */
+    struct lr_cpu_crossings ends[2]; /* crystals on the current line: in the primary, on the other side */
 };
 
-/* errors: LR_USAGE for exact mode; LR_FAILED, out of
- * memory; logged. Then nothing needs to be finished. */
+/* errors: LR_USAGE for exact mode; LR_FAILED, out of memory; both logged. Finish is not needed then. */
 lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct lr_cpu_scene *scene);
 void lr_cpu_penetration_finish(struct lr_cpu_penetration *work);
 
-/* Adds what the placed view's point gives to each LOR in coincidence; a LOR may occur many times. elements: the
- * current row's; repeats are merged once there are many. errors: LR_FAILED, out of memory, logged. */
+/* Adds the element of the placed view's point and each LOR in coincidence. A LOR may occur many times. elements: the
+ * current row's elements; repeats are merged once there are many. errors: LR_FAILED, out of memory, logged. */
 lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_penetration *work,
                                       struct lr_elements *elements);
 

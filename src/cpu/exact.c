@@ -10,7 +10,7 @@
 
 #define PI 3.14159265358979323846
 
-/* Overlaps smaller than this part of the face (or the module) are rounding along a shared edge. */
+/* Share of a face (or a module) below which an overlap is rounding along a shared edge. */
 #define NOTHING 1e-13
 
 /* Slack in cells when looking for the candidates of a face. */
@@ -24,7 +24,7 @@ struct pair {
     int primary, secondary;
     const struct lr_cpu_module *far, *near;
     double foot[2];
-    double height; /* of the eye over the primary's plane */
+    double height; /* height of the eye over the primary's plane */
 };
 
 /* Sums over the visible pieces of one overlap. */
@@ -43,7 +43,7 @@ lr_status lr_cpu_exact_init(struct lr_cpu_exact *exact, const struct lr_cpu_scen
     const lr_log *log = scene->params.log;
     *exact = (struct lr_cpu_exact){0};
     exact->corners = lr_alloc(most, sizeof(*exact->corners), "a module's corners", log);
-    /* A module can stand on either side of the point. */
+    /* A module can block on either side of the point. */
     exact->blockers = lr_alloc(2 * (int64_t)scene->num_modules, sizeof(*exact->blockers), "outlines", log);
     if (exact->corners == NULL || exact->blockers == NULL) {
         lr_cpu_exact_finish(exact);
@@ -81,16 +81,17 @@ static void approach_plane(const struct pair *pair, int module, double plane[3])
     plane[2] = -pair->height * vec_dot(normal, pair->far->normal);
 }
 
-/* Outline of what a module hides of the primary, or else of the secondary, counter-clockwise: the part of the
- * primary seen through the module's rectangle, or behind it, in which the module is nearer than the plane of the
- * hidden module. False if the pair loses nothing. */
+/* Finds the outline, counter-clockwise, of what a module hides of the primary or else of the secondary. The outline is
+ * the part of the primary that is seen through the module's rectangle, or in front of which the rectangle lies, and
+ * in which the module is nearer than the plane of the hidden module. False if the module hides no part of the
+ * pair. */
 static bool find_blocker(const struct pair *pair, int module, bool hides_primary, struct lr_cpu_blocker *blocker)
 {
     const struct lr_cpu_toward *toward = pair->view->toward;
     const double height = toward[module].height, *foot = pair->foot, *half = pair->far->half;
     const struct lr_cpu_rectangle whole = {{-foot[0] - half[0], -foot[1] - half[1]},
                                            {half[0] - foot[0], half[1] - foot[1]}};
-    struct lr_cpu_projected corners[2][4]; /* of the blocker and the secondary */
+    struct lr_cpu_projected corners[2][4]; /* corners of the blocker and of the secondary */
     for (int k = 0; k < 8; k++) {
         const int of = k < 4 ? module : pair->secondary, corner = k % 4;
         const double *size = pair->view->scene->modules[of].half;
@@ -125,7 +126,7 @@ static bool find_blocker(const struct pair *pair, int module, bool hides_primary
     if (lr_cpu_polygon_area(outline) < 0) lr_cpu_polygon_reverse(outline);
     blocker->box = lr_cpu_polygon_box(outline);
 
-    /* The area of the outline that lies inside the secondary's. */
+    /* The part of the outline that lies inside the outline of the secondary. */
     lr_cpu_polygon_clip_projected(corners[1], 4, &whole, &common);
     for (int edge = 0; edge < outline->count && common.count <= LR_CPU_POLYGON_MAX_CUT; edge++) {
         double plane[3];
@@ -143,7 +144,7 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
     for (int k = 0; k < view->num_opposite + view->num_before; k++) {
         const bool is_opposite = k < view->num_opposite;
         const struct lr_cpu_sighting *other = is_opposite ? &view->opposite[k] : &view->before[k - view->num_opposite];
-        /* Modules before the primary are of its layer. */
+        /* Modules in front of the primary are of the same layer as the primary. */
         const bool hides =
             !is_opposite || view->scene->modules[other->module].layer == view->scene->modules[secondary->module].layer;
         if (hides && other->module != secondary->module && other->low[0] <= secondary->high[0] &&
@@ -154,9 +155,9 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
     }
 }
 
-/* Adds the part of a piece that blockers from place[0] on leave visible. The piece lies to the left of the first
- * place[1] edges of that blocker. The outside of a convex blocker has one part per edge: to the right of this edge,
- * and to the left of all edges before it. */
+/* Adds the part of a piece that blockers from number place[0] on leave visible. The piece lies to the left of the first
+ * place[1] edges of that blocker. The outside of a convex blocker has one part per edge: it lies to the right of this
+ * edge, and to the left of all edges before it. */
 static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *piece, const int place[2],
                         struct overlap *sum)
 {
@@ -166,7 +167,7 @@ static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *pi
     const int edge = place[1];
     int next = place[0];
     if (edge == 0) {
-        /* The first blocker whose box meets the piece's. */
+        /* The first blocker whose box overlaps the piece's box. */
         const struct lr_cpu_rectangle box = lr_cpu_polygon_box(piece);
         while (next < exact->num_blockers) {
             const struct lr_cpu_rectangle *other = &exact->blockers[next].box;
@@ -202,7 +203,7 @@ static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *pi
     }
 }
 
-/* Probability of one pair of faces, 0 when they do not see each other; corners: the secondary face's. */
+/* Probability of one pair of faces, 0 if they do not see each other. corners: corners of the secondary face. */
 static double element(const struct pair *pair, const struct lr_cpu_rectangle *face,
                       const struct lr_cpu_projected corners[4])
 {
@@ -218,7 +219,7 @@ static double element(const struct pair *pair, const struct lr_cpu_rectangle *fa
     add_visible(pair, &polygon, (int[2]){0, 0}, &sum);
     if (!(sum.area > smallest)) return 0;
 
-    /* Photons are absorbed as along the line through the eye and the centroid of the overlap. */
+    /* Absorption is computed along the line through the eye and the centroid of the overlap. */
     double ray[3], y1[3], y2[3];
     vec_add_scaled(view->toward[pair->primary].offset, sum.moment[0] / sum.area + pair->foot[0], pair->far->u, ray);
     vec_add_scaled(ray, sum.moment[1] / sum.area + pair->foot[1], pair->far->v, ray);
@@ -238,8 +239,8 @@ static void find_faces(const struct lr_cpu_module *module, int axis, const doubl
     range[1] = high < size - 1 ? (int)fmax(high + 1, 0) : size;
 }
 
-/* Box of the secondary's plane seen through a primary face: empty (low > high) if the face lies behind, the whole
- * plane if only a part of the face does. */
+/* Box of the secondary's plane seen through a primary face. It is empty (low > high) if the face lies behind the plane,
+ * and the whole plane if only a part of the face lies behind. */
 static void look_back(const struct pair *pair, const struct lr_cpu_rectangle *face, double x[2], double y[2])
 {
     const struct lr_cpu_toward *toward = &pair->view->toward[pair->secondary];

@@ -48,7 +48,7 @@ static double sum_of_parts_below(double z)
                      fmax(z - cut, 0.0);
 }
 
-/* The part of an event with time of flight that lies between two places of its line. */
+/* The part of an event with time of flight that lies between two points of its line. */
 static double held_between(const struct lr_listmode_line *line, double low, double high)
 {
     const double sigma = line->sigma_mm, half = 0.5 * line->bin_mm;
@@ -80,15 +80,15 @@ struct event {
     int axis, worker, planes[2];
 };
 
-/* The hull and the crystals of an event, and the memory of the worker that visits it. */
+/* The hull and the crystals of an event, and the working memory of its worker. */
 struct exact_visit {
     struct lr_listmode_hull hull;
     struct worker *worker;
     struct lr_cpu_crystal crystals[2];
 };
 
-/* Element of a voxel: T over the voxel's extent, per mm of it (1 without time of flight), times the mean over its
- * sample points, as in the family correspondence. */
+/* Element of a voxel: the time-of-flight factor T over the voxel's extent, per mm of the extent (1 without time of
+ * flight), times the mean over the voxel's sample points, like in the family correspondence. */
 static double voxel_element(struct exact_visit *visit, const int voxel[3])
 {
     const struct lr_listmode_model *model = visit->hull.model;
@@ -129,7 +129,7 @@ static void visit_samples(const struct listmode_cpu *cpu, const struct event *ev
     }
     const int *num = cpu->params.model->samples, *size = cpu->params.model->grid.size, *planes = event->planes;
     for (int s = slices[0]; s < slices[1]; s++) {
-        /* Voxels of the slice that the hull of the faces meets, in the event's planes. */
+        /* Voxels of the slice that the hull of the faces overlaps, in the event's planes. */
         int voxels[3][2];
         lr_listmode_hull_samples(&visit.hull, s, voxels);
         for (int k = 0; k < 3; k++) {
@@ -158,11 +158,11 @@ struct slice {
     const struct lr_listmode_line *line;
     const struct lr_listmode_walk *walk;
     int index;
-    double at[2]; /* where the line crosses its middle, in voxels */
+    double at[2]; /* point where the line crosses the middle of the slice, in voxels */
     double factor;
 };
 
-/* T of lr/listmode.h. A model `as_paper` follows the paper's equation instead. */
+/* The time-of-flight factor T of lr/listmode.h. If the model is `as_paper`, it follows the paper's equation instead. */
 static double slice_factor(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
                            const struct lr_listmode_walk *walk, int index)
 {
@@ -198,7 +198,7 @@ static void take_voxel(const struct slice *slice, const int at[2], double elemen
         visitor->take(visitor->user, voxel[0] + (int64_t)size[0] * (voxel[1] + (int64_t)size[1] * voxel[2]), element);
 }
 
-/* Share of a voxel by the square of its centre's distance from the line. */
+/* Share of a voxel, given the square of the distance between its centre and the line. */
 static double tube_share(const struct slice *slice, const int at[2])
 {
     const lr_listmode_tube *tube = &slice->model->tube;
@@ -278,9 +278,9 @@ static void visit_event(const struct listmode_cpu *cpu, const struct event *even
 struct projection {
     const struct listmode_cpu *cpu;
     bool is_forward;
-    const double *from; /* back: NULL = all 1 */
+    const double *from; /* for back; NULL = all values are 1 */
     double *to;
-    struct lr_listmode_places places; /* of the events' values */
+    struct lr_listmode_places places; /* places of the events' values */
     int axis;
     int64_t begin, end;
 };
@@ -291,7 +291,7 @@ struct event_sum {
     double value;
 };
 
-/* An event's value, and the image to which its elements add it; the worker's voxels are begin .. end - 1. */
+/* An event's value, and the image to which its elements are added. The worker owns voxels begin .. end - 1. */
 struct event_share {
     double *image;
     double value;
@@ -324,7 +324,7 @@ static void project_events(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* A worker owns planes of voxels, and meets all events in order. */
+/* A worker owns planes of voxels and visits all events in order. */
 static void project_back_to_planes(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct projection *projection = user;

@@ -12,32 +12,32 @@
 
 #define PI 3.14159265358979323846
 
-/* Gaps of less than this part of the pitch are rounding. */
+/* Share of the pitch below which a gap is rounding. */
 #define NO_GAP 1e-9
 
 /* Slack of the culling tests. */
 #define SLACK 1e-9
 
-/* Repeats are merged when a row has this many elements, and whenever it has doubled since. */
+/* Number of elements of a row at which repeats are merged; they are merged again whenever the row has doubled. */
 #define MANY_ELEMENTS (1 << 20)
 
-/* Coordinates of a box: along u, along v, and depth behind the front face; its origin is the centre
- * of the front face. The crystals, without the half gaps around them, span low to high. */
+/* A module's box. Its coordinates are along u, along v, and depth behind the front face; the origin is the centre of
+ * the front face. The crystals, without the half gaps around them, span low to high. */
 struct lr_cpu_box {
     const struct lr_cpu_module *module;
     double mu_per_mm;
     double front[3]; /* the origin, in the scanner's frame */
     double low[3], high[3];
-    double middle[3], radius; /* of the sphere around it, in the scanner's frame */
-    int gap_strata[2];        /* in the gap between two faces, along u and v */
+    double middle[3], radius; /* bounding sphere, in the scanner's frame */
+    int gap_strata[2];        /* number of strata in the gap between two faces, along u and v */
     int depth_strata;
     double point[3];                 /* the view's point in the box's coordinates */
-    double towards[3], sine, cosine; /* cone around the sphere, seen from the point */
+    double towards[3], sine, cosine; /* cone around the bounding sphere, seen from the point */
 };
 
 /* One line: point + t ray, in the scanner's frame. */
 struct line {
-    double ray[3], length; /* of the ray */
+    double ray[3], length; /* the ray and its length */
     double weight;         /* solid angle over 2 pi, absorption included */
 };
 
@@ -106,7 +106,7 @@ void lr_cpu_penetration_finish(struct lr_cpu_penetration *work)
 
 /* --- the point among the boxes --- */
 
-/* True if a line may meet both spheres, on the same side of the point or, with side -1, on opposite sides. */
+/* True if a line may cross both spheres: on the same side of the point, or on opposite sides if side is -1. */
 static bool may_share_line(const struct lr_cpu_box *a, const struct lr_cpu_box *b, int side)
 {
     return a->cosine == 0 || b->cosine == 0 ||
@@ -135,7 +135,7 @@ static void clip_slab(const struct local *line, int axis, const double slab[2], 
     range[1] = fmin(range[1], fmax(a, b));
 }
 
-/* Finds the part of the line inside the box, 0 <= t <= range[1] as given. False if there is none. */
+/* Finds the part of the line inside the box. 0 <= t <= range[1], which is given. False if there is none. */
 static bool clip_box(const struct lr_cpu_box *box, const struct local *line, double range[2])
 {
     range[0] = 0;
@@ -143,7 +143,7 @@ static bool clip_box(const struct lr_cpu_box *box, const struct local *line, dou
     return range[1] > range[0];
 }
 
-/* Appends the crystals of one module that the photon at point + t side ray, t <= end, crosses. */
+/* Appends the crystals of one module that the photon crosses on its path point + t side ray, t <= end. */
 static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work, int module,
                               const struct line *line, double side, double end, struct lr_cpu_crossings *out)
 {
@@ -153,7 +153,7 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
     double range[2] = {0, end};
     if (!clip_box(box, &local, range)) return LR_OK;
 
-    /* The first cell. On a boundary either neighbour will do: the part in the other is empty. */
+    /* The first cell. On a boundary either neighbour may be taken: the part of the line in the other one is empty. */
     int cell[2];
     for (int axis = 0; axis < 2; axis++) {
         const double at = local.at[axis] + range[0] * local.step[axis];
@@ -190,7 +190,8 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
 
 /* --- one line --- */
 
-/* Sets the probability that each crystal stops the photon, which reaches the first with probability `left`. */
+/* Sets the probability that each crystal stops the photon. left: probability that the photon reaches the first
+ * crystal. */
 static void stop_photon(struct lr_cpu_crossings *crossings, double left)
 {
     for (int k = 0; k < crossings->count; k++) {
@@ -213,8 +214,8 @@ static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetr
     const struct lr_backend_params *params = &view->scene->params;
     struct lr_cpu_crossings *first = &work->ends[0], *second = &work->ends[1];
 
-    /* The modules that the line meets on the other side of the point, nearest first. Boxes do not overlap, so one is
-     * left before the next is entered. */
+    /* The modules that the line crosses on the other side of the point, nearest first. Boxes do not overlap, so the
+     * line leaves one before it enters the next. */
     work->num_met = 0;
     for (int k = 0; k < work->num_opposite; k++) {
         const int module = work->opposite[k].module;
@@ -226,7 +227,7 @@ static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetr
     if (work->num_met > 1) qsort(work->met, (size_t)work->num_met, sizeof(*work->met), by_entry);
     if (work->num_met == 0) return LR_OK;
 
-    /* One photon reaches the primary through the modules before it. */
+    /* One photon reaches the primary through the modules in front of it. */
     double depth = 0;
     first->count = 0;
     for (int k = 0; k < work->num_before; k++)
@@ -263,15 +264,15 @@ static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetr
 
 /* --- the lines of one primary --- */
 
-/* A piece of an edge: the line's place in it, and its width. */
+/* A piece of an edge: the coordinate of the line in it, and the width of the piece. */
 struct stratum {
     double at, width;
 };
 
 /* Place of a line in its stratum, as a share of the stratum's width along both edges. Places are fractional parts of
- * sums of multiples of irrational numbers, which fill the unit square evenly (Roberts, The unreasonable
- * effectiveness of quasirandom sequences, 2018). Each module has a sequence of its own. Lines in the middle of every
- * stratum would keep the same distance to gaps. */
+ * sums of multiples of irrational numbers, which fill the unit square evenly (Roberts, The unreasonable effectiveness
+ * of quasirandom sequences, 2018). Each module has its own sequence. Lines in the middle of every stratum would all
+ * keep the same distance to gaps. */
 static void place_in_stratum(int module, const int64_t index[2], double place[2])
 {
     static const uint32_t golden = 2654435769, plastic[2] = {3242174889, 2447445414},
@@ -283,8 +284,8 @@ static void place_in_stratum(int module, const int64_t index[2], double place[2]
     }
 }
 
-/* Number of strata along an axis of a box: `rays` in each face, and as many in each gap as keep about their width;
- * depth_strata along the depth. */
+/* Number of strata along an axis of a box. Each face has `rays` strata, and each gap has strata of about the same
+ * width. The depth has depth_strata. */
 static int count_strata(const struct lr_cpu_view *view, const struct lr_cpu_box *box, int axis)
 {
     if (axis == 2) return box->depth_strata;
@@ -369,13 +370,13 @@ lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_pe
         const double distance = vec_length(offset);
         const bool within = distance <= box->radius;
         for (int k = 0; k < 3; k++) box->towards[k] = within ? 0 : offset[k] / distance;
-        /* Inside the sphere the cone is the whole space; a half angle of 90 degrees marks it. */
+        /* Inside the sphere the cone is the whole space, which a half angle of 90 degrees represents. */
         box->sine = within ? 1 : box->radius / distance;
         box->cosine = within ? 0 : sqrt(1 - box->sine * box->sine);
     }
 
     for (int primary = 0; primary < scene->num_modules; primary++) {
-        /* Modules that lines of the primary may meet. */
+        /* Modules that lines of the primary may cross. */
         const struct lr_cpu_box *far = &work->boxes[primary];
         bool has_secondary = false;
         work->num_before = work->num_opposite = 0;

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* Room for a quadrilateral clipped by four half spaces. It has 8 corners; if rounding made every polygon as jagged
- * as possible, there would be 6, 9, 13 and 19. */
+/* Room for a quadrilateral clipped by four half spaces. A convex result has at most 8 corners. If rounding made every
+ * polygon as jagged as possible, the four cuts would leave 6, 9, 13 and 19 corners. */
 #define MAX_PROJECTED 20
 
 void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int num_corners,
@@ -19,7 +19,7 @@ void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int n
         double distances[MAX_PROJECTED];
         int num_inside = 0, num_outside = 0;
         for (int k = 0; k < count; k++) {
-            /* Signed distance from the rectangle's side, times w. */
+            /* Signed distance from the side of the rectangle, times w. */
             const int axis = side / 2;
             const double at = axis == 0 ? points[k].x : points[k].y, w = points[k].w;
             distances[k] = side % 2 == 0 ? at - rectangle->low[axis] * w : rectangle->high[axis] * w - at;
@@ -142,9 +142,9 @@ void lr_cpu_polygon_centroid(const struct lr_cpu_polygon *polygon, double centro
     centroid[1] = first[1] + y / (3 * sum);
 }
 
-/* The triple product a . (b x c) of corners that share a plane is its height times a determinant
- * of differences, which stays accurate when the unit vectors all but coincide. The half angles of
- * the fan are added by multiplying complex numbers, so one arc tangent serves the whole polygon. */
+/* The triple product a . (b x c) of corners that share a plane is their height times a determinant of differences. It
+ * stays accurate when the unit vectors nearly coincide. The half angles of the fan are added by multiplying complex
+ * numbers, so that one arc tangent suffices for the whole polygon. */
 double lr_cpu_polygon_solid_angle(const struct lr_cpu_polygon *polygon, double height)
 {
     if (polygon->count < 3) return 0;

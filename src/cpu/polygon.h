@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Convex polygons in the plane of a primary module, and in homogeneous form the polygons that are
- * projected into it. Clipping is Sutherland and Hodgman's (CACM 17:32, 1974). */
+ * Convex polygons in the plane of a primary module, and polygons in homogeneous form that are projected into this
+ * plane. The clipping algorithm is by Sutherland and Hodgman (CACM 17:32, 1974). */
 #ifndef LR_CPU_POLYGON_H
 #define LR_CPU_POLYGON_H
 
@@ -11,11 +11,11 @@
 /* Vertices a polygon can hold. */
 #define LR_CPU_POLYGON_MAX 32
 
-/* Vertices that a polygon may have before another cut. A cut adds at most one, and at most half as many again if
- * rounding has made the polygon jagged. */
+/* Vertices that a polygon may have before another cut. A cut adds at most one vertex. If rounding has made the polygon
+ * jagged, it adds at most half as many again. */
 #define LR_CPU_POLYGON_MAX_CUT 20
 
-/* Convex, in either orientation; vertices relative to the foot of the eye on the plane. */
+/* A convex polygon in either orientation. Vertices are relative to the foot of the eye on the plane. */
 struct lr_cpu_polygon {
     int count;
     double at[LR_CPU_POLYGON_MAX][2];
@@ -31,26 +31,25 @@ struct lr_cpu_rectangle {
     double low[2], high[2];
 };
 
-/* The part of a projected convex polygon of 3 or 4 corners inside a rectangle; count = 0 when they
- * do not meet. Corners behind the eye need no care: the rectangle's four half spaces, being
- * homogeneous, exclude them. */
+/* The part of a projected convex polygon of 3 or 4 corners inside a rectangle; count = 0 if they do not overlap.
+ * Corners behind the eye need no special case: the rectangle's four half spaces are homogeneous and exclude them. */
 void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int num_corners,
                                    const struct lr_cpu_rectangle *rectangle, struct lr_cpu_polygon *out);
 
-/* The part where f(x, y) = plane[0] x + plane[1] y + plane[2] >= 0. `in` and `out` differ.
+/* The part of a polygon in which f(x, y) = plane[0] x + plane[1] y + plane[2] >= 0. `in` and `out` must differ.
  * in->count <= LR_CPU_POLYGON_MAX_CUT. */
 void lr_cpu_polygon_clip(const struct lr_cpu_polygon *in, const double plane[3], struct lr_cpu_polygon *out);
 
 /* The half plane on the left of edge `index`, as `plane` of lr_cpu_polygon_clip. */
 void lr_cpu_polygon_edge(const struct lr_cpu_polygon *polygon, int index, double plane[3]);
 
-/* Signed: positive when the vertices run counter-clockwise. */
+/* Signed area, positive if the vertices run counter-clockwise. */
 double lr_cpu_polygon_area(const struct lr_cpu_polygon *polygon);
 
-/* Halves 0 and 1 of a polygon of at least 4 vertices, on either side of a diagonal. */
+/* Half 0 or 1 of a polygon of at least 4 vertices, which a diagonal divides. */
 void lr_cpu_polygon_half(const struct lr_cpu_polygon *polygon, int half, struct lr_cpu_polygon *out);
 
-/* The smallest rectangle around a polygon; empty (low > high) without vertices. */
+/* The smallest rectangle around a polygon; empty (low > high) if it has no vertices. */
 struct lr_cpu_rectangle lr_cpu_polygon_box(const struct lr_cpu_polygon *polygon);
 
 /* Reverses the order of the vertices. */
@@ -59,9 +58,8 @@ void lr_cpu_polygon_reverse(struct lr_cpu_polygon *polygon);
 /* Centre of gravity. The area must not be 0. */
 void lr_cpu_polygon_centroid(const struct lr_cpu_polygon *polygon, double centroid[2]);
 
-/* Solid angle seen from `height` above the origin, in steradians, positive. Good to some 1e-14 of
- * itself, as far as the vertices are known, down to any size.
- * Source: van Oosterom and Strackee, IEEE Trans. Biomed. Eng. 30:125 (1983). */
+/* Solid angle seen from `height` above the origin, in steradians, positive. The relative error is about 1e-14 for exact
+ * vertices, however small the angle is. Source: van Oosterom and Strackee, IEEE Trans. Biomed. Eng. 30:125 (1983). */
 double lr_cpu_polygon_solid_angle(const struct lr_cpu_polygon *polygon, double height);
 
 #endif

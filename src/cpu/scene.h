@@ -15,12 +15,12 @@ struct lr_cpu_module {
     double centre[3], u[3], v[3], normal[3];
     int crystals[2];
     double pitch[2], face[2];
-    double half[2]; /* of the pitch rectangle */
-    double radius;  /* centre to corner */
+    double half[2]; /* half sizes of the pitch rectangle */
+    double radius;  /* from centre to corner */
     int layer;
 };
 
-/* Immutable once made; shared by all workers. params' pointers are borrowed. */
+/* The scanner. Immutable once made; shared by all workers. Pointers in params are borrowed. */
 struct lr_cpu_scene {
     struct lr_backend_params params;
     int num_modules;
@@ -34,12 +34,13 @@ struct lr_cpu_crystal {
     int module, at[2];
 };
 
-/* A module that a line through the point and the primary's rectangle may meet. */
+/* A module that a line through the point and the primary's rectangle may hit. */
 struct lr_cpu_sighting {
     int module;
-    bool detects; /* faces the point and is nearer to it than the primary */
+    bool detects; /* the module faces the point and is nearer to it than the primary */
     double low[2],
-        high[2]; /* box around its rectangle, projected through the point onto the primary's plane, in the plane's coordinates; infinite if the rectangle reaches behind the eye */
+        high[2]; /* bounding box of its rectangle, projected through the point onto the primary's plane, in plane
+                    coordinates; infinite if the rectangle reaches behind the eye */
 };
 
 /* A sample point and the modules around it. One per worker. */
@@ -52,16 +53,16 @@ struct lr_cpu_view {
         double height;                /* normal . (point - centre): > 0 when the module faces the point */
         double foot[2];               /* plane coordinates of the point's foot on the plane */
         double direction[3];          /* unit offset */
-        double sine, cosine;          /* half angle of the cone around the bounding sphere */
+        double sine, cosine;          /* sine and cosine of the half angle of the cone around the bounding sphere */
     } * toward;                       /* [num_modules] */
-    struct lr_cpu_sighting *opposite; /* [num_opposite], capacity num_modules: on the other side of
-                                         the point than the primary */
-    struct lr_cpu_sighting *before;   /* [num_before], capacity num_modules: of the primary's layer,
-                                         on its side and not wholly behind its plane */
+    struct lr_cpu_sighting *opposite; /* [num_opposite], capacity num_modules: on the opposite side of the point from
+                                         the primary */
+    struct lr_cpu_sighting *before;   /* [num_before], capacity num_modules: of the primary's layer, on its side of the
+                                         point, not wholly behind its plane */
     int num_opposite, num_before;
 };
 
-/* errors: LR_FAILED, out of memory, logged; then nothing needs to be finished. */
+/* errors: LR_FAILED, out of memory, logged; finish is not needed then. */
 lr_status lr_cpu_scene_init(struct lr_cpu_scene *scene, const struct lr_backend_params *params);
 void lr_cpu_scene_finish(struct lr_cpu_scene *scene);
 
@@ -71,22 +72,21 @@ static inline double lr_cpu_face_centre(const struct lr_cpu_module *module, int 
     return (index - 0.5 * (module->crystals[axis] - 1)) * module->pitch[axis];
 }
 
-/* LOR of two crystals of different modules in either order, or -1 when it is out of
- * coincidence. */
+/* LOR of two crystals of different modules in either order, or -1 if it is not in coincidence. */
 int64_t lr_cpu_scene_lor(const struct lr_cpu_scene *scene, const struct lr_cpu_crystal *a,
                          const struct lr_cpu_crystal *b);
 
 lr_status lr_cpu_view_init(struct lr_cpu_view *view, const struct lr_cpu_scene *scene);
 void lr_cpu_view_finish(struct lr_cpu_view *view);
 
-/* Puts the eye at a point. The view then has the modules of a pair alone, or all if `pair` is NULL. */
+/* Puts the eye at a point. The view then has only the two modules of `pair`, or all modules if `pair` is NULL. */
 void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3], const int pair[2]);
 
-/* True if `primary` takes that role in its pair with `other`. */
+/* True if `primary` is the primary module of its pair with `other`. */
 bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other);
 
-/* Lists the modules opposite to one primary and before it, in ascending module order, and none if the primary does
- * not face the point. If modules cannot hide each other, only opposite ones that detect are listed. The list is
+/* Lists the modules opposite to one primary and in front of it, in ascending order. It lists none if the primary does
+ * not face the point. If modules cannot hide each other, it lists only opposite modules that detect. The list is
  * conservative: a listed module may turn out not to be hit. */
 void lr_cpu_view_look(struct lr_cpu_view *view, int primary);
 

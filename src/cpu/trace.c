@@ -10,18 +10,18 @@
 
 #define PI 3.14159265358979323846
 
-/* Hits count as equally far if their distances differ by less than this share. */
+/* Relative difference of distances below which two hits count as equally far away. */
 #define SAME_DISTANCE 1e-12
 
 /* One line from a point of the primary through the eye. */
 struct line {
-    double plane[2]; /* where it meets the primary, in its plane coordinates */
-    double ray[3];   /* from the eye to there */
+    double plane[2]; /* where the line hits the primary, in the primary's plane coordinates */
+    double ray[3];   /* from the eye to this point */
 };
 
 /* The end of a line on the other side. */
 struct hit {
-    const struct lr_cpu_sighting *met; /* NULL: nothing */
+    const struct lr_cpu_sighting *met; /* NULL = the line hits no module */
     double t;                          /* the hit is at eye - t ray */
     double plane[2];
 };
@@ -66,7 +66,7 @@ static void follow(const struct lr_cpu_view *view, int layer, const struct line 
     }
 }
 
-/* True if another module stops the line on its way to the primary. */
+/* True if another module stops the line before the primary. */
 static bool is_stopped(const struct lr_cpu_view *view, int primary, const struct line *line)
 {
     for (int k = 0; k < view->num_before; k++) {
@@ -92,7 +92,7 @@ static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit, 
     crystal->module = hit->met->module;
     for (int axis = 0; axis < 2; axis++) {
         const int size = module->crystals[axis];
-        /* Coordinates are not negative except for rounding, so that cutting off the fraction is floor(). */
+        /* Coordinates are not negative except for rounding, so that truncation equals floor(). */
         const int cell = (int)(hit->plane[axis] / module->pitch[axis] + 0.5 * size);
         const int index = cell < size ? cell : size - 1;
         const double from_centre = hit->plane[axis] - lr_cpu_face_centre(module, axis, index);
@@ -129,7 +129,7 @@ lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, str
         lr_cpu_view_look(view, primary);
         if (view->num_opposite == 0) continue;
         for (int number = 0; number < size[0] * size[1]; number++) {
-            /* The crystals that the lines of a primary crystal hit, one for each layer of the other modules. */
+            /* The crystals that the lines of a primary crystal hit, separately for each layer of the other modules. */
             const struct lr_cpu_crystal from = {primary, {number % size[0], number / size[0]}};
             tally->count = 0;
             for (int k = 0; k < rays * rays * num_layers; k++) {
@@ -170,7 +170,7 @@ void lr_cpu_trace_picture(struct lr_cpu_view *view, int primary, lr_pixel *pixel
         const int x = pixel % width, y = pixel / width;
         const struct lr_cpu_crystal from = {primary, {x / rays, y / rays}};
         struct line line;
-        struct hit hit; /* by a module of the primary's own layer */
+        struct hit hit; /* hit on a module of the primary's layer */
         struct lr_cpu_crystal struck;
         make_line(view, &from, x % rays, y % rays, &line);
         follow(view, module->layer, &line, &hit);

@@ -17,9 +17,9 @@ enum { MOST_OBJECTS = 16, MOST_DEVICES = 16 };
 struct cuda_loan {
     struct gl_loan loan; /* first: what gl/ sees */
     struct cudaGraphicsResource *resource;
-    int device;      /* that it is lent to */
-    uint64_t taking; /* the last one's number */
-    void *address;   /* while it is out, once asked for, as those below */
+    int device;      /* device of the loan */
+    uint64_t taking; /* number of the last loan */
+    void *address;   /* valid while the object is out, once requested; so are the handles below */
     cudaTextureObject_t texture;
     cudaSurfaceObject_t surface;
 };
@@ -42,7 +42,7 @@ lr_status lr_cuda_check(int code, const char *what, const lr_log *log)
 {
     const cudaError_t error = (cudaError_t)code;
     if (error == cudaSuccess) return LR_OK;
-    (void)cudaGetLastError(); /* so that the next launch does not report it again */
+    (void)cudaGetLastError(); /* prevents the next launch from reporting it again */
     if (is_loss(error)) {
         return lr_error(log, LR_NO_DEVICE,
                         "%s: CUDA says %s, and what was on the device is lost: run again, on "
@@ -112,7 +112,7 @@ static const char *label_of(const struct lr_cuda_object *object)
     return object->texture != NULL ? object->texture->label : object->buffer->label;
 }
 
-/* Kernels that were started with them may not have run yet. */
+/* Kernels that use the handles may not have run yet. */
 static void close_handles(struct cuda_loan *loan)
 {
     if (loan->texture != 0 || loan->surface != 0) cudaStreamSynchronize(NULL);
@@ -145,7 +145,7 @@ static bool is_out(const struct lr_cuda_object *object)
     return loan != NULL && loan->is_out;
 }
 
-/* Objects that change hands. */
+/* Objects that pass between OpenGL and CUDA. */
 struct move {
     const struct lr_cuda_object *objects[MOST_OBJECTS];
     struct cudaGraphicsResource *resources[MOST_OBJECTS];
@@ -199,7 +199,7 @@ static lr_status map(struct move *move, struct gl_context *ctx)
         LR_TRY(ensure_loan(move->objects[k], gl_context_log(ctx)));
         move->resources[k] = loan_of(move->objects[k])->resource;
     }
-    /* Images that shaders have written are not complete for CUDA before this. */
+    /* Images that shaders have written are complete for CUDA only after this barrier. */
     glMemoryBarrier(GL_ALL_BARRIER_BITS);
     const cudaError_t error = cudaGraphicsMapResources(move->count, move->resources, NULL);
     LR_TRY(lr_cuda_check((int)error, "textures and buffers cannot be lent", gl_context_log(ctx)));

@@ -35,8 +35,8 @@ typedef struct lr_nccl_id {
     char bytes[LR_NCCL_ID_BYTES];
 } lr_nccl_id;
 
-/* ncclConfig_t as of version 2.14, which later ones read up to `size` and no further; those that copy all
- * that they know of find zeros behind it. */
+/* ncclConfig_t of version 2.14. Later versions read `size` bytes of it. Versions that copy the whole structure they
+ * know find zeros after it. */
 enum { LR_NCCL_VERSION = 21400, LR_NCCL_CONFIG_BYTES = 24 };
 typedef struct lr_nccl_config {
     size_t size;
@@ -67,7 +67,7 @@ static const char usual_name[] = "libnccl.so.2";
 
 struct wanted {
     const char *name;
-    size_t offset; /* of its pointer */
+    size_t offset; /* offset of its pointer */
 };
 
 #define WANTED(member, name)                                                                                           \
@@ -89,8 +89,8 @@ static const struct wanted wanted[] = {
     WANTED(describe, "ncclGetErrorString"),
 };
 
-/* Loads the library for good, from the file that LORASTER_NCCL names, else libnccl.so.2 from the loader's paths.
- * errors: LR_NO_DEVICE, logged, for no library, one that lacks a function, or one before 2.14. */
+/* Loads the library and keeps it. The file is LORASTER_NCCL if that is set, or else libnccl.so.2 from the loader's
+ * paths. errors: LR_NO_DEVICE, logged, if there is no library, it lacks a function, or its version is below 2.14. */
 static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
 {
     const char *named = secure_getenv("LORASTER_NCCL");
@@ -103,7 +103,7 @@ static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
                         "a libnccl.so.2",
                         why != NULL ? why : name);
     }
-    /* POSIX has the address of a function fit into a pointer to an object. */
+    /* POSIX guarantees that a function's address fits into a pointer to an object. */
     for (size_t k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++) {
         void *found = dlsym(library, wanted[k].name);
         if (found == NULL) {
@@ -127,10 +127,10 @@ static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
 
 /* --- exchanges --- */
 
-/* Patience with the library: a call takes a moment to set itself up, and longer only if another rank is lost. */
+/* Time limit for the library. A call takes a moment to set up, and longer only if another rank is lost. */
 static const double patience_s = 60.0;
 
-/* Exchanges whose ends may not have been seen yet. */
+/* Exchanges whose ends may not have been read yet. */
 enum { NUM_CLOCKS = 16 };
 
 struct clock {
@@ -200,7 +200,7 @@ static bool is_well(int result)
     return result == LR_NCCL_SUCCESS || result == LR_NCCL_IN_PROGRESS;
 }
 
-/* *is_done: the library's last call is complete. */
+/* *is_done: true if the library's last call is complete. */
 static lr_status ask(const struct lr_link *link, const char *what, bool *is_done)
 {
     int state = LR_NCCL_SUCCESS;
@@ -294,7 +294,7 @@ static lr_status look(struct lr_link *link, bool *is_ready)
 
 /* --- exchanges --- */
 
-/* Reads clocks of exchanges that have ended; the event of one that has not is not ready. */
+/* Reads the clocks of exchanges that have ended. The event of one still in progress is not ready. */
 static void read_clock(struct lr_link *link, struct clock *clock)
 {
     float milliseconds = 0.0f;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Kernels that begin while the one before in the stream still goes on: they prepare what does not
- * depend on it, and wait before they touch an image. Every kernel that is launched this way calls
- * wait_for_last_kernel, whatever it does: the one after the next relies on it. Tables that are read
- * before that call were waited for by the host. */
+ * Kernels that begin while the previous one in the stream still runs. They prepare what does not depend on it, and
+ * wait before they touch an image. Every kernel launched this way must call wait_for_last_kernel: the kernel after
+ * the next relies on it. The host has already waited for tables that are read before that call. */
 #ifndef LR_CUDA_OVERLAP_CUH
 #define LR_CUDA_OVERLAP_CUH
 
@@ -25,21 +24,22 @@ template <class Pass> int launch_threads(void (*kernel)(Pass), const Pass &pass,
     return cudaGetLastError();
 }
 
-/* True if the running version of a kernel was compiled for compute capability 9.0 or more: it can wait then. Asked once
- * for all kernels: they are compiled for the same devices, and those of a machine are alike. */
+/* True if the running version of a kernel was compiled for compute capability 9.0 or more: only then can it wait.
+ * One answer serves all kernels, because they are compiled for the same devices, and a machine's devices are equal. */
 template <class Kernel> bool is_for_hopper(Kernel *kernel)
 {
     const auto ask = [](Kernel *of) {
         cudaFuncAttributes attributes;
         const bool is_known = cudaFuncGetAttributes(&attributes, of) == cudaSuccess;
-        if (!is_known) (void)cudaGetLastError(); /* nothing that comes after has to do with it */
+        if (!is_known) (void)cudaGetLastError(); /* later calls must not report this error */
         return is_known && attributes.ptxVersion >= 90;
     };
     static const bool is = ask(kernel);
     return is;
 }
 
-/* Lets a kernel have all the shared memory that there is: on each device once. devices: the kernel's. */
+/* Lets a kernel use all shared memory of the current device. This is set once per device. devices: bit mask of the
+ * devices for which it is set. */
 template <class Kernel> cudaError_t allow_shared_room(Kernel *kernel, int64_t bytes, std::atomic<uint64_t> &devices)
 {
     int device = 0;
@@ -51,7 +51,7 @@ template <class Kernel> cudaError_t allow_shared_room(Kernel *kernel, int64_t by
     return error;
 }
 
-/* On the default stream, if no other is set. */
+/* A launch on the default stream, unless another is set. */
 struct overlapping_launch {
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute attribute = {};
@@ -66,14 +66,15 @@ struct overlapping_launch {
         attribute.val.programmaticStreamSerializationAllowed = 1;
     }
 
-    /* On a stream that runs beside other streams: blocks that began early would only take the room of theirs. NULL: the
-     * default one. */
+    /* Launches on a stream that runs next to others. Blocks do not begin early: they would only take room from the
+     * other streams' blocks. NULL = the default stream. */
     void go_beside(void *stream)
     {
         config.stream = static_cast<cudaStream_t>(stream);
         config.numAttrs = stream != nullptr ? 0 : config.numAttrs;
     }
-    /* The same, but its blocks take room before theirs do: it is short, and other work waits for it. */
+    /* Does the same, but its blocks take room before those of other streams: the kernel is short, and other work
+     * waits for it. */
     void go_ahead_of(void *stream)
     {
         static const int first = [] {
@@ -92,8 +93,7 @@ struct overlapping_launch {
     overlapping_launch &operator=(const overlapping_launch &) = delete;
 };
 
-/* Kernels compiled for less than compute capability 9.0 are not launched to overlap, so there is nothing to wait
- * for. */
+/* Kernels compiled below compute capability 9.0 are not launched to overlap and need no wait. */
 __device__ inline void wait_for_last_kernel()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

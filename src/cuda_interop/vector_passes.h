@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* Exchanges of processes out of the memory of CUDA devices (link.c). */
+/* Exchanges between processes from the memory of CUDA devices (link.c). */
 extern const struct lr_link_fns lr_cuda_link_fns;
 
 #ifdef __cplusplus
@@ -22,17 +22,17 @@ enum { LR_CUDA_VECTOR_GROUPS = 1024 };
 
 /* Each of n threads takes every n-th number. Addresses are the device's. */
 typedef struct lr_cuda_vector_pass {
-    enum lr_vector_op op;          /* of an operation, as `scalar` is */
-    lr_precision precision, other; /* of y; of the inputs */
+    enum lr_vector_op op;          /* only for operations, as is `scalar` */
+    lr_precision precision, other; /* precision of y; of the inputs */
     void *y;
     const void *in[LR_VECTOR_INPUTS]; /* NULL = none */
-    double scalar;                    /* or what is filled in */
+    double scalar;                    /* or the number to fill in */
     double lowest;                    /* floor of BSREM */
     int64_t count;
     double (*sums)[LR_VECTOR_NUM_SUMS]; /* [groups]; NULL = the pass has none */
 } lr_cuda_vector_pass;
 
-/* One group puts the groups of a pass together. */
+/* One group adds up the groups of a pass. */
 typedef struct lr_cuda_join_pass {
     double (*groups)[LR_VECTOR_NUM_SUMS]; /* [num_groups] */
     double (*sums)[LR_VECTOR_NUM_SUMS];   /* [1] */
@@ -51,7 +51,7 @@ typedef struct lr_cuda_differences_pass {
     double gamma, epsilon, scale;
 } lr_cuda_differences_pass;
 
-/* The same (lr_convolution). */
+/* Convolution (lr_convolution); threads as above. */
 typedef struct lr_cuda_convolve_pass {
     lr_precision precision;
     void *y;
@@ -60,7 +60,7 @@ typedef struct lr_cuda_convolve_pass {
     double weights[LR_CONVOLUTION_REACH];
 } lr_cuda_convolve_pass;
 
-/* The same (lr_vector_terms): y of this many numbers. */
+/* Terms (lr_vector_terms): y has this many numbers; threads as above. */
 typedef struct lr_cuda_terms_pass {
     lr_precision precision;
     void *y;
@@ -69,7 +69,7 @@ typedef struct lr_cuda_terms_pass {
     int own, num;
 } lr_cuda_terms_pass;
 
-/* Groups of a pass: they depend on the count alone, so that sums have the same bits in every run. */
+/* Number of groups of a pass. It depends only on the count, so that sums have the same bits in every run. */
 static inline int lr_cuda_vector_groups(int64_t count)
 {
     const int64_t groups = (count + LR_VECTOR_GROUP - 1) / LR_VECTOR_GROUP;
@@ -77,7 +77,7 @@ static inline int lr_cuda_vector_groups(int64_t count)
     return (int)(groups < most ? groups : most);
 }
 
-/* Zero if the current device can run the compiled kernels; else the error of a launch. */
+/* Returns zero if the current device can run the compiled kernels; else the error of a launch. */
 int lr_cuda_try_vectors(void);
 
 /* stream: a cudaStream_t. The count is positive. */
@@ -87,8 +87,8 @@ int lr_cuda_launch_vector_apply(const lr_cuda_vector_pass *pass, void *stream);
 /* Sums of y and in[0] (struct lr_vector_sums, in the order of its fields). */
 int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream);
 
-/* y is what is estimated, in[0] what was measured, in[1] the additive term (struct lr_poisson_ratio);
- * sums are those of struct lr_poisson_fit. In float32. */
+/* y: estimates; in[0]: measured numbers; in[1]: additive term (struct lr_poisson_ratio). The sums are those of
+ * struct lr_poisson_fit. Numbers are float32. */
 int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream);
 
 int lr_cuda_launch_vector_join(const lr_cuda_join_pass *pass, void *stream);

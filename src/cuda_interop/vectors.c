@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sums that may be in progress at once: each has a row behind those of the groups. */
+/* Sums that may be in progress at once. Each has a row after the rows of the groups. */
 enum { SLOT_NOW = 0, SLOT_LATER, NUM_SLOTS = SLOT_LATER + LR_NUM_LATER };
 
 enum {
@@ -30,12 +30,12 @@ struct lr_cuda_place {
     int before; /* the thread's device, between enter and leave */
     cudaStream_t stream;
     bool owns_stream;
-    cudaEvent_t event;                       /* of copies from and to OpenGL */
-    cudaEvent_t sent[LR_LATER_TURNS];        /* behind the sums of a turn */
-    bool is_sent[LR_LATER_TURNS];            /* the event is behind all sums of the turn */
+    cudaEvent_t event;                       /* event for copies from and to OpenGL */
+    cudaEvent_t sent[LR_LATER_TURNS];        /* event after the sums of a batch */
+    bool is_sent[LR_LATER_TURNS];            /* the event follows all sums of the batch */
     double (*sums)[LR_VECTOR_NUM_SUMS];      /* [LR_CUDA_VECTOR_GROUPS + NUM_SLOTS] on the device */
     double (*host_sums)[LR_VECTOR_NUM_SUMS]; /* [NUM_SLOTS], page-locked */
-    bool is_under_way[NUM_SLOTS];            /* copied there, and not waited for */
+    bool is_under_way[NUM_SLOTS];            /* copy to there not waited for yet */
 };
 
 /* --- with the place's device current --- */
@@ -377,7 +377,7 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
     return leave(place, check((cudaError_t)lr_cuda_launch_terms(&pass, place->cuda->stream), "sums over ranks", place));
 }
 
-/* Adds up the groups on the device, and copies the sums of all of them to the host. */
+/* Adds up the groups on the device and copies all their sums to the host. */
 static lr_status send_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass, int slot)
 {
     struct lr_cuda_place *cuda = place->cuda;
@@ -403,13 +403,13 @@ static lr_status take_sums(lr_place *place, int slot, double *sums)
                LR_LATER_SLOTS * sizeof(*cuda->is_under_way));
     } else if (cuda->is_under_way[slot]) {
         LR_TRY(wait(place, "sums of vectors"));
-        memset(cuda->is_under_way, 0, sizeof(cuda->is_under_way)); /* all have arrived then */
+        memset(cuda->is_under_way, 0, sizeof(cuda->is_under_way)); /* all have arrived by then */
     }
     memcpy(sums, cuda->host_sums[slot], ROW_BYTES);
     return LR_OK;
 }
 
-/* Sums that are added after a batch was sent are not covered by its event. */
+/* The event of a batch does not cover sums added after the batch was sent. */
 static lr_status send_later_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass, int slot)
 {
     place->cuda->is_sent[slot / LR_LATER_SLOTS] = false;
@@ -477,7 +477,7 @@ static lr_status begin_fit(const lr_poisson_ratio *ratio, int slot)
 
 /* --- from and to OpenGL --- */
 
-/* A buffer that is out is in the order of the default stream (lend.h). */
+/* A buffer that is out follows the order of the default stream (lend.h). */
 static lr_status wait_for(const lr_place *place, cudaStream_t before, cudaStream_t after)
 {
     cudaError_t error = cudaEventRecord(place->cuda->event, before);
@@ -499,7 +499,7 @@ static lr_status copy_lent(const lr_vector *gl, const lr_vector *cuda, bool to_c
     if (status == LR_OK) status = copy_bytes(place, to_cuda ? own : buffer, to_cuda ? buffer : own, bytes_of(cuda));
     if (status == LR_OK) {
         status = wait_for(place, stream, NULL);
-        if (status != LR_OK) (void)wait(place, "a copy of a vector"); /* before the buffer is OpenGL's again */
+        if (status != LR_OK) (void)wait(place, "a copy of a vector"); /* waits before OpenGL gets the buffer back */
     }
     const lr_status given = lr_cuda_give(&object, 1, gl->place->ctx);
     return status != LR_OK ? status : given;

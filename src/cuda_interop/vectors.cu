@@ -12,7 +12,7 @@ namespace
 
 constexpr int group = LR_VECTOR_GROUP;
 
-/* Halves of the group are added, in this order always. */
+/* Adds halves of the group, always in this order. */
 __device__ void write_sums(double (&sums)[LR_VECTOR_NUM_SUMS], const vector_sums &mine, bool has_largest)
 {
     __shared__ vector_sums parts[group];

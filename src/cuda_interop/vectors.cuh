@@ -75,7 +75,7 @@ template <class Real, class Other> __global__ void __launch_bounds__(LR_VECTOR_G
 
 /* --- volumes --- */
 
-/* Nuyts' term of two neighbours in the prior, or its derivative by the first. */
+/* Nuyts' prior term of two neighbours, or its derivative with respect to the first. */
 __device__ inline double difference_term(const lr_cuda_differences_pass &pass, double x, double other)
 {
     const double d = x - other, size = fabs(d);
@@ -142,7 +142,7 @@ template <class Real> __global__ void __launch_bounds__(LR_VECTOR_GROUP) add_ter
 
 /* --- sums --- */
 
-/* Sums of two threads; has_largest: one of them is the largest number instead. */
+/* Joins the sums of two threads. has_largest: one of the sums is a maximum. */
 __device__ inline void join_sums(vector_sums &a, const vector_sums &b, bool has_largest)
 {
     for (int k = 0; k < LR_VECTOR_NUM_SUMS; k++) {
@@ -182,10 +182,10 @@ __device__ vector_sums add_up_numbers(const lr_cuda_vector_pass &pass, const vec
     return {{sum, product, difference, largest, wrong}};
 }
 
-/* Sums of such ratios stay finite in float. */
+/* Sums of ratios up to this stay finite in float. */
 constexpr double largest_ratio = 0.5 * 3.4028234663852886e38;
 
-/* Replaces estimates by ratios, and adds their LORs to the fit. */
+/* Replaces estimates by ratios and adds their LORs to the fit. */
 __device__ inline vector_sums divide_numbers(const lr_cuda_vector_pass &pass, const vector_thread &thread)
 {
     vector_sums fit = {};

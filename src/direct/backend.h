@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a backend of the family `direct` is. */
+ * The interface of a backend of the family `direct`. */
 #ifndef LR_DIRECT_BACKEND_H
 #define LR_DIRECT_BACKEND_H
 
@@ -17,11 +17,11 @@ struct lr_direct_backend_params {
     const lr_lors *lors; /* a view for each pair of modules, a voxel of its histo-image for each LOR */
     lr_direct_kernel kernel;
     int threads, device;
-    const lr_shared_context *shared; /* or NULL */
+    const lr_shared_context *shared; /* NULL = none */
     lr_direct_storage storage;
     lr_direct_variant variant; /* LR_DIRECT_FASTEST: the backend's choice */
     bool may_change_variant;   /* it was the backend's choice */
-    int64_t max_memory_bytes;  /* for tables that are stored; 0 = the backend's choice */
+    int64_t max_memory_bytes;  /* limit for stored tables; 0 = the backend's choice */
     const lr_log *log;
     const lr_progress *progress;
 };
@@ -34,12 +34,12 @@ struct lr_direct_backend {
     struct lr_backend common;
     /* lr_direct_device_attributes; NULL = not known */
     lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
-    /* lr_direct_time, of an image on the host in single precision; seconds by the device's clock. NULL:
-     * the facade goes by forward and back. */
+    /* lr_direct_time, for an image on the host in single precision. The device's clock counts the seconds. NULL =
+     * the facade calls forward and back. */
     lr_status (*time)(void *self, const lr_direct_task *task, double *device_seconds);
 };
 
-/* One constructor per backend. On failure the reason is logged and *backend untouched. */
+/* One constructor per backend. If it fails, it logs the reason and leaves *backend untouched. */
 lr_status lr_direct_cpu_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend);
 lr_status lr_direct_compute_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend);
 lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend);
@@ -49,20 +49,20 @@ lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, s
 /* Checked and complete. The pointers outlive the backend. */
 struct lr_deposit_backend_params {
     const lr_scanner *scanner;
-    lr_histo_images *images; /* of the set's views; zero, to be filled */
+    lr_histo_images *images; /* images of the set's views; zero, to be filled */
     lr_view_set set;         /* complete */
     lr_deposit_rule rule;
     double bin_mm; /* width of the bins of tof_mm, over which an event is spread in `parts` points */
-    int parts;     /* at least 1 */
+    int parts;     /* points per event, at least 1 */
     int device;
     const lr_log *log;
 };
 
 struct lr_deposit_backend_fns {
     const char *name;
-    /* Takes events of the right kind, with crystals that exist. */
+    /* Takes events of the right kind whose crystals exist. */
     lr_status (*take)(void *self, const lr_event *events, int64_t count);
-    /* Makes the images those of all events so far, and counts all but other_kind. */
+    /* Completes the images of all events so far, and counts all but other_kind. */
     lr_status (*finish)(void *self, lr_deposit_counts *counts);
     void (*destroy)(void *self);
 };
@@ -76,8 +76,8 @@ struct lr_deposit_backend {
 lr_status lr_deposit_cpu_create(const struct lr_deposit_backend_params *params, struct lr_deposit_backend *backend);
 lr_status lr_deposit_compute_create(const struct lr_deposit_backend_params *params, struct lr_deposit_backend *backend);
 
-/* The angles at which intervals of lr_view_set_find begin: of azimuth 0 .. azimuths - 1; of tilt 0 .. tilts - 1,
- * and where the last one ends. */
+/* The angles at which the intervals of lr_view_set_find begin: azimuths 0 .. azimuths - 1, tilts 0 .. tilts. The
+ * last tilt is the end of the last interval. */
 double lr_view_set_azimuth_border_deg(const lr_view_set *set, int azimuth);
 double lr_view_set_tilt_border_deg(const lr_view_set *set, int tilt);
 

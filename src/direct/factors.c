@@ -25,7 +25,7 @@ struct factor_crystal {
     float efficiency;
 };
 
-/* The data that all directions share. Zero is valid and finishes to nothing. */
+/* Data that all directions share. Zero is valid and needs no finish. */
 struct factor_scene {
     const lr_lors *lors;
     lr_grid grid;
@@ -33,21 +33,21 @@ struct factor_scene {
     struct factor_crystal *crystals; /* owned [num_crystals] */
     struct lr_mu_lines mu;           /* if has_mu */
     bool has_mu;
-    double mu_step_mm;     /* between lines that it is integrated along */
+    double mu_step_mm;     /* distance between lines that mu is integrated along */
     double outer_mm;       /* no crystal is farther from the axis */
-    double cell_mm[2];     /* of tables, along the radial and the axial axis */
+    double cell_mm[2];     /* cells of tables, along the radial and the axial axis */
     int lines_per_cell[2]; /* along the same axes */
-    int most_size[2];      /* that a table may have */
+    int most_size[2];      /* largest size of a table */
 };
 
 struct factor_direction {
     double axes[3][3]; /* tof, radial, axial, as of a view */
     double weight;     /* its share of the solid angle that views have in the mean */
-    double shift[2];   /* of the lattice of lines, 0 .. 1 of its step */
-    int view;          /* that it lies in; -1: beyond the acceptance */
+    double shift[2];   /* shift of the lattice of lines, 0 .. 1 of its step */
+    int view;          /* view of the direction; -1 = beyond the acceptance */
 };
 
-/* Values of lines, by the view of their LOR. Zero is valid and finishes to nothing. */
+/* Values of lines, by the view of their LOR. Zero is valid and needs no finish. */
 struct factor_table {
     double first_mm[2]; /* middle of the first cell */
     int size[2];        /* cells; voxel centres are at least one cell within the outermost middles */
@@ -59,22 +59,21 @@ struct factor_table {
     } * planes;              /* owned */
 };
 
-/* Scratch of a thread. Zero is valid and finishes to nothing. */
+/* Scratch memory of a thread. Zero is valid and needs no finish. */
 struct factor_worker {
     struct lr_bundle bundle;
     double *integrals; /* owned: of mu, on a lattice mu_step_mm wide; NaN = not known yet */
 };
 
-/* Directions closer than this to a view's border, in intervals, are left to lr_view_set_find, which knows
- * to which side ties go. */
+/* Directions closer than this to a view's border, in intervals, are left to lr_view_set_find, which decides ties. */
 static const double near_border = 1e-6;
 
 static const double degree = 3.14159265358979323846 / 180.0;
 
 /* --- views of LORs --- */
 
-/* The inside of the intervals of a direction's own view, of which nearly all LORs are: borders in azimuth as
- * directions across the axis, those in tilt as slopes. */
+/* The inside of the intervals of a direction's own view, which holds nearly all of its LORs. Azimuth borders are
+ * directions across the axis; tilt borders are slopes. */
 struct inside {
     int view; /* -1: none */
     double azimuth[2][2], slope[2];
@@ -145,7 +144,7 @@ static lr_status open_plane(struct work *work, int view)
     return LR_OK;
 }
 
-/* Finds the view by the inside of the direction's own one, else by the set, which knows to which side ties go. */
+/* Finds the view by the inside of the direction's own view, or else by the set, which decides ties. */
 static struct lor_value find_value(const struct work *work, int a, int b)
 {
     const struct factor_scene *scene = work->scene;
@@ -202,7 +201,7 @@ static int64_t size_of_integrals(const struct factor_scene *scene, const int siz
     return (int64_t)integrals[0] * integrals[1];
 }
 
-/* Integral of mu along the line at these places of the two axes across, as far as crystals may be. */
+/* Integral of mu along the line at these two places across it, as far out as crystals may be. */
 static double integrate(const struct work *work, const double place_mm[2])
 {
     const double(*axes)[3] = work->direction->axes;
@@ -222,7 +221,7 @@ static double integrate(const struct work *work, const double place_mm[2])
     return lr_mu_lines_integral(&work->scene->mu, ends[0], ends[1]);
 }
 
-/* Survival at the middle of a cell, by the integrals around it, each of which is computed on its first use. */
+/* Survival at the middle of a cell, from the integrals around it. Each integral is computed on its first use. */
 static double survival(const struct work *work, int width, int i, int k)
 {
     const double step_mm = work->scene->mu_step_mm;
@@ -331,14 +330,14 @@ static const int usual_directions = 32;
 /* The steepest tilt of a direction, and the largest beyond the acceptance. */
 static const double steepest_deg = 89.5, widest_margin_deg = 10;
 
-/* Steps of sequences that are spread evenly however far they go: the golden ratio in one and two dimensions. */
+/* Steps of sequences that stay evenly spread at any length: the golden ratio in one and two dimensions. */
 static const double golden = 0.6180339887498949, plastic[2] = {0.7548776662466927, 0.5698402909980532};
 
 struct job {
     const lr_direct_factors_params *params;
     int threads;
     struct factor_scene scene;
-    double margin_deg; /* by which lines may be tilted more or less than their LOR */
+    double margin_deg; /* tilt of lines relative to their LOR, at most */
     int64_t num_directions;
     struct factor_worker *workers; /* owned [threads] */
     int num_workers;
@@ -358,8 +357,8 @@ struct patch {
     int view;
 };
 
-/* The patch of interval `tilt` of the set. Intervals -1 and `tilts` lie beyond it; their lines may belong to LORs
- * within. */
+/* The patch of interval `tilt` of the set. Intervals -1 and `tilts` lie beyond the set, but their lines may belong
+ * to LORs within it. */
 static struct patch patch_at(const struct job *job, int azimuth, int tilt)
 {
     const lr_view_set *set = &job->scene.set;
@@ -373,7 +372,7 @@ static struct patch patch_at(const struct job *job, int azimuth, int tilt)
                           .view = is_view ? tilt * set->azimuths + azimuth : -1};
 }
 
-/* The solid angle of a patch over the mean of a view. */
+/* The solid angle of a patch divided by the mean of a view. */
 static double share_of(const struct job *job, const struct patch *patch)
 {
     const lr_view_set *set = &job->scene.set;
@@ -381,7 +380,7 @@ static double share_of(const struct job *job, const struct patch *patch)
     return (patch->sine[1] - patch->sine[0]) / mean;
 }
 
-/* Directions of each patch of a tilt: beyond the acceptance as dense as within. */
+/* Number of directions in each patch of a tilt. Patches beyond the acceptance have the same density. */
 static int count_of(const struct job *job, int tilt)
 {
     const int wanted = job->params->directions > 0 ? job->params->directions : usual_directions;
@@ -389,7 +388,7 @@ static int count_of(const struct job *job, int tilt)
     return patch.view >= 0 ? wanted : (int)ceil(wanted * share_of(job, &patch));
 }
 
-/* Tilts one after the other, in each azimuths, in each its directions. */
+/* Directions are numbered by tilt, then by azimuth, then within the patch. */
 static struct factor_direction direction_at(const struct job *job, int64_t number)
 {
     int64_t left = number, count = count_of(job, -1);
@@ -452,7 +451,8 @@ static lr_status prepare_scene(struct job *job)
     LR_TRY(lr_view_set_complete(&params->set, &job->scene.set, params->log));
     LR_TRY(lr_sight_init(&sight, scanner, params->log));
     job->scene.outer_mm = sight.radius_mm[1];
-    /* Largest angle between a LOR and any line joining the same two crystals: their size over the bore's radius. */
+    /* Largest angle between a LOR and any line joining its two crystals: the crystals' size divided by the bore's
+     * radius. */
     double widest_mm = 0, pitch_mm = HUGE_VAL;
     for (int m = 0; m < scanner->num_modules; m++) {
         const double *pitches = scanner->modules[m].pitch_mm;
@@ -464,7 +464,7 @@ static lr_status prepare_scene(struct job *job)
     lr_sight_finish(&sight);
     LR_TRY(place_crystals(job));
 
-    /* Cells are half a voxel wide; their lines are at most a quarter of a crystal's pitch apart. */
+    /* Cells are half a voxel wide. Their lines are at most a quarter of a crystal's pitch apart. */
     struct factor_scene *scene = &job->scene;
     const double *voxel_mm = scene->grid.voxel_mm;
     scene->cell_mm[0] = 0.5 * fmin(voxel_mm[0], voxel_mm[1]);
@@ -502,12 +502,12 @@ static void fill_tables(void *user, int64_t begin, int64_t end, int worker)
         job->made[k] = factor_table_fill(&job->tables[k], &job->scene, &job->directions[k], &job->workers[worker]);
 }
 
-/* The begin of a row of voxels in a table, in cells, and the step of each voxel. */
+/* The begin of a row of voxels in a table, in cells, and the step per voxel. */
 struct course {
     float begin[2], step[2];
 };
 
-/* Linear between the middles of cells. row: of the voxels; range: those to add to. */
+/* Interpolates linearly between the middles of cells. row: row of the voxels; range: voxels to add to. */
 static void factors_add_row(const struct factor_table *table, const float *cells, const struct course *course,
                             const int range[2], float weight, float *row)
 {
@@ -547,7 +547,7 @@ static void add_slice(struct job *job, int64_t k, int z)
             const struct factor_plane *plane = &table->planes[n];
             float *view = job->histo->values + plane->view * num_voxels;
             int range[2];
-            /* range: voxels of the row, the first and after the last, that may have a plane's cells that are not 0. */
+            /* range: first voxel of the row, and the one after the last, that may touch nonzero cells of a plane. */
             const int count = size[0];
             double low = 0, high = count;
             for (int i = 0; i < 2; i++) {
@@ -629,7 +629,7 @@ static lr_status run(struct job *job)
         }
         LR_TRY(status);
     }
-    /* Points beyond all crystals lie on lines that the scanner measures, but not between their ends. */
+    /* Points beyond all crystals lie on lines that the scanner measures, but outside the segments between crystals. */
     const lr_grid *grid = &job->scene.grid;
     const int64_t num_voxels = lr_grid_num_voxels(grid);
     const int64_t slice = (int64_t)grid->size[0] * grid->size[1];

@@ -17,7 +17,7 @@ struct column {
     int low, high; /* low > high: none */
 };
 
-/* mSR by columns, and the area that places of sources lie in. */
+/* mSR by columns, and the area that source places lie in. */
 struct columns {
     const struct lr_direct_shape *shape;
     struct column *list; /* owned [2 half y + 1][2 half x + 1] */
@@ -44,7 +44,7 @@ static const struct column *column_of(const struct columns *columns, const int n
     return &columns->list[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
 }
 
-/* Two taps are taken as three of which one is nothing. */
+/* Two taps are treated as three, one of which is empty. */
 static struct lr_lattice_step make_step(const struct columns *columns, const int next[2], const int place[2],
                                         const int slices[2])
 {
@@ -88,8 +88,8 @@ struct walked {
  * not NULL. */
 static struct walked walk(const struct columns *columns, const int next[2], struct lr_lattice_step *steps)
 {
-    /* Instructions of a thread for a step, about: a tap's multiply-adds for two outputs are made if one of them has
-     * it. */
+    /* Approximate instructions of a thread for a step. A tap's multiply-adds for two outputs run if either has the
+     * tap. */
     enum { SLICES = 24, BESIDES = 45 };
     static const int num_taps[1 << LR_LATTICE_TAPS] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
     const int *half = columns->shape->info.half;
@@ -124,8 +124,8 @@ static struct walked walk(const struct columns *columns, const int next[2], stru
 
 /* --- the lattice --- */
 
-/* Rows of the lattice, and the step to the next one. Rows that begin at the edge of the axis that is not the step's
- * have place 0 there, at which a group of 8 places of bands begins. */
+/* Row directions of the lattice, and the step to the next row. Rows that begin at the edge of the other axis have
+ * place 0 there; a group of 8 places of bands begins at it. */
 static const int directions[][2][2] = {
     {{1, 0}, {0, 1}}, {{0, 1}, {1, 0}}, {{1, 1}, {1, 0}},  {{-1, 1}, {1, 0}},
     {{2, 1}, {1, 0}}, {{1, 2}, {0, 1}}, {{-2, 1}, {1, 0}}, {{1, -2}, {0, 1}},
@@ -171,7 +171,7 @@ lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_sha
     struct walked least = {0, INT64_MAX};
     *lattice = (struct lr_lattice){0};
 
-    /* mSR by columns. Offsets of a column follow each other, and an ellipsoid has no holes. */
+    /* mSR by columns. Offsets of a column are consecutive because an ellipsoid has no holes. */
     const lr_direct_tables_info *info = &shape->info;
     const int width = 2 * info->half[0] + 1;
     const int64_t num_columns = (int64_t)width * (2 * info->half[1] + 1);

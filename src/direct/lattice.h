@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The gather of one view by columns of slices: a thread has some neighbouring columns of outputs,
- * which lie on a row of the grid's lattice that runs nearly along the line of response, so that
- * one column of sources serves most of them. */
+ * The gather of one view by columns of slices. A thread has some neighbouring columns of outputs on a row of the
+ * grid's lattice. The row runs nearly along the line of response, so that one column of sources serves most of the
+ * outputs. */
 #ifndef LR_DIRECT_LATTICE_H
 #define LR_DIRECT_LATTICE_H
 
@@ -29,11 +29,11 @@ struct lr_lattice_step {
     int32_t column[2]; /* x, y */
     int32_t quad, shift, taps;
     int32_t mask;                                         /* bit j: output j has an offset here */
-    int32_t offsets[LR_LATTICE_OUTPUTS][LR_LATTICE_TAPS]; /* in mSR; -1 = none */
+    int32_t offsets[LR_LATTICE_OUTPUTS][LR_LATTICE_TAPS]; /* indices into mSR; -1 = none */
 };
 
-/* Outputs of a thread are first + j next; firsts are p LR_LATTICE_OUTPUTS next + q across, for
- * whole p and q. */
+/* Outputs of a thread are first + j next; a thread's first is p LR_LATTICE_OUTPUTS next + q across, for integers p
+ * and q. */
 struct lr_lattice {
     int next[2], across[2];
     int count;
@@ -41,8 +41,8 @@ struct lr_lattice {
     int first[LR_LATTICE_CLASSES + 1]; /* steps of class c are first[c] .. first[c + 1] - 1 */
 };
 
-/* Lists the lattices with rows that lie near enough along the line of response for a cheap gather: next and across,
- * and no steps. Returns their number. */
+/* Lists the lattices whose rows are close enough to the line of response for a cheap gather. Sets next and across,
+ * but no steps. Returns their number. */
 int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice candidates[LR_LATTICE_CANDIDATES]);
 
 /* The cheapest for a gather by columns.

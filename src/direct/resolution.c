@@ -14,8 +14,8 @@ static const double light_mm_per_ps = 0.299792458;
 static const double fwhm_per_sigma = 2.3548200450309493; /* 2 sqrt(2 ln 2) */
 static const double usual_width_mm = 5.8, usual_edge_mm = 288.0;
 
-/* A point beyond the end of a profile by at most this share of a step counts as on it: rounding, on a device too,
- * must not decide whether a voxel on its end counts. */
+/* A point beyond the end of a profile by at most this share of a step counts as on the end. Rounding must not decide
+ * whether a voxel there counts, on a device either. */
 static const double profile_tie = 1e-4;
 
 /* Paper 1, section 6.1 and table III. */

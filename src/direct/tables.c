@@ -71,8 +71,8 @@ static bool is_within(const struct lr_direct_shape *shape, int x, int y, int z)
     return sum <= shape->info.support * (1 + LR_DIRECT_TIE);
 }
 
-/* The whole t from -half to half for which a t^2 + 2 b t + c <= most, and maybe one more at each end;
- * range[0] > range[1]: none. */
+/* The integers t from -half to half for which a t^2 + 2 b t + c <= most, and maybe one more at each end. range[0] >
+ * range[1] if there are none. */
 static void find_range(const double abc[3], double most, int half, int range[2])
 {
     const double slack = 1e-4; /* more than rounding errors */
@@ -91,7 +91,8 @@ static lr_status list_offsets(struct lr_direct_shape *shape, const lr_log *log)
     const int *half = info->half;
     int64_t room = 0;
 
-    /* The sum of squares as a form of whole offsets, [i][j] for i <= j, about; xx, xy and yy of its least over z. */
+    /* The sum of squares as an approximate form in integer offsets, [i][j] for i <= j; then xx, xy and yy of its
+     * minimum over z. */
     double form[3][3] = {{0}};
     for (int i = 0; i < 3; i++) {
         for (int j = i; j < 3; j++) {

@@ -7,12 +7,12 @@
 
 #include <lr/direct.h>
 
-/* A distance this share of epsilon below a border between identifiers counts as on it, and an
- * offset whose sum of squares is this share above k^2 as within: rounding of sines must not decide
- * where voxels and borders coincide. */
+/* Share by which borders are widened, because rounding of sines must not decide ties between voxels and borders. A
+ * distance this share of epsilon below a border between identifiers counts as on it. An offset whose sum of squares
+ * is this share above k^2 counts as within. */
 #define LR_DIRECT_TIE 1e-9
 
-/* All that is known of a kernel before its values: the frame, LORmap's numbers and mSR. */
+/* The parts of a kernel that are known before its values: the frame, LORmap's numbers and mSR. */
 struct lr_direct_shape {
     lr_direct_tables_info info;
     lr_resolution resolution; /* complete */
@@ -24,7 +24,7 @@ struct lr_direct_shape {
 lr_status lr_direct_shape_init(struct lr_direct_shape *shape, const lr_direct_tables_params *params);
 void lr_direct_shape_finish(struct lr_direct_shape *shape);
 
-/* The distance from the axis that kernel's values are those of: its interval's middle. */
+/* The distance from the axis at which the kernel's values are computed: the middle of its interval. */
 double lr_direct_kernel_distance_mm(const struct lr_direct_shape *shape, int kernel);
 
 /* True if the kernel is of voxels on the negative radial side. */
@@ -32,13 +32,13 @@ bool lr_direct_kernel_is_mirrored(const struct lr_direct_shape *shape, int kerne
 
 /* --- kernels of a view, for devices that make mSRval --- */
 
-/* Rows of mSRval: one if all kernels are the same, else one a kernel. */
+/* Number of rows of mSRval: one if all kernels are the same, else one per kernel. */
 int lr_direct_count_rows(const struct lr_direct_shape *shape);
 
 /* Standard deviation of a kernel in mm, and its side: 1, or -1 if it is mirrored. */
 void lr_direct_describe_kernel(const struct lr_direct_shape *shape, int kernel, double described[2]);
 
-/* Values of a measured profile; 0: kernels are Gaussians. */
+/* Number of values of a measured profile; 0 if kernels are Gaussians. */
 int lr_direct_count_samples(const struct lr_direct_shape *shape);
 
 /* The measured profile at the distance of each kernel, at the measured offsets: [rows][samples]. */
@@ -50,7 +50,7 @@ void lr_direct_list_samples(const struct lr_direct_shape *shape, float *samples)
  * errors: LR_USAGE for widths that are not positive, LR_BAD_INPUT for measured profiles that make no kernel. */
 lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution *complete, const lr_log *log);
 
-/* Standard deviation of a Gaussian of that FWHM. */
+/* Standard deviation of a Gaussian with this FWHM. */
 double lr_sigma_of(double fwhm);
 
 /* The functions below take a complete resolution. */
@@ -62,8 +62,8 @@ double lr_resolution_profile(const lr_resolution *resolution, double distance_mm
 /* True if the profile looks the same in both directions everywhere. */
 bool lr_resolution_is_symmetric(const lr_resolution *resolution);
 
-/* Standard deviation that stands for the widest profile up to that distance: k of it enclose the
- * profile to the k-th standard deviation of each of its Gaussians, or all of a measured one. */
+/* Standard deviation that represents the widest profile up to that distance. k of it enclose each Gaussian of the
+ * profile to its k-th standard deviation, or all of a measured profile. */
 double lr_resolution_widest_sigma(const lr_resolution *resolution, double most_distance_mm, double k);
 
 /* Value of a measured profile, by linear interpolation; 0 beyond its offsets. */

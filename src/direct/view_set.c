@@ -75,14 +75,14 @@ lr_view lr_view_set_at(const lr_view_set *set, int index)
     return (lr_view){180.0 * azimuth / set->azimuths, set->acceptance_deg * ((2.0 * tilt + 1.0) / set->tilts - 1.0)};
 }
 
-/* Lines on a border belong above it whatever rounding does: crystals in a ring have many. */
+/* Lines on a border belong to the interval above it, whatever rounding does: crystals in a ring have many of them. */
 int lr_view_set_find(const lr_view_set *set, const double direction[3])
 {
     const double across = hypot(direction[0], direction[1]);
     double tilt_deg = atan2(direction[2], across) / degree;
     double turns = atan2(direction[1], direction[0]) / degree / 180.0 * set->azimuths;
     if (fabs(tilt_deg) > lr_view_set_tilt_border_deg(set, set->tilts)) return -1;
-    /* Intervals are centred on their azimuths; half a turn is the same line in the opposite direction. */
+    /* Intervals are centred on their azimuths. A direction rotated by 180 degrees is the same line reversed. */
     int azimuth = (int)floor(turns + 0.5 + LR_DIRECT_TIE);
     while (azimuth < 0 || azimuth >= set->azimuths) {
         azimuth += azimuth < 0 ? set->azimuths : -set->azimuths;
@@ -104,7 +104,7 @@ double lr_view_set_tilt_border_deg(const lr_view_set *set, int tilt)
     return set->acceptance_deg * (2.0 * (tilt + tie) / set->tilts - 1.0);
 }
 
-/* The numbers 0 .. count-1 in the order of their bits read backwards. */
+/* The numbers 0 .. count-1 in bit-reversed order. */
 static int next_reversed(int *counter, int count)
 {
     int bits = 1;

@@ -89,7 +89,7 @@ lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection
     for (int view = 0; view < views->params->num_views; view++) {
         LR_TRY(lr_progress_report(views->params->progress, "projecting back", view, views->params->num_views));
         if (!find_values(views, part, view, &walk)) continue;
-        /* The histo-image of the view: the values themselves if they are all of it. */
+        /* The histo-image of the view. If the given values are complete, they are used directly. */
         const bool is_given = values != NULL && is_whole(views, &walk);
         if (!is_given) memset(views->one, 0, (size_t)views->num_voxels * value_bytes(views));
         for (int64_t k = 0; !is_given && k < walk.span.count; k++) {
@@ -120,7 +120,7 @@ static int compare_elements(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* A voxel's elements in a view: its kernel without what lies beyond the grid. */
+/* A voxel's elements in a view: its kernel, limited to the grid. */
 static int64_t list_view(const struct lr_direct_views *views, int view, int64_t voxel, struct element *elements)
 {
     const lr_direct_tables *tables = views->tables[view];

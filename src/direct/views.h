@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What backends of the family `direct` share of operator/backend.h: parts of the data by views, and rows
- * from the look-up tables. A backend adds the projection of one view. */
+ * Shared parts of operator/backend.h for backends of the family `direct`: parts of the data by views, and rows from
+ * the look-up tables. A backend adds the projection of one view. */
 #ifndef LR_DIRECT_VIEWS_H
 #define LR_DIRECT_VIEWS_H
 

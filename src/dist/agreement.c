@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Agreement of all ranks of a communicator: on failures, on numbers, on texts that must be the same. */
+ * Agreement of all ranks of a communicator on failures, on numbers, and on texts that must be the same. */
 #include "dist/comm.h"
 
 #include "base/background.h"
@@ -17,7 +17,7 @@
 
 enum { MOST_NUMBERS = LR_COMM_LITTLE / sizeof(double) };
 
-/* Numbers that are sent along when ranks synchronise, which spares a message of their own. */
+/* Most numbers that ranks send along when they synchronise. More numbers need a separate message. */
 enum { NUMBERS_ALONG = 12 };
 
 lr_status lr_comm_check(lr_comm *comm, lr_status status)
@@ -28,7 +28,8 @@ lr_status lr_comm_check(lr_comm *comm, lr_status status)
     return lr_error(comm->log, status, "%s", comm->fns->mistake);
 }
 
-/* A rank's message, always of the same length: versions that differ must understand each other. */
+/* The message that each rank sends when ranks synchronise. Its length never changes, so that ranks of different
+ * versions understand each other. */
 struct state {
     int32_t status, step;
     int64_t count;
@@ -36,8 +37,9 @@ struct state {
     double numbers[NUMBERS_ALONG];
 };
 
-/* A rank that has failed says so at the next synchronisation. The others may never come if its device is lost: their
- * devices wait for what it was to send. A rank that was stopped has sent what it began. */
+/* Aborts all ranks. A failed rank reports its failure at the next synchronisation. If its device is lost, other ranks
+ * may never arrive there, because their devices wait for its data. This cannot happen if a rank was only cancelled,
+ * because it has sent everything that it began. */
 static void end_all(void *user)
 {
     lr_comm *comm = user;
@@ -45,7 +47,7 @@ static void end_all(void *user)
     comm->fns->abort(1);
 }
 
-/* Sends this rank's state to all, whose states are in comm->little then, and compares them. */
+/* Sends this rank's state to all ranks and compares the states of all. Afterwards comm->little holds the states. */
 static lr_status meet(lr_comm *comm, const struct state *own)
 {
     const double begin = lr_clock_seconds();
@@ -98,7 +100,7 @@ lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count, 
 {
     LR_TRY(meet(comm, &(struct state){.step = (int32_t)step, .count = count, .way = *way}));
     const struct state *all = comm->little;
-    bool agree = true; /* if not, all go by the host */
+    bool agree = true; /* false = all exchange through the host */
     for (int r = 1; r < comm->facts.size; r++) agree = agree && all[r].way == all[0].way;
     *way = agree ? (enum lr_comm_way)all[0].way : LR_WAY_HOST;
     return LR_OK;
@@ -128,7 +130,7 @@ static double add(double a, double b)
     return a + b;
 }
 
-/* all: numbers of each rank, which begin `stride` after those of the rank before. */
+/* Joins the numbers of all ranks. all: the numbers of rank r begin at all[r * stride]. */
 static void join_all(lr_comm *comm, const double *all, int64_t stride, double *numbers, int count,
                      double (*join)(double a, double b))
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Communicators: their life. */
+ * Opening and closing communicators, and their facts. */
 #include "dist/comm.h"
 
 #include "base/log.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Time for which a rank that has failed waits for others that may wait for its device. */
+/* Time that a failed rank waits for other ranks, which may be waiting for its device. */
 static const double default_patience_s = 20.0;
 
 static int read_number(const char *name, int otherwise)
@@ -27,7 +27,7 @@ static int read_number(const char *name, int otherwise)
     return text != NULL && end != text && *end == '\0' && number >= 0 && number < INT_MAX ? (int)number : otherwise;
 }
 
-/* Variables of Open MPI's mpirun, of MPICH's and srun's PMI, and of srun's PMIx. */
+/* Environment variables set by Open MPI's mpirun, by the PMI of MPICH and srun, and by srun's PMIx. */
 static const struct launcher {
     const char *size, *rank;
 } launchers[] = {
@@ -65,7 +65,7 @@ static lr_status open_mpi(lr_comm *comm)
         return LR_FAILED;
     }
     (void)lr_comm_same(comm, "version of LORaster", lr_plugin_build);
-    return LR_OK; /* all ranks know if one differs, and which */
+    return LR_OK; /* if versions differ, all ranks have noted a failure */
 }
 
 lr_comm *lr_comm_open(const lr_comm_params *params)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Sums and shares of vectors, by messages from each rank to each other: as many bytes as a ring moves,
- * and every number is added up at one rank, in the order of the ranks. Messages are out of the host's
- * memory or out of a device's, and are the same in either. */
+ * Sums and shares of vectors by messages between all ranks. They move as many bytes as a ring would. Each number is
+ * summed on one rank, in the order of the ranks. Messages are the same for host memory and for device memory. */
 #include "dist/comm.h"
 
 #include "base/clock.h"
@@ -16,23 +15,23 @@
 #include <string.h>
 #include <time.h>
 
-/* The way that vectors at devices go, chosen by all ranks together out of what each of them has. */
+/* The exchange of vectors on devices. All ranks choose it together, by what each of them offers. */
 
-/* CUDA devices that are tried for the one that OpenGL draws on. */
+/* Most CUDA devices that are tried to find the one that OpenGL draws on. */
 enum { MOST_DEVICES = 16 };
 
-/* Ranks that do not meet go by the host. */
+/* Most seconds for linking ranks by NCCL. If it takes longer, ranks exchange by MPI or through the host. */
 static const double patience_s = 120.0;
 
 /* The means of exchange that a rank offers. */
 struct offer {
     int32_t wish;      /* lr_exchange */
-    int32_t has_place; /* its vectors are at a CUDA place, or can be there */
+    int32_t has_place; /* its vectors are on a CUDA place, or can be */
     int32_t has_nccl;
     int32_t is_cuda_aware;
     struct lr_link_facts facts;
     char machine[64];
-    char reason[256]; /* why it has not what is wished for */
+    char reason[256]; /* the reason if it lacks what was asked for */
 };
 
 /* A log that keeps the last error. */
@@ -64,13 +63,14 @@ static void make_offer(lr_comm *comm, const lr_vector *vector, struct offer *off
         snprintf(offer->reason, sizeof(offer->reason), "it was asked to exchange by the host");
         return;
     }
-    /* The vector's place, or the CUDA place of the device that OpenGL draws on, if it can link ranks. */
+    /* The place is the vector's, or the CUDA place of the device that OpenGL draws on. It must be able to link
+     * ranks. */
     route->place = NULL;
     if (kind_of(vector) == LR_PLACE_GL) {
         const struct lr_cuda_plugin *cuda = lr_plugin_cuda(NULL);
         for (int device = 0; cuda != NULL && route->place == NULL && device < MOST_DEVICES; device++) {
             lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = device});
-            if (place == NULL) break; /* devices have numbers without gaps */
+            if (place == NULL) break; /* device numbers have no gaps */
             if (place->fns->link != NULL && place->fns->link->draws(place, vector->place))
                 route->place = place;
             else
@@ -97,7 +97,7 @@ static const char *describe_rank(char text[96], int rank, const struct offer *of
     return text;
 }
 
-/* True if NCCL takes all ranks; if not, `why` says the reason. */
+/* True if NCCL can link all ranks. If not, `why` gets the reason. */
 static bool judge_nccl(const struct offer *all, int size, char *why, size_t room)
 {
     char name[96];
@@ -145,7 +145,8 @@ static void drop_link(struct lr_comm_route *route, bool is_whole)
     }
 }
 
-/* The state of each rank's link, exchanged until all are linked or one has failed, which is logged. */
+/* The state of a rank's link. Ranks exchange their states until all are linked or one has failed. The reason of a
+ * failure is logged. */
 struct linking {
     int32_t status, is_ready;
     char key[LR_LINK_KEY_BYTES];
@@ -168,7 +169,8 @@ static lr_status send_linking(lr_comm *comm, struct linking *own)
     return lr_comm_check(comm, comm->fns->gather_little(own, comm->little, sizeof(*own)));
 }
 
-/* Links ranks by NCCL: rank 0 makes a key, by which all meet. If that fails, they exchange by MPI or the host. */
+/* Links ranks by NCCL: rank 0 makes a key, and all ranks link with it. If that fails, they exchange by MPI or through
+ * the host. */
 static lr_status link_ranks(lr_comm *comm, const struct offer *offers)
 {
     struct linking own = {0};
@@ -217,7 +219,8 @@ static lr_status link_ranks(lr_comm *comm, const struct offer *offers)
 
 /* --- the interface --- */
 
-/* Chooses the way of all ranks. If the one asked for is impossible, that is LR_NO_DEVICE, which rank 0 logs. */
+/* Chooses the exchange of all ranks. If the one that was asked for is impossible, all ranks return LR_NO_DEVICE, and
+ * rank 0 logs it. */
 static lr_status choose(lr_comm *comm, const struct offer *all)
 {
     struct lr_comm_route *route = &comm->route;
@@ -267,8 +270,8 @@ static enum lr_comm_way way_of(const lr_comm *comm, const lr_vector *vector)
     return is_same_device ? route->way : LR_WAY_HOST;
 }
 
-/* lr_comm_meet for a vector; *way: the one by which all exchange it. The first time that all have theirs at devices
- * they choose one, by what each of them offers. */
+/* lr_comm_meet for a vector. *way: the exchange that all ranks use. Ranks choose it the first time that all have their
+ * vectors on devices. */
 static lr_status comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector, enum lr_comm_way *way)
 {
     *way = way_of(comm, vector);
@@ -341,8 +344,8 @@ lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log)
 
 /* --- moves --- */
 
-/* Numbers that all ranks together send to a rank in one step, and the least of one rank; bytes of a step of a
- * broadcast. */
+/* Numbers that all ranks together send to one rank in a step; the least number that one rank sends; bytes in a step of
+ * a broadcast. */
 enum { NUMBERS_AT_ONCE = 1 << 22, LEAST_AT_ONCE = 1 << 12, BROADCAST_BYTES = 1 << 26 };
 
 /* A vector that ranks exchange. */
@@ -350,8 +353,8 @@ struct move {
     lr_comm *comm;
     lr_vector *vector;
     enum lr_comm_way way;
-    lr_vector there;    /* what messages are of: the vector, or a copy of it */
-    int64_t begin, end; /* numbers that the vector gives at first */
+    lr_vector there;    /* memory of the messages: the vector or a copy of it */
+    int64_t begin, end; /* range of the numbers that this rank contributes */
     double begin_s;
 };
 
@@ -397,7 +400,7 @@ static lr_status find_room(struct move *move)
         lr_vector_destroy(&comm->staging);
 
         LR_TRY(make_room(comm, NULL, vector->count, vector, &comm->staging));
-        /* Memory of the host that CUDA copies from and to directly is several times faster. */
+        /* Pinned host memory makes copies between host and device several times faster. */
         lr_place *place = vector->place;
         if (place->kind == LR_PLACE_CUDA && place->fns->link != NULL && comm->pinned == NULL &&
             place->fns->link->pin(place, comm->staging.values, comm->staging.count * lr_vector_size(&comm->staging)))
@@ -407,8 +410,8 @@ static lr_status find_room(struct move *move)
     return LR_OK;
 }
 
-/* Ranks meet, agree on a way, and have their numbers at its beginning. most: numbers of a piece that others send, of
- * one sum; 0 = there are none. */
+/* Ranks synchronise and choose the exchange. Each rank prepares its memory and copies its numbers to `there`. most:
+ * numbers in one part of a sum from another rank; 0 = no sum. */
 static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t most)
 {
     lr_comm *comm = move->comm;
@@ -422,13 +425,13 @@ static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t m
     const lr_vector needed = {.count = most * comm->facts.size, .precision = vector->precision};
     lr_vector *pieces = on_device ? &route->pieces : &comm->pieces;
     const bool has_pieces = most == 0 || is_room_for(pieces, &needed);
-    /* A vector on the host needs no preparation that could fail. All ranks have made the same moves before, so that
-     * they find the same. */
+    /* A vector on the host needs no preparation that could fail. has_pieces is the same on all ranks, because all have
+     * made the same moves before. */
     const bool is_sure = move->way == LR_WAY_PLAIN && has_pieces;
 
     lr_status status = LR_OK;
     if (on_device && kind_of(vector) != LR_PLACE_GL && vector->place != route->place) {
-        /* The place of the chosen way becomes the vector's, of the same device. */
+        /* The vector's place replaces the place of the exchange. Both are on the same device. */
         status = route->fns->wait(route->place);
         if (status == LR_OK) {
             lr_vector_destroy(&route->pieces);
@@ -449,7 +452,7 @@ static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t m
     return is_sure ? status : lr_comm_settle(comm, LR_COMM_STEP_READY, status);
 }
 
-/* Copies what has arrived into the vector. */
+/* Copies the numbers that have arrived into the vector, if they are not there already. */
 static lr_status end_move(struct move *move, int64_t begin, int64_t end)
 {
     lr_status status = LR_OK;
@@ -470,7 +473,7 @@ void lr_comm_shares(const lr_comm *comm, int64_t count, int64_t *offsets)
     for (int r = 0; r <= size; r++) offsets[r] = count / size * r + (count % size < r ? count % size : r);
 }
 
-/* Numbers of a rank's share that are moved in a step that begins `at` numbers into every share. */
+/* Numbers of a rank's share that a step moves. The step begins `at` numbers into every share. */
 static int64_t left_of(const int64_t *offsets, int rank, int64_t at, int64_t most)
 {
     const int64_t left = offsets[rank + 1] - offsets[rank] - at;
@@ -487,7 +490,7 @@ static int64_t longest_share(const lr_comm *comm, const int64_t *offsets)
     return longest;
 }
 
-/* Numbers moved in one step, at most the longest share. */
+/* Numbers of one share that a step moves, at most the longest share. */
 static int64_t numbers_at_once(const lr_comm *comm, const int64_t *offsets)
 {
     const int64_t longest = longest_share(comm, offsets);
@@ -508,7 +511,8 @@ static void post(struct lr_message *list, int *count, struct lr_message message)
     if (message.count > 0) list[(*count)++] = message;
 }
 
-/* MPI knows of no stream: what is sent must be there, and what was received before be read. */
+/* Waits for the device before MPI moves data, because MPI knows no CUDA streams. Data to be sent must be complete, and
+ * received data must have been read. */
 static lr_status wait_for_device(const struct move *move)
 {
     const struct lr_comm_route *route = &move->comm->route;
@@ -520,7 +524,7 @@ static lr_status transfer(const struct move *move, struct lr_messages *messages)
     lr_comm *comm = move->comm;
     for (int k = 0; k < messages->num_sent; k++) comm->sent_bytes += (double)messages->sent[k].count;
     if (move->way == LR_WAY_NCCL) {
-        /* The other ranks learn at once if NCCL was refused, and give up what they began. */
+        /* All ranks learn at once if NCCL refused a transfer, and then drop their links. */
         struct lr_comm_route *route = &comm->route;
         const lr_status status =
             lr_comm_settle(comm, LR_COMM_STEP_SENT, route->fns->transfer(route->link, route->place, messages));
@@ -641,7 +645,7 @@ lr_status lr_comm_broadcast(lr_comm *comm, int from, lr_vector *vector)
             comm->sent_bytes += has_it ? (double)count : 0;
             continue;
         }
-        struct lr_messages messages = comm->arrays; /* one for each rank */
+        struct lr_messages messages = comm->arrays; /* one message per rank */
         if (!has_it) post(messages.received, &messages.num_received, (struct lr_message){from, first, count});
         for (int r = 0; has_it && r < comm->facts.size; r++)
             if (r != from) post(messages.sent, &messages.num_sent, (struct lr_message){r, first, count});

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The plugin of MPI: the only file that includes mpi.h and lapacke.h. */
+ * The MPI plugin: the only file that includes mpi.h and lapacke.h. */
 #include "dist/comm.h"
 #include "plugin/plugin.h"
 
@@ -20,13 +20,13 @@
 #include <mpi-ext.h>
 #endif
 
-/* Errors come back as codes; what MPI thinks of them is said once. */
+/* MPI returns errors as codes. All codes lead to the same message, `mistake` in `fns`. */
 static lr_status check(int code)
 {
     return code == MPI_SUCCESS ? LR_OK : LR_FAILED;
 }
 
-/* The library that runs may have been built otherwise than the one whose headers were there. */
+/* Asks the library at run time, because it may be built differently from the one with the headers. */
 static bool is_cuda_aware(void)
 {
 #if defined(MPIX_CUDA_AWARE_SUPPORT)
@@ -38,7 +38,7 @@ static bool is_cuda_aware(void)
 
 static void describe(struct lr_comm_facts *facts)
 {
-    /* "Open MPI v4.1.4, package: ...": up to the first comma. */
+    /* The text is "Open MPI v4.1.4, package: ...". Only the part before the first comma is kept. */
     const size_t size = sizeof(facts->way);
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "MPI";
     int length = 0;
@@ -126,8 +126,8 @@ static const struct lr_comm_fns fns = {
 };
 
 #if defined(LR_HAS_LAPACKE)
-/* LAPACK leaves eigenvectors in columns of its own order, which are rows of ours; of a symmetric matrix, rows
- * are columns. */
+/* LAPACK returns eigenvectors in columns in column-major order, which are rows in C. The matrix itself is symmetric, so
+ * its order does not matter. */
 static lr_status eigen_lapacke(double *matrix, double *values, int size)
 {
     return LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'U', size, matrix, size, values) == 0 ? LR_OK : LR_FAILED;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Which rank has which pairs of modules. */
+ * The rank of each pair of modules. */
 #include "base/log.h"
 #include "base/mem.h"
 
 #include <lr/comm.h>
 #include <stdlib.h>
 
-/* Pieces into which a subset is cut for each rank, if there are as many pairs. */
+/* Number of pieces per rank into which a subset is cut, if it has enough pairs. */
 enum { PIECES_OF_RANK = 8 };
 
 static double cost_of(const lr_partition_params *params, int64_t pair)
@@ -25,9 +25,9 @@ lr_status lr_partition(const lr_partition_params *params, int32_t *rank_of)
         return lr_error(params->log, LR_USAGE, "%d ranks and %d subsets: give at least 1 of each", ranks,
                         params->subsets);
     }
-    double *load = lr_alloc(ranks, sizeof(*load), "shares of ranks", params->log);      /* of all subsets so far */
-    double *within = lr_alloc(ranks, sizeof(*within), "shares of ranks", params->log);  /* of the current subset */
-    int64_t *counts = lr_alloc(ranks, sizeof(*counts), "shares of ranks", params->log); /* of pairs */
+    double *load = lr_alloc(ranks, sizeof(*load), "shares of ranks", params->log);      /* cost of all subsets so far */
+    double *within = lr_alloc(ranks, sizeof(*within), "shares of ranks", params->log);  /* cost of the current subset */
+    int64_t *counts = lr_alloc(ranks, sizeof(*counts), "shares of ranks", params->log); /* number of pairs */
     lr_status status = load != NULL && within != NULL && counts != NULL ? LR_OK : LR_FAILED;
     for (int subset = 0; status == LR_OK && subset < params->subsets; subset++) {
         int64_t num_pairs = 0;
@@ -41,8 +41,8 @@ lr_status lr_partition(const lr_partition_params *params, int32_t *rank_of)
         for (int64_t pair = 0; pair < params->lors->num_pairs; pair++) {
             if (params->subset_of[pair] != subset) continue;
             if (left <= 0.0 || num_pairs <= num_pieces) {
-                /* The next piece goes to the rank with the least to do of the subset, then of all; a rank without any
-                 * pair goes before others that have no more to do. */
+                /* The next piece goes to the rank with the lowest cost in this subset. Ties go to the lowest cost of
+                 * all subsets, then to the fewest pairs. */
                 rank = 0;
                 for (int r = 1; r < ranks; r++) {
                     const double a[3] = {within[r], load[r], (double)counts[r]};

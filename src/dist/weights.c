@@ -9,10 +9,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Eigenvalues below this part of the largest one, for each of them, count as 0: what rounding leaves. */
+/* Eigenvalues below this fraction of the largest one, times the matrix size, are rounding errors and count as 0. */
 static const double zero_share = 1e-14;
 
-/* x = sum over eigenvectors v of v (v . right) / eigenvalue, eigenvalues of about 0 left out. */
+/* x = sum of v (v . right) / eigenvalue over all eigenvectors v whose eigenvalue is not about 0. */
 static void invert(const struct lr_gram *gram, double scale, const double *vectors, const double *values,
                    double *weights, double *condition)
 {
@@ -62,7 +62,7 @@ lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *c
     lr_status status = mpi->eigen(matrix, values, size);
     if (status == LR_OK) {
         invert(gram, scale, matrix, values, weights, condition);
-        /* Rounding leaves a sum that is 1 to some 1e-16 times the condition. */
+        /* Rounding makes the sum of the weights differ from 1 by about 1e-16 times the condition. */
         const int count = gram->count;
         double sum = 0.0;
         for (int k = 0; k < count; k++) sum += weights[k];

@@ -18,8 +18,8 @@ struct lr_listmode_model {
     lr_listmode_kernel kernel;
     lr_listmode_tube tube; /* its table is owned */
     const lr_scanner *scanner;
-    int samples[3];  /* of the exact kernel; else 1 */
-    double reach_mm; /* along the line, of elements from the slices of the line; 0 except for the exact kernel */
+    int samples[3];  /* samples of the exact kernel; otherwise 1 */
+    double reach_mm; /* reach along the line from the line's slices to elements; 0 except for the exact kernel */
 };
 
 /* Fills in defaults. Finish it in any case. errors: LR_USAGE for a tube, LR_BAD_INPUT for a grid, logged; LR_FAILED
@@ -33,28 +33,29 @@ struct lr_listmode_backend_params {
     const struct lr_listmode_events *events; /* arranged for the model's grid */
     int threads, device;
     int64_t max_memory_bytes;
-    lr_listmode_variant variant;    /* of cuda */
-    int block_threads, blocks_each; /* of cuda; 0: its own choice */
+    lr_listmode_variant variant;    /* for the backend cuda */
+    int block_threads, blocks_each; /* for the backend cuda; 0 = its own choice */
     bool shares_events;             /* arranging: several backends share them */
-    lr_place *place; /* that of another backend of the kind, or opened for it, and outlives it; NULL: its own */
-    const struct lr_backend *stands_for; /* of the same kind and model, outlives it and shares programs; NULL = none */
+    /* The place of another backend of the same kind, or one opened for it; outlives this backend. NULL = its own. */
+    lr_place *place;
+    /* A backend of the same kind and model, which outlives this one and shares programs with it; NULL = none. */
+    const struct lr_backend *stands_for;
     const lr_log *log;
     const lr_progress *progress;
 };
 
-/* One constructor per backend. On failure the reason is logged and *backend untouched. Rows are those of
- * voxels; a point between them is refused. */
+/* One constructor per backend. If it fails, it logs the reason and leaves *backend untouched. Rows are those of
+ * voxels; a point between voxels is refused. */
 lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
-/* Works at a place of kind LR_PLACE_CUDA, params->place.
- * errors: LR_NO_DEVICE too. */
+/* Works at params->place, which is of kind LR_PLACE_CUDA. errors: LR_NO_DEVICE too. */
 lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
-/* Checks and arranges events that are open, on the device of that place if its memory holds them; else they are
- * left as they are. They stay there if a backend by these params finds room, too.
- * errors: LR_BAD_INPUT for an event, LR_FAILED. */
+/* Checks and arranges events that are open, on the device of that place. If its memory cannot hold them, they stay
+ * as they are. Arranged events remain on the device if a backend with these params also finds room. errors:
+ * LR_BAD_INPUT for an event, LR_FAILED. */
 lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params);
 
 #endif

@@ -11,11 +11,11 @@
 #define PI 3.14159265358979323846
 #define MOST_ALPHA 50.0
 
-/* The order of the window, and entries of the table by which images are evaluated: linear in between they
- * are good to 1e-6 of a blob's peak. */
+/* The order of the window, and the entries of the table that evaluates images. Linear interpolation between entries
+ * is accurate to 1e-6 of a blob's peak. */
 enum { ORDER = 2, ENTRIES = 4096 };
 
-/* The first zero of J_(7/2), and so of a blob's spectrum. */
+/* The first zero of J_(7/2), which is also the first zero of a blob's spectrum. */
 #define FIRST_ZERO 6.9879320005005
 
 /* The modified Bessel function of the first kind, by its series of positive terms. */
@@ -47,7 +47,7 @@ lr_status lr_blobs_complete(lr_blobs *blobs, const lr_log *log)
     return LR_OK;
 }
 
-/* The scale with which blobs of coefficient 1 add up to 1: each has half a cell of the lattice's cubes. */
+/* The scale at which blobs of coefficient 1 add up to 1. Each blob has half a cell of the lattice's cubes. */
 static double scale_of(const lr_blobs *blobs)
 {
     const double radius = blobs->radius_mm, spacing = blobs->spacing_mm;
@@ -98,7 +98,7 @@ struct evaluation {
     const double *table; /* [ENTRIES + 2] of b over r */
     double radius, per_mm;
     const lr_grid *grid;
-    const float *coefficients; /* of the grid */
+    const float *coefficients; /* coefficients on the grid */
 };
 
 static double evaluate_at(const struct evaluation *evaluation, const double point[3])

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A radix sort. Threads take parts of the tickets that follow each other: the places of a part's tickets with a
- * digit follow from the numbers of each digit in all parts. */
+/* A radix sort. Each thread takes a contiguous part of the tickets. The digit counts of all parts give the place of
+ * each ticket. */
 
 enum {
     DIGIT_BITS = 11,
@@ -133,7 +133,7 @@ static lr_status init_ranges(struct lr_listmode_events *events, const lr_listmod
     events->offsets = lr_alloc(num_ranges + 1, sizeof(*events->offsets), "ranges", params->log);
     events->groups = lr_alloc(num_ranges, sizeof(*events->groups), "ranges", params->log);
     if (events->offsets == NULL || events->groups == NULL) return LR_FAILED;
-    const int64_t each = params->count / num_ranges, more = params->count % num_ranges; /* as equal as can be */
+    const int64_t each = params->count / num_ranges, more = params->count % num_ranges; /* evenly divided */
     for (int r = 0; r <= num_ranges; r++) {
         events->offsets[r] = params->ranges != NULL ? params->ranges[r] : each * r + (r < more ? r : more);
         if (r > 0 && events->offsets[r] - events->offsets[r - 1] > INT32_MAX) {
@@ -161,10 +161,10 @@ static void find_hits(void *user, int64_t begin, int64_t end, int worker)
     for (int64_t c = begin; c < end; c++) lr_scanner_hit_centre(hits->scanner, (int)c, hits->mm[c]);
 }
 
-/* Bins narrower than this part of a standard deviation change nothing by 1e-5, and count as none. */
+/* Bins narrower than this part of a standard deviation change results by less than 1e-5. They count as none. */
 static const double narrowest_bin = 0.01;
 
-/* Warns if bins differ in width: all count as wide as the mean. */
+/* Warns if bins differ in width: each counts as the mean width. */
 static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
 {
     const double mean = lr_tof_bin_mm(edges_mm, num_bins);
@@ -184,8 +184,8 @@ static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
 static lr_status put_tof(struct lr_listmode_events *events, int at, double resolution_ps, double bin_mm,
                          const lr_listmode_params *params)
 {
-    /* The standard deviation of tof_mm, by the events' resolution, or if that is not known by the scanner's; 0 if
-     * neither is known. */
+    /* The standard deviation of tof_mm from the events' resolution, or else from the scanner's; 0 if neither is
+     * known. */
     const double known = resolution_ps > 0 ? resolution_ps : params->lors->scanner->tof_resolution_ps;
     const double sigma = known > 0 ? known * tof_mm_per_ps / fwhm_per_sigma : 0.0;
 
@@ -210,7 +210,7 @@ static lr_status put_tof(struct lr_listmode_events *events, int at, double resol
 
 /* --- checking --- */
 
-/* log NULL: only whether. */
+/* log: NULL = only check, log nothing. */
 static lr_status check_event(const struct lr_listmode_events *events, int64_t number, const lr_log *log)
 {
     const lr_event *event = &events->from[number];
@@ -237,7 +237,8 @@ static lr_status check_event(const struct lr_listmode_events *events, int64_t nu
 
 enum { TAKEN_AT_ONCE = 1 << 14 };
 
-/* Events that are checked and copied into arrays. refused: the first one that is refused, or one after the last. */
+/* Events that are checked and copied into arrays. refused: the first refused event, or one past the last if all are
+ * accepted. */
 struct taking {
     const struct lr_listmode_events *events;
     int64_t begin;
@@ -386,8 +387,8 @@ void lr_listmode_events_finish(struct lr_listmode_events *events)
     *events = (struct lr_listmode_events){0};
 }
 
-/* Events by groups, and sorted. Threads take parts of a range that follow each other, and the order is the same
- * for any number of them. */
+/* Events are grouped and sorted. Each thread takes a contiguous part of a range. The order does not depend on the
+ * number of threads. */
 
 enum {
     ARRANGED_MOST_PARTS = 64,
@@ -398,7 +399,7 @@ enum {
 /* A range that is arranged. */
 struct arranging {
     struct lr_listmode_events *events;
-    const lr_event *range; /* as the caller has it */
+    const lr_event *range; /* range in the caller's order */
     int64_t first, part;   /* part: events of each but the last */
     struct lr_listmode_ticket *tickets[2];
     int64_t places[ARRANGED_MOST_PARTS][LR_LISTMODE_GROUPS]; /* number of events, then the place of the next one */
@@ -406,7 +407,7 @@ struct arranging {
 
 /* --- partition --- */
 
-/* Numbers in the order of floats. */
+/* Converts floats to integers that sort in the same order. */
 static uint32_t ascending(float value)
 {
     uint32_t bits;
@@ -414,7 +415,7 @@ static uint32_t ascending(float value)
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/* Leaves the group in place of the number, and counts. */
+/* Replaces each event's number by its group, and counts the groups. */
 static void find_groups(void *user, int64_t begin, int64_t end, int worker)
 {
     struct arranging *arranging = user;
@@ -427,7 +428,7 @@ static void find_groups(void *user, int64_t begin, int64_t end, int worker)
         const double *a = events->hits[event->crystals[0]], *b = events->hits[event->crystals[1]];
         const int axis = lr_listmode_axis(a, b);
         const int group = 2 * axis + (lr_listmode_sigma(events, event->crystals) > 0 ? 1 : 0);
-        float centre = 0.0f; /* of the event along the axis */
+        float centre = 0.0f; /* centre of the event along the axis */
         if (lr_listmode_group_has_tof(group)) {
             double along[3];
             vec_sub(b, a, along);

@@ -19,15 +19,14 @@ struct lr_listmode_ticket {
     uint32_t key;
 };
 
-/* Sorts in place, ascending by key; equals stay in their order, whatever the number of threads.
- * spare: [count]. */
+/* Sorts in place, ascending by key. Equal keys keep their order for any number of threads. spare: [count]. */
 void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_listmode_ticket *spare, int64_t count,
                               int threads);
 
 /* --- samples of LORs --- */
 
-/* A sample is spread evenly over all LORs: a line stands for the LORs of one stride, and is one of them, drawn
- * at random. */
+/* A sample is spread evenly over all LORs. A line represents the LORs of one stride and is one of them, drawn at
+ * random. */
 
 /* Lines first + step * k of all, 0 <= k < count. Plain data; lors outlives it. */
 struct lr_listmode_sample {
@@ -37,11 +36,11 @@ struct lr_listmode_sample {
     int64_t first, step, count;
 };
 
-/* The LOR that is line k of these, which may be one that is not in coincidence. It depends on seed and line alone. */
+/* The LOR of line k, which may be one that is not in coincidence. It depends only on seed and line. */
 int64_t lr_listmode_sample_lor(const struct lr_listmode_sample *sample, int64_t k);
 
-/* Groups of a range: of each axis of the grid first those without time of flight, in the caller's order,
- * then those with it, ascending by the coordinate of their centre along the axis. */
+/* Groups of a range, for each axis of the grid: first events without time of flight, in the caller's order; then
+ * events with it, ascending by the coordinate of their centre along the axis. */
 enum { LR_LISTMODE_GROUPS = 6 };
 
 static inline int lr_listmode_group_axis(int group)
@@ -56,12 +55,12 @@ static inline bool lr_listmode_group_has_tof(int group)
 
 struct lr_listmode_events;
 
-/* The arrays on a device, arranged, as long as the events are there: for one backend, which may go on and order
- * the events of each group as it likes. */
+/* Arranged arrays on a device, kept as long as the events are there. One backend uses them and may reorder the
+ * events within each group. */
 struct lr_listmode_held {
     void *arrays[4]; /* [count] crystals a and b, tof_mm, number */
-    /* Into the host's arrays of `events` (lr_listmode_events_make_arrays), which are arranged then.
-     * errors: LR_FAILED, logged. */
+    /* Copies into the host's arrays of `events` (lr_listmode_events_make_arrays), which are then arranged. errors:
+     * LR_FAILED, logged. */
     lr_status (*fetch)(const struct lr_listmode_held *held, struct lr_listmode_events *events, const lr_log *log);
     void (*destroy)(struct lr_listmode_held *held);
 };
@@ -71,12 +70,12 @@ struct lr_listmode_events {
     int64_t *offsets;                          /* owned [num_ranges + 1], the layout's */
     int64_t (*groups)[LR_LISTMODE_GROUPS + 1]; /* owned [num_ranges]: begins of the groups in the arrays */
     const lr_event *from;                      /* [count] events of the caller, until a backend is open for them */
-    const struct lr_listmode_sample *sample;   /* in place of `from`; NULL = none */
+    const struct lr_listmode_sample *sample;   /* used instead of `from`; NULL = none */
     bool are_checked;                          /* all of them */
     int32_t *crystals[2];                      /* owned [count] a and b; NULL until the host's arrays are made */
     float *tof_mm;                             /* owned [count] as in lr_event; NULL as long as those */
     int32_t *number;        /* owned [count] the caller's number, from the range's begin; NULL as long as those */
-    int num_crystals;       /* of the scanner */
+    int num_crystals;       /* crystals of the scanner */
     double (*hits)[3];      /* owned [num_crystals] ends of lines, mm */
     unsigned char *kind_of; /* owned [num_crystals], or NULL: all are of kind 0 */
     int num_kinds;
@@ -85,21 +84,20 @@ struct lr_listmode_events {
     double reach_mm;               /* the largest distance of an event from tof_mm; 0 = no event has time of flight */
     bool is_arranged;              /* the host's arrays hold them; else groups are known if there is `held` */
     struct lr_listmode_held *held; /* owned; NULL = no device has them */
-    double partition_seconds, sort_seconds; /* that arranging took, by the device's clock on one */
+    double partition_seconds, sort_seconds; /* duration of arranging, by the device's clock if a device did it */
 };
 
-/* Opens and arranges what params name. Finish it in any case.
- * errors: LR_USAGE for no events, and ranges that are not; LR_BAD_INPUT for a crystal that the scanner
- * lacks, two crystals that are one or have one place, a time of flight that is not finite or without a
- * resolution; LR_FAILED if memory runs out. */
+/* Opens and arranges the events of params. Finish it in any case. errors: LR_USAGE for no events or invalid ranges;
+ * LR_BAD_INPUT for a crystal that the scanner lacks, two crystals that are equal or at one place, or a time of
+ * flight that is not finite or has no resolution; LR_FAILED if memory runs out. */
 lr_status lr_listmode_events_init(struct lr_listmode_events *events, const lr_listmode_params *params);
 void lr_listmode_events_finish(struct lr_listmode_events *events);
 
-/* The same in two steps: the first one finds out all but the events themselves, which the caller keeps until they
- * are arranged; the second checks and arranges what is not arranged yet. A device may do so in between.
- * sample: NULL, or lines without time of flight that stand in for the events of params, which are not read, and
- * outlives the events. A device draws them as it arranges them, and leaves out those that are not in coincidence; the
- * host does neither. Places of crystals are not compared, as modules in coincidence do not overlap. */
+/* Opens and arranges in two steps. The first step sets up all but the events, which the caller keeps until they are
+ * arranged. The second step checks and arranges events that are not arranged yet. A device may do so in between.
+ * sample: NULL, or lines without time of flight that replace the events of params, which are then not read; it
+ * outlives the events. A device draws the lines while arranging and skips those not in coincidence; the host does
+ * neither. Places of crystals are not compared, because modules in coincidence do not overlap. */
 lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_listmode_params *params,
                                   const struct lr_listmode_sample *sample);
 lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr_listmode_params *params);
@@ -116,8 +114,8 @@ struct lr_listmode_piece {
     float *tof_mm;
 };
 
-/* Checks and copies a piece in one go, as memory is what takes the time.
- * errors: LR_BAD_INPUT as above. */
+/* Checks and copies a piece in one pass, because memory access takes most of the time. errors: LR_BAD_INPUT as
+ * above. */
 lr_status lr_listmode_events_take(const struct lr_listmode_events *events, const struct lr_listmode_piece *piece,
                                   const lr_log *log);
 
@@ -128,10 +126,10 @@ lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, cons
 /* Frees the arrays on a device. The events are then arranged only if the host's arrays are. */
 void lr_listmode_events_release(struct lr_listmode_events *events);
 
-/* Events of the largest group of any range; they are arranged. */
+/* Number of events in the largest group of any range. The events are arranged. */
 int64_t lr_listmode_longest_group(const struct lr_listmode_events *events);
 
-/* Index into sigma_mm and bin_mm of two crystals; -1 = nowhere. */
+/* Index into sigma_mm and bin_mm for two crystals; -1 if there is none. */
 static inline int lr_listmode_kinds(const struct lr_listmode_events *events, const int32_t crystals[2])
 {
     if (events->kind_of == NULL) return 0;
@@ -146,7 +144,7 @@ static inline double lr_listmode_sigma(const struct lr_listmode_events *events, 
     return kinds >= 0 ? events->sigma_mm[kinds] : 0.0;
 }
 
-/* Width of the bin of tof_mm in which an event is, in mm; 0 = it is exact. */
+/* Width of an event's bin of tof_mm, in mm; 0 = tof_mm is exact. */
 static inline double lr_listmode_bin(const struct lr_listmode_events *events, const int32_t crystals[2])
 {
     const int kinds = events->bin_mm != NULL ? lr_listmode_kinds(events, crystals) : -1;

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The grid axis along which every module has one of its own; -1: there is none. */
+/* The grid axis that every module has an axis along; -1 if there is none. */
 static int shared_axis(const lr_scanner *scanner)
 {
     for (int axis = 2; axis >= 0; axis--) {
@@ -97,7 +97,7 @@ void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode
     }
 }
 
-/* Finds the whole numbers of 0 .. size - 1 from `low` to `high`; a bound that is whole up to rounding is included. */
+/* Finds the integers in 0 .. size - 1 from `low` to `high`. A bound that is an integer up to rounding is included. */
 static void cut(double low, double high, int size, int range[2])
 {
     range[0] = (int)fmin(fmax(ceil(low - SLACK), 0.0), size);

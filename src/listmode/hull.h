@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where the exact kernel may have elements: every line that meets both faces of a LOR stays within their
+ * The region in which the exact kernel may have elements. Every line through both faces of a LOR stays within their
  * convex hull (docs/method/listmode.md, "Exact elements"). */
 #ifndef LR_LISTMODE_HULL_H
 #define LR_LISTMODE_HULL_H
@@ -13,14 +13,14 @@
 
 /* --- crystals' faces, as devices have them for exact elements (docs/method/listmode.md) --- */
 
-/* Axes of a module's faces. Where all modules have an axis along the same one of the grid, `along` is that
- * one of each. */
+/* Axes of a module's faces. If all modules have an axis along the same grid axis, `along` is that axis of each
+ * module. */
 struct lr_listmode_module {
     double across[4], along[4]; /* the fourth is half of a face along it, mm */
     double normal[4];           /* inward; the fourth is 0 */
 };
 
-/* True if there is no such axis. */
+/* True if modules do not all have an axis along the same grid axis. */
 bool lr_listmode_is_leaning(const lr_scanner *scanner);
 
 /* [num_modules], the caller's to free; NULL if memory runs out, logged. */
@@ -39,8 +39,8 @@ enum { LR_LISTMODE_HULL_LINES = 16 };
 struct lr_listmode_hull {
     const struct lr_listmode_model *model;
     struct lr_listmode_line line;
-    struct lr_listmode_face faces[2]; /* of the event's first and second crystal */
-    double extent_mm;                 /* of a voxel along the line */
+    struct lr_listmode_face faces[2]; /* faces of the event's first and second crystal */
+    double extent_mm;                 /* extent of a voxel along the line */
     /* Bounds of the two faces and, if they are apart along the line's axis, the lines that join their corners:
      * across axis k a line is at place[k][n] + slope[k][n] times the coordinate along the axis. */
     double low[2][3], high[2][3];
@@ -56,8 +56,8 @@ void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode
  * after the last. */
 void lr_listmode_hull_slices(const struct lr_listmode_hull *hull, int slices[2]);
 
-/* Sample points of a slice that may have elements, counted along each axis of the grid over all voxels: first, and
- * after the last. */
+/* Sample points of a slice that may have elements: first, and one after the last. They are counted along each grid
+ * axis over all voxels. */
 void lr_listmode_hull_samples(const struct lr_listmode_hull *hull, int slice, int samples[3][2]);
 
 /* The same for one plane of sample points across the axis. plane: counted over all voxels. */
@@ -66,8 +66,7 @@ void lr_listmode_hull_plane(const struct lr_listmode_hull *hull, int plane, int 
 /* Largest distance of a voxel with an element from the line's point at the same place, extents included. */
 double lr_listmode_hull_reach(const lr_scanner *scanner, const lr_grid *grid);
 
-/* Millimetres along the line that a voxel stands for: it has the variance of the voxel's own points along
- * the line. */
+/* Extent of a voxel along the line, mm. Its variance equals that of the voxel's own points along the line. */
 static inline double lr_listmode_extent(const struct lr_listmode_line *line, const lr_grid *grid)
 {
     double square = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The line of an event, and how it goes through the slices of a grid: docs/method/listmode.md, "Lines". */
+ * The line of an event and its crossings of the slices of a grid: docs/method/listmode.md, "Lines". */
 #ifndef LR_LISTMODE_LINE_H
 #define LR_LISTMODE_LINE_H
 
@@ -17,13 +17,13 @@ struct lr_listmode_line {
     int axis;
     double middle[3];
     double direction[3]; /* unit; direction[axis] > 0 */
-    double half_mm;      /* from the middle to either end */
+    double half_mm;      /* distance from the middle to either end */
     double tof_mm;       /* the centre; 0 without time of flight */
     double sigma_mm;     /* 0 = without time of flight */
     double bin_mm;       /* width of the bin around tof_mm */
 };
 
-/* The axis along which a line runs most; the first of equals. Ends in either order give the same. */
+/* The axis along which a line is longest; the first if several are equal. The order of the ends does not matter. */
 static inline int lr_listmode_axis(const double a[3], const double b[3])
 {
     const double run[3] = {fabs(b[0] - a[0]), fabs(b[1] - a[1]), fabs(b[2] - a[2])};
@@ -60,9 +60,8 @@ static inline void lr_listmode_line_of(const struct lr_listmode_events *events, 
     line->tof_mm = line->sigma_mm > 0 ? sign * (double)events->tof_mm[k] : 0.0;
 }
 
-/* A line in terms of the grid's slices across its axis. In the middle of slice s it is at
- * place + s chord along itself, and crosses at position[k] + s step[k], in voxels from the centre of
- * the first one, along axis across[k]. */
+/* A line in terms of the grid's slices across its axis. The middle of slice s is at place + s chord along the line.
+ * The line crosses it at position[k] + s step[k] along axis across[k], in voxels from the centre of the first voxel. */
 struct lr_listmode_walk {
     int across[2]; /* the other axes, ascending */
     int size;      /* slices */
@@ -96,7 +95,7 @@ static inline void lr_listmode_walk_of(const struct lr_listmode_line *line, cons
     }
 }
 
-/* Slices of the grid that a line may meet between begin and end: first, and after the last. */
+/* Slices of the grid that a line may cross between begin and end: first, and one after the last. */
 static inline void lr_listmode_slices(const struct lr_listmode_walk *walk, int slices[2])
 {
     const double first = floor((walk->begin - walk->place) / walk->chord + 0.5);

@@ -46,7 +46,7 @@ static double largest_share(const struct lr_listmode_model *model, int axis)
     double most = 0;
     if (model->kernel != LR_LISTMODE_TUBE || model->tube.table != NULL) return 1.0;
     for (int k = 0; k < PARTS * PARTS; k++) {
-        /* The largest share of a perpendicular line, by where in a voxel it crosses the slice. */
+        /* The largest share of a perpendicular line, by the point of the voxel where it crosses the slice. */
         const double at[2] = {0.5 * (k % PARTS) / (PARTS - 1), 0.5 * (k / PARTS) / (PARTS - 1)};
         double sum = 0, largest = 0;
         for (int u = -AROUND; u <= AROUND; u++) {
@@ -100,7 +100,7 @@ double lr_listmode_largest_element(const struct lr_listmode_model *model, const 
 /* A Gaussian falls to 1 % at this many FWHM from its centre: sqrt(log2(100)) / 2. */
 #define FWHM_TO_ONE_PERCENT 1.2887839413
 
-/* Voxels that a tube may be wide: its shares in a slice are held at once. */
+/* Largest width of a tube in voxels: its shares in a slice are held at once. */
 enum { MOST_VOXELS = 1000 };
 
 static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmode_params *params)
@@ -155,7 +155,7 @@ static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmod
                         "its width in mm, or larger voxels",
                         tube.width_mm, MOST_VOXELS, shortest);
     }
-    /* A disc as wide as the diagonal of a voxel's largest face holds the centre of a voxel wherever it is. */
+    /* A disc as wide as the diagonal of a voxel's largest face always holds a voxel's centre. */
     const double least = fmax(hypot(edge[0], edge[1]), fmax(hypot(edge[0], edge[2]), hypot(edge[1], edge[2])));
     if (tube.as_paper || tube.width_mm >= least * (1.0 - 1e-9)) return LR_OK;
     return lr_error(log, LR_USAGE,

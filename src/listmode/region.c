@@ -12,7 +12,7 @@
 /* Cells along an axis, at most. */
 enum { MOST_CELLS = 128 };
 
-/* Shorter steps are not made: a line counts as near that is within this part of a cell more than the reach. */
+/* Smallest step, as a part of a cell: a line counts as near if it is within the reach plus this part. */
 static const double least_step = 0.05;
 
 /* The box of voxels that is searched, of grid g. */
@@ -30,7 +30,7 @@ static int cell_at(const struct lr_listmode_region *region, int axis, double mm)
     return cell < 0 ? 0 : cell < region->size[axis] ? cell : region->size[axis] - 1;
 }
 
-/* Every cell that a voxel is in, if only with a corner. */
+/* Marks every cell that a voxel touches, even with only a corner. */
 static void mark(struct lr_listmode_region *region, const lr_grid *grid, const int voxel[3])
 {
     int first[3], last[3];
@@ -51,8 +51,8 @@ struct spreading {
     int axis;
 };
 
-/* Lines of cells along an axis: squares of gaps become those of the nearest cell along it, too. Neighbours have
- * none. */
+/* Updates lines of cells along an axis: each squared gap becomes the one to the nearest cell along it, too. Lines
+ * are independent. */
 static void spread(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct spreading *spreading = user;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A set of voxels, and whether a line comes near it: in coarse cells of the grid the distance to the next cell that
- * holds one, along which the line is followed in steps that skip none (sphere tracing, Hart 1996). */
+ * A set of voxels, and a test if a line comes near it. Coarse cells of the grid hold the distance to the next cell
+ * with a voxel of the set. The line is followed in steps that skip no cell (sphere tracing, Hart 1996). */
 #ifndef LR_LISTMODE_REGION_H
 #define LR_LISTMODE_REGION_H
 
@@ -22,7 +22,7 @@ struct lr_listmode_labelled {
     int num_grids;
     const unsigned char *labels; /* [voxels of all grids] */
     unsigned char label;
-    int first[3], last[3]; /* of the box that is searched, and after the last; of two grids: unused */
+    int first[3], last[3]; /* searched box: first voxel, and one after the last; unused with two grids */
 };
 
 /* Finish it in any case. threads: positive.

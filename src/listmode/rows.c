@@ -53,7 +53,7 @@ struct block {
     const struct lr_listmode_row_source *source;
     int64_t begin, end;       /* its rows */
     struct lr_elements *rows; /* [BLOCK] */
-    int64_t number;           /* of the current event */
+    int64_t number;           /* number of the current event */
     lr_status status;
     double done, total; /* events, of all blocks */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows of the matrix: the events that see a voxel, from the elements of all events. */
+ * Rows of the system matrix: the events that see a voxel, found from the elements of all events. */
 #ifndef LR_LISTMODE_ROWS_H
 #define LR_LISTMODE_ROWS_H
 
@@ -14,8 +14,8 @@
 
 /* Zero finds nothing. */
 struct lr_listmode_places {
-    int64_t count;      /* of the range's events that are selected */
-    int64_t position;   /* of the first of them */
+    int64_t count;      /* selected events of the range */
+    int64_t position;   /* position of the first selected event */
     double share;       /* count over all events of the range */
     int64_t first;      /* its number, from the range's begin; without map the rest follow it */
     const int32_t *map; /* [events of the range] places from `position` on, -1: not selected; or NULL */
@@ -23,8 +23,7 @@ struct lr_listmode_places {
     int64_t room;
 };
 
-/* Looks at range r under a selection that is checked; NULL: all.
- * errors: LR_FAILED if memory runs out. */
+/* Finds the places of range r under a checked selection; NULL = all. errors: LR_FAILED if memory runs out. */
 lr_status lr_listmode_places_find(struct lr_listmode_places *places, const struct lr_listmode_events *events,
                                   const lr_selection *selection, int64_t r, const lr_log *log);
 void lr_listmode_places_finish(struct lr_listmode_places *places);
@@ -52,8 +51,8 @@ struct lr_listmode_row_source {
     const lr_progress *progress;
 };
 
-/* All events are visited for each 1,024 rows. errors: LR_USAGE for points between voxels; LR_FAILED if memory runs
- * out; LR_CANCELLED; what the sink returns. */
+/* Visits all events once per 1,024 rows. errors: LR_USAGE for points between voxels; LR_FAILED if memory runs out;
+ * LR_CANCELLED; errors of the sink. */
 lr_status lr_listmode_rows(const struct lr_listmode_row_source *source, const struct lr_rows *wanted,
                            const lr_row_sink *sink);
 

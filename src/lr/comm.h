@@ -16,21 +16,21 @@ extern "C" {
  * return its status from then on, so that none waits for ever. A NULL lr_comm * is one process. One thread at a
  * time.
  *
- * Vectors are on the host, or at a device; of devices they go directly, or pass through the host
- * (lr_exchange). Sums are taken in double in the order of the ranks, and rounded once: the same bits in
- * every run of as many ranks, whatever way they go. */
+ * Vectors are on the host or at a device. Vectors at devices are exchanged directly or through the host (lr_exchange).
+ * Sums are taken in double in the order of the ranks and rounded once: runs with the same number of ranks give the same
+ * bits, however the vectors are exchanged. */
 typedef struct lr_comm lr_comm;
 
 typedef enum lr_comm_kind {
-    LR_COMM_AUTO = 0, /* MPI where the process was started by mpirun or srun with others, else single */
+    LR_COMM_AUTO = 0, /* MPI if mpirun or srun started several processes, else single */
     LR_COMM_SINGLE,
     LR_COMM_MPI
 } lr_comm_kind;
 
-/* The way of vectors at devices from rank to rank. All ranks choose it together at the first exchange of such a
+/* Method that sends vectors at devices from rank to rank. All ranks choose it together at the first exchange of such a
  * vector. */
 typedef enum lr_exchange {
-    LR_EXCHANGE_AUTO = 0, /* the first that all ranks can, in this order */
+    LR_EXCHANGE_AUTO = 0, /* the first method below that all ranks support */
     LR_EXCHANGE_NCCL,     /* NVIDIA's library, loaded from the file that LORASTER_NCCL names or
                              libnccl.so.2: where each rank has a CUDA device of its own, from device to
                              device; vectors of OpenGL through CUDA memory of their device */
@@ -40,12 +40,12 @@ typedef enum lr_exchange {
 
 typedef struct lr_comm_params {
     lr_comm_kind kind;
-    lr_exchange exchange; /* one that is asked for and cannot be is LR_NO_DEVICE in that exchange */
+    lr_exchange exchange; /* a method that is not available makes the first exchange fail with LR_NO_DEVICE */
     const lr_log *log;    /* kept; outlives the communicator */
 
     /* Patience of a rank that has failed while devices of other ranks may wait for its device, so that they cannot
      * learn of the failure. If they have made no call after patience_s (0 = 20 s), it ends all ranks at once, after
-     * a call of `stranded` (NULL = none) from a thread of its own. */
+     * a call of `stranded` (NULL = none) from a separate thread. */
     double patience_s;
     void (*stranded)(void *user);
     void *user;
@@ -55,21 +55,21 @@ typedef struct lr_comm_params {
 typedef struct lr_comm_info {
     int rank, size;
     int local_rank, local_size;  /* among the ranks of this machine */
-    const char *machine;         /* this rank's: its host name */
+    const char *machine;         /* host name of this rank's machine */
     const char *way;             /* "one process", "Open MPI 4.1.4" */
     bool is_cuda_aware;          /* MPI takes memory of CUDA */
     const char *exchange;        /* "NCCL 2.21.5", "CUDA-aware MPI", "host memory"; "" = vectors at devices
                                    have not been exchanged yet */
     const char *exchange_reason; /* why not by NCCL; "" = it is, or as `exchange` */
-    int failed_rank;             /* the lowest that has failed; -1 = none */
+    int failed_rank;             /* lowest rank that has failed; -1 = none */
     lr_status failed_status;
-    double sent_bytes; /* by this rank to others */
-    double moving_s;   /* that exchanges took; by NCCL as the device's clock has it */
-    double waiting_s;  /* that it waited before them for slower ranks */
+    double sent_bytes; /* bytes this rank sent to others */
+    double moving_s;   /* time of exchanges; NCCL's by the device's clock */
+    double waiting_s;  /* time this rank waited for slower ranks before exchanges */
 } lr_comm_info;
 
 /* Number of processes that mpirun or srun has started with this one, from the environment, without MPI; 1 = this
- * one alone. *rank: of this one; may be NULL. */
+ * one alone. *rank: rank of this process; may be NULL. */
 LR_API int lr_comm_started(int *rank);
 
 /* Support for several processes here, found without starting any. */
@@ -81,7 +81,7 @@ typedef struct lr_comm_support {
     char nccl_reason[384]; /* why there is none; "" = there is one */
 } lr_comm_support;
 
-/* errors: LR_NO_DEVICE, logged, where LORaster was built without MPI, or it is not installed. */
+/* errors: LR_NO_DEVICE, logged, if LORaster was built without MPI or MPI is not installed. */
 LR_API lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log);
 
 /* errors: NULL, logged: LR_NO_DEVICE where LORaster was built without MPI, or its plugin or MPI's
@@ -89,13 +89,13 @@ LR_API lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log);
  * (lr_comm_info.failed_rank), logged there. A process can open MPI's once. */
 LR_API lr_comm *lr_comm_open(const lr_comm_params *params);
 
-/* Waits until all ranks have come here, unless one has failed. NULL is allowed. */
+/* Waits until all ranks have called it, unless one has failed. NULL is allowed. */
 LR_API void lr_comm_close(lr_comm *comm);
 
 LR_API lr_comm_info lr_comm_get_info(const lr_comm *comm);
 
-/* Threads with which the ranks of one machine share its processors: those that the process may use, at
- * most a share of all there are; at least 1. */
+/* Number of threads for this rank, so that the ranks of one machine share its processors: the processors the process
+ * may use, at most its share of all; at least 1. */
 LR_API int lr_comm_threads(const lr_comm *comm);
 
 /* Reports to the other ranks, at their next call, that this rank has failed, and returns `status`, which is not
@@ -137,9 +137,9 @@ LR_API lr_status lr_comm_most(lr_comm *comm, double *numbers, int count);
 /* *value: in, of this rank; out, true if it is true on any rank. */
 LR_API lr_status lr_comm_any(lr_comm *comm, bool *value);
 
-/* Checks that `text`, of which at most 255 bytes count, is the same on all ranks. errors: LR_BAD_INPUT,
- * on all ranks, logged by the first that differs from rank 0, which counts as the one that failed: WHAT
- * in "rank 2 of 5 has another WHAT: ... where rank 0 has ...". */
+/* Checks that the first 255 bytes of `text` are the same on all ranks. errors: LR_BAD_INPUT on all ranks. The first
+ * rank that differs from rank 0 logs it and counts as the one that failed: WHAT in "rank 2 of 5 has another WHAT: ...
+ * where rank 0 has ...". */
 LR_API lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text);
 
 /* --- who does what --- */

@@ -11,22 +11,22 @@ extern "C" {
 
 /* A scanner as other programs list it: crystal by crystal. Our frame, millimetres. */
 typedef struct lr_crystal {
-    double centre_mm[3]; /* of the crystal's volume */
+    double centre_mm[3]; /* centre of the crystal's volume */
     double axes[3][3];   /* unit vectors along u, v and depth; a zero vector = not known. Their
                             signs mean nothing */
     double size_mm[3];   /* along u, v and depth; 0 = not known */
     int group;           /* crystals of one group are known to belong together (a PETSIRD module, a
                             CASToR rsector); -1 = not known. Groups never share a module */
-    int layer;           /* of crystals one behind the other, 0 in front (lr/scanner.h) */
+    int layer;           /* layer in depth, 0 in front (lr/scanner.h) */
 } lr_crystal;
 
 /* Zero fields are defaults. */
 typedef struct lr_crystal_list {
     const lr_crystal *crystals; /* [num_crystals] */
     int num_crystals;
-    const char *name;  /* of the scanner */
-    double face_mm[2]; /* of crystals whose size is not known; 0 = the pitch found */
-    double depth_mm;   /* the same; 0 is an error where it is needed */
+    const char *name;  /* name of the scanner */
+    double face_mm[2]; /* face of crystals of unknown size; 0 = the pitch found */
+    double depth_mm;   /* depth of crystals of unknown size; 0 is an error if one has none */
     lr_coincidence coincidence;
     double detection_depth_mm, tof_resolution_ps, crystal_mu_per_mm;
     const char *source;
@@ -35,8 +35,8 @@ typedef struct lr_crystal_list {
                             room (as the list's spacing, where there is none), and crystals too long
                             for the room between panels become shorter around their centres, down
                             to half, with a warning; else both are refused */
-    bool finds_layers;   /* nothing is known of layers: modules directly behind others, no farther
-                            than crystals are deep, are layers of theirs */
+    bool finds_layers;   /* layers are not known: a module directly behind another, no farther than a crystal's depth,
+                          * becomes a layer of it */
     const lr_log *log;
 } lr_crystal_list;
 
@@ -57,8 +57,8 @@ typedef struct lr_crystal_list {
  * crystal_of: [num_crystals], the scanner's number of each crystal of the list; may be NULL.
  * residual_mm: the largest distance between a crystal of the list and its place, also where that
  *              is the reason of refusal; may be NULL.
- * errors: NULL (LR_BAD_INPUT) where no such modules lie within the tolerance: the sentence names
- *         the crystals that lie farthest off, and by how much. */
+ * errors: NULL (LR_BAD_INPUT) where no such modules lie within the tolerance: the message names the crystals that are
+ * farthest from their places, and the distance. */
 LR_API lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of, double *residual_mm);
 
 /* Typical distance of crystals of a list from their nearest neighbours, mm: the median over some of them; 1 if

@@ -9,13 +9,13 @@
 extern "C" {
 #endif
 
-/* An OpenGL context of the caller's, as EGL names it (EGLDisplay, EGLContext): what the library
- * computes with beside it shares textures, buffers and fences with it. It stays the caller's. */
+/* The caller's OpenGL context, given by its EGL handles (EGLDisplay, EGLContext). The library's own context shares
+ * textures, buffers and fences with it. The caller keeps ownership. */
 typedef struct lr_shared_context {
     void *display, *context;
 } lr_shared_context;
 
-/* One way to OpenGL that was tried, with what it gave or why not. */
+/* An attempt to open OpenGL, with the renderer found or the reason of failure. */
 typedef struct lr_device {
     char way[32];       /* "egl device 0", "egl surfaceless", "egl pbuffer" */
     char renderer[128]; /* "NVIDIA H200/PCIe/SSE2"; "" when refused */

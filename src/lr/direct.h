@@ -24,7 +24,7 @@ extern "C" {
 
 /* --- views --- */
 
-/* The direction that lines of response are taken to have in one view.
+/* Direction of all lines of response of one view.
  *   tof    = (cos t cos f, cos t sin f, sin t)      f: azimuth, t: tilt
  *   radial = (-sin f, cos f, 0)
  *   axial  = tof x radial with its sign turned so that z >= 0: (-sin t cos f, -sin t sin f, cos t)
@@ -54,19 +54,18 @@ LR_API lr_status lr_view_set_complete(const lr_view_set *set, lr_view_set *compl
 LR_API int lr_view_set_count(const lr_view_set *set);
 LR_API lr_view lr_view_set_at(const lr_view_set *set, int index);
 
-/* View of a complete set whose intervals hold that direction, which need not be of unit length and
- * may point either way; -1 where it is tilted beyond the acceptance. Directions on a border, to 1e-9
- * of an interval, belong above it. */
+/* Index of the view of a complete set whose intervals contain the direction; -1 if it is tilted beyond the acceptance.
+ * The direction may have any length and either sign. Directions on a border, to 1e-9 of an interval, belong above it.
+ */
 LR_API int lr_view_set_find(const lr_view_set *set, const double direction[3]);
 
-/* order: [count], every view of a complete set once, so that neighbours see from directions that
- * are far apart. */
+/* order: [count], every view of a complete set once. Neighbours in the order have directions that are far apart. */
 LR_API void lr_view_set_order(const lr_view_set *set, int *order);
 
 /* --- resolution models --- */
 
-/* Width (FWHM) of the kernel across the line of response, by the distance from the scanner's axis
- * along the view's radial direction. Beyond the edge it stays what it is there. */
+/* Width (FWHM) of the kernel across the line of response, as a function of the distance from the scanner's axis along
+ * the view's radial direction. It is constant beyond the edge. */
 typedef enum lr_radial_model {
     LR_RADIAL_INVARIANT = 0, /* the same everywhere: radial_mm */
     LR_RADIAL_VARIANT1,      /* paper 1: 4.8 mm at the centre, 5.8 at 75 mm, 10 at the edge; linear in
@@ -97,25 +96,24 @@ LR_API lr_status lr_radial_profiles_read(const char *path, lr_radial_profiles *p
 
 /* The system response; zero fields are defaults. FWHM throughout. */
 typedef struct lr_resolution {
-    double tof_ps; /* of the time difference; required */
+    double tof_ps; /* FWHM of the time difference; required */
     lr_radial_model model;
-    double radial_mm;                   /* invariant, linear; 0 = 5.8 */
+    double radial_mm;                   /* FWHM of invariant and linear; 0 = 5.8 */
     double radial_edge_mm;              /* linear: required */
     double edge_mm;                     /* distance of the edge; 0 = 288, half of the 576 mm of paper 1 */
     double axial_mm;                    /* 0 = 5.8 */
     bool asymmetric;                    /* two Gaussians of the same area across the line: the second one is wider and
                         shifted towards the axis, where the kernel is wider then. Not with measured
                         profiles */
-    double second_width;                /* of the second one, in widths of the first; 0 = 2, as in paper 1 */
-    double second_shift;                /* in standard deviations of the first one; 0 = 1 */
+    double second_width;                /* width of the second one, in widths of the first; 0 = 2, as in paper 1 */
+    double second_shift;                /* shift in standard deviations of the first one; 0 = 1 */
     const lr_radial_profiles *measured; /* outlive what is made with them */
 } lr_resolution;
 
 /* FWHM in mm along the line of a time resolution: c / 2 times it. */
 LR_API double lr_tof_mm(double tof_ps);
 
-/* FWHM across the line at that distance; 0 for measured profiles.
- * Unlike what follows this checks nothing. */
+/* FWHM in mm across the line at this distance from the axis; 0 for measured profiles. Arguments are not checked. */
 LR_API double lr_resolution_radial_mm(const lr_resolution *resolution, double distance_mm);
 
 /* --- look-up tables (paper 1, section 4.1) --- */
@@ -203,10 +201,10 @@ typedef enum lr_direct_variant {
                                 of the largest one on a line through the image; devices before compute
                                 capability 9.0 and kernels too wide for that go by columns. On buffers */
     LR_DIRECT_COLUMNS,       /* whole columns of slices in registers; on buffers alone */
-    LR_DIRECT_THREADS,       /* paper 1: a voxel a thread */
-    LR_DIRECT_INSTRUCTIONS,  /* paper 1: several voxels a thread */
-    LR_DIRECT_SHARED_MEMORY, /* paper 2: sources in shared memory, of which a kernel may want more
-                                than there is: LR_USAGE then */
+    LR_DIRECT_THREADS,       /* paper 1: one voxel per thread */
+    LR_DIRECT_INSTRUCTIONS,  /* paper 1: several voxels per thread */
+    LR_DIRECT_SHARED_MEMORY, /* paper 2: sources in shared memory; LR_USAGE if a kernel needs more than the device has
+                              */
     LR_DIRECT_TEXTURE_CACHE  /* paper 2: sources by fetches */
 } lr_direct_variant;
 
@@ -228,10 +226,10 @@ typedef struct lr_direct_params {
     lr_direct_variant variant;    /* of cuda; bands and columns are on buffers alone */
     int64_t max_memory_bytes;     /* for tables of views that are kept, beyond one; 0 = a quarter of the
                                  machine's, or of what the device has left */
-    const lr_lor_source *factors; /* of each histo-image's voxel; NULL = 1. Copied; its user outlives
-                                     the operator */
+    const lr_lor_source *factors; /* factor of each voxel of a histo-image; NULL = 1. Copied; its user outlives the
+                                   * operator */
     const lr_log *log;            /* outlives the operator, as measured profiles do */
-    const lr_progress *progress;  /* outlives it, too; for projections */
+    const lr_progress *progress;  /* progress of projections; outlives the operator */
 } lr_direct_params;
 
 /* errors: NULL, logged: as lr_direct_tables_create for each of the views; LR_NO_DEVICE.
@@ -255,7 +253,7 @@ typedef struct lr_direct_attributes {
     int64_t constant_bytes; /* that the program declares itself; arguments not */
     int64_t local_bytes;    /* of a thread */
     int64_t shared_bytes;   /* of a block */
-    int blocks;             /* that a multiprocessor holds at a time */
+    int blocks;             /* blocks that a multiprocessor holds at once */
     double occupancy;       /* their threads over those that it can hold, 0 .. 1 */
 } lr_direct_attributes;
 
@@ -291,7 +289,7 @@ typedef struct lr_histo_sink {
     void *user;
 } lr_histo_sink;
 
-/* The same file for who needs some of the views: holds one of them at a time. errors: as
+/* Reads the same file view by view; only one view is in memory. errors: as
  * lr_histo_images_read; what the sink returns. */
 LR_API lr_status lr_histo_images_scan(const char *path, const lr_histo_sink *sink, const lr_log *log);
 
@@ -302,7 +300,7 @@ LR_API lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_op
 /* --- deposition --- */
 
 typedef enum lr_deposit_rule {
-    LR_DEPOSIT_NEAREST = 0, /* all of an event to the voxel that holds it */
+    LR_DEPOSIT_NEAREST = 0, /* the whole event goes to the voxel that contains it */
     LR_DEPOSIT_TRILINEAR    /* shared among the eight voxels whose centres are around it; those
                                beyond the grid leave their share to the nearest ones in it */
 } lr_deposit_rule;
@@ -314,7 +312,7 @@ typedef struct lr_deposit_params {
     lr_view_set set;           /* views that are not complete are completed */
     lr_deposit_rule rule;
     bool delayeds;              /* delayed coincidences instead of prompts */
-    const lr_events_info *info; /* required: of the file; whether it has time of flight */
+    const lr_events_info *info; /* required: info of the file; it says if events have TOF */
     const char *backend;        /* "cpu", "compute"; NULL or "auto": compute where there is a graphics
                                    processor, else cpu */
     int device;                 /* index in lr_device_list; 0 = the first */
@@ -362,7 +360,7 @@ typedef struct lr_direct_factors_params {
     lr_view_set set;           /* views that are not complete are completed */
     const float *efficiencies; /* [num_crystals] >= 0; NULL = 1 */
     const lr_image *mu;        /* 1/mm, finite, at least 0; NULL = nothing is absorbed */
-    int directions;            /* of each view; 0 = 32 */
+    int directions;            /* directions of each view; 0 = 32 */
     int threads;               /* 0 = all processors; the same bits for any number */
     const lr_log *log;
     const lr_progress *progress;
@@ -392,7 +390,7 @@ typedef enum lr_direct_work {
 /* Result of a measurement. */
 typedef struct lr_direct_timing {
     double wall_s;       /* until the device was done */
-    double device_s;     /* by its own clock; 0 = not measured */
+    double device_s;     /* by the device's clock; 0 = not measured */
     int64_t num_offsets; /* of the views, all together */
 } lr_direct_timing;
 

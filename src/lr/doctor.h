@@ -18,7 +18,7 @@ extern "C" {
  * the draft, and params.log is NULL. */
 typedef struct lr_scanner_draft {
     lr_scanner_params params; /* a module's normal (0, 0, 0) = not said */
-    double axial_length_mm;   /* as published; 0 = not said */
+    double axial_length_mm;   /* published axial length; 0 = not given */
 } lr_scanner_draft;
 
 /* The draft of a scanner that is there. errors: NULL when memory is short. */
@@ -38,7 +38,7 @@ typedef enum lr_finding_kind {
     LR_FINDING_HANDEDNESS,  /* crystals or places counted the other way round */
     LR_FINDING_COINCIDENCE, /* rules against the field of view, the bore and the grid */
     LR_FINDING_SIZE,        /* numbers of LORs and the memory they take */
-    LR_FINDING_REFUSED,     /* what lr_scanner_create says of it */
+    LR_FINDING_REFUSED,     /* error that lr_scanner_create reports */
     LR_FINDING_HIDING       /* modules that stand before others, seen from the field of view */
 } lr_finding_kind;
 
@@ -51,8 +51,8 @@ typedef struct lr_finding {
     lr_severity severity;
     lr_finding_kind kind;
     int modules[2]; /* the ones concerned; -1 = none, or all */
-    char *sentence; /* what is suspected and why */
-    char *remedy;   /* what to do; "" = nothing */
+    char *sentence; /* suspicion and its reason */
+    char *remedy;   /* what the user can do; "" = no advice */
 } lr_finding;
 
 typedef struct lr_diagnosis {

@@ -27,8 +27,8 @@ typedef struct lr_crystal_product {
 
 LR_API lr_lor_source lr_crystal_product_source(lr_crystal_product *product);
 
-/* Sum over all LORs in coincidence; never holds nor, except for tilted modules in a field of view,
- * visits a number per LOR. threads 0 = all processors. errors: NaN if memory runs out, logged. */
+/* Sum over all LORs in coincidence. It never stores a number per LOR, and visits every LOR only for tilted modules
+ * with a field of view. threads 0 = all processors. errors: NaN if memory runs out, logged. */
 LR_API double lr_crystal_product_sum(const lr_crystal_product *product, int threads);
 
 /* The values of LOR data, sparse or dense: 0 where sparse data name no LOR. They must outlive the
@@ -61,9 +61,9 @@ LR_API lr_status lr_mu_map_settle(lr_image *mu, const lr_mu_map_params *params);
 
 /* Survival exp(-integral of mu) of both photons along the line between the centres of a LOR's two
  * crystal faces on the detection plane; the integral is exact, mu being constant in each voxel and 0
- * outside the map. It does not depend on where along the line they start, so that it is a factor
- * per LOR; against marching each line of the element it differs by what mu varies across the
- * crystals and a voxel (docs/method/common.md, "Bound on the factor"). */
+ * outside the map. The survival does not depend on the photons' origin along the line, so it is one factor per LOR.
+ * It differs from marching each line of the element because mu varies across the crystals and a voxel
+ * (docs/method/common.md, "Bound on the factor"). */
 typedef struct lr_attenuation lr_attenuation;
 
 typedef struct lr_attenuation_params {
@@ -107,8 +107,8 @@ typedef struct lr_randoms {
  * errors: NULL, logged; no delayeds at all is an error. */
 LR_API lr_randoms *lr_randoms_estimate(const lr_lors *lors, const lr_lor_data *delayeds, const lr_log *log);
 
-/* The same from the D_c themselves, ends: [num_crystals], of delayeds in coincidence: for lists of which
- * nothing as long as the LORs is held. errors: also for ends that are negative or not finite. */
+/* lr_randoms_estimate from the D_c themselves, for event lists, so that no array over all LORs is needed. ends:
+ * [num_crystals], D_c of delayeds in coincidence. errors: also for ends that are negative or not finite. */
 LR_API lr_randoms *lr_randoms_of_ends(const lr_lors *lors, const double *ends, const lr_log *log);
 LR_API void lr_randoms_destroy(lr_randoms *randoms); /* NULL is allowed */
 

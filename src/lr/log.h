@@ -19,8 +19,8 @@
 extern "C" {
 #endif
 
-/* Result of every function that is not a constructor. Constructors return a pointer or NULL. In both cases the
- * sentence for the reader has already gone to the log. */
+/* Result of every function that is not a constructor. Constructors return a pointer or NULL. In both cases the error
+ * message has already been written to the log. */
 typedef enum lr_status {
     LR_OK = 0,
     LR_FAILED,    /* the work could not be done: disk full, out of memory, not convergent */
@@ -32,7 +32,7 @@ typedef enum lr_status {
 
 typedef enum lr_log_level { LR_LOG_DEBUG = 0, LR_LOG_INFO, LR_LOG_WARNING, LR_LOG_ERROR } lr_log_level;
 
-/* Receiver of sentences.
+/* Receiver of messages.
  *
  * write: called with one complete sentence, no newline at its end. `status` is LR_OK except for
  *        errors, where it is the status that the failing function is about to report (a

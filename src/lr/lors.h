@@ -17,13 +17,13 @@ extern "C" {
  *
  *     offsets[k] + a * crystals_of(j) + b
  *
- * so offsets[num_pairs] = count counts every crystal pair of the listed module pairs, also those
- * the coincidence rules exclude: their matrix elements are zero. This is the column order of every
- * exported matrix and the order of every data file.
+ * so count = offsets[num_pairs] includes every crystal pair of the listed module pairs. Pairs that the coincidence
+ * rules exclude are included, too; their matrix elements are zero. Exported matrices have their columns, and data
+ * files their values, in this order.
  *
- * The layout of other data than a scanner's has the same form: operators of the family direct
- * (lr/direct.h) have `scanner`, `pairs`, `first_pair` and `masks` NULL, a view for each pair and a
- * voxel for each LOR, all of them "in coincidence". Crystals have no numbers there.
+ * Histo-images, the data of the family direct (lr/direct.h), use the same struct: `scanner`, `pairs`, `first_pair`
+ * and `masks` are NULL, each pair is a view and each LOR a voxel of it. All of these are "in coincidence". They have
+ * no crystal numbers.
  *
  * Immutable; may be shared between threads. The scanner must outlive it. */
 typedef struct lr_lors {
@@ -43,11 +43,11 @@ typedef struct lr_lor { /* one LOR, spelled out */
 } lr_lor;
 
 /* The LORs of a projection, and the order of their values. All zero: every LOR. lors != NULL: these LORs, ascending
- * and without repeats. pairs != NULL: all LORs of these module pairs (indices in lr_lors.pairs, ascending), one
- * pair after the other. At most one of the two is set; arrays are the caller's. interleave > 1: of these pairs the
- * LORs alone whose angle (lr_lors_angle), modulo that, is interleave_turn. The others keep their place among the
- * values: a forward projection leaves a finite number there as it is, or puts another one, and a back-projection
- * wants 0 (lr_selection_blank). */
+ * and without repeats. pairs != NULL: all LORs of these module pairs (indices in lr_lors.pairs, ascending), one pair
+ * after another. At most one of lors and pairs is set; the caller owns the arrays. interleave > 1 selects only those
+ * LORs of the pairs with lr_lors_angle % interleave == interleave_turn. The other LORs of the pairs keep their place
+ * among the values. Their values are finite after a forward projection but have no meaning, and must be 0 before a
+ * back-projection (lr_selection_blank). */
 typedef struct lr_selection {
     const int64_t *lors;
     int64_t num_lors;
@@ -56,13 +56,14 @@ typedef struct lr_selection {
     int interleave, interleave_turn;
 } lr_selection;
 
-/* errors: NULL when no pair of modules is in coincidence, or when the pairs' tables would take more
- * than a quarter of the machine's memory, which lr_lors_count finds without them. */
+/* Lists the LORs of a scanner. errors: NULL if no pair of modules is in coincidence, or if the tables of pairs would
+ * take more than a quarter of the machine's memory. lr_lors_count finds the sizes without these tables. */
 LR_API lr_lors *lr_lors_create(const lr_scanner *scanner, const lr_log *log);
-/* lr_lors_create for scanners of very many modules: `progress` may stop it (NULL, nothing logged). */
+/* lr_lors_create for scanners of very many modules. `progress` can stop it; the result is then NULL, without a
+ * message. */
 LR_API lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *progress, const lr_log *log);
-/* Some module pairs of a layout alone, as a layout of its own: LORs of other pairs are not in coincidence
- * there. part->pairs names them; the scanner must outlive it, `all` need not. Not for histo-images.
+/* Makes a layout of some module pairs of `all`, listed in part->pairs. LORs of other pairs are not in coincidence in
+ * it. The scanner must outlive the result; `all` need not. Not for histo-images.
  * errors: NULL, logged: LR_USAGE for no pairs, or a list that is not ascending; LR_FAILED. */
 LR_API lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const lr_log *log);
 /* Destroying NULL is allowed. */
@@ -92,10 +93,10 @@ LR_API void lr_lors_crystals(const lr_lors *lors, int64_t lor, int32_t crystals[
 /* True if this LOR is in coincidence. */
 LR_API bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor);
 
-/* The angle of a LOR, 0 .. lr_lors_num_angles - 1: the places of its two crystals around the axis, counted
- * through all modules, added up modulo their number. As in a view of a sinogram, LORs of one angle are
- * parallel in a ring, and nearly so elsewhere; the next angle is turned by half a crystal's step.
- * Histo-images: -1, and no angle. */
+/* The angle of a LOR, 0 .. lr_lors_num_angles - 1. Crystals are numbered around the axis through all modules; the
+ * angle is the sum of the two crystals' numbers modulo the number of places. LORs of one angle are parallel in a
+ * ring scanner, like a view of a sinogram, and nearly parallel in others. The next angle is rotated by half the step
+ * between crystals. Histo-images: lr_lors_angle is -1, and there are no angles. */
 LR_API int lr_lors_angle(const lr_lors *lors, int64_t lor);
 LR_API int lr_lors_num_angles(const lr_lors *lors);
 
@@ -118,35 +119,34 @@ LR_API lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, c
 /* A dense copy. */
 LR_API lr_lor_data *lr_lor_data_expand(const lr_lor_data *data, const lr_lors *lors, const lr_log *log);
 
-/* The numbers of the LORs that `part` has, in its numbering, of data of `all`, of which it is a part:
- * sparse data stay sparse. NULL, logged, if memory runs out. */
+/* Extracts data of the LORs in `part` from data of `all`; the result uses the numbering of `part`, which is a part
+ * of `all`. Sparse data stay sparse. NULL, logged, if memory runs out. */
 LR_API lr_lor_data *lr_lor_data_take(const lr_lor_data *data, const lr_lors *all, const lr_lors *part,
                                      const lr_log *log);
 
 /* Destroying NULL is allowed. */
 LR_API void lr_lor_data_destroy(lr_lor_data *data);
 
-/* LORs whose values are wanted: numbers[0 .. count-1], ascending; or, where numbers is NULL, first .. first + count
- * - 1. */
+/* A list of LORs: numbers[0 .. count-1], ascending. If numbers is NULL: LORs first .. first + count - 1. */
 typedef struct lr_lor_span {
     const int64_t *numbers;
     int64_t first, count;
 } lr_lor_span;
 
-/* One number per LOR, computed on demand, so that nothing needs to hold one for each of some 10^8 LORs. `get` fills
- * values[span->count]; it may be called from the thread that owns the operator only, and may use threads of its
- * own. Makers: lr/factors.h. */
+/* One number per LOR, computed on demand, so that no array over all LORs (some 10^8) is needed. `get` fills
+ * values[span->count]. It is called only from the thread that owns the operator, and may start other threads.
+ * Makers: lr/factors.h. */
 typedef struct lr_lor_source {
     lr_status (*get)(void *user, const lr_lor_span *span, float *values);
     void *user; /* get == NULL: no source */
 } lr_lor_source;
 
-/* Number of values of a selection: those of its LORs, and of LORs that are interleaved with them. selection NULL:
- * all. */
+/* Number of values of a selection: one for each of its LORs and of the LORs interleaved with these. selection NULL:
+ * all LORs. */
 LR_API int64_t lr_selection_count(const lr_lors *lors, const lr_selection *selection);
 
-/* Sets to 0 what `values`, [lr_selection_count] in the selection's order, have of LORs that are only
- * interleaved with it. */
+/* Sets the values of LORs that are interleaved with the selection but not in it to 0. values: [lr_selection_count],
+ * in the selection's order. */
 LR_API void lr_selection_blank(const lr_lors *lors, const lr_selection *selection, float *values);
 
 #ifdef __cplusplus

@@ -12,39 +12,38 @@
 extern "C" {
 #endif
 
-/* The pair (A, A^T) between an image and a data vector: the one abstraction that reconstruction,
- * export and pictures meet at.
+/* The pair (A, A^T) that maps an image to a data vector and back. Reconstruction, matrix export and pictures all use
+ * it.
  *
  * Family `correspondence`: data is one value per LOR, in the order of lr_lors;
  * A(l, v) = probability that a photon pair emitted uniformly in voxel v is detected by LOR l
  * (Toth, Magdics, Szirmay-Kalos: Fast System Matrix Generation on a GPU Cluster, equation 4).
- * The equations, in the order the code computes them: docs/method/README.md. */
+ * docs/method/README.md lists the equations in the order in which the code computes them. */
 typedef struct lr_operator lr_operator;
 
 typedef enum lr_mode {
-    LR_MODE_AUTO = 0, /* exact where the backend asked for has it and without penetration (of
-                         layers, too), else sampled */
-    LR_MODE_SAMPLED,  /* rays x rays lines over each primary crystal's face */
-    LR_MODE_EXACT     /* solid angle of the clipped overlap */
+    /* exact if the requested backend supports it and photons do not penetrate crystals or layers; else sampled */
+    LR_MODE_AUTO = 0,
+    LR_MODE_SAMPLED, /* rays x rays lines over each primary crystal's face */
+    LR_MODE_EXACT    /* solid angle of the clipped overlap */
 } lr_mode;
 
 typedef enum lr_store {
-    LR_STORE_AUTO = 0, /* keep the matrix where it pays (`projections` below) and is estimated to
-                          fit max_memory_bytes; a kept element is a float32, good to 6e-8 of
-                          itself */
-    LR_STORE_YES,      /* keep it; fail when it does not fit */
-    LR_STORE_NO        /* compute it anew in every projection */
+    /* keep the matrix if that saves time (`projections` below) and it is estimated to fit max_memory_bytes. A kept
+     * element is a float32, with a relative error of 6e-8 */
+    LR_STORE_AUTO = 0,
+    LR_STORE_YES, /* keep it; fail when it does not fit */
+    LR_STORE_NO   /* compute it anew in every projection */
 } lr_store;
 
 /* Zero fields are defaults. Pointers need to live as long as the operator, except log strings. */
 typedef struct lr_operator_params {
     const lr_lors *lors; /* required; names the scanner */
     const lr_grid *grid; /* required; copied */
-    const char *backend; /* "cpu", "raster", "compute", "native"; NULL or "auto": compute on a graphics
-                            processor, else native, else compute on a renderer in software, else
-                            cpu: the first that has what is asked for here and finds a device; a
-                            list such as "raster,cpu": the first of it that can be created here, and
-                            draw pictures if it draws any */
+    /* "cpu", "raster", "compute", "native"; NULL or "auto": compute on a graphics processor, else native, else
+     * compute on a software renderer, else cpu; the first that supports these params and finds a device. A list such
+     * as "raster,cpu" takes the first entry that can be created and, if it draws pictures, can draw them */
+    const char *backend;
     lr_mode mode;
     int rays;                     /* R; 0 = 4. Unused by exact mode */
     int samples[3];               /* points per voxel and axis; 0 = as many as its mean needs (see
@@ -54,25 +53,24 @@ typedef struct lr_operator_params {
     const lr_lor_source *factors; /* multiplies the row of each LOR: efficiencies, attenuation
                                      factors; NULL = 1. Copied; its user outlives the operator */
     bool deterministic;           /* same bits in every run, also where compute would add in any order */
-    bool penetration;             /* crystals stop photons along their depth, not on the detection plane; it is
-                           always so where a scanner has layers, unless: */
-    bool layers_alone;            /* each layer counts as if it were the only one, on its detection plane:
-                           correspondence images show such, and a sum over layers exceeds what is
-                           emitted. Penetration: sampled mode, no raster, 1/mm as the scanner has it,
-                           else LYSO's, with a warning */
+    /* crystals stop photons along their depth, not on the detection plane. Always on for scanners with layers, unless
+     * layers_alone is set */
+    bool penetration;
+    /* each layer detects on its detection plane as if it were the only layer. Correspondence images show this case; a
+     * sum over layers exceeds the emitted photons. Penetration needs sampled mode and a backend other than raster; it
+     * uses the scanner's attenuation, or LYSO's with a warning */
+    bool layers_alone;
     lr_store store;
-    double projections;              /* how often all LORs are going to be projected, forward or back, as far as
-                           is known. By it LR_STORE_AUTO keeps the matrix where making it and projecting
-                           from it is usually quicker than projecting anew: on processors from 8 on, of cpu
-                           from 2 on, on a renderer in software never. 0 = not known: it is kept where it
-                           fits; so it is by `deterministic`. On a graphics processor, and of raster,
-                           LR_STORE_AUTO never keeps it */
-    int64_t max_memory_bytes;        /* host memory for a stored matrix, that of buffers on the device,
-                                  and of what a reconstruction keeps there (lr/recon.h); 0 = half of
-                                  what the machine has, what the device reports, and half of that. What a
-                                  call works with comes on top: images, the caller's data in another
-                                  precision or times its factors, and up to 128 MiB (cpu with factors:
-                                  512 MiB) of sums and windows */
+    /* expected number of projections of all LORs, forward and back. LR_STORE_AUTO keeps the matrix if that is usually
+     * quicker: on processors from 8 projections on, for backend cpu from 2 on. It never keeps it on a software
+     * renderer, on a graphics processor or for raster. 0 = not known: the matrix is kept if it fits; the same holds
+     * with `deterministic` */
+    double projections;
+    /* limit for each of three: a stored matrix on the host, buffers on the device, and the data that a reconstruction
+     * keeps on the device (lr/recon.h). 0 = half of the machine's memory, all device memory, and half of the device
+     * memory. Working memory of a call is extra: images, the caller's data in another precision or times its factors,
+     * and up to 128 MiB (cpu with factors: 512 MiB) of sums and windows */
+    int64_t max_memory_bytes;
     int threads;                     /* 0 = all processors */
     int device;                      /* index in lr_device_list; 0 = the first */
     const lr_shared_context *shared; /* compute shares objects with this context and is on its
@@ -83,29 +81,29 @@ typedef struct lr_operator_params {
 
 /* Facts about an operator. Strings live as long as the operator. */
 typedef struct lr_operator_info {
-    const char *backend;     /* "cpu", "raster", "compute" or "native" */
-    const char *device;      /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
-    bool is_gpu;             /* the device is a graphics processor */
-    const char *passed_over; /* of a list of backends: why those before `backend` could not be
-                                created, which is logged nowhere else, such as "raster cannot run here:
-                                no OpenGL 4.5 device can be used"; of auto: why not a graphics
-                                processor that is there, after a warning; NULL = neither */
-    lr_mode mode;            /* sampled or exact */
-    bool penetration;        /* crystals stop photons along their depth */
-    bool stored;             /* whether the matrix is kept */
+    const char *backend; /* "cpu", "raster", "compute" or "native" */
+    const char *device;  /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
+    bool is_gpu;         /* the device is a graphics processor */
+    /* reasons that backends were skipped. With a list: why the entries before `backend` could not be created, such as
+     * "raster cannot run here: no OpenGL 4.5 device can be used"; these are not logged elsewhere. With auto: why an
+     * available graphics processor is not used; a warning is logged, too. NULL = none was skipped */
+    const char *passed_over;
+    lr_mode mode;     /* sampled or exact */
+    bool penetration; /* crystals stop photons along their depth */
+    bool stored;      /* true if the matrix is kept */
     int64_t num_voxels, num_lors;
     bool of_events;       /* family listmode: a value for each of num_lors events, and a sensitivity
                              of all LORs */
     int64_t num_elements; /* non-zeros of the stored matrix; 0 when not stored */
-    int64_t memory_bytes; /* of the stored matrix */
+    int64_t memory_bytes; /* memory of the stored matrix */
     int rays;
     int samples[3];
     int mu_steps;
-    int threads;              /* that it uses at most */
-    int64_t max_memory_bytes; /* as it was asked for; 0 = nothing was */
+    int threads;              /* largest number of threads it uses */
+    int64_t max_memory_bytes; /* limit that was requested; 0 = none */
     double build_seconds;     /* creation, the stored matrix included */
     const lr_lors *lors;      /* the caller's, as given in the params */
-    const lr_grid *grid;      /* of images; the operator's copy */
+    const lr_grid *grid;      /* grid of images; the operator's copy */
 } lr_operator_info;
 
 /* Builds an operator; with store, generates the matrix.
@@ -118,22 +116,21 @@ LR_API void lr_operator_destroy(lr_operator *op);
 /* Facts about the operator; they live as long as it does. */
 LR_API const lr_operator_info *lr_operator_get_info(const lr_operator *op);
 
-/* Starts building the programs of projections forward and back and of a sensitivity, side by side: the
- * first time on a machine a graphics driver compiles each for up to some seconds. Without it each is
- * built when it is first run. of_lists: projections are of single LORs (lr_selection.lors).
- * errors: LR_FAILED for a program that the driver refuses as soon as it sees it. */
+/* Starts building the GPU programs for forward and back projection and for the sensitivity, in parallel. A graphics
+ * driver can take some seconds for each the first time on a machine. Without this call, each program is built when
+ * it is first used. of_lists: true if projections select single LORs (lr_selection.lors).
+ * errors: LR_FAILED for a program that the driver refuses immediately. */
 LR_API lr_status lr_operator_prepare(lr_operator *op, bool of_lists);
 
-/* Points per axis that `samples` = 0 stands for, so that a voxel's sensitivity is that of its mean:
- * within 0.2 % rms over a grid, 2 % for any voxel (docs/method/correspondence.md, "Sample points").
- * The fewest even number whose spacing is at most 0.85 of the scanner's smallest transaxial pitch
- * (x, y) or its smallest axial one (z), and 1/60 of its radius or half of that pitch; 1 where no
- * voxel's edge exceeds 1/120 of the radius and no column of voxels stands on the axis; along z more
- * where crystal rings line up so that slices would be more than 1.2 % off on the axis, 4.5 % by a single point. */
+/* Default points per axis, used for `samples` = 0. With them a voxel's sensitivity agrees with its mean over the
+ * voxel within 0.2 % rms over a grid, and 2 % for any voxel (docs/method/correspondence.md, "Sample points"). The
+ * number is the smallest even one with a spacing of at most 0.85 of the scanner's smallest transaxial pitch (x, y)
+ * or its smallest axial one (z), and at most 1/60 of its radius or half of that pitch. It is 1 if no voxel edge
+ * exceeds 1/120 of the radius and no column of voxels lies on the axis. More points along z are taken if aligned
+ * crystal rings would give slices on the axis an error above 1.2 %, or 4.5 % with a single point. */
 LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3]);
 
-/* The values of an image, and of LOR data that is not sparse or of the LORs that sparse data lists, as
- * vectors on the host. */
+/* Vectors on the host: the values of an image, and the values of LOR data (sparse data: of the listed LORs). */
 static inline lr_vector lr_image_vector(const lr_image *image)
 {
     return lr_vector_of_floats(image->values, lr_grid_num_voxels(&image->grid));
@@ -144,58 +141,56 @@ static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
     return lr_vector_of_floats(data->values, data->count);
 }
 
-/* values = A image. image: [num_voxels]; values: [num_lors], or of `part` [lr_selection_count], in the
- * selection's order; part NULL: all LORs. Vectors may be at any place and in either precision, of
- * their own each; they are overwritten where they are outputs. Where they are at the operator's
- * place (lr_operator_place) and in the precision that it computes in (double by backend cpu, else
- * float), nothing is copied or converted.
+/* Forward projection, values = A image. image: [num_voxels]; values: [num_lors], or [lr_selection_count] in the
+ * selection's order. part NULL: all LORs. Each vector may be at any place and in either precision. Outputs are
+ * overwritten. No copy or conversion is made for vectors at the operator's place (lr_operator_place) in the
+ * precision of the computation (double for backend cpu, else float).
  *
- * Of a part, what is not selected is neither computed nor held (native, stored matrices, and compute
- * where it goes by columns or by pairs of modules: docs/method/correspondence.md, "Columns" and
- * "Tilted pairs"), computed but not held (cpu), or computed, held and picked from all (compute
- * elsewhere, and single LORs by raster). By pairs of modules, single LORs are picked from all LORs of their
- * pairs. An
- * empty part gives nothing, or an image of 0.
+ * Cost of LORs outside `part`: native, stored matrices, and compute by columns or by pairs of modules
+ * (docs/method/correspondence.md, "Columns" and "Tilted pairs") neither compute nor hold them. Backend cpu computes
+ * but does not hold them. Compute in other cases, and raster for single LORs, compute and hold all LORs and pick the
+ * selected ones. Compute by pairs of modules picks single LORs from all LORs of their pairs. An empty part gives no
+ * values, or an image of 0.
  *
- * One call at a time per operator. With `factors` n the matrix is diag(n) A in all that follows,
- * pictures excepted. Same input, same bits, whatever the number of threads; only the compute backend
- * adds in any order here, and repeats to 2e-6 of each value, unless the matrix is stored,
+ * Threads: one call at a time per operator. With `factors` n the matrix is diag(n) A here and in all functions
+ * below, except for pictures. The same input gives the same bits for any number of threads. The compute backend is
+ * the exception: it adds in any order and repeats to 2e-6 of each value, unless the matrix is stored,
  * `deterministic` is set, or all modules share an axial direction along an axis of the grid
  * (docs/method/correspondence.md, "Deterministic sums").
  * errors: LR_BAD_INPUT for a value that is not finite, or a factor that is negative or not finite;
- * LR_USAGE for vectors of other sizes, or a selection that is not ascending or leaves the range;
- * LR_FAILED if memory runs out, also where the grid needs more than nine tenths of what is free; LR_NO_DEVICE when the
- * device is lost; LR_CANCELLED. */
+ * LR_USAGE for vectors of other sizes, or a selection that is not ascending or out of range; LR_FAILED if memory
+ * runs out, or if the grid needs more than nine tenths of the free memory; LR_NO_DEVICE when the device is lost;
+ * LR_CANCELLED. */
 LR_API lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, const lr_vector *image,
                                      lr_vector *values);
 
 /* image = A^T values. */
 LR_API lr_status lr_operator_back(lr_operator *op, const lr_selection *part, const lr_vector *values, lr_vector *image);
 
-/* image = A^T 1, of all LORs computed once and kept; of some, what an OSEM subset divides by. LORs
- * out of coincidence have A = 0 and add nothing. Where parts are picked from all LORs it needs an array of these. */
+/* Sensitivity, image = A^T 1. For all LORs it is computed once and kept; for a part it is the divisor of an OSEM
+ * subset. LORs out of coincidence have A = 0 and add nothing. Backends that pick a part from all LORs
+ * (lr_operator_forward) need an array of all LORs here. */
 LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image);
 
-/* Resolution in image space: from now on A stands for A G and A^T for G A^T, of every family, where G
- * is a stationary Gaussian of these FWHMs (0 = none along that axis), its integral over voxels, cut at
- * four standard deviations and made to sum to 1; what it moves out of the grid is lost, and G is its own
- * transpose. Images are blurred where they are. Sensitivities follow. Elements (rows, the matrix) are
- * refused then, and whole updates of a device are not done. All 0 takes it away. Source: Reader et
- * al., EM Algorithm System Modeling by Image-Space Techniques for PET Reconstruction, IEEE Trans. Nucl.
- * Sci. 50 (2003).
- * errors: LR_USAGE for widths that are negative, not finite or that reach over more than 127 voxels. */
+/* Resolution in image space: after this call A is replaced by A G and A^T by G A^T, for every family. G is a
+ * stationary, symmetric Gaussian blur with these FWHMs in mm (0 = none along that axis). Its kernel is integrated
+ * over voxels, cut at four standard deviations and normalised to a sum of 1. Activity moved out of the grid is lost.
+ * Images are blurred at their place. Sensitivities change accordingly. Rows and matrix elements are then refused,
+ * and devices do no whole updates. All widths 0 remove the blur. Source: Reader et al., EM Algorithm System Modeling
+ * by Image-Space Techniques for PET Reconstruction, IEEE Trans. Nucl. Sci. 50 (2003).
+ * errors: LR_USAGE for widths that are negative, not finite or that extend over more than 127 voxels. */
 LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 
-/* The place where the operator computes: vectors that are made there need not be copied. It lives as long as the
- * operator, or another holder of it; NULL = the host. Backend raster has a place of its own, and compute where it
- * goes by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and "Tilted pairs"): no mu-map,
- * no module in front of another, not with `deterministic`. Neither with a stored matrix. So have compute and cuda
- * of the family direct. */
+/* The place where the operator computes; vectors created there need not be copied. The place lives as long as the
+ * operator or another holder of the place. NULL = the host. Operators with a place on the device: backend raster;
+ * compute by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and "Tilted pairs"), that is
+ * without mu-map, without modules in front of others and without `deterministic`; compute and cuda of the family
+ * direct. Operators with a stored matrix have none. */
 LR_API lr_place *lr_operator_place(const lr_operator *op);
 
-/* Seconds that the device itself worked on the last projection, without transfers to the host;
- * 0 where that is not measured. It waits for the projection: what is at the operator's place may be in
- * progress when lr_operator_forward and lr_operator_back return. */
+/* Seconds of the last projection by the device's clock, without transfers to the host; 0 if not measured. The call
+ * waits for that projection: lr_operator_forward and lr_operator_back may return before vectors at the operator's
+ * place are complete. */
 LR_API double lr_operator_device_seconds(const lr_operator *op);
 
 /* Seconds of one kind of pass. */
@@ -209,9 +204,8 @@ enum { LR_MOST_DEVICE_PASSES = 4 };
  * except for backend raster, which alone measures them. */
 LR_API int lr_operator_device_passes(const lr_operator *op, lr_device_pass *passes);
 
-/* One row of the matrix: what one voxel, or one point, gives to each LOR.
- * lor is sorted and without repeats, probability > 0. The arrays are the library's and live
- * during the call. */
+/* One row of the matrix: the probabilities of one voxel, or one point, for each LOR. lor is sorted and without
+ * repeats, probability > 0. The library owns the arrays; they live during the call. */
 typedef struct lr_row {
     int64_t row; /* voxel's row in the grid, or index of the point */
     int64_t count;
@@ -219,7 +213,7 @@ typedef struct lr_row {
     const double *probability; /* [count] */
 } lr_row;
 
-/* Receives rows in ascending order, from the calling thread. Anything but LR_OK stops. */
+/* Receives rows in ascending order, from the calling thread. A result other than LR_OK stops the computation. */
 typedef struct lr_row_sink {
     lr_status (*take)(void *user, const lr_row *row);
     void *user;
@@ -228,7 +222,7 @@ typedef struct lr_row_sink {
 /* Rows of voxels begin <= row < end, each the mean over its sample points. */
 LR_API lr_status lr_operator_rows(lr_operator *op, int64_t begin, int64_t end, const lr_row_sink *sink);
 
-/* Some rows, and of each the elements of some LORs. Zero fields: no row, every LOR. */
+/* A choice of rows and LORs. Zero fields: no row, every LOR. */
 typedef struct lr_row_choice {
     int64_t begin, end;       /* voxels begin <= row < end; or, where voxels is set, */
     const int64_t *voxels;    /* these, ascending and without repeats */
@@ -236,20 +230,18 @@ typedef struct lr_row_choice {
     const lr_selection *part; /* elements of other LORs are left out; NULL = none is */
 } lr_row_choice;
 
-/* The same for these rows and LORs. Where whole module pairs are left out, native does not compute
- * them, compute and raster leave out what lies before and behind those that are wanted, and often
- * what is between; cpu computes whole rows.
- * errors: LR_USAGE for lists that are not ascending or leave the range. */
+/* lr_operator_rows for the chosen rows and LORs. If whole module pairs are left out, native does not compute them.
+ * Compute and raster skip the pairs before the first and after the last chosen one, and often those between. Backend
+ * cpu computes whole rows. errors: LR_USAGE for lists that are not ascending or out of range. */
 LR_API lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, const lr_row_sink *sink);
 
-/* The matrix by its other side: a row for each selected LOR (NULL: for all), in ascending order,
- * those without elements too. In each lr_row, `row` is the LOR, `lor` are voxels (rows of the grid,
- * sorted) and `probability` are the elements, which have passed single precision.
- * Voxel rows are computed for some LORs at a time and turned over in memory, within
- * max_memory_bytes of the operator: the more of it, the fewer times. A pass costs what rows of
- * the module pairs of the pass do (above). `factors` count.
- * errors: LR_USAGE for a selection that is not ascending or leaves the range, or a grid of 2^32
- * voxels or more; LR_FAILED when memory does not do for a single LOR; LR_CANCELLED. */
+/* The transposed matrix: one row for each selected LOR (NULL: all LORs), in ascending order, empty rows included. In
+ * each lr_row, `row` is the LOR, `lor` are voxels (rows of the grid, sorted) and `probability` are the elements,
+ * rounded to single precision. Each pass computes voxel rows for a group of LORs and transposes them in memory,
+ * within max_memory_bytes of the operator. More memory means fewer passes. A pass costs as much as
+ * lr_operator_rows_part for its module pairs. `factors` are applied.
+ * errors: LR_USAGE for a selection that is not ascending or out of range, or a grid of 2^32 voxels or more;
+ * LR_FAILED if memory is too small for a single LOR; LR_CANCELLED. */
 LR_API lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const lr_row_sink *sink);
 
 /* Rows of single points anywhere (one sample each). points_mm: [num_points][3]. */
@@ -258,18 +250,18 @@ LR_API lr_status lr_operator_point_rows(lr_operator *op, const double (*points_m
 
 /* One pixel of a correspondence image: one line through the point and the primary module. */
 typedef struct lr_pixel {
-    float module;  /* that the line meets first on the other side of the point, or -1 */
-    float r, s;    /* crystal on it; -1 where module is -1 */
-    float weight;  /* probability carried by the line; 0 in a gap, out of coincidence, and where
-                      the other module is the primary of the two */
+    float module; /* first module that the line hits on the other side of the point, or -1 */
+    float r, s;   /* crystal on it; -1 where module is -1 */
+    /* probability carried by the line; 0 in a gap, out of coincidence, or if the other module is the primary of the
+     * two */
+    float weight;
     float path_mm; /* distance between the two hits */
 } lr_pixel;
 
-/* The correspondence image of one point with one primary module, as the backend computes it.
- * pixels: [rays * nv][rays * nu], row = axial; pixel (X, Y) is sample X mod rays, Y mod rays of
- * crystal p = X / rays, q = Y / rays. A pixel whose line is stopped on its way to the primary, or
- * meets a module in a gap between faces or from behind, has module -1. Of blocks with layers, modules
- * of the primary's own layer count. Sampled mode only. */
+/* The correspondence image of one point with one primary module, computed by the backend. pixels: [rays * nv][rays *
+ * nu], row = axial; pixel (X, Y) is sample X mod rays, Y mod rays of crystal p = X / rays, q = Y / rays. A pixel has
+ * module -1 if its line is stopped on its way to the primary, or hits the other module in a gap between faces or
+ * from the back. For blocks with layers, only modules of the primary's layer are used. Sampled mode only. */
 LR_API lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int module, lr_pixel *pixels);
 
 /* --- comparison of rows --- */

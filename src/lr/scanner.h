@@ -19,13 +19,13 @@ extern "C" {
  * u and q along v, both counted from 0 on the negative side; its number within the module is
  * q * crystals[0] + p.
  *
- * A panel made of blocks with wider gaps between them is described as several modules that share
- * `position` and `ring`: uniform modules keep the way from a hit to its crystal one division in
- * every backend, and the exact element in closed form.
+ * A panel made of blocks with wider gaps between them is described as several modules with the same `position` and
+ * `ring`. In a uniform module every backend finds the crystal of a hit by one division, and exact elements have a
+ * closed form.
  *
- * Crystals that stand in layers, one behind the other, are a module a layer, with a detection plane
- * of its own behind its own front face. Modules of one `block` but of different layers are never in
- * coincidence, and each stops photons that the others let through (lr_operator_params, penetration). */
+ * Crystals in several layers are described by one module per layer. Each layer has its own front face and a
+ * detection plane behind it. Modules of one `block` but of different layers are never in coincidence. Each layer can
+ * stop photons that passed the other layers (lr_operator_params, penetration). */
 typedef struct lr_module {
     double centre_mm[3];    /* centre of the front face (of the pitch rectangle) */
     double u[3];            /* unit axis, transaxial */
@@ -46,15 +46,14 @@ typedef struct lr_module {
 
 enum { LR_MAX_LAYERS = 16 };
 
-/* A layer of the crystals that a module is made of. Zero fields are the module's own. */
+/* A layer of crystals in a module. Zero fields take the module's values. */
 typedef struct lr_layer {
-    double front_mm; /* of its front face behind the module's; 0 = it begins where the layer before
-                        it ends */
+    double front_mm; /* distance of its front face behind the module's; 0 = it begins where the layer before it ends */
     double depth_mm;
     const int *block_crystals[2]; /* [blocks] along u and v; NULL = as the module's */
     double pitch_mm[2], face_mm[2];
-    double offset_mm[2]; /* of its centre from the module's, along u and v */
-    double mu_per_mm;    /* of its crystals */
+    double offset_mm[2]; /* offset of its centre from the module's centre, along u and v */
+    double mu_per_mm;    /* attenuation of its crystals */
 } lr_layer;
 
 /* Rules for LORs that are measured. Zero (or false) turns a rule off. A LOR is in coincidence when every rule that
@@ -63,7 +62,7 @@ typedef struct lr_coincidence {
     double field_of_view_mm;     /* the line through the crystal centres passes within half of
                                      this of the z axis */
     int min_module_difference;   /* positions around the ring differ by at least this */
-    bool limits_ring_difference; /* whether the next field counts */
+    bool limits_ring_difference; /* true if the next field is used */
     int max_ring_difference;     /* crystal rings differ by at most this */
 } lr_coincidence;
 
@@ -82,7 +81,7 @@ typedef struct lr_scanner {
     double detection_depth_mm; /* plane behind the front face on which hits are read */
     double tof_resolution_ps;  /* FWHM; 0 = no time of flight */
     double crystal_mu_per_mm;  /* attenuation of the crystals at 511 keV; 0 = not known */
-    char *source;              /* where the numbers come from, and which are unverified; may be NULL */
+    char *source;              /* source of the numbers, and which of them are unverified; may be NULL */
     int *castor_order;         /* [num_crystals] crystal of each number that CASToR gives the file from which the
                           scanner comes; NULL = as CASToR numbers the files that are written here */
 } lr_scanner;
@@ -107,14 +106,13 @@ typedef struct lr_scanner_params {
  * database for X-ray spectroscopic calculations, Radiat. Phys. Chem. 63 (2002) 121, times density. */
 LR_API double lr_crystal_material_mu_per_mm(const char *material);
 
-/* Names of these materials, as a sentence lists them: "LSO, LYSO, BGO, GSO or LaBr3". */
+/* Names of these materials for messages: "LSO, LYSO, BGO, GSO or LaBr3". */
 LR_API const char *lr_crystal_materials(void);
 
-/* One ring-shaped scanner. A panel's centre stands at first_angle_deg + k * 360 / modules, counted
- * from +x towards +y, at radius_mm from the axis; u points towards increasing angle, v along +z.
- * Rings are centred in z. Panel index = ring * modules + k; a panel of B blocks gives B modules,
- * index panel * B + (block_v * blocks_u + block_u), and L layers of each give L modules in its
- * place, front to back. */
+/* One ring-shaped scanner. The centre of panel k is at the angle first_angle_deg + k * 360 / modules, counted from
+ * +x towards +y, at radius_mm from the axis; u points towards increasing angle, v along +z. Rings are centred in z.
+ * Panel index = ring * modules + k; a panel of B blocks gives B modules, index panel * B + (block_v * blocks_u +
+ * block_u), and a block of L layers gives L modules instead of one, front to back. */
 typedef struct lr_ring {
     double radius_mm; /* axis to the front faces' centres */
     int modules;      /* panels around */

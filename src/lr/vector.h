@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* Vectors: numbers with the place where they are stored. Images, LOR values and histo-images are vectors, and what
- * reconstruction does with them between two projections is done where they are. */
+/* Vectors: arrays of numbers that know the place where they are stored. Images, LOR values and histo-images are
+ * vectors. Reconstruction works on them at their place between two projections. */
 
 /* --- places --- */
 
@@ -22,13 +22,13 @@ typedef enum lr_place_kind {
     LR_PLACE_CUDA      /* memory of a CUDA device */
 } lr_place_kind;
 
-/* A place where vectors live. Vectors and operators keep a place open as long as they need it. One
- * thread at a time works at an OpenGL or CUDA place.
+/* A place where vectors live. Vectors and operators keep a place open as long as they need it. Threads: one at a
+ * time at an OpenGL or CUDA place.
  *
- * A CUDA place does everything on one stream, in the order of the calls. Calls that copy from or to
- * the host or add up, lr_vector_destroy of what the library allocated, and the last lr_place_close
- * return when the stream has done all queued work; the others return once their work is in the
- * stream. Every call leaves the thread's current CUDA device as it was. */
+ * A CUDA place queues all work on one stream, in the order of the calls. Some calls return only after the stream has
+ * finished all queued work: copies from or to the host, sums, lr_vector_destroy of a vector that the library
+ * allocated, and the last lr_place_close. All other calls return once their work is queued. Every call leaves the
+ * thread's current CUDA device as it was. */
 typedef struct lr_place lr_place;
 
 /* Zero fields are defaults. */
@@ -64,17 +64,17 @@ typedef struct lr_place_info {
  * for a place that has none; LR_FAILED if memory runs out. */
 LR_API lr_place *lr_place_open(const lr_place_params *params);
 
-/* Adds a holder; whoever keeps a place closes it. Returns it; NULL gives NULL. */
+/* Adds a holder, who must later call lr_place_close. Returns the place; NULL gives NULL. */
 LR_API lr_place *lr_place_keep(lr_place *place);
 
-/* Removes a holder; the last one ends the place. NULL is allowed. */
+/* Removes a holder. The place is freed with its last holder. NULL is allowed. */
 LR_API void lr_place_close(lr_place *place);
 
-/* Holds the place's device for the calling thread, until it has released it as often. Useful around many
- * projections and operations in a row: without it each of them takes an OpenGL context and returns it, which waits
- * for the device and takes some 50 us. Other threads do not work at the place meanwhile. The host and NULL have
- * nothing to hold.
- * errors: LR_NO_DEVICE where the context cannot be had, LR_FAILED. */
+/* Reserves the place's device for the calling thread. Each hold needs one lr_place_release; the device is free after
+ * the last one. Use it around a sequence of projections and operations. Without it each of them acquires and returns
+ * an OpenGL context, which waits for the device and takes some 50 us. Other threads cannot work at the place
+ * meanwhile. For the host and NULL both calls do nothing. errors: LR_NO_DEVICE if the context cannot be acquired,
+ * LR_FAILED. */
 LR_API lr_status lr_place_hold(lr_place *place);
 LR_API void lr_place_release(lr_place *place);
 
@@ -87,8 +87,8 @@ typedef enum lr_precision { LR_FLOAT32 = 0, LR_FLOAT64 } lr_precision;
 
 struct lr_storage;
 
-/* A row of numbers, or part of one. Plain data: a copy of it names the same numbers. Its fields are
- * for reading. */
+/* An array of numbers, or part of one. Plain data: a copy refers to the same numbers. Callers only read its fields.
+ * */
 typedef struct lr_vector {
     int64_t count;
     lr_precision precision;
@@ -113,12 +113,12 @@ typedef struct lr_vector_params {
  * if memory runs out; LR_NO_DEVICE when the device is lost. */
 LR_API lr_status lr_vector_create(const lr_vector_params *params, lr_vector *vector);
 
-/* Frees what lr_vector_create allocated, for all that name it, and leaves zero. Of wrapped memory and
- * of parts it frees nothing. NULL and zero are allowed. */
+/* Frees numbers that lr_vector_create allocated, and sets *vector to zero. Copies and parts of the vector become
+ * invalid. Wrapped memory, and the numbers of a part, are not freed. NULL and zero are allowed. */
 LR_API void lr_vector_destroy(lr_vector *vector);
 
-/* The caller's array on the host as a vector, which needs no destroying. What is only read may be
- * const: nothing is written to the inputs of functions. */
+/* A vector that refers to the caller's array on the host; it needs no lr_vector_destroy. Arrays for inputs may be
+ * const, because functions do not write to their inputs. */
 static inline lr_vector lr_vector_of_floats(const float *values, int64_t count)
 {
     lr_vector vector = {0, LR_FLOAT32, NULL, 0, NULL, NULL, false};
@@ -135,14 +135,13 @@ static inline lr_vector lr_vector_of_doubles(const double *values, int64_t count
     return vector;
 }
 
-/* Memory of the caller's on a CUDA device as a vector at a CUDA place (params->place) of that device:
- * [params->count] numbers from `memory` on, which is aligned to their size. They stay the caller's,
- * who frees them after lr_vector_destroy and after the place's stream is done with them. What the
- * caller's other streams do with them before must be done before the place's stream goes on, and the
- * reverse: use one stream for both (lr_place_params.cuda_stream), or let one wait for an event of the
- * other (lr_place_info.cuda_stream). Destroy the vector; that waits for nothing. On failure *vector is
- * zero. errors: LR_USAGE for memory that is not of that device, or a place that is not CUDA's;
- * LR_FAILED if memory runs out; LR_NO_DEVICE when the device is lost. */
+/* Makes a vector at a CUDA place (params->place) from the caller's memory on the same device: [params->count]
+ * numbers from `memory` on, aligned to their size. The caller owns the memory, and frees it after lr_vector_destroy
+ * and after the place's stream has finished using it. The caller synchronises other streams with the place's stream:
+ * use one stream for both (lr_place_params.cuda_stream), or let one stream wait for an event of the other
+ * (lr_place_info.cuda_stream). The vector must be destroyed; lr_vector_destroy does not wait then. On failure
+ * *vector is zero. errors: LR_USAGE for memory that is not of that device, or a place that is not CUDA's; LR_FAILED
+ * if memory runs out; LR_NO_DEVICE when the device is lost. */
 LR_API lr_status lr_vector_wrap_cuda(const lr_vector_params *params, void *memory, lr_vector *vector);
 
 /* A buffer of the context that an OpenGL place shares objects with (lr_place_params.shared). */
@@ -152,31 +151,30 @@ typedef struct lr_vector_gl_buffer {
                         used, and it is deleted and zeroed then; NULL = none */
 } lr_vector_gl_buffer;
 
-/* Such a buffer as a vector at that place (params->place): its first params->count numbers. It stays
- * the caller's, who leaves it alone from this call until the fence of an lr_place_fence is signalled
- * that was asked for after the last use of the vector; to hand it over again, destroy the vector and
- * wrap the buffer anew. The caller deletes it after lr_vector_destroy. On failure *vector is zero and
- * buffer->after still the caller's. errors: LR_USAGE for a name that is no buffer or one that is too
- * short, or a place that shares no objects; LR_FAILED if memory runs out; LR_NO_DEVICE when the device is
- * lost. */
+/* Makes a vector at an OpenGL place (params->place) from the first params->count numbers of the buffer. The caller
+ * owns the buffer but must not use it from this call on. To use it again, call lr_place_fence after the last use of
+ * the vector and wait for that fence. To give the buffer back to the library, destroy the vector and wrap the buffer
+ * again. The caller deletes the buffer after lr_vector_destroy. On failure *vector is zero and the caller keeps
+ * buffer->after. errors: LR_USAGE for a name that is no buffer, a buffer that is too short, or a place that shares
+ * no objects; LR_FAILED if memory runs out; LR_NO_DEVICE when the device is lost. */
 LR_API lr_status lr_vector_wrap_gl(const lr_vector_params *params, lr_vector_gl_buffer *buffer, lr_vector *vector);
 
-/* *done: a GLsync, flushed, that is signalled when all work queued at an OpenGL place is done; the
- * caller's to delete in the context that the place shares objects with. Waits for nothing. errors:
- * *done is NULL; LR_USAGE for a place that is not OpenGL's (for CUDA, record an event on
- * lr_place_info.cuda_stream); LR_NO_DEVICE. */
+/* Sets *done to a flushed GLsync that is signalled when all work queued at an OpenGL place is done. The caller
+ * deletes it in the context that the place shares objects with. The call does not wait. errors: *done is NULL;
+ * LR_USAGE for a place that is not OpenGL's (for CUDA, record an event on lr_place_info.cuda_stream); LR_NO_DEVICE.
+ * */
 LR_API lr_status lr_place_fence(lr_place *place, void **done);
 
-/* Numbers begin .. begin + count - 1 of a vector, without a copy; they live as long as it does. A
- * range that leaves the vector is cut. */
+/* Numbers begin .. begin + count - 1 of a vector, without a copy. The part is valid as long as the vector. A range
+ * beyond the vector is clipped. */
 LR_API lr_vector lr_vector_part(const lr_vector *vector, int64_t begin, int64_t count);
 
-/* Copies between any two places, and precisions: double becomes float by rounding. Between the host
- * and a device it returns when all has arrived. Between OpenGL and CUDA places of one device nothing
- * passes through the host, and where the precision stays no thread waits: each side goes on after the
- * copy. Between other devices, and between two CUDA places, the numbers go through the host.
- * errors, here and below: LR_USAGE for counts that differ, and, except for copies, for vectors of
- * different places or precisions; LR_FAILED; LR_NO_DEVICE when the device is lost. */
+/* Copies between any two places and precisions; double is rounded to float. A copy between the host and a device
+ * returns when it is complete. A copy between OpenGL and CUDA places of one device stays on the device. If the
+ * precision is the same, no thread waits for it: later work on both sides runs after the copy. Copies between other
+ * devices, and between two CUDA places, pass through the host. errors, here and below: LR_USAGE for counts that
+ * differ, and, except for copies, for vectors of different places or precisions; LR_FAILED; LR_NO_DEVICE when the
+ * device is lost. */
 LR_API lr_status lr_vector_copy(const lr_vector *from, lr_vector *to);
 
 LR_API lr_status lr_vector_fill(lr_vector *vector, double value);
@@ -219,7 +217,7 @@ LR_API lr_status lr_vector_update_bsrem(const lr_bsrem_update *update);
 
 /* --- neighbours --- */
 
-/* Functions of each number j of a three-dimensional row and its up to 26 neighbours k, with d = x_j - x_k, n = x_j
+/* Functions of each number j of a three-dimensional array and its up to 26 neighbours k, with d = x_j - x_k, n = x_j
  * + x_k + gamma |d| + epsilon and v = weight kappa_j kappa_k. Terms with n = 0 are 0. */
 typedef enum lr_differences {
     LR_DIFFERENCES_VALUE = 0, /* y_j = 1/2 sum_k v d^2 / n; R = sum_j y_j */
@@ -233,9 +231,9 @@ typedef enum lr_differences {
  * Nucl. Sci. 49 (2002), equations 5 to 7, with epsilon, kappa and weights. */
 typedef struct lr_relative_differences {
     lr_differences what;
-    int size[3];            /* nx, ny, nz: x has nx ny nz numbers, the first axis fastest */
-    double weights[8];      /* >= 0; of a neighbour that differs along x (1), y (2), z (4): their sum is
-                               its place. The first is not used */
+    int size[3]; /* nx, ny, nz: x has nx ny nz numbers, the first axis fastest */
+    /* >= 0; weight of a neighbour; the index is the sum of 1, 2, 4 for a step along x, y, z. weights[0] is not used */
+    double weights[8];
     double gamma, epsilon;  /* >= 0 */
     double scale;           /* of the gradient */
     const lr_vector *x;     /* >= 0 */
@@ -243,8 +241,8 @@ typedef struct lr_relative_differences {
     lr_vector *y;           /* neither x nor kappa */
 } lr_relative_differences;
 
-/* Computes in double and rounds once. errors: also LR_USAGE for sizes that do not give the vectors' count, and at
- * OpenGL places for rows of which three layers do not fit one storage block. */
+/* Computes in double and rounds once. errors: also LR_USAGE if the product of sizes differs from the vectors' count,
+ * and at OpenGL places if three layers do not fit one storage block. */
 LR_API lr_status lr_vector_relative_differences(const lr_relative_differences *differences);
 
 enum { LR_CONVOLUTION_REACH = 128 };
@@ -262,8 +260,8 @@ typedef struct lr_convolution {
 /* Computes in double and rounds once. errors: as for lr_vector_relative_differences. */
 LR_API lr_status lr_vector_convolve(const lr_convolution *convolution);
 
-/* Sums in double, in an order that depends on the count and the kind of place alone: the same bits in
- * every run and for any number of threads. */
+/* Sums in double. The order of summation depends only on the count and the kind of place, so every run and any
+ * number of threads give the same bits. */
 typedef struct lr_vector_sums {
     double sum;         /* x */
     double product;     /* x y */
@@ -272,11 +270,11 @@ typedef struct lr_vector_sums {
     int64_t not_finite; /* of x; they are left out of the above */
 } lr_vector_sums;
 
-/* One walk over x, and y; without y (NULL) product is the sum of x^2, and difference 0. */
+/* Computes all sums in one pass over x and y. If y is NULL, product is the sum of x^2 and difference is 0. */
 LR_API lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
 
-/* Measured against estimated counts; y measured, e = values + b estimated. Where y > 0 and e = 0,
- * counts are left out of the first three. */
+/* Fit of estimated to measured counts: y measured, e = values + b estimated. LORs with y > 0 and e = 0 are left out
+ * of the first three fields. */
 typedef struct lr_poisson_fit {
     double log_likelihood;   /* sum of y ln e - e */
     double measured_counts;  /* y where e > 0 */
@@ -295,9 +293,9 @@ static inline void lr_poisson_fit_add(lr_poisson_fit *sum, const lr_poisson_fit 
     sum->left_out_counts += part->left_out_counts;
 }
 
-/* values: in, what is projected; out, y / e where y > 0 and e > 0, else 0; a ratio larger than what
- * a back-projection in float can sum is cut there. All are of one place, in float32. fit NULL: the fit is lost, and
- * nothing waits for the device. */
+/* Ratio of measured to estimated counts. values in: forward projection; values out: y / e if y > 0 and e > 0, else
+ * 0. Ratios too large for the sums of a back-projection in float are clipped. All vectors are at one place, in
+ * float32. fit NULL: no fit is computed, and the call does not wait for the device. */
 typedef struct lr_poisson_ratio {
     const lr_vector *measured; /* y >= 0 */
     const lr_vector *additive; /* b >= 0; NULL = 0 */
@@ -307,7 +305,7 @@ LR_API lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poiss
 
 /* --- pictures on the same device --- */
 
-/* A texture that an image is copied to on the device: texel (x, y, z) is that voxel. */
+/* A texture that receives a copy of an image on the device; texel (x, y, z) is voxel (x, y, z). */
 typedef struct lr_vector_texture {
     unsigned texture; /* of the shared context: GL_TEXTURE_3D, GL_R32F, one level of immutable
                          storage of this size: */
@@ -317,8 +315,8 @@ typedef struct lr_vector_texture {
     void *done;  /* set: GLsync that is signalled when all is written. The caller's to delete */
 } lr_vector_texture;
 
-/* Copies without waiting. errors: LR_USAGE for a vector that is not float32 at an OpenGL place, or
- * not of that many voxels; LR_NO_DEVICE. */
+/* Copies without waiting. errors: LR_USAGE for a vector that is not float32 at an OpenGL place, or whose count
+ * differs from the texture's size; LR_NO_DEVICE. */
 LR_API lr_status lr_vector_show(const lr_vector *image, lr_vector_texture *texture);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The loops that take the time, compiled for several instruction sets. All give the same bits:
- * nothing is fused, and sums have eight lanes everywhere. */
+ * The time-critical loops, compiled for several instruction sets. All give the same bits: no multiplication is fused
+ * with an addition, and sums always have eight lanes. */
 #ifndef LR_NATIVE_KERNELS_H
 #define LR_NATIVE_KERNELS_H
 
@@ -10,20 +10,20 @@
 
 #include <math.h>
 
-/* Slots come in multiples of this, the last ones filled up with weights of 0. */
+/* The number of slots is a multiple of this; the last slots are filled up with weights of 0. */
 enum { LR_NATIVE_LANES = 16 };
 
 /* The cells of primary (a) and secondary (b) along the axis. */
 struct lr_native_axial {
     float pitch_a;
-    float half_a;   /* half the face, or the part of it that is looked at */
-    float middle_a; /* of that, in the first cell */
+    float half_a;   /* half the face, or half the part of it that is looked at */
+    float middle_a; /* middle of that part in the first cell */
     float pitch_b, face_b;
-    float gap_b; /* from a cell's edge to its face */
+    float gap_b; /* from the edge of a cell to its face */
     int num_a, num_b;
-    int stride_a, stride_b; /* of values, from cell to cell */
+    int stride_a, stride_b; /* step of values from cell to cell */
     double exact_pitch_a, exact_face_a, exact_pitch_b, exact_face_b;
-    int rays; /* sampled mode */
+    int rays; /* for sampled mode */
 };
 
 /* The modules along the axis as a point sees them. */
@@ -33,7 +33,7 @@ struct lr_native_starts {
     float base; /* place of b's first edge on a, from a's first edge */
 };
 
-/* Elements of a strip and a point: weights, and places of their values in the block. */
+/* Elements of a strip and a point: weights, and offsets of their values in the block. */
 struct lr_native_slots {
     float *weight;
     int32_t *offset;
@@ -44,7 +44,7 @@ struct lr_native_slots {
 
 struct lr_native_kernels {
     const char *name;
-    /* Each returns the number of slots filled. exact: modules that are not parallel across. */
+    /* Each function returns the number of slots filled. exact: for modules that are not parallel across. */
     int (*exact)(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                  const struct lr_native_starts *starts, const struct lr_native_slots *slots);
     int (*sampled)(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
@@ -55,10 +55,10 @@ struct lr_native_kernels {
     float (*dot)(const float *weight, const int32_t *offset, int count, const float *block);
 };
 
-/* The kernels that this processor can run, the best first; NULL past the last. */
+/* The kernels that this processor can run, the best first; NULL after the last. */
 const struct lr_native_kernels *lr_native_kernels_at(int index);
 
-/* Looks at one of several equal parts of each primary face. */
+/* Restricts the view to one of several equal parts of each primary face. */
 static inline void lr_native_look_at(struct lr_native_axial *axial, int part, int parts)
 {
     const double offset = (part + 0.5) / parts - 0.5;
@@ -76,11 +76,11 @@ static inline struct lr_native_starts lr_native_start(const struct lr_native_str
  * native"), in single precision and without branches, so that loops over it become vector code.
  * Every kernel and every sum over single LORs goes through here, and so gives the same bits --- */
 
-/* Overlaps thinner than this part of a cell are rounding. */
+/* Share of a cell below which the thickness of an overlap is rounding. */
 #define LR_NATIVE_THIN 1e-6f
 
-/* The overlap of a primary cell and the shadow of a secondary one: middle and height along the axis. Its two edges have
- * first moments over the strip's width: taper is their difference, skew their sum. */
+/* The overlap of a primary cell and the shadow of a secondary cell: its middle and height along the axis. Its two edges
+ * have first moments over the width of the strip: taper is their difference, skew their sum. */
 struct lr_native_overlap {
     float y, height, taper, skew;
 };
@@ -96,8 +96,8 @@ static inline float lr_native_clamp(float x, float low, float high)
     return above < high ? above : high;
 }
 
-/* A line over the strip, clamped to -half .. half, as its mean and its first moment over the width (-1/2 .. 1/2).
- * middle: its place at the strip's middle; rise: from one end to the other. */
+/* The mean of a line over the strip, clamped to -half .. half, and its first moment over the width (-1/2 .. 1/2).
+ * middle: position of the line at the strip's middle; rise: change from one end to the other. */
 static inline void lr_native_clamped_line(float middle, float rise, float half, float out[2])
 {
     const float steep = fabsf(rise);
@@ -111,8 +111,8 @@ static inline void lr_native_clamped_line(float middle, float rise, float half, 
     out[1] = rise * (1.0f / 12.0f) * (ff * (3.0f - 2.0f * f) - gg * (3.0f - 2.0f * g));
 }
 
-/* q_middle: of the primary cell from the module's start; below: the secondary cell's lower edge from its module's
- * start. base: the place of the secondary's start on the primary, from its start. */
+/* q_middle: middle of the primary cell, from the module's start. below: lower edge of the secondary cell, from its
+ * module's start. base: position of the secondary's start on the primary, from the primary's start. */
 static inline struct lr_native_overlap lr_native_bent_overlap(const struct lr_native_strip *strip,
                                                               const struct lr_native_axial *axial,
                                                               const struct lr_native_starts *starts, const float at[2])
@@ -140,8 +140,8 @@ static inline struct lr_native_overlap lr_native_straight_overlap(const struct l
     return (struct lr_native_overlap){starts->a + q_middle + 0.5f * (upper + lower), upper - lower, 0.0f, 0.0f};
 }
 
-/* Solid angle / 2 pi of an overlap: its area times the density at its middle, with the terms of
- * second order, edges being taken as the straight lines that have their moments. */
+/* Solid angle / 2 pi of an overlap: its area times the density at its middle, with the second-order terms. Edges are
+ * taken as the straight lines with the same moments. */
 static inline float lr_native_weight(const struct lr_native_strip *strip, const struct lr_native_overlap *overlap)
 {
     const float y = overlap->y, height = overlap->height, slant = strip->slant;
@@ -156,7 +156,7 @@ static inline float lr_native_weight(const struct lr_native_strip *strip, const 
     return strip->share * inverse * sqrtf(inverse) * bent;
 }
 
-/* The same without moments. */
+/* The same weight if the moments are 0. */
 static inline float lr_native_straight_weight(const struct lr_native_strip *strip, float y, float height)
 {
     const float slant = strip->slant, width = strip->width;
@@ -167,21 +167,21 @@ static inline float lr_native_straight_weight(const struct lr_native_strip *stri
     return strip->share * inverse * sqrtf(inverse) * bent;
 }
 
-/* Sampled mode, in double, since it decides which crystal a line meets. Where line `ray` of primary
- * cell q starts, from the point. */
+/* The coordinate, from the point, at which line `ray` of primary cell q starts in sampled mode. It is computed in
+ * double, because it decides which crystal a line hits. */
 static inline double lr_native_line_start(const struct lr_native_axial *axial, double start_a, int q, int ray)
 {
     return start_a + (q + 0.5) * axial->exact_pitch_a + ((ray + 0.5) / axial->rays - 0.5) * axial->exact_face_a;
 }
 
-/* The place at which the line from y meets the secondary, in cells from its start. */
+/* The coordinate at which the line from y hits the secondary, in cells from the secondary's start. */
 static inline double lr_native_line_place(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                                           double start_b, double y)
 {
     return (-y / strip->tau_exactly - start_b) / axial->exact_pitch_b;
 }
 
-/* True if that place is on the face of cell s. */
+/* True if this coordinate is on the face of cell s. */
 static inline bool lr_native_line_meets(const struct lr_native_axial *axial, double place, int s)
 {
     return fabs(place - s - 0.5) * axial->exact_pitch_b <= 0.5 * axial->exact_face_b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The kernels as every processor of the architecture runs them. */
+ * The kernels, compiled for every processor of the architecture. */
 #define KERNELS lr_native_kernels_baseline
 #define KERNELS_NAME "baseline"
 

@@ -4,7 +4,7 @@
  * The kernels themselves: a file per instruction set includes this and names the table KERNELS. */
 #include "native/kernels.h"
 
-/* Cells of the primary that the whole secondary is seen through: first, last. */
+/* The first and the last cell of the primary through which some part of the secondary is seen. */
 static void primary_cells(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                           const struct lr_native_starts *starts, int cells[2])
 {
@@ -25,8 +25,8 @@ static int round_up(int count)
 /* Cells of a group: loops run over groups. */
 enum { GROUP = 8 };
 
-/* The first cell of the secondary that each of `count` primary cells from `begin` on may be seen
- * through, and the last one. */
+/* Finds the first and the last cell of the secondary that may be seen through each of `count` primary cells from
+ * `begin` on. */
 static void find_secondary_cells(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                                  const struct lr_native_starts *starts, const int cells[2], int32_t *restrict ends[2])
 {
@@ -47,7 +47,7 @@ static void find_secondary_cells(const struct lr_native_strip *strip, const stru
     }
 }
 
-/* The most cells beyond the first that any member of the group has. */
+/* The largest number of cells after the first that any member of the group has. */
 static inline int count_extra(const int32_t *first, const int32_t *last)
 {
     int32_t most = 0;
@@ -140,7 +140,7 @@ static int exact(const struct lr_native_strip *strip, const struct lr_native_axi
     int cells[2];
     primary_cells(strip, axial, starts, cells);
     find_secondary_cells(strip, axial, starts, cells, ends);
-    /* A multiple of the group, which the compiler shall see. */
+    /* The count is a multiple of the group; the mask lets the compiler know this. */
     const int count = list_cells(cells, ends[0], ends[1], &lists) & ~(GROUP - 1);
     overlap_cells(strip, axial, starts, &lists, count);
     weigh_overlaps(strip, LR_NATIVE_THIN * axial->half_a, &lists, count, slots->weight);
@@ -186,10 +186,10 @@ static void straight(const struct lr_native_strip *strip_at, const float *overla
     for (int m = 0; m < whole; m++) weight[m] = lr_native_straight_weight(&strip, y[m], height[m]);
 }
 
-/* Keeps the compiler from merging iterations of a loop with permuted loads: the inner loop is a vector as it is. */
+/* Keeps the compiler from merging iterations of a loop with permuted loads. The inner loop already is a vector. */
 #define ONE_BY_ONE __asm__ volatile("")
 
-/* Always the same order, whatever the width of vectors. */
+/* The sum of the lanes, always in the same order whatever the vector width. */
 static float add_lanes(const float lanes[8])
 {
     return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));

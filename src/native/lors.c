@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of single LORs: each looks for the sample points in its own tube. LORs of the same
- * crystal columns share the columns of points and their strips. */
+ * Projections of single LORs. Each LOR finds the sample points in its own tube. LORs of the same crystal columns
+ * share the columns of points and their strips. */
 #include "native/native.h"
 
 #include "base/log.h"
@@ -11,18 +11,18 @@
 
 #include <stdlib.h>
 
-/* LORs of a stretch, which is sorted as a whole. */
+/* Number of LORs of a stretch, which is sorted as a whole. */
 #define STRETCH ((int64_t)1 << 22)
 
-/* Jobs that every thread should have. */
+/* Number of jobs for every thread, and number of groups of a job. */
 enum { JOBS_PER_THREAD = 8, GROUPS_PER_JOB = 64 };
 
 struct entry {
     int32_t pair;
-    int32_t columns[2]; /* of i and j */
+    int32_t columns[2]; /* columns of modules i and j */
     int32_t cells[2];
     float value;
-    int64_t position; /* among the caller's values */
+    int64_t position; /* index among the caller's values */
 };
 
 struct lors {
@@ -31,11 +31,11 @@ struct lors {
     int64_t num;
     int64_t *groups; /* [num_groups + 1] first entries with the same pair and columns */
     int64_t num_groups;
-    const float *columns; /* image, forward */
+    const float *columns; /* for forward: the image */
     double *totals;       /* [num] forward: sums of the values of LORs from `first` on */
     int64_t first;
-    double *sums;     /* image, back */
-    int rows_per_job; /* of voxels, back */
+    double *sums;     /* for back: the image */
+    int rows_per_job; /* for back: rows of voxels */
 };
 
 /* --- sorting --- */
@@ -58,8 +58,8 @@ static void place_crystal(const struct lr_native_module *module, int crystal, in
     *cell = module->step_along > 0 ? along : module->num_cells - 1 - along;
 }
 
-/* Lists the LORs of the stretch that are in coincidence, in the order of their groups; those with the value 0 are
- * left out. */
+/* Lists the LORs of the stretch that are in coincidence, in the order of their groups. LORs with the value 0 are
+ * skipped. */
 static void fill(struct lors *lors, const struct lr_native_lors *list, const float *values, const int64_t stretch[2])
 {
     const struct lr_native_scene *scene = &lors->native->scene;
@@ -90,7 +90,7 @@ static void fill(struct lors *lors, const struct lr_native_lors *list, const flo
 
 /* --- one column of points --- */
 
-/* A strip of a group on a column of points. */
+/* A strip of a group and a column of points. */
 struct meeting {
     const struct lors *lors;
     struct lr_native_view *view;
@@ -99,11 +99,11 @@ struct meeting {
     bool i_is_primary;
     int x, y;
     double starts[2];
-    float *values; /* forward: the values of the caller */
+    float *values; /* for forward: the caller's values */
 };
 
-/* Points that cells q of the primary and s of the secondary may see, with room for rounding: first,
- * last. */
+/* The first and the last point from which cell q of the primary may be seen through cell s of the secondary, with room
+ * for rounding. */
 static void find_points(const struct meeting *meeting, int q, int s, int points[2])
 {
     const struct lr_native_scene *scene = meeting->view->scene;
@@ -141,7 +141,7 @@ static float exact_element(const struct meeting *meeting, const struct lr_native
                        : lr_native_weight(strip, &overlap);
 }
 
-/* Weight of line `ray` of cell q if it meets cell s; else 0. */
+/* Weight of line `ray` of cell q if it hits cell s; else 0. */
 static float sampled_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
                              int ray)
 {
@@ -164,7 +164,7 @@ static void meet_entry(const struct meeting *meeting, const struct entry *entry)
     const int cells[2] = {entry->cells[primary], entry->cells[1 - primary]};
     const int64_t column =
         (int64_t)(meeting->y / scene->num_samples[1]) * scene->num_voxels[0] + meeting->x / scene->num_samples[0];
-    const int64_t row = column * scene->num_voxels[2]; /* of voxels along the axis */
+    const int64_t row = column * scene->num_voxels[2]; /* index of the row of voxels along the axis */
     int points[2];
     find_points(meeting, cells[0], cells[1], points);
     for (int k = points[0]; k <= points[1]; k++) {
@@ -196,7 +196,7 @@ static void meet_column(struct meeting *meeting, const int64_t group[2])
     struct lr_native_side sides[2];
     if (!lr_native_sees(scene, first->pair, point, sides)) return;
 
-    /* The roles of sampled mode may change once along the column. */
+    /* The primary in sampled mode may change once along the column. */
     bool roles[2] = {sides[0].height >= sides[1].height};
     int num_roles = 1;
     if (scene->params.mode != LR_MODE_EXACT) {
@@ -232,7 +232,7 @@ static void add_to_totals(const struct meeting *meeting, const int64_t group[2])
     }
 }
 
-/* A group on the rows of points begin .. end-1. */
+/* Projects a group on the rows of points begin .. end - 1. */
 static void meet_group(struct meeting *meeting, int64_t number, const int between[2])
 {
     const struct lors *lors = meeting->lors;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The backend as a whole, and its projections. Images come and go in the grid's order, values in
- * that of the selection. All give the same bits for any number of threads. */
+ * The whole backend, and its projections. Images are in the order of the grid, and values in the order of the
+ * selection. All projections give the same bits for any number of threads. */
 #ifndef LR_NATIVE_NATIVE_H
 #define LR_NATIVE_NATIVE_H
 
@@ -17,11 +17,11 @@ struct lr_native {
     struct lr_native_view *views; /* [num_views], one per thread */
 };
 
-/* Module pairs in ascending order; pairs NULL: all num of them. Their values follow each other. */
+/* A list of module pairs, ascending; pairs NULL = all num pairs. The values of consecutive pairs are consecutive. */
 struct lr_native_pairs {
     const int32_t *pairs;
     int64_t num;
-    const lr_selection *part; /* which of their LORs are projected; NULL = all */
+    const lr_selection *part; /* LORs of the pairs that are projected; NULL = all */
 };
 
 static inline int64_t lr_native_pair_at(const struct lr_native_pairs *list, int64_t k)
@@ -29,15 +29,15 @@ static inline int64_t lr_native_pair_at(const struct lr_native_pairs *list, int6
     return list->pairs != NULL ? list->pairs[k] : k;
 }
 
-/* errors of all: LR_FAILED, out of memory, logged; LR_CANCELLED. */
+/* errors of all projections: LR_FAILED, out of memory, logged; LR_CANCELLED. */
 lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pairs *list, const float *image,
                             float *values);
 
-/* values NULL: every value is 1. */
+/* values: NULL = all values are 1. */
 lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs *list, const float *values,
                          float *image);
 
-/* Single LORs, ascending, that each look for their own elements. */
+/* Single LORs, ascending. Each finds its own elements. */
 struct lr_native_lors {
     const int64_t *numbers;
     int64_t num;
@@ -51,25 +51,25 @@ lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows, c
 
 /* --- shared --- */
 
-/* An image between the grid's order and that of columns, [across 1][across 0][along]. */
+/* Copies an image from the grid's order to the order of columns, [across 1][across 0][along]. */
 void lr_native_to_columns(const struct lr_native_scene *scene, const float *image, float *columns);
 
-/* scale: multiplies. */
+/* Copies an image back to the grid's order, divided by the number of sample points of a voxel. */
 void lr_native_from_columns(const struct lr_native_scene *scene, const double *columns, float *image);
 
-/* Does one job, in the thread of the view. */
+/* Does one job in the view's thread. */
 typedef lr_status lr_native_job(void *user, int64_t job, struct lr_native_view *view);
 
 /* A stage of work, and its share of the whole. */
 struct lr_native_work {
     const char *what;
-    double from, share; /* of the progress that is reported, 0 .. 1 */
+    double from, share; /* start and share of the reported progress, 0 .. 1 */
     lr_native_job *job;
     void *user;
 };
 
-/* Does jobs 0 .. num_jobs-1 on all threads, in any order. The calling thread, which does jobs too, reports progress
- * between them and when they ask (lr_native_ask). */
+/* Does jobs 0 .. num_jobs - 1 on all threads, in any order. The calling thread also does jobs. It reports progress
+ * between jobs and when a job calls lr_native_ask. */
 lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work, int64_t num_jobs);
 
 /* --- visits: every element of a pair of modules and a column of sample points, handed over in the same order and
@@ -77,10 +77,10 @@ lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *w
 
 /* A column of sample points. */
 struct lr_native_column {
-    double point[2];     /* across */
-    const double *along; /* [count] */
+    double point[2];     /* coordinates across */
+    const double *along; /* [count] coordinates along */
     int count;
-    const float *wanted; /* [count] points with 0 are passed over; NULL = none */
+    const float *wanted; /* [count] points with the value 0 are skipped; NULL = no point is skipped */
 };
 
 /* The elements of point k and the crystal columns of a block (native/scene.h): the block's value at offset[n] has
@@ -101,9 +101,9 @@ struct lr_native_visit {
     void *user;
 };
 
-/* The overlaps of parallel modules with a column depend on these. */
+/* Values that determine the overlaps of parallel modules with a column. */
 struct lr_native_flat_key {
-    int64_t pair; /* -1: of none */
+    int64_t pair; /* -1 = no pair */
     bool i_is_primary;
     double tau;
     int parts;
@@ -112,7 +112,7 @@ struct lr_native_flat_key {
     double starts[2];
 };
 
-/* Overlaps of parallel modules, the same for every strip, with every point of a column. */
+/* Overlaps of parallel modules with every point of a column. They are the same for every strip. */
 struct lr_native_flat {
     struct lr_native_flat_key key;
     int64_t capacity, num_points;
@@ -125,8 +125,8 @@ struct lr_native_flat {
 struct lr_native_watch {
     const struct lr_native_run_state *run;
     atomic_llong num_begun, num_done;
-    atomic_int status; /* the first that is not LR_OK */
-    double next_s;     /* when to report again; of the thread that began the work */
+    atomic_int status; /* first status that is not LR_OK */
+    double next_s;     /* time of the next report, in the thread that started the work */
 };
 
 /* Stores the first status that is not LR_OK. */
@@ -138,40 +138,42 @@ static inline void lr_native_set_status(atomic_int *status, lr_status found)
 
 /* Working memory of one thread. */
 struct lr_native_view {
-    struct lr_native_watch *watch; /* NULL while no jobs are done */
-    bool reports;                  /* the thread that began the work, which reports progress */
+    struct lr_native_watch *watch; /* NULL if no jobs are running */
+    bool reports;                  /* true in the thread that started the work, which reports progress */
     const struct lr_native_scene *scene;
     const struct lr_native_kernels *kernels;
     struct lr_native_strip *strips;
     struct lr_native_slots slots;
-    void *memory; /* of the slots */
+    void *memory; /* memory of the slots */
     struct lr_native_flat flat;
 };
 
 lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_native_scene *scene);
 void lr_native_view_finish(struct lr_native_view *view);
 
-/* Asks within a long job if it is to go on: LR_OK, or the reason to stop. */
+/* Asks, within a long job, if the job should continue. Returns LR_OK, or the reason to stop. */
 lr_status lr_native_ask(struct lr_native_view *view);
 
-/* errors: those of `take`; LR_FAILED, out of memory, logged. */
+/* errors: LR_FAILED, out of memory, logged; the status of `take`. */
 lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_native_visit *visit,
                                  const struct lr_native_column *column);
 
-/* All crystal columns of a pair that have LORs of the part; NULL: all. */
+/* All crystal columns of a pair that have LORs of the part; NULL = all. */
 struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair,
                                             const lr_selection *part);
 
-/* Forward sums are floats, as vectors of them are fast, and a float loses more and more of what is added to it. So
- * they are added to doubles after each column of points if cells are few, and so have many terms, else after some
- * rows. Whole pairs and single LORs do this alike, and so have the same bits. */
+/* True if the forward sums of a pair are added to doubles after each column of points. The sums are floats, because
+ * vectors of floats are fast, but a float loses precision as a sum grows. A pair with few cells has many terms per
+ * cell and adds after each column; other pairs add after some rows. Projections of whole pairs and of single LORs use
+ * the same rule, and so have the same bits. */
 bool lr_native_sums_each_column(const struct lr_native_scene *scene, int64_t pair);
 bool lr_native_sums_row(int y);
 
-/* The cells of a pair in the given roles. */
+/* The cells of a pair, given which module is the primary. */
 struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene, int64_t pair, bool i_is_primary);
 
-/* True if module i is the primary of a point in sampled mode: its centre is farther from the point, or equally far. */
+/* True if module i is the primary of a point in sampled mode: its centre is at least as far from the point as the
+ * centre of j. */
 bool lr_native_farther_is_i(const struct lr_native_scene *scene, int64_t pair, const double point[2], double along);
 
 /* --- columns of points that may see a pair --- */
@@ -184,10 +186,10 @@ struct lr_native_hull {
 struct lr_native_hull lr_native_make_hull(const struct lr_native_scene *scene, int64_t pair,
                                           const struct lr_native_range *range);
 
-/* Rows of sample points (across axis 1) that the hull may meet: begin, end. */
+/* Rows of sample points (across axis 1) that the hull may intersect: begin, end. */
 void lr_native_hull_rows(const struct lr_native_scene *scene, const struct lr_native_hull *hull, int rows[2]);
 
-/* Columns of one such row: begin, end. */
+/* Columns of one of these rows: begin, end. */
 void lr_native_hull_columns(const struct lr_native_scene *scene, const struct lr_native_hull *hull, int row,
                             int columns[2]);
 

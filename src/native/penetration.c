@@ -17,13 +17,13 @@
 
 static const float two_pi = 6.283185307179586f;
 
-/* Relative difference of squared distances below which two modules count as equally far. */
+/* Relative difference of squared distances below which two modules count as equally far away. */
 static const double tie = 1e-9;
 
 /* Slack of the culling tests, and of numbers that are rounded up. */
 static const double slack = 1e-9;
 
-/* Lines that are followed side by side, and boxes that one may meet on one side. */
+/* Number of lines that are followed in parallel, and largest number of boxes that a line may hit on one side. */
 enum { LANES = 64, MOST_MET = 64 };
 
 /* MOST_SIGHTS: modules that all points of a forward projection see, at most. most_sum_bytes: memory of the sums of
@@ -33,12 +33,12 @@ static const int64_t most_sum_bytes = INT64_C(2) << 30;
 
 /* --- modules and points --- */
 
-/* A module as a box of crystals, in coordinates along u, along v and by depth behind the front face;
- * the origin is the centre of the front face. Crystals span -half .. half, and 0 .. depth. */
+/* A module as a box of crystals. Coordinates are along u, along v, and depth behind the front face; the origin is the
+ * centre of the front face. Crystals span -half .. half, and 0 .. depth. */
 struct box {
     double axes[3][3];          /* u, v, outward normal */
     double front[3], centre[3]; /* the origin, and the middle of the detection plane */
-    double middle[3], radius;   /* of the sphere around it */
+    double middle[3], radius;   /* bounding sphere */
     float pitch[2], face[2], gap[2], half[2], depth, mu;
     int size[2];
     int gap_strata[2], num_strata[3];
@@ -47,20 +47,20 @@ struct box {
 /* A module seen from a point. */
 struct seen_module {
     double at[3];            /* the point in the box's coordinates */
-    double distance2;        /* of the middle of the detection plane */
+    double distance2;        /* squared distance of the middle of the detection plane */
     double towards[3], sine; /* of the cone around the sphere; 1 within it */
     double cosine;           /* 0 within it */
 };
 
-/* A box that lines of a primary may meet, in the primary's coordinates. */
+/* A box that lines of a primary may hit, in the primary's coordinates. */
 struct target {
     int module;
-    float rotation[3][3]; /* a step in the primary's coordinates to one in the target's */
+    float rotation[3][3]; /* converts a step from the primary's to the target's coordinates */
     float at[3];          /* the point */
-    int64_t pair;         /* of primary and target if the target is its secondary; -1 = it only stops */
+    int64_t pair;         /* pair of primary and target if the target is its secondary; -1 = it only stops photons */
 };
 
-/* A module that a line meets, and the place of its entry. */
+/* A module that a line hits, and the coordinate of the entry. */
 struct met {
     int target;
     float entry;
@@ -82,13 +82,13 @@ struct lanes {
 
 /* Working memory of a thread. */
 struct worker {
-    struct seen_module *seen;         /* [num_modules] of the current point, for rows and back */
+    struct seen_module *seen;         /* [num_modules] seen from the current point, for rows and back */
     struct target *opposite, *before; /* [num_modules] */
     int num_opposite, num_before;
     struct crossing *far; /* crystals of the primary on the current line */
     struct lanes lanes;
-    struct lr_elements elements; /* of the current row, rows */
-    double sum;                  /* of the current voxel, back */
+    struct lr_elements elements; /* for rows: elements of the current row */
+    double sum;                  /* for back: sum of the current voxel */
     lr_status status;
 };
 
@@ -102,11 +102,11 @@ struct stopping {
 struct use {
     const struct stopping *stopping;
     struct worker *worker;
-    const unsigned char *wanted; /* [num_pairs], or NULL: all */
-    const int64_t *places;       /* [num_pairs] begin of each pair's values */
-    const float *values;         /* back: of LORs; NULL = ones */
-    double *sums;                /* forward: of LORs with this primary, or NULL */
-    float scale;                 /* forward: the voxel's value */
+    const unsigned char *wanted; /* [num_pairs]; NULL = all pairs */
+    const int64_t *places;       /* [num_pairs] index of each pair's first value */
+    const float *values;         /* for back: values of LORs; NULL = all 1 */
+    double *sums;                /* for forward: sums of LORs with this primary, or NULL */
+    float scale;                 /* for forward: the voxel's value */
     bool is_row;
 };
 
@@ -166,7 +166,7 @@ static void see(const struct stopping *stopping, const double point[3], struct s
     }
 }
 
-/* True if a line through the point may meet both spheres, on the same side of it or (-1) on opposite ones. */
+/* True if a line through the point may cross both spheres: on the same side of the point, or on opposite sides (-1). */
 static bool may_share_line(const struct seen_module *a, const struct seen_module *b, int side)
 {
     return a->cosine == 0 || b->cosine == 0 ||
@@ -194,7 +194,7 @@ static void clip_slab(float at, float step, float low, float high, float range[2
     range[1] = last < range[1] ? last : range[1];
 }
 
-/* The part of the line within the box, 0 <= t <= end; false: nowhere. */
+/* Finds the part of the line within the box, 0 <= t <= end. False if there is none. */
 static bool enter_box(struct path *path, float end)
 {
     const struct box *box = path->box;
@@ -232,7 +232,7 @@ static float leave_cell(const struct path *path, int k)
     return step == 0.0f ? HUGE_VALF : (edge - path->at[k]) / step;
 }
 
-/* Goes on to the next cell; false when the line has left the box. */
+/* Moves to the next cell. False if the line has left the box. */
 static bool next_cell(struct path *path)
 {
     const float leave[2] = {leave_cell(path, 0), leave_cell(path, 1)};
@@ -329,7 +329,7 @@ static void follow_line(const struct use *use, int primary, struct path *path, i
     struct lanes *lanes = &worker->lanes;
     struct met *met = lanes->opposite[lane];
     for (int k = 0; k < 3; k++) path->step[k] = lanes->step[k][lane];
-    for (int n = 1; n < lanes->num_opposite[lane]; n++) { /* few: by insertion, nearest first */
+    for (int n = 1; n < lanes->num_opposite[lane]; n++) { /* insertion sort of a few items, nearest first */
         const struct met moved = met[n];
         int place = n;
         for (; place > 0 && met[place - 1].entry > moved.entry; place--) met[place] = met[place - 1];
@@ -478,7 +478,7 @@ static void follow_primary(const struct use *use, const struct seen_module *seen
     struct worker *worker = use->worker;
     bool any = false;
 
-    /* The modules that lines of the primary may meet. */
+    /* Modules that lines of the primary may hit. */
     worker->num_before = worker->num_opposite = 0;
     for (int m = 0; m < stopping->params.scanner->num_modules; m++) {
         const bool opposite = may_share_line(&seen[primary], &seen[m], -1);
@@ -492,7 +492,8 @@ static void follow_primary(const struct use *use, const struct seen_module *seen
         }
         if (before) worker->before[worker->num_before++] = target;
         if (opposite) {
-            /* The farther module is the primary of a pair; of equals that with the lower number. */
+            /* The farther module is the primary of a pair. If both are equally far, it is the module with the lower
+             * number. */
             const double other2 = seen[m].distance2;
             const bool is_primary = fabs(own2 - other2) <= tie * fmax(own2, other2) ? primary < m : own2 > other2;
             const int64_t pair = is_primary ? lr_lors_pair(stopping->params.lors, primary, m) : -1;
@@ -534,11 +535,11 @@ static lr_status follow_row(const struct use *use, const struct lr_rows *rows, i
 
 /* --- which LORs --- */
 
-/* The pairs of modules of a part, and the begin of their values. */
+/* The module pairs of a part, and the indices of their first values. */
 struct window {
-    unsigned char *wanted; /* [num_pairs], or NULL: all */
-    int64_t *places;       /* [num_pairs], or NULL: as LORs are numbered */
-    int64_t count;         /* values */
+    unsigned char *wanted; /* [num_pairs]; NULL = all pairs */
+    int64_t *places;       /* [num_pairs]; NULL = in the order of LOR numbers */
+    int64_t count;         /* number of values */
 };
 
 static void close_window(struct window *window)
@@ -630,7 +631,7 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     float *spread = NULL;
     lr_status status = LR_OK;
     if (part != NULL && part->lors != NULL) {
-        /* Values of single LORs stand among those of whole pairs, which are 0. */
+        /* Values of single LORs are placed among the values of whole pairs; all others are 0. */
         const lr_lors *lors = stopping->params.lors;
         work.values = spread = lr_alloc(window.count, sizeof(float), "LOR values", stopping->params.log);
         status = spread != NULL ? LR_OK : LR_FAILED;
@@ -655,14 +656,14 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 
 /* --- forward --- */
 
-/* Each thread takes other primaries. A LOR has a sum for either of its modules as the primary, so that no two
- * threads add to one sum. */
+/* Each thread has different primaries. A LOR has one sum for each of its modules as the primary, so that no two threads
+ * add to one sum. */
 struct forward {
     const struct stopping *stopping;
     const struct window *window;
     double *sums;             /* [count][2] */
     struct seen_module *seen; /* [points][num_modules] */
-    const float *values;      /* [points] of the image */
+    const float *values;      /* [points] values of the image */
     int num_points;
     double (*points)[3];
     atomic_int status;
@@ -705,7 +706,7 @@ static lr_status forward_points(struct forward *forward)
     return (lr_status)atomic_load(&forward->status);
 }
 
-/* Projects one window of pairs. values: of the window's LORs, in the order of the selection. */
+/* Projects one window of pairs. values: values of the window's LORs, in the order of the selection. */
 static lr_status forward_window(const struct stopping *stopping, const lr_selection *part, const float *image,
                                 float *values)
 {
@@ -758,7 +759,7 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
     return status;
 }
 
-/* Projects pairs of modules in windows with sums that fit in memory. */
+/* Projects pairs of modules in windows whose sums fit in memory. */
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     const struct stopping *stopping = self;

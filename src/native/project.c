@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of whole pairs of modules. Forward, a job owns the values of some crystal columns of one pair with all
- * of the other module's, and takes the columns of the image in order; back, it owns voxels. */
+ * Projections of whole pairs of modules. A forward job owns the values of some crystal columns of one module with
+ * all columns of the other module, and adds the columns of the image in order. A back job owns voxels. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/lors/pair_window.h"
@@ -13,16 +13,16 @@
 
 /* === forward projection === */
 
-/* Values of a job, about: they stay in a processor's cache. */
+/* Approximate number of values of a job, so that they stay in a processor's cache. */
 #define JOB_VALUES ((int64_t)1 << 18)
 
-/* Jobs that every thread should have. */
+/* Number of jobs for every thread. */
 enum { JOBS_PER_THREAD = 8 };
 
 struct job {
-    int64_t entry;       /* of the list of pairs */
-    int begin, end;      /* columns of its module i */
-    int64_t first_value; /* of the pair, in the caller's array */
+    int64_t entry;       /* entry of the list of pairs */
+    int begin, end;      /* columns of the pair's module i */
+    int64_t first_value; /* index of the pair's first value in the caller's array */
 };
 
 struct forward {
@@ -36,7 +36,7 @@ struct forward {
 
 /* --- jobs --- */
 
-/* Lists the jobs; jobs NULL: counts them. */
+/* Lists the jobs. If jobs is NULL, it only counts them. */
 static int64_t list_jobs(const struct forward *forward, struct job *jobs)
 {
     const struct lr_native_scene *scene = &forward->native->scene;
@@ -64,12 +64,12 @@ static int64_t list_jobs(const struct forward *forward, struct job *jobs)
 /* --- one job --- */
 
 struct scatter_target {
-    float *values; /* of the job, block by block */
+    float *values; /* values of the job, block by block */
     double *sums;  /* totals of the values */
-    bool *are_new; /* of each block: something was added to its values */
+    bool *are_new; /* for each block: true if something was added to its values */
     int64_t num_blocks;
     int64_t first_block, block_size;
-    float *points; /* image at the points of the column */
+    float *points; /* values of the image at the points of the column */
 };
 
 static lr_status scatter(void *user, const struct lr_native_part *part)
@@ -160,7 +160,7 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
     const bool has_all = target.values && target.sums && target.are_new && target.points;
     const lr_status status = has_all ? visit_columns(forward, view, &visit) : LR_FAILED;
 
-    /* Copies values from blocks to the order of files; LORs out of coincidence are 0. */
+    /* Copies values from blocks to the order of files. Values of LORs out of coincidence are 0. */
     const struct lr_native_pair *on = &scene->pairs[pair];
     const struct lr_native_module *i = &scene->modules[on->i], *j = &scene->modules[on->j];
     const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
@@ -223,22 +223,22 @@ lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pai
 /* Bytes of a window if no limit is given. */
 #define WINDOW_BYTES ((int64_t)512 << 20)
 
-/* Voxel columns of a job at most. */
+/* Largest number of voxel columns of a job. */
 enum { JOB_VOXELS = 32 };
 
 /* Location of the values of a pair's blocks. */
 struct source {
-    const float *blocks; /* NULL: all are 1 */
-    int64_t step;        /* from block to block; 0: all are the same */
-    int64_t first;       /* in the window's memory and in the caller's values; -1: not held */
+    const float *blocks; /* NULL = all values are 1 */
+    int64_t step;        /* step from block to block; 0 = all blocks are the same */
+    int64_t first;       /* index in the window's memory and in the caller's values; -1 = not held */
 };
 
 struct window {
     struct lr_native *native;
-    const float *values;           /* of the caller; NULL: 1 */
-    const lr_selection *list_part; /* which LORs of its pairs; NULL = all */
+    const float *values;           /* the caller's values; NULL = all 1 */
+    const lr_selection *list_part; /* selected LORs of its pairs; NULL = all */
     struct lr_pair_window part;
-    int64_t held;           /* values that need memory */
+    int64_t held;           /* number of values that need memory */
     struct source *sources; /* [list->num] */
     float *memory;
     double *sums; /* [across 1][across 0][along] */
@@ -247,13 +247,13 @@ struct window {
 
 /* --- values --- */
 
-/* True if the pair's values need memory: given ones, and ones under a mask that has no pattern. */
+/* True if the pair's values need memory: values that are given, and values of 1 under a mask that has no pattern. */
 static bool is_held(const struct window *window, int64_t pair)
 {
     return window->values != NULL || lr_native_mask_is_full(&window->native->scene, pair);
 }
 
-/* Takes the next pairs with values that fit; false if none is left. */
+/* Moves to the next pairs whose values fit. False if no pair is left. */
 static bool next_window(struct window *window, int64_t most)
 {
     struct lr_pair_window *part = &window->part;
@@ -319,7 +319,7 @@ static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
 struct gather_target {
     const struct lr_native_kernels *kernels;
     const struct source *source;
-    double *sums; /* of the column's voxels */
+    double *sums; /* sums of the column's voxels */
     int samples;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows of the matrix: one voxel or point, one thread; a stretch of rows in parallel, then handed
- * over in ascending order. */
+ * Rows of the matrix. One thread computes the row of a voxel or point. The rows of a stretch are computed in
+ * parallel, and then handed to the sink in ascending order. */
 #include "model/lors/elements.h"
 #include "native/native.h"
 
@@ -13,7 +13,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Rows of a stretch for each thread: FIRST_ROWS at first, then as many as have about STRETCH_ELEMENTS together. */
+/* Number of rows of a stretch for each thread: FIRST_ROWS at first, then the number of rows that have about
+ * STRETCH_ELEMENTS together. */
 enum { FIRST_ROWS = 8, MOST_ROWS = 512, STRETCH_ELEMENTS = 1 << 19 };
 
 /* The sums of a pair with at most this number of LORs are an array of all its LORs; larger pairs sort their
@@ -29,12 +30,12 @@ struct places {
 
 /* Working memory of one thread. */
 struct worker {
-    double *sum;       /* [most_dense] of the current pair; 0 between pairs */
+    double *sum;       /* [most_dense] sums of the current pair; 0 between pairs */
     uint64_t *touched; /* [most_dense / 64 + 1] one bit for each LOR that has a sum */
     struct places places;
     struct lr_elements sparse;
     struct lr_native_column *columns; /* [num_columns] sample points of the current row */
-    double *along;                    /* theirs; the same for all */
+    double *along;                    /* coordinates along the axis, the same for all columns */
 };
 
 struct stretch {
@@ -42,10 +43,10 @@ struct stretch {
     const struct lr_rows *rows;
     int64_t first;
     struct worker *workers;   /* [num_views] */
-    struct lr_owned_row *out; /* finished, [rows of the stretch] */
-    int64_t most_dense;       /* LORs of the largest pair that is summed so */
-    int num_columns;          /* of a row: sample points that lie above each other are one column */
-    atomic_int status;        /* the first that is not LR_OK */
+    struct lr_owned_row *out; /* [rows of the stretch] finished rows */
+    int64_t most_dense;       /* number of LORs of the largest pair that is summed in an array */
+    int num_columns;          /* columns of a row: sample points that differ only along the axis form one column */
+    atomic_int status;        /* first status that is not LR_OK */
 };
 
 /* --- one pair --- */
@@ -113,7 +114,7 @@ static lr_status add(void *user, const struct lr_native_part *part)
     return LR_OK;
 }
 
-/* The lowest set bit of a word that is not 0, found by the product with a de Bruijn sequence. */
+/* The index of the lowest set bit of a word that is not 0, found by multiplication with a de Bruijn sequence. */
 static int lowest_bit(uint64_t word)
 {
     static const unsigned char places[64] = {0,  1,  2,  53, 3,  7,  54, 27, 4,  38, 41, 8,  34, 55, 48, 28,
@@ -123,7 +124,7 @@ static int lowest_bit(uint64_t word)
     return places[((word & (~word + 1)) * 0x022fdd63cc95386du) >> 58];
 }
 
-/* Puts the pair's sums, in order, in the row. No sums are left. */
+/* Appends the pair's sums to the row, in order, and clears them. */
 static lr_status collect(const struct target *target, double scale, struct lr_owned_row *out)
 {
     const lr_log *log = target->scene->params.log;
@@ -211,7 +212,7 @@ static void compute_share(void *user, int64_t begin, int64_t end, int number)
 
 /* --- all of them --- */
 
-/* Rows of the next stretch, after one of `num` rows. */
+/* Number of rows of the next stretch, after a stretch of `num` rows. */
 static int64_t choose_length(const struct stretch *stretch, int64_t num, int64_t elements)
 {
     const int64_t most = (int64_t)MOST_ROWS * stretch->native->num_views;

@@ -85,13 +85,13 @@ bool lr_native_allowed(const struct lr_native_scene *scene, int64_t index, const
                                    : lr_coincidence_allows(lors, index, columns[0], q, columns[1], s);
 }
 
-/* The first pair with each set of cells: pairs with equal sets share its table. */
+/* The first pair with each set of cells. Pairs with equal sets share the first pair's table. */
 struct sharing {
     int64_t *first; /* [num] pairs */
     int64_t num;
 };
 
-/* Finds or makes the pair's table of cells in coincidence; NULL if that is all of them. */
+/* Finds or makes the pair's table of cells in coincidence. The table is NULL if all cells are in coincidence. */
 static lr_status find_table(struct lr_native_scene *scene, int64_t index, struct sharing *sharing)
 {
     const struct lr_native_module *modules = scene->modules;
@@ -211,7 +211,7 @@ void lr_native_scene_finish(struct lr_native_scene *scene)
 
 #define TWO_PI 6.283185307179586
 
-/* A slope of tau this small moves no edge: rounding of parallel modules' axes. */
+/* Largest slope of tau that moves no edge: it comes from rounding of parallel modules' axes. */
 #define PARALLEL 1e-13
 
 /* The density over a piece is taken to second order, and its edges along the axis as straight: edge
@@ -220,7 +220,7 @@ void lr_native_scene_finish(struct lr_native_scene *scene)
 #define PIECE 0.1
 #define BEND 0.04
 
-/* Part of a face below which a strip is left out. */
+/* Share of a face below which a strip is skipped. */
 #define SLIVER 1e-9
 
 static double dot(const double a[2], const double b[2])
@@ -265,8 +265,8 @@ static double tau_at(const struct lr_native_crossing *crossing, double u)
     return crossing->tau[0] + crossing->tau[1] * u;
 }
 
-/* Coordinate on the primary of the line that meets coordinate w of the secondary. For a line that does not come
- * from the front it is the end that the last lines from the front went to. */
+/* Coordinate on the primary of the line that meets coordinate w of the secondary. If a line does not come from the
+ * front, the result is the end that the last lines from the front approach. */
 static double on_primary(const struct lr_native_crossing *crossing, double w)
 {
     const double *reach = crossing->reach, *on_first = crossing->on_first;
@@ -276,7 +276,7 @@ static double on_primary(const struct lr_native_crossing *crossing, double w)
     return on_first[0] + on_first[1] * level > 0.0 ? -1e12 : 1e12;
 }
 
-/* Coordinate on the secondary that a line from u meets; tau is positive there. */
+/* Coordinate on the secondary that a line from u hits. tau is positive there. */
 static double on_secondary(const struct lr_native_crossing *crossing, double u)
 {
     return -(crossing->on_second[0] + crossing->on_second[1] * u) / tau_at(crossing, u) - crossing->secondary.foot;
@@ -311,14 +311,14 @@ static void make_strip(const struct lr_native_crossing *crossing, double middle,
     strip->slant = (float)x;
 }
 
-/* Pieces for an edge that long at a distance. */
+/* Number of pieces for an edge of this length at this distance. */
 static int num_pieces(double edge, double distance)
 {
     return (int)fmin(fmax(ceil(edge / (PIECE * distance)), 1.0), LR_NATIVE_MAX_PARTS);
 }
 
-/* The part of column p of the primary that is seen through column r of the secondary, in as many strips as its
- * nearness requires. Returns their number. */
+/* The part of column p of the primary that is seen through column r of the secondary, divided into more strips if it is
+ * nearer. Returns the number of strips. */
 static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, struct lr_native_strip *strips)
 {
     const struct lr_native_module *a = crossing->primary.module, *b = crossing->secondary.module;
@@ -334,7 +334,7 @@ static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, 
     const double distance = sqrt(height * height + aside * aside);
     const double bend = fabs(crossing->tau[1]) * (u1 - u0) / tau_at(crossing, 0.5 * (u0 + u1));
     const int num = num_pieces(fmax(u1 - u0, bend * PIECE / BEND * distance), distance);
-    /* Parallel modules share overlaps between strips, and so the number of parts. */
+    /* Strips of parallel modules share overlaps, and therefore have the same number of parts. */
     const double nearest = crossing->tau[1] == 0.0 ? height : distance;
     for (int n = 0; n < num; n++) {
         const double width = (u1 - u0) / num;
@@ -346,7 +346,7 @@ static int exact_strip(const struct lr_native_crossing *crossing, int p, int r, 
     return num;
 }
 
-/* Line `ray` of column p, and the column of the secondary that it meets. */
+/* Computes line `ray` of column p, and the column of the secondary that it hits. */
 static bool sampled_strip(const struct lr_native_scene *scene, const struct lr_native_crossing *crossing,
                           const int at[2], struct lr_native_strip *strip)
 {
@@ -407,7 +407,7 @@ int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_n
         for (int ray = 0; ray < scene->params.rays; ray++)
             num += sampled_strip(scene, crossing, (const int[2]){p, ray}, &strips[num]);
 
-    /* Leaves out strips of columns outside the range. */
+    /* Removes strips of columns outside the range. */
     for (int k = 0; k < num; k++) {
         const struct lr_native_strip *strip = &strips[k];
         if (strip->ci >= range->begin[0] && strip->ci < range->end[0] && strip->cj >= range->begin[1] &&
@@ -467,7 +467,7 @@ void lr_native_hull_columns(const struct lr_native_scene *scene, const struct lr
     }
     const double y = fmin(fmax(scene->points[1][row], low), high);
     for (int k = 0; k < 4; k++) {
-        for (int n = 0; n < k; n++) { /* the line at height y meets the edge from a to b */
+        for (int n = 0; n < k; n++) { /* the line at height y crosses the edge from a to b */
             const double *a = hull->corner[k], *b = hull->corner[n];
             const double rise = b[1] - a[1];
             if ((a[1] - y) * (b[1] - y) > 0.0) continue;

@@ -9,8 +9,8 @@
 #include "model/scanner/coincidence.h"
 #include "operator/backend.h"
 
-/* A module: a segment of crystal columns across, a row of cells along. Cells are counted along the
- * columns whatever the module's own numbering. */
+/* A module: a segment of crystal columns across, and a row of cells along. Cells are counted along the columns,
+ * whatever the module's numbering. */
 struct lr_native_module {
     double centre[2], tangent[2], normal[2]; /* across */
     double pitch, face;
@@ -18,8 +18,8 @@ struct lr_native_module {
     double start_along; /* edge of the first cell */
     double pitch_along, face_along;
     int num_cells;
-    int step, step_along; /* of the crystal number, from column to column and cell to cell */
-    int first_crystal;    /* number of column 0, cell 0 */
+    int step, step_along; /* steps of the crystal number, from column to column and from cell to cell */
+    int first_crystal;    /* crystal number of column 0, cell 0 */
 };
 
 struct lr_native_pair {
@@ -27,23 +27,23 @@ struct lr_native_pair {
     const float *along; /* [cells of i][cells of j] 1 for cells that count, else 0; NULL = all count */
 };
 
-/* Immutable once made. params' pointers are borrowed. */
+/* The scanner and the grid. Immutable once made. Pointers in params are borrowed. */
 struct lr_native_scene {
     struct lr_backend_params params;
-    int axis;      /* of the grid, along the columns */
-    int across[2]; /* the other two */
+    int axis;      /* grid axis along the columns */
+    int across[2]; /* the other two grid axes */
     struct lr_native_module *modules;
     struct lr_native_pair *pairs; /* the order of lr_lors.pairs */
-    float **tables;               /* that pairs point to */
+    float **tables;               /* owned tables, to which pairs point */
     int num_tables;
     int num_points[3], num_samples[3]; /* across (2), along: sample points, and those of a voxel */
     int num_voxels[3];                 /* across (2), along */
     double *points[3];                 /* [num_points] coordinates */
     double spacing[3];
-    int num_all_samples; /* of a voxel */
+    int num_all_samples; /* number of sample points of a voxel */
 };
 
-/* errors: LR_USAGE, logged, if columns cannot project this; LR_FAILED. On failure nothing needs to be finished. */
+/* errors: LR_USAGE, logged, if columns cannot project this; LR_FAILED. Finish is not needed after an error. */
 lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_backend_params *params);
 void lr_native_scene_finish(struct lr_native_scene *scene);
 
@@ -64,7 +64,7 @@ static inline int64_t lr_native_block_size(const struct lr_native_scene *scene, 
 /* True if columns ci of i and cj of j may have LORs in coincidence. */
 bool lr_native_columns_allowed(const struct lr_native_scene *scene, int64_t pair, int ci, int cj);
 
-/* True if one LOR is in coincidence. cells: of i and j. */
+/* True if one LOR is in coincidence. cells: cells of i and j. */
 bool lr_native_allowed(const struct lr_native_scene *scene, int64_t pair, const int columns[2], const int cells[2]);
 
 /* True if the mask of a pair has one bit per LOR. */
@@ -83,35 +83,35 @@ static inline bool lr_native_mask_is_full(const struct lr_native_scene *scene, i
 struct lr_native_side {
     const struct lr_native_module *module;
     double centre[2]; /* from the column */
-    double foot;      /* coordinate of the module's centre, from the column's foot */
-    double height;    /* of the column over the module; it sees the face if this is positive */
+    double foot;      /* coordinate of the module's centre, relative to the column's foot */
+    double height;    /* height of the column over the module; the column sees the face if it is positive */
 };
 
 /* Lines through the column, from primary to secondary and back. */
 struct lr_native_crossing {
     struct lr_native_side primary, secondary;
     bool i_is_primary;
-    double tau[2];                /* at the coordinate 0 of the primary, and its slope */
+    double tau[2];                /* tau at coordinate 0 of the primary, and its slope */
     double on_second[2];          /* the secondary's coordinate is -(x + y u) / tau(u) - secondary.foot */
     double reach[2], on_first[2]; /* the primary's is -height (z + w w) / (x + y w) - primary.foot */
 };
 
 struct lr_native_strip {
-    float tau;     /* at the middle */
-    float dtau;    /* from one end to the other; 0 for modules that are parallel across */
-    float squared; /* of the distance across from the column to the middle */
+    float tau;     /* tau at the middle of the strip */
+    float dtau;    /* change of tau from one end to the other; 0 for modules that are parallel across */
+    float squared; /* squared distance across from the column to the middle */
     float width;   /* sampled mode: a line's share of the face */
     float share;   /* height * width / 2 pi */
-    float slant;   /* the middle's coordinate from the foot */
+    float slant;   /* coordinate of the middle relative to the foot */
     double tau_exactly;
-    int parts;  /* that a primary cell is cut into along the axis */
+    int parts;  /* number of parts of a primary cell along the axis */
     int ci, cj; /* crystal columns of the pair's modules */
 };
 
-/* Pieces that a face is cut into at most, across and along. */
+/* Largest number of pieces of a face, across and along. */
 enum { LR_NATIVE_MAX_PARTS = 32 };
 
-/* True if the column sees both faces. point: across. */
+/* True if the column sees both faces. point: coordinates across. */
 bool lr_native_sees(const struct lr_native_scene *scene, int64_t pair, const double point[2],
                     struct lr_native_side sides[2]);
 
@@ -122,7 +122,7 @@ struct lr_native_crossing lr_native_cross(const struct lr_native_side sides[2], 
  * modulo `angles`. */
 struct lr_native_range {
     int begin[2], end[2];
-    int interleave, residue; /* interleave 0: all */
+    int interleave, residue; /* interleave 0 = all columns */
     int first, step[2], angles;
 };
 

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Relative difference of squared distances below which two modules count as equally far. */
+/* Relative difference of squared distances below which two modules count as equally far away. */
 #define TIE 1e-9
 
 /* Alignment of vectors, in bytes. */
@@ -33,7 +33,7 @@ static void flat_finish(struct lr_native_flat *flat)
     *flat = (struct lr_native_flat){.key.pair = -1};
 }
 
-/* Lists the overlaps of primary cell q from place `next` on. Returns the place after them. */
+/* Lists the overlaps of primary cell q from index `next` on. Returns the index after them. */
 static int add_cell(struct lr_native_flat *flat, const struct lr_native_axial *axial,
                     const struct lr_native_starts *starts, const int at[2])
 {
@@ -59,7 +59,7 @@ static int add_cell(struct lr_native_flat *flat, const struct lr_native_axial *a
     return next;
 }
 
-/* Computes the overlaps of the key, unless they are there. axials: of the parts. */
+/* Computes the overlaps of the key, unless they have been computed. axials: cells of each part. */
 static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_flat_key *key,
                            const struct lr_native_axial *axials, const lr_log *log)
 {
@@ -115,13 +115,13 @@ const struct lr_native_kernels *lr_native_kernels_at(int index)
 lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_native_scene *scene)
 {
     const bool is_exact = scene->params.mode == LR_MODE_EXACT;
-    int64_t cells = 0, columns = 0; /* the most of any module */
+    int64_t cells = 0, columns = 0; /* largest numbers of any module */
     for (int m = 0; m < scene->params.scanner->num_modules; m++) {
         cells = scene->modules[m].num_cells > cells ? scene->modules[m].num_cells : cells;
         columns = scene->modules[m].num_columns > columns ? scene->modules[m].num_columns : columns;
     }
 
-    /* Strips of one crossing, and slots that one strip and point may fill. */
+    /* Number of strips of one crossing, and number of slots of one strip and point. */
     const int64_t strips = is_exact ? (4 * columns + 4) * LR_NATIVE_MAX_PARTS : columns * scene->params.rays;
     const int64_t bent = (cells + LR_NATIVE_LANES) * (is_exact ? cells : scene->params.rays);
     const int64_t flat = 2 * cells * (LR_NATIVE_MAX_PARTS + 1) + LR_NATIVE_LANES;
@@ -183,11 +183,11 @@ struct scan {
     struct lr_native_view *view;
     const struct lr_native_visit *visit;
     const struct lr_native_column *column;
-    struct lr_native_axial axials[LR_NATIVE_MAX_PARTS]; /* of the strip's parts */
+    struct lr_native_axial axials[LR_NATIVE_MAX_PARTS]; /* cells for each of the strip's parts */
     int num_axials;
-    double starts[2]; /* of the primary's and the secondary's first cell */
+    double starts[2]; /* start of the primary's and of the secondary's first cell */
     bool i_is_primary;
-    int begin, end; /* points in these roles */
+    int begin, end; /* points with this primary */
     int num_strips;
 };
 
@@ -240,7 +240,7 @@ static lr_status visit_strip(struct scan *scan, const struct lr_native_strip *st
     return LR_OK;
 }
 
-/* The points scan->begin .. end-1 in the scan's roles. */
+/* Visits points scan->begin .. end - 1, which have the same primary. */
 static lr_status visit_roles(struct scan *scan, const struct lr_native_side sides[2])
 {
     const struct lr_native_scene *scene = scan->view->scene;
@@ -290,12 +290,12 @@ lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_na
     if (!lr_native_sees(scene, visit->pair, column->point, sides)) return LR_OK;
     struct scan scan = {.view = view, .visit = visit, .column = column, .end = column->count};
     if (scene->params.mode == LR_MODE_EXACT) {
-        /* The solid angle is the same in either role; from the higher module it is more accurate. */
+        /* The solid angle is the same for either primary, but more accurate from the higher module. */
         scan.i_is_primary = sides[0].height >= sides[1].height;
         return visit_roles(&scan, sides);
     }
 
-    /* Points with the same roles are visited together, in order. */
+    /* Points with the same primary are visited together, in order. */
     for (; scan.begin < column->count; scan.begin = scan.end) {
         scan.i_is_primary = lr_native_farther_is_i(scene, visit->pair, column->point, column->along[scan.begin]);
         for (scan.end = scan.begin + 1; scan.end < column->count; scan.end++)
@@ -333,7 +333,7 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
         const struct lr_module_places *places = &scene->params.lors->angles->modules[modules[n]];
         const int *crystals = scene->params.scanner->modules[modules[n]].crystals;
         if ((module->step != 1) != places->is_v || crystals[places->is_v] != module->num_columns)
-            range.interleave = 0; /* a column has crystals of all places */
+            range.interleave = 0; /* a column has crystals at all places */
         range.first += places->first;
         range.step[n] = places->step;
     }
@@ -342,7 +342,8 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
 
 /* --- jobs on all threads --- */
 
-/* Approximate seconds between two questions if work is to go on: often enough to stop soon, and cheap. */
+/* Approximate seconds between two questions if work should continue: short enough to stop soon, and long enough to be
+ * cheap. */
 #define ASK_SECONDS 0.02
 
 struct lr_native_run_state {
@@ -357,7 +358,7 @@ lr_status lr_native_ask(struct lr_native_view *view)
     struct lr_native_watch *watch = view->watch;
     if (watch == NULL) return LR_OK;
     if (view->reports && lr_clock_seconds() >= watch->next_s) {
-        /* Jobs in progress count half, once it is known that they come to an end. */
+        /* Jobs in progress count half, once it is known that they will end. */
         const struct lr_native_run_state *run = watch->run;
         const double num_done = (double)atomic_load(&watch->num_done);
         const double num_begun = (double)atomic_load(&watch->num_begun);
@@ -396,7 +397,7 @@ lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *w
 
 /* --- images --- */
 
-/* The grid's place of a voxel given in the order of columns. */
+/* The index in the grid of a voxel that is given in the order of columns. */
 static int64_t grid_place(const struct lr_native_scene *scene, const int at[3])
 {
     const int *size = scene->params.grid->size;

@@ -89,8 +89,8 @@ struct lr_backend_fns {
     lr_status (*back)(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image);
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
     lr_status (*picture)(void *self, const double point_mm[3], int module, lr_pixel *pixels);
-    double (*device_seconds)(void *self); /* of the last projection; it may wait for it */
-    double (*device_clock)(void *self);   /* of all so far; it may wait for the last; NULL = not known */
+    double (*device_seconds)(void *self); /* time of the last projection; may wait for it */
+    double (*device_clock)(void *self);   /* time of all projections so far; may wait for the last; NULL = not known */
     /* lr_operator_device_passes; NULL = not distinguished */
     int (*device_passes)(void *self, lr_device_pass *passes);
     /* Starts building what `forward` and `back` and a sensitivity run, which come next, so that it is

@@ -74,7 +74,7 @@ struct lr_log_filter {
  * backend's own count meanwhile, so that a person sees one. */
 struct lr_progress_filter {
     lr_progress progress;  /* give out &filter.progress; must not move in memory */
-    const lr_progress *to; /* of the caller; NULL = none */
+    const lr_progress *to; /* the caller's progress; NULL = none */
     bool is_silent;        /* reports of the backend repeat the last one, only to find out whether to stop */
     const char *what;      /* the last one of lr_progress_filter_report; NULL = none yet */
     double done, total;
@@ -92,8 +92,8 @@ enum { LR_MAX_CHOICES = 8 };
 /* A backend that can be asked for; "auto" chooses among them (lr_choose_backend). */
 struct lr_backend_choice {
     const char *name;
-    bool has_exact;       /* whether it computes LR_MODE_EXACT */
-    bool has_penetration; /* whether it can let crystals stop photons along their depth */
+    bool has_exact;       /* true if it computes LR_MODE_EXACT */
+    bool has_penetration; /* true if it can let crystals stop photons along their depth */
     bool is_reference;    /* right rather than quick */
     lr_status (*create)(const struct lr_backend_params *params, struct lr_backend *backend);
 };

@@ -57,11 +57,11 @@ struct lr_listmode_family {
     struct lr_listmode_model second; /* of the second grid of blobs */
     lr_grid grid;                    /* the voxels of the caller, also with blobs */
     struct lr_listmode_events events;
-    lr_listmode_create_fn *create;           /* of the backend, for the lines of the sensitivity */
-    lr_listmode_arrange_fn *arrange;         /* of the backend; NULL = the host arranges events */
+    lr_listmode_create_fn *create;           /* the backend's function for the lines of the sensitivity */
+    lr_listmode_arrange_fn *arrange;         /* the backend's function; NULL = the host arranges events */
     lr_place *place;                         /* owned, of the backend; NULL = it computes on the host */
     const lr_lors *lors;                     /* the caller's */
-    lr_lor_source factors;                   /* of LORs; get == NULL: 1 */
+    lr_lor_source factors;                   /* factors of LORs; get == NULL: 1 */
     float *event_factors;                    /* owned [count] the same of the events; NULL = 1 */
     int64_t wanted_lines;                    /* of the sensitivity */
     bool lines_are_usual;                    /* the caller gave no number of lines */

@@ -28,7 +28,7 @@ struct blobs_backend {
     struct lr_backend inner[2];
     int64_t each; /* coefficients of a grid */
     const lr_log *log;
-    const lr_progress *progress; /* of the caller; NULL = none */
+    const lr_progress *progress; /* the caller's progress; NULL = none */
     lr_progress halves;          /* receives reports of the inner ones */
     int half;                    /* that is at work */
 };

@@ -22,17 +22,17 @@ struct lr_line_sum;
 struct lr_line_batch {
     struct lr_line_sum *sum;
     int group;
-    int64_t first, end; /* in the group */
+    int64_t first, end; /* range in the group */
     struct lr_listmode_sample sample;
     bool is_drawn;                /* packed has the LORs; else the device is to draw them */
     struct lr_drawn_lines packed; /* [at_once] the LORs, ascending */
     int64_t count;
     struct lr_listmode_events lines;
-    lr_status status; /* of making `lines` */
+    lr_status status; /* status of making `lines` */
 };
 
-/* A sample of LORs. Lines go to groups in turn, so that none is projected together with its neighbour, which may be the
- * same LOR; the scatter of many groups tells the error. */
+/* A sample of LORs. Consecutive lines go to different groups, so that no line is projected together with its neighbour,
+ * which may be the same LOR. The scatter of many groups gives the error. */
 struct lr_line_sum {
     struct lr_operator *op;
     struct lr_listmode_family *family;
@@ -51,7 +51,7 @@ struct lr_line_sum {
     struct lr_drawn_lines drawn;     /* [at_once] as threads draw them, with gaps */
     struct lr_line_batch batches[2]; /* the current one and the next one, in turn */
     float *factors;                  /* [at_once], or NULL: all are 1 */
-    lr_vector image;                 /* in the backend's precision */
+    lr_vector image;                 /* image in the backend's precision */
     bool by_device;                  /* it draws LORs, if it has the memory */
 };
 

@@ -360,7 +360,7 @@ static void put_level(const struct lr_line_sum *sum, const struct plan *plan, in
     }
 }
 
-/* The piece's box is projected as an image of its own, by backends that the operator's opens for it. */
+/* Projects the piece's box as a separate image, with backends that the operator's backend opens for it. */
 static lr_status run_piece(struct plan *plan, const struct piece *piece, struct result *result)
 {
     const int level = piece->level;

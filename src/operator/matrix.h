@@ -27,7 +27,7 @@ struct lr_matrix {
     int64_t num_rows; /* appended so far */
     int64_t num_lors;
     int64_t num_elements;
-    int64_t memory_bytes; /* of chunks, and of the rows not yet in one */
+    int64_t memory_bytes; /* memory of chunks, and of the rows not yet in one */
     int num_ranges;
     int64_t *range_begin; /* [num_ranges + 1] */
     int64_t num_chunks, chunk_capacity;
@@ -44,8 +44,8 @@ struct lr_matrix {
 
 /* A sample of a matrix's rows, taken before it is made. */
 struct lr_matrix_sample {
-    int64_t num_rows;     /* of the sample */
-    int64_t num_elements; /* in them */
+    int64_t num_rows;     /* rows of the sample */
+    int64_t num_elements; /* elements of these rows */
     uint32_t *lor;        /* [num_elements], any order; sorted by lr_matrix_init */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Access to the plugins. CMakeLists.txt compiles this file once for each plugin and way: LR_GL, LR_CUDA, LR_VIEWER or
- * LR_MPI says which plugin, and LR_LINKED that it is part of the program, as in tests. */
+ * Access to the plugins. CMakeLists.txt compiles this file once per plugin and kind of linking. LR_GL, LR_CUDA,
+ * LR_VIEWER or LR_MPI selects the plugin. LR_LINKED is defined if the plugin is part of the program, as in tests. */
 #include "plugin/plugin.h"
 
 #if defined(LR_LINKED)

@@ -44,7 +44,8 @@ const void *lr_plugin_load(const struct lr_plugin_name *name, const lr_log *log)
                  name->packages);
         return NULL;
     }
-    /* The plugins of CUDA and of the viewer link to OpenGL's, which has a copy of its own of what it uses. */
+    /* The CUDA and viewer plugins link to the OpenGL plugin, which contains its own copy of the library code that it
+     * uses. */
     const struct lr_plugin *below = dlsym(library, "lr_gl_plugin");
     if (!is_of_this_build(name, plugin, log) || (below != NULL && !is_of_this_build(name, below, log))) return NULL;
     plugin->use_pool(lr_pool_in_use());

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Code that needs OpenGL, CUDA or MPI is in plugins, so that the library starts on machines without them. A
- * plugin hands out one table of functions. It is built together with its library and contains a copy of all that it
- * uses of it: the two share structures and the functions of the table, no others.
+ * Code that needs OpenGL, CUDA or MPI is in plugins, so that the library also starts on machines without them. A
+ * plugin provides one table of functions. It is built together with the library and contains a copy of the library
+ * code that it uses. The library and the plugin share only structures and the functions of the table.
  *
- * Plugins are looked for in the folder that LORASTER_PLUGINS names; if that is not set, beside the library or program
- * that asks, in the folder loraster/ there, in that of the libraries that were installed with a program, and in the
- * folder of the installation (base/helper.h). */
+ * Plugins are searched for in the folder that LORASTER_PLUGINS names. If this variable is not set, the folders are,
+ * in this order: the folder of the library or program that asks, its subfolder loraster/, the library folder
+ * installed with a program, and the folder of the installation (base/helper.h). */
 #ifndef LR_PLUGIN_PLUGIN_H
 #define LR_PLUGIN_PLUGIN_H
 
@@ -35,12 +35,12 @@ typedef lr_status lr_deposit_backend_create(const struct lr_deposit_backend_para
 typedef lr_status lr_listmode_events_arranger(struct lr_listmode_events *events,
                                               const struct lr_listmode_backend_params *params);
 
-/* The version, and a digest of the build. */
+/* The version and a digest of the build. */
 extern const char lr_plugin_build[];
 
 /* The first member of each table. */
 struct lr_plugin {
-    const char *build;                            /* a library takes no plugin of another build */
+    const char *build;                            /* a library accepts only plugins of the same build */
     void (*use_pool)(const struct lr_pool *pool); /* lr_pool_use() of the plugin's copy of base/parallel.h */
 };
 
@@ -66,8 +66,8 @@ struct lr_comm_fns;
 struct lr_mpi_plugin {
     struct lr_plugin plugin;
     const struct lr_comm_fns *fns;
-    /* Eigenvalues of a symmetric matrix [size][size], ascending; out, row k is the eigenvector of values[k].
-     * NULL: built without LAPACKE. */
+    /* Eigenvalues of a symmetric matrix [size][size], ascending. Afterwards row k of the matrix is the eigenvector of
+     * values[k]. NULL = built without LAPACKE. */
     lr_status (*eigen)(double *matrix, double *values, int size);
 };
 
@@ -77,28 +77,28 @@ struct lr_viewer_plugin {
     lr_status (*run)(const struct view_params *params); /* view_run() of viewer/view.h */
 };
 
-/* The plugin's table. The plugin is loaded by the first call and never unloaded, as drivers have threads of their own.
- * It then uses the caller's pool of threads. NULL, with an error of LR_NO_DEVICE: the plugin or a library that it
- * needs is missing, or it is of another build. Any thread may call. */
+/* The plugin's table. The first call loads the plugin. It is never unloaded, because drivers have their own threads.
+ * The plugin then uses the caller's pool of threads. Returns NULL with the error LR_NO_DEVICE if the plugin or a
+ * library that it needs is missing, or if it is of another build. Any thread may call. */
 const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log);
 const struct lr_cuda_plugin *lr_plugin_cuda(const lr_log *log);
 const struct lr_viewer_plugin *lr_plugin_viewer(const lr_log *log);
 const struct lr_mpi_plugin *lr_plugin_mpi(const lr_log *log);
 
-/* The symbols that the plugins export, each its own. */
+/* The symbols that the plugins export, one per plugin. */
 extern const struct lr_gl_plugin lr_gl_plugin;
 extern const struct lr_cuda_plugin lr_cuda_plugin;
 extern const struct lr_viewer_plugin lr_viewer_plugin;
 extern const struct lr_mpi_plugin lr_mpi_plugin;
 
-/* A plugin's file, and the words of the error if it is missing. */
+/* A plugin's file, and the words for the error if it is missing. */
 struct lr_plugin_name {
     const char *file, *symbol;
     const char *what;     /* "OpenGL" */
-    const char *packages; /* that may be missing */
+    const char *packages; /* packages that may be missing */
 };
 
-/* Finds, loads and checks a plugin, and gives it the pool; the functions above call it. */
+/* Finds, loads and checks a plugin, and gives it the pool. The functions above call it. */
 const void *lr_plugin_load(const struct lr_plugin_name *name, const lr_log *log);
 
 #endif

@@ -35,13 +35,13 @@ struct compose {
     float *values;   /* [size][longest] projected, of a window of pairs */
     float *measured; /* [longest] */
     float *additive; /* [longest] */
-    int32_t *pairs;  /* as many as a guess has at most */
+    int32_t *pairs;  /* [largest number of pairs of a guess] */
     int64_t longest;
     double *sums;      /* [size * size + size + 1] B, b, |y|^2 */
     double *weights;   /* [size] */
     double *residuals; /* [size] */
     double begin_s;
-    int first;           /* iterations before all that is done here */
+    int first;           /* iterations made before this call */
     int done, block_end; /* those before the current guess, and those after it */
     int block_begin;     /* those when guesses were composed last */
     int last_stored;     /* iterations when guesses were passed to `keep` last */
@@ -327,7 +327,7 @@ static lr_status allocate(struct compose *compose)
     return has_all ? LR_OK : LR_FAILED;
 }
 
-/* Makes one composition after the other. */
+/* Makes compositions one after another. */
 static lr_status run(struct compose *compose)
 {
     const int asked = compose->own[0].iterations;

@@ -50,7 +50,7 @@ struct distributed {
     lr_place *place;
     lr_vector images[NUM_IMAGES];
     lr_vector values;
-    double own_counts; /* of this rank */
+    double own_counts; /* this rank's counts */
     double best;       /* log-likelihood of BEFORE */
     int local, most;   /* iterations between two exchanges: now, and at most */
     int done, wanted;  /* iterations */

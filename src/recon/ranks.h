@@ -12,7 +12,7 @@ struct lr_ranks {
     lr_comm *comm; /* NULL = one process */
     int size;
     int64_t *offsets;   /* [size + 1] voxels of each rank */
-    int64_t begin, end; /* of this rank */
+    int64_t begin, end; /* this rank's range */
     bool has_slabs;     /* else each updates the whole image */
 };
 

@@ -161,19 +161,20 @@ struct recon {
     const struct lr_update_rule *rule;
     const lr_operator_info *info;
     int iterations;
-    double project_s; /* that projections took so far */
-    int iteration;    /* the current one, from 0, those before included */
+    double project_s; /* time of projections so far */
+    int iteration;    /* current iteration, from 0, earlier runs included */
     struct lr_ranks ranks;
-    lr_place *host;        /* with the operator's number of threads; owned */
+    lr_place *host;        /* host place with the operator's number of threads; owned */
     lr_place *place;       /* the place of images */
     lr_place *value_place; /* the place of LOR values */
     struct lr_subsets subsets;
     struct lr_compared compared;
-    struct lr_penalty penalty; /* of rules that are penalised */
+    struct lr_penalty penalty; /* penalty of penalised rules */
     lr_vector *sensitivity;    /* [subsets] of the rank's slab */
     lr_vector all_sensitivity; /* on the host: of all events, until the start is over */
     lr_vector
-        largest; /* on the host: the largest sensitivity of each voxel, for steps of its own; the same on all ranks */
+        largest; /* on the host: the largest sensitivity of each voxel, if voxels have different steps; the same on all
+                  * ranks */
     lr_vector own_scale;  /* of the rank's slab: 1 / largest, or 0 */
     double *scale;        /* [subsets] found by the rule */
     lr_vector image;      /* changed only when a subset's update has been queued */
@@ -183,13 +184,13 @@ struct recon {
     lr_vector former;
     bool runs_ahead;
     struct outcome outcomes[LR_LATER_TURNS];
-    int current;                    /* of `outcomes`, for the update that is queued next */
+    int current;                    /* index in `outcomes` for the update that is queued next */
     int under_way;                  /* the subset of the update that is not settled; -1 = none */
     lr_vector values;               /* [most_values] yhat, then the ratio in its place */
     const struct lr_backend *whole; /* does whole updates and has the image; NULL = none does */
     double most;                    /* the largest sum of the image that the rule allows */
     double seen_counts;             /* estimated counts of an image of ones, by the sensitivities */
-    double level;                   /* of the uniform image to start from */
+    double level;                   /* value of the uniform start image */
     bool has_image;                 /* whether `image` is one already */
     bool has_clock;                 /* the backend knows the device's time of all projections */
     bool has_warned, has_warned_of_passing;
@@ -221,7 +222,7 @@ static double bytes_held(const struct recon *recon, bool with_values)
     return numbers * sizeof(float);
 }
 
-/* Vectors are at the operator's place if there is room beside what it works with. The values of single LORs pass
+/* Vectors are at the operator's place if its memory has room for them. The values of single LORs pass
  * through the host in any case, and those of whole updates go from there to the backend once. */
 static lr_status choose_places(struct recon *recon)
 {
@@ -339,7 +340,7 @@ static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
         char what[64] = "sensitivity";
         if (count > 1) snprintf(what, sizeof(what), "sensitivity of subset %d of %d", k + 1, count);
         LR_TRY(lr_progress_report(recon->params->progress, what, k, count));
-        /* seen: [num_voxels] whether a subset sees the voxel. */
+        /* seen: [num_voxels] true if a subset sees the voxel. */
         const struct lr_backend *whole = recon->whole;
         LR_TRY(whole != NULL ? whole->fns->updates->sensitivity(whole->self, k, host)
                              : sum_sensitivity(recon, k, host));
@@ -603,8 +604,8 @@ static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_ou
     return status == LR_OK && *is_left_out ? pass_over(recon, k, sum) : status;
 }
 
-/* The update before is waited for once this one has been queued, so that the device need not wait for the
- * host; if that one was passed over, this one is queued again. */
+/* Queues this update, then waits for the previous one, so that the device need not wait for the host. If the previous
+ * update was passed over, this one is queued again. */
 static lr_status visit(struct recon *recon, int k, struct found *sum)
 {
     bool has_failed, is_left_out;
@@ -670,7 +671,7 @@ static lr_status report(const struct recon *recon, int number, int k)
     return lr_progress_report(recon->params->progress, what, number - 1 + (double)k / count, recon->iterations);
 }
 
-/* The device is held meanwhile: to take it anew for each step takes longer than some steps. */
+/* Holds the device during all steps, because taking it again for each step takes longer than some steps. */
 static lr_status visit_all(struct recon *recon, int number, struct found *found)
 {
     lr_operator *op = recon->params->op;

@@ -90,7 +90,7 @@ double lr_ramla_relaxation(int subsets)
     return subsets > 1 ? 10.0 / (9.0 + subsets) : 1.0;
 }
 
-/* The step length; the largest if voxels have steps of their own. */
+/* The step length; the largest if voxels have different steps. */
 static double find_lambda(const struct lr_update_step *step)
 {
     return update_relaxation(step, lr_ramla_relaxation(step->num_subsets)) * step->scale;
@@ -107,7 +107,7 @@ static lr_status ramla_update(const struct lr_update_step *step)
 {
     const double relaxation = update_relaxation(step, lr_ramla_relaxation(step->num_subsets));
     if (step->own_scale != NULL) {
-        /* BSREM's step without a floor: what is 0 stays so. */
+        /* BSREM's step without a floor: a voxel that is 0 stays 0. */
         LR_TRY(update_gradient(step));
         return lr_vector_update_bsrem(&(lr_bsrem_update){.x = step->image,
                                                          .gradient = step->next,

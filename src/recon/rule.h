@@ -45,27 +45,27 @@ lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *lo
 /* An update by one subset. Vectors: [num_voxels], of one place. */
 struct lr_update_step {
     const lr_recon_params *params;
-    int iteration; /* from 0, those before included */
-    double scale;  /* found by the rule's start for this subset; of own steps the largest */
+    int iteration; /* iteration from 0, earlier runs included */
+    double scale;  /* scale found by the rule's start for this subset; the largest if voxels have different steps */
     int num_subsets;
-    const struct lr_penalty *penalty; /* of rules that are penalised */
+    const struct lr_penalty *penalty; /* penalty of penalised rules */
     const lr_vector *image;           /* x */
     const lr_vector *ratios;          /* A^T (y / (A x + b)) over the subset */
     const lr_vector *sensitivity;     /* A^T 1 over the subset */
-    const lr_vector *own_scale;       /* of each voxel, if voxels have steps of their own; else NULL */
+    const lr_vector *own_scale;       /* step of each voxel, if voxels have different steps; else NULL */
     lr_vector *next;                  /* x after the update; may be the ratios */
 };
 
 struct lr_update_rule {
-    const char *name;   /* in messages */
+    const char *name;   /* name used in messages */
     bool is_penalised;  /* needs a penalty, which the loop makes; no backend does its updates whole */
     const char *remedy; /* advice if voxels grow beyond the largest number */
-    /* errors: LR_USAGE for params that the rule has not, or that are out of range. */
+    /* errors: LR_USAGE for params that the rule does not have or that are out of range. */
     lr_status (*check)(const lr_recon_params *params);
     /* Finds the scale of a subset, once; NULL = none. */
     lr_status (*start)(const lr_vector *sensitivity, double *scale);
     lr_status (*update)(const struct lr_update_step *step);
-    /* The step length, of which no vector is needed; NULL = there is none. */
+    /* The step length; needs no vector. NULL = the rule has none. */
     double (*lambda)(const struct lr_update_step *step);
     /* The largest sum that an image of the sum `total` can have after an update by a subset with these counts; NULL
      * = there is no such bound. No vector is needed. */

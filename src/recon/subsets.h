@@ -75,9 +75,9 @@ struct lr_subsets {
     int count, interleave;  /* subset k is part k % interleave of the LORs of group k / interleave */
     struct lr_subset *list; /* [count] */
     int32_t *order;         /* [count] the order in which they are visited */
-    bool is_sparse;         /* whether data is */
+    bool is_sparse;         /* true if the data are sparse */
     double counts;          /* sum of y, of all ranks */
-    double own_counts;      /* of this one */
+    double own_counts;      /* sum of y, of this rank */
     double additive_counts; /* sparse, interleaved and events: sum of b over all LORs */
     int64_t most_values;    /* largest num_values */
 };

@@ -143,7 +143,7 @@ void app_show_image(struct app *app, enum draw_image which)
     slices->high = app->ranges[which][1];
     if (slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]) return;
     const lr_grid *own = draw_get_grid(app->draw, which), *grid = own != NULL ? own : &app->open.grid;
-    for (int k = 0; k < 3; k++) { /* all three, through the middle */
+    for (int k = 0; k < 3; k++) { /* all three slices, through the middle */
         slices->is_shown[k] = true;
         slices->at_mm[k] = grid->origin_mm[k] + (grid->size[k] / 2) * grid->voxel_mm[k];
     }
@@ -182,7 +182,7 @@ struct probe scene_probe(const struct app *app)
 
     if (!app->hides_scanner) probe.hit = pick_module(app->drawn, &ray);
 
-    /* A slice may be nearer. */
+    /* A slice may be nearer than the module. */
     const struct draw_slices *slices = &app->slices;
     const lr_grid *grid = draw_get_grid(app->draw, slices->image);
     const bool has_image = draw_get_image(app->draw, slices->image) != NULL;
@@ -301,7 +301,7 @@ void scene_show_labels(struct app *app)
 
     struct ui_bar bars[4];
     const double width = app->scene_size[0] / scale - 2.0 * margin;
-    /* The bars. A person chooses the colour map of slices; volumes and overlays have a map of their own. */
+    /* The colour bars. A person chooses the colour map of slices; volumes and overlays have fixed maps. */
     const struct draw_slices *slices = &app->slices;
     const bool has_image = draw_get_image(app->draw, slices->image) != NULL;
     const bool has_slices = has_image && (slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The viewer's frames: input, what has become ready, panels, drawing; and which tools there are. */
+ * The viewer's frames: input, finished work, panels, drawing; also the list of tools. */
 #include "viewer/view.h"
 
 #include "base/clock.h"
@@ -24,12 +24,12 @@ const struct viewer_tool *const viewer_tools[] = {&study_tool,   &voxel_tool,  &
                                                   &session_tool, &window_tool, NULL};
 _Static_assert(sizeof(viewer_tools) / sizeof(viewer_tools[0]) <= APP_TOOLS, "each tool has a state");
 
-/* The pause between frames while nothing happens, and while something is computed: that one is longer if drawing takes
- * processors from the work. */
+/* Pauses between frames: when idle, during computation, and during computation with a software renderer. The last is
+ * longer, because drawing takes processor time from the work. */
 static const double idle_seconds = 0.25, busy_seconds = 0.02, busy_software_seconds = 0.1;
 
-/* Length of a frame that nobody sees, however long it takes: two clicks of a script are a double click on every
- * machine. */
+/* Nominal duration of an invisible frame, whatever its real duration: two clicks of a script are then a double click
+ * on every machine. */
 static const double unseen_frame_s = 1.0 / 60.0;
 
 /* --- opening and closing --- */
@@ -78,7 +78,7 @@ static lr_status open_parts(struct app *app)
 
 /* --- files --- */
 
-/* Chooses "loraster-view-1.png", or the first number that is free, and returns it. */
+/* Returns "loraster-view-1.png", or the name with the first number that is not used. */
 static const char *choose_path(struct app *app, const char *ending)
 {
     int number = 0;
@@ -90,7 +90,7 @@ static const char *choose_path(struct app *app, const char *ending)
 
 /* --- keys --- */
 
-/* The keys, in the list that "?" shows. */
+/* The keys that "?" lists. */
 static const struct {
     const char *name, *what;
 } key_list[] = {
@@ -151,7 +151,7 @@ static void press_key(struct app *app, int key)
     case 'P': app->saves_view = true; break;
     case 'S': session_tool_write(app, choose_path(app, ".yaml")); break;
     case 'K': {
-        /* The numbers under the mouse, in a tool's panel or else in the scene, go to the clipboard. */
+        /* Copies the numbers under the mouse to the clipboard, from a tool's panel or else from the scene. */
         const struct pick_hit *hit = &app->probe.hit;
         char text[512] = "";
         bool is_described = false;
@@ -199,7 +199,7 @@ static void take_event(struct app *app, const struct input_event *event)
         } else if (!event->is_down && event->button == app->held_button) {
             app->held_button = -1;
             if (app->has_moved || event->button != INPUT_LEFT) return;
-            /* The first tool that takes the click has it. */
+            /* The click goes to the first tool that accepts it. */
             const struct probe probe = scene_probe(app);
             bool is_taken = false;
             for (int k = 0; app->tools[k] != NULL && !is_taken; k++)
@@ -220,7 +220,7 @@ static void take_event(struct app *app, const struct input_event *event)
 
 static const double left_width = 290.0, right_width = 400.0, bar_height = 30.0, bar_margin = 16.0;
 
-/* True if both panels stand one above the other at the right, since there is no room for them side by side. */
+/* True if the two panels are at the right, one above the other, because the window is too narrow for both sides. */
 static bool is_narrow(double width)
 {
     return width < left_width + right_width;
@@ -253,14 +253,14 @@ static void show_help(struct app *app)
 
 static void show_panels(struct app *app)
 {
-    static const double study_share = 0.38; /* of the height, where Study stands above Tools */
+    static const double study_share = 0.38; /* share of the height that Study has above Tools */
     double screen[2];
     char hover[256];
     ui_screen(screen);
     app->reading.index = -1;
     scene_describe_probe(app, hover, sizeof(hover));
 
-    /* The bar below is as high as the last message needs, up to a third of the window. */
+    /* The bar at the bottom is as high as the last message needs, but at most a third of the window. */
     double bar = bar_height;
     const struct app_message *last = &app->messages[(app->num_messages + APP_MESSAGES - 1) % APP_MESSAGES];
     if (hover[0] == '\0' && app->num_messages > 0) {
@@ -339,8 +339,8 @@ static lr_status draw_frame(struct app *app)
         .has_volume = app->has_volume,
         .volume_high = app->slices.high,
     };
-    /* A frame is drawn if it will be seen, in the window or in a picture, or if a script asks for it. The first one is
-     * drawn in any case, so that there is a picture. */
+    /* A frame is drawn if it is visible, goes into a picture, or is requested by a script. The first frames are
+     * always drawn, so that there is a picture. */
     const bool is_seen = window_is_seen(app->window) || app->params->bench_frames > 0 || app->num_frames < 2 ||
                          app->is_pictured || app->saves_view;
     LR_TRY(is_seen ? draw_scene(app->draw, app->target, &params) : LR_OK);
@@ -355,7 +355,7 @@ static lr_status draw_frame(struct app *app)
     return LR_OK;
 }
 
-/* One frame: input, what has become ready, drawing, showing. */
+/* One frame: input, finished work, drawing, showing. */
 static lr_status run_frame(struct app *app)
 {
     int size[2];
@@ -366,7 +366,7 @@ static lr_status run_frame(struct app *app)
     app->num_frames++;
 
     if (app->script != NULL) LR_TRY(script_run(app->script, app));
-    /* The scene has what the panels leave of the window: at least one pixel. */
+    /* The scene fills the area that the panels leave free, at least one pixel. */
     const double scale = window_scale(app->window);
     int window[2];
     window_size(app->window, window);
@@ -376,25 +376,26 @@ static lr_status run_frame(struct app *app)
     app->scene_size[1] = fmax(window[1] - floor(bar_height * scale), 1.0);
     app->has_room = window[0] >= (left_width + right_width) * scale && window[1] >= bar_height * scale;
 
-    /* Events are taken up to the next press or release of a button or key, which is taken, too: panels see one in a frame. */
+    /* Events are handled up to and including the next press or release of a button or key, because panels see only
+     * one in each frame. */
     struct input_event event;
     while (window_next(app->window, &event)) {
         ui_take(app->ui, &event);
         take_event(app, &event);
         if (event.kind == INPUT_MOVE || event.kind == INPUT_BUTTON || event.kind == INPUT_KEY ||
             event.kind == INPUT_TEXT)
-            break; /* panels say in the next frame whether the mouse is on them */
+            break; /* only the next frame knows if the mouse is over a panel */
     }
 
-    /* Takes what has become ready. */
+    /* Takes results of finished work. */
     for (int k = 0; k < app->num_runners; k++) (void)task_runner_poll(app->runners[k]);
     for (int k = 0; app->tools[k] != NULL; k++)
         if (app->tools[k]->update != NULL) LR_TRY(app->tools[k]->update(app));
 
-    if (app->waits && !window_is_seen(app->window)) /* a picture that nobody sees */
+    if (app->waits && !window_is_seen(app->window)) /* the picture is not visible */
         return LR_OK;
     window_size(app->window, size);
-    if (size[0] < 1 || size[1] < 1) { /* an icon */
+    if (size[0] < 1 || size[1] < 1) { /* the window is iconified */
         window_wait(app->window, idle_seconds);
         return LR_OK;
     }
@@ -417,7 +418,7 @@ static lr_status run_frame(struct app *app)
 
 /* --- running --- */
 
-/* Draws frames as fast as possible, when everything is open. */
+/* Draws frames as fast as possible, after all files are open. */
 static lr_status bench(struct app *app)
 {
     const struct view_params *params = app->params;
@@ -446,12 +447,12 @@ static lr_status run(struct app *app)
 {
     const bool is_bench = app->params->bench_frames > 0;
     while (!app->wants_quit) {
-        LR_TRY(lr_progress_report(app->params->progress, "viewer", 0.0, 0.0)); /* a signal ends the program */
+        LR_TRY(lr_progress_report(app->params->progress, "viewer", 0.0, 0.0)); /* asks if a signal requests the end */
         LR_TRY(run_frame(app));
         if (is_bench && !app_is_busy(app) && app->num_frames > 3)
             return app->failure != LR_OK ? app->failure : bench(app);
-        /* Frames as fast as they go would keep a software renderer from the jobs that are waited for: their contexts
-         * take turns at its threads, and none is sure of the next one. */
+        /* Frames without a pause would keep a software renderer from the jobs: their contexts share its threads in
+         * no fixed order. */
         const double busy = gl_context_limits(app->ctx)->software ? busy_software_seconds : busy_seconds;
         if (app->script == NULL) window_wait(app->window, app_is_busy(app) || is_bench ? busy : idle_seconds);
     }
@@ -475,7 +476,7 @@ lr_status view_run(const struct view_params *params)
         status = run(app);
         const bool is_ended_bench = params->bench_frames > 0 && (status == LR_CANCELLED || status == app->failure);
         if (status != LR_OK && app->script == NULL && !is_ended_bench)
-            session_tool_write(app, choose_path(app, ".yaml")); /* the context is lost, not what was looked at */
+            session_tool_write(app, choose_path(app, ".yaml")); /* the session can still be saved */
         if (status == LR_OK && app->script != NULL) status = app->failure;
     }
 

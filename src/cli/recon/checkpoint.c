@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A line, part by part. */
+/* A line of text that grows part by part. */
 struct key {
     char *text;
     size_t used;
@@ -29,8 +29,8 @@ static void add_contents(struct key *key, const char *what, uint64_t digest)
     add(key, "; %s, contents %016llx", what, (unsigned long long)digest);
 }
 
-/* Writes down all that the image depends on: model, algorithm and measurement. Files of one name may hold other values
- * when a run is gone on with. */
+/* Writes down all that the image depends on: model, algorithm and measurement. Contents are included, because files
+ * may have changed under the same name when a run is resumed. */
 static void describe(const struct recon_checkpoint *checkpoint, char text[LR_CHECKPOINT_KEY])
 {
     const struct measurement *measured = checkpoint->measured;
@@ -92,7 +92,8 @@ static void describe(const struct recon_checkpoint *checkpoint, char text[LR_CHE
     add(key, "; measurement, contents %016llx", (unsigned long long)measured->digest);
 }
 
-/* Turns errors of a checkpoint into warnings of the run, given once until one is written again. */
+/* Turns errors of a checkpoint into warnings of the run. A warning is given only once until a checkpoint has been
+ * written again. */
 static void demote(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct recon_checkpoint *checkpoint = user;
@@ -115,7 +116,7 @@ lr_status checkpoint_save(struct recon_checkpoint *checkpoint, lr_checkpoint *fi
     const struct recon_request *request = measured->request;
     const int every = request->checkpoint_every;
     const lr_log log = {demote, checkpoint};
-    /* Every `every` iterations, or at the first chance after that. */
+    /* A checkpoint is due every `every` iterations, or at the first chance after that. */
     if (request->checkpoint == NULL || (images != NULL && file->iterations / every <= checkpoint->saved / every))
         return LR_OK;
     if (measured->cluster.rank != 0) {
@@ -153,7 +154,7 @@ static lr_status refuse(const struct recon_checkpoint *checkpoint, const char *w
                         measured->request->checkpoint, why);
 }
 
-/* True if the file is there, as all ranks see it. */
+/* True if the file exists; all ranks get the same answer. */
 static lr_status find_file(const struct measurement *measured, bool *is_there)
 {
     const bool own = access(measured->request->checkpoint, F_OK) == 0;
@@ -170,7 +171,7 @@ lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations
     lr_checkpoint *read = &checkpoint->read;
     bool is_there = false;
     if (!checkpoint->resumes) return LR_OK;
-    checkpoint->resumes = false; /* the frames that follow begin with their first iteration */
+    checkpoint->resumes = false; /* the frames that follow start with their first iteration */
     CLI_TRY(find_file(measured, &is_there));
     if (!is_there) {
         report_info(report, "%s is not there: begins with the first iteration", request->checkpoint);
@@ -183,7 +184,7 @@ lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations
     CLI_TRY(measurement_compare_numbers(
         measured, "checkpoint", recon_digest(0, read->images, num_values * (int64_t)sizeof(float)), num_values));
 
-    /* The file has what the scheme goes on from. */
+    /* Checks that the file has the images that the scheme needs to resume. */
     const int num_images[] = {[RECON_EXACT] = 1, [RECON_PAPER] = read->ranks, [RECON_DISTRIBUTED] = 2};
     if (request->combine == RECON_PAPER && read->ranks != measured->cluster.size) {
         return report_error(report, LR_USAGE,
@@ -197,7 +198,7 @@ lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations
     if (read->num_values != lr_operator_get_info(measured->setup.op)->num_voxels)
         return refuse(checkpoint, "its images have another size than the operator's");
 
-    /* None are left if the run had ended. */
+    /* No iterations are left if the run had ended. */
     const int made = read->iterations - checkpoint->begun_after;
     if (made < 1) return refuse(checkpoint, "it has fewer iterations than --after");
     if (made > *iterations) {
@@ -237,7 +238,7 @@ lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const
     CLI_TRY(lr_checkpoint_read(path, NULL, &read, &measured->setup.report->log));
     const int frame = read.frame - 1;
     lr_checkpoint_finish(&read);
-    if (frame < 0) return LR_OK; /* of one image: the key is going to say so */
+    if (frame < 0) return LR_OK; /* a checkpoint of one image; checkpoint_resume compares its key */
     if (frame < range[0] || frame >= range[1]) {
         return report_error(measured->setup.report, LR_USAGE,
                             "%s is amid frame %d, which this run does not have: give the same "
@@ -245,7 +246,7 @@ lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const
                             path, frame + 1);
     }
 
-    /* Images of frames before that are there already. */
+    /* Images of earlier frames must exist already. */
     for (int64_t k = range[0]; k < frame && measured->cluster.rank == 0; k++) {
         if (access(frames->list[k].output, F_OK) != 0) {
             return report_error(measured->setup.report, LR_BAD_INPUT,

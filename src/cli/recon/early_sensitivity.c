@@ -13,7 +13,7 @@ enum { SHOWN_EVERY_NS = 50 * 1000 * 1000, VOXEL_BYTES = 64, LINES_BYTES = 768 <<
 
 /* --- in a thread of its own --- */
 
-/* Messages are dropped while files are read; if the sensitivity is computed again later, they are passed on. */
+/* Messages are dropped while files are read. They are passed on if the sensitivity has to be computed again later. */
 static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct early_sensitivity *early = user;
@@ -37,13 +37,13 @@ static void work(void *user)
     struct early_sensitivity *early = user;
     const lr_listmode_params *params = &early->params;
 
-    /* CUDA keeps what it has set up when the place is closed again. */
+    /* CUDA stays initialised after the place is closed. */
     lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = params->device});
     const int64_t memory_bytes = place != NULL ? lr_place_get_info(place).memory_bytes : 0;
     lr_place_close(place);
 
-    /* Operators of events take half of the device's memory, and an eighth has to suffice here: for images and their
-     * sums, and for the current lines. A limit is theirs alone. */
+    /* Operators of events take half of the device's memory. An eighth has to suffice here for images, their sums and
+     * the current lines. A memory limit is meant for operators of events, so that none is made here under a limit. */
     const int64_t bytes = VOXEL_BYTES * lr_grid_num_voxels(params->grid) + LINES_BYTES;
     if (!early->only_wakes && params->max_memory_bytes == 0 && params->lors->count > 0 && bytes <= memory_bytes / 8 &&
         !atomic_load(&early->is_unwanted))
@@ -52,7 +52,7 @@ static void work(void *user)
     if (early->op != NULL) {
         const int64_t count = lr_operator_get_info(early->op)->num_voxels;
         float *values = malloc((size_t)count * sizeof(*values));
-        if (values != NULL) { /* the operator keeps what it finds, which is what matters */
+        if (values != NULL) { /* the operator keeps the sensitivity; the returned values are not needed */
             lr_vector image = lr_vector_of_floats(values, count);
             (void)lr_operator_sensitivity(early->op, NULL, &image);
         }
@@ -89,11 +89,11 @@ lr_operator *early_sensitivity_of(struct early_sensitivity *early)
     if (!early->has_begun) return NULL;
     while (sem_wait(&early->is_made) != 0 && errno == EINTR) {
     }
-    sem_post(&early->is_made); /* the next caller does not wait */
+    sem_post(&early->is_made); /* posted again, so that the next caller does not wait */
     return early->op;
 }
 
-/* Waits a while; true if it is over then. */
+/* Waits a short time; true if the work has ended by then. */
 static bool is_over(struct early_sensitivity *early)
 {
     struct timespec until;

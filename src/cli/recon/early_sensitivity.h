@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The sensitivity of list mode, which a CUDA device works out while processors read and arrange events: it needs
- * none of them. The device also wakes up, which takes some tenths of a second. */
+ * The sensitivity of list mode, computed by a CUDA device while processors read and arrange the events. It needs no
+ * events. The device is also initialised meanwhile, which takes some tenths of a second. */
 #ifndef LR_CLI_RECON_EARLY_SENSITIVITY_H
 #define LR_CLI_RECON_EARLY_SENSITIVITY_H
 
@@ -12,40 +12,43 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-/* Zero is valid: none has begun. Must not move from begin to finish. All functions are for one thread, the caller's. */
+/* Zero is valid: nothing has begun. It must not move from begin to finish. Only one thread may call the functions. */
 struct early_sensitivity {
     struct lr_background working;
-    sem_t is_made, is_over; /* posted when there is an operator or will be none, and at the end */
+    sem_t is_made, is_over; /* is_made: posted when the operator exists or has failed; is_over: posted at the end */
     bool has_begun, only_wakes, is_waited_for;
-    lr_listmode_params params; /* of the operator */
-    lr_event line;             /* its only event: it has to have one */
+    lr_listmode_params params; /* the operator's parameters */
+    lr_event line;             /* the operator's only event; an operator needs at least one */
     lr_operator *op;           /* owned; NULL = there is none */
-    lr_log log;                /* of the operator */
-    lr_progress progress;      /* of the operator */
-    const lr_log *to;          /* who hears of it after the wait; NULL before */
-    const lr_progress *shown;  /* what shows progress then */
-    char sentence[256];        /* to be passed on then */
+    lr_log log;                /* the operator's log */
+    lr_progress progress;      /* the operator's progress */
+    const lr_log *to;          /* receives messages after the wait has begun; NULL before */
+    const lr_progress *shown;  /* shows progress after the wait has begun */
+    char sentence[256];        /* the message to pass on after the wait has begun */
     atomic_bool is_unwanted;
-    atomic_llong done, total; /* lines */
+    atomic_llong done, total; /* number of lines */
 };
 
-/* Begins if backend "auto" or "cuda" is asked for, and no limit of the device's memory. params: of operators that are
- * to take it, except for their events; all that they point to outlives this. only_wakes: its factors are not known yet,
- * so that the device only wakes up. Where there is no device, nothing is said and nothing comes of it. */
+/* Begins if backend "auto" or "cuda" is requested without a limit of the device's memory. params: the parameters of
+ * the operators that will take the sensitivity, apart from their events; all data that they point to must outlive
+ * this struct. only_wakes: true if the factors are not known yet; the device is then only initialised. If there is
+ * no device, no message is given and nothing is computed. */
 void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_params *params, bool only_wakes);
 
-/* The operator that has the sensitivity, or is working it out: for lr_listmode_params.sensitivity_of, of operators
- * that ask for it after early_sensitivity_wait. Waits until the device is awake. NULL if there is none. */
+/* The operator that has the sensitivity or is computing it, for lr_listmode_params.sensitivity_of. Operators that
+ * take it must ask for the values only after early_sensitivity_wait. Waits until the device is initialised. NULL if
+ * there is no operator. */
 lr_operator *early_sensitivity_of(struct early_sensitivity *early);
 
-/* Waits until the sensitivity has been computed, and shows its progress. If it could not be computed, operators that
- * take it compute it, and use log and progress, which outlive this. errors: LR_CANCELLED. */
+/* Waits until the sensitivity has been computed, and shows its progress. If the computation failed, the operators
+ * that take the sensitivity compute it themselves with `log` and `progress`, which must outlive this struct. errors:
+ * LR_CANCELLED. */
 lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progress *progress, const lr_log *log);
 
-/* Ends what is still in progress, and is not wanted any more. */
+/* Stops work that is still in progress and no longer needed. */
 void early_sensitivity_give_up(struct early_sensitivity *early);
 
-/* Frees it after the operators that took it. */
+/* Frees it. The operators that took the sensitivity must have been destroyed before. */
 void early_sensitivity_finish(struct early_sensitivity *early);
 
 #endif

@@ -8,29 +8,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Events of a frame in a row, with their LORs (-1 = out of coincidence). */
+/* Consecutive events of one frame, with their LORs (-1 = out of coincidence). */
 struct events {
     const lr_event *events;
     const int64_t *lors;
     int64_t count;
 };
 
-/* A file of events that is being read. */
+/* The state of one pass through a file of events. */
 struct walk {
     struct measurement *measured;
     lr_status (*body)(struct walk *walk, struct event_share_frame *frame, const struct events *some);
     bool (*skips)(void *walk);
     int64_t handed;      /* events before the current ones */
-    int64_t num_batches; /* times that events were handed on, or passed over */
-    int frame;           /* the last event's */
-    int64_t *lors;       /* owned [room] of the current events, -1 = out of coincidence */
-    float *times;        /* owned [room] how often they count; of --bootstrap, else NULL */
+    int64_t num_batches; /* number of batches that were handed on or passed over */
+    int frame;           /* frame of the last event */
+    int64_t *lors;       /* owned [room] LORs of the current events, -1 = out of coincidence */
+    float *times;        /* owned [room] how often --bootstrap drew each event; else NULL */
     int64_t room;
-    double prompts, delayeds;          /* how often they were drawn */
-    lr_event_corrections *corrections; /* of this rank's events; owned by who reads */
+    double prompts, delayeds;          /* number of prompts and delayeds; with --bootstrap, how often they were drawn */
+    lr_event_corrections *corrections; /* corrections of this rank's events; owned by the reader */
 };
 
-/* The beginning of part k, if `count` events are cut into parts as evenly as possible. */
+/* The begin of part k if `count` events are cut into parts of sizes as equal as possible. */
 static int64_t cut_evenly(int64_t count, int64_t parts, int64_t k)
 {
     return count / parts * k + (count % parts < k ? count % parts : k);
@@ -41,7 +41,7 @@ static lr_status refuse_memory(const struct measurement *measured)
     return report_error(measured->setup.report, LR_FAILED, "no memory for the events of a rank");
 }
 
-/* Notes the time of the first and the last event; of a replicate, of those that were drawn. */
+/* Notes the times of the first and the last event; in a bootstrap replicate, only drawn events count. */
 static void note_times(struct walk *walk, const lr_event_span *span)
 {
     struct event_share *own = &walk->measured->share;
@@ -91,7 +91,7 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
         return LR_OK;
     }
     for (int64_t k = 0; k < count; k++, walk->handed++) {
-        /* Events come mostly in the order of time: the last frame is the first that is looked at. */
+        /* Events are mostly ordered by time, so that the last event's frame is tried first. */
         const lr_event *event = &events[k];
         struct event_share_frame *frame = request->num_intervals == 0 ? &own->frames[0] : NULL;
         for (int n = 0; frame == NULL && n < own->num_frames; n++) {
@@ -100,7 +100,8 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
         }
         if (frame != NULL) walk->frame = (int)(frame - own->frames);
 
-        /* A replicate has delayeds as often as they are drawn, and prompts once, with that weight. */
+        /* A replicate repeats a delayed as often as it was drawn; a prompt occurs once, with that number as
+         * its weight. */
         const float times = walk->times != NULL ? walk->times[k] : 1.0f;
         lr_event drawn = *event;
         int64_t copies = 1;
@@ -160,7 +161,7 @@ static lr_status survey(struct walk *walk, struct event_share_frame *frame, cons
     return LR_OK;
 }
 
-/* Begins a new entry of what is handed on together. */
+/* Begins a new batch: an entry for events that are handed on together. */
 static bool note_batch(void *user)
 {
     struct walk *walk = user;
@@ -168,7 +169,7 @@ static bool note_batch(void *user)
     if (walk->num_batches == own->room_for_batches) {
         const int64_t room = 2 * own->room_for_batches + 64;
         struct event_share_batch *batches = realloc(own->batches, (size_t)room * sizeof(*batches));
-        if (batches == NULL) /* then nothing is passed over */
+        if (batches == NULL) /* no batch is passed over then */
             free(own->batches);
         own->batches = batches;
         own->room_for_batches = batches != NULL ? room : 0;
@@ -190,7 +191,7 @@ lr_status event_share_survey(struct measurement *measured)
     own->frames = calloc((size_t)own->num_frames, sizeof(*own->frames));
     if (own->frames == NULL) return refuse_memory(measured);
     lr_status status = read_file(&walk, &measured->setup.report->log, &info);
-    if (status == LR_OK) { /* what is known of the file is what one process that reads its list would know */
+    if (status == LR_OK) { /* frames and times are set as if one process had read the whole list */
         own->handed = walk.handed;
         own->duration_s = info.duration_s;
         measured->events_format = info.format;
@@ -212,7 +213,7 @@ lr_status event_share_survey(struct measurement *measured)
     return status;
 }
 
-/* Cuts the range of each subset into slices, one a rank. */
+/* Cuts the range of each subset into slices, one for each rank. */
 static lr_status plan_frame(struct measurement *measured, struct event_share_frame *frame, int64_t *count)
 {
     const struct cluster *cluster = &measured->cluster;
@@ -250,12 +251,12 @@ static lr_status keep(struct walk *walk, struct event_share_frame *frame, const 
     const lr_event_corrections *from = measured->corrections;
     const int num_ranges = measured->subsets;
     for (int64_t k = 0; k < some->count && frame->ranges != NULL; k++) {
-        const int64_t number = walk->handed + k; /* in the file */
+        const int64_t number = walk->handed + k; /* number of the event in the file */
         const bool is_more = number >= measured->share.handed || frame->seen >= frame->kept;
         if (is_more || some->events[k].is_delayed || some->lors[k] < 0)
-            continue; /* a file that has grown is reported at its end */
+            continue; /* the second pass reports at its end if the file has grown */
 
-        /* Events of a list that is not in the order of time go to the ranges in turn. */
+        /* If the list is not ordered by time, its events go to the ranges one after the other. */
         int64_t place = frame->seen++;
         if (measurement_interleaves_events(measured)) {
             frame->subset = (int)(place % num_ranges);
@@ -265,7 +266,7 @@ static lr_status keep(struct walk *walk, struct event_share_frame *frame, const 
         }
         const int64_t *ranges = frame->ranges + frame->subset;
         const int64_t within = place - frame->from[frame->subset];
-        if (within < 0 || within >= ranges[1] - ranges[0]) continue; /* another rank's */
+        if (within < 0 || within >= ranges[1] - ranges[0]) continue; /* the event belongs to another rank */
         place = frame->first + ranges[0] + within;
         measured->list->events[place] = some->events[k];
         if (from != NULL) {
@@ -276,7 +277,7 @@ static lr_status keep(struct walk *walk, struct event_share_frame *frame, const 
     return LR_OK;
 }
 
-/* Passes over events that are handed on together if all are other ranks'. */
+/* Passes over a batch if all of its events belong to other ranks. */
 static bool pass_over(void *user)
 {
     struct walk *walk = user;
@@ -290,7 +291,7 @@ static bool pass_over(void *user)
     for (int r = 0; r < measured->subsets; r++) {
         const int64_t begin = frame->from[r];
         const int64_t end = begin + frame->ranges[r + 1] - frame->ranges[r];
-        if (frame->seen < end && frame->seen + own->batches[k].kept > begin) return false; /* some are this rank's */
+        if (frame->seen < end && frame->seen + own->batches[k].kept > begin) return false; /* some are on this rank */
     }
     walk->handed += own->batches[k].handed;
     frame->seen += own->batches[k].kept;
@@ -299,7 +300,7 @@ static bool pass_over(void *user)
 
 lr_status event_share_take(struct measurement *measured)
 {
-    /* This rank's part of what is known of each event takes the place of the whole. */
+    /* Replaces the corrections of all events by those of this rank's events. */
     lr_event_corrections own = {0}, *all = measured->corrections;
     struct walk walk = {.measured = measured, .body = keep, .skips = pass_over, .corrections = &own};
     int64_t count = 0;

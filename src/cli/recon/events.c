@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * recon --operator listmode: events one by one, and what is known of each. */
+ * recon --operator listmode: single events, and the corrections of each. */
 #include "cli/recon/measurement.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds numbers that come with the events to the digest for checkpoints, before a rank keeps only its own. */
+/* Adds numbers that come with the events to the checkpoint's digest, before a rank keeps only its share. */
 static void digest_numbers(struct measurement *measured, const float *numbers, int64_t count)
 {
     if (measured->request->checkpoint != NULL)
@@ -30,7 +30,7 @@ static lr_status read_corrections(struct measurement *measured)
     measured->sensitivity_factors = lr_lor_data_source(corrections->lors);
     measured->setup.params.factors = &measured->sensitivity_factors;
 
-    /* Entries of the file belong to events by their order alone. */
+    /* The file's entries are assigned to events only by their order. */
     const lr_event_counts *counts = &measured->events;
     const int64_t count = measured->list != NULL ? measured->list->count : measured->share.handed;
     const bool is_part = request->until_damage && count < corrections->count;
@@ -49,10 +49,10 @@ static lr_status read_corrections(struct measurement *measured)
     return LR_OK;
 }
 
-/* Events whose LORs are looked up together. */
+/* Number of events whose LORs are looked up in one call. */
 enum { LORS_AT_ONCE = 1 << 20 };
 
-/* Removes delayeds, and prompts out of coincidence, which no sensitivity counts. Most files have neither. */
+/* Removes delayeds, and prompts out of coincidence, which the sensitivity does not count. Most files have neither. */
 static lr_status keep_prompts(struct measurement *measured)
 {
     lr_event_list *list = measured->list;
@@ -92,7 +92,7 @@ static lr_status keep_prompts(struct measurement *measured)
     return LR_OK;
 }
 
-/* Sets delayeds aside, and keeps prompts in coincidence alone. */
+/* Moves delayeds to a separate list, and keeps only prompts in coincidence. */
 static lr_status sort_events(struct measurement *measured)
 {
     lr_event_list *list = measured->list;
@@ -129,7 +129,7 @@ static lr_status sort_events(struct measurement *measured)
     }
     if (!measurement_interleaves_events(measured)) return LR_OK;
 
-    /* Event k becomes one of subset k mod subsets, and so do the corrections of it. */
+    /* Event k is moved into subset k mod subsets, together with its corrections. */
     lr_event_corrections *corrections = measured->corrections;
     void *const arrays[3] = {list->events, corrections != NULL ? corrections->factors : NULL,
                              corrections != NULL ? corrections->additive : NULL};
@@ -147,7 +147,7 @@ static lr_status sort_events(struct measurement *measured)
     return LR_OK;
 }
 
-/* Fills in how often each event was measured: once, or as often as its weight says. */
+/* Sets how often each event was measured: once, or its weight. */
 static void weigh_events(void *user)
 {
     const struct measurement *measured = user;
@@ -156,14 +156,15 @@ static void weigh_events(void *user)
                       measured->data->values);
 }
 
-/* Finds the additive term of each event: randoms and scatter that are expected. */
+/* Finds the additive term of each event: the expected randoms and scatter. */
 static lr_status find_additive(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
     struct report *report = measured->setup.report;
     const lr_lors *lors = measured->setup.lors;
     const lr_event_list *list = measured->list;
-    /* Ends of the delayeds of all ranks; NULL if there are none, or one process, which has the delayeds themselves. */
+    /* Ends of the delayeds of all ranks; NULL if there are none, or for one process, which has the delayeds
+     * themselves. */
     const struct event_share *share = &measured->share;
     const double *ends =
         share->frames != NULL ? share->frames[request->num_intervals > 0 ? measured->frame : 0].ends : NULL;
@@ -171,7 +172,7 @@ static lr_status find_additive(struct measurement *measured)
     const bool is_measured = ends != NULL || (measured->delayeds != NULL && measured->delayeds->count > 0);
     if (!has_file && !(is_measured && request->randoms != RECON_RANDOMS_NONE)) return LR_OK;
 
-    /* Randoms of a LOR are spread evenly over this width of its places; 0 if it is not known. */
+    /* Randoms of a LOR are spread evenly over this width along the LOR; 0 if it is not known. */
     const lr_events_info *info = &list->info;
     const double window = !measured->has_tof ? 1.0
                           : info->num_tof_bins > 0
@@ -219,8 +220,8 @@ static lr_status find_additive(struct measurement *measured)
     return LR_OK;
 }
 
-/* Checks that all frames have prompts, and chooses the frames of this run: all, or a part with about as many prompts as
- * other parts (--part). */
+/* Checks that all frames have prompts, and chooses the frames of this run: all of them, or with --part a range that
+ * has about as many prompts as the other parts. */
 static lr_status check_frames(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
@@ -235,11 +236,11 @@ static lr_status check_frames(struct measurement *measured)
     }
     measurement_say_events(measured);
 
-    /* The time of the first and the last event, and the prompts of each frame. */
+    /* The times of the first and the last event, and the prompts of each frame. */
     const struct event_share *share = &measured->share;
-    const lr_event_list *list = measured->list; /* NULL on ranks, which have only surveyed the file so far */
+    const lr_event_list *list = measured->list; /* NULL on ranks that have only surveyed the file so far */
     double times_s[2] = {INFINITY, 0};
-    if (share->frames != NULL) { /* of all ranks */
+    if (share->frames != NULL) { /* counts of all ranks */
         times_s[0] = share->times_s[0];
         times_s[1] = share->times_s[1];
         for (int k = 0; k < count; k++) measured->frame_prompts[k] = share->frames[k].prompts;
@@ -265,7 +266,7 @@ static lr_status check_frames(struct measurement *measured)
         }
     }
 
-    /* The last frame's length may not be what was measured. */
+    /* The measurement may end before the last frame does. */
     const struct recon_interval *last = &request->intervals[count - 1];
     const double duration_s = list != NULL ? list->info.duration_s : measured->share.duration_s;
     const double end_s = fmax(times_s[1], duration_s), left_s = last->end_s - end_s;
@@ -283,14 +284,14 @@ done:
     return status;
 }
 
-/* Frees events after the operator has copied what it needs. Much memory takes a while to give back: iterations begin
- * meanwhile. */
+/* Frees events after the operator has copied its data. Iterations begin meanwhile, because freeing much memory takes
+ * a while. */
 static void drop_events(void *user)
 {
     lr_event_list_drop(((struct measurement *)user)->list);
 }
 
-/* Data and operator of the list of events, with delayeds in it. */
+/* Opens data and operator of the list of events, including delayeds. */
 static lr_status open_events(struct measurement *measured)
 {
     static const char *const kernels[] = {"tubes of response", "thin lines", "exact elements"};
@@ -309,11 +310,11 @@ static lr_status open_events(struct measurement *measured)
     params->info = measured->has_tof ? &list->info : NULL;
     params->num_ranges = measured->subsets;
     params->ranges = measured->ranges;
-    params->factors = setup->params.factors; /* factors of corrections are read with the events */
+    params->factors = setup->params.factors; /* factors of corrections are read together with the events */
     params->event_factors = measured->corrections != NULL ? measured->corrections->factors : NULL;
     params->progress = measured->progress;
     lr_status status = LR_OK;
-    if (params->factors != NULL) /* they serve one thread after the other */
+    if (params->factors != NULL) /* the factors are used by one thread after the other */
         status = early_sensitivity_wait(&measured->early, params->progress, params->log);
     if (status == LR_OK) {
         params->sensitivity_of = early_sensitivity_of(&measured->early);
@@ -338,7 +339,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     const bool has_frames = measured->request->num_intervals > 0, is_shared = measured->cluster.comm != NULL;
     CLI_TRY(measurement_open_scanner(measured, args));
     CLI_TRY(measurement_read_factors(measured));
-    /* All parameters but those that depend on events. */
+    /* Sets all parameters that do not depend on events. */
     const struct setup *setup = &measured->setup;
     lr_listmode_params *params = &measured->listmode;
     *params = measured->request->listmode;
@@ -374,10 +375,10 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     CLI_TRY(read_corrections(measured));
     CLI_TRY(has_frames ? check_frames(measured) : LR_OK);
     CLI_TRY(is_shared ? event_share_take(measured) : LR_OK);
-    /* The time resolution of the command line takes precedence over the file's. */
+    /* The time resolution on the command line takes precedence over the file's. */
     lr_events_info *info = &measured->list->info;
     const double asked = measured->request->tof_ps;
-    const double least_ps = 10, most_ps = 5000; /* as scanner check has them */
+    const double least_ps = 10, most_ps = 5000; /* the limits that `scanner check` also uses */
     if (asked > 0 && !(asked >= least_ps && asked <= most_ps)) {
         report_warn(measured->setup.report,
                     "--tof-ps %g: time resolutions are between %g and %g ps: is it in picoseconds?", asked, least_ps,
@@ -395,7 +396,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     }
     measured->has_tof = info->has_tof && !measured->request->without_tof;
 
-    /* The kernels are of lines between crystals, and ignore the crystals in between. */
+    /* The kernels describe lines between crystals and ignore crystals in between. */
     const lr_scanner *scanner = measured->setup.scanner;
     bool has_layers = false;
     for (int m = 0; scanner != NULL && m < scanner->num_modules; m++)
@@ -426,7 +427,7 @@ static lr_status open_frame(struct measurement *measured, int k)
                 (long long)measured->frame_prompts[k]);
     measured->frame = k;
 
-    /* The frame's events: of several ranks this rank's, which are consecutive. */
+    /* The frame's events; with several ranks only this rank's, which are consecutive. */
     int64_t count = own != NULL ? own->ranges[measured->subsets] : 0;
     for (int64_t n = 0; own == NULL && n < all->count; n++) count += recon_interval_has(interval, &all->events[n]);
     lr_event_list *list = calloc(1, sizeof(*list));
@@ -434,7 +435,7 @@ static lr_status open_frame(struct measurement *measured, int k)
     if (list != NULL) list->events = malloc(((size_t)count + 1) * sizeof(*list->events));
     if (list == NULL || list->events == NULL)
         return report_error(measured->setup.report, LR_FAILED, "no memory for the events of a frame");
-    list->info = all->info; /* of the whole file */
+    list->info = all->info; /* counts of the whole file */
     list->count = own != NULL ? count : 0;
     if (own != NULL) memcpy(list->events, all->events + own->first, (size_t)count * sizeof(lr_event));
     for (int64_t n = 0; own == NULL && n < all->count; n++)
@@ -478,7 +479,7 @@ static int describe(const struct measurement *measured, char *text, size_t size)
 static void finish(struct measurement *measured)
 {
     lr_operator_destroy(measured->first_op);
-    early_sensitivity_finish(&measured->early); /* after the operators that took it */
+    early_sensitivity_finish(&measured->early); /* must follow the operators that took the sensitivity */
     event_share_finish(&measured->share);
     lr_background_wait(&measured->freeing);
     lr_event_list_destroy(measured->list);

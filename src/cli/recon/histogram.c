@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * recon of counts per LOR: of a file, or of events that are binned. Of several ranks each has whole pairs of
- * modules, and keeps the numbers of these alone. */
+ * recon of counts per LOR, read from a file or binned from events. With several ranks, each rank has whole pairs of
+ * modules and keeps only their numbers. */
 #include "cli/recon/measurement.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Estimates randoms by fan sums of the delayeds, or of their ends if these are given. */
+/* Estimates randoms by fan sums of the delayeds, or of the delayeds' ends if `ends` is given. */
 static lr_status estimate_randoms(struct measurement *measured, const double *ends, double prompts)
 {
     struct report *report = measured->setup.report;
@@ -34,7 +34,7 @@ static void say_binned(struct measurement *measured, const lr_events_info *info)
     measurement_say_events(measured);
 }
 
-/* SplitMix64's last step (Steele, Lea and Flood 2014). */
+/* The last step of SplitMix64 (Steele, Lea and Flood 2014). */
 static uint64_t mix(uint64_t z)
 {
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -42,8 +42,8 @@ static uint64_t mix(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/* The digest of data and additive term of all ranks: sums over LORs with counts, so that they are the same however
- * LORs are kept and dealt. part: the LORs that this rank has, of those of the setup. */
+/* The digest of data and additive term of all ranks. It sums over LORs with counts, so that it does not depend on
+ * how LORs are stored and shared out. part: this rank's LORs, a subset of the setup's. */
 static lr_status digest_data(struct measurement *measured, const lr_lors *part)
 {
     enum { BITS = 22, MASK = (1 << BITS) - 1 };
@@ -67,7 +67,7 @@ static lr_status digest_data(struct measurement *measured, const lr_lors *part)
             memcpy(&bits, &data->values[k], sizeof(bits));
             sum += mix(mix((uint64_t)(lor + shift) + 1) + bits);
         }
-        /* Added up modulo 2^64 over ranks: doubles hold sums of 22 bits exactly. */
+        /* The sum modulo 2^64 over ranks is added up in pieces: a double holds sums of 22-bit numbers exactly. */
         double pieces[3] = {(double)(sum & MASK), (double)(sum >> BITS & MASK), (double)(sum >> 2 * BITS)};
         CLI_TRY(lr_comm_sum_numbers(measured->cluster.comm, pieces, 3));
         sums[n] = (uint64_t)pieces[0] + ((uint64_t)pieces[1] << BITS) + ((uint64_t)pieces[2] << 2 * BITS);
@@ -78,22 +78,23 @@ static lr_status digest_data(struct measurement *measured, const lr_lors *part)
 
 /* --- several ranks --- */
 
-/* LOR data that come from a file, or from memory if they had to be read whole. */
+/* LOR data that come from a file, or from memory if the file had to be read whole. */
 struct data_share {
     struct measurement *measured;
-    const char *path; /* NULL = there are none */
-    bool draws;       /* of --bootstrap: counts are drawn as they come */
+    const char *path; /* the file; NULL = none */
+    bool draws;       /* --bootstrap: counts are drawn while they are read */
     bool is_surveyed, is_sparse;
-    int64_t count;       /* numbers of the file */
-    int64_t *entries;    /* owned [num_pairs] of sparse data, of each pair of modules */
-    uint64_t digests[2]; /* of values and of LORs */
-    double sums[2];      /* before they are drawn, and after */
+    int64_t count;       /* number of values in the file */
+    int64_t *entries;    /* owned [num_pairs] number of entries of each pair of modules, if data are sparse */
+    uint64_t digests[2]; /* digests of the values and of the LORs */
+    double sums[2];      /* sums before and after drawing */
     float *drawn;        /* owned [room] */
     int64_t room;
-    int64_t pair;          /* of the last number */
-    int64_t kept_room;     /* of `to`, if data are sparse */
-    const int64_t *places; /* [num_pairs] begin of the pair's LORs among this rank's; -1 = another's */
-    lr_lor_data *to;       /* owned: this rank's */
+    int64_t pair;          /* pair of modules of the last number */
+    int64_t kept_room;     /* room in `to`, if data are sparse */
+    const int64_t *places; /* [num_pairs] begin of the pair's LORs among this rank's; -1 = the pair belongs to
+                              another rank */
+    lr_lor_data *to;       /* owned: this rank's data */
 };
 
 static lr_status refuse_memory(const struct measurement *measured)
@@ -101,7 +102,7 @@ static lr_status refuse_memory(const struct measurement *measured)
     return report_error(measured->setup.report, LR_FAILED, "no memory for the data of a rank");
 }
 
-/* The values, drawn again if that is asked for; NULL if memory runs out, logged. */
+/* The values, with --bootstrap drawn again; NULL if memory runs out, logged. */
 static const float *draw(struct data_share *data, const lr_lor_data *some, int64_t first)
 {
     const struct measurement *measured = data->measured;
@@ -122,7 +123,7 @@ static const float *draw(struct data_share *data, const lr_lor_data *some, int64
                                                                                                      : NULL;
 }
 
-/* The pair of modules of a LOR that is not before the last one asked for. */
+/* The pair of modules that contains a LOR. LORs must be asked for in ascending order. */
 static int64_t find_pair(struct data_share *data, int64_t lor)
 {
     const lr_lors *lors = data->measured->setup.lors;
@@ -168,7 +169,7 @@ static lr_status keep(void *user, const lr_lor_data *some, int64_t first)
             }
         }
     } else {
-        /* Runs of LORs: pair by pair. */
+        /* The LORs are taken in runs, pair by pair. */
         const int64_t count = some->count;
         const int64_t *offsets = data->measured->setup.lors->offsets;
         for (int64_t lor = first; lor < first + count;) {
@@ -203,7 +204,7 @@ static lr_status survey_data(struct data_share *data, const lr_lor_data *whole)
     if (data->entries == NULL) return refuse_memory(measured);
     CLI_TRY(walk(data, whole, survey));
     data->is_surveyed = whole != NULL || data->path != NULL;
-    data->is_sparse = data->is_sparse || data->count == 0; /* a file without numbers is not read to the end */
+    data->is_sparse = data->is_sparse || data->count == 0; /* files without numbers are not read to the end */
     if (data->draws) measurement_say_replicate(measured, data->sums[0], data->sums[1]);
     return data->is_surveyed ? measurement_compare_numbers(measured, "measurement",
                                                            data->digests[0] ^ (data->digests[1] << 1), data->count)
@@ -236,14 +237,14 @@ static void finish_data(struct data_share *data)
     lr_lor_data_destroy(data->to);
 }
 
-/* Events of each pair of modules, and ends of delayeds, which are counted to share them out. */
+/* The events of each pair of modules and the ends of delayeds, which are counted to share the pairs out. */
 struct event_counts {
     struct measurement *measured;
-    double *costs, *ends; /* [num_pairs] events of each; [num_crystals] of delayeds */
+    double *costs, *ends; /* [num_pairs] events of each pair; [num_crystals] ends of delayeds */
     double delayeds;
     uint64_t digest;
     int64_t kept, left_out;
-    int64_t *lors; /* owned [room] of the current events */
+    int64_t *lors; /* owned [room] LORs of the current events */
     int64_t room;
 };
 
@@ -269,7 +270,7 @@ static lr_status count_events(void *user, const lr_event *events, int64_t count)
             counts->ends[crystals[0]] += events[k].weight;
             counts->ends[crystals[1]] += events[k].weight;
         } else {
-            int64_t low = 0, high = lors->num_pairs; /* of the pair of modules that has the LOR */
+            int64_t low = 0, high = lors->num_pairs; /* search for the pair of modules that contains the LOR */
             while (high - low > 1) {
                 const int64_t middle = low + (high - low) / 2;
                 *(lor < lors->offsets[middle] ? &high : &low) = middle;
@@ -282,8 +283,8 @@ static lr_status count_events(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-/* Chooses who has which pairs of modules, by what each costs, and the group of subsets that each belongs to. Guesses
- * need LORs of all directions: ranks have what else are ordered subsets of whole pairs. */
+/* Assigns each pair of modules to a rank, by its cost, and to a group of subsets. Guesses need LORs of all
+ * directions: each rank then has pairs that would otherwise form one ordered subset. */
 static lr_status assign_pairs(struct measurement *measured, const double *costs, int32_t *rank_of)
 {
     const lr_lors *lors = measured->setup.lors;
@@ -309,7 +310,7 @@ static lr_status assign_pairs(struct measurement *measured, const double *costs,
                         rank_of);
 }
 
-/* Counts the events of the file, which are not kept. costs: [num_pairs] */
+/* Counts the events of the file without keeping them. costs: [num_pairs] */
 static lr_status survey_events(struct measurement *measured, double *costs)
 {
     struct event_counts counts = {.measured = measured, .costs = costs};
@@ -333,7 +334,8 @@ static lr_status survey_events(struct measurement *measured, double *costs)
     return status;
 }
 
-/* The LORs of this rank's pairs. places: [num_pairs] begin of each pair's LORs among them; -1 = another's */
+/* The LORs of this rank's pairs. places: [num_pairs] begin of each pair's LORs among them; -1 = the pair belongs to
+ * another rank */
 static lr_lors *choose_pairs(struct measurement *measured, const double *costs, int64_t *places)
 {
     const lr_lors *lors = measured->setup.lors;
@@ -363,7 +365,7 @@ static lr_lors *choose_pairs(struct measurement *measured, const double *costs, 
     return part;
 }
 
-/* Reads this rank's share: whole pairs of modules. Shares out measured->data if they are there already. */
+/* Reads this rank's share: whole pairs of modules. If measured->data exist already, they are shared out. */
 static lr_status read_own_pairs(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
@@ -383,7 +385,7 @@ static lr_status read_own_pairs(struct measurement *measured)
     if (status == LR_OK) status = survey_data(&additive, NULL);
     if (status != LR_OK) goto finish;
 
-    /* A pair costs about as much as it has LORs with counts, if these alone are projected. */
+    /* The cost of a pair is about its number of LORs with counts, if only these are projected. */
     for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
         const double all = (double)(lors->offsets[pair + 1] - lors->offsets[pair]);
         const double counted = data.is_surveyed ? (double)data.entries[pair] : costs[pair];
@@ -408,7 +410,7 @@ static lr_status read_own_pairs(struct measurement *measured)
         lr_lor_data_destroy(measured->delayeds);
         measured->delayeds = NULL;
     }
-    if (status == LR_OK && !data.is_surveyed) { /* bins the events of this rank's pairs; errors alone are said again */
+    if (status == LR_OK && !data.is_surveyed) { /* bins this rank's events; only errors are reported again */
         lr_log log = report_errors_alone(measured->setup.report);
         lr_events_source source = measurement_events_source(measured);
         lr_prompts_delayeds found;
@@ -421,7 +423,7 @@ static lr_status read_own_pairs(struct measurement *measured)
     }
     if (status == LR_OK) status = digest_data(measured, part);
 
-    /* The setup has the LORs of this rank's pairs alone from here on. */
+    /* The setup has only the LORs of this rank's pairs from here on. */
     if (measured->randoms != NULL) measured->randoms->product.lors = part;
     lr_lors_destroy(setup->lors);
     setup->lors = part;
@@ -443,7 +445,8 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     CLI_TRY(measurement_open_scanner(measured, args));
     const lr_lors *lors = measured->setup.lors;
 
-    /* A replicate of counts per LOR depends on their places among all: ranks count all events for it. */
+    /* A replicate of counts per LOR depends on the LORs' positions in the whole list. Each rank therefore counts all
+     * events. */
     const bool reads_all = !is_shared || (request->bootstraps && request->events != NULL);
     if (reads_all && request->data != NULL) {
         measured->data = lr_lor_data_read(request->data, lors, &report->log);

@@ -9,7 +9,7 @@
 
 /* --- digests --- */
 
-/* The hash of Fowler, Noll and Vo (FNV-1a), of 64 bits. */
+/* The 64-bit hash of Fowler, Noll and Vo (FNV-1a). */
 uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count)
 {
     digest = digest != 0 ? digest : UINT64_C(0xcbf29ce484222325);
@@ -17,7 +17,7 @@ uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count)
     return digest;
 }
 
-/* Only one multiplication depends on the event before: lists have very many events. */
+/* Only one multiplication depends on the preceding event, which is fast for long lists. */
 void recon_digest_event(uint64_t *digest, const lr_event *event)
 {
     uint64_t ends, rest;
@@ -89,7 +89,7 @@ lr_status measurement_compare_numbers(const struct measurement *measured, const 
     return lr_comm_same(measured->cluster.comm, what, text);
 }
 
-/* Options that may differ among ranks: devices, messages, and files that rank 0 alone writes. */
+/* True for options that may differ among ranks: devices, messages, and files that only rank 0 writes. */
 static bool is_own(const char *name)
 {
     static const char *const own[] = {"--device",  "--threads",    "--max-memory", "-o",     "--png",
@@ -99,7 +99,7 @@ static bool is_own(const char *name)
     return own[k] != NULL;
 }
 
-/* Compares one digest of all options first; if it differs, each option, so that the error names one. */
+/* Compares one digest of all options first. If it differs, each option is compared, so that the error names one. */
 lr_status measurement_compare_options(const struct measurement *measured, const struct cli_args *args)
 {
     lr_comm *comm = measured->cluster.comm;
@@ -109,8 +109,8 @@ lr_status measurement_compare_options(const struct measurement *measured, const 
             const struct cli_option *option = args->syntax->groups[g].options;
             for (; option->name != NULL; option++) {
                 char text[256];
-                /* The part of an option that must be the same. Files may have other names on other machines: their
-                 * contents are compared when they have been read. */
+                /* The part of an option that must agree. Files may have different names on other machines; their
+                 * contents are compared after reading. */
                 const char *kind = option->metavar != NULL ? option->metavar : "";
                 const bool is_file = strstr(kind, "FILE") != NULL || strstr(kind, "IMAGE") != NULL;
                 const char *value = is_file ? NULL : args_text(args, option->name);
@@ -260,7 +260,8 @@ static lr_status read_image(const struct setup *setup, const char *path, lr_imag
     return LR_OK;
 }
 
-/* A checkpoint serves other settings and data, too: its image, and the number of iterations that made it. */
+/* Takes a checkpoint as the initial image: its image and its number of iterations. Its settings and data may differ
+ * from this run's. */
 static lr_status read_checkpoint(struct measurement *measured)
 {
     const char *path = measured->request->initial;
@@ -313,7 +314,7 @@ lr_status measurement_read_images(struct measurement *measured)
                                         recon_digest(0, &measured->iterations_before, sizeof(int)));
 }
 
-/* List mode has a scale of its own, of chords in mm, except for exact elements, which are probabilities. */
+/* List mode has a different scale, of chords in mm; exact elements are probabilities. */
 bool measurement_counts_emissions(const struct measurement *measured)
 {
     const lr_listmode_info *info = lr_listmode_get_info(measured->setup.op);
@@ -351,7 +352,7 @@ lr_status measurement_count(struct measurement *measured)
     CLI_TRY(lr_comm_sum_numbers(measured->cluster.comm, &measured->counts, 1));
     if (measured->counts > 0) return LR_OK;
     for (int64_t k = 0; k < data->count; k++)
-        if (data->values[k] != 0.0f) return LR_OK; /* negative ones: the algorithm names the first */
+        if (data->values[k] != 0.0f) return LR_OK; /* the algorithm reports negative values */
     return report_error(measured->setup.report, LR_BAD_INPUT,
                         "%s: holds no counts: every LOR has 0, of which no image comes: is it the "
                         "right file?",
@@ -370,7 +371,7 @@ void measurement_drop_data(struct measurement *measured)
 
 void measurement_finish(struct measurement *measured)
 {
-    lr_operator_destroy(measured->setup.op); /* before the factors and events that it refers to */
+    lr_operator_destroy(measured->setup.op); /* the operator refers to factors and events, so it is destroyed first */
     measured->setup.op = NULL;
     if (measured->kind != NULL && measured->kind->finish != NULL) measured->kind->finish(measured);
     measurement_drop_data(measured);

@@ -53,7 +53,7 @@ lr_status recon_check_image(const struct recon_run *run)
                                                   "the scanner, and is --additive no more than a part of "
                                                   "them?"}));
 
-    /* RAMLA nears the number of counts in steps; EM has it after each. */
+    /* RAMLA approaches the number of counts in steps; EM reaches it after each iteration. */
     const lr_iteration *last = &run->history[run->num_done - 1];
     const double share = last->estimated_counts / last->measured_counts;
     if (request->algorithm == RECON_RAMLA && last->has_fit && fabs(share - 1) > 0.05) {
@@ -64,8 +64,8 @@ lr_status recon_check_image(const struct recon_run *run)
                                          "attenuation makes it less: take --steps own, or more --iterations");
     }
 
-    /* Every count is of an emission, unless it is of the additive term. RAMLA and BSREM reach this number only after
-     * many iterations, and a prior may prevent it. */
+    /* Each count comes from an emission or from the additive term. RAMLA and BSREM reach this number only after many
+     * iterations, and a prior may prevent it. */
     const double counts = last->measured_counts, found = emissions(run);
     const bool has_additive = measured->additive != NULL || measured->randoms != NULL;
     const bool is_scaled = request->family != RECON_DIRECT && measurement_counts_emissions(measured);
@@ -79,7 +79,7 @@ lr_status recon_check_image(const struct recon_run *run)
     return LR_OK;
 }
 
-/* step: NULL = nothing more is known. */
+/* step: NULL = not known. */
 static void iteration_json(struct json *json, const lr_iteration *done, const struct recon_step *step)
 {
     json_open(json, NULL, '{');
@@ -139,7 +139,7 @@ static void events_json(struct json *json, const lr_event_counts *events)
     json_close(json, '}');
 }
 
-/* Keys of one image and of frames. */
+/* Writes the keys that one image and frames have in common. */
 static void head_json(struct json *json, const struct recon_run *run)
 {
     const struct measurement *measured = run->measured;
@@ -271,7 +271,7 @@ lr_status recon_draw(const struct recon_run *run)
     snprintf(note, sizeof(note), "%d iteration%s, %.4g %s", done, done == 1 ? "" : "s", emissions(run),
              unit_of(measured));
 
-    /* Mean position of the activity; of the grid if there is none. */
+    /* Mean position of the activity; the grid's centre if there is no activity. */
     double centre_mm[3], longest_mm = 0, sum = 0, moment[3] = {0};
     for (int64_t row = 0; row < count; row++) {
         double at[3];
@@ -292,14 +292,14 @@ lr_status recon_draw(const struct recon_run *run)
             .image = image,
             .plane = planes[k],
             .position_mm = position_mm,
-            .pixels_per_mm = 400 / longest_mm, /* one scale for the three */
+            .pixels_per_mm = 400 / longest_mm, /* one scale for all three slices */
             .colours = LR_COLOURS_INVERSE_GREY,
             .axes = true,
             .colour_bar = true,
             .unit = measurement_counts_emissions(measured) ? "emissions per voxel" : "activity, of its own scale",
             .log = &measured->setup.report->log,
         };
-        /* Never -0, which would be printed with its sign. */
+        /* -0 is avoided, because it would be printed with its sign. */
         status = picture_sheet_add(&sheet, lr_picture_slice(&params), "%s = %.1f mm", names[k],
                                    0.1 * round(10.0 * position_mm) + 0.0);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The verb recon's options, and what goes together. */
+ * The options of the verb recon, and which of them may be combined. */
 #include "cli/recon/request.h"
 
 #include "cli/cluster.h"
@@ -157,7 +157,7 @@ static void refuse_all(struct cli_args *args, const char *const *options, const 
     for (int k = 0; options[k] != NULL; k++) refuse(args, options[k], family);
 }
 
-/* but_for: options that the family has, too; NULL at the end */
+/* but_for: options that the current family also has; NULL at the end */
 static void refuse_group(struct cli_args *args, const struct cli_option *options, const char *const *but_for,
                          const char *family)
 {
@@ -168,7 +168,7 @@ static void refuse_group(struct cli_args *args, const struct cli_option *options
     }
 }
 
-/* Complains about options of other families. */
+/* Reports options that belong to other families. */
 static void check_family(struct cli_args *args, enum recon_family family)
 {
     static const char *const of_lors[] = {"--mode",        "--rays",         "--mu-steps",
@@ -329,7 +329,7 @@ lr_status recon_request_read_listmode(struct recon_request *request, struct cli_
 
 enum { MOST_FRAMES = 10000 };
 
-/* Reads "60,60,300" or "10x60,5x300": frames of these lengths in seconds, each at the end of the one before. */
+/* Reads "60,60,300" or "10x60,5x300": lengths of consecutive frames in seconds. */
 static void read_frames(struct cli_args *args, struct recon_request *request)
 {
     const char *text = args_text(args, "--frames"), *at = text;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The verb recon's options, as plain data. */
+ * The options of the verb recon, as plain data. */
 #ifndef LR_CLI_RECON_REQUEST_H
 #define LR_CLI_RECON_REQUEST_H
 
@@ -10,7 +10,7 @@
 #include <lr/comm.h>
 #include <lr/listmode.h>
 
-/* The order of --operator. */
+/* Same order as the words of --operator. */
 enum recon_family { RECON_CORRESPONDENCE, RECON_DIRECT, RECON_LISTMODE };
 enum recon_algorithm { RECON_MLEM, RECON_OSEM, RECON_RAMLA, RECON_BSREM };
 enum recon_combine { RECON_EXACT, RECON_PAPER, RECON_DISTRIBUTED };
@@ -29,7 +29,7 @@ static inline bool recon_interval_has(const struct recon_interval *interval, con
     return time_s >= interval->begin_s && time_s < interval->end_s;
 }
 
-/* The caller frees the intervals. Strings are the command line's. */
+/* The caller frees the intervals. Strings belong to the command line. */
 struct recon_request {
     enum recon_family family;
 
@@ -48,30 +48,30 @@ struct recon_request {
 
     /* Algorithm. */
     enum recon_algorithm algorithm;
-    int iterations, iterations_before;  /* iterations_before: as --after has it */
-    int subsets;                        /* unless views_per_block says */
-    double relaxation, relaxation_fall; /* of RAMLA and BSREM; relaxation 0 = the default */
-    bool own_steps;                     /* of RAMLA */
-    bool has_prior;                     /* of BSREM */
-    lr_rdp prior;                       /* without kappa */
+    int iterations, iterations_before;  /* iterations_before: the value of --after */
+    int subsets;                        /* used unless views_per_block is given */
+    double relaxation, relaxation_fall; /* RAMLA and BSREM; relaxation 0 = the default */
+    bool own_steps;                     /* RAMLA only */
+    bool has_prior;                     /* BSREM only */
+    lr_rdp prior;                       /* kappa is not set here */
     bool has_psf;
     double psf_mm[3];
 
     /* Family direct. */
-    bool without_fit;    /* images alone, by whole updates of the device */
-    int views_per_block; /* of subsets that are runs of the views' geometric order; 0 = every so-many-th view */
+    bool without_fit;    /* only the image is made, by complete updates on the device */
+    int views_per_block; /* length of blocks of views, in geometric order, that form subsets; 0 = interleaved views */
     const char *factors;
 
     /* Family listmode. */
-    lr_listmode_params listmode; /* kernel, tube, variant and lines of the sensitivity; else zero */
+    lr_listmode_params listmode; /* kernel, tube, variant and lines of the sensitivity; other fields are zero */
     bool has_blobs, without_tof;
     double blob_radius_mm; /* 0 = the default */
-    double tof_ps;         /* 0 = of the events, or the scanner's */
+    double tof_ps;         /* 0 = the value of the events or the scanner */
 
     /* Frames of list mode. */
     struct recon_interval *intervals; /* owned [num_intervals] */
-    int num_intervals;                /* 0 = there are no frames */
-    int64_t part[2];                  /* of --part K/N; 0,0 = all frames */
+    int num_intervals;                /* 0 = no frames */
+    int64_t part[2];                  /* --part K/N; 0,0 = all frames */
 
     /* Several ranks. */
     enum recon_combine combine;
@@ -88,12 +88,13 @@ extern const struct cli_option recon_input_options[], recon_algorithm_options[],
     recon_direct_options[], recon_listmode_options[], recon_frame_options[], recon_checkpoint_options[],
     recon_ranks_options[];
 
-/* Reads all options and complains about contradictions. Options of the family listmode are read separately, once the
- * names of outputs are known to be good. */
+/* Reads all options and reports contradictions. Options of the family listmode are read later, after the names of
+ * outputs have been checked. */
 void recon_request_read(struct recon_request *request, struct cli_args *args);
 lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args);
 
-/* True if updates of the algorithm have a step length; the step length of the first iteration. */
+/* True if the algorithm's updates have a step length; the second function returns the step length of the first
+ * iteration. */
 bool recon_has_steps(enum recon_algorithm algorithm);
 double recon_relaxation(const struct recon_request *request, int subsets);
 

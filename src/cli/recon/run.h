@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * One reconstruction in progress: the schemes by which one process, or several ranks, make an image of a measurement
- * (scheme.c); what is needed to go on after the machine has failed (checkpoint.c); and how it is reported
- * (report.c). */
+ * One reconstruction in progress. One process or several ranks make an image (scheme.c); checkpoints allow to resume
+ * after a failure (checkpoint.c); progress and results are reported (report.c). */
 #ifndef LR_CLI_RECON_RUN_H
 #define LR_CLI_RECON_RUN_H
 
 #include "cli/recon/measurement.h"
 
-/* recon --operator listmode --frames: an image for each of some intervals. Events are read once, and the sensitivity is
- * computed once; each frame has the events, the delayeds and the subsets that a file of its interval alone would
- * have. */
+/* recon --operator listmode --frames: one image for each interval. Events are read once, and the sensitivity is
+ * computed once. Each frame has the same events, delayeds and subsets as a file of its interval alone. */
 struct recon_frame {
     char *output;          /* owned */
     lr_iteration *history; /* owned [iterations] */
@@ -19,45 +17,45 @@ struct recon_frame {
     double image_sum;
 };
 
-/* Zero is valid: there are none. */
+/* Zero is valid: no frames. */
 struct recon_frames {
     int count;
     struct recon_frame *list; /* owned [count] */
 };
 
-/* Its first two members are set by the caller. */
+/* The caller sets the first two members. */
 struct recon_checkpoint {
     const struct measurement *measured;
-    bool resumes;       /* from the file, if it is there */
+    bool resumes;       /* the run resumes from the file */
     int begun_after;    /* iterations that made the initial image */
-    int saved;          /* iterations when a checkpoint was written last */
-    bool is_lacking;    /* the last one that was due could not be written */
-    lr_checkpoint read; /* that this run goes on from */
-    const float *start; /* in it: the operator's image to begin with; NULL = there is none */
+    int saved;          /* number of iterations when the last checkpoint was written */
+    bool is_lacking;    /* the last checkpoint that was due could not be written */
+    lr_checkpoint read; /* the checkpoint that this run resumes from */
+    const float *start; /* points into `read`: the operator's initial image; NULL = none */
 };
 
-/* Writes a checkpoint if one is due after file->iterations. file: what is known of its images alone, without these.
- * images: [count] of the operator; NULL: the file has images of --combine paper, and is always due. What cannot be
- * written is a warning. */
+/* Writes a checkpoint if one is due after file->iterations. file: the state without the images. images: [count] of
+ * the operator; if NULL, the file already has the images of --combine paper and is always due. A write error is only
+ * a warning. */
 lr_status checkpoint_save(struct recon_checkpoint *checkpoint, lr_checkpoint *file, const lr_vector *const *images,
                           int count);
 
-/* Reads the checkpoint to go on from, once the operator is there. iterations: to make, of which those that are made are
- * taken; iterations_before: those that are made. */
+/* Reads the checkpoint to resume from; the operator must exist. iterations: the number to make, from which those
+ * already made are subtracted; iterations_before: set to those already made. */
 lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations, int *iterations_before);
 
-/* Sets *first to the frame to begin with, before its data are there. */
+/* Sets *first to the frame to begin with; the frame's data are not needed yet. */
 lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const struct recon_frames *frames,
                                 int64_t *first);
 
-/* Ends with one image, and begins with the next. */
+/* Ends the checkpoints of one image, so that the next image can begin. */
 void checkpoint_forget(struct recon_checkpoint *checkpoint);
 
-/* More figures of an image than the iteration that made it has. */
+/* Figures of an image in addition to lr_iteration. */
 struct recon_step {
-    double elapsed_s;   /* since iterations began */
-    double image_error; /* from the truth; -1 = not known */
-    double *weights;    /* owned; of --combine paper: what composition points to. NULL = none */
+    double elapsed_s;   /* time since iterations began */
+    double image_error; /* error relative to the truth; -1 = not known */
+    double *weights;    /* owned; --combine paper: `composition` points to it; NULL = none */
     lr_composition composition;
 };
 
@@ -65,31 +63,31 @@ struct recon_step {
 struct recon_run {
     struct measurement *measured;
     struct recon_checkpoint checkpoint;
-    const lr_progress *progress; /* of steps */
+    const lr_progress *progress; /* progress of steps */
     const char *output;
-    int iterations, iterations_before; /* to make, and those that made the image to start from */
-    lr_image *image;                   /* what it becomes */
+    int iterations, iterations_before; /* iterations to make, and those that made the initial image */
+    lr_image *image;                   /* the result */
     lr_iteration *history;             /* [iterations], without images */
-    struct recon_step *steps;          /* [iterations], of the same iterations; NULL with frames */
+    struct recon_step *steps;          /* [iterations], in the same order; NULL with frames */
     int num_done;
-    double start_s; /* of the verb */
+    double start_s; /* start time of the verb */
     double iterating_s, noting_s;
-    lr_traffic traffic; /* up to the last iteration */
+    lr_traffic traffic; /* traffic up to the last iteration */
 };
 
-/* Makes run->image by the scheme of --combine. */
+/* Makes run->image by the scheme that --combine names. */
 lr_status recon_iterate(struct recon_run *run);
 
-/* One line about an iteration. */
+/* Reports one iteration in one line. */
 void recon_report_iteration(struct recon_run *run, const lr_iteration *done);
 
-/* Refuses images of no use, and warns of images that are not finished or of another scale. */
+/* Refuses useless images; warns of images that are not converged or have an unexpected scale. */
 lr_status recon_check_image(const struct recon_run *run);
 
 /* Writes a PNG of three slices through the centre of the image's activity. */
 lr_status recon_draw(const struct recon_run *run);
 
-/* Prints a line or a JSON object on standard output; with frames JSON has them all at the end. */
+/* Prints a line or a JSON object on standard output. With frames, the JSON object describes all of them at the end. */
 void recon_report(const struct recon_run *run, bool stopped);
 void recon_report_frames(const struct recon_run *run, const struct recon_frames *frames, bool stopped);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Notes when an image was ready, and its error |image - truth| / |truth|. */
+/* Notes the time when an image was ready, and its error |image - truth| / |truth|. */
 static lr_status note_step(struct recon_run *run, const lr_vector *image)
 {
     const lr_image *truth = run->measured->truth;
@@ -114,7 +114,7 @@ static lr_status compose(struct recon_run *run, const lr_recon_params *params)
         all.guess_iterations = run->checkpoint.read.guess_iterations;
     }
     all.local.iteration = NULL;
-    all.local.subset_of = NULL; /* which is of the rank's pairs, as they are dealt */
+    all.local.subset_of = NULL; /* subset_of covers only the rank's pairs */
     all.local.interleave = 0;
     return lr_compose(&all, &image);
 }

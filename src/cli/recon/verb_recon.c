@@ -27,8 +27,8 @@ static void frame_path(char path[PATH_MAX], const char *output, int k)
     snprintf(path, PATH_MAX, "%.*s-%d%s", (int)(ending - output), output, k + 1, ending);
 }
 
-/* Counts projections of all LORs: one for the sensitivity, and for each iteration one forward and one back, of LORs
- * with data. LORs one by one take longer than in whole pairs of modules: five times on backend native. */
+/* Counts projections of all LORs: one for the sensitivity, and for each iteration one forward and one back over LORs
+ * with data. Single LORs take longer than whole pairs of modules: five times longer on backend native. */
 static double count_projections(const struct recon *recon)
 {
     const lr_lor_data *data = recon->measured.data;
@@ -52,7 +52,7 @@ static lr_status write_image(const struct recon_run *run, bool stopped)
     return LR_OK;
 }
 
-/* Reconstructs the measurement as it is. name: on the bar. */
+/* Reconstructs the measurement. name: the text of the progress bar. */
 static lr_status reconstruct_one(struct recon *recon, const char *name)
 {
     struct measurement *measured = &recon->measured;
@@ -66,7 +66,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     recon->bar.before = 1;
     recon->bar.each =
         recon->request.family != RECON_CORRESPONDENCE ? 2 : (count_projections(recon) - 1) / run->iterations;
-    if (setup->op == NULL) { /* the operator of LORs */
+    if (setup->op == NULL) { /* the operator of LORs; other kinds have made theirs */
         setup->params.progress = measured->progress;
         setup->params.projections = count_projections(recon);
         CLI_TRY(setup_operator(setup));
@@ -82,7 +82,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     }
     if (!goes_on) return LR_OK;
 
-    if (measured->cluster.comm != NULL) { /* results that all share come from like models */
+    if (measured->cluster.comm != NULL) { /* ranks can combine results only if their models agree */
         char text[160];
         const lr_operator_info *info = lr_operator_get_info(setup->op);
         snprintf(text, sizeof(text), "%s, %s, %d rays, %d x %d x %d samples, %lld voxels", info->backend,
@@ -93,7 +93,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     if (recon->request.has_psf) CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
     CLI_TRY(checkpoint_resume(&run->checkpoint, &run->iterations, &run->iterations_before));
     if (run->checkpoint.start != NULL && run->iterations == 0) {
-        /* All iterations are in the checkpoint; their image may not have been written. */
+        /* All iterations are in the checkpoint, but their image may not have been written. */
         const lr_vector image = lr_vector_of_floats(run->checkpoint.start, run->checkpoint.read.num_values);
         CLI_TRY(measurement_take_image(measured, &image, run->image));
         return measured->cluster.rank == 0 ? write_image(run, false) : LR_OK;
@@ -101,7 +101,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     lr_status status = measured->kind->wait != NULL ? measured->kind->wait(measured) : LR_OK;
     if (status == LR_OK) status = recon_iterate(run);
 
-    /* Writes what there is: after the last iteration, or the last one before Ctrl-C. */
+    /* Writes the image after the last iteration, or after the last one before Ctrl-C. */
     const bool stopped = status == LR_CANCELLED;
     if (run->num_done == 0 || (status != LR_OK && !stopped)) return status;
     if (stopped)
@@ -142,7 +142,7 @@ static lr_status reconstruct_frames(struct recon *recon)
     bool any = false;
     for (int64_t k = range[0]; k < range[1]; k++) any = any || recon->frames.list[k].num_done > 0;
     if (measured->setup.report->json && measured->cluster.rank == 0 && (status == LR_OK || any)) {
-        measured->setup.op = measured->first_op; /* which JSON describes */
+        measured->setup.op = measured->first_op; /* the JSON output describes this operator */
         recon_report_frames(run, &recon->frames, status == LR_CANCELLED);
         measured->setup.op = NULL;
     }
@@ -196,8 +196,8 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
     return reconstruct_one(recon, "recon");
 }
 
-/* Opens the cluster, and refuses what several ranks cannot do, what one alone has not, and images of frames or
- * iterations, whose names follow from -o, that would overwrite what is read. */
+/* Opens the cluster. Refuses what several ranks cannot do or what needs several ranks. Also refuses if an image of a
+ * frame or iteration, whose name follows from -o, would overwrite an input. */
 static lr_status begin(struct cli_args *args, struct recon *recon)
 {
     const struct recon_request *request = &recon->request;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * recon --operator direct: histo-images. Of several ranks each has some of the views. */
+ * recon --operator direct: histo-images. With several ranks, each rank has some of the views. */
 #include "cli/recon/measurement.h"
 
 #include <stdio.h>
@@ -36,20 +36,20 @@ static lr_status find_subsets(struct measurement *measured, const lr_view *views
 
 /* --- several ranks --- */
 
-/* Views that come from a file, one after the other. */
+/* Views that are read from a file one after the other. */
 struct view_share {
     struct measurement *measured;
-    bool draws;     /* of --bootstrap */
-    int count;      /* of this rank, */
-    int taken;      /* and how many of them have come */
-    int32_t *views; /* owned [views of the file] numbers of this rank's */
+    bool draws;     /* --bootstrap is given */
+    int count;      /* number of this rank's views */
+    int taken;      /* number of this rank's views read so far */
+    int32_t *views; /* owned [views of the file] numbers of this rank's views */
     uint64_t digest;
-    double sums[2];         /* of --bootstrap: of the file, and of what this rank has drawn */
-    int64_t values;         /* of the file so far */
-    lr_histo_images *histo; /* owned: this rank's; NULL before the first view */
+    double sums[2];         /* --bootstrap: sums of the file and of this rank's drawn counts */
+    int64_t values;         /* values of the file read so far */
+    lr_histo_images *histo; /* owned: this rank's views; NULL before the first one */
 };
 
-/* Makes room for this rank's views, once it is known how many there are. Views go to ranks in turn, subset by
+/* Allocates this rank's views once their number is known. Views go to the ranks one after the other, subset by
  * subset. */
 static lr_status assign_views(struct view_share *own, const lr_histo_images *all)
 {
@@ -74,7 +74,7 @@ static lr_status assign_views(struct view_share *own, const lr_histo_images *all
         goto done;
     }
 
-    /* Guesses of ranks are no subsets: views go to ranks in turn. */
+    /* Guesses of ranks are not subsets: views then go to the ranks one after the other. */
     if (measured->request->combine == RECON_EXACT)
         status = find_subsets(measured, all->views, count, measured->subset_of);
     if (status != LR_OK) goto done;
@@ -117,7 +117,7 @@ static lr_status take_view(void *user, const lr_histo_images *all, int view, con
     return LR_OK;
 }
 
-/* Reads this rank's views; all if there is one process. draws: as --bootstrap says. */
+/* Reads this rank's views; one process reads all. draws: true to draw them as --bootstrap says. */
 static lr_status read_views(struct measurement *measured, const char *path, bool draws, lr_histo_images **histo)
 {
     struct view_share own = {.measured = measured, .draws = draws && measured->request->bootstraps};
@@ -136,7 +136,7 @@ static lr_status read_views(struct measurement *measured, const char *path, bool
             return status;
         }
         measured->digest = recon_digest(measured->digest, &own.digest, sizeof(own.digest));
-        measured->interleave = measured->request->views_per_block == 0; /* blocks are visited in their order */
+        measured->interleave = measured->request->views_per_block == 0; /* blocks keep their order */
         *histo = own.histo;
         return LR_OK;
     }
@@ -150,7 +150,7 @@ static lr_status read_views(struct measurement *measured, const char *path, bool
     return LR_OK;
 }
 
-/* The same as data of the operator, of their own. */
+/* Copies histo-images into data of the operator. */
 static lr_lor_data *copy_data(const struct measurement *measured, const lr_histo_images *histo)
 {
     const lr_lors *layout = lr_operator_get_info(measured->setup.op)->lors;
@@ -196,7 +196,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
 
     measured->data = copy_data(measured, counts);
     if (measured->data == NULL) status = report_reason(report);
-    if (status == LR_OK && measured->cluster.comm == NULL) /* ranks draw what they read */
+    if (status == LR_OK && measured->cluster.comm == NULL) /* ranks draw counts while reading */
         status = measurement_bootstrap(measured);
     if (status == LR_OK && request->additive != NULL) {
         status = read_views(measured, request->additive, false, &additive);

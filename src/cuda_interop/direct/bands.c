@@ -10,14 +10,14 @@
 
 /* --- A kernel and a grid by rows of a lattice and octets of these, for gathers by bands. No CUDA in it. --- */
 
-/* The places that a row of the lattice has in the kernel, from an output on: first > last: none. octets:
- * the first and the last octet of sources that have weights for an octet of outputs. */
+/* The places of a lattice row in the kernel, relative to an output; first > last if there are none. octets: the
+ * first and last octet of sources with weights for an octet of outputs. */
 struct band_span {
     int first, last;
     int octets[2];
 };
 
-/* The kernel by rows of the lattice: those at a row offset d and a slice offset. */
+/* The kernel by rows of the lattice, at each row offset d and slice offset. */
 struct band_rows {
     struct lr_lattice lattice;
     int least[2], count[2];  /* row offsets, slice offsets */
@@ -33,7 +33,7 @@ enum { OCTET = LR_CUDA_OCTET, ROWS = LR_CUDA_BAND_ROWS };
 
 /* --- the kernel's rows --- */
 
-/* d, slice: from the least on. */
+/* d and slice count from the smallest offset. */
 static struct band_span *band_span_at(const struct band_rows *rows, int d, int slice)
 {
     return &rows->spans[(int64_t)d * rows->count[1] + slice];
@@ -44,7 +44,7 @@ static bool band_is_empty(const struct band_span *span)
     return span->first > span->last;
 }
 
-/* errors: LR_FAILED; *rows holds nothing then. */
+/* errors: LR_FAILED; *rows then holds nothing. */
 static lr_status band_rows_init(struct band_rows *rows, const struct lr_lattice *lattice,
                                 const struct lr_direct_shape *shape, const lr_log *log)
 {
@@ -68,7 +68,7 @@ static lr_status band_rows_init(struct band_rows *rows, const struct lr_lattice 
         span->last = at[0] > span->last ? at[0] : span->last;
     }
 
-    /* Rows at both ends that no offset lies on are left out: as many at one end as at the other. */
+    /* Empty rows at both ends are dropped, as many at one end as at the other. */
     int64_t first = 0; /* the first span that is not empty */
     while (first < count && band_is_empty(&rows->spans[first])) first++;
     const int filled = (int)(first / rows->count[1]), most = (rows->count[0] - 1) / 2;
@@ -95,13 +95,13 @@ static void band_rows_finish(struct band_rows *rows)
 
 /* --- halves of steps --- */
 
-/* Lists of steps, one for each row offset that a warp's first row may have. */
+/* Number of lists of steps: one for each row offset of a warp's first row. */
 static int band_count_lists(const struct band_rows *rows)
 {
     return rows->count[0] + ROWS - 1;
 }
 
-/* The span of a warp's row i in list d; NULL: it has none. */
+/* The span of a warp's row i in list d; NULL if the row has none. */
 static const struct band_span *band_span_of(const struct band_rows *rows, int d, int i, int slice)
 {
     const bool is_there = d - i >= 0 && d - i < rows->count[0];
@@ -116,7 +116,7 @@ static bool band_has_half(const struct band_rows *rows, int d, int i, const stru
     return span != NULL && half->octet >= span->octets[0] && half->octet <= span->octets[1];
 }
 
-/* Octets of sources that a list's steps have: from the first to the last; last < first: none. */
+/* Octets of sources of a list's steps, first to last; last < first if there are none. */
 static void band_range(const struct band_rows *rows, int d, int range[2])
 {
     range[0] = INT32_MAX;
@@ -164,7 +164,7 @@ static int band_list_halves(const struct band_rows *rows, int d, struct band_hal
 
 /* --- the grid's rows --- */
 
-/* lr_floor_div, faster: the compiler knows the divisor, as lattices have steps of one or two. */
+/* A faster lr_floor_div: the compiler knows the divisor, because lattices have steps of one or two. */
 static int divide(int number, int by)
 {
     return by == 1 ? number : by == 2 ? lr_floor_div(number, 2) : lr_floor_div(number, by);
@@ -205,9 +205,9 @@ enum {
     BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
     MOST_SIDES = LR_CUDA_BAND_SIDES,
     FEW_SIDES = LR_CUDA_BAND_FEW_SIDES,
-    FEW_STEPS = 256,        /* of a view */
-    CROWD_BYTES = 56 << 10, /* of shared memory: capability 9.0 has room for four such blocks */
-    MOST_ENTRIES = 1 << 25  /* of spans: 256 MiB for both ways */
+    FEW_STEPS = 256,        /* steps of a view */
+    CROWD_BYTES = 56 << 10, /* bytes of shared memory: capability 9.0 has room for four such blocks */
+    MOST_ENTRIES = 1 << 25  /* entries of spans: 256 MiB for both directions */
 };
 
 /* Data that exist only while a plan is made. */
@@ -215,12 +215,12 @@ struct planner {
     struct lr_cuda_band_plan *plan;
     const struct lr_direct_shape *shape;
     struct band_rows rows;
-    int (*ranges)[2]; /* owned [lists]: octets that a list's steps have */
-    int32_t *numbers; /* owned [spans]: of those that there are, from 1 on */
+    int (*ranges)[2]; /* owned [lists]: octets of each list's steps */
+    int32_t *numbers; /* owned [spans]: numbers of existing spans, from 1 */
     const lr_log *log;
 };
 
-/* The pass of the first shape, which has the values that all shapes share. */
+/* The pass of the first shape. It holds the values that all shapes share. */
 static lr_cuda_bands *pass_of(struct lr_cuda_band_plan *plan)
 {
     return &plan->passes[LR_CUDA_BANDS_ALONE];
@@ -238,11 +238,11 @@ static lr_status weigh(struct planner *planner, const struct lr_lattice *candida
     int64_t steps = 0;
     for (int d = 0; d < band_count_lists(&rows); d++) steps += (band_count_halves(&rows, d) + 1) / 2;
 
-    const int64_t least_octets = (int64_t)size[0] * size[1] / K; /* of any lattice */
+    const int64_t least_octets = (int64_t)size[0] * size[1] / K; /* least octets of any lattice */
     int64_t cost = *least;
     if (steps * least_octets < *least) {
         int first[2], last[2];
-        int64_t octets = 0; /* of all rows that the grid has columns on */
+        int64_t octets = 0; /* octets of all rows that contain grid columns */
         lr_lattice_extent(candidate, size, first, last);
         for (int row = first[1]; row <= last[1]; row++) {
             int32_t found[4];
@@ -263,7 +263,7 @@ static lr_status weigh(struct planner *planner, const struct lr_lattice *candida
 
 /* --- slabs --- */
 
-/* Octets that slab c has of a block that is one warp wide: all that steps of its warps take. */
+/* Octets of slab c in a block that is one warp wide: all that the steps of its warps need. */
 static void find_slab(const struct planner *planner, int c, int range[2])
 {
     const int lists = pass_of(planner->plan)->num_lists;
@@ -295,7 +295,7 @@ static lr_status list_bases(struct planner *planner)
     }
     pass->pitch = K * most;
 
-    /* Kernels as far as blocks that begin in the grid reach. */
+    /* Kernels as far as blocks that begin in the grid can reach. */
     const int margin = -pass->least_octet + MOST_SIDES;
     const int first = lr_floor_div(least[0], K) - margin;
     const int last_offset = pass->least_offset + pass->num_lists;
@@ -309,8 +309,8 @@ static lr_status list_bases(struct planner *planner)
 
 /* --- steps --- */
 
-/* Numbers the spans, and finds where their octets lie in the list of offsets: before the first and after
- * the last there is room for an octet that has none. */
+/* Numbers the spans and finds their octets in the list of offsets. There is room for an empty octet before the first
+ * and after the last. */
 static lr_status number_spans(struct planner *planner)
 {
     const struct band_rows *rows = &planner->rows;
@@ -337,7 +337,7 @@ static lr_status number_spans(struct planner *planner)
     return LR_OK;
 }
 
-/* halves[1] = NULL: there is none, and the first comes again, without weights. */
+/* halves[1] = NULL: the first half is repeated without weights. */
 static void add_step(const struct planner *planner, int d, const struct band_half *const halves[2])
 {
     struct lr_cuda_band_plan *plan = planner->plan;
@@ -350,8 +350,8 @@ static void add_step(const struct planner *planner, int d, const struct band_hal
         plan->steps[k].kernel[h] = (pass->least_offset + d) * pass->kernel_pitch + K * half->octet;
         for (int i = 0; i < I; i++) {
             /* The row's weights begin in the list of offsets, where K has none, and among spans'. */
-            int32_t number = 0; /* of the row's span for the half; 0: it has none */
-            int octet = 0;      /* of the half, from the span's first */
+            int32_t number = 0; /* number of the row's span for the half; 0 = none */
+            int octet = 0;      /* octet of the half, from the span's first */
             if (halves[h] != NULL && band_has_half(rows, d, i, half)) {
                 const struct band_span *span = band_span_of(rows, d, i, half->slice);
                 octet = half->octet - span->octets[0];
@@ -376,7 +376,7 @@ static void list_steps_of(const struct planner *planner, int d, struct band_half
 
     plan->lists[d][1] = plan->num_steps;
     for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
-        /* The octet that the list's slab begins with. */
+        /* The octet at which the list's slab begins. */
         const int c = d + I * pair;
         int range[2];
         find_slab(planner, c, range);
@@ -416,7 +416,7 @@ static lr_status list_steps(struct planner *planner)
     struct band_half *halves = lr_alloc(most, sizeof(*halves), "steps of a view", planner->log);
     const bool is_there = plan->lists && plan->cuts && plan->steps && plan->places && plan->spots && halves;
     for (int d = 0; is_there && d < lists; d++) list_steps_of(planner, d, halves);
-    for (int k = 0; is_there && k < 2 * 2 * I; k++) /* of steps that are only looked ahead to */
+    for (int k = 0; is_there && k < 2 * 2 * I; k++) /* halves of steps that are only looked ahead to */
         (&plan->spots[plan->num_steps][0][0])[k] = LR_CUDA_BAND_MARGIN;
     free(halves);
     return is_there ? LR_OK : LR_FAILED;
@@ -424,7 +424,7 @@ static lr_status list_steps(struct planner *planner)
 
 /* --- blocks --- */
 
-/* Slices of a slab: those of the outputs, and as many as the kernel reaches beyond them. */
+/* Slices of a slab: the outputs' slices plus the kernel's reach on both sides. */
 static int32_t slices_of(const lr_cuda_bands *pass)
 {
     return LR_CUDA_BAND_SLICES * pass->height - 2 * pass->low_slice;
@@ -466,12 +466,12 @@ bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_b
 
 /* --- tiles --- */
 
-/* Counts the blocks of a pass, and writes them where there is room for them. */
+/* Returns the number of blocks of a pass, and writes them if tiles is not NULL. */
 static int32_t write_tiles(struct lr_cuda_band_plan *plan, const lr_cuda_bands *pass, int32_t (*tiles)[2])
 {
     int32_t count = 0;
     for (int k = 0; k < pass->num_lattice_rows; k += BLOCK_ROWS) {
-        int32_t octets[2] = {INT32_MAX, INT32_MIN}; /* of the block's rows: the first, and the one after the last */
+        int32_t octets[2] = {INT32_MAX, INT32_MIN}; /* octets of the block's rows: first, and one after the last */
         for (int row = k; row < k + BLOCK_ROWS && row < pass->num_lattice_rows; row++) {
             octets[0] = plan->bases[row][0] < octets[0] ? plan->bases[row][0] : octets[0];
             octets[1] = plan->bases[row][1] > octets[1] ? plan->bases[row][1] : octets[1];
@@ -504,8 +504,8 @@ static lr_status make_plan(struct planner *planner)
     }
     pass->least_offset = rows->least[0];
     pass->low_slice = rows->least[1];
-    /* Products above each other: as few layers of blocks as can be, of equal height, but lower ones where a slab
-     * would be too high for a copy. */
+    /* Chooses the layers of blocks: as few as possible, of equal height, but lower ones if a slab would be too high
+     * for a copy. */
     const int products = (pass->layout.size[2] + LR_CUDA_BAND_SLICES - 1) / LR_CUDA_BAND_SLICES;
     const int layers = (products + LR_CUDA_BAND_HEIGHT - 1) / LR_CUDA_BAND_HEIGHT;
     pass->height = (products + layers - 1) / layers;

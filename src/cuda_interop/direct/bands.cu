@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Gathers by bands, and the sorting of their sources: kernels, and their launches. The device's tensor unit copies boxes
- * of an array into shared memory, where barriers count the copies: from compute capability 9.0 on. */
+ * Kernels that gather by bands and sort the sources, and their launches. The device's tensor unit copies boxes of an
+ * array into shared memory, and barriers there count the copies. It needs compute capability 9.0. */
 #include "cuda_interop/direct/bands_products.cuh"
 #include "cuda_interop/direct/passes.h"
 #include "cuda_interop/direct/sort.cuh"
@@ -33,7 +33,7 @@ __device__ inline bool is_elected()
     return elected != 0;
 }
 
-/* round: completions of the barrier so far, all of which the waiting thread must have seen. */
+/* round: number of completions of the barrier so far. The waiting thread must have seen all of them. */
 __device__ inline void wait_for(uint64_t *barrier, int round)
 {
     while (!cuda::ptx::mbarrier_try_wait_parity(barrier, (uint32_t)(round & 1))) {
@@ -78,7 +78,8 @@ struct ring_front {
     ring_place place;
 };
 
-/* Loads slabs below `end`, each once all warps are through with the slab that it replaces. Called by one warp. */
+/* Loads slabs below `end`. A slab is loaded once all warps have finished with the slab that it replaces. One warp
+ * calls this. */
 __device__ inline void bring_slabs(const lr_cuda_bands &pass, const band_block &block, const band_room &room,
                                    const CUtensorMap *source, int end, ring_front &front)
 {
@@ -91,7 +92,7 @@ __device__ inline void bring_slabs(const lr_cuda_bands &pass, const band_block &
             const int2 begin = room.begins[front.coming];
             const int32_t at[4] = {(block.slice + pass.low_slice) * LONGS, 0, begin.x, begin.y};
             const int bytes = pass.width * sorted_octet(pass.slices) * (int)sizeof(uint16_t);
-            /* The barrier's only arrival, which the bytes of the copy follow. */
+            /* The only arrival at the barrier. The bytes of the copy follow it. */
             ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier,
                                            (uint32_t)bytes);
             ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, room.slabs + slot * pass.slab_bytes,
@@ -118,7 +119,7 @@ __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block 
     const band_slab *lists = room.lists + (warp.pair * pass.sides + warp.side) * (pass.num_lists + 1);
     ring_place here = {0, 0};
     for (int c = 0; c < warp.pair * LR_CUDA_BAND_ROWS; c++, here = next_place(pass.depth, here)) {
-        wait_for(room.is_there + here.slot, here.round); /* later ones may come before them */
+        wait_for(room.is_there + here.slot, here.round); /* later slabs may arrive first */
         free_slot(room, here.slot);
     }
     for (int d = 0; d < pass.num_lists; d++, here = next_place(pass.depth, here)) {
@@ -242,12 +243,12 @@ __global__ void band_spans_and_kernels(const lr_cuda_view_fill *views)
 
 /* --- launches --- */
 
-/* Describes a sorted source to the tensor unit, fastest axis first: an octet's slices are one run of longs, of high
- * halves and of low ones. A box is zero beyond the array. */
+/* Describes a sorted source to the tensor unit, fastest axis first. An octet's slices are one run of longs, for high
+ * halves and for low halves. A box is zero beyond the array. */
 cudaError_t describe_sorted(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, CUtensorMap *map)
 {
     using encode_tiled = decltype(&cuTensorMapEncodeTiled);
-    /* The driver's function, found without linking its library. NULL: there is none. */
+    /* The driver's function, found without linking its library; NULL if there is none. */
     static const encode_tiled encode = [] {
         void *found = nullptr;
         cudaDriverEntryPointQueryResult result;
@@ -332,7 +333,7 @@ enum {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-/* The largest of a block's numbers, none of which is negative. */
+/* The maximum of a block's numbers, which are not negative. */
 __device__ inline float largest_in_block(float number)
 {
     __shared__ unsigned largest[MOST_THREADS / LANES];
@@ -346,7 +347,7 @@ __device__ inline float largest_in_block(float number)
 
 #endif
 
-/* Kept: pieces that a thread has in registers. */
+/* Kept: pieces that a thread holds in registers. */
 template <int Kept, int Threads>
 __global__ void __launch_bounds__(Threads, Threads == MOST_THREADS ? 2 : 8)
     sort_rows(const __grid_constant__ lr_cuda_bands pass, const float4 *source,

@@ -15,19 +15,19 @@
 
 #include "cuda_interop/direct/gathers.cuh"
 
-/* The kernel of a product: one for all voxels; the target's; the source's. */
+/* The kernel of a product: one for all voxels, the target's kernel, or the source's kernel. */
 enum band_kernels { BAND_ONE, BAND_BACK, BAND_FORWARD };
 
 /* A block's share of the work. */
 struct band_block {
-    int octet, row; /* of the lattice: the first ones */
-    int slice;      /* the first */
+    int octet, row; /* first octet and row of the lattice */
+    int slice;      /* first slice */
 };
 
-/* A warp's share of the block's work: an octet of a row and that of the next one. */
+/* A warp's share of the block's work: an octet of a row and the octet next to it on the next row. */
 struct band_warp {
     int side, pair;
-    int octet, row; /* of the lattice; the first row */
+    int octet, row; /* octet and first row of the lattice */
 };
 
 __device__ inline band_warp band_warp_at(const lr_cuda_bands &pass, const band_block &block, int number)
@@ -38,12 +38,12 @@ __device__ inline band_warp band_warp_at(const lr_cuda_bands &pass, const band_b
 
 /* A warp's steps through a slab. One load of four numbers. */
 struct alignas(16) band_slab {
-    int first, end; /* its steps; end = first: none */
-    int octet;      /* that the slab begins with, from the warp's first */
-    float unit;     /* what 1 stands for of its numbers; 0: its row is not of the grid */
+    int first, end; /* its steps; empty if end = first */
+    int octet;      /* octet that the slab begins with, from the warp's first */
+    float unit;     /* value of 1 in its numbers; 0 = its row is outside the grid */
 };
 
-/* Row r in lists of rows; -1: the grid has none of its columns. */
+/* Index of row r in lists of rows; -1 if the grid has no columns on it. */
 __device__ inline int sorted_row(const lr_cuda_bands &pass, int r)
 {
     const int row = r - pass.least_row;
@@ -74,7 +74,7 @@ __device__ inline int sorted_octet(int slices)
 
 /* --- the gather --- */
 
-/* The begin of a block's slab c in the sorted source: slice, octet, row. */
+/* The origin of a block's slab c in the sorted source: slice, octet, row. */
 __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &block, int c, int32_t at[3])
 {
     const int late = max(c - pass.num_lists + 1, 0); /* slabs that the first pair has no list for */
@@ -84,7 +84,7 @@ __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &b
     const int4 list = __ldg(pass.lists + c - pair * LR_CUDA_BAND_ROWS);
     at[0] = block.slice + pass.low_slice;
     at[1] = block.octet + (pair == 0 ? list.z : list.w) - base;
-    at[2] = row; /* -1: all of it lies outside */
+    at[2] = row; /* -1 = the slab lies outside */
 }
 
 /* The octets that the grid has of the row of slab c: first, one after last; from the block's first. */
@@ -95,7 +95,7 @@ __device__ inline int2 slab_octets(const lr_cuda_bands &pass, const band_block &
     return {base.x - block.octet, base.y - block.octet};
 }
 
-/* The unit of the numbers of slab c; 0: the slab is zero. */
+/* The unit of the numbers of slab c; 0 if the slab is zero. */
 __device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &block, const lr_cuda_band_source &sorted,
                                   int c)
 {
@@ -162,7 +162,7 @@ __device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cud
     for (int half = 0; half < 2; half++) {
         const int first = block < (int64_t)fill.num_steps * LR_CUDA_BAND_ROWS
                               ? fill.places[2 * block + half]
-                              : LR_CUDA_OCTET; /* where there are none */
+                              : LR_CUDA_OCTET; /* a place without weights */
         const int place = first + 2 * (entry % 4) - entry / 4;
         pairs[half] = split(weight_at(pass, fill, forward, place, 0), weight_at(pass, fill, forward, place + 1, 0));
     }

@@ -95,22 +95,22 @@ struct band_weights_of_row {
  * sources 2 (lane % 4) and the next one of both halves, and sums of outputs 2 (lane % 4) and the next
  * one for slices lane / 4 and that + 8. */
 template <int Height, bool Held> struct band_products {
-    /* Steps, about, that a slab's sums in tensor cores are of: these do not round, they truncate. */
+    /* Approximate most steps of a slab's sums in tensor cores, which truncate instead of rounding. */
     enum { MOST_STEPS = 8 };
 
     band_warp warp;
     int lane;
-    float weight_unit; /* what a weight of 1 stands for */
+    float weight_unit; /* value of a weight of 1 */
     /* If kernels vary: weights of the lane's first source, from that of spots on; on the way back for the lane's own
      * outputs. And the location of the kernel of the source that lies there. */
     const uint32_t *spans[ROWS];
     const int32_t *kernels;
-    const int4 *steps, *spots; /* as the pass's; held: in shared memory */
-    uint32_t numbers;          /* of the slab, the row whose address this lane gives */
+    const int4 *steps, *spots; /* as in the pass, or in shared memory if Held */
+    uint32_t numbers;          /* numbers of the slab: address of this lane's row */
     float sums[Height][ROWS][4];
-    float slab_sums[Height][ROWS][4]; /* of slabs with the same unit */
-    float unit;                       /* what 1 stands for in these */
-    int num_steps;                    /* of these */
+    float slab_sums[Height][ROWS][4]; /* sums of slabs with the same unit */
+    float unit;                       /* value of 1 in slab_sums */
+    int num_steps;                    /* steps in slab_sums */
     int ahead;                        /* the next step: */
     int2 source;
     uint4 weights[ROWS]; /* both halves' high numbers, and their low ones; where kernels vary each
@@ -137,7 +137,7 @@ template <int Height, bool Held> struct band_products {
         weight_unit = unit_of(__ldg(pass.peak));
         unit = 0;
         num_steps = 0;
-        ahead = -2; /* nothing follows that */
+        ahead = -2; /* no step follows that one */
         clear(sums);
         clear(slab_sums);
         if constexpr (Kernels != BAND_ONE) {

@@ -21,7 +21,7 @@
 
 enum { MOST_STREAMS = 8 };
 
-/* Zero is none. */
+/* Zero is valid: no streams. */
 struct streams {
     cudaStream_t streams[MOST_STREAMS]; /* owned, as the events are */
     cudaEvent_t forked, joined[MOST_STREAMS];
@@ -78,13 +78,13 @@ static lr_status streams_join(struct streams *streams, const lr_log *log)
 /* --- the device's clock: time that it takes for what its default stream is given between begin and end, summed over
  * laps: a gl_stopwatch (gl/timer.h) for CUDA --- */
 
-/* Laps that may be in flight: more than views of an iteration. */
+/* Measured intervals that may be in flight; more than the views of an iteration. */
 enum { MOST_LAPS = 256 };
 
-/* Zero is a watch of no laps. */
+/* Zero is valid: no intervals. */
 struct watch {
-    cudaEvent_t events[MOST_LAPS][2]; /* owned; made when a lap first needs them */
-    int64_t begun, read;              /* laps; of these, in `seconds` */
+    cudaEvent_t events[MOST_LAPS][2]; /* owned; made when an interval first needs them */
+    int64_t begun, read;              /* intervals begun; intervals added to `seconds` */
     double seconds;
 };
 
@@ -118,8 +118,8 @@ static void watch_finish(struct watch *watch)
     *watch = (struct watch){0};
 }
 
-/* Laps follow each other; each begin has its end before the next. Neither waits, unless the device
- * is MOST_LAPS behind. What fails is logged, and the lap counts as nothing. */
+/* Intervals do not overlap: each ends before the next begins. Neither call waits, unless the device is MOST_LAPS
+ * behind. A failure is logged, and its interval counts as zero. */
 static void watch_begin(struct watch *watch, const lr_log *log)
 {
     if (watch->begun - watch->read == MOST_LAPS) read_lap(watch, log);
@@ -131,7 +131,7 @@ static void watch_end(struct watch *watch, const lr_log *log)
     record(&lap_of(watch, watch->begun - 1)[1], log);
 }
 
-/* Seconds of all laps since the last call of this; waits until the device is done with them. */
+/* Returns the seconds of all intervals since its last call. Waits until the device has finished them. */
 static double watch_read(struct watch *watch, const lr_log *log)
 {
     while (watch->read < watch->begun) read_lap(watch, log);
@@ -144,7 +144,7 @@ static double watch_read(struct watch *watch, const lr_log *log)
 
 enum { MOST_IMAGES = 4 };
 
-/* Takes and describes some images; those that are NULL or not there become zero. */
+/* Takes and describes some images. Images that are NULL or absent become zero. */
 static lr_status open_update_images(const struct lr_direct_compute *compute,
                                     const struct lr_direct_image *const from[MOST_IMAGES],
                                     lr_cuda_image images[MOST_IMAGES])
@@ -177,19 +177,19 @@ static lr_status open_update_images(const struct lr_direct_compute *compute,
  * image that is projected to view after view, which is sorted once for all views of a lattice as long as it stays the
  * same --- */
 
-/* Zero is none. */
+/* Zero is valid: no memory. */
 struct room {
-    void *memory; /* owned, of the device */
+    void *memory; /* owned, on the device */
     int64_t bytes;
     struct sorted_lattice {
         int32_t next[2], across[2];
-    } lattice;     /* that it was sorted along last, and */
-    bool is_clear; /* what lies beyond the grid's columns is zero; false: never sorted */
+    } lattice;     /* lattice that it was last sorted along */
+    bool is_clear; /* numbers beyond the grid's columns are zero; false = never sorted */
 };
 
-/* An image as sorted along lattices. Zero is none. */
+/* An image sorted along lattices. Zero is valid: no image. */
 struct sorted_image {
-    uint64_t number; /* of the image, as lr_cuda_taking has it; 0: of none */
+    uint64_t number; /* number of the image, as lr_cuda_taking returns it; 0 = no image */
     struct sorted_copy {
         struct room room;
         struct sorted_lattice lattice;
@@ -204,8 +204,8 @@ static void room_finish(struct room *room)
     *room = (struct room){0};
 }
 
-/* Makes room for as many bytes, unless it is there. Waits then for all that was launched: it may use the former memory.
- * errors: LR_FAILED, here and below. */
+/* Makes room for this many bytes, unless there is enough. It then waits for all launched work, which may use the
+ * former memory. errors: LR_FAILED, here and below. */
 static lr_status room_make(struct room *room, int64_t bytes, const lr_log *log)
 {
     if (room->bytes >= bytes) return LR_OK;
@@ -230,8 +230,8 @@ static bool is_along(const struct sorted_lattice *lattice, const lr_cuda_bands *
            memcmp(lattice->across, pass->across, sizeof(pass->across)) == 0;
 }
 
-/* Sorts images->source into a room, on images->stream, and sets images->sorted. Views along a lattice leave out the same
- * places of a room, which then stay zero. */
+/* Sorts images->source into a room, on images->stream, and sets images->sorted. All views along a lattice skip the
+ * same places of a room, which stay zero. */
 static lr_status sort_into(const lr_cuda_bands *pass, struct room *room, lr_cuda_images *images, const lr_log *log)
 {
     LR_TRY(room_make(room, lr_cuda_band_source_bytes(pass), log));
@@ -244,7 +244,7 @@ static lr_status sort_into(const lr_cuda_bands *pass, struct room *room, lr_cuda
     return LR_OK;
 }
 
-/* The copy along the pass's lattice, or else an unused one: there are as many as lattices. */
+/* The copy along the pass's lattice, or else an unused one. There are as many copies as lattices. */
 static struct sorted_copy *find_copy(struct sorted_image *sorted, const lr_cuda_bands *pass)
 {
     struct sorted_copy *copy = sorted->copies;
@@ -286,7 +286,7 @@ static lr_status sort_once(struct sorted_image *sorted, const lr_cuda_bands *pas
 
 /* --- the backend --- */
 
-/* Streams of a back projection, each with its own sorted source: the sources of so many are still in the cache when
+/* Streams of a back projection, each with its own sorted source. With this many, sources are still in the cache when
  * they are read. */
 enum { SORTING_STREAMS = 4 };
 
@@ -308,24 +308,24 @@ static const lr_log *log_of(const struct cuda_direct *cuda)
     return cuda->compute->params.log;
 }
 
-/* Makes the device current on this thread: threads begin with the first one. */
+/* Makes the device current on this thread, because threads start with the first device. */
 static struct cuda_direct *enter(void *self)
 {
     struct cuda_direct *cuda = self;
     if (cuda->device >= 0 && cudaSetDevice(cuda->device) != cudaSuccess)
-        (void)cudaGetLastError(); /* what comes next says so */
+        (void)cudaGetLastError(); /* the next call reports the error */
     return cuda;
 }
 
 /* --- projections --- */
 
-/* True if the view has bands. Else columns serve it: a slab may be too wide, or the device too old. */
+/* True if the view has bands. Otherwise columns are used: a slab may be too wide, or the device too old. */
 static bool has_bands(const struct lr_cuda_tables *tables)
 {
     return tables->bands[0][0].num_tiles > 0;
 }
 
-/* Sources are sorted in the same way for all shapes, both ways. */
+/* Sources are sorted in the same way for all shapes and in both directions. */
 static const lr_cuda_bands *sorting_of(const struct lr_cuda_tables *tables)
 {
     return &tables->bands[0][LR_CUDA_BANDS_ALONE];
@@ -353,7 +353,7 @@ static lr_status sort_image(struct cuda_direct *cuda, const struct lr_cuda_table
 
 enum { DEFAULT_STREAM = SORTING_STREAMS };
 
-/* Sorts a view's own source for a back projection. stream: its number. */
+/* Sorts a view's own source for a back projection. stream: number of the stream. */
 static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tables *tables, int stream,
                              lr_cuda_images *images)
 {
@@ -433,7 +433,7 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
     return launch(cuda, tables, forward, &images);
 }
 
-/* True if views run side by side: their order does not matter. */
+/* True if views run concurrently, because their order does not matter. */
 static bool overlaps(const struct cuda_direct *cuda, const lr_direct_task *task)
 {
     return cuda->compute->is_unordered && task->num_views > 1;
@@ -446,12 +446,11 @@ static int count_streams(const struct cuda_direct *cuda, const lr_direct_task *t
     return sorts ? (int)SORTING_STREAMS : (int)MOST_STREAMS;
 }
 
-/* The tables of a task's k-th view; where they have to be made, those of the task's next ones are made
- * with them. */
+/* The tables of a task's k-th view. If they must be made, the tables of the task's next views are made too. */
 static const struct lr_cuda_tables *open_tables(struct cuda_direct *cuda, const lr_direct_task *task, int k)
 {
     const int *views = task->views + k, left = task->num_views - k;
-    const bool is_one = task->num_views == 1; /* and may be an algorithm's, which wants others next */
+    const bool is_one = task->num_views == 1; /* an algorithm may ask for one view and need others next */
     return is_one || lr_cuda_make_tables(&cuda->tables, views, left) == LR_OK
                ? lr_cuda_open_tables(&cuda->tables, views[0])
                : NULL;
@@ -472,9 +471,9 @@ static lr_status launch_view(struct cuda_direct *cuda, const lr_direct_task *tas
     return launch(cuda, tables, forward, images);
 }
 
-/* The k-th view to be launched. Streams take turns: on the way back each has views that follow each other,
- * which lie along the same lattice for the most part, and so has its room. Where tables of some views
- * have to go for those of others, views come as they follow each other. */
+/* The k-th view to be launched. For back projection, each stream takes consecutive views: most lie along the same
+ * lattice, and so does the stream's memory. If tables of some views must be dropped for others, views come in their
+ * own order. */
 static int place_in_turn(const struct cuda_direct *cuda, const lr_direct_task *task, int k)
 {
     const bool is_free = overlaps(cuda, task) && !cuda->tables.is_tight;
@@ -519,7 +518,7 @@ static lr_status time_task(void *self, const lr_direct_task *task, const struct 
         for (int stream = first; task->work != LR_DIRECT_WORK_FORWARD && stream < end; stream++)
             LR_TRY(room_make(&cuda->rooms[stream], lr_cuda_band_source_bytes(pass), log_of(cuda)));
     }
-    if (cuda->compute->is_unordered) /* a measurement, which counts it each time */
+    if (cuda->compute->is_unordered) /* a measurement counts it each time */
         forget_sorted(cuda, source);
     watch_begin(&cuda->projections, log_of(cuda));
     const lr_status status = launch_task(cuda, task, source, &images);
@@ -529,8 +528,8 @@ static lr_status time_task(void *self, const lr_direct_task *task, const struct 
     return status;
 }
 
-/* Measures from the device's first command on: it waits for what the host prepares, unless it was busy in the
- * meantime. */
+/* Measures from the device's first command. The device waits for the host's preparation, unless it was busy
+ * meanwhile. */
 static lr_status time_tables(void *self, const lr_direct_task *task, double *device_seconds)
 {
     struct cuda_direct *cuda = enter(self);

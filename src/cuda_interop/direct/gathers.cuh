@@ -16,7 +16,7 @@ __device__ inline int floor_div(int number, int by)
     return number >= 0 ? number / by : -((by - 1 - number) / by);
 }
 
-/* Column (l, r) of the lattice that a pass has: its place in images, or -1 outside the grid. */
+/* Place in images of column (l, r) of the pass's lattice, or -1 outside the grid. */
 template <class Pass> __device__ inline int column_at(const Pass &pass, int l, int r)
 {
     const lr_cuda_layout &layout = pass.layout;
@@ -27,8 +27,8 @@ template <class Pass> __device__ inline int column_at(const Pass &pass, int l, i
                : -1;
 }
 
-/* Row of mSRval: a kernel's own, or the only one. The kernel is that of the target on the way back, of
- * the source on the way forward. */
+/* Row of mSRval for a kernel, or the only row. The kernel belongs to the target for back projection, and to the
+ * source for forward projection. */
 __device__ inline int row_of(int num_rows, int kernel)
 {
     return kernel < num_rows ? kernel : num_rows - 1;
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(LR_CUDA_GROUP) voxels(lr_cuda_gather pass, Ima
 
 /* --- (b) instruction level: the four voxels of a texel a thread --- */
 
-/* Slices shift .. shift + 3 of two texels that lie above each other. */
+/* Slices shift .. shift + 3 of two texels, one above the other. */
 __device__ inline float4 shifted(const float4 &low, const float4 &high, int shift)
 {
     return shift == 0   ? low
@@ -110,7 +110,7 @@ __device__ inline void add(float4 &sum, float weight, const float4 &texel)
     sum.w += weight * texel.w;
 }
 
-/* A texel without what lies beyond the last slice, where images stay zero. */
+/* A texel without its slices beyond the grid's last one. Images stay zero there. */
 __device__ inline float4 within_grid(const lr_cuda_layout &layout, const float4 &texel, int quad)
 {
     const int left = layout.size[2] - 4 * quad;
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(LR_CUDA_GROUP) texels(lr_cuda_gather pass, Ima
  * axial distance and distance across (II.B), sources from the texture's cache or from shared memory
  * (II.C, figure 3) --- */
 
-/* A place of a list as a column of the grid. */
+/* Converts a place of a list to a column of the grid. */
 __device__ inline void column_of(const lr_cuda_cloud &pass, int place, int list, int (&column)[2])
 {
     const int across = list + pass.shift[place + pass.layout.margin[1 + pass.along]];
@@ -157,8 +157,8 @@ __device__ inline bool is_within(const lr_cuda_cloud &pass, const int (&column)[
     return column[0] >= 0 && column[0] < pass.layout.size[0] && column[1] >= 0 && column[1] < pass.layout.size[1];
 }
 
-/* Value of point i: the profile is that of the target on the way back; on the way forward that of
- * the source, seen from the other side. */
+/* Value of point i. The profile is the target's for back projection. For forward projection it is the source's, seen
+ * from the other side. */
 template <bool Forward> __device__ inline float value_of(const lr_cuda_cloud &pass, int i, int number, int row)
 {
     const int column = Forward ? pass.num_columns - 1 - number : number;
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(LR_CUDA_GROUP) cloud(lr_cuda_cloud pass, Image
 
 /* --- (c) sources in shared memory --- */
 
-/* A block's outputs begin at (place, list, quad); its sources reach further by pass.reach. */
+/* A block's outputs begin at (place, list, quad). Its sources extend pass.reach further. */
 struct cloud_tile {
     int first[3];
 };
@@ -267,15 +267,15 @@ __device__ void gather_tile(const lr_cuda_cloud &pass, const Images &images, con
  * all offsets along the column. Every index of a local array is a constant, so that the compiler
  * keeps it in registers --- */
 
-/* A thread on its way through the steps. */
+/* State of a thread in the loop over the steps. */
 struct columns_thread {
-    const float4 *source; /* at the first output's first slice */
-    const uint16_t *map;  /* at the first output */
+    const float4 *source; /* texel of the first output's first slice */
+    const uint16_t *map;  /* entry of the first output */
     int row[LR_CUDA_OUTPUTS];
     float sums[LR_CUDA_OUTPUTS][LR_CUDA_SLICES];
 };
 
-/* Takes the steps of one class: sources begin at slice Shift of a texel. All: each output has weights. */
+/* Runs the steps of one class, whose sources begin at slice Shift of a texel. All: each output has weights. */
 template <bool Forward, int Shift, int Taps, bool All>
 __device__ inline void take_class(const lr_cuda_columns &pass, columns_thread &thread)
 {
@@ -409,7 +409,7 @@ template <bool Forward> __global__ void weights(lr_cuda_columns pass, lr_cuda_ga
         taps[r] = index < 0 ? 0 : tables.values[(int64_t)offset * rows + row];
     }
     float4 *to = const_cast<float4 *>(pass.weights) + pass.steps[step].weights;
-    if (step < pass.first[8]) /* of one tap */
+    if (step < pass.first[8]) /* weights of one tap */
         reinterpret_cast<float *>(to)[j * rows + row] = taps[0];
     else
         to[j * rows + row] = make_float4(taps[0], taps[1], taps[2], taps[3]);

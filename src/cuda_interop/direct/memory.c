@@ -158,7 +158,7 @@ lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cud
         own->spans = weights;
         LR_TRY(weights != NULL ? LR_OK : LR_FAILED);
 
-        const int32_t *tiles = (const int32_t *)lists.tiles; /* those of all shapes follow each other */
+        const int32_t *tiles = (const int32_t *)lists.tiles; /* tiles of all shapes are consecutive */
         for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++) {
             lr_cuda_bands *pass = &bands[forward][which];
             *pass = plan->passes[which];

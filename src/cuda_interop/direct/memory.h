@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Memory of the device that lists of several views lie in, one behind the other: in front those that the
- * host has made, so that one copy brings all of them, and behind those that the device fills. Two walks
- * go through the same lists: one counts their bytes, one places them. No CUDA in it. */
+ * Device memory that holds the lists of several views, one after another. Lists made by the host come first, so that
+ * one copy transfers all of them. Lists that the device fills come after them. Two passes visit the same lists: the
+ * first counts their bytes, the second places them. No CUDA in it. */
 #ifndef LR_CUDA_DIRECT_MEMORY_H
 #define LR_CUDA_DIRECT_MEMORY_H
 
@@ -12,19 +12,18 @@
 
 #include <stdint.h>
 
-/* Zero: bytes are counted. */
+/* Zero is valid: bytes are only counted. */
 struct lr_cuda_memory {
     char *device;        /* borrowed, [copied_room + filled_room]; aligned as lists are */
     char *host;          /* borrowed, [copied_room]: what is copied to the device */
-    int64_t copied_room; /* as an earlier walk has counted them, here and below: whole lists */
+    int64_t copied_room; /* sizes of whole lists, as an earlier pass counted them; also below */
     int64_t filled_room;
-    int64_t copied_bytes; /* of lists so far */
+    int64_t copied_bytes; /* bytes of lists so far */
     int64_t filled_bytes;
 };
 
-/* The address that a list has on the device; data: what it is to hold, NULL = the device fills it.
- * While bytes are counted it is not to be used, except for comparisons with NULL. NULL: the lists are
- * others than those that were counted. */
+/* The address of a list on the device; NULL if the lists differ from those counted. data: the list's content; NULL =
+ * the device fills it. While bytes are counted, compare the address only with NULL. */
 void *lr_cuda_place(struct lr_cuda_memory *memory, int64_t bytes, const void *data);
 
 /* Bytes of all lists so far. */
@@ -36,7 +35,7 @@ int64_t lr_cuda_memory_bytes(const struct lr_cuda_memory *memory);
 lr_status lr_cuda_place_values(struct lr_cuda_memory *memory, const struct lr_cuda_view_plan *plan,
                                const lr_cuda_layout *layout, lr_cuda_view_fill *fill);
 
-/* Sizes that launches for all of these views have to reach. */
+/* Sizes that cover the launches of all of these views. */
 lr_cuda_fill_sizes lr_cuda_fill_sizes_of(const lr_cuda_view_fill *views, int num_views);
 
 /* --- the lists of gathers by bands --- */

@@ -24,10 +24,10 @@ enum { LR_CUDA_GROUP = 256 };
 
 /* Layout of images and LORmap (render/direct/direct.h): texels (q, x, y), slices fastest. */
 typedef struct lr_cuda_layout {
-    int32_t size[3]; /* of the grid */
+    int32_t size[3]; /* extent of the grid */
     int32_t quads;
     int32_t margin[3]; /* quads, x, y */
-    int32_t extent[3]; /* with margins */
+    int32_t extent[3]; /* extent with margins */
 } lr_cuda_layout;
 
 /* One gather over mSR. */
@@ -38,21 +38,20 @@ typedef struct lr_cuda_gather {
     int32_t num_offsets, num_rows;
 } lr_cuda_gather;
 
-/* One gather over the cloud of paper 2: mSR sorted along the line of response, each value a product
- * of what the time of flight and the axial distance give and of a profile across the line. Voxels
- * are taken in lists along the line, which follow from the projection mask: on axis `along` a list is at
- * place k, and on the other axis at list + shift[k]. */
+/* One gather over the cloud of paper 2: mSR sorted along the line of response. Each value is the product of a factor
+ * from time of flight and axial distance, and a profile across the line. Voxels are taken in lists along the line,
+ * which follow from the projection mask. A list is at place k on axis `along`, and at list + shift[k] on the other
+ * axis. */
 typedef struct lr_cuda_cloud {
     lr_cuda_layout layout;
     const int4 *points;    /* [num_points]: x, y, z of the offset, number of its column */
     const float *factors;  /* [num_points] */
-    const float *profiles; /* [num_rows][num_columns]; normalised. That of column k the other way
-                              round is num_columns - 1 - k */
+    const float *profiles; /* [num_rows][num_columns]; normalised; num_columns - 1 - k mirrors k */
     const int32_t *shift;  /* [extent of axis `along`], from the margin's first on */
     int32_t num_points, num_columns, num_rows;
     int32_t along; /* 0 = x, 1 = y */
     int32_t least_list, num_lists;
-    int32_t reach[3]; /* of the cloud: along a list, in lists, in quads of slices */
+    int32_t reach[3]; /* reach of the cloud: along a list, in lists, in quads of slices */
 } lr_cuda_cloud;
 
 /* A block of the shared-memory scheme: places, lists and quads of its outputs. */
@@ -60,36 +59,36 @@ enum { LR_CUDA_TILE_PLACES = 32, LR_CUDA_TILE_LISTS = 8, LR_CUDA_TILE_QUADS = 2 
 
 /* A step of a columns gather (direct/lattice.h). */
 typedef struct lr_cuda_column_step {
-    int32_t source;  /* texels from that of the first output's first slice */
-    int32_t weights; /* the step's first in the list of weights */
+    int32_t source;  /* texels from the first slice of the first output */
+    int32_t weights; /* first weight of the step in the list */
     int32_t mask;
-    int32_t map; /* LORmap's entries from the first output's */
+    int32_t map; /* LORmap entries from the first output's entry */
 } lr_cuda_column_step;
 
 enum {
     LR_CUDA_OUTPUTS = 4,
     LR_CUDA_SLICES = 12,
     LR_CUDA_CLASSES = 24,
-    LR_CUDA_COLUMN_LANES = 32, /* of a warp, and warps of a block */
+    LR_CUDA_COLUMN_LANES = 32, /* lanes of a warp, and warps of a block */
     LR_CUDA_COLUMN_WARPS = 4
 };
 
 /* One gather by columns: images are arrays. */
 typedef struct lr_cuda_columns {
     lr_cuda_layout layout;
-    const lr_cuda_column_step *steps; /* by class */
+    const lr_cuda_column_step *steps; /* steps, by class */
     int32_t first[LR_CUDA_CLASSES + 1];
-    const float4 *weights; /* of a step: [output][row], of up to four taps; of steps of one tap
-                              floats, from a whole float4 on */
-    const uint16_t *map;   /* LORmap with margins, y slowest */
+    /* Weights of a step: [output][row], of up to four taps. Steps of one tap have floats, aligned to a float4. */
+    const float4 *weights;
+    const uint16_t *map; /* LORmap with margins, y slowest */
     int32_t num_rows;
-    int32_t next[2], across[2];      /* of the lattice */
+    int32_t next[2], across[2];      /* steps of the lattice */
     int32_t least[2], num_places[2]; /* first outputs are least + 0 .. num_places - 1, in steps of
                                          four columns along the lattice and in its rows */
 } lr_cuda_columns;
 
-/* A step of a bands gather: products of 16 sources by an octet of outputs in each of a warp's rows. Its
- * halves are an octet of sources each, of any slice. One load of four numbers. */
+/* A step of a bands gather: products of 16 sources by eight outputs in each of a warp's rows. It has two halves of
+ * eight sources each, from any slice. One load brings its four numbers. */
 typedef struct lr_cuda_band_step {
     int32_t source[2]; /* of each half: slices of an octet, from octet 0 of the slab and its first */
     int32_t kernel[2]; /* of each half of the step that comes next: where kernels has that of its first
@@ -97,12 +96,12 @@ typedef struct lr_cuda_band_step {
 } lr_cuda_band_step;
 
 enum {
-    LR_CUDA_OCTET = 8,           /* neighbours on a row of the lattice: outputs of a warp, */
-    LR_CUDA_BAND_ROWS = 2,       /* on each of its rows, which follow each other */
-    LR_CUDA_BAND_PAIRS = 2,      /* of a block, warps across the rows */
-    LR_CUDA_BAND_SIDES = 4,      /* and along them, at most; */
-    LR_CUDA_BAND_FEW_SIDES = 2,  /* where blocks are crowded or as high as can be */
-    LR_CUDA_BAND_SLICES = 16,    /* of a product */
+    LR_CUDA_OCTET = 8,           /* outputs of a warp: neighbours on a row of the lattice */
+    LR_CUDA_BAND_ROWS = 2,       /* rows of a warp, which are consecutive */
+    LR_CUDA_BAND_PAIRS = 2,      /* warps of a block, across the rows */
+    LR_CUDA_BAND_SIDES = 4,      /* most warps of a block along the rows */
+    LR_CUDA_BAND_FEW_SIDES = 2,  /* most sides if blocks are crowded or have the greatest height */
+    LR_CUDA_BAND_SLICES = 16,    /* slices of a product */
     LR_CUDA_BAND_HEIGHT = 4,     /* products above each other, at most */
     LR_CUDA_BAND_BARRIERS = 128, /* bytes of shared memory for them */
     LR_CUDA_BAND_MARGIN = 8,     /* places before a span's first octet, and after its last */
@@ -139,34 +138,33 @@ typedef struct lr_cuda_bands {
     const int4 *spots;
     const int32_t *kernels;
 
-    const float *peak;           /* the largest of mSRval, which scales weights */
-    int32_t num_rows, num_tiles; /* rows: of mSRval */
+    const float *peak;           /* maximum of mSRval; scales the weights */
+    int32_t num_rows, num_tiles; /* rows of mSRval */
     int32_t next[2], across[2];
-    int32_t least_row, num_lattice_rows; /* of the rows that the grid has */
+    int32_t least_row, num_lattice_rows; /* rows of the lattice that the grid has */
     int32_t pitch;                       /* numbers of a sorted row: whole octets */
-    int32_t least_offset;                /* of rows of sources, from the outputs' */
-    int32_t num_lists;                   /* of steps: more, for a warp has several rows */
+    int32_t least_offset;                /* smallest offset of source rows from the outputs' row */
+    int32_t num_lists;                   /* lists of steps; more than rows, as a warp has several */
     int32_t num_cuts, least_octet;
     int32_t num_slabs;
-    int32_t low_slice, slices; /* of a slab: from the block's first + low_slice on */
+    int32_t low_slice, slices; /* slices of a slab, from the block's first + low_slice */
     int32_t width;             /* octets of a slab */
     int32_t height;            /* products above each other */
-    int32_t sides;             /* of a block, warps beside each other along the rows */
+    int32_t sides;             /* warps of a block, next to each other along the rows */
     int32_t is_crowded;        /* a multiprocessor holds many small blocks */
     int32_t num_spans, span_pitch;
     int32_t kernel_pitch, num_kernel_rows;
-    int32_t first_kernel[2];               /* of kernels: place and row of the lattice */
-    int32_t depth;                         /* slabs that a block holds, */
-    int32_t held_steps;                    /* and all steps where it is crowded */
-    int32_t list_bytes, slab_bytes, bytes; /* of shared memory: before slabs; from slab to slab; in
-                                              all */
+    int32_t first_kernel[2];               /* first kernel: place and row of the lattice */
+    int32_t depth;                         /* slabs that a block holds */
+    int32_t held_steps;                    /* steps that a crowded block holds */
+    int32_t list_bytes, slab_bytes, bytes; /* bytes of shared memory: before slabs; from slab to slab; in all */
 } lr_cuda_bands;
 
 /* A sorted source. */
 typedef struct lr_cuda_band_source {
     uint16_t *numbers; /* [num_lattice_rows][pitch / 8][2: high and low halves][slices][8] */
-    float *units;      /* [num_lattice_rows]: what 1 stands for */
-    int32_t is_clear;  /* octets that the grid has nothing of are zero already */
+    float *units;      /* [num_lattice_rows]: value of 1 in each row's numbers */
+    int32_t is_clear;  /* octets without any grid columns are already zero */
 } lr_cuda_band_source;
 
 /* Sources and targets of the weights and kernels that the device fills in. */
@@ -177,8 +175,8 @@ typedef struct lr_cuda_band_fill {
     float *peak;
     const int32_t *places;  /* [num_steps][2][2]: of each row, for both halves: where the weight of
                                source 0 for output 0 is in the list of offsets; one kernel */
-    const int2 *ranges;     /* [num_spans]: first place in the list of offsets, number of places */
-    const int32_t *offsets; /* in mSR, of the places along rows; -1 = none */
+    const int2 *ranges;     /* [num_spans]: first place in the list of offsets, and count */
+    const int32_t *offsets; /* indices into mSR of the places along rows; -1 = none */
     const float *values;    /* mSRval [num_offsets][num_rows] */
     const uint16_t *map;    /* LORmap with margins, y slowest */
     int32_t num_steps, num_offsets;
@@ -187,10 +185,10 @@ typedef struct lr_cuda_band_fill {
 /* LORmap of a view (shaders/direct/map.comp). */
 typedef struct lr_cuda_map_fill {
     double origin_mm[2], voxel_mm[2], radial[2];
-    double epsilon_mm, tie; /* a share of epsilon */
+    double epsilon_mm, tie; /* tie: a share of epsilon */
     lr_cuda_layout layout;
-    int32_t mirrored; /* what is added on the negative radial side */
-    uint16_t *map;    /* with margins, y slowest */
+    int32_t mirrored; /* added on the negative radial side */
+    uint16_t *map;    /* map with margins, y slowest */
 } lr_cuda_map_fill;
 
 /* A block of mSRval's pass: threads, which have some neighbouring rows. */
@@ -198,22 +196,21 @@ enum { LR_CUDA_VALUE_THREADS = 256 };
 
 /* mSRval of a view (shaders/direct/values.comp). */
 typedef struct lr_cuda_value_fill {
-    double tof[3], radial[3], axial[3]; /* per voxel: mm along x, y, z, over the standard deviation
-                                           but radial */
+    /* Per voxel along x, y, z: mm divided by the standard deviation. radial is in mm. */
+    double tof[3], radial[3], axial[3];
     double first_sample_mm, sample_step_mm;
     double second_width, second_shift; /* width 0: one Gaussian */
     const int4 *offsets;               /* mSR [num_offsets]: x, y, z */
     const double2 *kernels;            /* [num_rows]: standard deviation in mm; 1, or -1 where it is mirrored */
-    const float *samples;              /* of measured profiles, [num_rows][num_samples] */
+    const float *samples;              /* measured profiles, [num_rows][num_samples] */
     float *values;                     /* [num_offsets][num_rows] */
-    float *peak;                       /* the largest of these; 0 before */
+    float *peak;                       /* the maximum of `values`; 0 before the pass */
     int32_t num_offsets, num_rows;
-    int32_t block_rows;  /* of a block: a power of two */
+    int32_t block_rows;  /* rows of a block: a power of two */
     int32_t num_samples; /* 0: Gaussians */
 } lr_cuda_value_fill;
 
-/* All that is filled in for a view, except for columns. bands: back, forward; no tiles: there
- * are none. */
+/* All tables that are filled in for a view, except for columns. bands: back, forward; without tiles there are none. */
 typedef struct lr_cuda_view_fill {
     lr_cuda_map_fill map;
     lr_cuda_value_fill values;
@@ -241,7 +238,7 @@ typedef struct lr_cuda_discrepancy {
     lr_cuda_layout layout;
     int32_t what; /* LR_DIRECT_DO_* of shaders/common/bindings.h, here and below */
     lr_cuda_image histo, counts;
-    lr_cuda_image additive, factors; /* where there are some */
+    lr_cuda_image additive, factors; /* both optional */
 } lr_cuda_discrepancy;
 
 /* An image that is changed by another (shaders/direct/combine.comp). */
@@ -266,14 +263,14 @@ typedef struct lr_cuda_images {
     void *stream;               /* a cudaStream_t; NULL = the default one */
 } lr_cuda_images;
 
-/* A kernel of a projection, as it was started. */
+/* A kernel of a projection, with the values it was started with. */
 typedef struct lr_cuda_kernel {
     const void *function; /* NULL = none yet */
-    int threads;          /* of a block */
-    int64_t shared_bytes; /* of a block, as many as it was started with */
+    int threads;          /* threads per block */
+    int64_t shared_bytes; /* per block, as started */
 } lr_cuda_kernel;
 
-/* The kernel that the last projection of this thread has started. */
+/* Records the kernel that this thread's last projection started. */
 void lr_cuda_note_kernel(const void *function, int threads, int64_t shared_bytes);
 
 enum lr_cuda_gather_kind { LR_CUDA_VOXELS, LR_CUDA_TEXELS };
@@ -281,13 +278,13 @@ enum lr_cuda_gather_kind { LR_CUDA_VOXELS, LR_CUDA_TEXELS };
 int lr_cuda_launch_gather(enum lr_cuda_gather_kind kind, bool forward, const lr_cuda_gather *pass,
                           const lr_cuda_images *images);
 
-/* shared: sources are in shared memory; else they are fetched. */
+/* shared: sources are in shared memory; otherwise they are fetched. */
 int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass, const lr_cuda_images *images);
 
-/* Bytes of shared memory that a block of it needs. */
+/* Bytes of shared memory that a block of the cloud gather needs. */
 int64_t lr_cuda_shared_bytes(const lr_cuda_cloud *pass);
 
-/* Bytes of shared memory that a block may have on the current device; -1: not known. */
+/* Bytes of shared memory that a block may have on the current device; -1 = not known. */
 int64_t lr_cuda_shared_room(void);
 
 /* images: arrays only. */
@@ -300,18 +297,18 @@ int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass, con
 /* True if the current device has the copies and products that bands need: from compute capability 9.0 on. */
 bool lr_cuda_bands_work(void);
 
-/* Sorts the source, for all gathers along the same lattice. images: arrays only, as for the gather. */
+/* Sorts the source for all gathers along the same lattice. images: arrays only, as for the gather. */
 int lr_cuda_launch_sort(const lr_cuda_bands *pass, const lr_cuda_images *images);
 
-/* Gathers from what was sorted before, on the stream or on one that it comes after. */
+/* Gathers from a source that was sorted earlier on this stream, or on one that this stream waits for. */
 int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_images *images);
 
-/* Fills in LORmap and mSRval of several views at once. views: on the device. On the default stream, as
- * the next one. */
+/* Fills in LORmap and mSRval of several views at once. views: on the device. This and the next launch use the
+ * default stream. */
 int lr_cuda_launch_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 
-/* Fills in weights of bands or, with several kernels, spans and LORmap by rows of the lattice. After the value
- * fills. */
+/* Fills in weights of bands if there is one kernel; otherwise spans, and LORmap by rows of the lattice. Call it
+ * after the value fills. */
 int lr_cuda_launch_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 
 /* On the default stream. Images of a pass are all arrays, or all surfaces. */
@@ -320,8 +317,8 @@ int lr_cuda_launch_change(const lr_cuda_change *pass);
 
 /* --- attributes of kernels: paper 1, table II --- */
 
-/* Attributes of the kernel that the last projection of this thread started, as the driver reports them. The device is
- * current. errors: LR_USAGE before the first; LR_FAILED; logged. */
+/* Attributes of the kernel that this thread's last projection started, as the driver reports them. The device is
+ * current. errors: LR_USAGE before the first projection; LR_FAILED; logged. */
 lr_status lr_cuda_find_attributes(lr_direct_attributes *attributes, const lr_log *log);
 
 #ifdef __cplusplus

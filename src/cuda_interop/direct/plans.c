@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VIEWS_OF_THREAD = 10 }; /* at least: threads begin slowly */
+enum { VIEWS_OF_THREAD = 10 }; /* minimum views of a thread, because threads start slowly */
 
 /* --- one view --- */
 
@@ -60,7 +60,7 @@ static lr_status plan_view(struct lr_cuda_view_plan *plan, const struct lr_cuda_
 
 /* --- several --- */
 
-/* The reason why a view failed, to be logged later: a log takes one message at a time, from one thread. */
+/* The reason why a view failed. It is logged later: a log accepts one message at once, from one thread. */
 struct reason {
     lr_status status;
     char message[512];
@@ -76,7 +76,7 @@ struct planning {
     struct lr_cuda_view_plan *plans;
     const struct lr_cuda_plan_params *params;
     const int *views;
-    struct reason *reasons; /* of each view */
+    struct reason *reasons; /* reason of each view */
 };
 
 static void plan_views(void *user, int64_t begin, int64_t end, int worker)
@@ -146,7 +146,7 @@ static void distances(const struct lr_direct_shape *shape, const int32_t *offset
 
 /* --- projection mask --- */
 
-/* Lists go along the axis nearer to the line of response, and step aside where the line does. */
+/* Lists run along the axis nearer to the line of response, and shift sideways as the line does. */
 static lr_status make_mask(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape, const lr_log *log)
 {
     lr_cuda_cloud *pass = &tables->pass;
@@ -279,7 +279,7 @@ void lr_cuda_cloud_finish(struct lr_cuda_cloud_tables *tables)
 _Static_assert((int)LR_CUDA_OUTPUTS == (int)LR_LATTICE_OUTPUTS && (int)LR_CUDA_CLASSES == (int)LR_LATTICE_CLASSES,
                "the device's numbers are the lattice's");
 
-enum { MOST_NEXT = 2 }; /* of the lattice's directions */
+enum { MOST_NEXT = 2 }; /* largest number in the lattice's directions */
 
 void lr_cuda_column_margins(const struct lr_direct_shape *shape, int margin[3])
 {

@@ -13,10 +13,10 @@
 
 /* --- gathers by bands --- */
 
-/* Shapes of blocks: for a pass that has the device alone, or runs beside other passes. */
+/* Shapes of blocks: for a pass that has the device alone, or one that runs next to other passes. */
 enum { LR_CUDA_BANDS_ALONE, LR_CUDA_BANDS_BESIDE, LR_CUDA_BANDS_SHAPES };
 
-/* All but the passes' pointers to the device. */
+/* The plan, except for the passes' pointers to the device. */
 struct lr_cuda_band_plan {
     lr_cuda_bands passes[LR_CUDA_BANDS_SHAPES];
     lr_cuda_band_step *steps;         /* owned [num_steps + 3] */
@@ -33,16 +33,16 @@ lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan, const struct lr
                                  const lr_cuda_layout *layout, int rows, const lr_log *log);
 void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan);
 
-/* True if a block's shared memory has the room, and neither slabs are too large for copies nor tables too large. */
+/* True if a block's shared memory has room, slabs are small enough for copies, and tables are not too large. */
 bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes);
 
-/* Bytes of a sorted source: the numbers, behind which the units lie. */
+/* Bytes of a sorted source: numbers, then units. */
 int64_t lr_cuda_band_source_bytes(const lr_cuda_bands *pass);
 lr_cuda_band_source lr_cuda_band_source_at(const lr_cuda_bands *pass, void *memory);
 
 /* --- the gathers of paper 2 of lr/direct.h: projection mask, sorted cloud and separable tables --- */
 
-/* All but the pass's pointers to the device. */
+/* The tables, except for the pass's pointers to the device. */
 struct lr_cuda_cloud_tables {
     lr_cuda_cloud pass;
     int32_t (*points)[4]; /* owned, as in the pass, all of these */
@@ -57,12 +57,12 @@ void lr_cuda_cloud_finish(struct lr_cuda_cloud_tables *tables);
 
 /* --- gathers by columns --- */
 
-/* All but the pass's pointers to the device. */
+/* The plan, except for the pass's pointers to the device. */
 struct lr_cuda_column_plan {
     lr_cuda_columns pass;
     lr_cuda_column_step *steps; /* owned [steps] */
     int32_t *indices;           /* owned [steps][outputs][4], in mSR; -1 = none */
-    int64_t num_weights;        /* of four floats each */
+    int64_t num_weights;        /* groups of four floats */
 };
 
 /* rows: of mSRval. errors: LR_FAILED; *plan holds nothing then. */
@@ -70,8 +70,8 @@ lr_status lr_cuda_column_plan_init(struct lr_cuda_column_plan *plan, const struc
                                    const lr_cuda_layout *layout, int rows, const lr_log *log);
 void lr_cuda_column_plan_finish(struct lr_cuda_column_plan *plan);
 
-/* Margins that gathers by columns reach: quads of slices, and columns along x and y. Bands
- * look up kernels within the latter. */
+/* Margins that gathers by columns reach: quads of slices, and columns along x and y. Bands look up kernels within
+ * the x and y margins. */
 void lr_cuda_column_margins(const struct lr_direct_shape *shape, int margin[3]);
 
 /* --- views, whatever the variant --- */
@@ -83,10 +83,10 @@ struct lr_cuda_plan_params {
     int64_t shared_room; /* bytes that a block may have */
 };
 
-/* Zero is none. */
+/* Zero is valid: no plan. */
 struct lr_cuda_view_plan {
     struct lr_direct_shape shape;
-    int num_rows;          /* of mSRval */
+    int num_rows;          /* rows of mSRval */
     int32_t (*offsets)[4]; /* owned, as in lr_cuda_value_fill, all three */
     double (*kernels)[2];
     float *samples;
@@ -99,9 +99,8 @@ struct lr_cuda_view_plan {
 /* The layout of images, as passes read it. */
 lr_cuda_layout lr_cuda_layout_of(const struct lr_direct_compute *compute);
 
-/* Plans of some views, by as many threads as the backend may have. Columns do what bands
- * cannot.
- * errors: of any view, LR_FAILED and as lr_direct_shape_init; the plans hold nothing then. */
+/* Plans some views, with as many threads as the backend may use. Columns replace bands if bands do not fit. errors:
+ * LR_FAILED and as lr_direct_shape_init, for any view; then the plans hold nothing. */
 lr_status lr_cuda_view_plans_init(struct lr_cuda_view_plan *plans, const struct lr_cuda_plan_params *params,
                                   const int *views, int num_views);
 void lr_cuda_view_plans_finish(struct lr_cuda_view_plan *plans, int num_views);

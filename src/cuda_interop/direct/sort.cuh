@@ -27,11 +27,11 @@ struct sort_threads {
 template <int Kept> struct row_sorter {
     int row;
     int first_place, end_place; /* places that the grid has columns at, from the first of the row's first octet on */
-    int octets;                 /* that are to be written */
-    int64_t origin;             /* numbers from the source's first to slice 0 at place 0, maybe outside the grid; */
-    int step;                   /* and from place to place */
+    int octets;                 /* octets to write */
+    int64_t origin; /* numbers from the source's first to slice 0 at place 0, which may be outside the grid */
+    int step;       /* numbers from place to place */
     sort_threads threads;
-    int slices; /* of the grid; pieces from this slice on do not exist */
+    int slices; /* slices of the grid; pieces beyond them do not exist */
     sorted_piece first;
     float numbers[Kept][LR_CUDA_OCTET];
 
@@ -82,7 +82,7 @@ template <int Kept> struct row_sorter {
         return largest;
     }
 
-    /* The largest number of all; infinite if one of them is. */
+    /* Returns the maximum; infinite if any number is. */
     __device__ float load(const float *source)
     {
         sorted_piece piece = first;
@@ -102,7 +102,7 @@ template <int Kept> struct row_sorter {
         return largest;
     }
 
-    /* The largest finite number: infinite ones do not count, since numbers beside them would vanish. */
+    /* Returns the largest finite number. Infinite ones are skipped, because other numbers would vanish next to them. */
     __device__ float look_again(const float *source) const
     {
         float largest = 0;

@@ -34,12 +34,12 @@ static void blocks_return(struct lr_cuda_blocks *blocks, struct lr_cuda_block *b
 
 /* --- tables --- */
 
-enum { MOST_VIEWS = 256 /* of a group */ };
+enum { MOST_VIEWS = 256 /* largest number of views of a group */ };
 
 /* Views whose tables lie in one block of memory. */
 struct lr_cuda_group {
     struct lr_cuda_block block;
-    int num_views; /* that are not forgotten */
+    int num_views; /* views that are not forgotten */
 };
 
 /* Data of a view that exist only while its tables are made. */
@@ -47,7 +47,7 @@ struct lr_cuda_making {
     struct lr_cuda_memory *memory;
     struct lr_cuda_view_plan *plan;
     lr_cuda_view_fill *fill;
-    const int32_t *indices; /* of columns */
+    const int32_t *indices; /* indices of columns */
 };
 
 static const lr_log *log_of(const struct lr_cuda_table_set *set)
@@ -57,7 +57,7 @@ static const lr_log *log_of(const struct lr_cuda_table_set *set)
 
 /* --- lists of a view --- */
 
-/* Places the lists that a view's passes read, and those that it is filled in from. */
+/* Places the lists that a view's passes read, and the lists that the device fills them from. */
 static lr_status place_view(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables)
 {
     struct lr_cuda_making *making = tables->making;
@@ -104,7 +104,7 @@ static struct lr_cuda_tables *tables_of(const struct assembly *assembly, int k)
 static void choose_views(struct assembly *assembly, const int *views, int num_views)
 {
     struct lr_cuda_table_set *set = assembly->set;
-    int fit = MOST_VIEWS; /* as many as there is room for, by the last view made; at least one */
+    int fit = MOST_VIEWS; /* views that fit, judged by the last view made; at least one */
     if (set->view_bytes > 0) {
         const int64_t left = set->room_bytes - set->bytes;
         const int64_t room = left < set->view_bytes ? set->room_bytes : left; /* the tables of other views will go */
@@ -123,7 +123,7 @@ static void choose_views(struct assembly *assembly, const int *views, int num_vi
     }
 }
 
-/* Counts the bytes of views; those that there is no room for are left out. */
+/* Counts the bytes of the views. Views without room are left out. */
 static lr_status count_bytes(struct assembly *assembly)
 {
     struct lr_cuda_table_set *set = assembly->set;
@@ -149,7 +149,7 @@ static lr_status count_bytes(struct assembly *assembly)
     return LR_OK;
 }
 
-/* Fills the group's block and waits: projections of any stream may read it at once. */
+/* Fills the group's block and waits, so that projections on any stream may read it at once. */
 static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *group)
 {
     const lr_log *log = log_of(assembly->set);
@@ -202,7 +202,7 @@ static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *gro
                                    "weights", log);
         }
     }
-    const int waited = (int)cudaStreamSynchronize(NULL); /* failed or not: memory is taken back */
+    const int waited = (int)cudaStreamSynchronize(NULL); /* also after a failure: memory is released */
     LR_TRY(status);
     return lr_cuda_check(waited, "look-up tables", log);
 }
@@ -269,8 +269,8 @@ lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, i
 const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view)
 {
     const struct lr_cuda_tables *tables = &set->views[view];
-    /* The view and the next ones, or the view alone if tables cannot stay: an algorithm that takes views in another
-     * order would have the rest made in vain each time. */
+    /* Makes tables of the view and the next ones, or of the view alone if tables cannot stay. Otherwise an algorithm
+     * with another order would have the others made in vain each time. */
     const struct lr_direct_backend_params *params = &set->compute->params;
     const int most = params->num_views < MOST_VIEWS ? params->num_views : MOST_VIEWS;
     const int count = set->is_tight || params->threads < 1 ? 1 : params->threads < most ? params->threads : most;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Look-up tables of the family `direct` in the device's memory, as the passes of each variant take
- * them. Those of several views are made together, and kept while there is room. */
+ * Look-up tables of the family `direct` in device memory, for the passes of each variant. Tables of several views are
+ * made together, and kept while there is room. */
 #ifndef LR_CUDA_DIRECT_TABLES_H
 #define LR_CUDA_DIRECT_TABLES_H
 
@@ -12,8 +12,8 @@
 
 #include <lr/log.h>
 
-/* Blocks of the device's memory, and what is copied into them. Asking CUDA for memory takes longer than
- * filling it, so that the last block that was returned waits for the next one who wants as much. */
+/* Blocks of device memory, and their staging memory. A CUDA allocation takes longer than filling the block. The last
+ * returned block is therefore kept for the next request of about its size. */
 
 /* Zero is none. */
 struct lr_cuda_block {
@@ -21,10 +21,10 @@ struct lr_cuda_block {
     int64_t bytes;
 };
 
-/* Zero is one without any. */
+/* Zero is valid: no blocks. */
 struct lr_cuda_blocks {
-    struct lr_cuda_block spare;   /* of the device */
-    struct lr_cuda_block staging; /* of the host, for copies to the device */
+    struct lr_cuda_block spare;   /* device memory */
+    struct lr_cuda_block staging; /* host memory, for copies to the device */
 };
 /* --- tables --- */
 
@@ -36,7 +36,7 @@ struct lr_cuda_tables {
     lr_cuda_columns columns[2];                   /* back, forward */
     lr_cuda_cloud cloud;
     uint16_t *map;
-    struct lr_cuda_group *group;   /* whose memory they lie in */
+    struct lr_cuda_group *group;   /* group whose memory holds the tables */
     struct lr_cuda_making *making; /* only while they are made */
 };
 
@@ -44,9 +44,9 @@ struct lr_cuda_tables {
 struct lr_cuda_table_set {
     struct lr_direct_compute *compute; /* borrowed */
     struct lr_cuda_tables *views;      /* owned [num_views] */
-    int64_t bytes, room_bytes;         /* that are taken, and that may be, beyond one view's */
-    int64_t view_bytes;                /* of a view made last, about; 0: not known */
-    bool is_tight;                     /* there has not been room for all that was asked for */
+    int64_t bytes, room_bytes;         /* bytes taken, and bytes that may be taken, beyond one view's */
+    int64_t view_bytes;                /* approximate bytes of the last view made; 0 = not known */
+    bool is_tight;                     /* there was no room for all requested tables */
     struct lr_cuda_blocks blocks;
 };
 
@@ -54,15 +54,14 @@ struct lr_cuda_table_set {
 lr_status lr_cuda_table_set_init(struct lr_cuda_table_set *set, struct lr_direct_compute *compute);
 void lr_cuda_table_set_finish(struct lr_cuda_table_set *set);
 
-/* Makes the tables of views[0], and along with them those of as many of the views after it as there is
- * room for; those that are there stay, unless there is no room for views[0]. Where that one is there,
- * nothing is made. errors: LR_FAILED, and as
- * lr_direct_shape_init; none are made then. */
+/* Makes the tables of views[0], and of as many later views as fit. Existing tables stay, unless there is no room for
+ * views[0]. If views[0] has tables, none are made. errors: LR_FAILED, and as lr_direct_shape_init; then none are
+ * made. */
 lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, int num_views);
 
-/* The tables of a view. They live until those of another view are asked for, longer if there is room. If
- * they must be made, the next views' are made at the same time, one view per thread, as an algorithm will
- * soon need them. errors: NULL, logged. */
+/* The tables of a view. They live until another view's tables are requested, or longer if there is room. If they
+ * must be made, the next views' are made too, one view per thread: an algorithm will soon need them. errors: NULL,
+ * logged. */
 const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view);
 
 /* Forgets the tables of a view. */

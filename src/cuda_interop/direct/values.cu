@@ -28,14 +28,13 @@ __device__ inline void fill_map(const lr_cuda_map_fill &fill, int64_t thread)
 
 /* --- mSRval --- */
 
-/* A thread's offsets of a row: every step-th from the first on. Threads of a block that have the same
- * row are `rows` apart. */
+/* A thread's offsets of a row: every step-th from the first. Threads of a block with the same row are `rows` apart. */
 struct value_share {
     int row, first, step;
-    int rows; /* of the block */
+    int rows; /* rows of the block */
 };
 
-/* row >= num_rows: there is none for the thread. */
+/* row >= num_rows if the thread has no row. */
 __device__ inline value_share value_share_at(const lr_cuda_value_fill &fill, int block, int thread)
 {
     const int rows = fill.block_rows;
@@ -88,7 +87,7 @@ __device__ inline double fill_values(const lr_cuda_value_fill &fill, const value
     return sum;
 }
 
-/* Divides the share's values by the sum of their row's; returns the largest. */
+/* Divides the share's values by their row's sum. Returns the largest value. */
 __device__ inline float normalise_values(const lr_cuda_value_fill &fill, const value_share &share, double sum)
 {
     float largest = 0;
@@ -105,7 +104,7 @@ __device__ inline float normalise_values(const lr_cuda_value_fill &fill, const v
 
 #include <cuda_runtime.h>
 
-/* A view each along y. The first blocks are those of mSRval, which take longest. */
+/* Each y index of blocks is a view. The first blocks compute mSRval, which takes longest. */
 static __global__ void __launch_bounds__(LR_CUDA_VALUE_THREADS)
     values_and_maps(const lr_cuda_view_fill *views, int value_blocks)
 {

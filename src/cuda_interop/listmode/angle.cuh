@@ -12,16 +12,16 @@
 
 #include "cuda_interop/listmode/lanes.cuh"
 
-/* A crystal's face. Offsets from the line are in points along u and v, along the face's axes in mm. */
+/* A crystal's face. Offsets are from the line to points, along u and v; face coordinates are in mm. */
 struct angle_face {
-    float across[2], along[2], normal[2]; /* of an offset */
-    float lean[3]; /* cosines of its axes with the line on its way to it; the normal's is turned round */
+    float across[2], along[2], normal[2]; /* components of an offset */
+    float lean[3];                        /* cosines of its axes with the line towards it; the normal's is negated */
     float half_mm[2];
-    int pieces[2]; /* in which it is seen, and half of the edges of one */
+    int pieces[2]; /* pieces that the face is seen in, and half edges of a piece */
     float piece_mm[2];
 };
 
-/* A point relative to a face: its distance beside it, and its height above its plane. */
+/* A point relative to a face: its distance to the side, and its height above the face's plane. */
 struct angle_place {
     float across, along, height;
 };
@@ -39,7 +39,7 @@ template <class Number> __host__ __device__ void swap_numbers(Number &a, Number 
     b = held;
 }
 
-/* Both to a unit in the last place, and 0 where they are next to nothing. */
+/* Both are accurate to a unit in the last place, and return 0 for arguments that are next to nothing. */
 __host__ __device__ inline float per_root(float x)
 {
 #ifdef __CUDA_ARCH__
@@ -98,12 +98,12 @@ __host__ __device__ inline clamped_line clamp_flat(float middle, float half_rise
             part * rise * within * (4.0f - 3.0f * within)};
 }
 
-/* A line that rises by next to nothing: its mean, and 3 times its first moment. */
+/* A line that is nearly level: its mean, and 3 times its first moment. */
 struct level_line {
     float mean, first;
 };
 
-/* `within` of a line that does not rise at all is 0, 1, or 0 in place of NaN. */
+/* `within` is 0 or 1 for an exactly level line, or 0 in place of NaN. */
 __host__ __device__ inline level_line clamp_level(float middle, float half_rise, float half)
 {
     const float steep = fabsf(half_rise), inner = half + steep - fabsf(middle);
@@ -112,7 +112,7 @@ __host__ __device__ inline level_line clamp_level(float middle, float half_rise,
     return {copysignf(mean, middle), half_rise * within * within * (1.5f - within)};
 }
 
-/* Any line. */
+/* Clamps any line. */
 __host__ __device__ inline clamped_line clamp_steep(float middle, float half_rise, float half)
 {
     const float rise = 2.0f * half_rise, steep = fabsf(rise), part = per_number(fmaxf(steep, 1e-20f));
@@ -147,7 +147,7 @@ struct angle_strip {
         return height * width * inverse * root * fmaxf(tall + inverse * bend, 0.0f);
     }
 
-    /* Between any lines. */
+    /* Solid angle between any two lines. */
     __host__ __device__ float angle_from(const clamped_line &upper, const clamped_line &lower, float squares) const
     {
         const float tall = upper.mean - lower.mean, at = y + 0.5f * (upper.mean + lower.mean);
@@ -168,7 +168,7 @@ struct angle_strips {
     float range[2], line, line_per_x, apart, apart_per_x;
     float foot[2], height; /* from the foot of the point to the face's middle */
 
-    /* Solid angle of a piece around `middle`. */
+    /* Solid angle seen of a piece around `middle`. */
     __host__ __device__ float angle(const float middle[2], const float half[2]) const
     {
         const float from = fmaxf(range[0], middle[0] - half[0]);
@@ -195,12 +195,12 @@ struct angle_strips {
  * two numbers for all of them, and the two lines are linear in what a point is beside the line along that axis. */
 struct angle_column {
     float width, x, height, squares; /* width <= 0: nothing is seen; squares: of x, from the foot, and height */
-    float wide, more;                /* half of what is between the lines in the middle; its growth to the end */
+    float wide, more;                /* half the distance between the lines in the middle; its growth to the end */
     float centre, centre_per, rise, rise_per,
         foot; /* of an offset of 0, and more for each mm of it; rises are from the middle to the end */
 
-    /* Solid angles of points with these offsets along the axis, by lines of this kind. They are computed side by side,
-     * as threads have nothing else to do while they wait for a result. */
+    /* Solid angles of points with these offsets along the axis, for lines of this kind. They are computed together,
+     * because threads would otherwise wait for each result. */
     template <class Line, int Count>
     __host__ __device__ void find_between(const float (&along)[Count], float half,
                                           Line (*clamp)(float middle, float half_rise, float half),
@@ -221,7 +221,7 @@ struct angle_column {
         }
     }
 
-    /* AreSmall: faces are (angle_view). */
+    /* AreSmall: the faces are small (angle_view). */
     template <bool AreSmall, int Count>
     __host__ __device__ void find_angles(const float (&along)[Count], float half, float (&angles)[Count]) const
     {
@@ -248,7 +248,7 @@ constexpr float angle_small = 0.035f;
 
 struct angle_polygon {
     int count;
-    float x[8], y[8]; /* 4 corners, and one more for each cut */
+    float x[8], y[8]; /* four corners, and one more for each cut */
 
     __host__ __device__ angle_polygon(const float half[2])
         : count(4), x{-half[0], half[0], half[0], -half[0]}, y{-half[1], -half[1], half[1], half[1]}
@@ -263,7 +263,7 @@ struct angle_polygon {
         }
     }
 
-    /* Keeps where line[0] + line[1] x + line[2] y >= 0. */
+    /* Keeps the part where line[0] + line[1] x + line[2] y >= 0. */
     __host__ __device__ void clip(const float line[3])
     {
         const angle_polygon in = *this;
@@ -293,8 +293,8 @@ struct angle_polygon {
             clip(moved);
     }
 
-    /* Area times the density height / distance^3 at the centroid, with the terms of second order. foot: from
-     * the foot of the point to where corners are counted from. */
+    /* Area times the density height / distance^3 at the centroid, with the terms of second order. foot: vector from
+     * the point's foot to the origin of corners. */
     __host__ __device__ float angle(const float foot[2], float height) const
     {
         float area = 0, first[2] = {0, 0}, second[3] = {0, 0, 0};
@@ -376,7 +376,7 @@ template <bool Leaning> struct angle_view {
         strips.height = above.height;
 
         const int across = far_face.pieces[0], along = far_face.pieces[1];
-        const float *edges = far_face.piece_mm; /* half of a piece's */
+        const float *edges = far_face.piece_mm; /* half edges of a piece */
         if ((across | along) == 1) {
             const float middle[2] = {0.0f, 0.0f};
             return strips.angle(middle, edges);
@@ -390,7 +390,7 @@ template <bool Leaning> struct angle_view {
         return sum;
     }
 
-    /* True if points along v differ along the faces' axis `along` alone, and see the faces in one piece. */
+    /* True if points along v differ only along the faces' axis `along`, and see the faces in one piece. */
     __host__ __device__ bool has_columns() const
     {
         const bool is_upright = near_face.across[1] == 0.0f && near_face.normal[1] == 0.0f &&
@@ -399,7 +399,7 @@ template <bool Leaning> struct angle_view {
         return is_upright && near_face.along[0] == 0.0f && pieces == 1;
     }
 
-    /* True if faces are small for points at least half of the length away from the farther one. */
+    /* True if faces are small for points at least half of the line's length from the farther face. */
     __host__ __device__ bool are_small() const
     {
         const float edge =

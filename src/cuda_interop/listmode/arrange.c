@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Partition and sort of events on the device, range by range: the host's order (listmode/arrange.c). There they
- * stay where its memory holds all of them; else each range goes back to the host. */
+ * Partition and sort of events on the device, range by range, in the host's order (listmode/arrange.c). Events stay
+ * on the device if its memory holds all of them; otherwise each range goes back to the host. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -49,7 +49,7 @@ static int64_t bytes_of_words(const lr_lors *lors)
     return lors->masks->num_words * (int64_t)sizeof(uint32_t);
 }
 
-/* Brings the tables of LORs to the device, and waits. errors: LR_FAILED if memory runs out. */
+/* Copies the tables of LORs to the device, and waits. errors: LR_FAILED if memory runs out. */
 static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr_cuda_list_memory *memory,
                               lr_cuda_list_drawing *drawing)
 {
@@ -72,10 +72,10 @@ static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr
 
 /* --- arranging --- */
 
-/* Bytes of an event: three arrays as input and as output, two keys, two numbers. */
+/* Bytes of an event: three input arrays, three output arrays, two keys, two numbers. */
 enum { EVENT_BYTES = 2 * 3 * 4 + 2 * 4 + 2 * 4, NUM_ARRAYS = 3, GROUP_BITS = 3 };
 
-/* Most bytes of tables of LORs: they are made anew for each batch of lines. */
+/* Most bytes of tables of LORs, which are made anew for each batch of lines. */
 enum { MOST_DRAWING_BYTES = 64 << 20 };
 
 /* Bytes of an event that stays on the device. */
@@ -87,7 +87,7 @@ _Static_assert(sizeof(lr_cuda_list_path) == 128, "a cache line");
 /* Times: begin and end of the partition, end of the sort. */
 enum { BEGIN, PARTITIONED, SORTED, NUM_CLOCKS };
 
-/* The events on a device behind lr_listmode_held. */
+/* The events on a device, with lr_listmode_held as the base. */
 struct held {
     struct lr_listmode_held base; /* first */
     struct lr_cuda_list_memory memory;
@@ -98,15 +98,15 @@ struct arranging {
     const struct lr_listmode_backend_params *params;
     struct lr_listmode_events *events;
     cudaStream_t stream;
-    int before; /* the thread's device */
+    int before; /* the thread's previous device */
     struct lr_cuda_list_memory memory;
     lr_cuda_list_arranging pass;
     lr_cuda_list_sort sort;
-    lr_cuda_list_drawing drawing;            /* of a sample */
-    struct lr_cuda_list_pieces own, *pieces; /* own: where there is no backend that keeps some */
+    lr_cuda_list_drawing drawing;            /* drawing of a sample */
+    struct lr_cuda_list_pieces own, *pieces; /* own: used if no backend keeps pieces */
     int32_t *from[NUM_ARRAYS], *to[NUM_ARRAYS];
-    int32_t num_kept;  /* of the range's: those with crystals, which stand first */
-    struct held *held; /* in place of `to`; NULL = events go back to the host */
+    int32_t num_kept;  /* events of the range that have crystals; they come first */
+    struct held *held; /* replaces `to`; NULL = events go back to the host */
     cudaEvent_t clock[NUM_CLOCKS];
 };
 
@@ -127,7 +127,7 @@ static lr_status wait(const struct arranging *at)
 
 /* --- what stays --- */
 
-/* Makes the device current and returns the thread's device before. */
+/* Makes the device current and returns the thread's previous device. */
 static int enter(const struct held *held)
 {
     int before = held->device;
@@ -161,8 +161,8 @@ static void destroy_held(struct lr_listmode_held *base)
     free(held);
 }
 
-/* bytes: of arranging, for which ordering takes less. The backend is to have room for image and sums beside
- * them, or it streams events from the host. Its fastest way alone goes through arrays. */
+/* bytes: memory for arranging; ordering takes less. The backend must also have room for image and sums, or it
+ * streams events from the host. Only its fastest variant reads arrays. */
 static bool may_hold(const struct arranging *at, int64_t bytes)
 {
     const struct lr_listmode_backend_params *params = at->params;
@@ -172,7 +172,7 @@ static bool may_hold(const struct arranging *at, int64_t bytes)
     return params->variant == LR_LISTMODE_FASTEST && !params->shares_events && bytes + more <= shares.for_events;
 }
 
-/* NULL where there is no memory. */
+/* Returns NULL if there is no memory. */
 static struct held *open_held(const struct arranging *at)
 {
     struct held *held = lr_alloc(1, sizeof(*held), "events on a device", NULL);
@@ -249,7 +249,7 @@ static lr_status record(struct arranging *at, int clock)
     return check(at, (int)cudaEventRecord(at->clock[clock], at->stream));
 }
 
-/* Events by groups: sort.numbers[1] has their order, groups where each begins. */
+/* Groups the events: sort.numbers[1] gets their order, `groups` the begin of each group. */
 static lr_status partition(struct arranging *at, int64_t r)
 {
     unsigned counts[LR_CUDA_LIST_GROUPS];
@@ -271,7 +271,7 @@ static lr_status partition(struct arranging *at, int64_t r)
     return LR_OK;
 }
 
-/* A group of the partitioned events, from numbers[1] to numbers[0]. */
+/* Sorts a group of the partitioned events, from numbers[1] to numbers[0]. */
 static lr_status sort_group(struct arranging *at, int64_t r, int g)
 {
     const int64_t *groups = at->events->groups[r];
@@ -351,7 +351,7 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) LR_TRY(sort_group(at, r, g));
     LR_TRY(record(at, SORTED));
 
-    /* Arrays in the order of the numbers, on the device or on the way to the host's. */
+    /* Puts arrays in the order of the numbers, on the device or in the copy to the host's arrays. */
     const struct lr_listmode_events *events = at->events;
     const int64_t first = offsets[r], bytes = at->num_kept * (int64_t)sizeof(int32_t);
     lr_cuda_list_gather gather = {.numbers = at->sort.numbers[0],
@@ -387,7 +387,7 @@ static lr_status arrange_on_device(struct arranging *at, int64_t longest)
     const int64_t bytes = (longest * EVENT_BYTES + at->sort.room_bytes) + tables;
     if (status == LR_OK && tables <= MOST_DRAWING_BYTES && bytes <= lr_cuda_list_budget(at->params)) {
         at->held = may_hold(at, bytes) ? open_held(at) : NULL;
-        /* A sample stays on the device, or the host draws it. */
+        /* A sample must stay on the device; otherwise the host draws it. */
         const bool may_be_arranged = at->held != NULL || at->events->sample == NULL;
         if (may_be_arranged && open_arranging(at, longest) == LR_OK) {
             struct lr_listmode_events *events = at->events;
@@ -420,6 +420,6 @@ lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const stru
         const int64_t count = events->offsets[r + 1] - events->offsets[r];
         longest = count > longest ? count : longest;
     }
-    at.memory.stream = at.stream; /* without log: where memory is short, the host arranges them */
+    at.memory.stream = at.stream; /* without log: if memory is short, the host arranges them */
     return arrange_on_device(&at, longest);
 }

@@ -12,7 +12,7 @@
 #include <cmath>
 #include <cstring>
 
-/* The group of an event, or the last one where it has no crystals. */
+/* The group of an event, or the last group if the event has no crystals. */
 __host__ __device__ inline uint32_t group_of_event(const lr_cuda_list_arranging &arranging, int k)
 {
     const lr_cuda_list_events &events = arranging.events;
@@ -29,7 +29,7 @@ __host__ __device__ inline uint32_t group_of_event(const lr_cuda_list_arranging 
     return (uint32_t)(2 * axis + (has_tof ? 1 : 0));
 }
 
-/* Keys of a group's events: coordinates of their centres along the axis, as numbers in the order of floats. */
+/* Keys of a group's events: their centres' coordinates along the axis, as integers that sort like the floats. */
 static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
     find_centres(const __grid_constant__ lr_cuda_list_arranging arranging)
 {
@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
 
 /* --- lines of a sample --- */
 
-/* The number of draw() in listmode/events.c. */
+/* The same number as draw() in listmode/events.c. */
 __host__ __device__ inline double drawn_number(uint64_t seed, int64_t line)
 {
     uint64_t x = seed + 0x9e3779b97f4a7c15u * ((uint64_t)line + 1);
@@ -73,7 +73,7 @@ __host__ __device__ inline bool has_bit(const uint32_t *words, int64_t bit)
     return (words[bit / 32] >> (bit % 32) & 1u) != 0;
 }
 
-/* Crystals of each line's LOR; -1 if they are not in coincidence (lr_coincidence_allows). */
+/* Sets the crystals of each line's LOR; -1 if the LOR is not in coincidence (lr_coincidence_allows). */
 static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
     draw_lines(const __grid_constant__ lr_cuda_list_drawing drawing)
 {

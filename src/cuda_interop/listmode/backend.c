@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The cuda backend of the family `listmode` (docs/method/listmode.md, "Backend cuda"). It computes where
- * its place's vectors live, on the place's stream. */
+ * The cuda backend of the family `listmode` (docs/method/listmode.md, "Backend cuda"). It computes on the stream of
+ * its place, in the place's memory. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
@@ -24,11 +24,11 @@
 
 _Static_assert(sizeof(lr_cuda_list_module) == sizeof(struct lr_listmode_module), "one layout");
 
-/* Points along an axis, of which voxels are found in single precision. */
+/* Most points along an axis: their voxels are found in single precision. */
 enum { MOST_POINTS = 1 << 21 };
 
-/* The tables of the host; zero with other kernels. Finish it in any case.
- * errors: LR_USAGE for more sample points than kernels count; LR_FAILED if memory runs out. */
+/* Makes the host's tables; zero with other kernels. Finish it in any case. errors: LR_USAGE for more sample points
+ * than kernels count; LR_FAILED if memory runs out. */
 static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_backend_params *params)
 {
     const struct lr_listmode_model *model = params->model;
@@ -46,7 +46,7 @@ static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_
     exact->is_leaning = lr_listmode_is_leaning(scanner);
     exact->reach_mm = model->reach_mm;
 
-    /* Bounds of elements, with a hundredth for rounding. */
+    /* Bounds of elements, enlarged by a hundredth for rounding. */
     const double *edge = model->grid.voxel_mm;
     double area = 0, radius = 0;
     for (int m = 0; m < scanner->num_modules; m++) {
@@ -66,7 +66,7 @@ static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_
     return exact->module_of != NULL && exact->modules != NULL ? LR_OK : LR_FAILED;
 }
 
-/* The same on the device, in blocks of `memory`. errors: LR_FAILED. */
+/* Copies the tables to the device, in blocks of `memory`. errors: LR_FAILED. */
 static lr_status exact_copy(lr_cuda_list_exact *to, const lr_cuda_list_exact *from, const lr_scanner *scanner,
                             struct lr_cuda_list_memory *memory)
 {
@@ -87,22 +87,22 @@ static lr_status exact_copy(lr_cuda_list_exact *to, const lr_cuda_list_exact *fr
 enum { STREAM_SLOTS = 2, STREAM_ARRAYS = 4 };
 
 struct stream_params {
-    const struct lr_listmode_events *events; /* of the host; outlive the stream */
-    int64_t most_events;                     /* of a batch */
-    cudaStream_t work;                       /* on which batches are worked on */
+    const struct lr_listmode_events *events; /* on the host; outlive the stream */
+    int64_t most_events;                     /* most events of a batch */
+    cudaStream_t work;                       /* stream that works on batches */
     const lr_log *log;
 };
 
-/* Zero is none. */
+/* Zero is valid: no stream. */
 struct stream {
     struct stream_params params;
-    cudaStream_t copies; /* owned, as the rest */
+    cudaStream_t copies; /* owned, as are the other members */
     struct lr_cuda_list_memory memory;
     int32_t *slots[STREAM_SLOTS][STREAM_ARRAYS];
     cudaEvent_t copied[STREAM_SLOTS], done[STREAM_SLOTS];
     const struct lr_cuda_list_batch *held[STREAM_SLOTS]; /* NULL = nothing yet */
     void *pinned[STREAM_ARRAYS];                         /* arrays of the host that are pinned */
-    int next;                                            /* slot */
+    int next;                                            /* next slot */
 };
 
 static lr_status check_stream(const struct stream *stream, cudaError_t error)
@@ -110,7 +110,7 @@ static lr_status check_stream(const struct stream *stream, cudaError_t error)
     return lr_cuda_check((int)error, "events on their way", stream->params.log);
 }
 
-/* The host's arrays, from an event on. */
+/* Finds the host's arrays, beginning at event `begin`. */
 static void find_arrays(const struct lr_listmode_events *events, int64_t begin, void *arrays[STREAM_ARRAYS])
 {
     arrays[0] = events->crystals[0] + begin;
@@ -119,8 +119,8 @@ static void find_arrays(const struct lr_listmode_events *events, int64_t begin, 
     arrays[3] = events->number + begin;
 }
 
-/* Pins the events' memory, which lets copies go on beside the host; where the system refuses that, they are
- * slower. Finish it in any case. errors: LR_FAILED. */
+/* Pins the events' memory, so that the host works on during copies. If the system refuses, copies are slower. Finish
+ * it in any case. errors: LR_FAILED. */
 static lr_status stream_init(struct stream *stream, const struct stream_params *params)
 {
     *stream = (struct stream){.params = *params, .memory = {.stream = params->work, .log = params->log}};
@@ -143,7 +143,7 @@ static lr_status stream_init(struct stream *stream, const struct stream_params *
         if (cudaHostRegister(arrays[k], all_bytes, cudaHostRegisterDefault) == cudaSuccess)
             stream->pinned[k] = arrays[k];
         else
-            (void)cudaGetLastError(); /* later calls are not to report it */
+            (void)cudaGetLastError(); /* later calls must not report it */
     return LR_OK;
 }
 
@@ -184,15 +184,15 @@ static lr_status stream_enter(struct stream *stream, const struct lr_cuda_list_b
  * slab each are 8 % slower on an H200, four 34 %. */
 enum { RESERVED_SHARED = 1024 };
 
-/* Events of a batch that is streamed, at least and at most: 128 MiB are long enough on their way. */
+/* Least and most events of a streamed batch. 128 MiB take long enough to transfer. */
 enum {
     EVENT_BYTES = 16,
     LEAST_BATCH = LR_CUDA_LIST_PIECE,
     MOST_BATCH = (1 << 23) / LR_CUDA_LIST_PIECE * LR_CUDA_LIST_PIECE,
-    STEP_BYTES = 47 << 10 /* of shared memory: the paper's device has 1 KiB more */
+    STEP_BYTES = 47 << 10 /* bytes of shared memory: the paper's device has 1 KiB more */
 };
 
-/* Projections whose times may not have been read yet: the host is never so far ahead that it waits. */
+/* Projections whose times may not have been read yet. There are enough that the host does not wait. */
 enum { NUM_CLOCKS = 8 };
 
 /* Memory that grows. */
@@ -203,7 +203,7 @@ struct room {
 
 struct listmode_cuda {
     struct lr_listmode_backend_params params;
-    int before; /* the thread's device, between enter and leave */
+    int before; /* the thread's previous device, between enter and leave */
     cudaStream_t stream;
     struct lr_cuda_list_plan plan;
     struct lr_cuda_list_memory memory;
@@ -211,16 +211,16 @@ struct listmode_cuda {
     struct lr_cuda_list_order order;
     struct stream streaming;
     bool are_streamed;
-    lr_cuda_list_line *lines;          /* of the device, owned by the memory; NULL = none are kept */
-    lr_cuda_list_path *paths;          /* of exact elements, as lines */
-    struct lr_cuda_list_steps steps;   /* in place of plan and order, except for its frames */
-    lr_cuda_list_exact exact;          /* of the host */
-    lr_cuda_list_pass pass;            /* what all have */
-    cudaEvent_t clocks[NUM_CLOCKS][2]; /* of the last projections, in turn */
-    bool is_under_way[NUM_CLOCKS];     /* timed, and not read yet */
+    lr_cuda_list_line *lines;          /* on the device, owned by the memory; NULL = none are kept */
+    lr_cuda_list_path *paths;          /* the same for exact elements */
+    struct lr_cuda_list_steps steps;   /* used instead of plan and order, except for the plan's frames */
+    lr_cuda_list_exact exact;          /* the host's tables of exact elements */
+    lr_cuda_list_pass pass;            /* parameters common to all passes */
+    cudaEvent_t clocks[NUM_CLOCKS][2]; /* clocks of the last projections */
+    bool is_under_way[NUM_CLOCKS];     /* timed, but not read yet */
     int64_t num_timed;
-    double last_s, all_s;           /* what has been read */
-    struct room image, values, map; /* of the host, copied */
+    double last_s, all_s;           /* seconds read so far */
+    struct room image, values, map; /* copies of the host's vectors */
     struct lr_cuda_list_pieces pieces;
 };
 
@@ -273,7 +273,7 @@ static int64_t bytes_of(const lr_vector *vector)
     return vector->count * (int64_t)sizeof(float);
 }
 
-/* *address: where the device has the vector, or room for it. */
+/* *address: device address of the vector, or of room for it. */
 static lr_status find_room(struct listmode_cuda *cuda, const lr_vector *vector, struct room *room, float **address)
 {
     if (vector->values == NULL) {
@@ -298,7 +298,7 @@ static lr_status bring(struct listmode_cuda *cuda, const lr_vector *vector, stru
     return copy(cuda, *address, vector->values, bytes_of(vector));
 }
 
-/* Numbers of the host are there on return. */
+/* Copies numbers to the host, complete on return. */
 static lr_status take_back(struct listmode_cuda *cuda, const lr_vector *vector, const float *address)
 {
     if (vector->values == NULL) return LR_OK;
@@ -315,7 +315,7 @@ struct project {
     const char *what;
     lr_status (*launch)(const struct listmode_cuda *cuda, const lr_cuda_list_pass *pass);
     lr_cuda_list_pass pass;
-    float *image; /* in the grid's order */
+    float *image; /* image in the grid's order */
     bool is_back;
     double done, total; /* selected events */
 };
@@ -414,7 +414,7 @@ static lr_cuda_list_framing framing_of(const struct listmode_cuda *cuda, float *
     return framing;
 }
 
-/* Waits for a projection and reads how long it took. */
+/* Waits for a projection and reads its time. */
 static lr_status read_clock(struct listmode_cuda *cuda, int k)
 {
     float milliseconds = 0;
@@ -622,7 +622,7 @@ static void destroy(void *self)
     free(cuda);
 }
 
-/* A setting of the environment, for tests; NULL: it is not set, or the build has no tests. */
+/* A setting of the environment, for tests; NULL if it is not set or the build has no tests. */
 static const char *setting(const char *name)
 {
 #ifdef LR_READS_SETTINGS
@@ -633,7 +633,7 @@ static const char *setting(const char *name)
 #endif
 }
 
-/* 0: the setting is not there, or no number up to `most`. */
+/* Returns 0 if the setting is absent or not a number up to `most`. */
 static int number_asked(const char *name, int most)
 {
     const char *const asked = setting(name);
@@ -643,7 +643,7 @@ static int number_asked(const char *name, int most)
 
 enum { WARP = 32, MOST_JOBS_EACH = 1024 };
 
-/* Finds the device's processors and its shared memory, and how blocks use them. */
+/* Finds the device's processors and shared memory, and chooses how blocks use them. */
 static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
     const bool is_exact = cuda->params.model->kernel == LR_LISTMODE_EXACT;
@@ -675,7 +675,7 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Temporary bytes of the device for ordering. */
+/* Temporary bytes on the device for ordering. */
 static int64_t ordering_bytes(const struct listmode_cuda *cuda)
 {
     const struct lr_listmode_events *events = cuda->params.events;
@@ -687,7 +687,7 @@ static bool may_order(const struct listmode_cuda *cuda)
     return !cuda->are_streamed && ordering_bytes(cuda) <= lr_cuda_list_budget(&cuda->params);
 }
 
-/* Orders the events where there is memory. */
+/* Orders the events if there is memory for it. */
 static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
     if (!may_order(cuda)) return LR_OK;
@@ -706,7 +706,7 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
     const int64_t more = cuda->params.events->layout.count * (int64_t)each;
     if (has_all && (asked == NULL || strcmp(asked, "found") != 0) &&
         ordering_bytes(cuda) + sums + more <= lr_cuda_list_budget(&cuda->params)) {
-        cuda->memory.log = NULL; /* without them lines are found when they are needed */
+        cuda->memory.log = NULL; /* without them, lines are found when needed */
         void *const lines = lr_cuda_list_allocate(&cuda->memory, &(struct lr_cuda_list_block){"lines", NULL, more});
         cuda->memory.log = cuda->params.log;
         cuda->paths = is_exact ? lines : NULL;
@@ -735,7 +735,7 @@ static lr_status fill_pass(struct listmode_cuda *cuda)
     pass->tube.table = cuda->tables.tube;
     pass->events = cuda->tables.events;
     const struct lr_listmode_events *events = cuda->params.events;
-    pass->has_events[0] = pass->has_events[1] = false; /* without time of flight, and with it */
+    pass->has_events[0] = pass->has_events[1] = false; /* without and with time of flight */
     for (int64_t r = 0; r < events->layout.num_pairs; r++) {
         for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
             const bool has = events->groups[r][g] < events->groups[r][g + 1];
@@ -758,7 +758,7 @@ static lr_status open_here(struct listmode_cuda *cuda)
     LR_TRY(exact_init(&cuda->exact, params));
     LR_TRY(lr_cuda_list_plan_init(&cuda->plan, &plan));
 
-    /* Events are streamed if they do not fit beside the image and the sums. */
+    /* Events are streamed if they do not fit next to the image and the sums. */
     const struct lr_cuda_list_shares shares = lr_cuda_list_share_memory(params, cuda->plan.num_numbers);
     plan.most_partial = shares.most_sums;
     cuda->are_streamed = params->events->layout.count * EVENT_BYTES > shares.for_events;
@@ -768,8 +768,8 @@ static lr_status open_here(struct listmode_cuda *cuda)
         plan.most_events = smaller(whole, MOST_BATCH);
     }
     if (goes_by_steps(cuda)) cuda->are_streamed = true; /* steps have their own events */
-    /* Events that are streamed come from the host, and without an order the plan looks at them: where a device holds
-     * them, lr_listmode_cuda_arrange has left room for neither. */
+    /* Streamed events come from the host, and the plan reads them there if they are not ordered. Neither is possible
+     * for events that only a device holds, so they need memory for ordering. */
     if (!params->events->is_arranged && !may_order(cuda)) {
         return lr_error(params->log, LR_FAILED,
                         "events are on the CUDA device, which has no memory left to order them: allow more");

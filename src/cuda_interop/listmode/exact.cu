@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections by exact elements: a thread has an event, back in a slab of slices where they are tiled. Events
- * with time of flight have kernels of their own: together with the others' they have too few registers. */
+ * Projections by exact elements: each thread has an event. Back projection of tiled frames works in a slab of slices.
+ * Events with time of flight have separate kernels, because a common kernel would have too few registers. */
 #include "cuda_interop/listmode/exact.cuh"
 #include "cuda_interop/listmode/slabs.cuh"
 #include "cuda_interop/overlap.cuh"
@@ -25,7 +25,7 @@ struct thread_event {
     {
         const int number = (int)((blockIdx.x * threads + threadIdx.x) / LR_CUDA_LIST_WARP);
         const int warp = pass.num_warps - 1 - number;
-        int low = 0, high = pass.num_chunks; /* the warp's chunk is among these */
+        int low = 0, high = pass.num_chunks; /* the warp's chunk is in this range */
         while (high - low > 1) {
             const int middle = (low + high) / 2;
             (pass.chunks[middle].warp <= warp ? low : high) = middle;
@@ -60,9 +60,9 @@ __global__ void __launch_bounds__(threads, blocks_at_once) back(const __grid_con
 
 /* --- back, in slabs --- */
 
-/* Part of the frame's numbers, in shared memory. */
+/* Part of the frame's numbers, held in shared memory. */
 struct slab_of_frame {
-    unsigned base; /* where number 0 would be */
+    unsigned base; /* address that number 0 would have */
     float *image;
 
     __device__ int32_t add_word(int at, int32_t number) const
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(LR_CUDA_EXACT_THREADS, 1)
 
 using kernel = void (*)(const lr_cuda_list_pass);
 
-/* kernels: by list_times. */
+/* kernels: indexed by list_times. */
 int launch_by_warps(const kernel (&kernels)[3], const lr_cuda_list_pass &pass)
 {
     constexpr unsigned warps = threads / LR_CUDA_LIST_WARP;

@@ -70,7 +70,7 @@ __host__ __device__ inline void find_crossings(const lr_cuda_list_points &grid, 
         most[c] = fmax(here, there);
         more[c] = slack > 0.25 ? 0.0 : (there - here) * grid.step_mm[0] * per_apart;
         from[c] = slack > 0.25 ? most[c] : here + (there - here) * to_first * per_apart + fabs(there - here) * slack;
-        /* Planes where no point of the axis is within reach of the crossing are left out. */
+        /* Planes are dropped if no point of the axis is within reach of the crossing. */
         const double first = (double)path.planes[0], last = (double)path.planes[1];
         const double low = -most[c], high = (double)grid.points[1 + c] - 1.0 + most[c];
         if (fabs(step[c]) < 1e-9) {
@@ -92,13 +92,13 @@ __host__ __device__ inline void find_crossings(const lr_cuda_list_points &grid, 
 
 /* --- the line --- */
 
-/* The line of arranged event k between its faces, from the one at the lower end. */
+/* The line of arranged event k between its faces, starting at the face at the lower end. */
 struct exact_line {
     bool is_turned;
     placed_face faces[2];
-    double direction[3], per_along, length_mm; /* per_along: of the direction, along the axis */
+    double direction[3], per_along, length_mm; /* unit direction; 1 / its component along the axis; length */
     double slopes[2], reaches[2][3];
-    double tof[3]; /* centre, sigma (0 = none) and width of the bin */
+    double tof[3]; /* centre, sigma (0 = none) and bin width */
 
     __host__ __device__ exact_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, bool has_tof,
                                    int64_t k)
@@ -125,7 +125,7 @@ struct exact_line {
         faces[1].reach(slopes, reaches[1]);
     }
 
-    /* Cosines of a face's axes with the line on its way to it: sign -1 where it comes from the other side. */
+    /* Cosines of a face's axes with the line towards it. sign: -1 if the line comes from the other side. */
     __host__ __device__ void find_lean(const placed_face &face, double sign, float lean[3]) const
     {
         lean[0] = (float)(sign * product_of(face.across, direction));
@@ -137,7 +137,7 @@ struct exact_line {
     {
         lr_cuda_list_path path = {};
 
-        /* Planes that the faces and time of flight leave. */
+        /* Planes that remain after limits by the faces and time of flight. */
         double low = fmin(faces[0].centre[0] - reaches[0][0], faces[1].centre[0] - reaches[1][0]);
         double high = fmax(faces[0].centre[0] + reaches[0][0], faces[1].centre[0] + reaches[1][0]);
         if (tof[1] > 0) {
@@ -180,7 +180,7 @@ struct exact_line {
     }
 };
 
-/* The line of arranged event k, stored or computed. */
+/* The path of arranged event k, stored or computed. */
 __host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                                      bool has_tof, int64_t k)
 {
@@ -190,8 +190,8 @@ __host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pa
 
 /* --- faces --- */
 
-/* Half of an edge of a face, over the distance of a point that is nearer to the other one: larger faces are
- * seen in pieces, at most so many along an axis. */
+/* Half of a face's edge divided by the distance of a point that is nearer to the other face. Larger faces are seen
+ * in pieces, up to a limit along each axis. */
 constexpr float exact_half = 0.04f;
 constexpr int exact_pieces = 64;
 
@@ -223,7 +223,7 @@ __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &modul
  * time of flight in the first plane, and `step` more in the next one. */
 struct exact_time {
     float place, step, half, half_bin, per_mm, gain[3];
-    float whole;   /* middles up to this have their extent within three of them, and it is short */
+    float whole;   /* voxels with middles up to this lie wholly within three standard deviations, and are short */
     float even[4]; /* there the mean is 2^(-middle^2 log2(e) / 2) times this polynomial of the square */
 
     __host__ __device__ exact_time() {}
@@ -250,15 +250,15 @@ struct exact_time {
 };
 
 struct exact_walk {
-    int64_t at[2], step[2];      /* as lr_cuda_list_path has them: of the next plane */
-    float reach[2], widening[2]; /* of the first plane, here and below */
+    int64_t at[2], step[2];      /* as in lr_cuda_list_path, for the next plane */
+    float reach[2], widening[2]; /* at the first plane, here and below */
     float way, way_step;
-    int first, plane, last; /* the last one is behind */
+    int first, plane, last; /* the last one is exclusive */
     int whole[2], low[2], high[2], point[2];
     float part[2], way_mm;
     bool is_turned; /* the face at the lower end is the far one */
 
-    /* Through planes begin .. end - 1 of those that it has. */
+    /* Walks through planes begin .. end - 1 of the path's planes. */
     __host__ __device__ exact_walk(const lr_cuda_list_path &path, int begin, int end)
         : first(path.planes[0] > begin ? path.planes[0] : begin), last(path.planes[1] < end ? path.planes[1] : end),
           is_turned(false)
@@ -289,7 +289,7 @@ __host__ __device__ inline float normal_around(float centre, float half_width)
     return 0.79788456f * half_width * power_of_two(y * -0.72134752f) * sum;
 }
 
-/* Finds which points of the next plane may have elements, and goes on behind it. */
+/* Finds which points of the next plane may have elements, and advances past that plane. */
 __host__ __device__ inline void open_window(exact_walk &walk, const lr_cuda_list_points &grid, float planes)
 {
     for (int c = 0; c < 2; c++) {
@@ -306,7 +306,7 @@ __host__ __device__ inline void open_window(exact_walk &walk, const lr_cuda_list
     walk.high[1] = walk.low[0] < walk.high[0] ? walk.high[1] : walk.low[1];
 }
 
-/* Steps of two by two points that a walk takes, from its first plane on. */
+/* Number of steps of two by two points that a walk takes from its first plane. */
 __host__ __device__ inline uint32_t count_steps(exact_walk walk, const lr_cuda_list_points &grid)
 {
     uint32_t steps = 0;
@@ -318,8 +318,8 @@ __host__ __device__ inline uint32_t count_steps(exact_walk walk, const lr_cuda_l
     return steps;
 }
 
-/* Extent in the frame's slices. Points of a plane: `wide` is 0 where one step of two by two holds them, 1 along one
- * axis, 2. */
+/* Extent in the frame's slices. `wide`: 0 if one step of two by two holds a plane's points, 1 if it does along one
+ * axis, otherwise 2. */
 __host__ __device__ inline list_extent exact_extent(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                                     bool has_tof, int64_t k)
 {
@@ -337,7 +337,7 @@ __host__ __device__ inline list_extent exact_extent(const lr_cuda_list_pass &pas
     return extent;
 }
 
-/* Numbers and elements of two by two points: of (i, j) at 2 i + j. middles: of their voxels, in standard
+/* Numbers and elements of two by two points: (i, j) is at 2 i + j. middles: middles of their voxels, in standard
  * deviations from the centre. */
 struct exact_four {
     int at[4];
@@ -364,7 +364,7 @@ template <class Each> struct exact_each {
     {
         if (element > 0.0f) each(at, element * share);
     }
-    /* Elements of one number as one: that is faster where memory adds slowly. */
+    /* Merges elements of one number, which is faster if memory adds slowly. */
     __host__ __device__ void take_four(exact_four four)
     {
         four.merge(0, 1);
@@ -376,7 +376,7 @@ template <class Each> struct exact_each {
     }
 };
 
-/* Reads numbers before their elements are known: meanwhile they are on their way. */
+/* Reads numbers before their elements are known, to overlap the loads with the computation. */
 struct exact_reader {
     const float *numbers;
     float sum, held[4];
@@ -430,8 +430,8 @@ template <bool Leaning, list_times Times> struct exact_event {
             time = exact_time(known, walk.first - known.planes[0], Times == TIMES_IN_BINS ? known.half_bin : 0.0f);
     }
 
-    /* Moves to the next `step` by `step` points of a plane, of which walk.point is the lowest one; false: there are
-     * none. */
+    /* Moves to the next `step` by `step` points of a plane, whose lowest point is walk.point. Returns false if there
+     * are none. */
     __host__ __device__ bool walk_on(int step)
     {
         walk.point[0] += step;
@@ -446,7 +446,7 @@ template <bool Leaning, list_times Times> struct exact_event {
             open_window(walk, grid, planes);
             walk.way_mm = walk.way + planes * walk.way_step;
             const bool turns = !walk.is_turned && walk.way_mm > 0.5f * view.length_mm;
-            if (any_lane_of(turns) && turns) { /* by a branch: rarely, and it is long */
+            if (any_lane_of(turns) && turns) { /* a branch, because this is rare and long */
                 view.turn_round();
                 walk.is_turned = true;
             }
@@ -454,7 +454,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         return true;
     }
 
-    /* The voxel that a point is in, a whole number. */
+    /* The voxel that a point is in, as an integer. */
     __host__ __device__ float voxel_along(int c, int point) const
     {
         return floorf(((float)point + 0.5f) * grid.per_sample[c]);
@@ -502,7 +502,7 @@ template <bool Leaning, list_times Times> struct exact_event {
                (time.even[0] + y * (time.even[1] + y * (time.even[2] + y * time.even[3])));
     }
 
-    /* Ways along the line to the near face, and to the far one. */
+    /* Finds the distances along the line to the near face and to the far face. */
     __host__ __device__ void find_ways(float ways[2]) const
     {
         const float rest = view.length_mm - walk.way_mm;
@@ -510,7 +510,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         ways[1] = walk.is_turned ? walk.way_mm : rest;
     }
 
-    /* Number of voxel (0, 0) of a plane of the frame's. */
+    /* Number of voxel (0, 0) of a plane of the frame. */
     __host__ __device__ int begin_of(const lr_cuda_list_frame &frame, float plane) const
     {
         return (int)plane * frame.plane + origin;
@@ -524,7 +524,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         give_elements(frame, lanes, taker);
     }
 
-    /* The same to a taker, with elements of 0 among them. lanes: all that come here with an event. */
+    /* Passes the same to a taker, including elements of 0. lanes: all lanes that come here with an event. */
     template <class Taker>
     __host__ __device__ void give_elements(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
     {
@@ -599,7 +599,7 @@ template <bool Leaning, list_times Times> struct exact_event {
                 four.at[2 * i + j] = number + (int)rows.v[j];
                 taker.open(2 * i + j, four.at[2 * i + j]);
             }
-            if (AreSmall || i < columns) { /* elements of points that are not there are 0 */
+            if (AreSmall || i < columns) { /* elements of missing points are 0 */
                 const int point = walk.point[0] + i;
                 const float off = off_along(0, point);
                 const angle_column column = view.column(off, ways);
@@ -634,7 +634,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         return rows;
     }
 
-    /* Multiplies elements by their weights of time of flight; most lines' voxels are whole. */
+    /* Multiplies elements by their time-of-flight weights. Most lines' voxels are whole. */
     __host__ __device__ void weigh(exact_four &four) const
     {
         const float *middles = four.middles;
@@ -664,8 +664,7 @@ __host__ __device__ void exact_forward(const lr_cuda_list_pass &pass, const lr_c
     pass.values[place_of(pass, k)] = reader.sum * frame.points.share;
 }
 
-/* Adds the elements of an event whose value is not 0. Points of a voxel that come one after the other are added as
- * one. */
+/* Adds the elements of an event whose value is not 0. Consecutive points of one voxel are added together. */
 template <bool Leaning, list_times Times, class Add>
 __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k,
                                     lane_group lanes, Add &&add)
@@ -710,7 +709,7 @@ struct exact_sizes {
                 square += along * along;
             }
             length_mm = sqrtf(square);
-            per_sigma = 1.0f / (float)sigma_of(events, a, b); /* infinite where there is no time of flight */
+            per_sigma = 1.0f / (float)sigma_of(events, a, b); /* infinite without time of flight */
         }
         const float way = 0.5f * length_mm - pass.exact.radius_mm;
         const float density = has_tof ? fminf(0.4f * per_sigma, pass.exact.per_edge) : 1.0f;
@@ -740,8 +739,8 @@ struct exact_unit {
  *   void add_float(at, number)     to the image */
 template <class Slab> struct exact_sums {
     Slab slab;
-    float scale, unit; /* numbers are in units, of which 1 has `scale` */
-    float least;       /* of words; infinite where there are none */
+    float scale, unit; /* numbers are in units; 1 is `scale` units */
+    float least;       /* least number that words hold; infinite if there are no words */
     float scaled;      /* the event's value */
 
     __host__ __device__ void open(int, int) {}
@@ -751,8 +750,8 @@ template <class Slab> struct exact_sums {
         const int32_t term = term_of(number);
         settle(at, number, term, term != 0 ? slab.add_word(at, term) : 0);
     }
-    /* Words of all four are added, 0 among them, before the first one has come back: a thread would wait four
-     * times, and to branch around them takes longer. */
+    /* Words of all four are added, including 0, before the first one returns. Otherwise a thread would wait four
+     * times. Branching around zeros takes longer. */
     __host__ __device__ void take_four(const exact_four &four) const
     {
         int32_t terms[4], before[4] = {};
@@ -775,7 +774,7 @@ template <class Slab> struct exact_sums {
         }
     }
 
-    /* The word that is added for a number; 0: it is none, or not one of words. */
+    /* The word that is added for a number; 0 if there is none, or words cannot hold it. */
     __host__ __device__ int32_t term_of(float number) const
     {
         const float size = fabsf(number);
@@ -786,7 +785,7 @@ template <class Slab> struct exact_sums {
         const int32_t after = (int32_t)((uint32_t)before + (uint32_t)term);
         return ((before ^ after) & (term ^ after)) < 0;
     }
-    /* True if something is left to be added. */
+    /* True if part of the number still has to be added. */
     __host__ __device__ static bool is_open(float number, int32_t term, int32_t before)
     {
         return (term == 0 && number != 0.0f) || is_beyond(term, before);

@@ -59,7 +59,7 @@ struct fast_math {
     __host__ __device__ static float quotient(float a, float b) { return quotient_of(a, b); }
 };
 
-/* The nearest whole number, to even from the middle, of one whose magnitude is below 2^22. */
+/* The nearest integer, ties to even, for magnitudes below 2^22. */
 __host__ __device__ inline float nearest_whole(float x, int *whole)
 {
     const float magic = 12582912.0f, moved = x + magic;
@@ -71,7 +71,7 @@ __host__ __device__ inline float nearest_whole(float x, int *whole)
     return moved - magic;
 }
 
-/* The same of one whose magnitude is below 2^31. */
+/* The nearest integer for magnitudes below 2^31. */
 __host__ __device__ inline int32_t word_of(float x)
 {
 #ifdef __CUDA_ARCH__
@@ -81,7 +81,7 @@ __host__ __device__ inline int32_t word_of(float x)
 #endif
 }
 
-/* The same address, held in registers: compilers like to put it together anew for each use. */
+/* The same address, kept in registers: compilers tend to recompute it for each use. */
 template <class Number> __host__ __device__ inline Number *held_address(Number *address)
 {
 #ifdef __CUDA_ARCH__
@@ -93,13 +93,13 @@ template <class Number> __host__ __device__ inline Number *held_address(Number *
 #endif
 }
 
-/* Lanes of a warp that go through a loop together. A compiler may let lanes that leave an inner loop early go on
- * by themselves to the end of the outer one, and the warp then has each turn several times, for a few lanes at
- * a time. Lanes that ask for all of them whether there is another turn wait for each other. */
+/* Lanes of a warp that run a loop together. A compiler may let lanes that leave an inner loop early continue alone
+ * to the end of the outer loop. The warp then runs each iteration several times, for a few lanes each. Lanes that
+ * ask the whole group whether there is another iteration wait for each other. */
 struct lane_group {
     uint32_t lanes;
 
-    /* True if `is_so` for any lane of the group: all of them call. */
+    /* True if `is_so` holds for any lane of the group. All lanes must call it. */
     __host__ __device__ bool any(bool is_so) const
     {
 #ifdef __CUDA_ARCH__
@@ -109,7 +109,7 @@ struct lane_group {
 #endif
     }
 
-    /* The lanes with `is_so`, the only ones that may use the result: all of them call. */
+    /* The lanes for which `is_so` holds. Only these may use the result, but all lanes must call it. */
     __host__ __device__ lane_group where(bool is_so) const
     {
 #ifdef __CUDA_ARCH__
@@ -120,13 +120,13 @@ struct lane_group {
     }
 };
 
-/* All lanes of a warp come here; on the processor there is one. */
+/* The group of all lanes of a warp; all must call it. The processor has one lane. */
 __host__ __device__ inline lane_group whole_warp()
 {
     return {0xffffffffu};
 }
 
-/* True if `is_so` for any of the lanes of a warp that come here together. */
+/* True if `is_so` holds for any lane of the warp that calls this together. */
 __host__ __device__ inline bool any_lane_of(bool is_so)
 {
 #ifdef __CUDA_ARCH__

@@ -15,7 +15,7 @@ enum { EVENT_BYTES = 2 * 4 + 2 * 4 + 4 * 4, NUM_ARRAYS = 4 };
 struct ordering {
     const struct lr_cuda_list_order_params *params;
     struct lr_cuda_list_order *order;
-    struct lr_cuda_list_memory memory; /* of what is needed for a while */
+    struct lr_cuda_list_memory memory; /* temporary memory */
     lr_cuda_list_sort sort;
     int32_t *gathered[NUM_ARRAYS];
     lr_cuda_list_piece *pieces; /* on the device */
@@ -66,7 +66,7 @@ static lr_status open_ordering(struct ordering *ordering)
     return has_all && sort->room != NULL && ordering->pieces != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Takes the events in the order of the sorted numbers. */
+/* Gathers the events in the order of the sorted numbers. */
 static lr_status gather(const struct ordering *ordering, const lr_cuda_list_ordering *group)
 {
     const lr_cuda_list_events *events = &group->pass.events;
@@ -89,7 +89,7 @@ static lr_status gather(const struct ordering *ordering, const lr_cuda_list_orde
 static lr_status order_group(struct ordering *ordering, int64_t r, int g)
 {
     const int64_t *ends = &ordering->params->backend->events->groups[r][g];
-    lr_cuda_list_pass pass = *ordering->params->pass; /* with the group's events alone */
+    lr_cuda_list_pass pass = *ordering->params->pass; /* the pass with only the group's events */
     pass.events.crystals[0] += ends[0];
     pass.events.crystals[1] += ends[0];
     pass.events.tof_mm += ends[0];

@@ -9,8 +9,8 @@
 #include "cuda_interop/overlap.cuh"
 #endif
 
-/* The parts of a key, from its top: the size of windows, the first and the last slice, and in what is left how many
- * steps an event takes, so that lanes of a warp are done at about the same time. */
+/* The parts of a key, from its top bits: the size of windows, the first slice, the last slice, and the number of
+ * steps of an event in the remaining bits. Lanes of a warp then finish at about the same time. */
 struct list_keys {
     static constexpr int most_slice_bits = 15, wide_bits = 2, most_step_bits = 20;
     int slice_bits;
@@ -19,7 +19,7 @@ struct list_keys {
     {
         while (slice_bits < most_slice_bits && (slices + 1) >> slice_bits != 0) slice_bits++;
     }
-    /* Slices beyond it count as that one. */
+    /* The last slice of keys: slices beyond it count as this one. */
     __host__ __device__ uint32_t last() const { return (1u << slice_bits) - 1; }
     __host__ __device__ int step_bits() const
     {
@@ -58,7 +58,7 @@ struct list_keys {
         const float half = fmaxf(walk.half[0], walk.half[1]);
         extent.slices[0] = walk.slices[0];
         extent.slices[1] = walk.slices[1];
-        /* Lines with larger windows come after the others, for a warp takes as long as its largest window. */
+        /* Lines with larger windows come last, because a warp takes as long as its largest window. */
         extent.wide = half <= 2.0f ? 0 : half <= 2.5f ? 1 : 2;
     }
     ordering.keys[k] = list_keys(frame.slices).key_of(extent);

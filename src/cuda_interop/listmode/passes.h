@@ -15,9 +15,9 @@ extern "C" {
 
 enum {
     LR_CUDA_LIST_GROUP = 256,                  /* threads of a block, unless the kernel says otherwise */
-    LR_CUDA_LIST_THREADS = 768,                /* of a block that projects, at most */
-    LR_CUDA_EXACT_THREADS = 512,               /* of one that finds exact elements */
-    LR_CUDA_LIST_PIECE = LR_CUDA_LIST_THREADS, /* events that chunks are whole numbers of */
+    LR_CUDA_LIST_THREADS = 768,                /* most threads of a block that projects */
+    LR_CUDA_EXACT_THREADS = 512,               /* threads of a block for exact elements */
+    LR_CUDA_LIST_PIECE = LR_CUDA_LIST_THREADS, /* chunks hold whole multiples of this many events */
     LR_CUDA_LIST_WARP = 32,
     LR_CUDA_LIST_AXES = 3,
     LR_CUDA_LIST_GROUPS = 7 /* LR_LISTMODE_GROUPS, and lines that are not in coincidence */
@@ -25,10 +25,10 @@ enum {
 
 /* Sample points of exact elements in a frame: along axis, across[0], across[1]. */
 typedef struct lr_cuda_list_points {
-    int32_t samples[3], points[3]; /* of a voxel, and of all */
+    int32_t samples[3], points[3]; /* points of a voxel, and of the whole axis */
     double first_mm[3], step_mm[3], per_step[3];
     float per_sample[3]; /* voxels */
-    float share;         /* of an angle, in a voxel's element */
+    float share;         /* share of a solid angle in a voxel's element */
 } lr_cuda_list_points;
 
 /* The grid's slices across an axis: voxel (u, v) of slice s is at s plane + (u + window[0] - 1) pitch +
@@ -36,36 +36,36 @@ typedef struct lr_cuda_list_points {
 typedef struct lr_cuda_list_frame {
     int32_t axis, across[2];
     int32_t slices, size[2]; /* voxels along the axis, and along across */
-    int32_t window[2];       /* voxels that the shares of a slice span at most */
-    int32_t reach[2];        /* places that the first voxel of a window can have */
-    int32_t pitch, plane;    /* numbers of a row of v, of a slice */
-    int32_t tail;            /* numbers behind the last slice's plane */
-    bool is_tiled;           /* slabs of slices fit a block's shared memory */
+    int32_t window[2];       /* most voxels that the shares of a slice span */
+    int32_t reach[2];        /* places that a window's first voxel can have */
+    int32_t pitch, plane;    /* numbers of a row of v, and of a slice */
+    int32_t tail;            /* numbers after the last slice's plane */
+    bool is_tiled;           /* slabs of slices fit in a block's shared memory */
     bool has_events;
-    int64_t begin;      /* of the frame in the buffer of all; a multiple of 4, as plane is */
+    int64_t begin;      /* first number of the frame in the common buffer; a multiple of 4, as plane is */
     double voxel_mm[3]; /* along axis, across[0], across[1], here and below */
     double origin_mm[3];
-    double per_voxel[3]; /* of one mm */
+    double per_voxel[3]; /* voxels per mm */
     double uu, uv, vv;   /* equation 3 for a line along the axis: line_walk has them for each line */
-    float most[2];       /* that an element without, with time of flight can be */
+    float most[2];       /* largest element without and with time of flight */
     lr_cuda_list_points points;
 } lr_cuda_list_frame;
 
-/* Numbers of some slices, with the margin behind them. */
+/* Count of numbers in some slices, including the margin after them. */
 static inline int64_t lr_cuda_list_cells(const lr_cuda_list_frame *frame, int64_t slices)
 {
     return slices * frame->plane + frame->tail;
 }
 
-/* The function of the distance to a tube's line. Squares of distances are in a unit in which a
- * Gaussian's value is 2 to the power of minus them, or in mm^2 for a table. */
+/* The function of the distance to a tube's line. Squared distances are scaled so that a Gaussian is 2 to the power
+ * of minus the square. For a table they are in mm^2. */
 typedef struct lr_cuda_list_tube {
     double reach_mm;    /* the largest distance */
-    float unit;         /* of a Gaussian: its value is 2 to the power of minus what comes out */
-    float half;         /* the square of half the width: the value stays beyond */
+    float unit;         /* unit of a Gaussian: its value is 2^-(scaled square) */
+    float half;         /* the square of half the width; the value is constant beyond */
     float rim, fall;    /* shares fall as rim - fall times the square, between 1 and 0 */
     const float *table; /* [last + 2] over the distance; NULL = Gaussian */
-    float entries;      /* of it per unit of distance */
+    float entries;      /* table entries per unit of distance */
     int32_t last;
 } lr_cuda_list_tube;
 
@@ -83,35 +83,35 @@ typedef struct lr_cuda_list_module {
 /* The scanner and the grid as exact elements need them. */
 typedef struct lr_cuda_list_exact {
     const lr_cuda_list_module *modules; /* NULL = the kernel is another one */
-    const int32_t *module_of;           /* of crystals */
+    const int32_t *module_of;           /* module of each crystal */
     bool is_leaning;                    /* modules share no axial direction */
     float face, radius_mm;              /* the largest face over 2 pi, mm^2, and half of its diagonal */
     float per_edge;                     /* the largest mean density of time of flight in a voxel */
-    double reach_mm;                    /* of struct lr_listmode_model */
+    double reach_mm;                    /* as in struct lr_listmode_model */
 } lr_cuda_list_exact;
 
-/* An event's line with what its slices need. Places along it are in standard deviations from the centre of
- * time of flight, or without that in slices from its first one. */
+/* An event's line with the values that its slices need. Places along it are in standard deviations from the centre
+ * of time of flight. Without time of flight they are in slices from the line's first one. */
 typedef struct lr_cuda_list_line {
-    int64_t at[2], step[2]; /* where it crosses its first slice, and from slice to slice: struct crossings */
+    int64_t at[2], step[2]; /* crossing of the first slice, and its step per slice: struct crossings */
     float uu, uv, vv, half[2];
-    float place, step_along; /* of the first slice's middle, and from slice to slice */
-    float begin, end;        /* between which the line counts */
+    float place, step_along; /* place of the first slice's middle, and step per slice */
+    float begin, end;        /* places between which the line counts */
     float peak;              /* of a slice's factor, for each unit of its length; with time of flight half of the bin */
     int32_t slices[2];
 } lr_cuda_list_line;
 
-/* An event's line as exact elements need it. It goes from one crystal's face, at the lower end of the frame's axis, to
- * the other's, through planes of sample points. One cache line. */
+/* An event's line as exact elements need it. It runs through planes of sample points, from the crystal face at the
+ * lower end of the frame's axis to the other face. It fills one cache line. */
 typedef struct lr_cuda_list_path {
-    int64_t at[2], step[2];          /* where it crosses the first plane, and from plane to plane: 2^32 for a point */
+    int64_t at[2], step[2];          /* crossing of the first plane, and step per plane: 2^32 for a point */
     float reach[2], widening[2];     /* where beside it there may be elements: of the first plane, and more */
-    int32_t planes[2];               /* first, and behind the last; as many where it has none */
+    int32_t planes[2];               /* first, and one after the last; equal if there are none */
     float way_mm, way_step_mm;       /* of the first plane from the face at the lower end, and more */
     float low_lean[3], high_lean[3]; /* of angle_face, of the two faces */
-    int32_t modules[2];              /* of these */
+    int32_t modules[2];              /* modules of the two faces */
     float length_mm;
-    float place, place_step, half, half_bin, gain[3]; /* of exact_time, where it has time of flight */
+    float place, place_step, half, half_bin, gain[3]; /* as in exact_time, if the event has time of flight */
 } lr_cuda_list_path;
 
 /* Events as in lr_listmode_events, from a batch's first event on. */
@@ -119,30 +119,30 @@ typedef struct lr_cuda_list_events {
     const int32_t *crystals[2];
     const float *tof_mm;
     const int32_t *number;
-    const lr_cuda_list_line *lines; /* NULL = they are found when they are needed */
-    const lr_cuda_list_path *paths; /* of exact elements, as lines */
+    const lr_cuda_list_line *lines; /* NULL = lines are found when needed */
+    const lr_cuda_list_path *paths; /* the same for exact elements */
     const lr_cuda_list_hit *hits;
     const double *sigma_mm;
     const double *bin_mm; /* NULL = there are no bins of time of flight */
     int32_t num_kinds;
 } lr_cuda_list_events;
 
-/* Events of one group that blocks work on, each in some of the slices that they may meet. */
+/* Events of one group that blocks work on. Each block handles some of the slices that the lines may cross. */
 typedef struct lr_cuda_list_chunk {
-    int64_t begin; /* from the batch's first event */
+    int64_t begin; /* index from the batch's first event */
     int32_t count;
     int32_t axis;
     int32_t has_tof;
     int32_t slabs;
-    int64_t partial; /* sums of slab s are at partial + s count */
-    int32_t warp;    /* the first one of those that go through chunks */
+    int64_t partial; /* sums of slab s begin at partial + s count */
+    int32_t warp;    /* first warp if a pass runs by chunks */
 } lr_cuda_list_chunk;
 
-/* A block's work. */
+/* The work of one block. */
 typedef struct lr_cuda_list_job {
     int32_t chunk, slab;
-    int32_t slices[2]; /* first, and behind the last */
-    int64_t work;      /* about: slices that lines meet, or steps of exact elements */
+    int32_t slices[2]; /* first, and one after the last */
+    int64_t work;      /* approximate: slices that lines cross, or steps of exact elements */
 } lr_cuda_list_job;
 
 /* Places of the values of a range's events: struct lr_listmode_places. */
@@ -157,29 +157,29 @@ typedef struct lr_cuda_list_pass {
     lr_cuda_list_events events;
     lr_cuda_list_exact exact;
     bool has_events[2];     /* without, with time of flight */
-    bool is_line, as_paper; /* is_line: exact elements, too, are found around thin lines */
+    bool is_line, as_paper; /* is_line: exact elements are also found around thin lines */
     const lr_cuda_list_chunk *chunks;
     const lr_cuda_list_job *jobs;
     int32_t num_chunks, num_jobs;
     int32_t longest_chunk; /* events */
-    int32_t num_warps;     /* that go through chunks, LR_CUDA_LIST_WARP events each */
-    int32_t threads;       /* of a block */
-    int64_t shared_bytes;  /* that a block takes; 0 = no frame is tiled */
-    int64_t shared_room;   /* that a block could have */
+    int32_t num_warps;     /* warps of passes by chunks, LR_CUDA_LIST_WARP events each */
+    int32_t threads;       /* threads of a block */
+    int64_t shared_bytes;  /* bytes that a block takes; 0 = no frame is tiled */
+    int64_t shared_room;   /* bytes that a block could have */
     lr_cuda_list_places places;
-    float *numbers;      /* of all frames: images of the forward projection, sums of the other */
+    float *numbers;      /* numbers of all frames: images for forward, sums for back */
     float *partial;      /* forward */
-    float *values;       /* forward: where values go; back: where they are */
-    bool values_are_one; /* back: instead */
+    float *values;       /* written by forward, read by back */
+    bool values_are_one; /* back: use 1 instead of `values` */
     void *stream;        /* a cudaStream_t */
 } lr_cuda_list_pass;
 
-/* Sorting of numbers by keys, stable: from keys[0] and numbers[0] to the other ones. */
+/* A stable sort of numbers by keys, from keys[0] and numbers[0] to keys[1] and numbers[1]. */
 typedef struct lr_cuda_list_sort {
     uint32_t *keys[2];
     int32_t *numbers[2];
-    int32_t count, bits; /* of the keys, from the lowest one on */
-    void *room;          /* of room_bytes, as lr_cuda_list_sort_room has them */
+    int32_t count, bits; /* bits of the keys, from the lowest */
+    void *room;          /* room_bytes bytes, as lr_cuda_list_sort_room sets them */
     int64_t room_bytes;
     void *stream;
 } lr_cuda_list_sort;
@@ -200,8 +200,8 @@ int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather);
 
 /* The slices that the lines of some events meet. */
 typedef struct lr_cuda_list_piece {
-    int32_t slices[2]; /* first, and behind the last */
-    int32_t visits;    /* of all lines: slices, or steps of exact elements where they are more */
+    int32_t slices[2]; /* first, and one after the last */
+    int32_t visits;    /* sum over all lines: slices, or steps of exact elements if there are more */
 } lr_cuda_list_piece;
 
 /* Ordering the events of a group by the slices that their lines meet: first ones, then last ones. */
@@ -210,9 +210,9 @@ typedef struct lr_cuda_list_ordering {
     int32_t axis, has_tof, count;
     uint32_t *keys;             /* [count] list_keys in order.cu */
     int32_t *numbers;           /* [count] 0, 1, ... */
-    lr_cuda_list_piece *pieces; /* of LR_CUDA_LIST_PIECE events, in their order */
+    lr_cuda_list_piece *pieces; /* pieces of LR_CUDA_LIST_PIECE events, in their order */
     lr_cuda_list_line *lines;   /* [count]; NULL = none are kept */
-    lr_cuda_list_path *paths;   /* of exact elements */
+    lr_cuda_list_path *paths;   /* the same for exact elements */
 } lr_cuda_list_ordering;
 
 /* Lines or paths of a group, whose events are in their order. */
@@ -256,12 +256,12 @@ typedef struct lr_cuda_list_arranging {
     const int32_t *order;     /* [count] the events, partitioned */
     int32_t *numbers;         /* [count] 0, 1, ... */
     unsigned int *groups;     /* [LR_CUDA_LIST_GROUPS] events of each group */
-    int32_t begin, end, axis; /* of a group */
+    int32_t begin, end, axis; /* events and axis of a group */
     void *stream;
 } lr_cuda_list_arranging;
 
-/* keys are groups, which are counted, and numbers; of a group, which is partitioned, keys are centres along
- * its axis. The same bits as on the host. */
+/* The first launch sets keys to groups, and numbers, and counts the groups. The second sets keys of a partitioned
+ * group to centres along its axis. Bits are the same as on the host. */
 int lr_cuda_launch_list_groups(const lr_cuda_list_arranging *arranging);
 int lr_cuda_launch_list_centres(const lr_cuda_list_arranging *arranging);
 
@@ -270,7 +270,7 @@ typedef struct lr_cuda_list_framing {
     lr_cuda_list_frame frames[LR_CUDA_LIST_AXES];
     int32_t size[3];
     float *image, *numbers;
-    int64_t num_numbers; /* of all frames */
+    int64_t num_numbers; /* numbers of all frames */
     void *stream;
 } lr_cuda_list_framing;
 
@@ -284,18 +284,18 @@ typedef struct lr_cuda_list_record {
 /* The paper's steps, for the events of a range, or of one of its groups. */
 typedef struct lr_cuda_list_step {
     lr_cuda_list_pass pass;             /* its events are these */
-    const lr_cuda_list_record *records; /* in place of its arrays; NULL = none */
+    const lr_cuda_list_record *records; /* used instead of its arrays; NULL = none */
     int32_t count;
-    int32_t axis;       /* of all of them, whose footprints then have one size; -1: of each its own */
-    bool is_cached;     /* slices in shared memory; else image, in the grid's order */
-    bool skips;         /* slices that none of a block's lines meets */
+    int32_t axis;       /* axis of all events, whose footprints then have one size; -1 = each has its own */
+    bool is_cached;     /* slices are in shared memory; otherwise image, in the grid's order */
+    bool skips;         /* skips slices that no line of the block crosses */
     bool is_fast;       /* arithmetic */
-    int32_t tile_bytes; /* of shared memory */
+    int32_t tile_bytes; /* bytes of shared memory */
     float *image;
-    int32_t size[3]; /* of the grid */
+    int32_t size[3]; /* size of the grid */
 } lr_cuda_list_step;
 
-/* Forward values are put; back is added to the numbers, or to the image. */
+/* Forward writes values. Back adds to the numbers, or to the image. */
 int lr_cuda_launch_list_step(const lr_cuda_list_step *step, bool is_back);
 
 /* numbers = image, zeros around it. */
@@ -308,16 +308,17 @@ int lr_cuda_launch_list_add(const lr_cuda_list_framing *framing);
 int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass);
 int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass);
 
-/* Adds to numbers. */
+/* Adds the back projection to numbers. */
 int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass);
 
-/* Passes of exact elements: values, and sums added to numbers, by jobs where frames are tiled, else by chunks. */
+/* Passes of exact elements: forward writes values, back adds sums to numbers. They run by jobs if frames are tiled,
+ * or else by chunks. */
 int lr_cuda_launch_exact_forward(const lr_cuda_list_pass *pass);
 int lr_cuda_launch_exact_back(const lr_cuda_list_pass *pass);
 
 struct lr_listmode_visitor; /* listmode/rows.h */
 
-/* Visits the elements of the one event of a chunk; what the pass names is on the host. size: the grid's. */
+/* Visits the elements of a chunk that holds one event. The pass's pointers are on the host. size: the grid's size. */
 void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3], const lr_cuda_list_chunk *event,
                         const struct lr_listmode_visitor *visitor);
 

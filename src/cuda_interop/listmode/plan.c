@@ -14,20 +14,20 @@
 #include <string.h>
 
 enum {
-    JOBS_PER_PROCESSOR = 4,       /* usually, so that none waits long for another */
+    JOBS_PER_PROCESSOR = 4,       /* usual number, so that no processor waits long for another */
     EXACT_JOBS_PER_PROCESSOR = 8, /* each has more to do */
-    JOBS_OF_REST = 2,             /* in an order: for each processor, of what is still left, */
-    LEAST_JOBS = 16,              /* as long as jobs are not shorter than so many would be, */
-    EXACT_LEAST_JOBS = 64,        /* of exact elements */
+    JOBS_OF_REST = 2,             /* jobs per processor of the remaining work, if the device has reordered the events */
+    LEAST_JOBS = 16,              /* jobs are not made shorter than this many would be */
+    EXACT_LEAST_JOBS = 64,        /* the same for exact elements */
     LONGEST_CHUNK = 1 << 16,
-    LEAST_SLICES = 2, /* of a slab: fewer are not worth finding each line anew, nor */
-    LEAST_PLANES = 4, /* of sample points, in a slab of exact elements */
-    LEAST_WINDOW = 4, /* that kernels of tubes work on */
-    LINE_WORK = 8,    /* finding a line, in slices that it meets */
+    LEAST_SLICES = 2, /* fewest slices of a slab: fewer do not repay finding each line anew */
+    LEAST_PLANES = 4, /* fewest planes of sample points in a slab of exact elements */
+    LEAST_WINDOW = 4, /* smallest window that kernels of tubes work on */
+    LINE_WORK = 8,    /* work of finding a line, in slices that it crosses */
     EXACT_WORK = 2    /* the same, in steps of exact elements */
 };
 
-/* Sums of a launch, at most: 256 MiB. */
+/* Most sums of a launch: 256 MiB. */
 static const int64_t usual_partial = INT64_C(1) << 26;
 
 /* --- frames --- */
@@ -199,16 +199,16 @@ static int64_t jobs_of(const struct lr_cuda_list_plan_params *params)
 struct planning {
     struct lr_cuda_list_plan *plan;
     const struct lr_cuda_list_plan_params *params;
-    int64_t chunk_events; /* of the current range */
-    int64_t launch_work;  /* of each of its launches, where the device has an order of its own */
-    int64_t dealt_work;   /* of the current launch */
+    int64_t chunk_events; /* events of a chunk of the current range */
+    int64_t launch_work;  /* work of each of its launches, if the device has reordered the events */
+    int64_t dealt_work;   /* work dealt out for the current launch */
 };
 
-/* Events of a group that are to be a chunk. */
+/* Events of a group that will become a chunk. */
 struct portion {
     int64_t events[2];
-    int32_t slices[2];                /* that they may meet */
-    const lr_cuda_list_piece *pieces; /* of an order; NULL = none */
+    int32_t slices[2];                /* slices that the lines may cross */
+    const lr_cuda_list_piece *pieces; /* pieces of the device's order; NULL = none */
     int32_t line_work;
 };
 
@@ -217,7 +217,7 @@ static int32_t line_work(const struct planning *planning)
     return planning->params->model->kernel == LR_LISTMODE_EXACT ? EXACT_WORK : LINE_WORK;
 }
 
-/* The slice in which time of flight puts an event; it may be beyond the grid. */
+/* The slice at which time of flight centres an event; it may be beyond the grid. */
 static double centre_slice(const struct planning *planning, int axis, int64_t k)
 {
     const lr_grid *grid = &planning->params->model->grid;
@@ -227,14 +227,15 @@ static double centre_slice(const struct planning *planning, int axis, int64_t k)
     return (centre - grid->origin_mm[axis]) / grid->voxel_mm[axis];
 }
 
-/* Slices from its centre in which an event with time of flight may have elements, with some for rounding. */
+/* Slices on either side of its centre in which an event with time of flight may have elements, plus some for
+ * rounding. */
 static double reach_of(const struct planning *planning, const lr_cuda_list_frame *frame)
 {
     const double reach_mm = planning->params->events->reach_mm + planning->params->model->reach_mm;
     return reach_mm / frame->voxel_mm[0] + 1.5;
 }
 
-/* Slices that events begin .. end - 1 of a group, which are sorted, may meet. */
+/* Slices that the lines of sorted events begin .. end - 1 of a group may cross. */
 static void find_slices(const struct planning *planning, int group, const int64_t events[2], int32_t slices[2])
 {
     const int axis = lr_listmode_group_axis(group);
@@ -264,7 +265,7 @@ static int64_t count_sums(const struct planning *planning, int64_t r)
     int64_t sums = 0;
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
         const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(g)];
-        const double slices = 2.0 * reach_of(planning, frame) + 1.0; /* that chunks with time of flight may meet */
+        const double slices = 2.0 * reach_of(planning, frame) + 1.0; /* chunks with time of flight */
         const bool is_short = lr_listmode_group_has_tof(g) && slices < frame->slices;
         sums += (groups[g + 1] - groups[g]) * slabs_for(planning, frame, is_short ? (int32_t)slices : frame->slices);
     }
@@ -282,13 +283,13 @@ static lr_status open_batch(struct planning *planning, int64_t begin)
     return LR_OK;
 }
 
-/* Events of a piece, of `left` that a portion has from there on. */
+/* Events of the next piece, given that `left` remain in the portion. */
 static int64_t piece_events(int64_t left)
 {
     return smaller(left, LR_CUDA_LIST_PIECE);
 }
 
-/* The same as work_of, of piece k of an order. */
+/* Work of piece k of an order, as work_of defines it. */
 static int64_t work_of_piece(const struct portion *portion, int64_t k, const int32_t slices[2])
 {
     const int64_t count = portion->events[1] - portion->events[0];
@@ -300,7 +301,7 @@ static int64_t work_of_piece(const struct portion *portion, int64_t k, const int
            portion->line_work * piece_events(count - k * LR_CUDA_LIST_PIECE);
 }
 
-/* Slices that lines meet of those of a job, or their steps, and what it takes to find the lines. */
+/* Work of a job: slices that its lines cross, or their steps, plus the cost of finding the lines. */
 static int64_t work_of(const struct portion *portion, const int32_t slices[2])
 {
     const int64_t count = portion->events[1] - portion->events[0];
@@ -386,8 +387,8 @@ static int64_t all_work(const struct portion *portion)
     return work_of(portion, (const int32_t[2]){0, INT32_MAX});
 }
 
-/* The next events of a group in the device's order, so many that each of their slabs is as much work as
- * the next job is to be, and not many more slabs than these need. */
+/* The next events of a group in the device's order. Each of their slabs has as much work as the next job should
+ * have, with few more slabs than needed. */
 static struct portion next_ordered(const struct planning *planning, int64_t r, int group, int64_t first)
 {
     const struct lr_cuda_list_order *order = planning->params->order;
@@ -400,8 +401,8 @@ static struct portion next_ordered(const struct planning *planning, int64_t r, i
                                   .line_work = line_work(planning)};
     struct portion portion = widen(&empty, ends[1]);
 
-    /* All jobs have the same work if their number is given; else they become shorter: the first ones are few, as each
-     * slab takes a while to begin and to end, and the last ones keep no processor waiting. */
+    /* All jobs have equal work if their number is given. Otherwise they become shorter. The first ones are few,
+     * because each slab takes a while to begin and end. The last ones are short, so that no processor waits. */
     const struct lr_cuda_list_plan_params *params = planning->params;
     const bool is_exact = params->model->kernel == LR_LISTMODE_EXACT;
     const int64_t least = planning->launch_work / ((is_exact ? EXACT_LEAST_JOBS : LEAST_JOBS) * params->processors);
@@ -449,7 +450,7 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
     return LR_OK;
 }
 
-/* The longest first, so that none is left alone at the end. */
+/* Sorts the longest first, so that none is left alone at the end. */
 static int compare_jobs(const void *a, const void *b)
 {
     const lr_cuda_list_job *left = a, *right = b;
@@ -457,7 +458,7 @@ static int compare_jobs(const void *a, const void *b)
     return left->chunk != right->chunk ? (left->chunk < right->chunk ? -1 : 1) : left->slab - right->slab;
 }
 
-/* Approximate work of each launch, if the device has an order of its own. */
+/* Approximate work of each launch, if the device has reordered the events. */
 static int64_t find_launch_work(const struct planning *planning, int64_t r)
 {
     const struct lr_cuda_list_order *order = planning->params->order;
@@ -478,7 +479,7 @@ static lr_status plan_range(struct planning *planning, int64_t r)
     const int64_t *groups = planning->params->events->groups[r];
     planning->plan->range_batches[r] = planning->plan->num_batches;
     if (groups[0] == groups[LR_LISTMODE_GROUPS]) return LR_OK;
-    /* Whole pieces, so many that a launch has work for all processors. */
+    /* Takes whole pieces, enough that a launch has work for all processors. */
     const int64_t *offsets = planning->params->events->offsets;
     const int64_t jobs = jobs_of(planning->params);
     const int64_t most = planning->params->most_events, all = offsets[r + 1] - offsets[r];

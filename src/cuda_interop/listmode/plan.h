@@ -12,19 +12,19 @@
 struct lr_cuda_list_plan_params {
     const struct lr_listmode_model *model;
     const struct lr_listmode_events *events;
-    int processors;                         /* of the device */
-    int jobs_each;                          /* for each of them, about; 0 = the usual number */
-    int64_t shared_room;                    /* bytes that a block may have; 0: nothing is tiled */
-    int64_t most_events;                    /* of a launch, at least LR_CUDA_LIST_PIECE; 0 = any number */
-    int64_t most_partial;                   /* sums of a launch, about; 0 = the usual number */
-    const struct lr_cuda_list_order *order; /* how the device has the events; NULL = as `events` */
+    int processors;                         /* processors of the device */
+    int jobs_each;                          /* approximate jobs per processor; 0 = the usual number */
+    int64_t shared_room;                    /* bytes that a block may have; 0 = nothing is tiled */
+    int64_t most_events;                    /* events of a launch, at least LR_CUDA_LIST_PIECE; 0 = any number */
+    int64_t most_partial;                   /* approximate sums of a launch; 0 = the usual number */
+    const struct lr_cuda_list_order *order; /* the device's order of events; NULL = as `events` */
     const lr_log *log;
 };
 
 /* The work of one launch. Jobs count their chunks from the batch's first one. */
 struct lr_cuda_list_batch {
     int64_t begin;      /* its first event */
-    int64_t chunk, job; /* the first ones */
+    int64_t chunk, job; /* its first chunk and job */
     int32_t num_chunks, num_jobs;
     int32_t longest_chunk;
     int32_t num_warps;
@@ -34,9 +34,9 @@ struct lr_cuda_list_batch {
 
 struct lr_cuda_list_plan {
     lr_cuda_list_frame frames[LR_CUDA_LIST_AXES];
-    lr_cuda_list_tube tube; /* without table */
-    int64_t num_numbers;    /* of all frames */
-    int64_t shared_bytes;   /* that a block takes */
+    lr_cuda_list_tube tube; /* tube without its table */
+    int64_t num_numbers;    /* numbers of all frames */
+    int64_t shared_bytes;   /* bytes that a block takes */
     int64_t most_partial;
     lr_cuda_list_chunk *chunks; /* owned, as the others */
     lr_cuda_list_job *jobs;
@@ -46,13 +46,13 @@ struct lr_cuda_list_plan {
     int64_t chunk_room, job_room, batch_room;
 };
 
-/* Numbers of all frames, for events of all axes; INT64_MAX where the backend refuses the image. */
+/* Count of numbers in all frames, for events of all axes; INT64_MAX if the backend refuses the image. */
 int64_t lr_cuda_list_most_numbers(const struct lr_listmode_model *model);
 
-/* Frames and the tube. Finish the plan in any case. errors: LR_USAGE for an image of too many voxels. */
+/* Sets up the frames and the tube. Finish the plan in any case. errors: LR_USAGE if the image has too many voxels. */
 lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 
-/* Deals out chunks, jobs and batches, after the init. errors: LR_FAILED if memory runs out. */
+/* Deals out chunks, jobs and batches; call it after the init. errors: LR_FAILED if memory runs out. */
 lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 void lr_cuda_list_plan_finish(struct lr_cuda_list_plan *plan);
 

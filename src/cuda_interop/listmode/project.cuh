@@ -13,14 +13,14 @@ __host__ __device__ inline int64_t cells_of(const lr_cuda_list_frame &frame, int
     return slices * frame.plane + frame.tail;
 }
 
-/* Slices that an event's line meets, how large its windows are, from 0 on, and how many steps it takes, where that
- * is known. */
+/* Slices that an event's line crosses; how large its windows are, from 0; and how many steps it takes, if that is
+ * known. */
 struct list_extent {
     int32_t slices[2];
     uint32_t wide, steps;
 };
 
-/* A block's work, and what it refers to. */
+/* A block's work and the objects that it refers to. */
 struct list_block {
     const lr_cuda_list_job &job;
     const lr_cuda_list_chunk &chunk;
@@ -31,7 +31,7 @@ struct list_block {
     {
     }
 
-    /* Numbers of the slab, margins included, and where they begin. */
+    /* Count of the slab's numbers, margins included. */
     __host__ __device__ int cells() const { return (int)cells_of(frame, job.slices[1] - job.slices[0]); }
     __host__ __device__ float *numbers(const lr_cuda_list_pass &pass) const
     {
@@ -39,14 +39,14 @@ struct list_block {
     }
 };
 
-/* Place of the value of an event with this number; -1: it is not selected. */
+/* Place of the value of the event with this number; -1 if it is not selected. */
 __host__ __device__ inline int64_t place_of_number(const lr_cuda_list_places &places, int32_t number)
 {
     const int64_t at = places.map != nullptr ? places.map[number] : number - places.first;
     return at >= 0 && at < places.count ? places.position + at : -1;
 }
 
-/* The same of arranged event k. */
+/* Place of the value of arranged event k. */
 __host__ __device__ inline int64_t place_of(const lr_cuda_list_pass &pass, int64_t k)
 {
     return place_of_number(pass.places, pass.events.number[k]);
@@ -63,7 +63,7 @@ __host__ __device__ inline enum list_lines lines_of(const lr_cuda_list_events &e
     return events.lines == nullptr ? (in_bins ? FOUND_IN_BINS : FOUND) : (in_bins ? KEPT_IN_BINS : KEPT);
 }
 
-/* The slices of an event's line in a block's slab, from lines that are kept where there are any. */
+/* Visits the slices of an event's line in a block's slab. It uses kept lines if there are any. */
 template <class Sharer, list_lines Lines, class Taker>
 __host__ __device__ void share_event(const lr_cuda_list_pass &pass, const list_block &block, int64_t k, Taker &taker)
 {
@@ -89,14 +89,14 @@ __host__ __device__ void project_forward(const lr_cuda_list_pass &pass, const li
 
 /* --- back --- */
 
-/* Value of arranged event k; 0: it is not selected. */
+/* Value of arranged event k; 0 if it is not selected. */
 __host__ __device__ inline float value_at(const lr_cuda_list_pass &pass, int64_t k)
 {
     const int64_t place = place_of(pass, k);
     return place < 0 ? 0.0f : pass.values_are_one ? 1.0f : pass.values[place];
 }
 
-/* Size of an event among those of a block: its value. */
+/* Size of an event for the choice of a block's unit: its value. */
 struct list_sizes {
     __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block, int event)
     {
@@ -126,7 +126,7 @@ __host__ __device__ void project_back(const lr_cuda_list_pass &pass, const list_
     }
 }
 
-/* Sums of whole numbers of this size at most fit 32 bits, with what rounding adds. */
+/* Integer sums up to this size fit in 32 bits, including what rounding adds. */
 constexpr double largest_fixed = 2.14e9;
 
 /* Factor by which values are added as whole numbers; total: of their magnitudes. */
@@ -151,13 +151,13 @@ __host__ __device__ inline list_taking take_all()
     return {0.0f, INFINITY, 1.0f};
 }
 
-/* Events of other sizes that a block adds to the image one by one; where there are more, it adds up
- * all of them in floats. */
+/* Most events of other sizes that a block adds to the image one by one. If there are more, the block adds up all
+ * events in floats. */
 constexpr int most_others = 160;
 
 /* --- images and frames --- */
 
-/* The voxel of a frame's number in the grid's order; -1: the number is of a margin. */
+/* The voxel, in the grid's order, of a number of a frame; -1 if the number is in a margin. */
 __host__ __device__ inline int64_t voxel_of(const lr_cuda_list_framing &framing, const lr_cuda_list_frame &frame,
                                             int64_t number)
 {

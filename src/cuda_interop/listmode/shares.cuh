@@ -14,7 +14,7 @@
 /* The voxels of a slice that a line may see. */
 struct share_window {
     float off[2];  /* from the crossing to the first one, in voxels */
-    float span[2]; /* from the first one to the end of shares: so many voxels, and one more */
+    float span[2]; /* extent of the shares from the first voxel on; floor(span) + 1 voxels */
     int at;        /* the first one's number */
     int place[2];  /* its row and column, margins included */
 };
@@ -57,7 +57,7 @@ template <class Share, class Taker> struct tube_sharer {
         return pass.as_paper ? factor : sum > 0.0f ? quotient_of(factor, sum) : 0.0f;
     }
 
-    /* Windows of up to U times V voxels, all at once. */
+    /* Shares windows of up to U by V voxels at once. */
     template <int U, int V> __host__ __device__ void share(const share_window &window, float factor, Taker &taker) const
     {
         float shares[U][V], v[V], of_v[V], sum = 0;
@@ -79,7 +79,7 @@ template <class Share, class Taker> struct tube_sharer {
         taker.template take<U, V>(shares, scale(factor, sum), window.at, pitch);
     }
 
-    /* Calls `each` with the shares of a row of a window, and their places in the plane. */
+    /* Calls `each` with the shares of a row of a window and their places in the plane. */
     template <class Each> __host__ __device__ void each_share(const share_window &window, Each &&each) const
     {
         const int own[2] = {(int)window.span[0] + 1, (int)window.span[1] + 1};
@@ -113,7 +113,7 @@ template <class Share, class Taker> struct tube_sharer {
         }
     }
 
-    /* Lanes go together, through the smallest window that holds those of all. */
+    /* Lanes run together, with the smallest window that fits all of theirs. */
     __host__ __device__ void operator()(const share_window &window, float factor, Taker &taker) const
     {
         const float span = fmaxf(window.span[0], window.span[1]);
@@ -176,8 +176,8 @@ struct crossings {
         at[1] += slices * step[1];
     }
 
-    /* False: no voxel of the image is in the window. The first voxel is the lowest one not below
-     * crossing - half; where rounding takes another one, its share is 0. */
+    /* False: no voxel of the image is in the window. The first voxel is the lowest one not below crossing - half. If
+     * rounding selects another one, its share is 0. */
     __host__ __device__ bool open(const lr_cuda_list_frame &frame, const line_walk &walk, share_window &window) const
     {
         unsigned place[2];
@@ -197,7 +197,7 @@ struct crossings {
     }
 };
 
-/* Goes through a walk's slices; first: the slice whose plane the taker's numbers begin with. */
+/* Visits a walk's slices. first: slice whose plane the taker's numbers begin with. */
 template <class Sharer, class Factors, class Taker>
 __host__ __device__ void share_slices(const lr_cuda_list_frame &frame, const line_walk &walk, const Sharer &sharer,
                                       const Factors &factor_of, crossings &crossing, int first, Taker &taker)
@@ -297,7 +297,7 @@ __host__ __device__ void share_line(const lr_cuda_list_pass &pass, const lr_cuda
 
 /* --- who takes elements --- */
 
-/* Tile: has load(at), or add(at, number), to which zeros come, too. */
+/* Tile: has load(at), or add(at, number), which also receives zeros. */
 template <class Tile> struct line_reader {
     static constexpr bool reads = true;
     Tile tile;

@@ -18,8 +18,8 @@ extern __shared__ float4 shared_numbers[];
 
 /* --- tiles --- */
 
-/* The begin of a block's numbers in shared memory, in a register: found anew for each use, which compilers like to do,
- * it takes longer than what it is used for. After the barrier behind which they are there. */
+/* The begin of a block's numbers in shared memory, kept in a register. Compilers tend to recompute it for each use,
+ * which takes longer than the use. Call it after the barrier that completes the numbers. */
 __device__ unsigned shared_begin()
 {
     unsigned begin;
@@ -27,9 +27,9 @@ __device__ unsigned shared_begin()
     return begin;
 }
 
-/* Zeros are added, too: to branch around them takes longer. */
+/* Zeros are added, too, because branching around them takes longer. */
 struct shared_sums {
-    unsigned base; /* in shared memory */
+    unsigned base; /* address in shared memory */
 
     __device__ void add(int at, float number) const
     {
@@ -40,7 +40,7 @@ struct shared_sums {
     }
 };
 
-/* A sixth as fast, for values that differ too much to be whole numbers of one unit. */
+/* Sums in floats, a sixth as fast. They serve values that differ too much to be integers of one unit. */
 struct shared_floats {
     unsigned base;
 
@@ -62,10 +62,10 @@ struct global_sums {
 
 /* --- which events are next --- */
 
-/* The number of events that warps of the block have taken. */
+/* Number of events that the block's warps have taken. */
 __shared__ int num_taken;
 
-/* The next events of a warp: the first one's number. Warps whose lines are short take more. */
+/* The next events of a warp: returns the first one's number. Warps whose lines are short take more events. */
 __device__ int next_events()
 {
     constexpr unsigned all = 0xffffffffu;
@@ -82,7 +82,7 @@ __device__ void begin_events()
 
 /* --- sums --- */
 
-/* The sum over the block's threads, for all of them. */
+/* The sum over the block's threads, returned to each of them. */
 __device__ double sum_of_block(double mine)
 {
     __shared__ double sums[most_threads / 32];
@@ -95,10 +95,10 @@ __device__ double sum_of_block(double mine)
     return sum;
 }
 
-/* Events whose values are not taken with the others. */
+/* Events whose values are added separately. */
 __shared__ int num_others, others[most_others];
 
-/* The mean of the logarithms of the events' sizes, of some of them. */
+/* The mean logarithm of the sizes of some of the events. */
 template <class Sizes> __device__ double mean_log2_of(const lr_cuda_list_pass &pass, const list_block &block)
 {
     const int samples = min((int)blockDim.x, block.chunk.count);
@@ -124,12 +124,12 @@ __device__ void clear_slab(const list_block &block)
     for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) shared_numbers[k] = make_float4(0, 0, 0, 0);
 }
 
-/* Clears the slab, lists events that are not taken with the others, and finds the factor of values. */
+/* Clears the slab, lists events to be added separately, and finds the factor of values. */
 __device__ slab_sums open_slab(const lr_cuda_list_pass &pass, const list_block &block)
 {
     clear_slab(block);
     if (threadIdx.x == 0) num_others = 0;
-    /* Everything is clear after the barriers of the mean. */
+    /* The slab and the lists are clear after the barriers of mean_log2_of. */
     list_taking taking = take_usual(mean_log2_of<list_sizes>(pass, block));
     double total = 0;
     for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {

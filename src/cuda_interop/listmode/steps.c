@@ -18,10 +18,10 @@ struct ordering {
     const struct lr_listmode_events *events;
     lr_listmode_variant variant;
     int64_t *order;   /* [count] of the arranged events, as the step has them */
-    int64_t *numbers; /* [longest range] which arranged event has a number */
+    int64_t *numbers; /* [longest range] arranged event of each number */
 };
 
-/* The caller's order, or that within each group. */
+/* Restores the caller's order, of the range or within each group. */
 static void order_range(struct ordering *ordering, int64_t r)
 {
     const struct lr_listmode_events *events = ordering->events;
@@ -47,7 +47,7 @@ static void *upload(struct lr_cuda_list_memory *memory, const void *from, int64_
     return status == LR_OK ? to : NULL;
 }
 
-/* One of the records' members, of all of them: spare has room for it. */
+/* Uploads one member of all records. spare has room for it. */
 static void *upload_member(struct lr_cuda_list_memory *memory, const lr_cuda_list_record *records, size_t offset,
                            const struct ordering *ordering)
 {
@@ -137,7 +137,7 @@ lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cu
 
 /* --- projections --- */
 
-/* A pass over events from a given first one on. */
+/* A pass over events from this first event on. */
 static lr_cuda_list_step step_of(const struct lr_cuda_list_steps *steps, const lr_cuda_list_pass *pass, int64_t begin)
 {
     const lr_listmode_variant variant = steps->params->variant;

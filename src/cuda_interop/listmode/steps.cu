@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The paper's steps: a thread has a line, and goes with its block through slices in shared memory, or by
- * itself through the image where it is. */
+ * The paper's steps: each thread has a line. Its block runs through slices in shared memory together, or the thread
+ * alone reads the image in global memory. */
 #include "cuda_interop/listmode/steps.cuh"
 
 #include <cuda_runtime.h>
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(step_threads)
         if (!((step.axis < 0 && frame.has_events) || step.axis == axis)) continue;
         const int rows = frame.size[0] + frame.window[0] - 1, each = tile_rows(step, frame);
         int slices[2] = {0, frame.slices};
-        if (step.skips) { /* slices that no line of the block meets; all lines are of one axis */
+        if (step.skips) { /* skips slices that no line of the block crosses; all lines are of one axis */
             __shared__ int met[2];
             if (threadIdx.x == 0) {
                 met[0] = frame.slices;

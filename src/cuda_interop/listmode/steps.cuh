@@ -9,12 +9,12 @@
 
 #include "cuda_interop/listmode/project.cuh"
 
-/* Threads of a block, and lines that go through slices together. */
+/* Threads of a block: lines that cross slices together. */
 constexpr int step_threads = 512;
 
 /* --- lines --- */
 
-/* A thread's line: slices[0] == slices[1] where it has none. */
+/* A thread's line. slices[0] == slices[1] if there is none. */
 struct step_line {
     int axis;
     int64_t place;
@@ -59,7 +59,7 @@ struct step_line {
 /* Values of a line that hold for all slices. */
 struct step_way {
     slice_factors<true> factors;
-    crossings first; /* in the walk's first slice */
+    crossings first; /* crossings in the walk's first slice */
 
     __host__ __device__ step_way(const lr_cuda_list_step &step, const step_line &line)
         : factors(step.pass, line.walk), first(step.pass.frames[line.axis < 0 ? 0 : line.axis], line.walk)
@@ -156,7 +156,7 @@ __host__ __device__ inline int64_t voxel_at(const lr_cuda_list_step &step, const
 
 /* --- slices in tiles --- */
 
-/* Rows of a slice that a tile has. */
+/* Number of rows of a slice in a tile. */
 __host__ __device__ inline int tile_rows(const lr_cuda_list_step &step, const lr_cuda_list_frame &frame)
 {
     const int rows = step.tile_bytes / (int)sizeof(float) / frame.pitch;
@@ -175,7 +175,7 @@ struct tile_span {
         count = (all - first < rows ? all - first : rows) * frame.pitch;
     }
 
-    /* The place of a number of the slice in the tile; -1: it has none. */
+    /* The place of a number of the slice in the tile; -1 if it is outside. */
     __host__ __device__ int find(const lr_cuda_list_frame &frame, int row, int column) const
     {
         const int at = row * frame.pitch + column - begin;

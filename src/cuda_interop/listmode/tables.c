@@ -159,7 +159,7 @@ int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params)
     return params->max_memory_bytes > 0 ? params->max_memory_bytes : (device > 0 ? device : lr_physical_memory()) / 2;
 }
 
-/* Sums take an eighth of the memory where that is less than usual. */
+/* Sums take an eighth of the memory if that is less than the usual number. */
 enum { SHARE_OF_SUMS = 8, MOST_SUMS = 1 << 26 };
 
 struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers)
@@ -184,7 +184,7 @@ bool lr_cuda_list_pieces_ensure(struct lr_cuda_list_pieces *pieces, int64_t most
         void *memory = NULL;
         has_all = cudaEventCreateWithFlags(&pieces->list[k].sent, cudaEventDisableTiming) == cudaSuccess &&
                   cudaMallocHost(&memory, (size_t)room * LR_CUDA_LIST_SENT * sizeof(int32_t)) == cudaSuccess;
-        if (!has_all) (void)cudaGetLastError(); /* nothing that comes after has to do with it */
+        if (!has_all) (void)cudaGetLastError(); /* later calls must not report this error */
         for (int array = 0; has_all && array < LR_CUDA_LIST_SENT; array++)
             pieces->list[k].arrays[array] = (int32_t *)memory + array * room;
     }

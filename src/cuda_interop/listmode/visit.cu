@@ -13,7 +13,7 @@ extern "C" {
 namespace
 {
 
-/* Takes elements where a tile would be. */
+/* Receives elements in place of a tile. */
 struct visiting {
     static constexpr bool reads = false;
     const lr_cuda_list_frame &frame;

@@ -10,14 +10,14 @@
 #include "cuda_interop/listmode/passes.h"
 
 struct line_walk {
-    double place, chord;         /* along the line: of slice 0, from slice to slice */
-    double position[2], step[2]; /* of the crossing, in voxels */
+    double place, chord;         /* along the line: place of slice 0, and step per slice */
+    double position[2], step[2]; /* crossing in voxels, and step per slice */
     double begin, end;           /* places between which the line counts */
     double tof, per_sigma;       /* per_sigma 0: without time of flight */
-    float half_bin;              /* of the bin around tof, in standard deviations; 0 = none */
+    float half_bin;              /* half of the bin around tof, in standard deviations; 0 = none */
     float uu, uv, vv;            /* equation 3: in the tube's unit, the square of the distance of a voxel
                                     u and v voxels from the crossing is uu u^2 + uv u v + vv v^2 */
-    float half[2];               /* how far from the crossing there are shares, in voxels */
+    float half[2];               /* extent of the shares from the crossing, in voxels */
     int slices[2];
 };
 
@@ -76,7 +76,7 @@ __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass, c
         walk.half_bin = (float)(0.5 * bin * walk.per_sigma);
     }
 
-    /* Slices that it may meet. */
+    /* Slices that the line may cross. */
     const double per_chord = direction[0] * frame.per_voxel[0], low = (double)limits[0], high = (double)limits[1];
     const double first = floor((walk.begin - walk.place) * per_chord + 0.5);
     const double last = floor((walk.end - walk.place) * per_chord + 0.5);
@@ -99,7 +99,7 @@ __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass, c
         walk.step[c] = walk.chord * lean;
         walk.position[c] = middle[1 + c] * frame.per_voxel[1 + c] + walk.place * lean;
 
-        /* Slices where the crossing is a slice or more away from the image are left out. */
+        /* Slices are dropped if the crossing is a slice or more away from the image. */
         const float position = (float)walk.position[c], step = (float)walk.step[c];
         const float least = -walk.half[c], most = (float)(frame.size[c] - 1) + walk.half[c];
         if (fabsf(step) < 1e-5f) {
@@ -145,7 +145,7 @@ __host__ __device__ inline double normal_over_z(double y)
     return sum * y + 0.39894227987633807;
 }
 
-/* Kinds of kernels, so that bins cost nothing where there are none. */
+/* Kinds of kernels. Without bins, bins cost nothing. */
 enum list_times { NO_TIMES, TIMES, TIMES_IN_BINS };
 
 __host__ __device__ inline enum list_times times_of(const lr_cuda_list_events &events, bool has_tof)
@@ -197,9 +197,9 @@ __host__ __device__ inline float normal_sum_around(float centre, float half_widt
     return beyond + to * normal_from_0(to) - from * normal_from_0(from) + (float)list_density * fall;
 }
 
-/* The integral over places within half_width of a middle, and the mean over a bin of half_bin to either side, both below
- * 0.35: the Gaussian's series around the middle, by moments of the sum of two uniform distributions. Good to 3e-7 of
- * itself, which a difference of integrals is not far from the event's middle. */
+/* The integral over places within half_width of a middle, averaged over a bin of half_bin to either side; both are
+ * below 0.35. It is the Gaussian's series around the middle, with moments of the sum of two uniform distributions.
+ * Its relative error is 3e-7; a difference of integrals is less accurate far from the event's middle. */
 __host__ __device__ inline float normal_around_bin(float middle, float half_width, float half_bin)
 {
     const float y = middle * middle, q = half_width * half_width, p = half_bin * half_bin, both = q * p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Reconstructions between two iterations, in HDF5; layout: docs/formats/checkpoints.md. */
+ * Reconstructions saved between two iterations, in HDF5; layout: docs/formats/checkpoints.md. */
 #include "io/checkpoints/key.h"
 
 #include "base/log.h"
@@ -17,7 +17,7 @@
 
 static const char *const group_name = "checkpoint";
 
-/* Whole numbers of the head, each an attribute. */
+/* Integers in the head of the file. Each is an attribute. */
 static const struct {
     const char *name;
     size_t offset;
@@ -166,7 +166,7 @@ void lr_key_compare(const char *const keys[2], struct lr_key_difference *differe
     while (k > 0 && keys[0][k - 1] != ';') k--;
     for (int side = 0; side < 2; side++) {
         difference->part[side] = keys[side] + k + strspn(keys[side] + k, " ");
-        /* The length leaves out the digest. */
+        /* The length excludes the digest. */
         const char *part = difference->part[side];
         const int length = (int)strcspn(part, ";");
         const char *digest = strstr(part, LR_KEY_CONTENTS);

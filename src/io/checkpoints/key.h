@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Keys of resumable files, which are matrices and reconstructions. A key is one line that names everything the result
- * depends on; a run that resumes a file must have the same key. Its parts are separated by "; ". A part whose values
- * would be too long for a line has LR_KEY_CONTENTS and a digest of the values instead. */
+ * Keys of resumable files (matrices and reconstructions). A key is one line that names everything on which the
+ * result depends. A run can resume a file only if their keys are equal. "; " separates the parts of a key. A part
+ * whose values are too long for a line has LR_KEY_CONTENTS and a digest of the values. */
 #ifndef LR_IO_CHECKPOINTS_KEY_H
 #define LR_IO_CHECKPOINTS_KEY_H
 
@@ -12,7 +12,8 @@
 
 #define LR_KEY_CONTENTS ", contents "
 
-/* The first parts that differ between two keys, for "%.*s"; the parts are equal if only their digests differ. */
+/* The first part that differs between two keys, for printing with "%.*s". The two texts are equal if only the digests
+ * differ. */
 struct lr_key_difference {
     const char *part[2];
     int length[2];
@@ -20,8 +21,8 @@ struct lr_key_difference {
 };
 void lr_key_compare(const char *const keys[2], struct lr_key_difference *difference);
 
-/* Checks that a run may resume the file at `path`: keys are the key of the file, and the key of this run.
- * errors: LR_USAGE, which names the first part that differs. */
+/* Checks that a run may resume the file at `path`. keys: the file's key and the run's key. errors: LR_USAGE, which
+ * names the first part that differs. */
 lr_status lr_key_check(const char *path, const char *const keys[2], const lr_log *log);
 
 #endif

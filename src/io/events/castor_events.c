@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CASToR's PET data (.Cdf), packed little endian. An event in list mode: time in ms, [attenuation
- * factor], [kind, one byte], [scatter rate], [randoms rate], [normalization factor], [time of flight
- * in ps], two crystal numbers. An event in a histogram: time, [attenuation], [randoms], [normalization], for
- * each time-of-flight bin the counts and [scatter], two crystal numbers. The time of flight is the time
- * of arrival at the first crystal minus the time at the second: positive nearer to the second. */
+ * CASToR's PET data (.Cdf), packed little endian; brackets mark optional values. An event in list mode: time in ms,
+ * [attenuation factor], [kind, one byte], [scatter rate], [randoms rate], [normalization factor], [time of flight in
+ * ps], two crystal numbers. An event in a histogram: time, [attenuation], [randoms], [normalization], counts and
+ * [scatter] for each time-of-flight bin, two crystal numbers. The time of flight is the arrival time at the first
+ * crystal minus the arrival time at the second. It is positive if the annihilation is nearer to the second crystal. */
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -30,17 +30,17 @@ enum castor_mode { MODE_LIST, MODE_HISTOGRAM };
 enum { MAX_TOF_BINS = 4096 };
 
 struct castor_header {
-    char *data_path; /* owned: of the .Cdf, relative to the folder of the header */
+    char *data_path; /* owned; path of the .Cdf, relative to the header's folder */
     char scanner[64];
     enum castor_mode mode;
     int64_t num_events;
     double duration_s;
     bool has_attenuation, has_normalization, has_scatter, has_randoms, has_tof, has_kind;
     double tof_resolution_ps, tof_range_ps, tof_quantisation_ps, tof_bin_ps;
-    int num_tof_bins; /* of a histogram, at least 1 */
+    int num_tof_bins; /* number of bins in a histogram, at least 1 */
 };
 
-/* Keys of vDataFile.cc and iDataFilePET.cc of CASToR 3.1.1. */
+/* Keys in vDataFile.cc and iDataFilePET.cc of CASToR 3.1.1. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
      "data filename|number of events|data mode|scanner name|duration (s)|"
@@ -97,8 +97,8 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
-/* errors: LR_BAD_INPUT for a file that is no header, and for data that are not read here: normalization files, events
- * of several lines, emission points. */
+/* Reads and checks a header. errors: LR_BAD_INPUT for a file that is no header, and for data that are not supported:
+ * normalization files, events of several lines, emission points. */
 static lr_status read_header(const struct lr_keyed_text *text, struct castor_header *header)
 {
     const struct lr_keyed_number events = {.key = "number of events", .most = 0x1p52, .required = true};
@@ -179,11 +179,11 @@ struct reader {
     const lr_log *log;
     struct lr_event_stream *stream;
     struct castor_header header;
-    int num_crystals; /* of the file's scanner, if `order` is given */
-    int *order; /* owned [num_crystals] the scanner's number of a crystal in the file, -1 = none; NULL = the same */
+    int num_crystals; /* crystals of the file's scanner, if `order` is given */
+    int *order; /* owned [num_crystals]: scanner's number of each crystal of the file, -1 = none; NULL = same numbers */
     lr_event_counts *counts;
     struct lr_event_times times;
-    int64_t number; /* of the event */
+    int64_t number; /* number of the event */
     char first_unknown[96];
 };
 
@@ -202,8 +202,8 @@ static float float_at(const unsigned char *bytes)
 
 /* --- one event --- */
 
-/* Converts crystal numbers of the file to numbers of the scanner; counts the event, and returns false, if the scanner
- * lacks one. */
+/* Converts crystal numbers of the file to numbers of the scanner. If the scanner lacks a crystal, counts the event and
+ * returns false. */
 static bool take_crystals(struct reader *reader, const unsigned char *ids, lr_event *event)
 {
     for (int k = 0; k < 2; k++) {
@@ -285,7 +285,7 @@ static lr_status read_data(struct reader *reader)
     const struct castor_header *header = &reader->header;
     const int64_t each = bytes_per_event(header);
 
-    /* The size is checked before opening, since opening a pipe would wait for its other end. */
+    /* The size is checked before opening, because opening a pipe would wait for its other end. */
     struct stat facts;
     if (stat(header->data_path, &facts) != 0) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s, which %s names, cannot be opened: %s", header->data_path,
@@ -333,7 +333,8 @@ static lr_status read_data(struct reader *reader)
 
 /* --- the whole file --- */
 
-/* Finds the file next to the header that has the scanner's name and an ending. Returns its path, to be freed; or NULL. */
+/* Finds the file next to the header that has the scanner's name and the given ending. Returns its path, to be freed, or
+ * NULL. */
 static char *find_scanner_file(const struct reader *reader, const char *ending)
 {
     char name[sizeof(reader->header.scanner) + sizeof(".geom")];
@@ -348,7 +349,7 @@ static char *find_scanner_file(const struct reader *reader, const char *ending)
     return path;
 }
 
-/* Numbers crystals by CASToR's scanner file, if it is given or found next to the header; else by lr_castor_order. */
+/* Numbers crystals by CASToR's scanner file, if it is given or lies next to the header, else by lr_castor_order. */
 static lr_status number_crystals(struct reader *reader)
 {
     const lr_scanner *scanner = reader->source->scanner;

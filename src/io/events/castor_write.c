@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The writer of CASToR data: list mode and histograms of LOR data (layout: castor_events.c). The
- * header is written last, since it holds the number of events. */
+ * The writer of CASToR data: list mode, and histograms of LOR data (layout: castor_events.c). The header is written
+ * last, because it holds the number of events. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -16,18 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Header and data that are being written. */
+/* A header and its data while they are written. */
 struct lr_castor_writer {
     struct lr_output data;
     const char *path;
     const lr_log *log;
     char *data_path; /* owned */
-    int *place;      /* owned [num_crystals] a crystal's number in the file */
+    int *place;      /* owned [num_crystals]: number of each crystal in the file */
     char scanner[64];
     bool has_tof, any;
     double tof_resolution_ps, tof_bin_ps, duration_s;
-    double tof_range_ps; /* range that could be measured; 0 = not known */
-    double largest_ps;   /* of the times of flight so far */
+    double tof_range_ps; /* measurable range; 0 = not known */
+    double largest_ps;   /* largest time of flight so far */
     uint32_t first_ms, last_ms;
     int64_t count, delayeds;
 };
@@ -111,7 +111,7 @@ static void put_header(const struct lr_castor_writer *writer, struct lr_output *
     put_line(output, "TOF information flag", writer->has_tof ? "1" : "0");
     if (writer->has_tof) {
         const double bin_ps = writer->tof_bin_ps > 0 ? writer->tof_bin_ps : 0;
-        const double rounding_ps = 1e-3; /* of edges in single precision */
+        const double rounding_ps = 1e-3; /* rounding of edges in single precision */
         put_number(output, "TOF resolution (ps)", writer->tof_resolution_ps);
         put_number(output, "List TOF measurement range (ps)",
                    ceil(fmax(2 * writer->largest_ps + fmax(bin_ps, 1), writer->tof_range_ps) - rounding_ps));
@@ -165,7 +165,7 @@ struct lr_castor_writer *lr_castor_writer_create(const lr_events_writer_params *
 {
     const lr_events_info *info = params->info;
 
-    /* CASToR has one time resolution, and all events have time of flight or none. */
+    /* CASToR has one time resolution and one bin width. Either all events have time of flight, or none. */
     const int num_kinds = info != NULL && info->has_tof ? info->kinds.count : 0;
     for (int k = 0; k < num_kinds * num_kinds; k++) {
         const lr_tof_bins *first = info->kinds.tof, *bins = &info->kinds.tof[k];
@@ -198,7 +198,7 @@ struct lr_castor_writer *lr_castor_writer_create(const lr_events_writer_params *
     return writer;
 }
 
-/* Both files are replaced, or neither. */
+/* Replaces both files, or neither. */
 static lr_status finish(struct lr_castor_writer *writer, bool is_list)
 {
     struct lr_output header;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The stream of events from a file to a sink, which all readers of list mode share. */
+ * The stream of events from a file to a sink, shared by all readers of list mode. */
 #ifndef LR_IO_EVENT_STREAM_H
 #define LR_IO_EVENT_STREAM_H
 
@@ -12,34 +12,34 @@
 
 enum { LR_EVENTS_AT_ONCE = 1 << 16 };
 
-/* Collects events and gives them to the sink in portions. One thread. */
+/* Collects events and gives them to the sink in portions. Only one thread may use it. */
 struct lr_event_stream {
     const lr_events_source *source;
-    const lr_event_sink *sink; /* NULL = only the information before the events is wanted */
+    const lr_event_sink *sink; /* NULL = only the information before the events is read */
     lr_events_info *info;      /* never NULL; the reader updates its counts */
-    int64_t num_added;         /* events so far */
-    bool is_refused;           /* whether the sink has ended the reading */
+    int64_t num_added;         /* number of events so far */
+    bool is_refused;           /* true if the sink has ended the reading */
     int waiting;
     lr_event events[LR_EVENTS_AT_ONCE];
 };
 
-/* Adds one event of a file. errors: the status of the sink, which ends the reading. */
+/* Adds one event of a file. errors: the sink's status, which ends the reading. */
 lr_status lr_event_stream_add(struct lr_event_stream *stream, const lr_event *event);
 
-/* True if the source leaves the next events out; to be called once for each portion that would go to the sink. */
+/* True if the source skips the next events. Call it once for each portion that would go to the sink. */
 static inline bool lr_event_stream_skips(const struct lr_event_stream *stream)
 {
     const lr_events_source *source = stream->source;
     return source->skips != NULL && !source->until_damage && source->skips(source->user);
 }
 
-/* Gives many events of weight 1 to the sink at once, after the waiting ones. */
+/* Gives many events of weight 1 to the sink at once, after any waiting events. */
 lr_status lr_event_stream_add_many(struct lr_event_stream *stream, const lr_event *events, int64_t count);
 
 /* Gives the waiting events to the sink. */
 lr_status lr_event_stream_flush(struct lr_event_stream *stream);
 
-/* First and last time, for the duration if the file does not give it. All zero: no time yet. */
+/* First and last time. They give the duration if the file does not state it. All zero = no time yet. */
 struct lr_event_times {
     bool any;
     uint64_t first_ms, last_ms;
@@ -55,20 +55,20 @@ static inline void lr_event_times_add(struct lr_event_times *times, uint64_t tim
     times->last_ms = time_ms > times->last_ms ? time_ms : times->last_ms;
 }
 
-/* Recognises a format by the first bytes, or else by the name. */
+/* Recognises a format by the first bytes, else by the name. */
 lr_events_format lr_events_head_format(const struct lr_file_head *head);
 
-/* True if the file begins as SAFIR list mode does. */
+/* True if the file begins like SAFIR list mode. */
 bool lr_safir_recognises(const struct lr_file_head *head);
 
-/* True for HDF5 that holds GE's list mode. */
+/* True for HDF5 files that hold GE's list mode. */
 bool lr_ge_recognises(const struct lr_file_head *head);
 
 bool lr_castor_header_recognises(const struct lr_file_head *head);
 
 extern const struct lr_known_keys lr_castor_header_keys, lr_siemens_keys;
 
-/* The readers, one per format: fill in the stream's info, then give the events to the stream and count them. Each
+/* The readers, one per format. A reader fills in the stream's info, then gives events to the stream and counts them. It
  * flushes the stream before it judges the file as a whole. */
 lr_status lr_safir_events(const lr_events_source *source, struct lr_event_stream *stream);
 lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stream *stream);
@@ -76,14 +76,15 @@ lr_status lr_petsird_events(const lr_events_source *source, struct lr_event_stre
 lr_status lr_castor_events(const lr_events_source *source, struct lr_event_stream *stream);
 lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *stream);
 
-/* Warns of events whose crystals the scanner lacks. errors: LR_BAD_INPUT if all events are such. */
+/* Warns about events whose crystals the scanner lacks. errors: LR_BAD_INPUT if the scanner lacks a crystal of every
+ * event. */
 lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event_counts *counts, const char *first);
 
-/* Checks that there is a scanner, for formats that need one to find the places of crystals. */
+/* Checks that there is a scanner, for formats that need one to locate crystals. */
 lr_status lr_events_need_scanner(const lr_events_source *source);
 
-/* The writers of lr_events_writer, one per format. create: errors: NULL, logged. take: for lr_event_sink. finish and
- * abandon free the writer. */
+/* The writers that lr_events_writer calls, one per format. create returns NULL after a logged error. take is a function
+ * of an lr_event_sink. finish and abandon free the writer. */
 
 struct lr_petsird_writer;
 struct lr_petsird_writer *lr_petsird_writer_create(const lr_events_writer_params *params);
@@ -97,11 +98,12 @@ lr_status lr_castor_writer_take(void *writer, const lr_event *events, int64_t co
 lr_status lr_castor_writer_finish(struct lr_castor_writer *writer);
 void lr_castor_writer_abandon(struct lr_castor_writer *writer);
 
-/* Gives how often an event is written: its weight, which must be a whole number. errors: LR_USAGE. */
+/* Gives the number of times that an event is written, which is its weight. errors: LR_USAGE if the weight is not a
+ * whole number. */
 lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats, const lr_log *log);
 
-/* Half of the distance that light travels in a picosecond: mm along a line for each ps between the arrivals at its
- * ends. */
+/* Half of the distance that light travels in 1 ps. A difference of 1 ps between the arrival times at a LOR's ends moves
+ * the annihilation by this many mm along the LOR. */
 #define LR_MM_PER_PS (0.5 * 0.299792458)
 
 #endif

@@ -27,10 +27,10 @@ static bool begins_as_petsird(const struct lr_file_head *head)
     return lr_head_begins(head, "yardl", 5);
 }
 
-/* A format is recognised by the first bytes, or else by the name. */
+/* Formats are recognised by the first bytes, else by the name. */
 static const struct {
     lr_events_format format;
-    bool (*recognises)(const struct lr_file_head *head); /* NULL: files of any bytes */
+    bool (*recognises)(const struct lr_file_head *head); /* NULL = not recognised by bytes */
     const char *ending;
 } formats[] = {
     {LR_EVENTS_SAFIR, lr_safir_recognises, ".safir"},
@@ -59,7 +59,8 @@ lr_events_format lr_events_recognise(const char *path)
 
 /* --- until a damage --- */
 
-/* Log that holds back LR_BAD_INPUT errors, for files that are read up to their first damage only. Must not move. */
+/* A log that holds back LR_BAD_INPUT errors, for files that are read up to their first damage. Must not move in
+ * memory. */
 struct damage {
     lr_log log;
     const lr_log *to;
@@ -91,7 +92,7 @@ static lr_status read_format(const lr_events_source *source, struct lr_event_str
     default: break;
     }
 
-    /* No known format: the error names the likely mistake. */
+    /* The format is not known. The error names the likely mistake. */
     struct lr_file_head head;
     lr_file_head_read(source->path, &head);
     if (access(source->path, R_OK) != 0) {
@@ -122,7 +123,7 @@ static lr_status read_format(const lr_events_source *source, struct lr_event_str
                     source->path);
 }
 
-/* Turns the reader's error into a warning if events came before it. */
+/* Reads a file. An error of the reader becomes a warning if events came before it. */
 static lr_status read_until_damage(const lr_events_source *source, struct lr_event_stream *stream)
 {
     struct damage damage = {.log = {hold_back, &damage}, .to = source->log};
@@ -189,18 +190,19 @@ void lr_events_info_finish(lr_events_info *info)
 
 /* --- coincidence --- */
 
-/* Tables of the modules in coincidence; threads may share them. */
+/* Tables of the modules in coincidence. Threads may share them. */
 struct joining {
     const lr_lors *lors;
-    int32_t *module_of; /* owned [num_crystals]; NULL = there are no tables */
+    int32_t *module_of; /* owned [num_crystals]; NULL = no tables */
     int32_t *pairs;     /* owned [num_modules][num_modules] */
 };
 
-/* Entries of the table of module pairs: no LORs, a LOR for each two crystals, or FIRST_PAIR + n for the LORs that the
+/* Entries of the table of module pairs: no LORs, a LOR for every two crystals, or FIRST_PAIR + n for the LORs that the
  * mask of pair n allows. */
 enum { NONE_JOINED = 0, ALL_JOINED, FIRST_PAIR, MOST_MODULES = 1 << 12 };
 
-/* Makes the tables, unless memory is short or modules are far too many: then each LOR is looked up. */
+/* Makes the tables, unless memory is short or there are more than MOST_MODULES modules. If there are no tables, each
+ * LOR is looked up. */
 static void open_joining(struct joining *joining, const lr_lors *lors)
 {
     const lr_scanner *scanner = lors->scanner;
@@ -255,16 +257,16 @@ static int64_t count_joined(const struct joining *joining, const lr_event *event
     return joined;
 }
 
-/* Events that a thread handles in one go. */
+/* Number of events that a thread handles at once. */
 enum { AT_ONCE = 1 << 13 };
 
-/* One of three results for each event of a span: the weight, the LOR, or only whether there is a LOR. */
+/* One of three results for each event: its weight, its LOR, or a count of the events that have a LOR. */
 struct work {
     const lr_event *events;
-    float *weights;         /* receives the weights, if not NULL; */
-    int64_t *numbers;       /* else this receives the LORs, if not NULL; else events with a LOR are only counted */
-    struct joining joining; /* with tables if LORs are only counted */
-    atomic_llong joined;    /* events that have a LOR */
+    float *weights;         /* gets the weights, if not NULL */
+    int64_t *numbers;       /* else gets the LORs, if not NULL; else events with a LOR are only counted */
+    struct joining joining; /* tables are made only if LORs are counted */
+    atomic_llong joined;    /* number of events that have a LOR */
 };
 
 static void work_on_share(void *user, int64_t begin, int64_t end, int worker)
@@ -322,7 +324,7 @@ struct growing_list {
     int threads;
     const lr_log *log;
     struct joining joining;
-    atomic_llong looked_at, joined; /* numbers of all events, and of the events in coincidence */
+    atomic_llong looked_at, joined; /* number of all events, and of events in coincidence */
 };
 
 enum { COPIED_AT_ONCE = 1 << 15 };
@@ -339,7 +341,7 @@ static void copy_share(void *user, int64_t begin, int64_t end, int worker)
     memcpy(copying->to + begin, copying->from + begin, (size_t)(end - begin) * sizeof(*copying->to));
 }
 
-/* Makes room after the events that the list has. */
+/* Makes room for `count` events after the events in the list. */
 static lr_event *make_room(void *user, int64_t count)
 {
     struct growing_list *growing = user;
@@ -349,8 +351,8 @@ static lr_event *make_room(void *user, int64_t count)
                                                                                         : NULL;
 }
 
-/* Appends events to the list, if they are not in its room already. Several threads copy, since the first touch of new
- * memory takes longer than copying. */
+/* Appends events to the list. Events that are already in the list's room are not copied. Several threads copy, because
+ * the first access to new memory takes longer than copying. */
 static lr_status append(void *user, const lr_event *events, int64_t count)
 {
     struct growing_list *growing = user;
@@ -370,7 +372,7 @@ static void look(void *user, const lr_event *events, int64_t count)
     atomic_fetch_add(&growing->joined, count_joined(&growing->joining, events, count));
 }
 
-/* lors NULL: does not check whether events are in coincidence. */
+/* lors: NULL = does not check that events are in coincidence. */
 lr_event_list *lr_event_list_read_joined(const lr_events_source *source, const lr_lors *lors)
 {
     struct growing_list growing = {.threads = source->threads > 0 ? source->threads : lr_num_processors(),
@@ -385,7 +387,7 @@ lr_event_list *lr_event_list_read_joined(const lr_events_source *source, const l
     atomic_init(&growing.joined, 0);
     if (lr_events_read(source, &sink, &list->info) == LR_OK) {
         const int64_t looked_at = atomic_load(&growing.looked_at);
-        list->are_joined = !source->until_damage && /* of a damaged file other events may be taken */
+        list->are_joined = !source->until_damage && /* a damaged file may lose events */
                            looked_at == list->count && atomic_load(&growing.joined) == looked_at;
     } else {
         lr_event_list_destroy(list);
@@ -423,7 +425,7 @@ struct binning {
     const lr_lors *lors;
     const lr_log *log;
     int threads;
-    int64_t *numbers; /* owned [room] LORs of the events */
+    int64_t *numbers; /* owned [room]: LORs of the events */
     int64_t room;
     struct lr_lor_sums prompts, delayeds;
     int64_t not_in_coincidence;

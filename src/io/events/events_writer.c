@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Writing events to files of any format, and to tab-separated text for people and scripts. */
+ * Writes events to files of any format, and to tab-separated text for people and scripts. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -19,7 +19,7 @@
 
 struct tsv_writer {
     struct lr_output output;
-    lr_events_writer_params params; /* pointers in it are not owned */
+    lr_events_writer_params params; /* its pointers are not owned */
 };
 
 static const char tsv_header[] = "time_ms\tdelayed\tweight\tcrystal_a\tcrystal_b\ttof_mm\tx_mm\ty_mm\tz_mm\n";
@@ -36,7 +36,7 @@ static lr_status take_tsv(void *user, const lr_event *events, int64_t count)
         const bool has_tof = info != NULL && lr_events_info_has_tof(info, event->crystals);
         double centre_mm[3] = {NAN, NAN, NAN};
         if (has_tof) {
-            /* The annihilation's place according to the time of flight. */
+            /* The place of the annihilation according to the time of flight. */
             double a_mm[3], along[3];
             lr_scanner_hit_centre(scanner, event->crystals[0], a_mm);
             lr_scanner_hit_centre(scanner, event->crystals[1], along);
@@ -60,7 +60,7 @@ static lr_status take_tsv(void *user, const lr_event *events, int64_t count)
 /* --- all formats --- */
 
 struct lr_events_writer {
-    struct lr_petsird_writer *petsird; /* one of the three */
+    struct lr_petsird_writer *petsird; /* one of the three is not NULL */
     struct lr_castor_writer *castor;
     struct tsv_writer *tsv;
 };
@@ -89,7 +89,7 @@ lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params)
         struct tsv_writer *tsv = lr_alloc(1, sizeof(*tsv), "a writer", params->log);
         if (tsv != NULL && lr_output_open(&tsv->output, params->path, params->log) == LR_OK) {
             tsv->params = *params;
-            (void)lr_output_write(&tsv->output, tsv_header, strlen(tsv_header)); /* finish reports a failure */
+            (void)lr_output_write(&tsv->output, tsv_header, strlen(tsv_header)); /* a failure is reported by finish */
             writer->tsv = tsv;
         } else {
             free(tsv);

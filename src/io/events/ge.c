@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * GE's list mode in HDF5, in the form of the public NEMA acquisition of a Discovery MI (LIST0000.BLF;
- * Zenodo 8404015): the dataset MiceList/TofCoinc holds five whole numbers per event: ring and place of
- * crystal a, ring and place of crystal b, and the time of flight in steps of 13.02 ps, positive if a
- * was hit first. The meaning of the numbers is known from public readers of that file, first
- * parallelproj (docs/formats/events.md). */
+ * GE's list mode in HDF5, as in the public NEMA acquisition of a Discovery MI (LIST0000.BLF; Zenodo 8404015). The
+ * dataset MiceList/TofCoinc holds five integers per event: ring and place of crystal a, ring and place of crystal b,
+ * and the time of flight in steps of 13.02 ps. The time is positive if a was hit first. The meaning of the numbers
+ * is known from public readers of this file, first of all parallelproj (docs/formats/events.md). */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -20,19 +19,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Times of flight in lists are multiples of 13 steps, in 29 such bins around the middle of the line. */
+/* Times of flight in lists are multiples of 13 steps. They form 29 bins around the middle of the LOR. */
 enum { JOINED = 13, BINS = 29 };
 static const double step_mm = 13.02 * 0.149896229;
 
-/* Crystals of a scanner by GE's numbering. */
+/* Crystals of a scanner in GE's numbering. */
 struct ge_crystals {
-    struct lr_sinogram_rings rings; /* without virtual places */
-    int per_module;                 /* places around the axis */
+    struct lr_sinogram_rings rings; /* no virtual places */
+    int per_module;                 /* places of a module around the axis */
 };
 
-/* Numbers the crystals from the module at the top, whose middle is nearest to +y; of two equally near ones it is the
- * clockwise one. name: of the file, for messages. errors: LR_BAD_INPUT for a scanner that is not made of full
- * rings. lr_sinogram_rings_finish must follow in any case. */
+/* Numbers the crystals, beginning with the top module, whose middle is nearest to +y. If two modules are equally near,
+ * the top one is the clockwise one. name: name of the file, for messages. errors: LR_BAD_INPUT for a scanner that is
+ * not made of full rings. lr_sinogram_rings_finish must follow in any case. */
 static lr_status number_crystals(struct ge_crystals *crystals, const lr_scanner *scanner, const char *name,
                                  const lr_log *log)
 {
@@ -46,13 +45,13 @@ static lr_status number_crystals(struct ge_crystals *crystals, const lr_scanner 
     return lr_sinogram_rings_turn(&crystals->rings, modules * crystals->per_module, log);
 }
 
-/* The number of a crystal over the whole scanner; -1 if there is none. */
+/* Number of a crystal in the whole scanner; -1 = none. */
 static inline int32_t crystal_at(const struct ge_crystals *crystals, int32_t ring, int32_t place)
 {
     const struct lr_sinogram_rings *rings = &crystals->rings;
     if (ring < 0 || ring >= rings->rings || place < 0 || place >= rings->around) return -1;
-    /* GE's places begin with the module at the top and run clockwise, seen against z; `rings` begins there, too, but
-     * counts the opposite way. */
+    /* GE's places begin with the top module and run clockwise, seen against z. `rings` also begins with it, but runs
+     * counterclockwise. */
     const int ours = (crystals->per_module - 1 - place + rings->around) % rings->around;
     return rings->crystals[(int64_t)(rings->rings - 1 - ring) * rings->around + ours];
 }
@@ -155,10 +154,10 @@ lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *s
     return status;
 }
 
-/* The correction terms that belong to GE's public list mode (corrections.h5; Zenodo 8404015): for each
- * event, in the list's order, correction_lists/sens, atten and contam; for each pair of crystals
- * all_xtals/xtal_ids, with place and ring of both, all_xtals/sens and atten. The meaning of the numbers is
- * known from public readers of that file, first parallelproj (docs/formats/events.md). */
+/* The correction terms that belong to GE's public list mode (corrections.h5; Zenodo 8404015). Each event has
+ * correction_lists/sens, atten and contam, in the order of the list. Each pair of crystals has all_xtals/xtal_ids
+ * (place and ring of both), all_xtals/sens and atten. The meaning of the numbers is known from public readers of this
+ * file, first of all parallelproj (docs/formats/events.md). */
 
 enum { IDS = 4 };
 
@@ -173,7 +172,7 @@ struct terms_reader {
     int64_t no_lor; /* pairs without a LOR in coincidence on the scanner */
 };
 
-/* Reads range[1] entries from entry range[0] on, and checks them. */
+/* Reads and checks range[1] entries, beginning with entry range[0]. */
 static lr_status get_numbers(const struct terms_reader *reader, const char *name, const int64_t range[2],
                              float *numbers)
 {
@@ -191,7 +190,7 @@ static lr_status get_numbers(const struct terms_reader *reader, const char *name
     return LR_OK;
 }
 
-/* Gives the length of datasets, which must all have the same. */
+/* Gives the length of the datasets. All must have the same length. */
 static lr_status check_lengths(const struct terms_reader *reader, const char *const *names, int64_t *length)
 {
     for (int k = 0; names[k] != NULL; k++) {
@@ -251,7 +250,7 @@ static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
         return LR_FAILED;
     LR_TRY(number_crystals(&reader->crystals, reader->lors->scanner, reader->in.path, log));
 
-    /* Each pair of crystals has a row of ids and an entry of the terms. */
+    /* Each pair of crystals has one row of ids and one entry in each term. */
     static const char *const names[] = {"all_xtals/sens", "all_xtals/atten", NULL};
     int64_t shape[2];
     LR_TRY(check_lengths(reader, names, &reader->num_pairs));
@@ -278,12 +277,12 @@ static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
             const int64_t lor = a >= 0 && b >= 0 ? lr_lors_number(reader->lors, a, b) : -1;
             if (lor < 0 || !lr_lors_in_coincidence(reader->lors, lor))
                 reader->no_lor++;
-            else /* a LOR that is listed twice is measured twice */
+            else /* a LOR that is listed twice counts twice */
                 reader->found->lors->values[lor] += reader->sens[k] * reader->atten[k];
         }
     }
 
-    /* LORs that the file does not list are not measured: events there would have no sensitivity. */
+    /* LORs that the file does not list count as not measured. Events on them would have no sensitivity. */
     const lr_scanner *scanner = reader->lors->scanner;
     if (reader->no_lor == reader->num_pairs) {
         return lr_error(reader->in.log, LR_BAD_INPUT,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The events of a PETSIRD file: time blocks, in them lists of coincidences for each pair of module
- * types. detectionBin = energy + energies * (element + elements * module); the position of
- * tofIdx's bin is c/2 (t1 - t2) in mm, negative if the first crystal was hit first
- * (model/DetectorInformation.yml, model/ScannerInformation.yml, helpers/petsird_helpers.h). */
+ * The events of a PETSIRD file. Time blocks hold lists of coincidences for each pair of module types.
+ * detectionBin = energy + energies * (element + elements * module). The bin tofIdx gives the position c/2 (t1 - t2) in
+ * mm, which is negative if the first crystal was hit first (model/DetectorInformation.yml,
+ * model/ScannerInformation.yml, helpers/petsird_helpers.h). */
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -19,51 +19,51 @@
 
 /* --- batches of events --- */
 
-/* One thread reads the file's structure and finds the ends of event lists by counting the bytes that end numbers;
- * several threads then decode the events in them. Memory: at most about twice EVENTS_PER_BATCH events and twice
- * MOST_BYTES of the file; less for short files, so that the memory of each rank falls with the number of ranks. */
+/* One thread reads the file's structure. It finds the ends of event lists by counting the bytes that end numbers.
+ * Several threads then decode the events. Memory: at most about twice EVENTS_PER_BATCH events and twice MOST_BYTES of
+ * the file. Short files take less, so that the memory of a rank falls with the number of ranks. */
 
 enum {
     EVENTS_PER_BATCH = 1 << 20,
     MOST_BYTES = 1 << 23,
-    PIECES = 64, /* at least, that a file is read in, if each is larger than LEAST_BYTES */
+    PIECES = 64, /* least number of pieces of a file, if each is larger than LEAST_BYTES */
     LEAST_BYTES = 1 << 16,
-    EVENTS_PER_SHARE = 1 << 13, /* about the number of events that a thread decodes in one go */
+    EVENTS_PER_SHARE = 1 << 13, /* about the number of events that a thread decodes at once */
     MAX_VALUES = 16
 };
 
-/* The crystals of detection bins. */
+/* The scanner's crystals for the file's detection bins. */
 struct file_crystals {
     const struct lr_petsird *petsird;
-    int32_t *crystal_of; /* owned [num_crystals] numbers in the scanner, -1 = it lacks the crystal */
-    bool has_mask;       /* of modules that are out of coincidence */
+    int32_t *crystal_of; /* owned [num_crystals], numbers in the scanner, -1 = missing */
+    bool has_mask;       /* the file has a mask of module pairs */
 };
 
 /* Properties that the events of a list share. */
 struct event_list {
     const struct lr_yardl_type *item; /* the schema's type of an event */
-    int types[2];                     /* of modules */
+    int types[2];                     /* types of the modules */
     const struct lr_petsird_pair *pair;
-    double sign; /* of time of flight, from lr_petsird_tof */
+    double sign; /* sign of the time of flight, from lr_petsird_tof */
     uint32_t start_ms;
     bool is_delayed;
 };
 
-/* An event in the numbers of the file. */
+/* An event in the file's numbers. */
 struct coincidence {
     int64_t bins[2], tof;
 };
 
 enum fate {
     TAKEN,
-    UNKNOWN, /* has a crystal that the scanner lacks, which gets the number -1 */
-    DAMAGED  /* has a time-of-flight bin that the file does not define */
+    UNKNOWN, /* the scanner lacks a crystal; its number is -1 */
+    DAMAGED  /* the file does not define the time-of-flight bin */
 };
 
-/* Layout of an event all of whose numbers are in base 128. */
+/* Layout of an event whose numbers are all in base 128. */
 struct plan {
     int num_values;
-    int at[3]; /* places of the two bins and the time of flight among the values, -1 = not there */
+    int at[3]; /* positions of the two bins and the time of flight among the values, -1 = missing */
     bool is_signed[3];
 };
 
@@ -71,31 +71,31 @@ struct plan {
 struct span {
     struct event_list list;
     const unsigned char *bytes, *end;
-    int64_t count, first;        /* events in the span, and in the batch before it */
-    int64_t time_marks;          /* in the file before the span */
-    struct lr_event_times times; /* of the file before the span */
+    int64_t count, first;        /* number of events in the span, and before it in the batch */
+    int64_t time_marks;          /* number in the file before the span */
+    struct lr_event_times times; /* times in the file before the span */
 };
 
 /* Spans that one thread decodes, and the results. */
 struct share {
     int64_t begin, end;    /* range of spans */
-    int64_t first, count;  /* the first event's place in the batch, and the number of decoded events */
-    int64_t found[2];      /* prompts and delayeds */
-    int64_t damaged;       /* the first damaged span, whose events are all dropped; -1 = none */
-    int64_t num_unknown;   /* events with an unknown crystal */
-    int64_t num_excluded;  /* events out of coincidence */
-    int64_t unknown_span;  /* span of the first event with an unknown crystal, */
-    int unknown_end;       /* the end of that event which has the crystal, */
-    int64_t unknown_bin;   /* and its detection bin */
-    int64_t excluded_span; /* span of the first event out of coincidence, */
-    int64_t excluded[2];   /* and its modules */
+    int64_t first, count;  /* place of the first event in the batch, and number of decoded events */
+    int64_t found[2];      /* number of prompts and of delayeds */
+    int64_t damaged;       /* first damaged span, all of whose events are dropped; -1 = none */
+    int64_t num_unknown;   /* number of events with an unknown crystal */
+    int64_t num_excluded;  /* number of events out of coincidence */
+    int64_t unknown_span;  /* span of the first event with an unknown crystal */
+    int unknown_end;       /* index of this crystal in the event */
+    int64_t unknown_bin;   /* detection bin of this crystal */
+    int64_t excluded_span; /* span of the first event out of coincidence */
+    int64_t excluded[2];   /* modules of this event */
 };
 
 struct batch {
     const struct file_crystals *crystals;
     struct plan plan;
     int threads;
-    const lr_event_sink *sink; /* its `look` is called with each share's events; NULL = none */
+    const lr_event_sink *sink; /* `look` gets the events of each share; NULL = none */
     struct span *spans;        /* owned [num_spans] */
     int64_t num_spans, room_for_spans;
     struct share *shares; /* owned [num_shares] */
@@ -108,8 +108,8 @@ struct batch {
 
 /* --- one event --- */
 
-/* The place of a bin, counted in crystals. It is far enough from both ends of its crystal that rounding changes
- * neither the number of the crystal nor the number of its module. Divisions would take longer. */
+/* The place of a bin, in crystals. It is far enough from both ends of its crystal that rounding changes neither the
+ * crystal's number nor the module's. Multiplying is faster than dividing. */
 static inline double place_of_bin(const struct lr_petsird_type *type, int64_t bin)
 {
     return type->num_energies == 1 ? (double)bin + 0.5 : ((double)bin + 0.5) * type->per_energy;
@@ -126,7 +126,7 @@ static inline int32_t crystal_of_bin(const struct file_crystals *crystals, int t
 static inline enum fate event_of(const struct file_crystals *crystals, const struct event_list *list,
                                  const struct coincidence *from, lr_event *event)
 {
-    /* A single bin means that there is no time of flight; then all events are in bin 0. */
+    /* A single bin means no time of flight. All events are then in bin 0. */
     const int bins = list->pair->num_edges > 1 ? list->pair->num_edges - 1 : 1;
     if (from->tof < 0 || from->tof >= bins) return DAMAGED;
     const float middle = bins > 1 ? list->pair->middles_mm[from->tof] : 0.0f;
@@ -140,7 +140,7 @@ static inline enum fate event_of(const struct file_crystals *crystals, const str
     return (a | b) < 0 ? UNKNOWN : TAKEN;
 }
 
-/* Finds the modules of an event whose crystals are known; true if the file's mask allows their coincidence. */
+/* Finds the modules of an event with known crystals. True if the file's mask allows their coincidence. */
 static bool is_in_mask(const struct file_crystals *crystals, const struct event_list *list,
                        const struct coincidence *from, int64_t modules[2])
 {
@@ -153,7 +153,7 @@ static bool is_in_mask(const struct file_crystals *crystals, const struct event_
 
 /* --- the layout of an event --- */
 
-/* Finds the layout of events of a type; false for types that have other values than whole numbers, too. */
+/* Finds the layout of the events of a type. False if the type has values other than integers. */
 static bool make_plan(const struct lr_yardl_type *type, struct plan *plan)
 {
     *plan = (struct plan){.at = {-1, -1, -1}};
@@ -183,8 +183,8 @@ static bool make_plan(const struct lr_yardl_type *type, struct plan *plan)
     return plan->at[0] >= 0;
 }
 
-/* Measures the bytes of the first `count` events by counting the bytes that end a number, which lack the top bit;
- * -1 if the buffered bytes end before. */
+/* Measures the bytes of the first `count` events. It counts the bytes that end a number, whose top bit is 0. Returns -1
+ * if the buffer ends first. */
 static int64_t measure_events(const struct plan *plan, const unsigned char *bytes, int64_t buffered, int64_t count)
 {
     enum { BLOCK_WORDS = 32, BLOCK_BYTES = 8 * BLOCK_WORDS };
@@ -192,7 +192,7 @@ static int64_t measure_events(const struct plan *plan, const unsigned char *byte
     int64_t left = count * plan->num_values, at = 0;
     uint64_t word;
     while (left >= BLOCK_BYTES && buffered - at >= BLOCK_BYTES) {
-        /* Each byte of the sum counts one column, which compilers vectorise. */
+        /* Each byte of `sums` counts one column of bytes, so that compilers vectorise the loop. */
         uint64_t sums = 0;
         for (int k = 0; k < BLOCK_WORDS; k++) {
             memcpy(&word, bytes + at + 8 * k, sizeof(word));
@@ -212,8 +212,8 @@ static int64_t measure_events(const struct plan *plan, const unsigned char *byte
 
 /* --- decoding a batch --- */
 
-/* Decodes a number and returns the place after it; NULL for a number of more than 64 bits. Numbers of at most four
- * bytes are decoded without branches, since their lengths cannot be predicted. */
+/* Decodes a number. Returns the place after it, or NULL if it has more than 64 bits. Numbers of up to four bytes are
+ * decoded without branches, because their lengths are unpredictable. */
 static inline const unsigned char *take_value(const unsigned char *at, const unsigned char *end, uint64_t *value)
 {
     const uint64_t word =
@@ -230,21 +230,21 @@ static inline const unsigned char *take_value(const unsigned char *at, const uns
         *value = found;
         return at;
     }
-    const uint64_t upto = ends ^ (ends - 1); /* all bits up to the first end */
+    const uint64_t upto = ends ^ (ends - 1); /* all bits up to the number's end */
     const uint64_t digits = word & upto & 0x7f7f7f7fu;
     *value = (digits & 0x7f) | (digits >> 1 & 0x3f80) | (digits >> 2 & 0x1fc000) | (digits >> 3 & 0xfe00000);
-    const uint64_t lengths = upto & 0x01010101u; /* a bit for each byte */
+    const uint64_t lengths = upto & 0x01010101u; /* one bit per byte */
     return at + (lengths * 0x01010101u >> 24 & 0xff);
 }
 
-/* The value of a number, the same that lr_yardl_integer gives. */
+/* The value of a number, as lr_yardl_integer gives it. */
 static int64_t whole_number(uint64_t number, bool is_signed)
 {
     if (is_signed) return number & 1 ? -(int64_t)(number >> 1) - 1 : (int64_t)(number >> 1);
     return number > INT64_MAX ? INT64_MAX : (int64_t)number;
 }
 
-/* Decodes the events of a span; false if it is damaged. */
+/* Decodes the events of a span. False if the span is damaged. */
 static bool decode_span(const struct batch *batch, struct share *share, int64_t number)
 {
     const struct span *span = &batch->spans[number];
@@ -314,20 +314,20 @@ struct reader {
     struct lr_event_stream *stream;
     struct file_crystals crystals;
     struct batch batches[2];
-    struct batch *batch;    /* the one being collected */
-    struct batch *decoding; /* the one that other threads decode meanwhile; NULL = none, */
-    const void *buffer;     /* and the input's buffer that holds its bytes */
-    bool is_reading_again;  /* damaged spans; no batch is decoded until they have been read */
+    struct batch *batch;    /* batch being collected */
+    struct batch *decoding; /* batch that other threads are decoding; NULL = none */
+    const void *buffer;     /* input buffer that holds the bytes of `decoding` */
+    bool is_reading_again;  /* damaged spans are read again, and no batch is decoded meanwhile */
     lr_event_counts *counts;
     struct lr_event_times times;
     int64_t other_blocks, moves, singles;
     struct event_list list;
     int64_t bytes_at_once;
-    int64_t longest_span; /* number of events that fit into bytes_at_once, however long their numbers are */
-    bool is_planned;      /* whether the layout of the list's events is known */
-    bool may_repeat;      /* whether the file may hold rows of lists twice */
-    bool is_repeat;       /* whether the current row repeats the one before */
-    uint64_t digest;      /* of the current row */
+    int64_t longest_span; /* number of events that surely fit into bytes_at_once */
+    bool is_planned;      /* the layout of the list's events is known */
+    bool may_repeat;      /* the file may hold rows of lists twice */
+    bool is_repeat;       /* the current row repeats the row before */
+    uint64_t digest;      /* digest of the current row */
     struct coincidence coincidence;
     char first_unknown[96], first_excluded[96];
 };
@@ -370,7 +370,7 @@ static lr_status take_numbers(void *user, struct lr_yardl_input *input, const st
     return lr_yardl_integer(input, list.item, &coincidence->bins[1]);
 }
 
-/* Reads events number by number, which logs any damage. */
+/* Reads events number by number, so that any damage is logged. */
 static lr_status take_one_by_one(struct reader *reader, const struct lr_yardl_type *type, int64_t count)
 {
     static const struct lr_yardl_field fields[] = {
@@ -413,7 +413,7 @@ static lr_status take_one_by_one(struct reader *reader, const struct lr_yardl_ty
 
 /* --- events in batches --- */
 
-/* Reads the spans again, from a damaged one on, event by event; the spans after it may be good. */
+/* Reads the spans again event by event, beginning with the damaged one. The spans after it may be good. */
 static lr_status read_again(struct reader *reader, const struct batch *batch, int64_t begin)
 {
     struct lr_yardl_input *input = reader->petsird.input;
@@ -452,9 +452,9 @@ static lr_status finish_decoding(struct reader *reader)
     struct batch *batch = reader->decoding;
     if (batch == NULL) return LR_OK;
     lr_parallel_end(&batch->decoding);
-    reader->decoding = NULL; /* set first, since the calls below may call this function again */
+    reader->decoding = NULL; /* set first, because the calls below may call this function */
 
-    /* Results of the shares up to the first damage; their events move to the front. */
+    /* Adds up the results of the shares up to the first damage, and moves their events to the front. */
     lr_event_counts *counts = reader->counts;
     const struct span *spans = batch->spans;
     int64_t count = 0, damaged = -1;
@@ -482,7 +482,7 @@ static lr_status finish_decoding(struct reader *reader)
     return status;
 }
 
-/* Finishes the batch that is being decoded, and starts to decode the one that has been collected. */
+/* Finishes the batch that is being decoded, and starts to decode the collected batch. */
 static lr_status next_batch(void *user)
 {
     struct reader *reader = user;
@@ -495,7 +495,7 @@ static lr_status next_batch(void *user)
         return LR_OK;
     }
 
-    /* Room for the events of all spans, in the sink's memory if it offers some. */
+    /* The room for the events of all spans is in the sink's memory, if the sink offers it. */
     const lr_event_sink *sink = reader->stream->sink;
     if (sink->room != NULL) {
         batch->events = sink->room(sink->user, batch->num_events);
@@ -520,14 +520,15 @@ static lr_status next_batch(void *user)
     return LR_OK;
 }
 
-/* Gives all events that have been read to the sink. */
+/* Gives all events that were read to the sink. */
 static lr_status finish_batches(void *user)
 {
     LR_TRY(next_batch(user));
     return finish_decoding(user);
 }
 
-/* Adds a span of the next events that the buffer holds whole, at most `most`. Gives their number. */
+/* Adds a span of the next events, at most `most`, if the buffer holds all of their bytes. *count: number of events
+ * added. */
 static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
 {
     struct lr_yardl_input *input = reader->petsird.input;
@@ -540,7 +541,7 @@ static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
     bool any = true;
     *count = 0;
     for (;;) {
-        batch = reader->batch; /* lr_yardl_more may start another one */
+        batch = reader->batch; /* lr_yardl_more may have started a new batch */
         span.bytes = lr_yardl_buffered(input, &buffered);
         bytes = measure_events(&batch->plan, span.bytes, buffered, span.count);
         if (bytes >= 0) break;
@@ -550,7 +551,7 @@ static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
     *count = span.count;
     span.end = span.bytes + bytes;
 
-    /* Shares begin after a number of events, so that threads have equal work. */
+    /* A new share begins after EVENTS_PER_SHARE events, so that threads have equal work. */
     const lr_log *log = batch->crystals->petsird->log;
     LR_TRY(lr_grow(&batch->spans, &batch->room_for_spans, batch->num_spans + 1,
                    &(struct lr_items){sizeof(*batch->spans), "lists of events", log}));
@@ -570,13 +571,13 @@ static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
 
 /* --- time blocks --- */
 
-/* Reads the events of a list. A list that the file cuts short is read one by one, up to the error. */
+/* Reads the events of a list. If the file ends within the list, its events are read one by one, up to the error. */
 static lr_status take_events(struct reader *reader, const struct lr_yardl_list *list)
 {
     int64_t left = list->count;
     reader->list.pair = lr_petsird_tof(&reader->petsird, reader->list.types, &reader->list.sign);
     if (reader->list.item != list->item) {
-        /* The types of prompts and of delayeds differ, but mostly have the same layout. */
+        /* Prompts and delayeds have different types, but usually the same layout. */
         struct plan plan;
         reader->is_planned = make_plan(list->item, &plan);
         bool same = plan.num_values == reader->batch->plan.num_values;
@@ -605,9 +606,9 @@ static lr_status take_events(struct reader *reader, const struct lr_yardl_list *
     return take_one_by_one(reader, list->item, left);
 }
 
-/* Reads the lists [type1][type2] of prompts or delayeds. If there are more rows than types, each row is repeated as
- * often as it has entries, or only the last row is: PETSIRD's Python generator adds a row for every entry that it
- * fills. */
+/* Reads the lists [type1][type2] of prompts or delayeds. There may be more rows than types, because PETSIRD's Python
+ * generator adds a row for every entry that it fills. Each row is then repeated as often as it has entries, or only the
+ * last row is repeated. */
 static lr_status take_lists(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct reader *reader = user;
@@ -656,7 +657,7 @@ static lr_status take_lists(void *user, struct lr_yardl_input *input, const stru
     return LR_OK;
 }
 
-/* Reads the start or the stop of a time block. */
+/* Reads the start or stop of a time block. */
 static lr_status take_time(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct reader *reader = user;
@@ -685,7 +686,7 @@ static lr_status count_singles(void *user, struct lr_yardl_input *input, const s
     return LR_OK;
 }
 
-/* Notes the names of the fields of blocks, and of the events in them; a version may have added some. */
+/* Notes the names of the fields of blocks and of their events, because newer versions may have more fields. */
 static void note_names(struct lr_petsird *petsird, const struct lr_yardl_type *type)
 {
     for (int depth = 0; depth < 8 && type != NULL && type->kind != LR_YARDL_RECORD; depth++) {
@@ -722,7 +723,7 @@ static lr_status take_block(struct reader *reader, const struct lr_yardl_type *t
 
 /* --- the file --- */
 
-/* Warns, before the events are read, of the header's properties that the model lacks. */
+/* Warns about properties of the header that the model lacks, before the events are read. */
 static lr_status warn_header(struct lr_petsird *petsird)
 {
     const struct lr_petsird_range *bins = &petsird->bin_efficiencies;
@@ -842,7 +843,7 @@ lr_status lr_petsird_events(const lr_events_source *source, struct lr_event_stre
     if (status == LR_OK && stream->sink != NULL) status = read_events(&reader);
     stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
     free(reader.crystals.crystal_of);
-    if (reader.decoding != NULL) lr_parallel_end(&reader.decoding->decoding); /* after a failure */
+    if (reader.decoding != NULL) lr_parallel_end(&reader.decoding->decoding); /* only after a failure */
     for (int k = 0; k < 2; k++) {
         struct batch *batch = &reader.batches[k];
         free(batch->spans);

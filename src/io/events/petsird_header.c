@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The header of a PETSIRD file: names as in model/ScannerInformation.yml, GeometryInformation.yml
- * and DetectorInformation.yml of ETSInitiative/PETSIRD. Fields are looked up by name, so that versions which
- * add or move some can be read. */
+ * The header of a PETSIRD file. Names are as in model/ScannerInformation.yml, GeometryInformation.yml and
+ * DetectorInformation.yml of ETSInitiative/PETSIRD. Fields are looked up by name, so that versions that add or move
+ * fields can be read. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/events/event_stream.h"
@@ -17,10 +17,10 @@
 
 /* --- lists of floats --- */
 
-/* List of floats of any length. */
+/* A list of floats of any length. */
 struct floats {
     struct lr_petsird *petsird;
-    float **values; /* owned by the caller; freed and allocated anew */
+    float **values; /* owned by the caller; freed and allocated again */
     int64_t count;
 };
 
@@ -100,7 +100,7 @@ static lr_status take_tof_edges(struct lr_petsird *petsird, struct lr_petsird_pa
     return LR_OK;
 }
 
-/* Reads a mask of module pairs: an array [rows][columns], or rows of which each may be shorter. */
+/* Reads a mask of module pairs: an array [rows][columns], or a list of rows of different lengths. */
 static lr_status take_mask(struct lr_petsird *petsird, struct lr_petsird_pair *pair, const struct lr_yardl_type *type)
 {
     struct lr_yardl_list list;
@@ -136,7 +136,7 @@ static lr_status take_mask(struct lr_petsird *petsird, struct lr_petsird_pair *p
     return LR_OK;
 }
 
-/* Reads nested lists over module types, [type1][type2] or their lower triangle, of bins, resolutions or masks. */
+/* Reads nested lists of bins, resolutions or masks over module types: [type1][type2] or their lower triangle. */
 static lr_status take_pairs(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct lr_petsird *petsird = user;
@@ -216,7 +216,7 @@ static void include(struct lr_petsird_range *range, double value)
     range->count++;
 }
 
-/* Extends a range by `count` floats of 4 bytes in a row; a header may have millions. */
+/* Extends a range by `count` consecutive floats of 4 bytes. This must be fast, because a header may have millions. */
 static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yardl_type *type, int64_t count,
                                struct lr_petsird_range *range)
 {
@@ -227,7 +227,7 @@ static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yar
         for (int64_t k = 0; k < whole; k++) include(range, lr_yardl_float(bytes + 4 * k));
         lr_yardl_move(input, 4 * whole);
         left -= whole;
-        if (left > 0) { /* a number that the end of the buffer cuts */
+        if (left > 0) { /* the buffer ends within a number */
             double value;
             LR_TRY(lr_yardl_number(input, type, &value));
             include(range, value);
@@ -237,7 +237,7 @@ static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yar
     return LR_OK;
 }
 
-/* Finds the range of all efficiencies of crystal pairs: of the floats within a value, however nested. */
+/* Finds the range of all efficiencies of crystal pairs. They are all floats within a value, at any depth. */
 static lr_status survey(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct lr_petsird_range *range = &((struct lr_petsird *)user)->pair_efficiencies;
@@ -267,7 +267,7 @@ static lr_status survey(void *user, struct lr_yardl_input *input, const struct l
 
 /* --- fields that the model lacks --- */
 
-/* Fields of all versions up to v0.12.0, except the fields of volumes, materials and signals. */
+/* Fields of all versions up to v0.12.0, without the fields of volumes, materials and signals. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
      "scanner|exam|modelName|scannerGeometry|replicatedModules|detectingElements|object|"
@@ -513,7 +513,7 @@ lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr
         return lr_error(log, LR_BAD_INPUT, "%s: holds '%.40s', not PETSIRD's header and time blocks", path,
                         lr_yardl_schema_name(petsird->schema));
     }
-    /* FNV-1a digests of the schemas, by version. Schemas from v0.8.0 to v0.9.1 are equal, and so are those of v0.11. */
+    /* FNV-1a digests of the schemas by version. v0.8.0 to v0.9.1 share one schema. All versions v0.11 share another. */
     static const struct {
         uint64_t digest;
         const char *version;
@@ -576,7 +576,7 @@ const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, c
     return pair->num_edges > 0 ? pair : &petsird->pairs[types[1] * n + types[0]];
 }
 
-/* FWHM of two types; 0 = not given. */
+/* FWHM of two types in mm; 0 = not given. */
 static double petsird_resolution_mm(const struct lr_petsird *petsird, const int types[2])
 {
     const int n = petsird->num_types;
@@ -600,20 +600,20 @@ int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_
     return type;
 }
 
-/* Bins are the same if their edges agree to single precision, which mirroring may cost. */
+/* Largest difference of edges that count as equal. Mirroring may round edges to single precision. */
 static const double equal_mm = 5e-5;
 
-/* Edge k of the bins of events in the order of the types. */
+/* Edge k of the bins that lr_petsird_tof gives, mirrored if the sign is -1. */
 static double edge_mm(const struct lr_petsird_pair *pair, double sign, int k)
 {
     return sign > 0 ? pair->edges_mm[k] : -(double)pair->edges_mm[pair->num_edges - 1 - k];
 }
 
-/* Properties that all pairs of module types of a file share. */
+/* Comparison of the pairs of module types of a file. tof, energies: true if all pairs have the same. */
 struct agreement {
     bool any_tof, tof, energies;
-    double resolution_mm[2]; /* smallest and largest of pairs that have time of flight */
-    bool differs;            /* the resolution */
+    double resolution_mm[2]; /* smallest and largest of pairs with time of flight */
+    bool differs;            /* true if resolutions differ */
 };
 
 static struct agreement compare(const struct lr_petsird *petsird)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A scanner from the geometry of a PETSIRD file: crystals are boxes that are transformed twice, from
- * element to module and from module to scanner. */
+ * A scanner from the geometry of a PETSIRD file. Crystals are boxes that are transformed twice: from element to
+ * module, and from module to scanner. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Largest distance of corners from the corners of a right box, relative to its longest edge. */
+/* Largest distance between corners and the corners of a right box, relative to the longest edge. */
 static const double box_tolerance = 1e-3;
 
-/* Largest number of modules whose pairs are examined. */
+/* Most modules whose pairs are compared with the mask. */
 enum { MAX_MASK_MODULES = 1 << 14 };
 
 /* --- places --- */
@@ -63,7 +63,7 @@ void lr_petsird_centre(const struct lr_petsird *petsird, int64_t crystal, double
 
 /* --- boxes --- */
 
-/* Largest distance of a corner from the nearest corner of the box that corner 0 and three edges span. */
+/* Largest distance between a corner and the nearest corner of the box that corner 0 and three edges span. */
 static double box_residual(const double corners[8][3], const double edges[3][3])
 {
     double worst = 0;
@@ -81,8 +81,8 @@ static double box_residual(const double corners[8][3], const double edges[3][3])
     return worst;
 }
 
-/* Finds the box of the type's crystals, in the coordinates before both transformations. Its halves lead from the
- * centre to the middles of three faces. */
+/* Finds the box of the type's crystals before both transformations. half: vectors from the centre to the middles of
+ * three faces. */
 static lr_status find_box(const struct lr_petsird *petsird, const struct lr_petsird_type *type, double half[3][3])
 {
     double corners[8][3], edges[3][3] = {{0}};
@@ -90,7 +90,7 @@ static lr_status find_box(const struct lr_petsird *petsird, const struct lr_pets
     for (int c = 0; c < 8; c++)
         for (int k = 0; k < 3; k++) corners[c][k] = type->corners_mm[c][k];
 
-    /* The corners may have any order: of all triples of edges from corner 0, the one nearest to a right box is taken. */
+    /* The corners may have any order. The triple of edges from corner 0 that is nearest to a right box is taken. */
     for (int n = 0; n < 7 * 7 * 7; n++) {
         const int picked[3] = {1 + n % 7, 1 + n / 7 % 7, 1 + n / 49};
         double tried[3][3], skewness = 0;
@@ -124,8 +124,8 @@ static lr_status find_box(const struct lr_petsird *petsird, const struct lr_pets
 
 /* --- crystals --- */
 
-/* Fills in the size and axes of a crystal. Its depth is the direction nearest to the one from the scanner's axis to the
- * module (or nearest to z if the module is on the axis), and v is the one of the others that is nearer to z. */
+/* Fills in the size and axes of a crystal. Its depth is the direction nearest to the line from the scanner's axis to
+ * the module (or nearest to z if the module is on the axis). v is the other direction that is nearer to z. */
 static void orient_crystal(const float element[12], const float module[12], const double half[3][3],
                            const double module_mm[3], lr_crystal *crystal)
 {
@@ -186,7 +186,7 @@ static lr_crystal *list_crystals(const struct lr_petsird *petsird)
 
 /* --- the mask --- */
 
-/* The entry of two modules in the mask of their types; 0 = not given. */
+/* Entry of two modules in the mask of their types; 0 = not given. */
 static unsigned char mask_entry(const struct lr_petsird *petsird, const int types[2], const int64_t modules[2])
 {
     const struct lr_petsird_pair *pair = &petsird->pairs[types[0] * petsird->num_types + types[1]];
@@ -203,15 +203,15 @@ bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], con
     return (one != 0 ? one : mask_entry(petsird, other_types, other_modules)) != 1;
 }
 
-/* A module of the file, and the place of its first crystal in the scanner. */
+/* A module of the file. position, block: of the scanner's module that holds its first crystal. */
 struct file_module {
     int type;
     int64_t module;
     int position, block;
 };
 
-/* Finds the rule min_module_difference that is equivalent to the mask: that modules in coincidence are at least some
- * positions apart. Warns of a mask that no rule expresses. */
+/* Finds the min_module_difference that is equivalent to the mask: modules in coincidence are at least this many
+ * positions apart. Warns if no rule is equivalent to the mask. */
 static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner *scanner, const int *crystal_of,
                              int *min_module_difference)
 {
@@ -240,14 +240,14 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
         return LR_OK;
     }
 
-    int64_t excluded = 0;                           /* pairs of different modules */
-    int farthest = -1, nearest_allowed = INT32_MAX; /* positions between excluded modules, and between allowed ones */
+    int64_t excluded = 0;                           /* number of excluded pairs */
+    int farthest = -1, nearest_allowed = INT32_MAX; /* farthest excluded and nearest allowed pair, in positions */
     const int around = scanner->num_positions;
     for (int i = 0; i < count; i++) {
         for (int j = 0; j < i; j++) {
             const int types[2] = {modules[i].type, modules[j].type};
             const int64_t pair[2] = {modules[i].module, modules[j].module};
-            if (modules[i].block > 0 && modules[i].block == modules[j].block) continue; /* layers */
+            if (modules[i].block > 0 && modules[i].block == modules[j].block) continue; /* layers of one block */
             int apart = around > 0 ? abs(modules[i].position - modules[j].position) : 0;
             if (around - apart < apart && around > 0) apart = around - apart;
             if (lr_petsird_allows(petsird, types, pair)) {
@@ -282,7 +282,7 @@ lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird)
     int *crystal_of = lr_alloc(petsird->num_crystals, sizeof(*crystal_of), "numbers of crystals", petsird->log);
     if (crystal_of == NULL) goto end;
 
-    /* PETSIRD's own helpers put a detection in the middle of its crystal; of different crystals the shortest counts. */
+    /* A detection is in the middle of its crystal, as in PETSIRD's own helpers. The shortest crystal decides. */
     double depth_mm = INFINITY;
     for (int64_t k = 0; k < petsird->num_crystals; k++) depth_mm = fmin(depth_mm, crystals[k].size_mm[2]);
     double differ_ps[2];
@@ -333,8 +333,8 @@ lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log)
     return scanner;
 }
 
-/* Largest distance between a crystal of the file and its match in the scanner: the tolerance with which crystal lists
- * become modules, and the rounding of the file's numbers. */
+/* Largest distance in mm between a crystal of the file and its match in the scanner. It covers the tolerance with which
+ * crystal lists become modules, and the rounding of the file's numbers. */
 static const double reach_mm = 0.1;
 
 lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner, int32_t *numbers)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The writer of PETSIRD files: modules of the scanner are sorted into types of equal ones; the header; and, while
- * events arrive, a time block for each millisecond that has any. */
+ * The writer of PETSIRD files. It sorts modules of the scanner into types of equal modules and writes the header. It
+ * then writes a time block for each millisecond that has events, while events arrive. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -18,29 +18,29 @@
 
 /* Time-of-flight bins of events from crystals of two kinds. */
 struct tof_bins {
-    float *edges_mm; /* owned [num_edges]; 2 = no time of flight */
+    float *edges_mm; /* owned [num_edges]; two edges = no time of flight */
     int num_edges;
     double resolution_mm; /* FWHM; 0 = none */
-    bool is_given;        /* by the source, so that the place of an event is the middle of a bin */
-    bool is_mirrored;     /* the bins of (b, a) are the mirrored bins of (a, b), to 1e-3 mm */
+    bool is_given;        /* given by the source; each event is in the middle of a bin */
+    bool is_mirrored;     /* the bins of (b, a) mirror the bins of (a, b), to 1e-3 mm */
 };
 
-/* Layout of a scanner in the file. Kinds are the kinds of the source's crystals (lr_event_kinds), or a single one. */
+/* Layout of a scanner in the file. Kinds are the kinds of the source's crystals (lr_event_kinds), or a single kind. */
 struct layout {
     const lr_lors *lors;
     int num_types;
     int *type_of;  /* owned [num_modules] */
-    int *index_of; /* owned [num_modules] place of a module within its type */
-    int *example;  /* owned [num_types] first module of a type */
-    int *count;    /* owned [num_types] modules of a type */
+    int *index_of; /* owned [num_modules], place of a module within its type */
+    int *example;  /* owned [num_types], first module of a type */
+    int *count;    /* owned [num_types], number of modules of a type */
     int *kind_of;  /* owned [num_types] */
     int num_kinds;
     struct tof_bins *bins;   /* owned [num_kinds][num_kinds] */
     double (*energy_kev)[2]; /* owned [num_kinds] */
-    int minor;               /* of the schema's version: 9, 10 or 12 */
+    int minor;               /* minor version of the schema: 9, 10 or 12 */
 };
 
-/* Width of bins if no resolution is given: half the way of light in 20 ps. */
+/* Width of bins in mm if no resolution is given: half the distance that light travels in 20 ps. */
 static const double usual_bin_mm = 3;
 static const double any_energy_kev = 1022;
 static const double equal_mm = 5e-5;
@@ -58,8 +58,8 @@ static bool is_mirrored(const lr_module *module)
     return vec_dot(w, module->normal) > 0;
 }
 
-/* Sorts modules into types. Modules of one type are equal to single precision, since fitted modules differ in the last
- * digits, and their crystals are of one kind. Crystals without a kind count as kind 0. */
+/* Sorts modules into types. Modules of one type are equal to single precision, because fitted modules differ in the
+ * last digits. Their crystals are of one kind. Crystals without a kind count as kind 0. */
 static lr_status sort_modules(struct layout *layout, const lr_events_info *info, const lr_log *log)
 {
     const lr_scanner *scanner = layout->lors->scanner;
@@ -132,7 +132,7 @@ static lr_status copy_edges(struct tof_bins *bins, const float *edges_mm, int co
 static lr_status set_bins(struct layout *layout, const lr_events_info *info, const lr_log *log)
 {
     const lr_scanner *scanner = layout->lors->scanner;
-    double reach = 0; /* upper bound of the distance between any point of a crystal and the origin */
+    double reach = 0; /* upper bound of the distance between the origin and any crystal */
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         const double across =
@@ -157,7 +157,7 @@ static lr_status set_bins(struct layout *layout, const lr_events_info *info, con
     const double bin_mm = info->tof_bin_mm > 0      ? info->tof_bin_mm
                           : bins->resolution_mm > 0 ? bins->resolution_mm / BINS_PER_RESOLUTION
                                                     : usual_bin_mm;
-    /* A bin of the source has its middle at 0, or its edge if the source's range holds an even number of bins. */
+    /* The source has a bin with its middle at 0, or an edge at 0 if its range holds an even number of bins. */
     const bool is_even =
         info->tof_bin_mm > 0 && fabs(remainder(info->tof_range_mm / bin_mm, 2.0)) < 0.01 && info->tof_range_mm > 0;
     const int half = (int)fmin(ceil(reach / bin_mm), MAX_BINS / 2);
@@ -172,8 +172,8 @@ static const struct tof_bins *bins_of_types(const struct layout *layout, int a, 
     return &layout->bins[layout->kind_of[a] * layout->num_kinds + layout->kind_of[b]];
 }
 
-/* Lays out the scanner. errors: LR_USAGE for more than 64 types of modules; LR_BAD_INPUT for a module with crystals of two
- * kinds; LR_FAILED if memory runs out. Finish it in any case. */
+/* Lays out the scanner. errors: LR_USAGE for more than 64 types of modules; LR_BAD_INPUT for a module with crystals of
+ * two kinds; LR_FAILED if memory runs out. Finish the layout in any case. */
 static lr_status init_layout(struct layout *layout, const lr_events_writer_params *params)
 {
     const lr_events_info *info = params->info;
@@ -235,15 +235,15 @@ static int64_t num_elements(const struct layout *layout, int type)
     return (int64_t)module->crystals[0] * module->crystals[1];
 }
 
-/* A module has axes of its own: x from the front face outwards, y along u (opposite to u in mirrored modules, so that
- * the axes stay right-handed), z along v. */
+/* Axes of a module: x points outwards from the front face, y points along u, z along v. y is opposite to u in mirrored
+ * modules, so that the axes stay right-handed. */
 static void put_geometry(const struct layout *layout, struct lr_output *output)
 {
     static const double side[4][2] = {{-0.5, -0.5}, {-0.5, 0.5}, {0.5, 0.5}, {0.5, -0.5}};
     const lr_scanner *scanner = layout->lors->scanner;
     lr_yardl_put_unsigned(output, (uint64_t)layout->num_types);
     for (int t = 0; t < layout->num_types; t++) {
-        /* Four corners of the front face, then four of the back. */
+        /* Four corners of the front face, then four of the back face. */
         const lr_module *module = module_of_type(layout, t);
         for (int c = 0; c < 8; c++) {
             lr_yardl_put_float(output, c < 4 ? 0 : module->depth_mm);
@@ -299,7 +299,7 @@ static void put_pair(const struct layout *layout, struct lr_output *output, enum
 
     case TOF_RESOLUTIONS: lr_yardl_put_float(output, bins->resolution_mm); break;
 
-    case GROUPS: /* of each pair of modules: 0, or -1 if it is out of coincidence */
+    case GROUPS: /* 0 for each pair of modules, -1 if it is out of coincidence */
         lr_yardl_put_unsigned(output, (uint64_t)layout->count[a]);
         if (is_old) lr_yardl_put_unsigned(output, (uint64_t)layout->count[b]);
         for (int i = 0; i < modules; i++) {
@@ -325,7 +325,7 @@ static void put_pair(const struct layout *layout, struct lr_output *output, enum
     }
 }
 
-/* Writes a table of all pairs, or of the lower triangle from v0.10.0 on. */
+/* Writes a table of all pairs, or only of the lower triangle in v0.10.0 and later. */
 static void put_pairs(const struct layout *layout, struct lr_output *output, enum pair_table table)
 {
     lr_yardl_put_unsigned(output, (uint64_t)layout->num_types);
@@ -358,7 +358,7 @@ static void put_scanner(const struct layout *layout, struct lr_output *output)
     lr_yardl_put_signed(output, 0);                                            /* histograms of singles: none */
     if (layout->minor >= 12) lr_yardl_put_unsigned(output, 0);                 /* units of singles: none */
     lr_yardl_put_unsigned(output, 0);                                          /* energy bins of singles: none */
-    /* Policies: none of the named ones is known to hold. */
+    /* The policy is not known, so none of the named ones is written. */
     const int other = is_old ? 3 : 4;
     lr_yardl_put_signed(output, 0); /* singles */
     lr_yardl_put_signed(output, other);
@@ -377,7 +377,7 @@ static void put_scanner(const struct layout *layout, struct lr_output *output)
 
     lr_yardl_put_text(output, "all alike; which modules are in coincidence");
     lr_yardl_put_float(output, 1);
-    lr_yardl_put_unsigned(output, 0); /* of detection bins: none */
+    lr_yardl_put_unsigned(output, 0); /* efficiencies of detection bins: none */
     if (is_old) lr_yardl_put_unsigned(output, 1);
     put_pairs(layout, output, GROUPS);
     if (is_old) lr_yardl_put_unsigned(output, fits);
@@ -391,11 +391,11 @@ static void put_scanner(const struct layout *layout, struct lr_output *output)
 
 enum { MOST_WAITING = 1 << 18 };
 
-/* An event of the block, in the file's terms. */
+/* An event of the block, in the file's numbers. */
 struct waiting {
-    uint32_t key; /* the list that it goes to, by (delayed, type a, type b) */
+    uint32_t key; /* list of the event, by (delayed, type a, type b) */
     uint32_t bins[2], tof;
-    uint32_t number; /* keeps the order within a list */
+    uint32_t number; /* order of events within a list */
 };
 
 struct lr_petsird_writer {
@@ -415,8 +415,8 @@ static uint32_t key_of(const struct layout *layout, bool is_delayed, const int t
     return ((is_delayed ? n : 0) + (uint32_t)types[0]) * n + (uint32_t)types[1];
 }
 
-/* Converts an event to the file's terms. From v0.10.0 on, the crystal with the higher type and number comes first; the
- * source's bins must fit the event with its crystals exchanged, too. */
+/* Converts an event to the file's numbers. The crystal with the higher type and number comes first in v0.10.0 and
+ * later. The source's bins must then also fit the event with its crystals exchanged. */
 static lr_status convert(struct lr_petsird_writer *writer, const lr_event *event, struct waiting *out)
 {
     const struct layout *layout = &writer->layout;
@@ -452,7 +452,7 @@ static lr_status convert(struct lr_petsird_writer *writer, const lr_event *event
     out->tof = 0;
     if (bins->num_edges <= 2) return LR_OK;
 
-    /* The bin that holds the time of flight; the first or last one if it is beyond them. */
+    /* Finds the bin that holds the time of flight. Times beyond all bins go to the first or last bin. */
     int low = 0, high = bins->num_edges - 1;
     writer->beyond += tof_mm < bins->edges_mm[0] || tof_mm > bins->edges_mm[high];
     while (high - low > 1) {
@@ -473,7 +473,7 @@ static int compare(const void *a, const void *b)
     return left->number < right->number ? -1 : left->number > right->number;
 }
 
-/* Writes the lists of prompts or of delayeds, whose events begin at *at; *at becomes the place after them. */
+/* Writes the lists of prompts or of delayeds. Their events begin at *at; *at becomes the place after them. */
 static void put_lists(struct lr_petsird_writer *writer, bool is_delayed, int *at)
 {
     const struct layout *layout = &writer->layout;
@@ -503,8 +503,8 @@ static lr_status put_block(struct lr_petsird_writer *writer)
     int at = 0;
     if (writer->count == 0) return LR_OK;
     qsort(writer->waiting, (size_t)writer->count, sizeof(*writer->waiting), compare);
-    lr_yardl_put_unsigned(output, 1); /* one item of the stream, */
-    lr_yardl_put_unsigned(output, 0); /* an EventTimeBlock */
+    lr_yardl_put_unsigned(output, 1); /* one item of the stream */
+    lr_yardl_put_unsigned(output, 0); /* its type: EventTimeBlock */
     lr_yardl_put_unsigned(output, writer->time_ms);
     lr_yardl_put_unsigned(output, (uint64_t)writer->time_ms + (writer->time_ms < UINT32_MAX));
     lr_yardl_put_unsigned(output, 0); /* singles */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * SAFIR list mode: 32 bytes that begin with a signature, then little-endian 64-bit records. From the
- * lowest bit, an event holds ringA:8 ringB:8 detA:16 detB:16 layerA:4 layerB:4 reserved:6 delayed:1
- * type:1 (in NeuroLF's files: layers of 3 bits and 8 reserved bits); a time mark (type 1) holds milliseconds in
- * bits 0 to 47. Sources: STIR's CListRecordSAFIR.h and SAFIRCListmodeInputFileFormat.h. */
+ * SAFIR list mode: 32 bytes that begin with a signature, then little-endian 64-bit records. An event holds, from the
+ * lowest bit, ringA:8 ringB:8 detA:16 detB:16 layerA:4 layerB:4 reserved:6 delayed:1 type:1. NeuroLF's files have
+ * layers of 3 bits and 8 reserved bits. A time mark (type 1) holds milliseconds in bits 0 to 47. Sources: STIR's
+ * CListRecordSAFIR.h and SAFIRCListmodeInputFileFormat.h. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -21,7 +21,7 @@
 
 enum { SIGNATURE_BYTES = 32, RECORD_BYTES = 8, RECORDS_PER_READ = 8192 };
 
-/* Readers ignore the bytes from the signature's zero byte to byte 31. */
+/* The bytes from the signature's zero byte to byte 31 are ignored. */
 static const struct signature {
     const char *text;
     unsigned layer_bits;
@@ -42,13 +42,13 @@ struct reader {
     lr_event_counts counts;
     struct lr_event_times times;
     unsigned layer_bits;
-    uint64_t time_ms; /* of the last time mark */
+    uint64_t time_ms; /* time of the last time mark */
     int64_t num_records;
-    uint64_t first_unknown;       /* the first event that names an unknown crystal, */
-    int64_t first_unknown_record; /* and its record's number */
+    uint64_t first_unknown;       /* first event that names an unknown crystal */
+    int64_t first_unknown_record; /* number of its record */
 };
 
-/* Finds the one crystal map in the folder of the events. Returns its path, to be freed; NULL, logged. */
+/* Finds the only crystal map in the folder of the events. Returns its path, to be freed, or NULL, logged. */
 static char *find_map(const char *path, const lr_log *log)
 {
     static const char end[] = "crystal_map.txt";
@@ -93,7 +93,8 @@ static uint32_t key_of(const struct reader *reader, uint64_t record, bool is_b)
     return lr_crystal_key(ring, detector, layer);
 }
 
-/* Finds the signature that a file begins with, or would begin with if it were whole; NULL if there is none. */
+/* Finds the signature at the beginning of a file, or NULL. A short file needs to match only the signature's first
+ * bytes. */
 static const struct signature *find_signature(const char *start, size_t length)
 {
     for (int k = 0; k < NUM_SIGNATURES; k++) {
@@ -192,7 +193,7 @@ static lr_status read_file(struct reader *reader, FILE *file)
     LR_TRY(read_records(reader, file));
     LR_TRY(lr_event_stream_flush(reader->stream));
 
-    /* Events whose crystals the map lacks; the message names the first such crystal. */
+    /* Events with crystals that the map lacks. The message names the first of these crystals. */
     const lr_event_counts *counts = &reader->counts;
     if (counts->unknown_crystals == 0) return LR_OK;
     const int64_t events = counts->prompts + counts->delayeds;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Siemens 32-bit list mode (PETLINK bin addresses): little-endian words. Bit 31 clear: an event,
- * bit 30 set for a prompt and clear for a delayed one, bits 0 to 29 the address
- * (plane * views + view) * bins + bin of an uncompressed sinogram. Bit 31 set and bits 30, 29
- * clear: a time mark, milliseconds in bits 0 to 28. How bins come from crystals is STIR's
- * numbering for sinograms without arc correction (docs/formats/events.md). */
+ * Siemens 32-bit list mode (PETLINK bin addresses): little-endian words. If bit 31 is 0, the word is an event. Bit
+ * 30 is 1 for a prompt and 0 for a delayed; bits 0 to 29 are the address (plane * views + view) * bins + bin in an
+ * uncompressed sinogram. If bit 31 is 1 and bits 30 and 29 are 0, the word is a time mark with milliseconds in bits
+ * 0 to 28. Bins follow from crystals by STIR's numbering for sinograms without arc correction
+ * (docs/formats/events.md). */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -22,16 +22,16 @@
 
 enum { MAX_NAME = 4096 };
 
-/* Values of a header; -1 for a value that it does not give. */
+/* Values of a header; -1 = not given. */
 struct siemens_header {
-    char *path; /* owned; NULL = there is no header */
+    char *path; /* owned; NULL = no header */
     int64_t word_bits, axial_compression, max_ring_difference;
-    int64_t bins, views, rings; /* tangential bins, views of a sinogram, crystal rings */
+    int64_t bins, views, rings; /* tangential bins and views of a sinogram, crystal rings */
     int64_t tof_bins, offset_bytes, num_words;
 };
 
-/* Keys of InterfileHeaderSiemens.cxx of STIR 6.2 and of headers of a Biograph mMR. Lengths of the scanner are idle,
- * since a scanner must be named. */
+/* Keys in InterfileHeaderSiemens.cxx of STIR 6.2 and in headers of a Biograph mMR. The scanner's dimensions are idle
+ * keys, because a scanner must be named. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
      "name of data file|data format|data offset in bytes|lm event and tag words format (bits)|"
@@ -79,7 +79,7 @@ static const struct siemens_header empty = {NULL, -1, -1, -1, -1, -1, -1, -1, -1
 
 /* --- the header --- */
 
-/* Takes the values of a header. errors: LR_BAD_INPUT, logged, for another file. */
+/* Takes the values of a header. errors: LR_BAD_INPUT, logged, if the file is no list-mode header. */
 static lr_status take_header(const struct lr_interfile *file, struct siemens_header *header)
 {
     *header = empty;
@@ -119,8 +119,8 @@ static lr_status take_header(const struct lr_interfile *file, struct siemens_hea
     return LR_OK;
 }
 
-/* Finds the header in the folder of the events: EVENTS.hdr, or else the one list-mode header with ".hdr" in its name
- * whose `name of data file` names the events. Gives its path, to be freed; NULL if there is none. */
+/* Finds the header in the folder of the events: EVENTS.hdr, or else the only list-mode header with ".hdr" in its name
+ * and the events in `name of data file`. Gives its path, to be freed; NULL if there is none. */
 static lr_status find_header(const char *events, char **found, const lr_log *log)
 {
     char own[MAX_NAME];
@@ -139,7 +139,7 @@ static lr_status find_header(const char *events, char **found, const lr_log *log
     if (path == NULL) return LR_FAILED;
     DIR *folder = opendir(path);
     free(path);
-    if (folder == NULL) return LR_OK; /* a folder that may not be listed has no header that could be found */
+    if (folder == NULL) return LR_OK; /* no header can be found if the folder cannot be listed */
     lr_status status = LR_OK;
     const struct dirent *item;
     while (status == LR_OK && (item = readdir(folder)) != NULL) {
@@ -150,7 +150,7 @@ static lr_status find_header(const char *events, char **found, const lr_log *log
             status = LR_FAILED;
             break;
         }
-        /* Files that are no such header are skipped silently. */
+        /* Other files are skipped silently. */
         struct siemens_header header;
         struct lr_interfile text;
         bool belongs = false;
@@ -175,8 +175,9 @@ static lr_status find_header(const char *events, char **found, const lr_log *log
     return status;
 }
 
-/* Reads the header at `path`, or, if that is NULL, the one that find_header finds. Finding none is no error:
- * header->path stays NULL. errors: LR_BAD_INPUT for a missing file, one that is no list-mode header, or several. */
+/* Reads the header at `path`. If `path` is NULL, reads the header that find_header finds; if it finds none,
+ * header->path stays NULL. errors: LR_BAD_INPUT for a missing file, a file that is no list-mode header, or several
+ * headers. */
 static lr_status read_siemens_header(const char *path, const char *events, struct siemens_header *header,
                                      const lr_log *log)
 {
@@ -203,10 +204,10 @@ static lr_status read_siemens_header(const char *path, const char *events, struc
 
 enum { WORD_BYTES = 4, WORDS_PER_READ = 16384 };
 
-/* Sinograms of a Biograph mMR, for files without a header. */
+/* Sinogram dimensions of a Biograph mMR, for files without a header. */
 enum { MMR_CRYSTALS_AROUND = 504, MMR_RINGS = 64, MMR_BINS = 344, MMR_RING_DIFFERENCE = 60 };
 
-static const int64_t words_per_note = INT64_C(1) << 28; /* a message for each GiB */
+static const int64_t words_per_note = INT64_C(1) << 28; /* one message per GiB */
 static const char header_text[] = "!INTERFILE";
 
 /* Layout of the addresses. */
@@ -214,7 +215,7 @@ struct layout {
     struct lr_sinogram_rings sinogram;
     int bins, views, max_ring_difference;
     int64_t num_planes;
-    int32_t (*ring_of)[2]; /* owned [num_planes] rings of det1 and det2, in the file's numbering */
+    int32_t (*ring_of)[2]; /* owned [num_planes], rings of det1 and det2 in the file's numbering */
 };
 
 struct reader {
@@ -226,10 +227,10 @@ struct reader {
     struct lr_event_stream *stream;
     lr_event_counts counts;
     struct lr_event_times times;
-    uint32_t time_ms; /* of the last time mark */
+    uint32_t time_ms; /* time of the last time mark */
     int64_t num_words;
-    uint32_t first_unknown;     /* the first word that names no crystals, */
-    int64_t first_unknown_word; /* and its number */
+    uint32_t first_unknown;     /* first word that names no crystals */
+    int64_t first_unknown_word; /* number of this word */
 };
 
 /* --- the sinogram --- */
@@ -246,7 +247,7 @@ static lr_status settle_sinogram(struct reader *reader)
     const struct siemens_header *header = &reader->header;
     struct layout *layout = &reader->layout;
 
-    /* Formats that this reader cannot decode. */
+    /* Refuses formats that this reader cannot decode. */
     if (header->word_bits >= 0 && header->word_bits != 32) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s: words of %lld bits: only list mode of 32 bits can be read",
                         header->path, (long long)header->word_bits);
@@ -291,8 +292,7 @@ static lr_status settle_sinogram(struct reader *reader)
 
 static lr_status make_layout(struct reader *reader)
 {
-    /* Crystals: one virtual crystal precedes each module, and place 0 is the first place of the module at
-     * position 0. */
+    /* One virtual crystal precedes each module. Place 0 is the first place of the module at position 0. */
     const struct lr_sinogram_gaps gaps = {1, 0};
     const lr_scanner *scanner = reader->scanner;
     struct lr_sinogram_rings *sinogram = &reader->layout.sinogram;
@@ -306,7 +306,7 @@ static lr_status make_layout(struct reader *reader)
 
     LR_TRY(settle_sinogram(reader));
 
-    /* Planes of segments 0, -1, +1, -2 ...; the segment is the ring of det2 minus the ring of det1. */
+    /* Planes are in the order of segments 0, -1, +1, -2 ... The segment is the ring of det2 minus the ring of det1. */
     struct layout *layout = &reader->layout;
     const int largest = layout->max_ring_difference;
     layout->num_planes = (2 * (int64_t)largest + 1) * layout->sinogram.rings - largest * (largest + 1);
@@ -315,7 +315,7 @@ static lr_status make_layout(struct reader *reader)
     int64_t plane = 0;
     for (int k = 0; k <= 2 * largest; k++) {
         const int apart = (k + 1) / 2;
-        const int lead = k % 2 == 1 ? apart : 0, lag = apart - lead; /* odd k: negative segments */
+        const int lead = k % 2 == 1 ? apart : 0, lag = apart - lead; /* odd k = negative segments */
         for (int a = 0; a < layout->sinogram.rings - apart; a++, plane++) {
             layout->ring_of[plane][0] = (int32_t)(a + lead);
             layout->ring_of[plane][1] = (int32_t)(a + lag);
@@ -350,7 +350,7 @@ static lr_status take_words(struct reader *reader, const unsigned char *bytes, s
             continue;
         }
 
-        /* Crystals are -1 if they are virtual or if their plane does not exist. */
+        /* A crystal is -1 if it is virtual or if its plane does not exist. */
         const uint32_t address = word & 0x3fffffff;
         const bool is_delayed = (word >> 30 & 1) == 0;
         const int64_t plane = address / num_bins / num_views;
@@ -419,7 +419,7 @@ static lr_status read_from(struct reader *reader, FILE *file)
 
     LR_TRY(lr_event_stream_flush(reader->stream));
 
-    /* Events without crystals; a file that has no others belongs to another scanner. */
+    /* Events without crystals. If a file has no other events, it belongs to another scanner. */
     const lr_event_counts *counts = &reader->counts;
     const int64_t events = counts->prompts + counts->delayeds;
     if (events == 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The image formats of lr_image_read, lr_grid_read and lr_image_write, and the places, reading and writing of voxels,
- * which they share. */
+ * The image formats of lr_image_read, lr_grid_read and lr_image_write. They share the layout, reading and writing of
+ * voxels. */
 #ifndef LR_IO_IMAGE_FORMATS_H
 #define LR_IO_IMAGE_FORMATS_H
 
@@ -12,14 +12,14 @@
 
 #include <lr/io.h>
 
-/* One format. Readers bring voxels into the order and direction of LORaster's frame. Writers get images
- * whose grid is valid and whose values are finite. */
+/* One format. Readers return voxels in the order and direction of LORaster's frame. Writers get images with a valid
+ * grid and finite values. */
 struct lr_image_format {
-    /* Reads the grid and, if `image` is not NULL, the image. frame: a volume of several, from 1; 0 = the file must have
-     * only one. */
+    /* Reads the grid and, if `image` is not NULL, the image. frame: number of the volume, from 1; 0 = the file must
+     * have only one. */
     lr_status (*read)(const char *path, int frame, lr_grid *grid, lr_image **image, const lr_log *log);
     lr_status (*write)(const char *path, const lr_image *image, const lr_log *log);
-    int (*count_frames)(const char *path); /* NULL: files of several volumes are refused */
+    int (*count_frames)(const char *path); /* NULL = files of several volumes are refused */
 };
 
 extern const struct lr_image_format lr_image_nifti;     /* .nii, .nii.gz */
@@ -29,38 +29,38 @@ extern const struct lr_image_format lr_image_npy;       /* .npy; read only on a 
 
 extern const struct lr_known_keys lr_interfile_image_keys, lr_metaimage_keys;
 
-/* Prints STIR's header of an image on `grid` whose voxels are in the file data_name. room:
- * 8 KiB and the length of the name suffice. */
+/* Prints STIR's header of an image on `grid`. data_name: the file with the voxels. room: 8 KiB plus the length of the
+ * name suffice. */
 void lr_interfile_print_stir(char *text, size_t room, const char *data_name, const lr_grid *grid);
 
-/* A NumPy array [nz][ny][nx] as an image on `grid`. NULL, logged: LR_BAD_INPUT. */
+/* Reads a NumPy array [nz][ny][nx] as an image on `grid`. errors: NULL, logged: LR_BAD_INPUT. */
 lr_image *lr_npy_image_read(const char *path, const lr_grid *grid, const lr_log *log);
 
 /* --- places of voxels --- */
 
-/* Orientation of a file's voxels in LORaster's frame. Index f counts the axes of the file, k the axes of the frame. */
+/* Orientation of a file's voxels in LORaster's frame. Index f counts the file's axes, k the frame's axes. */
 struct lr_image_layout {
-    int size[3];     /* [f] */
+    int size[3];     /* [f]: number of voxels */
     int axis[3];     /* [f]: the frame's axis along the file's axis f */
     bool flipped[3]; /* [f]: the file's axis points the opposite way */
-    lr_grid grid;    /* in the order and direction of the frame */
+    lr_grid grid;    /* the grid in the frame's order and direction */
 };
 
-/* Position of the voxels according to the file, in mm: affine[k][f] is the step of coordinate k from one voxel to
- * the next along the file's axis f, affine[k][3] is the coordinate of the first voxel. */
+/* Position of the voxels according to the file, in mm. affine[k][f]: step of coordinate k between neighbouring voxels
+ * along the file's axis f. affine[k][3]: coordinate k of the first voxel. */
 struct lr_image_place {
     const char *path;
-    const char *field; /* the field of the header that gives it, for messages: "sform" */
+    const char *field; /* the header field that gives it, for messages: "sform" */
     int size[3];
     double affine[3][4];
 };
 
-/* errors: LR_BAD_INPUT for axes turned by more than 1e-4 rad against x, y and z, for two along the same
- * direction, or for a grid that lr_grid_check refuses. */
+/* Finds the layout. errors: LR_BAD_INPUT for axes tilted by more than 1e-4 rad from x, y and z, for two axes along the
+ * same direction, or for a grid that lr_grid_check refuses. */
 lr_status lr_image_layout_find(const struct lr_image_place *place, struct lr_image_layout *layout, const lr_log *log);
 
-/* Puts one line along the file's first axis into the image; at: its place along the file's axes 1
- * and 2 (at[0] is not used). errors: LR_BAD_INPUT for a value that is not finite. */
+/* Puts one line along the file's first axis into the image. `at`: place of the line along the file's axes 1 and 2
+ * (at[0] is not used). errors: LR_BAD_INPUT for a value that is not finite. */
 struct lr_image_line {
     const char *path;
     const double *numbers; /* [layout->size[0]] */
@@ -80,21 +80,21 @@ struct lr_voxels {
     double slope, intercept;
 };
 
-/* Reads the image; allocates its memory only if the file is long enough. errors: NULL, logged: LR_BAD_INPUT. */
+/* Reads the image. Its memory is allocated only if the file is long enough. errors: NULL, logged: LR_BAD_INPUT. */
 lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_layout *layout, const lr_log *log);
 
-/* Length of a file in bytes; -1 if there is no regular file. */
+/* Length of a file in bytes; -1 if it is no regular file. */
 int64_t lr_file_length(const char *path);
 
 /* --- writing --- */
 
-/* Appends an image in float32, little endian. reversed: axes whose direction is reversed. */
+/* Appends an image in float32, little endian. reversed: true for axes whose direction is reversed. */
 lr_status lr_voxels_write(struct lr_output *output, const lr_image *image, const bool reversed[3]);
 
-/* A text header and its voxels in a second file. */
+/* A text header, and its voxels in a second file. */
 struct lr_image_pair {
-    const char *path;      /* of the header */
-    const char *data_path; /* of the voxels */
+    const char *path;      /* path of the header */
+    const char *data_path; /* path of the voxels */
     const char *header;
     bool reversed[3];
 };

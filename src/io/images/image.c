@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Images in files: the choice of a format, by the name's ending or by the first bytes. */
+ * Images in files. The format is chosen by the name's ending or by the first bytes. */
 #include "base/log.h"
 #include "base/path.h"
 #include "io/files/regular_file.h"
@@ -12,8 +12,8 @@
 
 static const struct {
     const char *ending;
-    const struct lr_image_format *format; /* NULL: voxels only, without their header, */
-    const char *header;                   /* which has this ending */
+    const struct lr_image_format *format; /* NULL = voxels without their header */
+    const char *header;                   /* ending of their header */
 } endings[] = {
     {".nii", &lr_image_nifti, NULL},
     {".nii.gz", &lr_image_nifti, NULL},
@@ -36,8 +36,8 @@ static int find_ending(const char *path)
     return -1;
 }
 
-/* Recognises a format by the first bytes. If none fits it is NIfTI, which may be compressed; its reader reports the
- * fault of a file that cannot be read. */
+/* Recognises a format by the first bytes. If no format fits, it is NIfTI, which may be compressed. The NIfTI reader
+ * reports the fault of a file that it cannot read. */
 static const struct lr_image_format *recognise(const struct lr_file_head *head)
 {
     static const struct {
@@ -60,7 +60,7 @@ bool lr_image_recognises(const struct lr_file_head *head)
     return (k >= 0 && endings[k].format != NULL) || found == &lr_image_metaimage || found == &lr_image_npy;
 }
 
-/* The format of an image; NULL, logged, for a name that no image can have. */
+/* The format of an image; NULL, logged, if the name cannot be an image's. */
 static const struct lr_image_format *format_to_read(const char *path, const lr_log *log)
 {
     if (path == NULL || path[0] == '\0') {
@@ -78,13 +78,14 @@ static const struct lr_image_format *format_to_read(const char *path, const lr_l
         return NULL;
     }
     if (k < 0 || endings[k].format == NULL) return recognise(&head);
-    /* NIfTI and Analyze headers begin with 348, in either byte order; the NIfTI reader reports their fault. */
+    /* NIfTI and Analyze headers begin with 348 in either byte order. The NIfTI reader reports their faults. */
     const bool other_hdr = lr_path_ends(path, ".hdr") && (lr_head_begins(&head, "\x5c\x01\x00\x00", 4) ||
                                                           lr_head_begins(&head, "\x00\x00\x01\x5c", 4));
     return other_hdr ? &lr_image_nifti : endings[k].format;
 }
 
-/* Names the file in errors, since the checks of a grid do not know it. format: NULL, logged, is allowed. */
+/* Reads an image. Errors get the file's name, because the checks of a grid do not know it. format: NULL, already
+ * logged, is allowed. */
 static lr_image *read_format(const struct lr_image_format *format, const char *path, int frame, const lr_log *log)
 {
     struct lr_named_log named;
@@ -147,7 +148,7 @@ lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *
                         path ? path : "(none)");
     }
     LR_TRY(lr_grid_check(&image->grid, log));
-    /* Readers would refuse these values. */
+    /* Refuses values that readers would refuse. */
     const int64_t count = lr_grid_num_voxels(&image->grid);
     for (int64_t row = 0; row < count; row++) {
         if (!isfinite(image->values[row])) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Interfile images: a text header and a file of float32 voxels, in two dialects that give the key
- * "first pixel offset (mm)" different meanings.
+ * Interfile images: a text header and a file of float32 voxels, in two dialects. The key "first pixel offset (mm)"
+ * has a different meaning in each.
  *
- * STIR (.hv + .v): its x, y and z point opposite to LORaster's (sources: docs/formats/images.md), so
- * that all three axes are reversed. first pixel offset: x and y of the first voxel's
- * centre from the scanner's axis; along z the distance of the image's middle plane from the scanner's
- * centre, according to STIR's projectors (DataSymmetriesForBins_PET_CartesianGrid.cxx).
- * If the key is missing, the axis passes through voxel n/2, also for even n.
+ * STIR (.hv + .v): x, y and z all point opposite to LORaster's axes, so that all three are reversed (sources:
+ * docs/formats/images.md). The offsets along x and y are the coordinates of the first voxel's centre, from the
+ * scanner's axis. The offset along z is the distance of the image's middle plane from the scanner's centre,
+ * according to STIR's projectors (DataSymmetriesForBins_PET_CartesianGrid.cxx). If the key is missing, the axis
+ * passes through voxel n/2, also for even n.
  *
- * CASToR (.hdr + .img): left-handed, with the same y and z and the opposite x. first pixel offset: the
- * position of the image's middle from the centre of the scanner; 0 if the key is missing. */
+ * CASToR (.hdr + .img): left-handed, with LORaster's y and z and the opposite x. The offset is the position of the
+ * image's middle, from the scanner's centre; 0 if the key is missing. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -28,7 +28,7 @@
 
 enum { header_room = 4096 };
 
-/* Keys of InterfileHeader.cxx and InterfileHeaderSiemens.cxx of STIR 6.2, of oInterfileIO.cc of CASToR 3.1.1, and of
+/* Keys in InterfileHeader.cxx and InterfileHeaderSiemens.cxx of STIR 6.2, in oInterfileIO.cc of CASToR 3.1.1, and in
  * headers of Siemens and GATE. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
@@ -105,14 +105,15 @@ static bool is_castor(const struct lr_interfile *file)
     return !stir && !is_siemens(file) && lr_path_ends(file->path, ".hdr");
 }
 
-/* Reads the size, voxel edge and offset of axis f; offset_mm is NaN if there is none. */
+/* Reads the size, voxel edge and offset of axis f. *offset_mm: NaN if there is none. */
 static lr_status read_axis(const struct lr_interfile *file, int f, int *size, double *voxel_mm, double *offset_mm)
 {
     int64_t number = 0;
     *voxel_mm = 0.0;
     *offset_mm = NAN;
     if (f == 2) {
-        /* Interfile 3.3 counts slices. GATE reads and writes their thickness in mm, whatever the key says. */
+        /* Interfile 3.3 gives the number of slices. GATE reads and writes their thickness in mm, even if the key says
+         * otherwise. */
         LR_TRY(lr_interfile_integer(file, "total number of images", 0, &number));
         LR_TRY(lr_interfile_integer(file, "number of images", 0, &number));
         LR_TRY(lr_interfile_integer(file, "number of slices", 0, &number));
@@ -167,7 +168,7 @@ static lr_status find_layout(const struct lr_interfile *file, struct lr_image_la
     return lr_image_layout_find(&place, layout, file->log);
 }
 
-/* Reads a factor of STIR's or CASToR's keys; it stays the same if the key gives the name of a unit instead. */
+/* Reads a factor from a key of STIR or CASToR. *factor is unchanged if the value is the name of a unit. */
 static lr_status read_factor(const struct lr_interfile *file, const char *key, int index, double *factor)
 {
     const char *text = lr_interfile_text(file, key, index);
@@ -196,7 +197,7 @@ static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *
     LR_TRY(lr_keyed_text_judge(&file->text, &lr_interfile_image_keys));
     LR_TRY(find_layout(file, layout));
     LR_TRY(lr_interfile_number_type(file, &voxels->type, &voxels->offset_bytes));
-    /* Each dialect has factors of its own; "quantification units" is another name of the factor in STIR, and a second
+    /* Each dialect has its own factors. "quantification units" is another name of the factor in STIR, and a second
      * factor in CASToR. */
     static const char *const slopes[] = {"rescale slope", "data rescale slope"};
     static const char *const intercepts[] = {"rescale intercept", "data rescale intercept", "data rescale offset"};
@@ -213,11 +214,11 @@ static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *
     for (int k = 0; k < 3; k++) LR_TRY(read_factor(file, intercepts[k], 0, &voxels->intercept));
     voxels->slope *= is_castor(file) || factor == 1.0 ? factor * units : factor;
 
-    /* Headers of Siemens, and the shortest ones of CASToR, have no end mark. */
+    /* Siemens headers and the shortest CASToR headers have no end mark. */
     return is_siemens(file) || !file->text.has_start ? LR_OK : lr_keyed_text_need_end(&file->text);
 }
 
-/* Scales planes by STIR's "image scaling factor := {a, b, ...}", which has a factor for each plane of the file. */
+/* Scales planes by STIR's "image scaling factor := {a, b, ...}", which has one factor per plane of the file. */
 static lr_status scale_planes(const struct lr_interfile *file, lr_image *image)
 {
     const int *size = image->grid.size;
@@ -282,7 +283,7 @@ static double middle_mm(const lr_grid *grid, int k)
     return grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
 }
 
-/* Prints sizes, edges and offsets, which both dialects spell alike. */
+/* Prints sizes, edges and offsets. Their keys are the same in both dialects. */
 static void print_axes(char *text, const lr_grid *grid, const double offset_mm[3])
 {
     size_t used = 0;

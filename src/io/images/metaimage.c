@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * ITK's MetaImage: "Key = value" lines, then the voxels (.mha) or the name of
- * the file that holds them (.mhd + .raw). ITK's frame is LPS+ millimetres: x and y point opposite to
- * LORaster's. Row i of TransformMatrix is the direction of the file's axis i; Offset is the
- * centre of the first voxel. */
+ * ITK's MetaImage: "Key = value" lines, then the voxels (.mha) or the name of the file that holds them
+ * (.mhd + .raw). ITK's frame is LPS+ in mm: x and y point opposite to LORaster's axes. Row i of TransformMatrix is the
+ * direction of the file's axis i. Offset is the centre of the first voxel. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -21,7 +20,7 @@
 
 enum { MAX_HEADER = 65536 };
 
-/* Keys of metaObject.cxx and metaImage.cxx of MetaIO; ITK, too, ignores the idle ones. */
+/* Keys in metaObject.cxx and metaImage.cxx of MetaIO. ITK also ignores the idle ones. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
      "NDims|DimSize|ElementSpacing|ElementSize|Offset|Position|Origin|TransformMatrix|"
@@ -53,13 +52,13 @@ struct meta {
     double spacing_mm[3], element_mm[3], offset_mm[3], matrix[9];
     struct lr_number_type type;
     char type_name[64];
-    char *data_name;    /* owned; NULL = in the same file */
-    int64_t local_data; /* offset of the voxels in the same file */
+    char *data_name;    /* owned; NULL = voxels in the same file */
+    int64_t local_data; /* bytes before voxels in the same file */
 };
 
 /* --- values --- */
 
-/* Reads `count` numbers separated by blanks. */
+/* Reads `count` numbers separated by spaces. */
 static bool scan_numbers(const char *value, int count, double *numbers)
 {
     for (int k = 0; k < count; k++) {
@@ -87,14 +86,14 @@ static bool is_one_of(const char *key, const char *a, const char *b, const char 
     return strcasecmp(key, a) == 0 || (b != NULL && strcasecmp(key, b) == 0) || (c != NULL && strcasecmp(key, c) == 0);
 }
 
-/* Takes the value of a key; false if it makes no sense. */
+/* Takes the value of a key. False if the value is not valid. */
 static bool take_value(struct meta *meta, const char *key, const char *value)
 {
     if (is_one_of(key, "NDims", NULL, NULL)) return scan_whole(value, 1, &meta->dims);
     if (is_one_of(key, "DimSize", NULL, NULL)) return meta->dims != 3 || scan_whole(value, 3, meta->size);
     if (is_one_of(key, "ElementSpacing", NULL, NULL))
         return meta->dims != 3 || scan_numbers(value, 3, meta->spacing_mm);
-    if (is_one_of(key, "ElementSize", NULL, NULL)) /* if there is no spacing */
+    if (is_one_of(key, "ElementSize", NULL, NULL)) /* used if there is no spacing */
         return meta->dims != 3 || scan_numbers(value, 3, meta->element_mm);
     if (is_one_of(key, "Offset", "Position", "Origin"))
         return meta->dims != 3 || scan_numbers(value, 3, meta->offset_mm);
@@ -102,7 +101,7 @@ static bool take_value(struct meta *meta, const char *key, const char *value)
         return meta->dims != 3 || scan_numbers(value, 9, meta->matrix);
 
     if (is_one_of(key, "ElementType", NULL, NULL)) {
-        /* MET_LONG is missing: it has 4 or 8 bytes, depending on the program that wrote it. */
+        /* MET_LONG is missing, because it has 4 or 8 bytes, depending on the program that wrote it. */
         static const struct {
             const char *name;
             enum lr_number_kind kind;
@@ -135,7 +134,7 @@ static bool take_value(struct meta *meta, const char *key, const char *value)
 
 /* --- header --- */
 
-/* Parses lines up to ElementDataFile, which is always the last, and checks the values. */
+/* Parses lines up to ElementDataFile, which is always the last line, and checks the values. */
 static lr_status parse(struct meta *meta, char *text, struct lr_keyed_text *lines)
 {
     for (char *line = text; meta->data_name == NULL;) {
@@ -277,7 +276,7 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
         double offset_mm[3];
         for (int k = 0; k < 3; k++) {
             const double last = image->grid.origin_mm[k] + (image->grid.size[k] - 1) * voxel[k];
-            offset_mm[k] = (k < 2 ? -last : image->grid.origin_mm[k]) + 0.0; /* no -0 */
+            offset_mm[k] = (k < 2 ? -last : image->grid.origin_mm[k]) + 0.0; /* avoids -0 */
         }
         const struct lr_c_locale locale = lr_c_locale_enter();
         snprintf(header, room,

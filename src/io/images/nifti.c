@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * NIfTI-1 images in single files (.nii, .nii.gz). nifti_clib gives the header, its byte order and the
- * quaternions; the values are read here, because its own reader turns NaN into 0 silently.
- * LORaster's frame is taken for RAS+ millimetres: x = right, y = anterior, z = superior. */
+ * NIfTI-1 images in single files (.nii, .nii.gz). nifti_clib reads the header and handles its byte order and
+ * quaternions. The values are read here, because nifti_clib silently turns NaN into 0. LORaster's frame is taken as
+ * RAS+ in mm: x = right, y = anterior, z = superior. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -23,19 +23,19 @@
 
 enum { header_bytes = 348, data_offset = 352, max_nifti_size = 32767 };
 
-/* Number of bytes that one compressed byte expands to. */
+/* Usual and largest number of bytes that one compressed byte expands to. */
 enum { usual_expansion = 16, most_expansion = 1100 };
 
-/* An open file, past its header. */
+/* An open file whose header has been read. */
 struct source {
-    gzFile file; /* zlib reads plain files too */
+    gzFile file; /* zlib also reads plain files */
     const char *path;
     const lr_log *log;
-    nifti_1_header header; /* in this machine's byte order */
+    nifti_1_header header; /* the header in this machine's byte order */
     bool swapped;
     struct lr_image_layout layout;
     int frame;  /* the requested volume, from 1; 0 = the file must have only one */
-    int frames; /* volumes along the fourth axis */
+    int frames; /* number of volumes along the fourth axis */
 };
 
 /* --- header --- */
@@ -97,8 +97,8 @@ static lr_status read_header(struct source *source)
 
 /* --- places of voxels --- */
 
-/* The shortest decimal that rounds to a float: 0.45f was meant as 0.45, not as 0.449999988. A grid
- * that is written and read again thus stays the same. */
+/* The shortest decimal that rounds to the same float: 0.45 for 0.45f, not 0.449999988. A grid that is written and read
+ * again therefore stays the same. */
 static double shortest_decimal(float value)
 {
     for (int digits = 1; digits < 9; digits++) {
@@ -110,8 +110,8 @@ static double shortest_decimal(float value)
     return (double)value;
 }
 
-/* Takes the sform, else the qform, else the voxel sizes alone: the reverse of the NIfTI-1 standard's order, which
- * other readers reverse, too, since registration programs update the sform. */
+/* Takes the sform, else the qform, else only the voxel sizes. The NIfTI-1 standard prefers the qform. Other readers
+ * also prefer the sform, because registration programs update it. */
 static void read_affine(const struct source *source, double affine[3][4])
 {
     const nifti_1_header *h = &source->header;
@@ -168,7 +168,7 @@ static lr_status open_source(struct source *source, const char *path, int frame,
 
 /* --- values --- */
 
-/* The type of the numbers in a file; not valid for colours, complex and long double numbers. */
+/* The type of the numbers in a file. Not valid for colours, complex numbers and long double. */
 static struct lr_number_type type_of(const struct source *source)
 {
     static const struct {
@@ -222,7 +222,7 @@ static lr_status read_lines(struct source *source, struct line *line, lr_image *
         LR_TRY(lr_image_layout_put(&source->layout, &put, image, source->log));
     }
 
-    /* A compressed file is complete only if its checksum is there and correct. */
+    /* A compressed file is complete only if it ends with the correct checksum. */
     if (gzdirect(source->file)) return LR_OK;
     char rest[4096];
     int got;
@@ -239,7 +239,7 @@ static lr_status read_lines(struct source *source, struct line *line, lr_image *
     return LR_OK;
 }
 
-/* Bytes of all volumes before the requested one, and, with `and_own`, of that one. */
+/* Bytes of all volumes before the requested one. and_own: adds the bytes of the requested one. */
 static double volumes_bytes(const struct source *source, bool and_own)
 {
     const int *size = source->layout.size;
@@ -248,8 +248,8 @@ static double volumes_bytes(const struct source *source, bool and_own)
     return (double)size[0] * size[1] * size[2] * (each > 0 ? each : 1) * (before + (and_own ? 1 : 0));
 }
 
-/* Checks the header's sizes against the length of the file before memory is allocated. A compressed file is expanded
- * for this check only if its compression would have to be unusually good. */
+/* Compares the header's sizes with the file's length before memory is allocated. A compressed file is expanded for this
+ * check only if its compression would have to be unusually good. */
 static lr_status check_bytes(struct source *source)
 {
     const int *size = source->layout.size;
@@ -347,7 +347,7 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     nifti_1_header header = {.sizeof_hdr = header_bytes, .regular = 'r'};
     float *rows[3] = {header.srow_x, header.srow_y, header.srow_z};
     header.dim[0] = 3;
-    header.pixdim[0] = 1.0f; /* qfac: right-handed */
+    header.pixdim[0] = 1.0f; /* qfac 1 = right-handed */
     for (int k = 0; k < 3; k++) {
         header.dim[k + 1] = (short)grid->size[k];
         header.pixdim[k + 1] = (float)grid->voxel_mm[k];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The layout of an image's voxels in LORaster's frame, and uncompressed voxels in files, which several formats share. */
-#define _FILE_OFFSET_BITS 64 /* fseeko beyond 2 GiB on every machine */
+ * The layout of an image's voxels in LORaster's frame, and uncompressed voxels in files. Several formats share both. */
+#define _FILE_OFFSET_BITS 64 /* lets fseeko go beyond 2 GiB on every machine */
 
 #include "io/images/formats.h"
 
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Largest angle between an axis of the voxels and an axis of the frame that still counts as parallel. */
+/* Largest angle in rad between an axis of the voxels and an axis of the frame that count as parallel. */
 static const double max_tilt = 1e-4;
 
 lr_status lr_image_layout_find(const struct lr_image_place *place, struct lr_image_layout *layout, const lr_log *log)
@@ -94,7 +94,7 @@ int64_t lr_file_length(const char *path)
 
 /* --- reading --- */
 
-/* raw, numbers: room for one line along the file's first axis. */
+/* raw, numbers: each has room for one line along the file's first axis. */
 static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_image_layout *layout, FILE *file,
                             unsigned char *raw, double *numbers, lr_image *image, const lr_log *log)
 {
@@ -194,7 +194,7 @@ lr_status lr_image_pair_write(const struct lr_image_pair *pair, const lr_image *
         lr_output_abandon(&data);
         return LR_FAILED;
     }
-    /* A failure is logged and recorded in the output, so that finishing undoes both. */
+    /* lr_voxels_write logs a failure and records it in the output. Finishing then undoes both files. */
     (void)lr_voxels_write(&data, image, pair->reversed);
     (void)lr_output_write(&header, pair->header, strlen(pair->header));
     return lr_output_finish_all((struct lr_output *[]){&data, &header}, 2);

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/path.h"
 
-/* The ending of the name alone decides. */
+/* Only the ending of the name decides. */
 static bool is_projdata(const char *path)
 {
     return path != NULL && lr_path_ends(path, ".hs");

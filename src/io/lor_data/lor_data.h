@@ -8,7 +8,7 @@
 #include <lr/io.h>
 #include <lr/lors.h>
 
-/* Readers return checked data; writers get data that has passed lr_lor_file_check. */
+/* Readers return checked data. Writers get data that has passed lr_lor_file_check. */
 lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_log *log);
 lr_status lr_lor_hdf5_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink, const lr_log *log);
 lr_status lr_lor_hdf5_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
@@ -20,28 +20,28 @@ lr_status lr_lor_projdata_write(const char *path, const lr_lors *lors, const lr_
  * errors: LR_BAD_INPUT. */
 lr_status lr_lor_file_check(const char *what, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
 
-/* Position of a piece of the data: the number of values before it, and the LOR of the last of these (-1 = none). */
+/* Position of a piece of the data: the number of values before it, and the last LOR before it (-1 = none). */
 struct lr_lor_file_place {
     const char *what;
     int64_t first, before;
 };
-/* lr_lor_file_check of a piece of the data. */
+/* lr_lor_file_check for a piece of the data. */
 lr_status lr_lor_file_check_some(const struct lr_lor_file_place *place, const lr_lors *lors, const lr_lor_data *some,
                                  const lr_log *log);
 
-/* Weights summed per LOR in the order of arrival. Memory: the LORs that occurred, and up to the same number, or 2^22,
- * that wait to be merged. All zero is an empty sum; one thread. */
+/* Weights summed per LOR in the order of arrival. Memory: all LORs that occurred, and the LORs that wait to be merged
+ * (at most the same number or 2^22, whichever is larger). All zero is an empty sum. Only one thread may use it. */
 struct lr_lor_sums {
     int64_t waiting, room;
     int64_t *lors;     /* owned [room] */
-    float *weights;    /* owned [room]; NULL while all are 1 */
-    lr_lor_data *sums; /* owned; NULL while there are none */
+    float *weights;    /* owned [room]; NULL while all weights are 1 */
+    lr_lor_data *sums; /* owned; NULL while there are no sums */
 };
 
-/* errors: LR_FAILED, logged, if memory runs out. */
+/* Adds a weight to a LOR. errors: LR_FAILED, logged, if memory runs out. */
 lr_status lr_lor_sums_add(struct lr_lor_sums *sums, int64_t lor, float weight, const lr_log *log);
 
-/* Returns the sparse sums, owned by the caller; NULL if memory runs out. Frees the rest in any case. */
+/* Returns the sparse sums, owned by the caller; NULL if memory runs out. Frees everything else in any case. */
 lr_lor_data *lr_lor_sums_finish(struct lr_lor_sums *sums, const lr_log *log);
 
 void lr_lor_sums_destroy(struct lr_lor_sums *sums);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Checks of LOR data; LOR data and histo-images in HDF5; layouts: docs/formats/lor-data.md and histo-images.md. */
+ * Checks of LOR data; LOR data and histo-images in HDF5. Layouts: docs/formats/lor-data.md and histo-images.md. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/hdf5_file.h"
@@ -72,7 +72,7 @@ lr_status lr_lor_hdf5_write(const char *path, const lr_lors *lors, const lr_lor_
 
 /* --- reading --- */
 
-/* Reads the layout and the number of values, which is checked against the scanner before any memory is allocated. */
+/* Reads the layout and the number of values. The number is checked against the scanner before memory is allocated. */
 static lr_status read_head(const struct lr_hdf5_input *in, const lr_lors *lors, bool *sparse, int64_t *count)
 {
     char layout[16];

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define _FILE_OFFSET_BITS 64 /* fseeko beyond 2 GiB on every machine */
+#define _FILE_OFFSET_BITS 64 /* lets fseeko go beyond 2 GiB on every machine */
 
 static const double pi = 3.14159265358979323846;
 
@@ -34,20 +34,20 @@ struct reader {
     struct lr_projdata projdata;
     struct lr_projdata_file file;
     struct lr_byte_order order;
-    unsigned char *raw;     /* owned: one line of bins, bytes of the file */
-    double *line;           /* owned: one line of bins */
+    unsigned char *raw;     /* owned: bytes of one line of bins */
+    double *line;           /* owned: values of one line of bins */
     int (*pairs)[2];        /* owned: ring pairs of a bin */
     int64_t *found;         /* owned: LORs of a bin in coincidence */
     int most_found;         /* largest number of LORs in a bin */
-    int64_t num_lors;       /* LORs with counts; repeats included */
-    int64_t bins, left_out; /* bins with counts, and those without a LOR */
+    int64_t num_lors;       /* number of LORs with counts, including repeats */
+    int64_t bins, left_out; /* number of bins with counts, and of bins without a LOR */
     double left_out_sum;
-    lr_lor_data *dense; /* receives the counts, if not NULL; */
-    struct count *list; /* [num_lors] else this does, if not NULL; else LORs are only counted */
-    int64_t listed;     /* entries of `list` */
+    lr_lor_data *dense; /* gets the counts, if not NULL */
+    struct count *list; /* [num_lors] else gets the counts, if not NULL; else LORs are only counted */
+    int64_t listed;     /* number of entries in `list` */
 };
 
-/* Reads a line of bins, and spreads the counts of each evenly over its LORs in coincidence. */
+/* Reads a line of bins. The counts of a bin are divided evenly among its LORs in coincidence. */
 static lr_status take_line(struct reader *reader, FILE *file, int view, int num_pairs)
 {
     const struct lr_projdata *projdata = &reader->projdata;
@@ -99,7 +99,7 @@ static lr_status take_line(struct reader *reader, FILE *file, int view, int num_
     return LR_OK;
 }
 
-/* Goes through the whole file once. */
+/* Reads the whole file once. */
 static lr_status take_all(struct reader *reader)
 {
     const struct lr_projdata *projdata = &reader->projdata;
@@ -185,7 +185,7 @@ static int compare_numbers(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Reads the file twice: first to count, then to fill. */
+/* Reads the file twice: first to count LORs, then to fill in counts. */
 static lr_lor_data *read_data(struct reader *reader)
 {
     if (take_all(reader) != LR_OK || report(reader) != LR_OK) return NULL;
@@ -202,7 +202,7 @@ static lr_lor_data *read_data(struct reader *reader)
         return reader->dense;
     }
 
-    /* Sparse data from the sorted list; repeats add up. */
+    /* Makes sparse data from the sorted list. Repeats are added up. */
     reader->list = lr_alloc(reader->num_lors, sizeof(*reader->list), "LOR data", reader->log);
     if (reader->list == NULL || take_all(reader) != LR_OK) return NULL;
     qsort(reader->list, (size_t)reader->listed, sizeof(*reader->list), compare_numbers);
@@ -276,9 +276,9 @@ struct writer {
     const lr_log *log;
     struct lr_projdata projdata;
     struct lr_output output;
-    unsigned char *plane; /* owned: one sinogram */
+    unsigned char *plane; /* owned: bytes of one sinogram */
     int64_t bins_per_plane;
-    int64_t written; /* LORs with counts that have been written to a bin */
+    int64_t written; /* number of LORs with counts that were written to a bin */
 };
 
 static lr_status write_dense(struct writer *writer)

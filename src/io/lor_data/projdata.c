@@ -21,7 +21,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The crystal ring of the scanner in a ring; -1 for a virtual one. */
+/* The scanner's crystal ring for a ring of the numbering; -1 = virtual. */
 static int own_ring(const struct lr_sinogram_rings *rings, const lr_scanner *scanner, int ring)
 {
     for (int place = 0; place < rings->around; place++) {
@@ -40,7 +40,7 @@ void lr_projdata_reach(const struct lr_projdata *projdata, const lr_lors *lors, 
     const struct lr_sinogram_rings *rings = &projdata->rings;
     const lr_scanner *scanner = lors->scanner;
 
-    /* abs(t), which is the same for all rings. */
+    /* Finds the largest abs(t), which is the same for all rings. */
     reach[0] = 0;
     for (int a = 0; a < rings->around; a++) {
         for (int b = 0; b < a; b++) {
@@ -74,7 +74,7 @@ lr_status lr_projdata_create(struct lr_projdata *projdata, const lr_lors *lors, 
     LR_TRY(lr_sinogram_gaps_of(scanner, &gaps, log));
     LR_TRY(lr_sinogram_rings_create(rings, scanner, &gaps, scanner->name, log));
 
-    /* The ring begins with the module whose first place is nearest to 90 degrees, STIR's top. */
+    /* The ring begins with the module whose first place is nearest to 90 degrees, which is STIR's top. */
     const double module_deg = 360.0 / rings->modules;
     const int modules = (int)lround(lr_wrapped_deg(90.0 - rings->first_angle_deg) / module_deg);
     const lr_status status = lr_sinogram_rings_turn(rings, modules * (rings->around / rings->modules), log);
@@ -118,8 +118,8 @@ int64_t lr_projdata_num_bins(const struct lr_projdata *projdata)
     return planes * projdata->views * projdata->num_t;
 }
 
-/* STIR's ProjDataInfoCylindrical: axial positions are half a ring apart if ring differences are
- * combined, else a whole ring, and symmetric about the middle of the scanner. */
+/* STIR's ProjDataInfoCylindrical: axial positions are symmetric about the scanner's middle. They are half a ring apart
+ * if ring differences are combined, else a whole ring. */
 int lr_projdata_ring_pairs(const struct lr_projdata *projdata, const struct lr_projdata_segment *segment, int axial,
                            int (*pairs)[2])
 {
@@ -188,7 +188,8 @@ static bool label_is(const struct draft *draft, int axis, const char *label)
 
 /* --- the scanner --- */
 
-/* The angle of the first crystal of the ring; of its even place if crystals are not in blocks. */
+/* The angle of the ring's first crystal if crystals are in blocks, else the angle that place 0 has if places are evenly
+ * spaced. */
 static double begin_deg(const struct draft *draft, bool blocks)
 {
     const struct lr_sinogram_rings *rings = &draft->projdata->rings;
@@ -206,7 +207,7 @@ static double begin_deg(const struct draft *draft, bool blocks)
     return rings->first_angle_deg;
 }
 
-/* Turns the ring until its first place is det 0 of the header, in steps of `unit` places. If crystals are in
+/* Turns the numbering in steps of `unit` places until its first place is det 0 of the header. If crystals are in
  * blocks, the header's distances give the place of det 0 in its bucket. */
 static lr_status turn(const struct draft *draft, int unit, bool blocks)
 {
@@ -256,7 +257,7 @@ static lr_status turn(const struct draft *draft, int unit, bool blocks)
     return LR_OK;
 }
 
-/* Places crystals by STIR's map, as for SAFIR list mode; its coordinates are taken for LORaster's. */
+/* Places crystals by STIR's map, as for SAFIR list mode. The map's coordinates are taken as LORaster's. */
 static lr_status place_by_map(const struct draft *draft)
 {
     struct lr_sinogram_rings *rings = &draft->projdata->rings;
@@ -289,7 +290,7 @@ static lr_status find_rings(struct draft *draft)
     struct lr_sinogram_gaps gaps = {0, 0};
     int64_t wanted[2] = {-1, -1};
 
-    /* STIR lists the words in the key; headers of other programs may not. */
+    /* STIR's key includes the possible words; headers of other programs may not. */
     const char *value = lr_interfile_text(file, "scanner geometry (blocksoncylindrical/cylindrical/generic)", 0);
     value = value != NULL ? value : lr_interfile_text(file, "scanner geometry", 0);
     int geometry = CYLINDRICAL;
@@ -318,13 +319,13 @@ static lr_status find_rings(struct draft *draft)
     LR_TRY(lr_sinogram_rings_create(rings, draft->scanner, &gaps, file->path, file->log));
     if (geometry == GENERIC) return place_by_map(draft);
     const bool blocks = geometry == BLOCKS;
-    /* Any crystal of a module may be the first if there are no virtual ones. */
+    /* If there are neither virtual crystals nor blocks, any crystal of a module may be the first. */
     return turn(draft, gaps.around > 0 || blocks ? rings->around / rings->modules : 1, blocks);
 }
 
 /* --- bins --- */
 
-/* Takes the least and largest ring differences and the numbers of axial positions, in the order of the data. */
+/* Takes the smallest and largest ring differences and the numbers of axial positions, in the order of the data. */
 static lr_status take_segments(const struct draft *draft, int64_t *const lists[3], const int64_t counts[3])
 {
     struct lr_projdata *projdata = draft->projdata;
@@ -421,7 +422,7 @@ static lr_status read_draft(struct draft *draft, struct lr_projdata_file *data)
                              "the timing positions first");
     }
 
-    /* Searches the corrections for "{arc correction}". STIR takes a header without the key for corrected. */
+    /* Searches the corrections for an arc correction. STIR treats a header without this key as corrected. */
     const char *corrections = lr_interfile_text(draft->file, "applied corrections", 0);
     bool corrected = corrections == NULL;
     for (const char *at = corrections; at != NULL && *at != '\0'; at++)
@@ -474,7 +475,7 @@ void lr_projdata_file_finish(struct lr_projdata_file *file)
 
 /* --- writing --- */
 
-/* Prints a name; characters that would end the line become blanks. */
+/* Prints a name. Characters that would end the line become spaces. */
 static void print_name(struct lr_text *text, const char *key, const char *name)
 {
     (void)lr_text_print(text, "%s := ", key);
@@ -520,7 +521,7 @@ char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *sc
     print_list(&text, "minimum ring difference per segment", projdata, 1);
     print_list(&text, "maximum ring difference per segment", projdata, 2);
 
-    /* Lengths in cm. The bin in the middle is as wide as half the angle between crystals. */
+    /* Lengths are in cm. The bin in the middle is as wide as half the angle between crystals. */
     (void)lr_text_print(&text, "Scanner parameters :=\n");
     (void)lr_text_print(&text, "Scanner type := Unknown\n");
     (void)lr_text_print(&text, "Number of rings := %d\n", rings->rings);

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * STIR's projection data (.hs + .s), without arc correction and time of flight: the pairs of crystals
- * that belong to each bin. Formulas and sources: docs/formats/lor-data.md. */
+ * STIR's projection data (.hs + .s) without arc correction and time of flight: the crystal pairs of each bin.
+ * Formulas and sources: docs/formats/lor-data.md. */
 #ifndef LR_IO_PROJDATA_H
 #define LR_IO_PROJDATA_H
 
 #include "io/files/number_type.h"
 #include "io/lor_data/sinogram.h"
 
-/* Ring differences (ring of det2 minus ring of det1) from least to most, and the number of axial positions. */
+/* Range of ring differences (ring of det2 minus ring of det1), and number of axial positions. */
 struct lr_projdata_segment {
     int least, most, num_axial;
-    int number; /* in STIR's counting: 0 has ring differences around 0 */
+    int number; /* STIR's number; segment 0 has ring differences around 0 */
 };
 
 /* The bins of a file. */
 struct lr_projdata {
     struct lr_sinogram_rings rings; /* place 0 is det 0 */
     double view_offset_deg;
-    int views, mashing; /* views in the file, and number of unmashed views in each */
+    int views, mashing; /* number of views in the file, and of unmashed views in each */
     int first_t, num_t; /* tangential positions first_t .. first_t + num_t - 1 */
     int num_segments;
     struct lr_projdata_segment *segments; /* owned, in the file's order */
-    bool by_view;                         /* order in a segment: by view, then axial position; false = the reverse */
+    bool by_view;                         /* true = by view, then axial position; false = the reverse */
 };
 
-/* The data of a header on the disk. */
+/* The data file that a header describes. */
 struct lr_projdata_file {
     char *data_path; /* owned */
     struct lr_number_type type;
@@ -34,45 +34,45 @@ struct lr_projdata_file {
     double scale;
 };
 
-/* Bins that hold every LOR in coincidence: span 1, all views, by sinogram.
- * errors: LR_BAD_INPUT for a scanner that is not made of full rings. */
+/* Makes bins for every LOR in coincidence: span 1, all views, by sinogram. errors: LR_BAD_INPUT for a scanner that is
+ * not made of full rings. */
 lr_status lr_projdata_create(struct lr_projdata *projdata, const lr_lors *lors, const lr_log *log);
 
-/* Reads the header at `path` for a scanner. errors: LR_BAD_INPUT for a header that is damaged, belongs to another
- * scanner, is arc-corrected or has time of flight. */
+/* Reads the header at `path` for a scanner. errors: LR_BAD_INPUT if the header is damaged, belongs to another scanner,
+ * is arc-corrected or has time of flight. */
 lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file *file, const char *path,
                            const lr_scanner *scanner, const lr_log *log);
 
-/* Zero is allowed. */
+/* Frees what it owns. All zero is allowed. */
 void lr_projdata_finish(struct lr_projdata *projdata);
 void lr_projdata_file_finish(struct lr_projdata_file *file);
 
-/* Header text for float32 data in the file data_name; owned by the caller. NULL if memory runs out. */
+/* Header text for float32 data in the file data_name, owned by the caller; NULL if memory runs out. */
 char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner, const char *data_name,
                         const lr_log *log);
 
-/* The largest abs(t) and the largest ring difference of LORs in coincidence. */
+/* reach: the largest abs(t) and the largest ring difference of LORs in coincidence. */
 void lr_projdata_reach(const struct lr_projdata *projdata, const lr_lors *lors, int reach[2]);
 
 int64_t lr_projdata_num_bins(const struct lr_projdata *projdata);
 
-/* Fills in the ring pairs of an axial position; pairs: [rings->rings][2] {ring of det1, ring of det2}.
- * Returns their number. */
+/* Fills in the ring pairs of an axial position and returns their number. pairs: [rings->rings][2], {ring of det1, ring
+ * of det2}. */
 int lr_projdata_ring_pairs(const struct lr_projdata *projdata, const struct lr_projdata_segment *segment, int axial,
                            int (*pairs)[2]);
 
 /* One bin, by its number in each direction. */
 struct lr_projdata_bin {
-    int segment, axial, view, t; /* segment: in STIR's counting */
+    int segment, axial, view, t; /* segment: STIR's number */
 };
 
-/* The bin of a LOR in data of span 1 without mashing; false if there is none: for two crystals in
- * the same place of different rings, or a bin outside. */
+/* The bin of a LOR in data of span 1 without mashing. False if there is none: the crystals have the same place in
+ * different rings, or the bin is outside the data. */
 bool lr_projdata_bin_of(const struct lr_projdata *projdata, const int32_t (*places)[2], const int32_t crystals[2],
                         struct lr_projdata_bin *bin);
 
-/* Place around the ring and ring of each crystal; [num_crystals][2], owned by the caller. NULL
- * if memory runs out. */
+/* Place around the ring and ring number of each crystal: [num_crystals][2], owned by the caller; NULL if memory runs
+ * out. */
 int32_t (*lr_projdata_places(const struct lr_projdata *projdata, const lr_scanner *scanner, const lr_log *log))[2];
 
 #endif

@@ -15,11 +15,11 @@ enum { MAX_PLACES = 65536 };
 
 static const double pi = 3.14159265358979323846;
 
-/* A module, and its sort keys: modules of one row of a panel follow each other. */
+/* A module and its sort keys. Modules of one row of a panel are next to each other after sorting. */
 struct part {
     int module;
     int first_crystal_ring, position;
-    double along_u_mm; /* of its centre */
+    double along_u_mm; /* position of its centre along u */
 };
 
 /* A scanner's modules, sorted, and their common measures. */
@@ -28,7 +28,7 @@ struct order {
     const char *what;
     const lr_log *log;
     struct part *parts; /* owned [num_modules], sorted */
-    int row_crystals;   /* crystals of a panel around the ring */
+    int row_crystals;   /* number of crystals of a panel around the ring */
     int rings, module_rings;
 };
 
@@ -51,14 +51,14 @@ static int compare_parts(const void *a, const void *b)
     return x->module - y->module;
 }
 
-/* True if part n begins a panel's row. */
+/* True if a row of a panel begins with part n. */
 static bool begins_row(const struct order *order, int n)
 {
     const struct part *x = &order->parts[n > 0 ? n - 1 : 0], *y = &order->parts[n];
     return n == 0 || x->first_crystal_ring != y->first_crystal_ring || x->position != y->position;
 }
 
-/* Number of crystals, around the ring, of the row that begins at part n. */
+/* Number of crystals around the ring in the row that begins with part n. */
 static int count_row(const struct order *order, int n)
 {
     int count = 0;
@@ -106,7 +106,7 @@ static lr_status measure(struct order *order)
     return LR_OK;
 }
 
-/* The angle of the row that begins at part n, and the distance from the axis to its front face. */
+/* Angle of the row that begins with part n, and distance from the axis to its front face. */
 static void row_centre(const struct order *order, int n, double *angle_deg, double *radius_mm)
 {
     double sum[2] = {0.0, 0.0};
@@ -120,7 +120,7 @@ static void row_centre(const struct order *order, int n, double *angle_deg, doub
     *radius_mm = -vec_dot(first->centre_mm, first->normal);
 }
 
-/* Mean distance between rings, virtual ones counted. */
+/* Mean distance between rings, including virtual rings. */
 static double find_pitch(const struct order *order, int rings)
 {
     const lr_scanner *scanner = order->scanner;
@@ -155,7 +155,7 @@ static lr_status number_crystals(const struct order *order, const struct lr_sino
     if (rings->crystals == NULL) return LR_FAILED;
     memset(rings->crystals, -1, (size_t)(around * num_rings) * sizeof(*rings->crystals));
 
-    /* Angle of the panel at position 0, and of the panel that is farthest from its even place. */
+    /* Angle of the panel at position 0, and largest distance in degrees between a panel and its evenly spaced place. */
     const double step_deg = 360.0 / scanner->num_positions;
     double first_deg = 0.0, farthest_deg = 0.0;
     for (int n = 0; n < scanner->num_modules; n++) {
@@ -174,7 +174,7 @@ static lr_status number_crystals(const struct order *order, const struct lr_sino
     rings->ring_pitch_mm = find_pitch(order, rings->rings);
 
     /* Crystal numbers, module by module. */
-    int along = 0; /* crystals of the row before this module */
+    int along = 0; /* number of crystals in the row before this module */
     for (int n = 0; n < scanner->num_modules; n++) {
         const int m = order->parts[n].module;
         const lr_module *module = &scanner->modules[m];
@@ -203,7 +203,8 @@ lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps
     *gaps = (struct lr_sinogram_gaps){0, 0};
     const lr_status status = measure(&order);
     if (status == LR_OK) {
-        /* Gaps around the ring: the crystals that fit between a panel and the edges of its side. */
+        /* Gaps around the ring: the number of crystals that fit between a panel and the ends of its side of the
+         * polygon. */
         const lr_module *first = &scanner->modules[order.parts[0].module], *last = first;
         double angle_deg, radius_mm;
         for (int n = 1; n < scanner->num_modules && !begins_row(&order, n); n++)
@@ -223,7 +224,7 @@ lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps
         lr_error(log, status, "no memory for the order of %d modules", scanner->num_modules);
     }
     free(order.parts);
-    return status == LR_FAILED ? LR_FAILED : LR_OK; /* no rings have no gaps */
+    return status == LR_FAILED ? LR_FAILED : LR_OK; /* a scanner that is not made of rings has no gaps */
 }
 
 lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2], struct lr_sinogram_gaps *gaps,

@@ -1,55 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The numbering of crystals, and of their pairs as bins, in sinograms without arc correction of a
- * scanner of full rings: STIR's numbering (ProjDataInfoCylindricalNoArcCorr), which Siemens uses, too.
+ * The numbering of crystals and of crystal pairs (bins) in sinograms without arc correction, for a scanner of full
+ * rings. It is STIR's numbering (ProjDataInfoCylindricalNoArcCorr), which Siemens also uses.
  *
- * A ring has an even number of places, including virtual ones between the modules, which count in
- * the direction of increasing angle; place 0 is at 90 degrees in LORaster's frame, plus a view offset.
- * Rings count against its z. In STIR's x, y, z, which all point the opposite way, that is
- * x = R sin(psi), y = -R cos(psi), z = ring * pitch with psi = 360 place / places + offset. */
+ * A ring has an even number of places, which include virtual ones between the modules. Places count in the direction
+ * of increasing angle. Place 0 is at 90 degrees in LORaster's frame plus a view offset. Rings count against
+ * LORaster's z. STIR's x, y and z all point opposite to LORaster's: x = R sin(psi), y = -R cos(psi),
+ * z = ring * pitch with psi = 360 place / places + offset. */
 #ifndef LR_IO_SINOGRAM_H
 #define LR_IO_SINOGRAM_H
 
 #include <lr/lors.h>
 #include <math.h>
 
-/* Virtual places in each module, which belong to no crystal. Around the axis, the larger half comes before
- * the module's crystals and the rest after them (a single one before, as on Siemens scanners); axially
- * they are between module rings. */
+/* Number of virtual places per module, which have no crystal. Around the axis, the larger half comes before the
+ * module's crystals and the rest after them; a single one comes before, as on Siemens scanners. Along the axis, they
+ * are between module rings. */
 struct lr_sinogram_gaps {
     int around, axial;
 };
 
 struct lr_sinogram_rings {
-    int around, rings;      /* numbers of places per ring and of rings; virtual ones included */
-    int modules;            /* number of modules around the ring, each of the same number of places */
-    int32_t *crystals;      /* owned [rings][around]: number over the whole scanner; -1 = none */
-    double first_angle_deg; /* of place 0, in LORaster's frame */
-    double radius_mm;       /* from the axis to the centres of the front faces */
+    int around, rings;      /* number of places per ring, and of rings, including virtual ones */
+    int modules;            /* number of modules around the ring; all have the same number of places */
+    int32_t *crystals;      /* owned [rings][around]: number in the whole scanner; -1 = none */
+    double first_angle_deg; /* angle of place 0 in LORaster's frame */
+    double radius_mm;       /* distance from the axis to the centres of the front faces */
     double ring_pitch_mm;
 };
 
-/* Finds the gaps whose places fit the crystals best; none if the crystals form no rings.
- * errors: LR_FAILED, logged, if memory runs out. */
+/* Finds the gaps whose places fit the crystals best. There are no gaps if the crystals form no rings. errors:
+ * LR_FAILED, logged, if memory runs out. */
 lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps *gaps, const lr_log *log);
 
-/* Finds the gaps that give wanted[0] places per ring and wanted[1] rings. errors: LR_BAD_INPUT if there are none. */
+/* Finds the gaps that give wanted[0] places per ring and wanted[1] rings. errors: LR_BAD_INPUT if no gaps do. */
 lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2], struct lr_sinogram_gaps *gaps,
                                const char *what, const lr_log *log);
 
-/* Numbers the crystals; place 0 is the first place of the modules at position 0. `what`: names the data in messages.
- * errors: LR_BAD_INPUT for a scanner that is not made of full rings of equal modules. */
+/* Numbers the crystals. Place 0 is the first place of the modules at position 0. `what`: name of the data, for
+ * messages. errors: LR_BAD_INPUT for a scanner that is not made of full rings of equal modules. */
 lr_status lr_sinogram_rings_create(struct lr_sinogram_rings *rings, const lr_scanner *scanner,
                                    const struct lr_sinogram_gaps *gaps, const char *what, const lr_log *log);
 
-/* Turns the numbering, so that the former place `steps` becomes place 0. errors: LR_FAILED if memory runs out. */
+/* Turns the numbering, so that place `steps` becomes place 0. errors: LR_FAILED if memory runs out. */
 lr_status lr_sinogram_rings_turn(struct lr_sinogram_rings *rings, int steps, const lr_log *log);
 
-/* Zero is allowed. */
+/* Frees what it owns. All zero is allowed. */
 void lr_sinogram_rings_finish(struct lr_sinogram_rings *rings);
 
-/* Reduces an angle to -180 .. 180. */
+/* Wraps an angle to -180 .. 180 degrees. */
 static inline double lr_wrapped_deg(double angle_deg)
 {
     return angle_deg - 360.0 * floor((angle_deg + 180.0) / 360.0);
@@ -60,10 +60,10 @@ struct lr_sinogram_bin {
     int view, t;
 };
 
-/* The two places of a bin; the first is det1. */
+/* The two places of a bin. The first one is det1. */
 static inline void lr_sinogram_places(int around, const struct lr_sinogram_bin *bin, int places[2])
 {
-    /* floor(t / 2) and floor((t + 1) / 2) without dividing negative numbers. */
+    /* Computes floor(t / 2) and floor((t + 1) / 2) without dividing negative numbers. */
     const int shifted = bin->t + 2 * around;
     places[0] = (bin->view + shifted / 2) % around;
     places[1] = (bin->view + 2 * around - (shifted + 1) / 2 + around / 2) % around;
@@ -81,7 +81,7 @@ static inline bool lr_sinogram_bin_of(int around, const int places[2], struct lr
     return swapped;
 }
 
-/* The crystals of a bin in rings[0] (det1) and rings[1] (det2), -1 for virtual ones. */
+/* The crystals of a bin in rings[0] (det1) and rings[1] (det2); -1 = virtual. */
 static inline void lr_sinogram_crystals(const struct lr_sinogram_rings *rings, const int places[2], const int ring[2],
                                         int32_t crystals[2])
 {

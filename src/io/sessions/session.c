@@ -207,7 +207,7 @@ struct entry {
     struct fy_node *key, *value;
 };
 
-/* Takes a list of three whole numbers of at least `least`. */
+/* Takes a list of three integers, each at least `least`. */
 static lr_status take_wholes(const struct lr_yaml *yaml, const struct lr_yaml_field *field, int least, int wholes[3])
 {
     const double *numbers = field->value;
@@ -221,7 +221,7 @@ static lr_status take_wholes(const struct lr_yaml *yaml, const struct lr_yaml_fi
     return LR_OK;
 }
 
-/* Takes one of the words; frees the text. */
+/* Takes one of the given words, and frees the text. */
 static lr_status take_word(const struct lr_yaml *yaml, const struct lr_yaml_field *field, const char *const *words,
                            int *index)
 {

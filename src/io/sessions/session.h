@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The state of the viewer, to be restored when it is opened again, in a small YAML file
- * (docs/formats/sessions.md). */
+ * The viewer's state in a small YAML file, from which the viewer restores it (docs/formats/sessions.md). */
 #ifndef LR_IO_VIEW_SESSION_H
 #define LR_IO_VIEW_SESSION_H
 
@@ -23,19 +22,19 @@ enum lr_session_mode {
 /* Names in the file, NULL at the end. */
 extern const char *const lr_session_modes[];
 
-/* Names of the kernels of a LOR's elements, NULL at the end: the LOR itself, and the kernels of list mode. */
+/* Names of the kernels of a LOR's elements, NULL at the end: the LOR itself, then the kernels of list mode. */
 extern const char *const lr_session_kernels[];
 
-/* Ends of a colour map, chosen by the user. */
+/* Limits of a colour map, chosen by the user. */
 struct lr_session_range {
-    char name[LR_SESSION_NAME]; /* of the coloured values: "image" */
+    char name[LR_SESSION_NAME]; /* name of the coloured values: "image" */
     double low, high;           /* low < high */
 };
 
-/* Fields that are zero or NULL were not chosen. If zero is a valid choice, a has_ field is true for a choice. */
+/* Fields that are zero or NULL were not chosen. If zero is a valid choice, a has_ field tells that it was chosen. */
 struct lr_view_session {
-    char *scanner, *image, *mu, *data; /* owned: preset or path */
-    lr_grid grid;                      /* size 0: none */
+    char *scanner, *image, *mu, *data; /* owned: preset name or path */
+    lr_grid grid;                      /* size 0 = none */
     bool has_camera;
     double eye_mm[3], target_mm[3], up[3];
     double view_angle_deg; /* 0 = orthographic */
@@ -43,45 +42,45 @@ struct lr_view_session {
     bool has_voxel;
     double point_mm[3];
     bool all_primaries;
-    int primary;         /* if not all */
+    int primary;         /* used if all_primaries is false */
     lr_mode matrix_mode; /* auto = not chosen */
     int rays, samples, mu_steps;
     bool without_mu;
-    int backend; /* in lr_session_backends */
+    int backend; /* index in lr_session_backends */
     bool has_lor;
     int lor[6];     /* module, p, q, module, r, s */
-    int lor_kernel; /* in lr_session_kernels: of the LOR, or of an event of list mode */
-    bool has_tof;   /* of an event */
+    int lor_kernel; /* index in lr_session_kernels, for a LOR or a list-mode event */
+    bool has_tof;   /* the event has time of flight */
     double tof_mm;
     bool has_recon;
-    int recon_family, recon_algorithm, recon_elements, recon_subsets; /* as the viewer counts them */
+    int recon_family, recon_algorithm, recon_elements, recon_subsets; /* indices as in the viewer */
     int num_ranges;
     struct lr_session_range ranges[LR_SESSION_RANGES];
     bool has_shown;
-    char shown_image[LR_SESSION_NAME]; /* on the slices: "image", "mu"; "" = none */
-    bool slices[3];                    /* across x, y, z */
+    char shown_image[LR_SESSION_NAME]; /* image on the slices: "image", "mu"; "" = none */
+    bool slices[3];                    /* slices across x, y, z */
     double slices_mm[3];
     bool has_volume, hides_crystals, hides_lors;
     int window[2]; /* width and height in pixels */
 };
 
-/* Frees what it owns; zero is allowed. */
+/* Frees what the session owns. All zero is allowed. */
 void lr_view_session_finish(struct lr_view_session *session);
 
-/* True if a text begins like the file of a session. */
+/* True if a text begins like a session file. */
 bool lr_view_session_recognises(const char *text);
 
-/* Reads a file; *session is overwritten, finish it in any case (it is zero after an error).
- * errors: LR_BAD_INPUT with file, line and column: unknown or repeated keys, wrong types, another
- * version, numbers out of range; LR_FAILED if memory runs out. */
+/* Reads a file. *session is overwritten (all zero after an error); finish it in any case. errors: LR_BAD_INPUT with
+ * file, line and column: unknown or repeated keys, wrong types, another version, numbers out of range; LR_FAILED if
+ * memory runs out. */
 lr_status lr_view_session_read(const char *path, struct lr_view_session *session, const lr_log *log);
 
-/* Reads a session from text; errors give `name` instead of a path. */
+/* Reads a session from a text. Errors show `name` instead of a path. */
 lr_status lr_view_session_parse(const char *name, const char *text, int64_t text_bytes, struct lr_view_session *session,
                                 const lr_log *log);
 
-/* Writes a temporary file and renames it. Numbers read back equal.
- * errors: LR_USAGE for a session that could not be read back; LR_FAILED if writing fails. */
+/* Writes a temporary file and renames it. All numbers are read back exactly. errors: LR_USAGE for a session that could
+ * not be read back; LR_FAILED if writing fails. */
 lr_status lr_view_session_write(const char *path, const struct lr_view_session *session, const lr_log *log);
 
 #endif

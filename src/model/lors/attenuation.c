@@ -4,10 +4,10 @@
  * Attenuation: maps brought to 1/mm and checked, integrals along lines through their voxels, and factors per LOR
  * (docs/method/common.md, "As a factor per LOR").
  *
- * A line is cut at the voxel faces across its steepest axis. Between two of them it crosses at most one face of each
- * other axis, so that each slab is independent of the others: it has three pieces, and needs neither a search nor a
- * sum of steps (the chords are those of Siddon, Fast calculation of the exact radiological path, Med. Phys. 12
- * (1985)). */
+ * A line is cut into slabs at the voxel faces across its steepest axis. The line crosses at most one face of each
+ * other axis within a slab. Each slab is therefore independent of the others: it has three pieces, and needs neither
+ * a search nor a sum of steps (the chords are the same as in Siddon, Fast calculation of the exact radiological
+ * path, Med. Phys. 12 (1985)). */
 #include "model/lors/attenuation.h"
 
 #include "base/log.h"
@@ -20,7 +20,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Largest distance in voxels from a voxel face at which a line counts as lying in it. */
+/* Largest distance in voxels from a voxel face at which a line counts as lying in the face. */
 #define IN_FACE 1e-9
 
 /* A line from `from` at t = 0 to from + along at t = 1, in box coordinates. */
@@ -78,7 +78,7 @@ static double sum_slabs(const struct lr_mu_lines *self, const struct line *line,
             t[0] = t[1];
             continue;
         }
-        /* One face at most is crossed: two, at both ends of the slab, come from rounding only. */
+        /* The line crosses at most one face. Two faces, at both ends of the slab, come from rounding only. */
         const int y1 = clamp(y_end, y0 - 1, y0 + 1), z1 = clamp(z_end, z0 - 1, z0 + 1);
         const double ty = crossing(&y, y0, y1, t), tz = crossing(&z, z0, z1, t);
         const bool y_first = ty < tz;
@@ -171,7 +171,7 @@ lr_status lr_mu_lines_init(struct lr_mu_lines *self, const lr_image *mu, const l
         }
     }
 
-    /* Voxels low .. high - 1 along each axis hold all that is not zero; an empty map has one voxel. */
+    /* Voxels low .. high - 1 along each axis contain all values that are not zero. An empty map gets one voxel. */
     for (int k = 0; k < 3; k++) {
         low[k] = size[k];
         high[k] = 0;
@@ -223,7 +223,7 @@ void lr_mu_lines_place(const struct lr_mu_lines *self, const double point_mm[3],
 
 /* --- factors per LOR --- */
 
-/* LORs that a worker takes together. */
+/* LORs that a worker takes in one piece. */
 enum { SHARE = 2048 };
 
 struct lr_attenuation {
@@ -320,18 +320,19 @@ void lr_attenuation_destroy(lr_attenuation *attenuation)
 
 /* --- units and places of maps --- */
 
-/* Attenuation in 1/mm that no scanned object reaches (titanium has 0.04) and water in 1/cm exceeds (0.096). */
+/* Attenuation in 1/mm that no scanned object reaches (titanium has 0.04). Water exceeds it if values are in 1/cm
+ * (0.096). */
 static const double usual_per_mm = 0.05;
 /* Attenuation above any material's at 511 keV: lead has 0.18/mm, tungsten 0.25/mm. */
 static const double most_per_mm = 0.3;
 /* Half of water's attenuation: no person or phantom stays below it everywhere. */
 static const double least_per_mm = 0.0048;
-/* Least difference between air and anything else in Hounsfield units. */
+/* Least difference between air and any other material in Hounsfield units. */
 static const double least_contrast = 50;
 
 /* --- units --- */
 
-/* Carney et al. 2006, 120 kVp; in 1/mm. */
+/* Attenuation in 1/mm after Carney et al. 2006, 120 kVp. */
 static double of_hounsfield(double value)
 {
     const double above_air = value + 1000;
@@ -359,7 +360,7 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
 
     const lr_grid *grid = &mu->grid;
     double sum = 0, inside = 0,
-           middle[3] = {0}; /* of the map; of its part between the modules; centre of the map in mm */
+           middle[3] = {0}; /* extent of the map; extent of its part between the modules; centre of the map in mm */
     const int64_t count = lr_grid_num_voxels(grid);
     for (int64_t row = 0; row < count; row++) {
         const double value = (double)mu->values[row];

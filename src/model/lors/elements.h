@@ -7,40 +7,41 @@
 
 #include <lr/operator.h>
 
-/* A matrix row that owns its elements: one under construction, or a copy that stays. Zero is an empty row. */
+/* A matrix row that owns its elements: a row under construction, or a copy that stays valid. A zeroed struct is an
+ * empty row. */
 struct lr_owned_row {
     int64_t count, room;
     int64_t *lor;        /* owned [room] */
     double *probability; /* owned [room] */
 };
 
-/* Makes room for `room` elements and keeps the present ones. errors: LR_FAILED if memory runs out, logged. */
+/* Reserves memory for `room` elements and keeps the present ones. errors: LR_FAILED, out of memory, logged. */
 lr_status lr_owned_row_reserve(struct lr_owned_row *row, int64_t room, const lr_log *log);
 
-/* Adds an element, for which there is room. */
+/* Adds an element. There must be room for it. */
 static inline void lr_owned_row_put(struct lr_owned_row *row, int64_t lor, double probability)
 {
     row->lor[row->count] = lor;
     row->probability[row->count++] = probability;
 }
 
-/* Makes the row a copy of another's elements. errors: as before. */
+/* Replaces the row by a copy of another row's elements. errors: LR_FAILED, out of memory, logged. */
 lr_status lr_owned_row_copy(struct lr_owned_row *row, const lr_row *from, const lr_log *log);
 
-/* The row as sinks see it, with this number; valid until the row changes. */
+/* The row as an lr_row for sinks, with this number; valid until the row changes. */
 static inline lr_row lr_owned_row_view(const struct lr_owned_row *row, int64_t number)
 {
     return (lr_row){number, row->count, row->lor, row->probability};
 }
 
-/* Leaves an empty row. */
+/* Frees the memory and leaves an empty row. */
 void lr_owned_row_finish(struct lr_owned_row *row);
 struct lr_element {
     int64_t lor;
     double value;
 };
 
-/* A growing list; zero-initialised is empty. */
+/* A growing list. A zeroed struct is an empty list. */
 struct lr_elements {
     struct lr_element *list;
     struct lr_element *spare; /* for sorting */
@@ -49,10 +50,10 @@ struct lr_elements {
 
 void lr_elements_finish(struct lr_elements *elements);
 
-/* errors, of all below: LR_FAILED, out of memory, logged. */
+/* errors of all functions below: LR_FAILED, out of memory, logged. */
 lr_status lr_elements_add(struct lr_elements *elements, int64_t lor, double value, const lr_log *log);
 
-/* Sorts by LOR, 0 <= lor < num_lors, and adds up repeats in the order they were added. */
+/* Sorts by LOR, 0 <= lor < num_lors, and sums repeats in the order in which they were added. */
 lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, const lr_log *log);
 
 /* Index of the first element of a merged list whose LOR is at least `lor`; count if there is none. */
@@ -66,10 +67,10 @@ lr_status lr_elements_assign(struct lr_elements *elements, const struct lr_eleme
 struct lr_row_delivery {
     const lr_row_sink *sink;
     const lr_log *log;
-    struct lr_owned_row row; /* what the sink sees */
+    struct lr_owned_row row; /* the row that the sink receives */
 };
 
-/* Hands one merged row to the sink. errors: LR_FAILED, out of memory, or what the sink says. */
+/* Hands one merged row to the sink. errors: LR_FAILED, out of memory; the status of the sink. */
 lr_status lr_row_deliver(struct lr_row_delivery *delivery, int64_t row, const struct lr_elements *elements);
 
 #endif

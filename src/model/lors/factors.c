@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Factors per LOR: products of crystals' values, products of sources, and expected randoms from the fan sums of
- * delayed coincidences (docs/method/common.md, "Expected randoms"): randoms join two photons of different decays, so
- * that a LOR's rate is the product of two singles rates. */
+ * delayed coincidences (docs/method/common.md, "Expected randoms"). A random coincidence joins two photons of
+ * different decays, so that the rate of a LOR is the product of two singles rates. */
 #include <lr/factors.h>
 
 #include "base/log.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 enum {
-    SHARE = 1 << 15, /* LORs that a worker takes together */
+    SHARE = 1 << 15, /* LORs that a worker takes in one piece */
     CHUNK = 1 << 20, /* LORs that a product of sources holds in one piece */
     MAX_SOURCES = 8
 };
@@ -111,9 +111,9 @@ lr_lor_source lr_source_product_source(lr_source_product *product)
 
 /* --- expected randoms --- */
 
-/* Ends of delayeds that groups of crystals must have on average: their values are then good to 14 %. */
+/* Least mean number of ends of delayeds per group of crystals: the group's value is then good to 14 %. */
 #define MIN_ENDS 50.0
-/* Relative tolerance of fan sums, and the largest number of rounds. */
+/* Relative tolerance of fan sums, and the largest number of iterations. */
 #define FAN_TOLERANCE 1e-7
 enum { MAX_ROUNDS = 100 };
 
@@ -124,7 +124,7 @@ struct estimate {
     const lr_lors *lors;
     const lr_log *log;
     int64_t num_crystals;
-    double *ends;      /* [num_crystals] of delayeds */
+    double *ends;      /* [num_crystals] number of ends of delayeds */
     double *rates;     /* [num_crystals] */
     double *fans;      /* [num_crystals] */
     int32_t *group_of; /* [num_crystals] */
@@ -135,7 +135,8 @@ struct estimate {
 
 /* --- fan sums --- */
 
-/* Counts the crystals' ends of delayeds, or takes over ends that were counted elsewhere. Each delayed has two ends. */
+/* Counts the ends of delayeds at each crystal, or copies ends that were counted elsewhere. Each delayed has two
+ * ends. */
 static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delayeds, const double *ends)
 {
     double sum = 0.0;
@@ -170,7 +171,7 @@ static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delaye
 
 /* --- pooling --- */
 
-/* Properties that the crystals of a group share; unused fields are 0. */
+/* Properties that the crystals of a group share. Unused fields are 0. */
 struct place_key {
     int width, column, p, ring;
     int crystal;
@@ -199,9 +200,9 @@ static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
     if (keys == NULL) return LR_FAILED;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
-        /* A module's column is its place among the modules of its ring position that begin with the same crystal
-         * ring: blocks next to each other in a panel. The modules of a panel follow each other. In an explicit list,
-         * whose modules have no positions, the layer alone counts. */
+        /* A module's column is its index among the modules of its ring position that begin with the same crystal ring,
+         * which are blocks next to each other in a panel. The modules of a panel are consecutive. Modules of an
+         * explicit list have no positions, and only their layer counts. */
         int column = 0;
         for (int other = m - 1; other >= 0 && scanner->num_positions > 0; other--) {
             const lr_module *before = &scanner->modules[other];
@@ -233,22 +234,23 @@ static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
 
 /* --- rates --- */
 
-/* Begins with equal rates, so that the first round sees the fans' sizes. */
+/* Finds the rates by iteration. All rates are equal at first, so that the first iteration depends on the sizes of the
+ * fans. */
 static lr_status find_rates(struct estimate *estimate)
 {
     for (int64_t c = 0; c < estimate->num_crystals; c++) estimate->rates[c] = 1.0;
     double worst = INFINITY;
     int round = 0;
     while (worst > FAN_TOLERANCE && round++ < MAX_ROUNDS) {
-        /* Sums what the rates give each group: v_i times the sum of v over the fan of i. */
+        /* Sums the estimate for each group: v_i times the sum of v over the fan of i. */
         LR_TRY(lr_crystal_fans(estimate->lors, estimate->rates, estimate->fans, lr_num_processors(), estimate->log));
         for (int g = 0; g < estimate->num_groups; g++) estimate->estimated[g] = 0.0;
         for (int64_t c = 0; c < estimate->num_crystals; c++)
             estimate->estimated[estimate->group_of[c]] += estimate->rates[c] * estimate->fans[c];
 
-        /* A step halfway, in the logarithm, to what would meet each group's fan sum if the others stayed: all change
-         * together, and whole steps would overshoot. */
-        worst = 0.0; /* relative miss */
+        /* Each group takes half of the step, in the logarithm, that would fit its fan sum if the other groups did not
+         * change. All groups change together, so whole steps would overshoot. */
+        worst = 0.0; /* largest relative difference between measured and estimated fan sums */
         for (int g = 0; g < estimate->num_groups; g++) {
             const double measured = estimate->measured[g], estimated = estimate->estimated[g];
             if (measured > 0.0) worst = fmax(worst, fabs(estimated / measured - 1.0));
@@ -262,7 +264,7 @@ static lr_status find_rates(struct estimate *estimate)
     return LR_OK;
 }
 
-/* Estimates randoms from delayeds or their ends, one of which is NULL. */
+/* Estimates randoms from delayeds or from their ends. The other argument is NULL. */
 static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, const double *ends, lr_randoms *randoms)
 {
     LR_TRY(delayeds != NULL ? lr_lor_data_check(delayeds, estimate->lors, "delayeds", estimate->log) : LR_OK);
@@ -285,7 +287,7 @@ static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, con
                         "reconstruct without randoms, or give a file with delayeds");
     }
 
-    /* The finest groups that have enough delayeds, or all crystals in one. */
+    /* Chooses the finest groups that have enough delayeds, or a single group of all crystals. */
     for (int pooling = POOL_NONE; pooling < NUM_POOLINGS; pooling++) {
         LR_TRY(make_groups(estimate, (enum pooling)pooling));
         if (2.0 * estimate->delayeds >= MIN_ENDS * estimate->num_groups) break;

@@ -7,12 +7,13 @@
 
 #include <lr/lors.h>
 
-/* Checks that data is dense with num_lors values, or sparse with a sorted index below num_lors, and holds finite
- * values of at least 0. name: "data" or "additive term", for the message. lors: to spell out the LOR that is wrong.
- * errors: LR_USAGE for sizes, LR_BAD_INPUT for index and values. */
+/* Checks that data is dense with num_lors values, or sparse with a sorted index below num_lors, and holds finite values
+ * of at least 0. name: "data" or "additive term", for the message. lors: used to describe the wrong LOR in the
+ * message. errors: LR_USAGE for sizes, LR_BAD_INPUT for index and values. */
 lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const char *name, const lr_log *log);
 
-/* "LOR 17 (crystal 1, 2 of module 3 with crystal 4, 5 of module 6)", "voxel 17 of view 3". */
+/* Name of a LOR or voxel, for messages: "LOR 17 (crystal 1, 2 of module 3 with crystal 4, 5 of module 6)", "voxel 17 of
+ * view 3". */
 const char *lr_lor_name(const lr_lors *lors, int64_t lor, char text[160]);
 
 /* Reports a value that lr_lor_data_check or a source of values does not accept. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Values per LOR: made, binned from events, taken for a part of the scanner, and checked. */
+ * Values per LOR: functions to create them, to bin them from events, to extract them for a part of the scanner, and
+ * to check them. */
 #include "model/lors/lor_check.h"
 
 #include "base/log.h"
@@ -48,7 +49,7 @@ lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, const lr
 {
     int64_t *sorted = lr_alloc(num_events, sizeof(*sorted), "sorted events", log);
     if (sorted == NULL) return NULL;
-    /* Events outside all LORs are left out. */
+    /* Events that belong to no LOR are skipped. */
     int64_t num_lors_hit = 0;
     for (int64_t k = 0; k < num_events; k++)
         if (events[k] >= 0) sorted[num_lors_hit++] = events[k];
@@ -58,7 +59,7 @@ lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, const lr
     for (int64_t k = 0; k < num_lors_hit; k++) num_lors += k == 0 || sorted[k] != sorted[k - 1];
     lr_lor_data *data = create(num_lors, true, log);
     if (data != NULL) {
-        /* Counts are summed as integers: a float stops counting at 2^24. */
+        /* Counts are summed as integers, because a float stops counting at 2^24. */
         int64_t out = 0;
         for (int64_t begin = 0, end; begin < num_lors_hit; begin = end) {
             for (end = begin + 1; end < num_lors_hit && sorted[end] == sorted[begin]; end++) {
@@ -184,8 +185,8 @@ lr_status lr_lor_report_value(const lr_lors *lors, int64_t lor, double value, co
                     lr_lor_name(lors, lor, text), value);
 }
 
-/* Values that a thread takes and checks together, so that compilers make vectors of them; number of values that is
- * worth several threads. */
+/* VALUES_AT_ONCE: values that a thread takes and checks together, so that compilers can use vector instructions.
+ * MANY_VALUES: number of values from which several threads are worthwhile. */
 enum { VALUES_AT_ONCE = 1 << 14, MANY_VALUES = 1 << 20 };
 
 static bool is_bad(float value)
@@ -195,7 +196,7 @@ static bool is_bad(float value)
 
 struct finding {
     const float *values;
-    atomic_llong bad; /* index of the first value that is no count, or the number of values */
+    atomic_llong bad; /* index of the first value that is not a valid count, or the number of values */
 };
 
 static void find_share(void *user, int64_t begin, int64_t end, int worker)
@@ -239,7 +240,7 @@ lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const 
         }
     }
 
-    /* Index of the first value that is no count; -1 = there is none. */
+    /* Index of the first value that is not a valid count; -1 = none. */
     struct finding finding = {.values = data->values};
     const int threads = data->count > MANY_VALUES ? lr_num_processors() : 1;
     atomic_init(&finding.bad, data->count);

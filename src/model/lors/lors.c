@@ -67,7 +67,7 @@ bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span)
 #define TWO_PI 6.28318530717958647692
 
 struct azimuth {
-    int64_t angle; /* of the module's centre, in SAME_AZIMUTH */
+    int64_t angle; /* azimuth of the module's centre, in SAME_AZIMUTH */
     int module;
 };
 
@@ -102,7 +102,7 @@ static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *
         const double *centre = scanner->modules[m].centre_mm;
         const double azimuth = fmod(atan2(centre[1], centre[0]) + TWO_PI, TWO_PI);
         sorted[m] = (struct azimuth){llround(azimuth / SAME_AZIMUTH) % full_circle, m};
-        /* The direction in which crystal numbers run around the axis: along u or v, up or down. */
+        /* The direction in which crystal numbers increase around the axis: along u or v, up or down. */
         const lr_module *module = &scanner->modules[m];
         const double around[3] = {module->normal[1], -module->normal[0], 0.0};
         const double u = vec_dot(module->u, around), v = vec_dot(module->v, around);
@@ -110,7 +110,7 @@ static struct lr_angles *angles_create(const lr_scanner *scanner, const lr_log *
         angles->modules[m] = (struct lr_module_places){.is_v = is_v, .step = (is_v ? v : u) < 0.0 ? -1 : 1};
     }
     qsort(sorted, (size_t)scanner->num_modules, sizeof(*sorted), by_angle);
-    /* Modules of one azimuth share their places; those of the next one follow. */
+    /* Modules of one azimuth share their places. The places of the next azimuth follow. */
     for (int begin = 0, end; begin < scanner->num_modules; begin = end) {
         int most = 0;
         for (end = begin; end < scanner->num_modules && sorted[end].angle == sorted[begin].angle; end++) {
@@ -148,7 +148,7 @@ int lr_lors_angle(const lr_lors *lors, int64_t lor)
 
 /* --- the list of LORs --- */
 
-/* Crystal pairs between two reports of progress: some 0.1 s. */
+/* Crystal pairs between two reports of progress, about 0.1 s. */
 #define WORK_BETWEEN_REPORTS ((int64_t)1 << 22)
 
 /* A list under construction; the public struct is a const view of it. */
@@ -156,7 +156,7 @@ struct pair_list {
     const lr_scanner *scanner;
     const lr_progress *progress;
     const lr_log *log;
-    int32_t (*pairs)[2]; /* NULL while pairs are only counted, like the next two */
+    int32_t (*pairs)[2]; /* NULL while pairs are only counted; the next two members too */
     int64_t *offsets;
     int32_t *first_pair;
     int64_t num_pairs, num_lors, max_pairs;
@@ -167,7 +167,7 @@ static int64_t crystals_of(const lr_scanner *scanner, int module)
     return scanner->first_crystal[module + 1] - scanner->first_crystal[module];
 }
 
-/* Visits all pairs of modules; a list that only counts has no tables. */
+/* Visits all pairs of modules. A list that only counts pairs has no tables. */
 static lr_status list_pairs(struct pair_list *list, struct lr_mask_builder *builder)
 {
     const int num_modules = list->scanner->num_modules;
@@ -293,7 +293,7 @@ int64_t lr_lors_pair(const lr_lors *lors, int module_a, int module_b)
     const int j = module_a < module_b ? module_b : module_a;
     int64_t low = lors->first_pair[i], high = lors->first_pair[i + 1];
     if (low == high || j < lors->pairs[low][1] || j > lors->pairs[high - 1][1]) return -1;
-    /* Modules in coincidence with one are mostly numbered without gaps. */
+    /* Modules in coincidence with one module mostly have consecutive numbers. */
     const int64_t guess = low + (j - lors->pairs[low][1]);
     if (guess < high && lors->pairs[guess][1] == j) return guess;
     while (high - low > 1) {
@@ -306,7 +306,7 @@ int64_t lr_lors_pair(const lr_lors *lors, int module_a, int module_b)
     return lors->pairs[low][1] == j ? low : -1;
 }
 
-/* The LOR of two crystals and the pair of their modules; -1 = there is none. */
+/* Finds the LOR of two crystals and the pair of their modules; -1 = the crystals have no LOR. */
 static int64_t number_of(const lr_lors *lors, int crystal_a, int crystal_b, int64_t *pair)
 {
     const lr_scanner *scanner = lors->scanner;
@@ -401,7 +401,7 @@ lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const
         return NULL;
     }
 
-    /* Masks have the same bits as those of all pairs, which other pairs refer to. */
+    /* The masks keep the bits of all pairs, because other pairs refer to them. */
     masks->num_pairs = part->num_pairs;
     masks->num_words = all->masks->num_words;
     memcpy(masks->words, all->masks->words, (size_t)masks->num_words * sizeof(*masks->words));
@@ -449,18 +449,19 @@ int64_t lr_pair_num_coincidences(const lr_lors *lors, int64_t pair)
            count_bits(lors->masks->words + mask->offset_b, (int64_t)i[1] * j[1]);
 }
 
-/* A module pair seen from module `near`, whose fans get sums over the crystals of module `far`. */
+/* A module pair seen from module `near`: the fans of its crystals receive sums over the crystals of module `far`. */
 struct side {
     const struct lr_pair_mask *mask;
     const uint32_t *words;
     bool near_is_lower;
-    const int *near, *far; /* crystals along u and v */
-    const double *values;  /* of far's crystals */
-    double *fans;          /* of near's crystals */
+    const int *near, *far; /* numbers of crystals along u and v */
+    const double *values;  /* values of far's crystals */
+    double *fans;          /* fan sums of near's crystals */
     double *sums;          /* [far u][near v] */
 };
 
-/* True if a set of bits, which is made for (lower, higher), allows entry at[0] of `near` with entry at[1] of `far`. */
+/* True if a set of bits, which is stored for (lower, higher), allows entry at[0] of `near` with entry at[1] of
+ * `far`. */
 static bool allowed(const struct side *side, uint32_t offset, const int64_t at[2], const int64_t size[2])
 {
     const int64_t n = side->near_is_lower ? at[0] * size[1] + at[1] : at[1] * size[0] + at[0];
@@ -501,7 +502,7 @@ static void add_module(const struct fan_loop *loop, int near, int far, double *s
         }
     } else {
         const int64_t columns[2] = {side.near[0], side.far[0]};
-        /* sums[r][q] = the far crystals of column r that ring q may be in coincidence with. */
+        /* sums[r][q] = sum over the far crystals of column r that may be in coincidence with ring q. */
         const int64_t rings[2] = {side.near[1], side.far[1]};
         for (int64_t k = 0; k < side.far[0] * rings[0]; k++) side.sums[k] = 0.0;
         for (int64_t q = 0; q < rings[0]; q++) {
@@ -522,7 +523,7 @@ static void add_module(const struct fan_loop *loop, int near, int far, double *s
     }
 }
 
-/* A module's crystals are written by one worker only. */
+/* Only one worker writes the fan sums of a module's crystals. */
 static void fan_modules(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct fan_loop *loop = user;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Windows over a list of module pairs: as many pairs as have room for their values, one window after the other. */
+ * Windows over a list of module pairs. Each window holds as many pairs as there is memory for their values, and the
+ * windows follow one another. */
 #ifndef LR_MODEL_PAIR_WINDOW_H
 #define LR_MODEL_PAIR_WINDOW_H
 
 #include <lr/lors.h>
 #include <stddef.h>
 
-/* Begin with lr_pair_window_begin: the first window is still to come, and this one is empty. */
+/* A window. lr_pair_window_begin makes it empty, before the first pair of the list. */
 struct lr_pair_window {
     const lr_lors *lors;
-    const int32_t *pairs; /* the list, [num_pairs] ascending; NULL: all pairs */
+    const int32_t *pairs; /* the list, [num_pairs] ascending; NULL = all pairs */
     int64_t num_pairs;
-    int64_t begin, end;              /* the window, in the list */
-    int64_t first_value, num_values; /* its values, in those of the whole list */
+    int64_t begin, end;              /* first and end of the window, as indices of the list */
+    int64_t first_value, num_values; /* its values, as indices of the values of the whole list */
 };
 
 static inline int64_t lr_pair_size(const lr_lors *lors, int64_t pair)
@@ -41,13 +42,13 @@ static inline int64_t lr_pair_window_pair(const struct lr_pair_window *window, i
     return window->pairs != NULL ? window->pairs[k] : k;
 }
 
-/* Values of pair k of the list. */
+/* Number of values of pair k of the list. */
 static inline int64_t lr_pair_window_size(const struct lr_pair_window *window, int64_t k)
 {
     return lr_pair_size(window->lors, lr_pair_window_pair(window, k));
 }
 
-/* Empties the window: the next pair is the one after its last. */
+/* Empties the window. The next pair is the one after its last pair. */
 static inline void lr_pair_window_leave(struct lr_pair_window *window)
 {
     window->begin = window->end;
@@ -55,14 +56,14 @@ static inline void lr_pair_window_leave(struct lr_pair_window *window)
     window->num_values = 0;
 }
 
-/* Takes in the pair after the window's last pair. There must be one: window->end < window->num_pairs. */
+/* Adds the pair after the window's last pair. The pair must exist: window->end < window->num_pairs. */
 static inline void lr_pair_window_take(struct lr_pair_window *window)
 {
     window->num_values += lr_pair_window_size(window, window->end++);
 }
 
-/* Moves to the next pairs, which have at most `most` values in all, or to a single pair with more. False if none is
- * left. */
+/* Moves to the next pairs, which have at most `most` values in total, or to a single pair with more. False if no pair
+ * is left. */
 static inline bool lr_pair_window_next(struct lr_pair_window *window, int64_t most)
 {
     lr_pair_window_leave(window);
@@ -72,7 +73,7 @@ static inline bool lr_pair_window_next(struct lr_pair_window *window, int64_t mo
     return window->end > window->begin;
 }
 
-/* True for a pair in the window. */
+/* True if the pair is in the window. */
 static inline bool lr_pair_window_has(const struct lr_pair_window *window, int64_t pair)
 {
     int64_t low = window->begin, high = window->end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The two crystals of a LOR, for one LOR after the other; angles of LORs; sums over the LORs in coincidence. */
+ * The two crystals of each LOR in a sequence of LORs; angles of LORs; sums over the LORs in coincidence. */
 #ifndef LR_MODEL_PLACE_H
 #define LR_MODEL_PLACE_H
 
@@ -9,25 +9,25 @@
 
 #include <stddef.h>
 
-/* A LOR and its crystals. Begin with {.lors = lors}; crystals a and b count within their modules. */
+/* A LOR and its crystals. Initialise with {.lors = lors}. Crystal numbers a and b count within their modules. */
 struct lr_lor_place {
     const lr_lors *lors;
-    int64_t pair;         /* in lors->pairs */
+    int64_t pair;         /* index in lors->pairs */
     int64_t row;          /* LOR of crystal a with b = 0 */
-    int crystals_j;       /* LORs of this row; 0 = nothing found yet */
+    int crystals_j;       /* number of LORs of this row; 0 = no row found yet */
     int nu_j;             /* crystals along u of the higher module */
     int first_i, first_j; /* first_crystal of the two modules */
     int a, b;
     int p, q; /* column and row of crystal a */
 };
 
-/* The LOR of two crystals; -1 = they are not in coincidence. */
+/* The LOR of two crystals; -1 = not in coincidence. */
 int64_t lr_place_joined(const lr_lors *lors, const int32_t crystals[2]);
 
 /* Moves to the row of a LOR. */
 void lr_place_seek_row(struct lr_lor_place *place, int64_t lor);
 
-/* Moves to a LOR, 0 <= lor < count; nearly free within the current row. */
+/* Moves to a LOR, 0 <= lor < count. Moves within the current row take almost no time. */
 static inline void lr_place_seek(struct lr_lor_place *place, int64_t lor)
 {
     if (lor < place->row || lor >= place->row + place->crystals_j) lr_place_seek_row(place, lor);
@@ -65,15 +65,15 @@ static inline int64_t lr_span_lor(const lr_lor_span *span, int64_t k)
 /* True if all numbers of the span are LORs of this list. */
 bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span);
 
-/* Places of a module's crystals around the axis: along u, or along v if that runs around the axis. */
+/* Places of a module's crystals around the axis: along u, or along v if v runs around the axis. */
 struct lr_module_places {
     int32_t first; /* the place of number 0 */
     int8_t step;   /* +1 or -1 from one number to the next */
-    bool is_v;     /* numbers are q, else p */
+    bool is_v;     /* true if the numbers are q, else p */
 };
 
 struct lr_angles {
-    int32_t count; /* places around the axis, which is the number of angles too */
+    int32_t count; /* number of places around the axis, and also of angles */
     struct lr_module_places *modules;
 };
 
@@ -82,7 +82,7 @@ static inline int32_t lr_place_of_crystal(const struct lr_module_places *places,
     return places->first + places->step * (places->is_v ? q : p);
 }
 
-/* True if the LORs with this sum of two places are in the part. */
+/* True if the part contains the LORs with this sum of two places. */
 static inline bool lr_angle_is_in(const lr_lors *lors, const lr_selection *part, int32_t sum)
 {
     const int32_t count = lors->angles->count, angle = sum < count ? sum : sum - count;
@@ -91,11 +91,11 @@ static inline bool lr_angle_is_in(const lr_lors *lors, const lr_selection *part,
 
 /* --- sums over the LORs in coincidence --- */
 
-/* LORs of a module pair that are in coincidence. */
+/* Number of LORs of a module pair that are in coincidence. */
 int64_t lr_pair_num_coincidences(const lr_lors *lors, int64_t pair);
 
-/* fans[c] = sum of values[d] over the crystals d in coincidence with c; both [num_crystals].
- * Same bits whatever the number of threads. errors: LR_FAILED, no memory, logged. */
+/* fans[c] = sum of values[d] over the crystals d in coincidence with c; both [num_crystals]. The result has the same
+ * bits for any number of threads. errors: LR_FAILED, out of memory, logged. */
 lr_status lr_crystal_fans(const lr_lors *lors, const double *values, double *fans, int threads, const lr_log *log);
 
 #endif

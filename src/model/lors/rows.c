@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows of the system matrix: their elements while they are collected, rows that own them, blocks of many rows, and the
- * errors of one row against another. */
+ * Rows of the system matrix: lists to collect elements, rows that own their elements, blocks of many rows, and the
+ * differences between two rows. */
 #include "model/lors/elements.h"
 
 #include "base/grow.h"
@@ -56,7 +56,7 @@ void lr_elements_finish(struct lr_elements *elements)
     *elements = (struct lr_elements){0};
 }
 
-/* Makes room for `needed` elements and keeps the present ones. */
+/* Reserves memory for `needed` elements and keeps the present ones. */
 static lr_status reserve(struct lr_element **list, int64_t *capacity, int64_t needed, const lr_log *log)
 {
     return lr_grow(list, capacity, needed, &(struct lr_items){sizeof(**list), "matrix elements", log});
@@ -73,7 +73,7 @@ lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, cons
 {
     LR_TRY(reserve(&elements->spare, &elements->spare_capacity, elements->count, log));
     for (int shift = 0; shift < 63 && (num_lors - 1) >> shift > 0; shift += DIGIT_BITS) {
-        /* One stable pass of a radix sort from list to spare, which then change places. */
+        /* One stable pass of a radix sort from list to spare. The two are then swapped. */
         int64_t places[NUM_DIGITS] = {0};
         const struct lr_elements from = *elements;
         for (int64_t k = 0; k < from.count; k++) places[(from.list[k].lor >> shift) & (NUM_DIGITS - 1)]++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows of the system matrix: a choice of them, and blocks of many rows as devices make them, for sinks that use
- * several threads. */
+ * Rows of the system matrix: which rows to compute, and blocks of many rows, which devices compute for sinks that
+ * use several threads. */
 #ifndef LR_MODEL_ROWS_H
 #define LR_MODEL_ROWS_H
 
@@ -21,16 +21,16 @@ struct lr_row_extent {
     int64_t row, count;
 };
 
-/* Whole rows, ascending. Everything lives during the call that it is handed to. */
+/* A block of whole rows, ascending. Its memory is valid during the call of the sink only. */
 struct lr_row_block {
     const struct lr_row_extent *rows; /* [num_rows] */
     int64_t num_rows, num_elements;
-    const struct lr_packed_element *elements; /* of the rows, one after the other, each sorted by LOR */
-    int threads;                              /* that the sink may use */
+    const struct lr_packed_element *elements; /* elements of one row after the other, each row sorted by LOR */
+    int threads;                              /* threads that the sink may use */
 };
 
-/* A sink of blocks of rows, used together with a sink of single rows. Rows ascend over both, and either may get the
- * next ones. */
+/* A sink of blocks of rows, used together with a sink of single rows. Row numbers ascend over all calls, and each call
+ * may go to either sink. */
 struct lr_row_block_sink {
     lr_status (*take)(void *user, const struct lr_row_block *block);
     void *user;
@@ -42,27 +42,27 @@ struct lr_row_entry {
     struct lr_row_block_sink blocks;
 };
 
-/* The entry as a sink, as long as it does not move. */
+/* The entry as a sink. The entry must not move while the sink is used. */
 lr_row_sink lr_row_entry_sink(struct lr_row_entry *entry);
 
-/* The sink of blocks that belongs to a sink; NULL: none. */
+/* The sink of blocks that belongs to a sink; NULL = none. */
 const struct lr_row_block_sink *lr_row_entry_of(const lr_row_sink *sink);
 
-/* Hands a block to a sink row by row. errors: LR_FAILED if memory runs out, logged, or what the sink says. */
+/* Hands a block to a sink row by row. errors: LR_FAILED, out of memory, logged; the status of the sink. */
 lr_status lr_row_block_unpack(const struct lr_row_block *block, const lr_row_sink *sink, const lr_log *log);
 
-/* The rows of a matrix that are wanted: voxels of a grid, each the mean over its sample points, or single points.
- * Exactly one of grid and points_mm is set. */
+/* The rows to compute: voxels of a grid, each the mean over its sample points, or single points. Exactly one of grid
+ * and points_mm is set. */
 struct lr_rows {
     const lr_grid *grid;
     int samples[3];
     const double (*points_mm)[3]; /* [end] */
     int64_t begin, end;
-    const int32_t *
-        pairs; /* [num_pairs], ascending: elements of other module pairs are not needed; NULL = all. A backend may ignore this (operator/backend.h). */
+    const int32_t
+        *pairs; /* [num_pairs], ascending: elements of other module pairs are not needed; NULL = all pairs are needed. A
+                  backend may ignore this (operator/backend.h). */
     int64_t num_pairs;
-    const struct lr_row_block_sink
-        *blocks; /* takes whole rows for the sink; NULL = nothing does. A backend may ignore this. */
+    const struct lr_row_block_sink *blocks; /* sink for blocks of whole rows; NULL = none. A backend may ignore this. */
 };
 
 /* Sample points per row. */

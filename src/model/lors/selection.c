@@ -71,7 +71,7 @@ int64_t lr_selection_lor(const lr_lors *lors, const lr_selection *selection, int
     return lors->offsets[selection->pairs[entry]] + position;
 }
 
-/* The first entry from `entry` on whose LOR is at least `lor`, looked for near `entry` first. */
+/* The first entry from `entry` on whose LOR is at least `lor`. The search starts near `entry`. */
 static int64_t seek(const lr_selection *selection, int64_t entry, int64_t lor)
 {
     int64_t step = 1, low = entry, high = entry;
@@ -98,7 +98,8 @@ static int64_t shorter(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Sets the next span of LORs first .. first + count - 1, whose first value is at position walk->entry_begin. */
+/* Sets the next span within LORs first .. first + count - 1. The value of LOR `first` is at position
+ * walk->entry_begin. */
 static bool next_in_range(struct lr_selection_walk *walk, int64_t first, int64_t count)
 {
     const int64_t end = walk->end > 0 ? walk->end : walk->lors->count;
@@ -167,7 +168,7 @@ void lr_selection_blank(const lr_lors *lors, const lr_selection *selection, floa
         const int *size_j = lors->scanner->modules[pair[1]].crystals;
         const struct lr_module_places *i = &lors->angles->modules[pair[0]], *j = &lors->angles->modules[pair[1]];
         for (int a = 0; a < size_i[0] * size_i[1]; a++, values += size_j[0] * size_j[1]) {
-            /* Crystals of the second module that share a place are left out together. */
+            /* Crystals of the second module that share a place are skipped together. */
             const int32_t at = lr_place_of_crystal(i, a % size_i[0], a / size_i[0]);
             for (int b = 0; b < size_j[j->is_v]; b++) {
                 if (lr_angle_is_in(lors, selection, at + lr_place_of_crystal(j, b, b))) continue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Selections of LORs (lr/lors.h): checking them, walking over them, finding LORs in them. The position of a LOR is the
- * index of its value, 0 <= position < lr_selection_count. */
+ * Selections of LORs (lr/lors.h): functions to check them, to walk over them, and to find LORs in them. The position
+ * of a LOR is the index of its value, 0 <= position < lr_selection_count. */
 #ifndef LR_MODEL_SELECTION_H
 #define LR_MODEL_SELECTION_H
 
@@ -15,38 +15,38 @@ static inline bool lr_selection_is_all(const lr_selection *selection)
     return selection == NULL || (selection->lors == NULL && selection->pairs == NULL);
 }
 
-/* errors: LR_USAGE when both lists are set, a count has no list or is negative, or a list is not
- * ascending or leaves the range. */
+/* Checks a selection. errors: LR_USAGE if both lists are set, a count has no list or is negative, a list is not
+ * ascending, or a number is out of range. */
 lr_status lr_selection_check(const lr_lors *lors, const lr_selection *selection, const lr_log *log);
 
 /* The LOR at a position. */
 int64_t lr_selection_lor(const lr_lors *lors, const lr_selection *selection, int64_t position);
 
-/* Walks over a selection span by span, in order. Set the first five fields, zero the rest, and
- * call lr_selection_next until it is false; span and position then describe the current span. */
+/* A walk over a selection, span by span, in order. Set the first five fields, zero the rest, and call lr_selection_next
+ * until it is false. Each call sets span and position to the next span. */
 struct lr_selection_walk {
     const lr_lors *lors;
     const lr_selection *selection;
-    int64_t begin, end;  /* LORs outside begin .. end - 1 are skipped; both 0: none are */
-    int64_t longest;     /* values that a span may have; 0 = any number */
-    lr_lor_span span;    /* out: never empty */
-    int64_t position;    /* out: of the span's first LOR */
-    int64_t entry;       /* next of the list */
-    int64_t inside;      /* LORs of this entry that are done */
+    int64_t begin, end;  /* LORs outside begin .. end - 1 are skipped; both 0 = none are skipped */
+    int64_t longest;     /* most values of a span; 0 = no limit */
+    lr_lor_span span;    /* out: the span, never empty */
+    int64_t position;    /* out: position of the span's first LOR */
+    int64_t entry;       /* next entry of the list */
+    int64_t inside;      /* number of LORs of this entry that are done */
     int64_t entry_begin; /* position of the entry's first LOR */
 };
 
 bool lr_selection_next(struct lr_selection_walk *walk);
 
-/* Finds LORs that come in ascending order. Set lors and selection, zero the rest. */
+/* Finds LORs in ascending order. Set lors and selection, zero the rest. */
 struct lr_selection_finder {
     const lr_lors *lors;
     const lr_selection *selection;
-    int64_t entry;       /* entries before it lie before the last LOR asked for */
-    int64_t entry_begin; /* position of its first LOR */
+    int64_t entry;       /* all entries before it are below the last LOR searched for */
+    int64_t entry_begin; /* position of the entry's first LOR */
 };
 
-/* The position of `lor`, or -1 when it is not selected. */
+/* The position of `lor`, or -1 if it is not selected. */
 int64_t lr_selection_find(struct lr_selection_finder *finder, int64_t lor);
 
 #endif

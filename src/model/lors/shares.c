@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rows of a matrix in parts that take about the same work. Lines give the cost of a row: lines through points of the
- * grid count the scanner's LORs there, and lines between modules have a length within the grid. */
+ * Division of the rows of a matrix into parts of about equal work. The cost of a voxel's row is the number of LORs
+ * there, estimated from lines through points of the grid. The cost of a LOR's row is the length of its line within
+ * the grid. */
 #include <lr/forecast.h>
 
 #include "base/log.h"
@@ -14,10 +15,11 @@
 #include <stdlib.h>
 
 #define PI 3.14159265358979323846
-/* Step of the angle from one line to the next, which spreads any number of lines evenly. */
+/* Step of the angle from one line to the next, in full circles. It spreads any number of lines evenly. */
 #define GOLDEN_TURN 0.6180339887498949
 
-/* Lines through a point, points along an axis at most, and crossings of lines with modules in all. */
+/* Number of lines through a point, largest number of points along an axis, and largest number of crossings of lines
+ * with modules in total. */
 enum { LINES = 256, MOST_POINTS = 24, MOST_CROSSINGS = 60000000 };
 /* Least cost of a row, as a share of the mean row. */
 static const double least_share = 0.02;
@@ -50,8 +52,9 @@ static struct hit first_hit(const lr_scanner *scanner, const double from[3], con
     return hit;
 }
 
-/* The crystals of both ends, seen from the point, cut the directions into cells: two grids laid over
- * each other have about (sqrt a + sqrt b)^2 cells a steradian, and a LOR each. */
+/* The number of LORs per steradian along a line through a point. The crystals at either end, seen from the point, cut
+ * the directions into cells. Two grids on top of each other have about (sqrt a + sqrt b)^2 cells per steradian, and
+ * each cell has one LOR. */
 static double lors_of_line(const lr_lors *lors, const double from[3], const double along[3])
 {
     const double back[3] = {-along[0], -along[1], -along[2]};
@@ -65,14 +68,14 @@ static double lors_of_line(const lr_lors *lors, const double from[3], const doub
 
 /* --- voxels --- */
 
-/* The grid in boxes, each with the cost of a voxel in it. */
+/* The grid divided into boxes, each with the cost of a voxel in it. */
 struct boxes {
     int num[3];
     double *cost; /* owned [num[2]][num[1]][num[0]] */
 };
 
-/* Finds the costs of boxes of voxels: the LORs through their middles. There is a box per voxel along each axis, but at
- * most MOST_POINTS, most of them along z, and fewer if there are many modules. */
+/* Finds the costs of boxes of voxels: the number of LORs through the middle of each. There is one box per voxel along
+ * each axis, but at most MOST_POINTS. Most boxes are along z, and there are fewer if there are many modules. */
 static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct boxes *boxes, const lr_log *log)
 {
     static const int most[3] = {4, 4, MOST_POINTS};
@@ -84,8 +87,8 @@ static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct box
         num[longest] = (num[longest] + 1) / 2;
     }
 
-    /* Cosine to the axis of the steepest line, from the scanner's length and the least distance of a module from the
-     * axis. */
+    /* Cosine of the angle between the axis and the steepest line, from the scanner's length and the least distance of a
+     * module from the axis. */
     double nearest = HUGE_VAL, ends[2] = {HUGE_VAL, -HUGE_VAL};
     for (int m = 0; m < lors->scanner->num_modules; m++) {
         const lr_module *module = &lors->scanner->modules[m];
@@ -108,7 +111,7 @@ static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct box
         double at[3];
         for (int k = 0; k < 3; k++)
             at[k] = grid->origin_mm[k] + grid->voxel_mm[k] * (grid->size[k] * (place[k] + 0.5) / num[k] - 0.5);
-        /* LORs through the point, by lines in all directions that two modules may share. */
+        /* Number of LORs through the point, from lines in all directions that two modules may share. */
         double total = 0.0;
         for (int i = 0; i < LINES; i++) {
             const double z = steepest * ((2.0 * i + 1.0) / LINES - 1.0), across = sqrt(1.0 - z * z);
@@ -141,7 +144,7 @@ static double length_in_grid(const lr_grid *grid, const double from[3], const do
     return range[1] > range[0] ? (range[1] - range[0]) * vec_length(along) : 0.0;
 }
 
-/* One of nine points of a module: centre, middles of edges, corners, each of a third of its face. */
+/* One of nine points of a module: the centres of the nine equal rectangles of its face. */
 static void face_point(const lr_module *module, int n, double at[3])
 {
     const double u = (n % 3 - 1) / 3.0 * module->crystals[0] * module->pitch_mm[0];
@@ -177,7 +180,7 @@ static double cost_of(const void *of, int64_t entry)
         return cut->boxes.cost[(box[2] * num[1] + box[1]) * num[0] + box[0]];
     }
 
-    /* A LOR costs the voxels that it crosses, at least one. */
+    /* The cost of a LOR is the number of voxels that it crosses, at least one. */
     const double voxel_mm = cbrt(grid->voxel_mm[0] * grid->voxel_mm[1] * grid->voxel_mm[2]);
     double a[3], b[3];
     if (part != NULL && part->lors != NULL) {
@@ -198,7 +201,7 @@ static double cost_of(const void *of, int64_t entry)
     return (double)(lors->offsets[pair + 1] - lors->offsets[pair]) * (1.0 + sum / 81.0 / voxel_mm);
 }
 
-/* Numbers with a cost each. */
+/* Items, each with a cost. */
 struct costs {
     double (*cost)(const void *of, int64_t k);
     const void *of;
@@ -212,7 +215,7 @@ static void find_range(const struct costs *costs, const int64_t asked[2], int64_
 {
     const int64_t number = asked[0], parts = asked[1], num = costs->num;
     double total = 0.0, before = 0.0;
-    int64_t place = 0, part = 1; /* the last cut, which ends this part */
+    int64_t place = 0, part = 1; /* position of the last cut, which ends this part */
     for (int64_t k = 0; k < num; k++) total += costs->cost(costs->of, k);
     range[0] = 0;
     range[1] = num;

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Places closer than this belong to one class, mm. Turned modules differ by rounding only. */
+/* Distance below which two places belong to one class, mm. Rotated modules differ by rounding only. */
 #define SAME_PLACE_MM 0.01
 /* Unit of angles, radian. */
 #define SAME_ANGLE 1e-6
@@ -30,22 +30,22 @@
  * distances between the lines of a class give them components that only other classes cancel. */
 #define LORS_FIRST 32.0
 #define LORS_FIRST_OF_LINES 4.0
-/* Least number of lines of several pairs for each subset; with fewer, pairs are distributed one by one. */
+/* Least number of lines of several pairs for each subset. If there are fewer, pairs are distributed one by one. */
 enum { LEAST_LINES = 20 };
 enum { NUM_WAVES = 32, MAX_TRIES = 256, NUM_ROUNDS = 4 };
 
 /* A module pair as the line between two centres. */
 struct pair_line {
-    int64_t from_axis; /* how far it passes the axis, ... */
+    int64_t from_axis; /* distance at which the line passes the axis, ... */
     int64_t low, high; /* ... and the axial places of its ends, all in SAME_PLACE_MM */
-    int64_t angle;     /* of the point next to the axis, in SAME_ANGLE */
-    int64_t direction; /* the same for lines that look the same along the axis, and after half a turn */
-    bool has_side;     /* the point next to the axis is not on it */
+    int64_t angle;     /* azimuth of the point nearest to the axis, in SAME_ANGLE */
+    int64_t direction; /* equal for lines that look the same along the axis, and after half a turn */
+    bool has_side;     /* true if the point nearest to the axis is not on the axis */
     int64_t class_number;
-    int64_t rank;     /* within its class, which decides its subset */
-    int64_t num_lors; /* in coincidence */
+    int64_t rank;     /* rank within its class, which decides its subset */
+    int64_t num_lors; /* number of LORs in coincidence */
     int32_t pair;
-    int64_t keys[4]; /* by which lines are sorted; the last is the pair */
+    int64_t keys[4]; /* keys by which lines are sorted; the last is the pair */
 };
 
 /* Compares lines by their first keys. */
@@ -66,7 +66,7 @@ static int64_t rounded(double value, double unit)
     return llround(value / unit);
 }
 
-/* Rounds an angle; the last value before a full period is the first. */
+/* Rounds an angle. The last value before a full period becomes the first one. */
 static int64_t rounded_angle(double y, double x, double period)
 {
     const double angle = fmod(atan2(y, x) + 4.0 * PI, period);
@@ -81,8 +81,8 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
     line->pair = pair;
     line->num_lors = lr_pair_num_coincidences(lors, pair);
     if (hypot(b[0] - a[0], b[1] - a[1]) > SAME_PLACE_MM) {
-        /* Any other line is followed in the direction that has the axis on its left. If it meets the axis, it is
-         * followed upwards; if it does not rise either, it has no direction. */
+        /* Any other line is followed in the direction that has the axis on its left. A line that crosses the axis is
+         * followed upwards. If it does not rise either, it has no direction. */
         const double dx = b[0] - a[0], dy = b[1] - a[1];
         const double left = (a[0] * dy - a[1] * dx) / hypot(dx, dy);
         const int64_t z_a = rounded(a[2], SAME_PLACE_MM), z_b = rounded(b[2], SAME_PLACE_MM);
@@ -96,7 +96,7 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
         line->angle = rounded_angle(-sign * dx, sign * dy, meets_axis && z_a == z_b ? PI : 2.0 * PI);
         line->direction = rounded_angle(-dx, dy, PI);
     } else {
-        /* A line along the axis: its place around the axis serves as its direction. */
+        /* The direction of a line along the axis is its azimuth. */
         line->from_axis = rounded(hypot(a[0], a[1]), SAME_PLACE_MM);
         line->has_side = line->from_axis > 0;
         line->low = rounded(fmin(a[2], b[2]), SAME_PLACE_MM);
@@ -106,12 +106,12 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
     }
 }
 
-/* Numbers the classes and ranks of lines of several pairs; the lines of a class have the same distance from the
- * axis. with_images: lines that differ by half a turn count as the same line. Returns false if there are too few
+/* Numbers the classes and ranks of lines of several pairs; the lines of a class have the same distance from the axis.
+ * with_images: true if lines that differ by half a turn count as the same line. Returns false if there are too few
  * lines, or few in a class. */
 static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets, bool with_images)
 {
-    /* Lines along the axis look like points from there, and are distinguished by their place. */
+    /* Lines along the axis look like points along it, and are distinguished by their azimuth. */
     for (int64_t k = 0; k < num_pairs; k++) {
         struct pair_line *line = &lines[k];
         if (!with_images && line->has_side) line->direction = line->angle;
@@ -134,8 +134,8 @@ static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets
     return num_lines >= (int64_t)LEAST_LINES * subsets && num_classes * 4 <= num_lines;
 }
 
-/* The load of a subset: its LORs, and the sums over them of exp(i m angle), m = 1 .. NUM_WAVES. Even waves
- * distinguish directions, odd ones also sides of the axis; all are 0 for even directions. */
+/* The load of a subset: its LORs, and the sums over them of exp(i m angle), m = 1 .. NUM_WAVES. Waves with even m
+ * distinguish directions, and waves with odd m also sides of the axis. All are 0 if directions are spread evenly. */
 struct load {
     double lors, wave[NUM_WAVES][2];
 };
@@ -162,17 +162,17 @@ static double unevenness(const struct load *load, double lors_first)
     return sum;
 }
 
-/* The subsets, and the shares into which the current class is divided. */
+/* The assignment of classes to subsets, and the shares into which the current class is divided. */
 struct assignment {
     int subsets;
     double lors_first;
-    struct load *shares; /* [subsets] of the class */
-    struct load *loads;  /* [subsets] what the subsets have */
+    struct load *shares; /* [subsets] shares of the current class */
+    struct load *loads;  /* [subsets] loads that the subsets have so far */
     int32_t *subset_of;  /* [num_pairs] */
 };
 
-/* Assigns a class to the subsets, share 0 to a first one, share 1 to the next and so on, so that all are most even. In
- * later rounds the class may move to a better place. */
+/* Assigns the shares of a class to consecutive subsets. The subset that gets share 0 is chosen so that all subsets are
+ * most even. A later iteration may move the class if this makes them more even. */
 static void assign_class(const struct pair_line *lines, int64_t count, bool is_assigned, const struct assignment *to)
 {
     const int subsets = to->subsets;
@@ -219,7 +219,7 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
         return lr_error(log, LR_USAGE, "%d subsets of %lld pairs of modules: take 1 to %lld", subsets,
                         (long long)lors->num_pairs, (long long)lors->num_pairs);
     }
-    if (lors->scanner == NULL) { /* views, whose numbers go around the axis */
+    if (lors->scanner == NULL) { /* views, whose numbers increase around the axis */
         for (int64_t view = 0; view < lors->num_pairs; view++) subset_of[view] = (int32_t)(view % subsets);
         return LR_OK;
     }
@@ -273,15 +273,16 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
 
 /* --- how evenly subsets see the object --- */
 
-/* Subsets that are less even are interleaved more. After 40 updates a disc deviates less than 1.5 times as much as
- * with one subset if the unevenness is at most 0.1, and 2 to 60 times as much if it reaches 0.2 to 1 with whole
- * pairs. */
+/* Unevenness above which subsets are interleaved more. A disc deviates, after 40 updates, less than 1.5 times as much
+ * as with one subset if the unevenness is at most 0.1. It deviates 2 to 60 times as much if the unevenness is 0.2 to
+ * 1 with whole pairs. */
 #define EVEN_ENOUGH 0.1
 
-/* Points, and Fourier components of directions that are compared; component 0 is the share of lines. */
+/* Number of points, and number of Fourier components of directions that are compared. Component 0 is the share of
+ * lines. */
 enum { POINTS = 48, WAVES = 4 };
 
-/* Steps of these shares, modulo one, spread evenly: over LORs, and along them. */
+/* Steps, modulo one, that spread points evenly: over LORs, and along each LOR. */
 #define LOR_STEP 0.6180339887498949
 #define ALONG_STEP 0.7548776662466927
 
@@ -290,13 +291,14 @@ struct partition {
     const lr_lors *lors;
     int subsets, interleave;
     int32_t *group_of;                 /* [num_pairs] */
-    double (*sums)[WAVES][2];          /* [subsets] at the current point */
-    double *lines;                     /* [subsets] of all points */
-    double squares[WAVES], num_points; /* what subsets differ by, relatively */
-    int *level, num_level;             /* [num_modules] modules at about the height of the current point */
+    double (*sums)[WAVES][2];          /* [subsets] sums at the current point */
+    double *lines;                     /* [subsets] sums over all points */
+    double squares[WAVES], num_points; /* squared relative differences between subsets */
+    int *level, num_level;             /* [num_modules] modules at about the height of the current point, and their
+                                          number */
 };
 
-/* The first crystal of another module that a line out of a crystal of module `from` meets; -1: none. */
+/* The first crystal of another module on a line out of a crystal of module `from`; -1 = none. */
 static int meet(const struct partition *partition, int from, const double origin[3], const double along[3])
 {
     const lr_scanner *scanner = partition->lors->scanner;
@@ -370,8 +372,8 @@ static void look_from(struct partition *partition, const double point[3])
     }
 }
 
-/* Measures unevenness from points within the middle half of LORs that are spread over all. INFINITY: some subset has
- * no LOR. */
+/* Measures unevenness from points within the middle half of LORs that are spread over all. The result is INFINITY if a
+ * subset has no LOR. */
 static double measure(struct partition *partition)
 {
     const lr_lors *lors = partition->lors;
@@ -426,8 +428,8 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
         partition.group_of != NULL && partition.sums != NULL && partition.lines != NULL && partition.level != NULL;
     lr_status status = has_memory ? LR_OK : LR_FAILED;
 
-    /* The first divisor that is even enough is taken, or else the most even one; 0: with each some subset has no
-     * LOR. */
+    /* The first divisor that is even enough is taken, or else the most even one; 0 = with every divisor some subset has
+     * no LOR. */
     const int angles = lr_lors_num_angles(lors);
     double whole = INFINITY, least = INFINITY;
     int best = 0;

@@ -12,7 +12,7 @@
 
 /* Slack of the field-of-view rule, mm. */
 #define FIELD_OF_VIEW_TOLERANCE_MM 1e-9
-/* Transaxial extent below which a line is parallel to the axis, mm. */
+/* Transaxial length below which a line is parallel to the axis, mm. */
 #define PARALLEL_MM 1e-9
 /* Largest transaxial part of an axis v that counts as parallel to z. */
 #define UPRIGHT 1e-12
@@ -26,14 +26,14 @@ struct stored_set {
 struct lr_mask_builder {
     const lr_scanner *scanner;
     const lr_log *log;
-    bool stores;          /* masks are stored; else pairs are only counted */
-    double reach_mm;      /* half the field of view with its slack; < 0 = rule off */
+    bool stores;          /* true if masks are stored; else pairs are only counted */
+    double reach_mm;      /* half the field of view with its slack; < 0 = no such rule */
     double (*centres)[2]; /* [num_crystals] x, y of the crystals' volume centres */
-    bool *upright;        /* [num_modules] whether v is parallel to z */
+    bool *upright;        /* [num_modules] true if v is parallel to z */
     struct lr_coincidence_masks *masks;
     int64_t max_pairs, max_words;
-    int64_t most_words;         /* a quarter of the memory, and what offsets can hold */
-    struct stored_set *sets;    /* [max_sets] open addressing by hash */
+    int64_t most_words;         /* limit by a quarter of the memory and the range of offsets */
+    struct stored_set *sets;    /* [max_sets] hash table with open addressing */
     int64_t num_sets, max_sets; /* max_sets is a power of two */
 };
 
@@ -75,7 +75,7 @@ struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum l
     return builder;
 }
 
-/* True if the line through a and b passes the axis within reach: |a x b| <= reach |b - a|. */
+/* True if the line through a and b is within reach of the axis: |a x b| <= reach |b - a|. */
 static bool passes(const double a[2], const double b[2], double reach)
 {
     const double dx = b[0] - a[0], dy = b[1] - a[1];
@@ -92,7 +92,8 @@ static bool rings_allow(const lr_scanner *scanner, const lr_module *i, const lr_
     return !scanner->coincidence.limits_ring_difference || llabs(difference) <= largest;
 }
 
-/* Makes room for a set of zero bits after the stored words; NULL if memory is short. store_set stores it. */
+/* Reserves memory for a set of zero bits after the stored words; NULL if memory is short. The set is kept only if
+ * store_set stores it. */
 static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
 {
     struct lr_coincidence_masks *masks = builder->masks;
@@ -111,7 +112,7 @@ static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
     return set;
 }
 
-/* Slot of an equal set, or the free slot for it. */
+/* The slot of an equal set, or else the free slot for this set. */
 static struct stored_set *find_slot(const struct lr_mask_builder *builder, uint64_t hash, const uint32_t *words,
                                     uint32_t num_words)
 {
@@ -124,7 +125,7 @@ static struct stored_set *find_slot(const struct lr_mask_builder *builder, uint6
     }
 }
 
-/* Stores the set that new_set gave, unless an equal one is stored already. */
+/* Stores the set that new_set returned, unless an equal set is already stored. */
 static lr_status store_set(struct lr_mask_builder *builder, int64_t num_bits, uint32_t *offset)
 {
     if (!builder->stores) return LR_OK;
@@ -173,7 +174,8 @@ static void set_bit(uint32_t *set, int64_t n)
     set[n / 32] |= (uint32_t)1 << (n % 32);
 }
 
-/* Adds a mask of columns and rings: in upright modules a crystal's transaxial place depends on its column only. */
+/* Adds a mask of columns and rings. The transaxial position of a crystal in an upright module depends on its column
+ * only. */
 static lr_status add_separable_mask(struct lr_mask_builder *builder, int i, int j, bool *any)
 {
     const lr_scanner *scanner = builder->scanner;
@@ -185,7 +187,7 @@ static lr_status add_separable_mask(struct lr_mask_builder *builder, int i, int 
     const int64_t columns = (int64_t)nu_i * nu_j, rings = (int64_t)nv_i * nv_j;
     struct lr_pair_mask mask = {.kind = LR_MASK_SEPARABLE};
 
-    /* Bits p * nu_j + r of crystal columns within the field of view. */
+    /* Bit p * nu_j + r is 1 if the crystal columns are within the field of view. */
     uint32_t *set = new_set(builder, columns);
     if (set == NULL) return LR_FAILED;
     int64_t num_columns = 0;
@@ -200,7 +202,7 @@ static lr_status add_separable_mask(struct lr_mask_builder *builder, int i, int 
     if (num_columns == 0) return LR_OK;
     LR_TRY(store_set(builder, columns, &mask.offset_a));
 
-    /* Bits q * nv_j + s of crystal rings near enough to each other. */
+    /* Bit q * nv_j + s is 1 if the crystal rings are near enough to each other. */
     set = new_set(builder, rings);
     if (set == NULL) return LR_FAILED;
     int64_t num_rings = 0;
@@ -257,8 +259,8 @@ lr_status lr_mask_builder_add(struct lr_mask_builder *builder, int i, int j, boo
     const int apart = abs(module_i->position - module_j->position), around = scanner->num_positions - apart;
     const int least = scanner->coincidence.min_module_difference;
     const bool positions_allow = least == 0 || (apart < around ? apart : around) >= least;
-    /* Pairs of layers of one block are excluded: a photon stopped in one layer does not reach the others, and a line
-     * to two of them has both on one side. */
+    /* Pairs of layers of one block are excluded. A photon that one layer stops does not reach the others, and a line
+     * through two layers of a block has both hits on one side. */
     const bool layers_allow =
         module_i->layer == module_j->layer || module_i->block != module_j->block || module_i->block == 0;
     *any = false;

@@ -11,23 +11,24 @@
 /* Kinds of masks of a pair of modules i < j. Crystal (p, q) is in module i, (r, s) in j. Bit n of a set that begins
  * at word w is bit n mod 32 (1 = lowest) of words[w + n / 32]. */
 enum {
-    LR_MASK_ALL = 0,       /* every crystal pair is in coincidence; no bits */
-    LR_MASK_SEPARABLE = 1, /* when bit p * nu_j + r of the set at offset_a and bit q * nv_j + s of
-                              the set at offset_b are both 1 */
-    LR_MASK_FULL = 2       /* when bit a * crystals_j + b of the set at offset_a is 1, with
-                              a = q * nu_i + p and b = s * nu_j + r */
+    LR_MASK_ALL = 0,       /* all crystal pairs are in coincidence; no bits are stored */
+    LR_MASK_SEPARABLE = 1, /* a pair is in coincidence if bit p * nu_j + r of the set at offset_a and bit q * nv_j + s
+                              of the set at offset_b are 1 */
+    LR_MASK_FULL = 2       /* a pair is in coincidence if bit a * crystals_j + b of the set at offset_a is 1; a = q *
+                              nu_i + p, b = s * nu_j + r */
 };
 
-/* Three uint32 in a row, so that it can go to a storage buffer as it is. */
+/* The mask of a pair of modules. It is three consecutive uint32, so that it can be copied to a storage buffer
+ * directly. */
 struct lr_pair_mask {
     uint32_t kind;               /* LR_MASK_... */
-    uint32_t offset_a, offset_b; /* first words of its sets; 0 if the kind has none */
+    uint32_t offset_a, offset_b; /* first words of the sets; 0 if this kind has no sets */
 };
 
-/* Bytes of a pair of modules in a lr_lors: its modules, its first LOR, its mask. */
+/* Bytes of a pair of modules in an lr_lors: its modules, its first LOR and its mask. */
 #define LR_PAIR_BYTES ((int64_t)(sizeof(int32_t[2]) + sizeof(int64_t) + sizeof(struct lr_pair_mask)))
 
-/* Plain data. Pairs with equal bits share their words. Owned by the lr_lors. */
+/* The masks of all pairs. Pairs with equal bits share their words. Owned by the lr_lors. */
 struct lr_coincidence_masks {
     int64_t num_pairs;
     struct lr_pair_mask *pairs; /* [num_pairs], the order of lr_lors.pairs */
@@ -54,17 +55,17 @@ static inline bool lr_coincidence_allows(const lr_lors *lors, int64_t pair, int 
     return (set_a[n_a / 32] >> (n_a % 32) & 1u) && (set_b[n_b / 32] >> (n_b % 32) & 1u);
 }
 
-/* Collects masks pair by pair, in any order that the caller remembers. */
+/* Collects masks pair by pair, in any order. The caller must remember this order. */
 struct lr_mask_builder;
 
-enum lr_masks { LR_MASKS_STORED, LR_MASKS_COUNTED }; /* counted: nothing is stored of any pair */
+enum lr_masks { LR_MASKS_STORED, LR_MASKS_COUNTED }; /* if pairs are counted, no mask is stored */
 struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum lr_masks masks, const lr_log *log);
 
-/* Evaluates the rules for modules i < j. *any = whether a crystal pair is in coincidence; only then has a mask been
- * appended, if masks are stored. errors: LR_FAILED when memory is short. */
+/* Evaluates the rules for modules i < j. *any is true if a crystal pair is in coincidence. Only then is a mask
+ * appended, if masks are stored. errors: LR_FAILED, out of memory. */
 lr_status lr_mask_builder_add(struct lr_mask_builder *builder, int i, int j, bool *any);
 
-/* Hands over what was collected and frees the builder; NULL when memory was short. */
+/* Frees the builder and returns the masks, which the caller then owns; NULL if memory was short. */
 struct lr_coincidence_masks *lr_mask_builder_finish(struct lr_mask_builder *builder);
 
 void lr_mask_builder_destroy(struct lr_mask_builder *builder);

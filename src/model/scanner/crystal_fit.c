@@ -23,19 +23,19 @@ struct panel_fit {
     int n[2];
     double mean[3];
     double axes[3][3];
-    double size_mm[3]; /* along the axes; 0 = not known */
+    double size_mm[3]; /* crystal sizes along the axes; 0 = not known */
     double *lines[2];  /* [n] mean coordinate of the crystals of a column, of a row */
-    double scatter_mm; /* largest distance of a crystal from its lines' crossing in the plane */
+    double scatter_mm; /* largest distance, in the plane, between a crystal and the crossing of its lines */
     double snap_mm;
     int *starts[2]; /* [num_segments + 1] first line of each uniform piece */
     int num_segments[2];
-    int *segment_of[2];       /* [n] the piece that a line is in */
-    double *middles_mm[2];    /* [num_segments] mean of its lines */
-    double *pitches_mm[2];    /* [num_segments] step from line to line within each */
-    double least_pitch_mm[2]; /* of all pieces */
+    int *segment_of[2];       /* [n] the piece that contains the line */
+    double *middles_mm[2];    /* [num_segments] mean coordinate of its lines */
+    double *pitches_mm[2];    /* [num_segments] step from line to line within each piece */
+    double least_pitch_mm[2]; /* least pitch of all pieces */
 };
 
-/* Share of the room that crystals fill, so that rounded places make none overlap. */
+/* Share of the available room that crystals fill, so that crystals do not overlap after places are rounded. */
 static const double spared_share = 0.995;
 
 /* --- room for lone lines --- */
@@ -44,7 +44,7 @@ static const double spared_share = 0.995;
 struct neighbour {
     const struct panel_fit *fit;
     int from, axis;
-    double distance_mm; /* without what they differ by along the other axis */
+    double distance_mm; /* distance without the difference along the other axis */
 };
 
 static void take_neighbour(void *user, int crystal, double distance2)
@@ -61,8 +61,8 @@ static void take_neighbour(void *user, int crystal, double distance2)
         next->distance_mm = distance;
 }
 
-/* Width along an axis for the crystals of a panel of one line. The next panel's crystals, which look at the
- * scanner's axis too, then have as much room. The width is the list's spacing if no panel is near. */
+/* Width along an axis for the crystals of a panel that has one line. The crystals of the next panel, which also face
+ * the scanner's axis, then have the same width. The width is the list's spacing if no panel is near. */
 static double room_for_line(const struct panel_fit *fit, int axis)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
@@ -91,7 +91,7 @@ static bool normalise(double a[3])
     return length > 0;
 }
 
-/* Removes from a its part along the unit vector b, and normalises it; false if little is left. */
+/* Subtracts from a its component along the unit vector b and normalises the rest. False if the rest is too short. */
 static bool straighten(double a[3], const double b[3])
 {
     vec_add_scaled(a, -vec_dot(a, b), b, a);
@@ -108,12 +108,12 @@ static void radial(const struct panel_fit *fit, double direction[3])
     normalise(direction);
 }
 
-/* Two orthogonal directions of the plane along the grid's two. */
+/* Finds two orthogonal directions in the plane, along the two directions of the grid. */
 static bool find_directions(const struct panel_fit *fit, double a[3], double b[3])
 {
     double normal[3];
-    /* Regression of the centres on the places: along a full grid the other direction falls out, and wider gaps do not
-     * turn it. */
+    /* Regression of the centres on the places. The other direction cancels in a full grid, and wider gaps do not rotate
+     * the result. */
     double *slopes[2] = {a, b};
     for (int axis = 0; axis < 2; axis++) {
         double *slope = slopes[axis];
@@ -127,7 +127,7 @@ static bool find_directions(const struct panel_fit *fit, double a[3], double b[3
         normalise(slope);
     }
     if (fit->n[0] > 1 && fit->n[1] > 1) {
-        /* Each takes half of the deviation from a right angle. */
+        /* Each direction is rotated by half of the deviation from a right angle. */
         const double off = vec_dot(a, b);
         double kept[3];
         memcpy(kept, a, sizeof(kept));
@@ -136,7 +136,7 @@ static bool find_directions(const struct panel_fit *fit, double a[3], double b[3
         normalise(a);
         return straighten(b, a);
     }
-    /* The direction in which a narrow panel looks: as its crystals say, else towards the axis. */
+    /* The direction that a narrow panel faces: the direction given for its crystals, or else towards the axis. */
     const lr_crystal *first = &fit->crystals[fit->panel->members[0]];
     memcpy(normal, first->axes[2], sizeof(first->axes[2]));
     if (!normalise(normal)) {
@@ -145,7 +145,7 @@ static bool find_directions(const struct panel_fit *fit, double a[3], double b[3
     }
 
     if (fit->n[0] == 1 && fit->n[1] == 1) {
-        /* A single crystal has its own axis, else z, else y. */
+        /* A single crystal uses its own axis, or else z, or else y. */
         static const double z[3] = {0, 0, 1}, y[3] = {0, 1, 0};
         const double *const choices[] = {first->axes[1], z, y};
         for (int k = 0; k < 3; k++) {
@@ -174,8 +174,8 @@ static void flip_places(struct panel_fit *fit, int axis)
     }
 }
 
-/* Moves the places to begin at 0 and counts them into n. False if the crystals do not fill the grid, one in each
- * place. */
+/* Shifts the places so that they begin at 0, and sets n to their number. False if the crystals do not fill the grid
+ * with one crystal per place. */
 static bool fill_places(struct panel_fit *fit)
 {
     const struct lr_crystal_panel *panel = fit->panel;
@@ -205,8 +205,8 @@ static bool fill_places(struct panel_fit *fit)
     return full;
 }
 
-/* Sets mean and axes: v is the direction of the grid nearer to z, upwards, and u = v x outward as
- * in a ring; places are turned to run along u and v. False for a panel without a plane. */
+/* Sets mean and axes. v is the direction of the grid that is nearer to z, upwards, and u = v x outward like in a ring.
+ * Places are rotated so that they run along u and v. False if the panel has no plane. */
 static bool find_axes(struct panel_fit *fit)
 {
     const struct lr_crystal_panel *panel = fit->panel;
@@ -247,19 +247,19 @@ static bool find_axes(struct panel_fit *fit)
     return true;
 }
 
-/* Known axes may differ from the grid's by this sine (a degree): they then say nothing new. */
+/* Sine (of a degree) up to which known axes may differ from the axes of the grid and are then ignored. */
 static const double axis_sine = 0.02;
 
-/* Sizes of a panel's crystals may differ by this, mm. */
+/* Largest difference between the sizes of a panel's crystals, mm. */
 static const double size_tolerance_mm = 0.01;
 
-/* A gap between crystals counts as wider from this length on, mm, and from this multiple of the scatter of a line's
- * mean. */
+/* A gap between crystals counts as wider if it is at least this length, mm, and at least this multiple of the scatter
+ * of a line's mean. */
 static const double least_gap_mm = 2e-3;
 static const double gap_scatter = 6;
 
-/* Steps that are shorter than others and this many times as rare are steps between blocks, which are closer to each
- * other than the crystals within them. */
+/* Steps that are shorter than others and this many times as rare are steps between blocks: these blocks are closer to
+ * each other than the crystals within them are. */
 enum { RARE = 4 };
 
 /* Numbers are rounded as long as crystals move by less than this, mm. */
@@ -305,7 +305,7 @@ static double step_at(const struct panel_fit *fit, int axis, int line)
     return fit->lines[axis][line + 1] - fit->lines[axis][line];
 }
 
-/* Number of sorted steps that are as long as steps[0] to within `off`. */
+/* Number of sorted steps that equal steps[0] to within `off`. */
 static int count_alike(const double *steps, int count, double off)
 {
     int alike = 0;
@@ -313,8 +313,8 @@ static int count_alike(const double *steps, int count, double off)
     return alike;
 }
 
-/* The usual step from line to line: the median of those that are about as short as the shortest,
- * unless these are rare. */
+/* The usual step from line to line: the median of the steps that are about as short as the shortest one, unless short
+ * steps are rare. */
 static double usual_step(const struct panel_fit *fit, int axis, double gap_mm, double *steps)
 {
     const int count = fit->n[axis] - 1;
@@ -331,7 +331,7 @@ static double usual_step(const struct panel_fit *fit, int axis, double gap_mm, d
     return count > 0 ? steps[first + usual / 2] : 0;
 }
 
-/* True if the lines of a piece stand closer than usual. */
+/* True if the lines of a piece are closer together than usual. */
 static bool is_narrow(const struct panel_fit *fit, int axis, int s, double least_mm)
 {
     const int begin = fit->starts[axis][s], end = fit->starts[axis][s + 1];
@@ -353,8 +353,8 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     const double usual = usual_step(fit, axis, gap, steps);
     free(steps);
 
-    /* Uniform pieces: lines at the usual step, or lines that stand closer. A line from which the next one stands
-     * closer begins the next piece. */
+    /* Uniform pieces: lines at the usual step, or lines that are closer together. A line begins the next piece if its
+     * successor is closer than usual. */
     int count = 0;
     fit->starts[axis][0] = 0;
     while (fit->starts[axis][count] < n) {
@@ -425,14 +425,14 @@ static double sine_between(const double a[3], const double b[3])
     return vec_length(cross);
 }
 
-/* Sizes of the first crystal along the panel's axes, once its axes fit them. */
+/* Finds the sizes of the first crystal along the panel's axes, if the crystal's axes fit the panel's axes. */
 static lr_status find_sizes(struct panel_fit *fit)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
     const int first = fit->panel->members[0];
     const lr_crystal *crystal = &list->crystals[first];
     for (int k = 0; k < 3; k++) {
-        int own = -1; /* the crystal's axis that lies along the panel's */
+        int own = -1; /* index of the crystal's axis that is parallel to the panel's axis */
         for (int n = 2; n >= 0; n--) {
             const bool is_along =
                 vec_length(crystal->axes[n]) > 0.5 && sine_between(crystal->axes[n], fit->axes[k]) < axis_sine;
@@ -479,7 +479,7 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
         module->normal[k] = -fit->axes[2][k];
     }
     for (int k = 0; k < 2; k++) {
-        /* The face along an axis is as known, else as wide as the closest crystals leave it. */
+        /* The face size along an axis is the known size, or else the size that the closest crystals allow. */
         const double size = fit->size_mm[k] > 0 ? fit->size_mm[k] : list->face_mm[k];
         const double least = fit->least_pitch_mm[k];
         if (size > least + fit->panel->tolerance_mm) {
@@ -569,7 +569,7 @@ static lr_status fit_grid(struct panel_fit *fit, struct lr_crystal_blocks *block
 
     find_lines(fit);
 
-    /* Panels that are upright to within the scatter of their crystals become so. */
+    /* Panels that are upright to within the scatter of their crystals are made exactly upright. */
     double *u = fit->axes[0], *v = fit->axes[1];
     const double half_mm = 0.5 * (fit->lines[1][fit->n[1] - 1] - fit->lines[1][0]) +
                            0.5 * (fit->lines[0][fit->n[0] - 1] - fit->lines[0][0]);

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Modules of one block have normals whose cosine differs from 1 by less than this, and boxes that overlap by less
- * than this rounding (mm). */
+/* Limits for modules of one block: the cosine between their normals differs from 1 by less than `parallel`, and their
+ * boxes overlap by less than `rounding_mm` (mm). */
 static const double parallel = 1e-4, rounding_mm = 0.05;
 
 /* --- which modules stand behind which --- */
 
-/* Half of a module's extent along a unit vector, of its pitch rectangle. */
+/* Half of the extent of a module's pitch rectangle along a unit vector. */
 static double half_extent(const lr_module *module, const double axis[3])
 {
     return 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(vec_dot(module->u, axis)) +
@@ -31,7 +31,7 @@ struct order {
     double *gap_mm; /* [num_modules] */
 };
 
-/* Notes `front` as the module directly in front of `back` if it is the nearest so far. */
+/* Records `front` as the module directly in front of `back` if it is the nearest one so far. */
 static void look_behind(struct order *order, int front, int back)
 {
     const lr_module *a = &order->scanner->modules[front], *b = &order->scanner->modules[back];
@@ -39,11 +39,11 @@ static void look_behind(struct order *order, int front, int back)
     double offset[3];
     vec_sub(b->centre_mm, a->centre_mm, offset);
     const double gap =
-        -vec_dot(offset, a->normal) - a->depth_mm; /* from the back of the one to the front of the other */
+        -vec_dot(offset, a->normal) - a->depth_mm; /* gap from the back of one module to the front of the other */
     const bool is_near = gap > -rounding_mm && gap <= fmax(a->depth_mm, b->depth_mm);
     if (!is_near || !(vec_dot(a->normal, b->normal) > 1 - parallel) || !(gap < order->gap_mm[back])) return;
 
-    /* The middle of one must be within the other, seen along their normal. */
+    /* The middle of one module must be within the other one, seen along their normal. */
     bool in_a = true, in_b = true;
     for (int k = 0; k < 2; k++) {
         const double off = fabs(vec_dot(offset, axes[k]));
@@ -56,7 +56,7 @@ static void look_behind(struct order *order, int front, int back)
     }
 }
 
-/* Finds the module in front of each, by boxes that reach as far behind as a layer may stand. */
+/* Finds the module in front of each module. Boxes that reach as far back as a layer may lie are compared. */
 static lr_status order_init(struct order *order, const lr_scanner *scanner, const lr_log *log)
 {
     const int count = scanner->num_modules;
@@ -162,7 +162,7 @@ struct whole {
     int count;
     lr_module *modules; /* [count] in the order of blocks */
     int *sorted;        /* [count] the index of each in `rough` */
-    lr_scanner rough;   /* the modules layer by layer: not checked */
+    lr_scanner rough;   /* the modules layer by layer, not checked */
     int num_positions;
 };
 
@@ -206,8 +206,8 @@ static lr_status arrange(struct whole *whole)
         return LR_FAILED;
     }
 
-    /* Blocks are numbered from their fronts on, and deeper layers get the places of their fronts. There are no
-     * places if a module of a deeper layer has no module in front of it, or if layers have different rings. */
+    /* Blocks are numbered from the front, and deeper layers get the places of the modules in front of them. No places
+     * are set if a module of a deeper layer has no module in front of it, or if layers have different rings. */
     int blocks = 0;
     whole->num_positions = parts->items[0].scanner->num_positions;
     for (int k = 1; k < parts->count; k++) {
@@ -226,7 +226,7 @@ static lr_status arrange(struct whole *whole)
         }
     }
     for (int m = 0; m < whole->count; m++) {
-        /* The crystals of a layer end where the next one begins, however positions are rounded. */
+        /* The crystals of a layer end exactly where the next layer begins, even if positions are rounded. */
         lr_module *front = order.front[m] >= 0 ? &modules[order.front[m]] : NULL;
         if (front != NULL && order.gap_mm[m] < 0)
             front->depth_mm -= fmin(1.01 * -order.gap_mm[m], 0.5 * front->depth_mm);
@@ -250,7 +250,7 @@ static lr_scanner *from_layers(const lr_crystal_list *list, int *crystal_of, dou
     struct parts parts = {.list = list};
     struct whole whole = {.parts = &parts};
     lr_scanner *scanner = NULL;
-    int *place = NULL; /* [whole.count] of a module among the sorted ones */
+    int *place = NULL; /* [whole.count] index of each module among the sorted modules */
     bool is_good = build_parts(&parts) == LR_OK && arrange(&whole) == LR_OK;
     if (is_good) {
         double detection_depth_mm = INFINITY;
@@ -304,12 +304,12 @@ static lr_scanner *from_layers(const lr_crystal_list *list, int *crystal_of, dou
 
 /* --- all lists --- */
 
-/* Takes over the scanner that the list makes as if it had no layers, and no rules. */
+/* Takes ownership of `flat`, the scanner that the list gives if layers and rules are ignored. */
 static lr_scanner *look_for_layers(lr_scanner *flat, const lr_crystal_list *list, int *crystal_of, double *residual_mm)
 {
     struct order order = {0};
     lr_scanner *scanner = NULL;
-    int most = 0; /* the last layer */
+    int most = 0; /* number of the last layer */
     lr_crystal *crystals = lr_alloc(list->num_crystals, sizeof(*crystals), "crystals", list->log);
     lr_status status = crystals != NULL ? order_init(&order, flat, list->log) : LR_FAILED;
     for (int c = 0; c < list->num_crystals && status == LR_OK; c++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The way from a list of crystals to modules (lr/crystals.h), step by step: crystals that follow
- * each other like a grid form a panel; a panel is fitted by a plane, two axes and two pitches, and
- * cut into uniform blocks; blocks that form rings are numbered as lr_scanner_create_ring does. */
+ * The steps from a list of crystals to modules (lr/crystals.h). Crystals that are arranged like a grid form a panel.
+ * A panel is fitted by a plane, two axes and two pitches, and cut into uniform blocks. Blocks that form rings are
+ * numbered like in lr_scanner_create_ring. */
 #ifndef LR_MODEL_CRYSTAL_PANELS_H
 #define LR_MODEL_CRYSTAL_PANELS_H
 
@@ -13,10 +13,10 @@
 
 #include <stddef.h>
 
-/* More modules than this are refused: the table of module pairs grows with their square. */
+/* Largest number of modules: the table of module pairs grows with its square. */
 #define LR_MAX_CRYSTAL_MODULES 65536
 
-/* Size of the hash's cells over the list's spacing (lr_crystals_spacing_mm). */
+/* Size of the hash's cells divided by the list's spacing (lr_crystals_spacing_mm). */
 #define LR_CELLS_PER_SPACING 1.25
 #define LR_FAR_CELLS 4
 
@@ -24,20 +24,20 @@
 struct lr_crystal_growth {
     const lr_crystal_list *list;
     struct lr_point_hash hash;
-    struct lr_point_hash far; /* cells LR_FAR_CELLS times as long, for crystals without near neighbours */
+    struct lr_point_hash far; /* cells that are LR_FAR_CELLS times as long, for crystals without near neighbours */
     int *panel;               /* [num_crystals]; -1 = none yet */
     int (*places)[2];         /* [num_crystals] along the panel's two directions, any origin */
     int *block;               /* [num_crystals] index in the blocks, once its panel is fitted */
     int num_panels;
-    int64_t seen; /* crystals looked at so far: what bounds the time */
+    int64_t seen; /* number of crystals examined so far, which limits the time */
 };
 
 /* A uniform piece of a panel. */
 struct lr_crystal_block {
-    lr_module module; /* normal set */
-    int first[2];     /* places of its crystal (0, 0) */
-    int first_listed; /* least number in the list of its crystals */
-    int appended;     /* how many blocks came before it; lr_crystal_growth.block */
+    lr_module module; /* the module; its normal is set */
+    int first[2];     /* place of its crystal (0, 0) */
+    int first_listed; /* least number of its crystals in the list */
+    int appended;     /* number of blocks appended before it; lr_crystal_growth.block */
 };
 
 struct lr_crystal_blocks {
@@ -46,11 +46,11 @@ struct lr_crystal_blocks {
     int64_t room;
 };
 
-/* The fit of a panel to a flat grid, and the crystals that lie farthest from their places. */
+/* The residuals of a panel's fit to a flat grid, and the crystals that lie farthest from their places. */
 struct lr_crystal_misfit {
     bool fits;
-    bool filled;     /* false: the crystals do not fill the grid of places */
-    int grid[2];     /* places */
+    bool filled;     /* false if the crystals do not fill the grid of places */
+    int grid[2];     /* numbers of places */
     int crystals[3]; /* -1 = none */
     double off_mm[3];
 };
@@ -63,40 +63,40 @@ struct lr_crystal_panel {
     double tolerance_mm;
 };
 
-/* Fits one panel and appends its blocks. Places of its crystals are turned to begin at 0 and run along u and v. If
- * the panel does not fit within the tolerance, misfit->fits is false and nothing is appended. errors: LR_BAD_INPUT
- * if sizes or axes contradict each other. */
+/* Fits one panel and appends its blocks. Places of its crystals are rotated and shifted so that they begin at 0 and run
+ * along u and v. If the panel does not fit within the tolerance, misfit->fits is false and nothing is appended.
+ * errors: LR_BAD_INPUT if sizes or axes contradict each other. */
 lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_crystal_blocks *blocks,
                                struct lr_crystal_misfit *misfit);
 
-/* Numbers places around the ring, rings and crystal rings if the blocks form rings, and sorts them as
- * lr_scanner_create_ring has them, from the place of the list's first crystal on; else sorts them by their first
- * crystals in the list. An axial gap of a pitch or more separates rings, a smaller one the blocks of a ring.
- * num_positions: places around the ring, 0 = no ring. */
+/* Sorts the blocks. If they form rings, the places around the ring, the rings and the crystal rings are numbered, and
+ * the order is the order of lr_scanner_create_ring, starting at the place of the list's first crystal. Otherwise the
+ * order is the order of the blocks' first crystals in the list. An axial gap of a pitch or more separates rings, a
+ * smaller one the blocks of a ring. num_positions: places around the ring, 0 = no ring. */
 lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm, int *num_positions,
                                     const lr_log *log);
 
-/* The largest distance of a crystal from its place so far, and its limit. */
+/* The largest distance between a crystal and its place so far, and the limit of this distance. */
 struct lr_crystal_bounds {
     double off_mm, tolerance_mm;
 };
 
-/* Makes the arranged blocks of a ring exactly equal if the crystals then lie hardly farther off
- * their places (half more, and 1e-4 mm); else leaves them as they are. */
+/* Makes the arranged blocks of a ring exactly equal if this moves the crystals hardly farther from their places (half
+ * more, and 1e-4 mm). Otherwise the blocks are not changed. */
 lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
                                      const struct lr_crystal_growth *growth, struct lr_crystal_bounds *bounds);
 
-/* The modules that become a scanner, and what they may be changed by: the detection depth and the tolerance. */
+/* The modules from which a scanner will be made, and the detection depth and tolerance that limit changes to them. */
 struct lr_crystal_room {
     const char *title;
-    lr_module *modules; /* [num_modules] normals set */
+    lr_module *modules; /* [num_modules] modules with their normals set */
     int num_modules;
     double *detection_depth_mm;
     double tolerance_mm;
     const lr_log *log;
 };
 
-/* Does lr_scanner_from_crystals for crystals that are all in one layer, whatever the list says. */
+/* Like lr_scanner_from_crystals, but all crystals are taken to be in one layer, whatever the list says. */
 lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_of, double *residual_mm);
 
 #endif

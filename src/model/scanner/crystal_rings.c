@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Blocks that form rings: the same arrangement of them at equal angles around the axis. Rings whose panels are equal
- * except for rounding or noise of the list become exactly so: blocks of a panel then share its plane, and panels stand
- * at equal angles. */
+ * Blocks that form rings: the same arrangement of blocks is repeated at equal angles around the axis. If the panels
+ * of a ring are equal except for rounding or noise of the list, they are made exactly equal. The blocks of a panel
+ * then share its plane, and panels are at equal angles. */
 #include "model/scanner/crystal_panels.h"
 
 #include "base/mem.h"
@@ -14,13 +14,13 @@
 
 static const double degree = 3.14159265358979323846 / 180;
 
-/* Panels whose normals differ by less (degrees) stand at one place around the ring. */
+/* Difference of normals (degrees) below which panels are at one place around the ring. */
 static const double same_angle_deg = 0.1;
 
-/* Steps from place to place may differ by this share. */
+/* Largest relative difference of steps from place to place. */
 static const double uneven = 0.05;
 
-/* Modules count as upright up to this sine: measured positions tilt them a little. */
+/* Largest sine of the tilt of an upright module: measured positions tilt modules a little. */
 static const double tilt = 0.02;
 
 enum { LEAST_PLACES = 3 };
@@ -28,9 +28,9 @@ enum { LEAST_PLACES = 3 };
 /* The place of a block. */
 struct site {
     const struct lr_crystal_block *block;
-    double angle_deg; /* of the outward normal, from that of the list's first crystal */
-    double radius_mm; /* of its front plane */
-    double across_mm; /* its centre along u */
+    double angle_deg; /* angle of the outward normal, from the normal of the list's first crystal */
+    double radius_mm; /* distance of its front plane from the axis */
+    double across_mm; /* position of its centre along u */
     double z_mm;
     int position, row; /* place around the ring; row of blocks along z */
     int ring;
@@ -66,7 +66,7 @@ static int by_row(const void *a, const void *b)
            : left->row != right->row         ? compare(left->row, right->row)
            : fabs(left->across_mm - right->across_mm) > 0.5
                ? compare(left->across_mm, right->across_mm)
-               : compare(left->radius_mm, right->radius_mm); /* layers, one behind the other */
+               : compare(left->radius_mm, right->radius_mm); /* layers, from front to back */
 }
 
 static int by_ring(const void *a, const void *b)
@@ -81,7 +81,7 @@ static int by_list(const void *a, const void *b)
     return compare(left->first_listed, right->first_listed);
 }
 
-/* Numbers the rings and crystal rings of the first place's rows; other places have the same ones. */
+/* Numbers the rings and crystal rings of the rows at the first place. The rows at other places get the same numbers. */
 static void number_rings(struct site *sites, int count, int per_position, struct lr_crystal_block *blocks)
 {
     int ring = 0, crystal_ring = 0;
@@ -105,7 +105,8 @@ static void number_rings(struct site *sites, int count, int per_position, struct
     }
 }
 
-/* Numbers the blocks as rings and sorts `sites`; 0 if they are none. */
+/* Numbers the blocks as rings and sorts `sites`. Returns the number of places around the ring, 0 if the blocks form no
+ * ring. */
 static int arrange(struct lr_crystal_blocks *blocks, struct site *sites, double tolerance_mm)
 {
     double first_deg = 0;
@@ -128,7 +129,7 @@ static int arrange(struct lr_crystal_blocks *blocks, struct site *sites, double 
         sites[b] = site;
     }
 
-    /* Places stand at equal angles with as many blocks each. */
+    /* Places are at equal angles, and each has the same number of blocks. */
     const int count = blocks->count;
     qsort(sites, (size_t)count, sizeof(*sites), by_angle);
     int positions = 1;
@@ -144,7 +145,7 @@ static int arrange(struct lr_crystal_blocks *blocks, struct site *sites, double 
             fabs(sites[k].angle_deg - sites[k].position * step) > uneven * step)
             return 0;
 
-    /* Every place has the blocks of the first one, in rows of equal height. */
+    /* Every place has the same blocks as the first one, in rows of equal height. */
     qsort(sites, (size_t)count, sizeof(*sites), by_height);
     for (int k = 1; k < count; k++) {
         const bool same = sites[k].position == sites[k - 1].position;
@@ -179,7 +180,7 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
         free(sorted);
         return LR_FAILED;
     }
-    /* Twice the tolerance: two blocks may each be off by it; and room for rounding. */
+    /* Twice the tolerance: each of two blocks may be off by it. */
     *num_positions = arrange(blocks, sites, 2 * tolerance_mm);
     if (*num_positions > 0) {
         for (int b = 0; b < blocks->count; b++) sorted[b] = *sites[b].block;
@@ -196,8 +197,8 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
 
 /* --- ideal rings --- */
 
-/* The ideal ring may be off by this much more than each block on its own. Panels of single lines, within which the
- * list's rounding does not show, may be off by the rounding of 3 decimals. */
+/* Limits by which crystals of the ideal ring may be farther off than crystals of the separate blocks. A panel of a
+ * single line does not show the rounding of the list, and may be off by the rounding of 3 decimals. */
 static const double share_more = 1.5, mm_more = 5e-5, line_more = 1e-3;
 
 /* Numbers are rounded as long as crystals move by less than this, mm. */
@@ -219,7 +220,7 @@ struct ideal {
     lr_module *modules; /* [count] */
 };
 
-/* Gives slots that differ by no more than the list's noise a common radius or pitch. */
+/* Sets a common radius or pitch for slots that differ by no more than the noise of the list. */
 static void unite(struct ideal *ideal, size_t offset, double off)
 {
     double sum = 0, low = INFINITY, high = -INFINITY;
@@ -248,7 +249,7 @@ static void shape(struct ideal *ideal)
         most = module->crystals[1] > most ? module->crystals[1] : most;
         ideal->modules[b] = *module;
     }
-    /* Blocks are sorted by ring, then place: the slot of a block is the block like it at the first place. */
+    /* Blocks are sorted by ring, then by place. The slot of a block is its counterpart at the first place. */
     const struct lr_crystal_block *items = ideal->blocks->items;
     for (int begin = 0, end = 0; begin < ideal->blocks->count; begin = end) {
         while (end < ideal->blocks->count && items[end].module.ring == items[begin].module.ring) end++;

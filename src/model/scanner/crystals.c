@@ -21,24 +21,24 @@ enum { NUM_SAMPLES = 64 };
 
 static const double largest_mm = 1e6;
 
-/* Crystals whose known axes differ by more than this (0.2 degrees) are of different modules. */
+/* Sine of the angle (0.2 degrees) between known axes above which crystals belong to different modules. */
 static const double axis_sine = 3e-3;
 
 /* Largest cosine between the two directions of a panel at its first crystal. */
 static const double skew = 0.1;
 
-/* A crystal whose neighbours are looked for, and the steps along both directions that led to it. */
+/* A crystal whose neighbours are searched, and the steps along both directions that led to it. */
 struct visit {
     int crystal;
-    double steps[2][3]; /* zero = no crystals in that direction */
+    double steps[2][3]; /* zero = no known step in that direction */
 };
 
 /* The nearest crystal that qualifies. */
 struct search {
     const struct lr_crystal_growth *growth;
     int from;
-    bool is_first;        /* a step in the panel's plane is looked for, not one from a known place */
-    const double *across; /* that must be orthogonal to this one; NULL = any */
+    bool is_first;        /* true if a step in the panel's plane is searched, not one from a known place */
+    const double *across; /* direction to which the step must be orthogonal; NULL = any step */
     int found;
     double distance2;
 };
@@ -78,7 +78,7 @@ static void consider(void *user, int crystal, double distance2)
     search->distance2 = distance2;
 }
 
-/* Step to the nearest free crystal of the same module; zero when there is none near. */
+/* Step to the nearest free crystal of the same module; zero if none is near. */
 static void find_step(struct lr_crystal_growth *growth, int from, const double *across, double step[3])
 {
     struct search search = {growth, from, true, across, -1, INFINITY};
@@ -95,8 +95,8 @@ static void find_step(struct lr_crystal_growth *growth, int from, const double *
     step[0] = step[1] = step[2] = 0;
 }
 
-/* True if too many crystals lie in one place. Crystals of panels have up to about a hundred others in reach, and
- * single crystals (no more than modules) a thousand; crowded ones have all others in reach. */
+/* True if too many crystals lie in one place. A crystal of a panel has up to about a hundred others in reach, and a
+ * single crystal (at most one per module) has a thousand. A crowded crystal has all others in reach. */
 static bool is_crowded(const struct lr_crystal_growth *growth)
 {
     return growth->seen > 70000000 + (int64_t)150 * growth->list->num_crystals;
@@ -160,8 +160,8 @@ static void grow_panel(struct front *front, int seed)
     growth->num_panels++;
 }
 
-/* Gathers the crystals of panel -1 into new panels. A panel goes on from a crystal if a step like the last one leads
- * to another crystal, within `share` of the step's length and within `reach_mm`. */
+/* Gathers the crystals of panel -1 into new panels. A panel continues from a crystal if a step equal to the last step
+ * leads to another crystal, within `share` of the step's length and within `reach_mm`. */
 static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, double reach_mm)
 {
     const lr_crystal_list *list = growth->list;
@@ -231,8 +231,8 @@ static void find_twin(void *user, int crystal, double distance2)
     if (crystal != twin->crystal) twin->found = crystal;
 }
 
-/* errors: LR_BAD_INPUT for centres that are not finite or beyond 1 km, for two crystals at one
- *         place. *growth must be finished then, too. */
+/* errors: LR_BAD_INPUT for centres that are not finite or beyond 1 km, and for two crystals at one place. *growth must
+ * be finished after an error, too. */
 static lr_status crystal_growth_init(struct lr_crystal_growth *growth, const lr_crystal_list *list)
 {
     *growth = (struct lr_crystal_growth){.list = list};
@@ -279,13 +279,13 @@ static lr_status crystal_growth_init(struct lr_crystal_growth *growth, const lr_
 
 /* --- crystals longer than the room between panels --- */
 
-/* Crystals keep at least this share of their length. */
+/* Least share of their length that crystals keep. */
 static const double least_share = 0.5;
 
 /* New lengths are multiples of this, mm. */
 static const double depth_step_mm = 0.01;
 
-/* Largest overlap that is rounding, mm. */
+/* Largest overlap that counts as rounding, mm. */
 static const double least_overlap_mm = 1e-4;
 
 enum { NUM_HALVINGS = 40 };
@@ -306,7 +306,7 @@ struct pairs {
     int64_t room;
 };
 
-/* Pairs of modules that overlap now, but not once they are shorter. */
+/* Pairs of modules that overlap now, but would not overlap with shorter crystals. */
 struct found {
     struct pairs pairs;
     bool helps;
@@ -342,8 +342,8 @@ static int by_low(const void *a, const void *b)
     return left->low < right->low ? -1 : left->low > right->low;
 }
 
-/* Finds the pairs that no longer overlap once their modules are shorter by `most`; found->helps becomes false if
- * others overlap by more than rounding. */
+/* Finds the pairs that no longer overlap if their modules are made shorter by `most`. found->helps becomes false if
+ * other pairs overlap by more than rounding. */
 static lr_status find_pairs(const struct lr_crystal_room *room, double most, struct found *found)
 {
     double widest = -1;
@@ -392,14 +392,13 @@ static double largest_overlap(const struct lr_crystal_room *room, const struct p
     return largest;
 }
 
-/* If boxes of modules overlap by more than rounding, makes all crystals shorter around their centres, down to half,
- * as long as the plane on which hits are read stays in place and within them; with a warning. Modules that overlap
- * even so are left as they are.
- * errors: LR_FAILED if memory runs out. */
+/* If boxes of modules overlap by more than rounding, makes all crystals shorter around their centres, to not less than
+ * half, with a warning. The detection plane must stay in place and within the crystals. Modules that overlap even so
+ * are left as they are. errors: LR_FAILED if memory runs out. */
 static lr_status crystal_room_shorten(struct lr_crystal_room *room)
 {
     struct found found = {0};
-    /* The plane on which hits are read stays where it is, within the crystals. */
+    /* The detection plane stays in place, within the crystals. */
     double most = 2 * *room->detection_depth_mm;
     for (int m = 0; m < room->num_modules; m++) {
         const double depth = room->modules[m].depth_mm;
@@ -435,17 +434,17 @@ static lr_status crystal_room_shorten(struct lr_crystal_room *room)
 
 static const double default_tolerance_mm = 0.05;
 
-/* A panel goes on if the next crystal is within this share of a step from the place to which the last step points:
- * farther than curved panels and noise deviate, nearer than the gaps that the crystals' depth leaves between flat
- * panels around a ring. */
+/* A panel continues if the next crystal is within this share of a step from the place to which the last step points.
+ * This is more than the deviation of curved panels and noise. It is less than the gaps between flat panels around a
+ * ring, which the depth of the crystals causes. */
 static const double step_share = 0.2;
 
-/* Crystals that make up no flat panel are gathered again in pieces this straight (share of the
- * tolerance); pieces count from 3 lines on, since two are always straight. */
+/* Crystals that form no flat panel are gathered again in pieces that are straight within this share of the tolerance.
+ * Pieces must have at least 3 lines, because two lines are always straight. */
 static const double straight_share = 0.1;
 enum { LEAST_LINES = 3 };
 
-/* A list being turned into modules. */
+/* A list from which modules are being made. */
 struct draft {
     const lr_crystal_list *list;
     const char *title;
@@ -461,7 +460,7 @@ struct draft {
 
 /* --- panels --- */
 
-/* Sorts the crystals by panel, in the order of the list within each. */
+/* Sorts the crystals by panel. Crystals of a panel stay in the order of the list. */
 static lr_status sort_members(struct draft *draft)
 {
     const int count = draft->list->num_crystals, panels = draft->growth.num_panels;
@@ -535,14 +534,14 @@ static lr_status fit_panels(struct draft *draft)
 
 /* --- modules --- */
 
-/* Removes small overlaps of modules that touch, which come from rounding: each of two gets smaller by as much in each
- * direction, and crystals move by half of it at most. An overlap that is too large, or leaves nothing of a module, stays:
- * the scanner will be refused. */
+/* Removes small overlaps between adjacent modules that come from rounding. Each of the two modules is made smaller by
+ * the same amount in each direction, and crystals move by at most half of it. An overlap stays if it is too large, or
+ * if removing it would leave an empty module: the scanner is then refused. */
 static lr_status separate(struct draft *draft, int count)
 {
     double most = 0;
     bool goes_on = true;
-    struct lr_module_index index; /* of modules as they are: none grows */
+    struct lr_module_index index; /* index of the unchanged modules: no module grows */
     LR_TRY(lr_module_index_init(&index, draft->modules, count, draft->list->log));
     for (int i = 0; i < count && goes_on; i++) {
         const int num_met = lr_module_index_meet(&index, i);

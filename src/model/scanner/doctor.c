@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The geometry doctor: drafts of scanners, and the examination, whose checks are in doctor_checks.c. */
+ * The geometry doctor: drafts of scanners, and their examination. The checks are in doctor_checks.c. */
 #include "model/scanner/doctor.h"
 
 #include "base/log.h"
@@ -59,7 +59,7 @@ void lr_scanner_draft_destroy(lr_scanner_draft *draft)
 
 /* --- the examination --- */
 
-/* A belt is closed when its modules' normals nearly cancel (share of their number). */
+/* Largest sum of a closed belt's normals, as a share of their number: they nearly cancel. */
 static const double closed_share = 0.3;
 enum { LEAST_CLOSED = 3 };
 
@@ -107,13 +107,13 @@ static bool find_belt(struct lr_examination *examination)
         }
     }
     if (good) {
-        /* Drops layers of crystals behind others, which fill no more of the circumference. */
+        /* Drops layers of crystals that lie behind others: they do not fill any more of the circumference. */
         int num_fronts = 0;
         for (int a = 0; a < belt->count; a++) {
             const lr_module *module = &examination->modules[directions[a].module];
             bool behind = false;
             for (int b = 0; b < belt->count && !behind; b++) {
-                if (b >= num_fronts && b < a) continue; /* modules left out before are behind one that stays */
+                if (b >= num_fronts && b < a) continue; /* modules skipped before are behind one that is kept */
                 const lr_module *front = &examination->modules[directions[b].module];
                 double away[3];
                 vec_sub(module->centre_mm, front->centre_mm, away);
@@ -156,7 +156,8 @@ static bool prepare(struct lr_examination *examination)
     for (int m = 0; m < params->num_modules; m++) {
         lr_module *module = &examination->modules[m];
         *module = params->modules[m];
-        /* The front face's normal towards the axis, or, if it contains the axis' direction, towards the centre. */
+        /* The normal of the front face, towards the axis. If the face contains the direction of the axis, the normal
+         * points towards the centre. */
         const double *f = module->centre_mm;
         double n[3];
         vec_cross(module->u, module->v, n);
@@ -208,7 +209,7 @@ lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *g
         lr_examine_size(&examination);
     }
 
-    /* Suspicions come first. The sort is stable: findings of one kind stay in the order in which they were made. */
+    /* Suspicions are sorted to the front. The sort is stable: findings of one kind keep their order. */
     for (int k = 1; k < diagnosis->num_findings; k++) {
         const lr_finding moved = diagnosis->findings[k];
         int to = k;

@@ -8,13 +8,13 @@
 
 #include <lr/doctor.h>
 
-/* The modules around the axis at the height of the first one. */
+/* The modules around the axis at the same height as the first module. */
 struct lr_belt {
-    int *modules; /* [count] by the angle of their centres */
+    int *modules; /* [count] sorted by the angle of their centres */
     int count;
     double radius_mm; /* median distance of the front planes from the axis */
     double width_mm;  /* sum of the modules' widths */
-    bool closed;      /* they look at the axis from all around */
+    bool closed;      /* true if the modules face the axis from all sides */
 };
 
 struct lr_examination {
@@ -22,9 +22,9 @@ struct lr_examination {
     const lr_grid *grid; /* NULL = not known */
     lr_module *modules;  /* [draft->params.num_modules] with inward normals */
     struct lr_belt belt;
-    double low_mm, high_mm; /* along z, outer edges of the front faces */
+    double low_mm, high_mm; /* extent along z, to the outer edges of the front faces */
     lr_diagnosis *diagnosis;
-    bool failed; /* memory was short; logged */
+    bool failed; /* true if memory was short, which was logged */
     const lr_log *log;
 };
 
@@ -39,7 +39,7 @@ struct lr_finding_head {
 void lr_examination_add(struct lr_examination *examination, const struct lr_finding_head *head, const char *format, ...)
     LR_PRINTF(3, 4);
 
-/* Largest number of findings of one kind that are spelled out. */
+/* Largest number of findings of one kind that have their own message. */
 enum { LR_FINDINGS_SPELLED = 3 };
 
 void lr_examine_arc(struct lr_examination *examination);
@@ -53,7 +53,7 @@ void lr_examine_rules(struct lr_examination *examination);
 void lr_examine_grid(struct lr_examination *examination);
 void lr_examine_size(struct lr_examination *examination);
 
-/* The check for modules that hide others, for a valid scanner. */
+/* Checks for modules that hide others. The scanner must be valid. */
 void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *scanner);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The geometry doctor's checks: lengths around the axis and along it, their units, gaps, overlaps, normals, the sense
- * of counting, coincidence rules, grids, sizes, and modules that hide others. */
+ * The geometry doctor's checks: lengths around the axis and along it, their units, gaps, overlaps, normals, the
+ * direction of counting, coincidence rules, grids, sizes, and modules that hide others. */
 #include "model/scanner/doctor.h"
 
 #include "base/log.h"
@@ -48,7 +48,7 @@ void lr_examination_add(struct lr_examination *examination, const struct lr_find
     diagnosis->num_suspects += finding.severity == LR_SUSPECT;
 }
 
-/* Adds "12 more like these" if there are more findings than are spelled out. */
+/* Adds "12 more like these" if there are more findings than are listed. */
 static void examination_rest(struct lr_examination *examination, const struct lr_finding_head *head, int count)
 {
     if (count > LR_FINDINGS_SPELLED) {
@@ -59,22 +59,22 @@ static void examination_rest(struct lr_examination *examination, const struct lr
 
 static const double pi = 3.14159265358979323846;
 
-/* Crystals filled 87 to 101 % of the ring in the scanners looked up. Less may be intended (a note); more than
- * fits cannot (a suspicion). */
+/* Limits of the filled share of a ring. Crystals fill 87 to 101 % of the ring in the scanners that were looked up. A
+ * smaller share may be intended (a note), a larger one than fits cannot be intended (a suspicion). */
 static const double wide_gaps = 0.84, too_full = 1.15;
 
-/* A ring that passes is filled to more than half of too_full, so that its double does not pass. A radius that is too
- * small by some factor fills the ring to that factor times (least_full, too_full]. */
+/* Share that a ring must exceed to pass: more than half of too_full, so that a ring with twice the share does not pass.
+ * A radius that is too small by some factor fills the ring to that factor times (least_full, too_full]. */
 static const double least_full = 0.575;
 
-/* Ratio below which too many modules are as likely as half of the radius. */
+/* Ratio below which too many modules are as likely a cause as half of the radius. */
 static const double surely_half = 1.3;
 
-/* Share of 511 keV photons below which no scanner's crystals stop. */
+/* Least share of 511 keV photons that the crystals of any scanner stop. */
 static const double least_stopped = 0.25;
 static const double lso_mu_per_mm = 0.087;
 
-/* Factors by which lengths in another unit are wrong. */
+/* Factors by which lengths are wrong if they are in another unit. */
 static const struct unit {
     double factor;
     const char *name;
@@ -83,7 +83,7 @@ enum { NUM_UNITS = sizeof(units) / sizeof(units[0]) };
 
 /* --- around --- */
 
-/* True if a ring that would pass is filled like this when its radius is too small by a factor. */
+/* True if a ring that would pass has this ratio when its radius is too small by a factor. */
 static bool is_filled_by(double ratio, double factor)
 {
     return ratio > least_full * factor && ratio <= too_full * factor;
@@ -286,7 +286,8 @@ void lr_examine_gaps(struct lr_examination *examination)
     free(gaps);
     if (!belt->closed) return;
 
-    /* Holes, displaced modules, and modules displaced to one side. What many modules have is how the scanner is built. */
+    /* Holes, displaced modules, and modules displaced to one side. A deviation that many modules share belongs to the
+     * scanner's design. */
     int num_holes = 0, hole = -1, num_displaced = 0, displaced = -1;
     double distance = 0, beside_mm = 0, pitch_mm = 0;
     for (int k = 0; k < count; k++) {
@@ -326,7 +327,7 @@ void lr_examine_gaps(struct lr_examination *examination)
                            displaced, distance, belt->radius_mm, num_displaced > 1 ? "; there are more such" : "");
     }
     if (fabs(beside_mm) > 0.25 * pitch_mm) {
-        /* The file has another idea of a panel's middle than the point of its plane nearest to the axis. */
+        /* The middle of a panel in the file is not the point of its plane that is nearest to the axis. */
         const struct lr_finding_head head = {
             LR_SUSPECT, LR_FINDING_GAP, {-1, -1}, "check where the first crystal of a module stands"};
         lr_examination_add(examination, &head,
@@ -402,7 +403,7 @@ void lr_examine_normals(struct lr_examination *examination)
 
 /* --- handedness --- */
 
-/* True if u x v points inwards; in rings it points outwards. */
+/* True if u x v points inwards. It points outwards in rings. */
 static bool is_mirrored(const lr_module *module)
 {
     double product[3];
@@ -440,11 +441,11 @@ void lr_examine_handedness(struct lr_examination *examination)
         double along_u = 0;
         for (int k = 0; k < belt->count; k++) {
             const lr_module *module = &examination->modules[belt->modules[k]];
-            /* Positive if u runs with the azimuth. */
+            /* The sum is positive if u runs in the direction of increasing azimuth. */
             const double sense = module->centre_mm[0] * module->u[1] - module->centre_mm[1] * module->u[0];
             along_u += sense > 0 ? 1 : -1;
         }
-        /* The sense in which places are counted: the sum of steps from each place to the next. */
+        /* The direction in which places are counted: the sum of steps from each place to the next. */
         const int positions = examination->draft->params.num_positions;
         double places = 0;
         for (int k = 0; k < belt->count; k++) {
@@ -453,7 +454,7 @@ void lr_examine_handedness(struct lr_examination *examination)
             const int step = (next->position - here->position + positions) % positions;
             places += step == 0 ? 0 : step <= positions / 2 ? 1 : -1;
         }
-        /* The belt runs with the angle. */
+        /* The belt is sorted by increasing angle. */
         if (along_u * places < 0 && fabs(along_u) > 0.5 * belt->count &&
             fabs(places) > 0.25 * examination->draft->params.num_positions) {
             const struct lr_finding_head head = {LR_SUSPECT,
@@ -473,7 +474,7 @@ void lr_examine_handedness(struct lr_examination *examination)
 
 /* --- rules --- */
 
-/* Diameter of the widest cylinder through which lines between modules of this difference pass: lines between
+/* Diameter of the widest cylinder that contains lines between modules of this difference, measured for lines between
  * neighbouring edges. */
 static double field_of_difference(const struct lr_examination *examination, int difference)
 {
@@ -547,7 +548,7 @@ void lr_examine_grid(struct lr_examination *examination)
     if (examination->belt.closed) {
         const lr_grid *grid = examination->grid;
         const lr_coincidence *rules = &examination->draft->params.coincidence;
-        double reach = 0; /* of the grid from the scanner's axis */
+        double reach = 0; /* largest |x| or |y| of the grid's edges */
         for (int k = 0; k < 2; k++) {
             const double first = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
             const double last = first + grid->size[k] * grid->voxel_mm[k];
@@ -614,7 +615,7 @@ static const char *bytes_text(char text[32], double bytes)
     return text;
 }
 
-/* Passes on a lack of memory only; other checks report the scanner's faults. */
+/* Passes on messages about lack of memory only, because other checks report the scanner's faults. */
 static void pass_failures(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct lr_examination *examination = user;
@@ -666,29 +667,29 @@ void lr_examine_size(struct lr_examination *examination)
 
 /* Lines from points of the field of view to points of a module's face. */
 struct sampling {
-    int points[3]; /* along x, y and z */
-    int faces;     /* along each axis of the face */
+    int points[3]; /* numbers of points along x, y and z */
+    int faces;     /* number of points along each axis of the face */
 };
 
-/* Largest product of lines and modules that may stand between. */
+/* Largest product of the number of lines and the number of modules that may be in between. */
 static const double most_meetings = 3e8;
 
-/* Least share that is reported. */
+/* Least hidden share that is reported. */
 static const double least_share = 1e-3;
 
 struct hidden_pair {
     int hider, hidden;
-    double share; /* of the hidden module's face, in the mean over points that it faces */
+    double share; /* hidden share of the module's face, averaged over the points that it faces */
     double least, most;
 };
 
 struct search {
     const lr_scanner *scanner;
-    double middle_mm[3], half_mm[3]; /* of the field of view */
+    double middle_mm[3], half_mm[3]; /* middle and half sizes of the field of view */
     struct sampling sampling;
     struct hidden_pair found[LR_FINDINGS_SPELLED]; /* the largest shares, descending */
-    int num_found;                                 /* all of them */
-    int num_hidden;                                /* modules */
+    int num_found;                                 /* number of all hidden pairs */
+    int num_hidden;                                /* number of hidden modules */
 };
 
 static double radius_of(const lr_module *module)
@@ -696,8 +697,8 @@ static double radius_of(const lr_module *module)
     return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
 }
 
-/* True if a module comes near any line between the field of view and another one: all lines stay within the hull of
- * the spheres around both. */
+/* True if one module comes near any line between the field of view and the other module. All these lines stay within
+ * the hull of the spheres around both. */
 static bool may_hide(const struct search *search, int hider, int hidden)
 {
     const lr_module *modules = search->scanner->modules;
@@ -709,11 +710,12 @@ static bool may_hide(const struct search *search, int hider, int hidden)
     const double part = length2 > 0 ? fmin(fmax(vec_dot(to, offset) / length2, 0), 1) : 0;
     vec_add_scaled(to, -part, offset, foot);
     const double width = fmax(vec_length(search->half_mm), radius_of(&modules[hidden]));
-    const double depth = modules[hider].depth_mm + modules[hidden].depth_mm; /* of the detection planes */
+    const double depth = modules[hider].depth_mm + modules[hidden].depth_mm; /* room for detection planes */
     return vec_length(foot) <= radius_of(&modules[hider]) + width + depth;
 }
 
-/* Shares of a module's face that a hider hides from points of the field of view that the face looks at. */
+/* The share of a module's face that another module hides from points of the field of view. Only points that the face
+ * looks at count. */
 static struct hidden_pair look_at(const struct search *search, int hider, int hidden)
 {
     const lr_module *front = &search->scanner->modules[hider], *back = &search->scanner->modules[hidden];
@@ -744,7 +746,7 @@ static struct hidden_pair look_at(const struct search *search, int hider, int hi
                 vec_add_scaled(place_mm, extent * ((at[axis] + 0.5) / faces - 0.5), axis == 0 ? back->u : back->v,
                                place_mm);
             }
-            /* The line from the point to this place may cross the hider's rectangle. */
+            /* The line from the point to this place may cross the rectangle of the hiding module. */
             vec_sub(place_mm, point_mm, ray);
             const double part = -vec_dot(front->normal, to_hider) / vec_dot(front->normal, ray);
             if (!(part > 0 && part < 1 - 1e-9)) continue;
@@ -766,12 +768,12 @@ void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *sca
 {
     struct search search = {.scanner = scanner};
     if (lr_modules_may_hide(scanner)) {
-        /* Finds the field of view: the grid; else what the rules leave of the bore, or its inner half, and half of
-         * its length. */
+        /* Finds the field of view. It is the grid if there is one. Otherwise it is the part of the bore that the rules
+         * allow, or the inner half of the bore, and half of its length. */
         const lr_grid *grid = examination->grid;
         const double rule = examination->draft->params.coincidence.field_of_view_mm;
         const double bore = examination->belt.radius_mm;
-        /* The square in the circle. */
+        /* Half the side of the square within the circle. */
         const double across = rule > 0 && rule < 2 * bore ? 0.5 * rule * sqrt(0.5) : 0.5 * bore * sqrt(0.5);
         for (int k = 0; k < 3; k++) {
             search.middle_mm[k] = k == 2 ? 0.5 * (examination->low_mm + examination->high_mm) : 0;

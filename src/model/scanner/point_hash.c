@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* Cells of places that are farther away are taken together: files may hold any number. */
+/* Limit of cell numbers. Cells beyond it are taken together, because files may contain any number. */
 static const double most = 1e12;
 
 static int64_t cell_of(const struct lr_point_hash *hash, double coordinate)
@@ -79,7 +79,7 @@ int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point
                     double offset[3];
                     vec_sub(at, point_mm, offset);
                     const double distance2 = vec_dot(offset, offset);
-                    /* A bucket may hold points of other cells, which are left out, so that none comes twice. */
+                    /* A bucket may hold points of other cells. They are skipped, so that no point is visited twice. */
                     if (distance2 <= reach_mm * reach_mm && cell_of(hash, at[0]) == x && cell_of(hash, at[1]) == y &&
                         cell_of(hash, at[2]) == z)
                         visit->take(visit->user, hash->sorted[k].point, distance2);

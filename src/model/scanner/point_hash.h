@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Points, as centres of crystals, hashed by cubic cells, to find those near a place. */
+ * Points, for example centres of crystals, hashed by cubic cells, to find the points near a position. */
 #ifndef LR_MODEL_POINT_HASH_H
 #define LR_MODEL_POINT_HASH_H
 
 #include <lr/log.h>
 #include <stddef.h>
 
-/* Points in an array of anything, which is the caller's. */
+/* Points in an array of any structs. The caller owns the array. */
 struct lr_points {
-    const double *first_mm; /* [3], of the first */
-    size_t bytes;           /* from one to the next */
+    const double *first_mm; /* [3] coordinates of the first point */
+    size_t bytes;           /* bytes from one point to the next */
     int count;
 };
 
@@ -23,16 +23,16 @@ struct lr_point_hash {
     struct lr_hashed {
         double at_mm[3];
         int point;
-    } * sorted; /* [count] by bucket: what is near in space is so in memory */
+    } * sorted; /* [count] sorted by bucket: points that are near in space are near in memory */
 };
 
-/* On failure (no memory, logged) *hash holds nothing. Points are below 1e6 mm, the cell at least
- * 1e-3 mm. */
+/* errors: LR_FAILED, out of memory, logged; *hash then holds nothing. Coordinates are below 1e6 mm, and the cell is at
+ * least 1e-3 mm. */
 lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points *points, double cell_mm,
                              const lr_log *log);
 void lr_point_hash_finish(struct lr_point_hash *hash);
 
-/* The receiver of the points within a reach of a place; `distance2` in mm^2. */
+/* The receiver of the points within reach. `distance2` is in mm^2. */
 struct lr_point_visit {
     void (*take)(void *user, int point, double distance2);
     void *user;
@@ -43,8 +43,8 @@ static inline const double *lr_point_at(const struct lr_points *points, int k)
     return (const double *)((const char *)points->first_mm + (size_t)k * points->bytes);
 }
 
-/* Visits the points within reach_mm of a place, in any order. Returns how many points are in the cells in reach, to
- * which the time is proportional. */
+/* Visits the points within reach_mm of a position, in any order. Returns the number of points in the cells in reach;
+ * the time is proportional to this number. */
 int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3], double reach_mm,
                             const struct lr_point_visit *visit);
 

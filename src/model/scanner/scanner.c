@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Scanners: checks, modules and crystals, overlaps, layers and materials, and how modules stand to each other. */
+ * Scanners: checks, modules and crystals, overlaps, layers and materials, and the relative positions of modules. */
 #include "model/scanner/scanner.h"
 
 #include "base/clean_text.h"
@@ -175,7 +175,7 @@ lr_status lr_scanner_check_params(const lr_scanner_params *params)
                         "absent",
                         title, params->tof_resolution_ps);
     }
-    double mu = params->crystal_mu_per_mm; /* the largest, or one that is refused */
+    double mu = params->crystal_mu_per_mm; /* the largest value, or one that is refused */
     for (int m = 0; m < params->num_modules && isfinite(mu) && mu >= 0.0; m++) {
         const double own = params->modules[m].mu_per_mm;
         mu = own <= mu && own >= 0.0 ? mu : own;
@@ -251,7 +251,8 @@ lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *m
         }
     }
 
-    /* The modules are sorted along the axis along which they cover least of what they span. */
+    /* The modules are sorted along the axis along which their total extent is the smallest share of the scanner's
+     * extent. */
     double least = INFINITY;
     for (int k = 0; k < 3; k++) {
         double low = INFINITY, high = -INFINITY, sum = 0;
@@ -290,7 +291,7 @@ int lr_module_index_meet(struct lr_module_index *index, int module)
 {
     const double *own = index->bounds[module];
     const int low = 2 * index->axis;
-    /* The first place in the order from which on something reaches up to the module. */
+    /* The first index from which on some module extends up to this module. */
     int first = 0, end = index->count;
     while (first < end) {
         const int middle = first + (end - first) / 2;
@@ -319,7 +320,7 @@ int lr_module_index_meet(struct lr_module_index *index, int module)
 struct box {
     double centre[3];
     const double *axes[3]; /* u, v, normal */
-    double half[3];        /* extents along them */
+    double half[3];        /* half extents along the axes */
 };
 
 static struct box module_box(const lr_module *module)
@@ -331,12 +332,12 @@ static struct box module_box(const lr_module *module)
     return box;
 }
 
-/* Overlap of the shadows on an axis of any length; infinite for one that vanishes. */
+/* Overlap of the projections of two boxes on an axis of any length; infinite for an axis of length 0. */
 static double shadow_overlap(const struct box *a, const struct box *b, const double between[3], const double axis[3])
 {
     const double length = vec_length(axis);
     if (length < 1e-12) return INFINITY;
-    double half_a = 0.0, half_b = 0.0; /* of the shadows */
+    double half_a = 0.0, half_b = 0.0; /* half lengths of the projections */
     for (int k = 0; k < 3; k++) {
         half_a += a->half[k] * fabs(vec_dot(a->axes[k], axis));
         half_b += b->half[k] * fabs(vec_dot(b->axes[k], axis));
@@ -364,8 +365,8 @@ double lr_module_overlap_mm(const lr_module *module_a, const lr_module *module_b
 
 /* --- scanners --- */
 
-/* Below this share of a module's distance from the origin, its normal's product with that distance
- * counts as zero (docs/method/common.md, "Frame and scanner"). */
+/* Share of a module's distance from the origin below which the product of its normal with this distance counts as zero
+ * (docs/method/common.md, "Frame and scanner"). */
 #define NORMAL_TOLERANCE 1e-9
 
 static void normalise(double a[3])
@@ -413,7 +414,7 @@ lr_scanner *lr_scanner_create(const lr_scanner_params *params)
     for (int m = 0; m < scanner->num_modules; m++) {
         lr_module *module = &scanner->modules[m];
         *module = params->modules[m];
-        /* Given axes are unit and orthogonal to 1e-6 only; u keeps its direction. */
+        /* Given axes are unit and orthogonal only to 1e-6. u keeps its direction, and v is corrected. */
         normalise(module->u);
         vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
         normalise(module->v);
@@ -465,7 +466,7 @@ void lr_scanner_destroy(lr_scanner *scanner)
 int lr_scanner_module_of(const lr_scanner *scanner, int crystal)
 {
     int low = 0, high = scanner->num_modules;
-    /* Modules mostly have as many crystals as each other. */
+    /* Most modules have the same number of crystals. */
     if (crystal >= 0 && crystal < scanner->num_crystals) {
         const int guess = (int)((crystal + 0.5) * high / scanner->num_crystals);
         if (scanner->first_crystal[guess] <= crystal && crystal < scanner->first_crystal[guess + 1]) return guess;
@@ -564,10 +565,10 @@ int lr_scanner_num_layers(const lr_scanner *scanner)
 
 /* --- arrangement --- */
 
-/* Largest distance of a corner behind another module's plane at which it counts as on it, mm. */
+/* Largest distance behind another module's plane at which a corner counts as on the plane, mm. */
 static const double plane_tolerance_mm = 1e-6;
 
-/* Largest deviation of a unit axis from the grid's. */
+/* Largest deviation of a unit axis from a grid axis. */
 static const double axis_tolerance = 1e-9;
 
 bool lr_modules_may_hide(const lr_scanner *scanner)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Rings as lists of modules, and back: the numbers of a ring are read off the first panel and checked by expanding them
- * again. */
+ * Conversion of rings to lists of modules and back. The numbers of a ring are read from the first panel, and checked
+ * by expanding them again. */
 #include "model/scanner/scanner.h"
 
 #include "base/log.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The table of module pairs takes 4 bytes for each two of them. */
+/* Largest number of modules: the table of module pairs takes 4 bytes for every pair. */
 #define MAX_MODULES 65536
 
 static const double pi = 3.14159265358979323846;
@@ -23,7 +23,7 @@ struct layout {
     const lr_ring *ring;
     int rings;
     int blocks[2];
-    int crystals[2]; /* of a whole panel */
+    int crystals[2]; /* crystals of a whole panel */
     int layers;
 };
 
@@ -127,7 +127,7 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
     return LR_OK;
 }
 
-/* Crystals of the blocks before this one along an axis, given those of each. */
+/* Number of crystals of the blocks before this one along an axis, given the number of each block. */
 static int sum_before(const int *block_crystals, int block)
 {
     int sum = 0;
@@ -194,7 +194,7 @@ lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_rin
     expanded.modules = modules;
     expanded.num_positions = ring->modules;
 
-    /* Rings of crystals are counted layer by layer, and differences need the same count in all. */
+    /* Crystal rings are counted layer by layer, and ring differences require the same number of rings in all layers. */
     const int blocks = ring->blocks[1] > 0 ? ring->blocks[1] : 1, *whole = ring->block_crystals[1];
     lr_status status = LR_OK;
     for (int k = 0; k < ring->num_layers && params->coincidence.limits_ring_difference; k++) {
@@ -228,15 +228,15 @@ static double shorten(double value, double share)
     return value;
 }
 
-/* A scanner that may be a ring. */
+/* A scanner that may have the modules of a ring. */
 struct candidate {
     const lr_scanner *scanner;
-    lr_scanner fronts; /* its modules of layer 0 alone; the scanner itself if there is one layer */
+    lr_scanner fronts; /* its modules of layer 0; the scanner itself if there is one layer */
     int layers;
-    int panel; /* modules of a panel, of layer 0 */
+    int panel; /* number of modules of layer 0 in a panel */
 };
 
-/* Blocks along u of the first panel: those of its lowest row. */
+/* Number of blocks along u of the first panel, counted in its lowest row. */
 static int row_size(const lr_scanner *scanner, int panel)
 {
     int count = 0;
@@ -322,13 +322,13 @@ static lr_status find_form(struct candidate *candidate, struct lr_ring_form *for
     candidate->layers = layers;
     *fronts = *scanner;
     if (layers > 1 && scanner->num_modules % layers == 0) {
-        /* The modules of a block follow each other, its front first. */
+        /* The modules of a block are consecutive, the front module first. */
         fronts->num_modules = scanner->num_modules / layers;
         fronts->modules = lr_alloc(fronts->num_modules, sizeof(*fronts->modules), "modules", log);
         if (fronts->modules == NULL) return LR_FAILED;
         for (int m = 0; m < fronts->num_modules; m++) fronts->modules[m] = scanner->modules[m * layers];
     }
-    /* Modules of the first panel: those that share the first one's place and ring. */
+    /* Modules of the first panel: modules with the same place and ring as the first one. */
     const lr_module *first = &fronts->modules[0];
     int panel = 0;
     while (panel < fronts->num_modules && fronts->modules[panel].position == first->position &&
@@ -369,7 +369,8 @@ static lr_status find_form(struct candidate *candidate, struct lr_ring_form *for
         }
     }
 
-    /* Short numbers that give the scanner to the last bits; else any that give it to 1e-6 mm. */
+    /* Tolerances to try in order: short numbers that give the scanner to the last bits, or else numbers that give it to
+     * 1e-6 mm. */
     static const double shares[] = {1e-13, 4e-15, 1e-15, 0};
     for (int k = 0; k < 4 && !*found; k++) {
         read_numbers(candidate, form, shares[k]);

@@ -22,7 +22,7 @@ const double lr_derenzo_diameters_mm[LR_DERENZO_SECTORS] = {1.2, 1.6, 2.4, 3.2, 
 
 static const double pi = 3.14159265358979323846;
 
-/* Writes the rods of one sector when `rods` is given; returns how many there are. */
+/* Returns the number of rods of one sector, and writes them if `rods` is not NULL. */
 static int fill_sector(int sector, double radius_mm, struct lr_rod *rods)
 {
     int count = 0;
@@ -33,7 +33,7 @@ static int fill_sector(int sector, double radius_mm, struct lr_rod *rods)
 
     for (int row = 0; row < rows; row++) {
         for (int place = 0; place <= row; place++) {
-            /* The wedge's own frame has x along its middle. */
+            /* The wedge's own frame has x along its middle line. */
             const double along = diameter * (FIRST_ROW + SPACING * sqrt(0.75) * row);
             const double across = diameter * SPACING * (place - 0.5 * row);
             const struct lr_rod rod = {
@@ -69,11 +69,11 @@ struct lr_rod *lr_derenzo_rods(double radius_mm, int *num_rods, const lr_log *lo
 /* The image and the settings of a drawing. */
 struct canvas {
     lr_image *image;
-    double centre_mm[3]; /* of the grid */
-    double radius_mm;    /* of the phantom */
-    double contrast;     /* 0 = the phantom's own */
+    double centre_mm[3]; /* centre of the grid */
+    double radius_mm;    /* radius of the phantom */
+    double contrast;     /* 0 = the phantom's own contrast */
     int subsamples;
-    int shape, num_shapes; /* index of the shape that is drawn, and number of shapes */
+    int shape, num_shapes; /* index of the shape being drawn, and number of shapes */
     const lr_log *log;
     const lr_progress *progress;
 };
@@ -96,7 +96,7 @@ static double square_to(const lr_grid *grid, int axis, int voxel, int part, int 
     return away * away;
 }
 
-/* Sub-points of one voxel column's cross-section whose squared distance is at most `square`. */
+/* Number of sub-points of one voxel column's cross-section whose squared distance is at most `square`. */
 static int count_in_disc(const lr_grid *grid, const int voxel[2], const double centre_mm[2], double square,
                          int subsamples)
 {
@@ -195,7 +195,7 @@ static lr_status draw_derenzo(const struct canvas *canvas)
 
 /* A body and six spheres of activity 1 on a circle in the grid's middle plane. */
 struct spheres {
-    double body_radius_mm, circle_mm; /* the phantom's own size, to which the diameters belong */
+    double body_radius_mm, circle_mm; /* sizes of the phantom for which the diameters are given */
     double contrast;
     double diameters_mm[6];
 };
@@ -220,7 +220,8 @@ static lr_status draw_body(const struct canvas *canvas, const struct spheres *sp
     return LR_OK;
 }
 
-/* Voxel nearest a coordinate, the lower one on a tie; not in 0 .. size - 1 when beyond it. */
+/* Voxel nearest to a coordinate, the lower one on a tie. The result is not in 0 .. size - 1 if the coordinate is beyond
+ * the grid. */
 static double nearest_voxel(const lr_grid *grid, int axis, double coordinate_mm)
 {
     return ceil((coordinate_mm - grid->origin_mm[axis]) / grid->voxel_mm[axis] - 0.5 - 1e-9);
@@ -315,7 +316,7 @@ static const double label_activity[NUM_LABELS] = {0.0, 0.1, 0.25, 1.0, 0.05};
 /* The label voxels that one grid voxel covers along an axis, and the share of it that each of them fills. */
 struct cover {
     int begin, end;
-    double first, inner, last; /* shares of voxel begin, of those between, of voxel end - 1 */
+    double first, inner, last; /* shares of voxel begin, of the voxels in the middle, and of voxel end - 1 */
 };
 
 static double share(const struct cover *cover, int index)
@@ -368,7 +369,7 @@ lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *grid, co
             image = NULL;
         }
         for (int k = 0; image != NULL && k < grid->size[axis]; k++) {
-            /* Positions are in label voxels, counted from the label image's low edge. */
+            /* Positions are in label voxels, from the low edge of the label image. */
             const double voxel_mm = from->voxel_mm[axis], size = grid->voxel_mm[axis] / voxel_mm;
             const double at_mm = grid->origin_mm[axis] + k * grid->voxel_mm[axis];
             const double centre = at_mm / voxel_mm + 0.5 * from->size[axis];

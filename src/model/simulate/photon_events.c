@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Photon pairs from an activity to the crystals, with time of flight: a geometric Monte Carlo
- * simulation whose random numbers are counted by pair (Philox4x32-10 of Random123). */
+ * Photon pairs from an activity to the crystals, with time of flight: a geometric Monte Carlo simulation. Each pair
+ * has its own random numbers, which depend on its number (Philox4x32-10 of Random123). */
 #include "base/background.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -16,17 +16,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Pairs of a run, which one worker follows; runs between two deliveries of events. */
+/* Number of pairs of a run, which one worker simulates, and number of runs between two deliveries of events. */
 enum { RUN_PAIRS = 1024, RUNS = 512 };
 
-/* Pairs between the prefetch of a voxel and its use. */
+/* Number of pairs between the prefetch of a voxel and its use. */
 enum { AHEAD = 8 };
 
 /* Largest number of equal shares of the activity. The first voxel of each share is known. */
 enum { MOST_SHARES = 1 << 20 };
 
-/* No number from the normal distribution of a pair is larger, since 2^-54 is the smallest of the
- * uniform ones: sqrt(2 log(2^54)) = 8.652. */
+/* Upper bound of a normally distributed number of a pair. The smallest uniform number is 2^-54, and sqrt(2 log(2^54)) =
+ * 8.652. */
 static const double most_sigmas = 8.66;
 
 static const double pi = 3.14159265358979323846;
@@ -37,39 +37,39 @@ static const int64_t most_pairs_an_event = 100000;
 
 struct simulation {
     const lr_photon_params *params;
-    double *cumulated; /* owned [num_voxels]: sum of the activity up to and with the voxel */
+    double *cumulated; /* owned [num_voxels]: sum of the activity up to and including the voxel */
     int64_t num_voxels;
     int num_shares;
-    int64_t *share_begin;      /* owned [num_shares + 1]: voxels that shares begin in */
-    double sigma_mm;           /* of tof_mm */
+    int64_t *share_begin;      /* owned [num_shares + 1]: voxel in which each share begins */
+    double sigma_mm;           /* standard deviation of tof_mm */
     double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
     struct lr_sight sight;
     int num_layers;
-    double most_up; /* directions with a larger axial part, up or down, hit no two modules */
+    double most_up; /* lines with a larger axial component, up or down, hit no two modules */
     struct batch {
         lr_event *events; /* owned [RUNS][RUN_PAIRS] */
         int num_events[RUNS];
         int64_t first_pair;
-    } batches[2]; /* one is followed while the other is delivered */
+    } batches[2]; /* one batch is simulated while the other is delivered */
     struct batch *following;
     int threads;
     int64_t next_pair;
 };
 
-/* Numbers 2 part and 2 part + 1 of a pair, uniform in (0, 1). */
+/* Computes random numbers 2 part and 2 part + 1 of a pair, uniform in (0, 1). */
 static void uniform_pair(uint64_t seed, int64_t pair, uint32_t part, double numbers[2])
 {
     lr_random_pair(&(struct lr_random){seed, (uint64_t)pair, part, LR_RANDOM_PHOTONS}, numbers);
 }
 
-/* Bounds directions: a line that hits modules on both sides of its point goes no more than the scanner's length along
- * the axis while it crosses the bore. */
+/* Bounds the directions. A line that hits modules on both sides of its point moves along the axis by at most the
+ * scanner's length while it crosses the bore. */
 static void bound_directions(struct simulation *simulation)
 {
     const struct lr_sight *sight = &simulation->sight;
     const lr_photon_blur *blur = &simulation->params->blur;
-    /* Half of the least transaxial distance between two modules that a line may hit, squared. The line passes the
-     * axis no farther out than its point and the blur allow. */
+    /* Half of the least transaxial distance between two modules that a line may hit, squared. The distance between the
+     * line and the axis is limited by its point and the blur. */
     const lr_photon_params *params = simulation->params;
     const lr_grid *grid = &params->activity->grid;
     double farthest = 0;
@@ -102,13 +102,13 @@ struct pair {
 /* A pair that may be detected, and its random numbers so far. */
 struct drawn {
     int64_t number;
-    double up, azimuth;    /* of the direction: its axial part, and the transaxial angle over 2 pi */
-    double share, place;   /* of the voxel, and within it */
-    const int64_t *voxels; /* of the share */
+    double up, azimuth;    /* direction: axial component, and transaxial angle over 2 pi */
+    double share, place;   /* random numbers that select the voxel, and the position in it */
+    const int64_t *voxels; /* voxels of the share */
 };
 
-/* Draws the pairs of a run that may be detected, prefetches what finds their voxels, and returns their number.
- * drawn: [RUN_PAIRS] */
+/* Draws the pairs of a run that may be detected, prefetches the data that finds their voxels, and returns the number of
+ * pairs. drawn: [RUN_PAIRS] */
 static int draw_run(const struct simulation *simulation, int64_t first, struct drawn *drawn)
 {
     const uint64_t seed = simulation->params->seed;
@@ -158,8 +158,8 @@ static struct pair complete_pair(const struct simulation *simulation, const stru
     return pair;
 }
 
-/* Shifts the pair's line across itself. Radial and axial are the directions of a view along the line (lr/direct.h);
- * a line along the axis may have any. */
+/* Shifts the pair's line perpendicular to itself. The radial and axial directions are defined like in a view along the
+ * line (lr/direct.h). They are arbitrary for a line along the axis. */
 static void blur_pair(const struct simulation *simulation, struct pair *pair)
 {
     const lr_photon_blur *blur = &simulation->params->blur;
@@ -178,8 +178,8 @@ static void blur_pair(const struct simulation *simulation, struct pair *pair)
     vec_add_scaled(pair->point_mm, size * sin(2 * pi * u[1]) * blur->axial_mm, axial, pair->point_mm);
 }
 
-/* Distance to the module's detection plane and the crystal hit there, -1 in a gap or from behind,
- * which stops the photon all the same; false: the module is not hit. */
+/* Finds the distance to the module's detection plane and the crystal hit there. The crystal is -1 if the photon hits a
+ * gap or the back, which stop it as well. False if the module is not hit. */
 static bool meet(const struct simulation *simulation, int m, const struct pair *pair, double sign, double *distance_mm,
                  int *crystal)
 {
@@ -209,14 +209,14 @@ static bool meet(const struct simulation *simulation, int m, const struct pair *
     return true;
 }
 
-/* The crystal of the first module of a layer on that side, -1: none. */
+/* The crystal of the first module of a layer on that side; -1 = none. */
 static int first_crystal(const struct simulation *simulation, const struct pair *pair, double sign, int layer)
 {
     const struct lr_sight *sight = &simulation->sight;
     const double direction[3] = {sign * pair->direction[0], sign * pair->direction[1], sign * pair->direction[2]};
     const struct lr_sight_sectors sectors = lr_sight_find(sight, pair->point_mm, direction);
     double nearest_mm = HUGE_VAL;
-    int nearest = -1, first = -1; /* the module, and its crystal */
+    int nearest = -1, first = -1; /* index of the nearest module, and its crystal */
     for (int s = sectors.first; s <= sectors.last; s++) {
         const int sector = s % LR_SIGHT_SECTORS;
         for (int k = sight->first[sector]; k < sight->first[sector + 1]; k++) {
@@ -234,14 +234,14 @@ static int first_crystal(const struct simulation *simulation, const struct pair 
     return first;
 }
 
-/* The pair as an event; false if it is not detected. */
+/* Converts the pair to an event. False if it is not detected. */
 static bool detect(const struct simulation *simulation, const struct pair *pair, lr_event *event)
 {
     const lr_lors *lors = simulation->params->lors;
     double a_mm[3], b_mm[3], along[3], from_a[3];
     int layers[2];
-    /* The layers in which the pair's two photons may be detected: without penetration each layer counts as if it were
-     * the only one, so that any is as likely. */
+    /* The layers in which the two photons may be detected. All layers are equally likely: each layer counts as if it
+     * were the only one if there is no penetration. */
     double u[2] = {0, 0};
     if (simulation->num_layers > 1) uniform_pair(simulation->params->seed, pair->number, 5, u);
     layers[0] = (int)(u[0] * simulation->num_layers);
@@ -263,7 +263,7 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     return true;
 }
 
-/* Follows runs of pairs, and counts the events of each. */
+/* Simulates runs of pairs, and counts the events of each run. */
 static void follow_runs(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct simulation *simulation = user;
@@ -319,7 +319,7 @@ static lr_status run(struct simulation *simulation, double duration_s, const lr_
         follow_batch(simulation);
     }
     for (int current = 0; found < wanted; current = 1 - current) {
-        /* A batch is delivered while the next one is followed, if one is needed. */
+        /* A batch is delivered while the next one, if needed, is simulated. */
         const struct batch *batch = &simulation->batches[current];
         int64_t known = found;
         for (int n = 0; n < RUNS; n++) known += batch->num_events[n];
@@ -346,7 +346,7 @@ static lr_status run(struct simulation *simulation, double duration_s, const lr_
     return LR_OK;
 }
 
-/* Prepares what all pairs share. */
+/* Prepares the data that all pairs share. */
 static lr_status prepare(struct simulation *simulation)
 {
     const lr_photon_params *params = simulation->params;

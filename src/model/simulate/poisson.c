@@ -18,9 +18,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Least mean that is drawn by rejection; smaller ones are drawn by inversion. */
+/* Least mean for which rejection is used. Inversion is used for smaller means. */
 #define LARGE_MEAN 10.0
-/* Count that means below LARGE_MEAN reach with a probability below 1e-150. */
+/* Largest count considered for means below LARGE_MEAN: the probability to reach it is below 1e-150. */
 #define MAX_SMALL_COUNT 200
 #define SHARE 4096
 
@@ -60,8 +60,8 @@ static double stirling_error(double k)
     return (1.0 / 12 - (1.0 / 360 - (1.0 / 1260 - inverse2 / 1680) * inverse2) * inverse2) / k;
 }
 
-/* k ln(k / mean) - (k - mean), which cancels near k = mean. With v = (k - mean) / (k + mean),
- * ln(k / mean) = 2 artanh v, of which the first term combines with k - mean exactly. */
+/* k ln(k / mean) - (k - mean), which loses digits near k = mean. If v = (k - mean) / (k + mean), ln(k / mean) = 2
+ * artanh v, whose first term combines with k - mean exactly. */
 static double deviance(double k, double mean)
 {
     const double v = (k - mean) / (k + mean);
@@ -149,7 +149,8 @@ lr_status lr_event_list_bootstrap(lr_event_list *list, uint64_t seed, const lr_l
         return status;
     }
 
-    /* Prompts that occur more than once become one event with a weight, delayeds several events. */
+    /* A prompt that occurs several times becomes one event with a weight. A delayed that occurs several times becomes
+     * several events. */
     lr_event_counts counts = list->info.counts;
     int64_t left = 0;
     counts.prompts = counts.delayeds = 0;
@@ -187,10 +188,10 @@ enum { AT_ONCE = 1024 };
 
 static const double usual_duration_s = 60;
 
-/* Uses of random numbers. */
+/* Purposes of random numbers. */
 enum purpose { ORDER = 1, GAPS = 2 };
 
-/* The number of an event, uniform in (0, 1). */
+/* The random number of an event, uniform in (0, 1). */
 static double uniform(uint64_t seed, int64_t event, enum purpose purpose)
 {
     double numbers[2];

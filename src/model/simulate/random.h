@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Random numbers that depend on their place in a stream alone, so that any number of threads and any order draw the
- * same: Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011). Streams of one seed differ
- * by their purpose (lr_random_stream of lr/phantom.h). */
+ * Random numbers that depend only on their position in a stream, so that they are the same for any number of threads
+ * and any order: Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011). Streams of one
+ * seed differ by their purpose (lr_random_stream of lr/phantom.h). */
 #ifndef LR_MODEL_RANDOM_H
 #define LR_MODEL_RANDOM_H
 
 #include <Random123/philox.h>
 #include <lr/phantom.h>
 
-/* A place in a stream. */
+/* A position in a stream. */
 struct lr_random {
     uint64_t seed, element;
-    uint32_t draw; /* of the element */
+    uint32_t draw; /* number of the draw for the element */
     lr_random_stream stream;
 };
 

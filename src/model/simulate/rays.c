@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The modules and crystals that rays hit: one ray by its azimuth, and parallel lines, for which the place where they
- * pass a module's plane, and its distance, are linear functions of the line's place on the lattice. */
+ * The modules and crystals that rays hit. Modules for a single ray are found by its azimuth. The point where a line
+ * of a parallel bundle crosses a module's plane, and its distance, are linear functions of the line's position on
+ * the lattice. */
 #include "model/simulate/rays.h"
 
 #include "base/mem.h"
@@ -16,7 +17,7 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* Margins of bounds, so that rounding leaves no module out. */
+/* Margins of bounds, so that rounding excludes no module. */
 static const double margin_mm = 1e-6, margin_rad = 1e-6;
 
 static const struct lr_sight_sectors everywhere = {0, LR_SIGHT_SECTORS - 1}, nowhere = {0, -1};
@@ -33,8 +34,8 @@ static double distance_to_edge(const double a[3], const double b[3])
     return hypot(a[0] + held * along[0], a[1] + held * along[1]);
 }
 
-/* Azimuths of a module, from the one of its middle; the sum of the corners' steps shows if it
- * goes around the axis. */
+/* Azimuths of a module, relative to the azimuth of its middle. The sum of the steps between corners shows if the module
+ * surrounds the axis. */
 struct arc {
     double middle, low, high;
     bool is_around;
@@ -160,22 +161,22 @@ struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double
 
 /* --- parallel lines --- */
 
-/* Modules are not hit if the cosine between normal and line is below this: they are seen edge-on. */
+/* Least cosine between normal and line: a module with a smaller one is seen edge-on and not hit. */
 static const double least_cosine = 1e-12;
 
-/* A linear function of a line's place: base + step[0] i + step[1] k. */
+/* A linear function of a line's position (i, k): base + step[0] i + step[1] k. */
 struct linear {
     double base, step[2];
 };
 
 /* A module as the lines see it. */
 struct view_of_module {
-    struct linear cell[2];     /* place of the hit, in cells along u and v from its corner */
-    struct linear distance_mm; /* along the line, from its point nearest to the axis */
-    double half_face[2];       /* of a cell */
+    struct linear cell[2];     /* position of the hit, in cells along u and v from the module's corner */
+    struct linear distance_mm; /* distance along the line from its point nearest to the axis */
+    double half_face[2];       /* half sizes of the face, in cells */
     int count[2];
     int first_crystal;
-    int front_side; /* side on which it is hit from the front */
+    int front_side; /* side of the line on which it is hit from the front */
     int rows[2];    /* range of k that may hit it: rows[0] .. rows[1] - 1 */
     int layer;
 };
@@ -205,7 +206,8 @@ static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *li
     const double *along = lines->along, cosine = vec_dot(module->normal, along);
     if (fabs(cosine) < least_cosine) return false;
 
-    /* Distances count from the point nearest to the axis: seen along it, the foot of the perpendicular. */
+    /* Distances are measured from the point nearest to the axis, which is the foot of the perpendicular seen along the
+     * axis. */
     const double across = along[0] * along[0] + along[1] * along[1];
     double from_axis[3];
     for (int k = 0; k < 3; k++) {
@@ -228,7 +230,7 @@ static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *li
         seen->count[n] = module->crystals[n];
         seen->half_face[n] = 0.5 * module->face_mm[n] / module->pitch_mm[n];
     }
-    /* Rows between the lowest and the highest corner. */
+    /* Rows from the lowest to the highest corner. */
     const double *axis = lines->across[1];
     const double middle_mm = vec_dot(axis, centre_mm) - lines->first_mm[1];
     const double half_mm = 0.5 * (fabs(vec_dot(axis, module->u)) * module->crystals[0] * module->pitch_mm[0] +
@@ -251,7 +253,8 @@ void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *li
         struct view_of_module seen;
         if (!see(bundle, lines, m, &seen)) continue;
         for (int k = seen.rows[0]; k < seen.rows[1]; k++) {
-            /* The range of i whose cells may lie in the module. A row parallel to an edge has each line checked. */
+            /* The range of i whose cells may lie in the module. If a row is parallel to an edge, each of its lines is
+             * checked. */
             double begin = 0, end = lines->size[0];
             for (int n = 0; n < 2; n++) {
                 const double step = seen.cell[n].step[0], first = at(&seen.cell[n], 0, k);
@@ -268,7 +271,7 @@ void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *li
                 const int side = distance_mm > 0 ? 1 : 0;
                 const int64_t line = row + side * bundle->num_lines + i;
                 if (!((float)fabs(distance_mm) < bundle->distance_mm[line])) continue;
-                /* The crystal whose face holds the place; a gap stops the photon as well. */
+                /* The crystal whose face contains the point. A gap stops the photon as well. */
                 const int p = (int)u, q = (int)v;
                 const bool is_face = fabs(u - p - 0.5) <= seen.half_face[0] && fabs(v - q - 0.5) <= seen.half_face[1];
                 bundle->distance_mm[line] = (float)fabs(distance_mm);

@@ -12,12 +12,12 @@
 
 enum { LR_SIGHT_SECTORS = 64 };
 
-/* Zero is valid and finishes to nothing. */
+/* Modules sorted into sectors. A zeroed struct is valid, and finish then does nothing. */
 struct lr_sight {
     const struct lr_scanner *scanner;
-    double radius_mm[2], axial_mm[2]; /* between which all detection planes lie */
-    bool is_open;                     /* whether the axis is free of them */
-    int first[LR_SIGHT_SECTORS + 1];  /* of a sector's modules */
+    double radius_mm[2], axial_mm[2]; /* ranges that contain all detection planes */
+    bool is_open;                     /* true if the axis is free of detection planes */
+    int first[LR_SIGHT_SECTORS + 1];  /* index of the first module of each sector */
     int *modules;                     /* owned, ascending in each sector */
 };
 
@@ -25,12 +25,12 @@ struct lr_sight {
 lr_status lr_sight_init(struct lr_sight *sight, const struct lr_scanner *scanner, const lr_log *log);
 void lr_sight_finish(struct lr_sight *sight);
 
-/* Sectors from first to last, going up and around, whose modules a ray may hit; last < first: none. */
+/* Sectors first .. last, with increasing azimuth and across 0, whose modules a ray may hit; last < first = none. */
 struct lr_sight_sectors {
     int first, last;
 };
 
-/* direction: of length 1. */
+/* direction: unit vector. */
 struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double point_mm[3],
                                       const double direction[3]);
 
@@ -44,26 +44,28 @@ struct lr_bundle_lines {
     int size[2];
 };
 
-/* Zero is valid and finishes to nothing. Threads: one bundle each. */
+/* A bundle of parallel lines. A zeroed struct is valid, and finish then does nothing. Each thread needs its own
+ * bundle. */
 struct lr_bundle {
     const lr_scanner *scanner;
     int num_layers;
-    int64_t num_lines;         /* of the current bundle */
+    int64_t num_lines;         /* lines of the current bundle */
     double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
-    float *distance_mm;        /* owned [num_layers][2][num_lines], from the line's point nearest to the
-                                  scanner's axis */
-    int32_t *crystals;         /* owned, same shape: hits against `along`, then along it */
+    float *distance_mm;        /* owned [num_layers][2][num_lines], from the line's point nearest to the scanner's
+                                  axis */
+    int32_t *crystals;         /* owned, same shape: hits in direction -`along`, then `along` */
 };
 
-/* room: lines of the largest lattice. errors: LR_FAILED if memory runs out. */
+/* room: number of lines of the largest lattice. errors: LR_FAILED, out of memory. */
 lr_status lr_bundle_init(struct lr_bundle *bundle, const lr_scanner *scanner, int64_t room, const lr_log *log);
 void lr_bundle_finish(struct lr_bundle *bundle);
 
-/* Follows lines both ways from their points nearest to the axis: the first module of a layer on either side
- * must be hit on a crystal's face, from the front, as in lr_events_from_activity. */
+/* Follows lines in both directions from their points nearest to the axis. A line counts if the first module of a layer
+ * on a side is hit on a crystal's face, from the front, like in lr_events_from_activity. */
 void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *lines);
 
-/* Crystals by line, [size[1]][size[0]], of a layer on side 0 (against `along`) or 1; -1: none, or a gap. */
+/* Crystals hit by each line, [size[1]][size[0]], of a layer on side 0 (against `along`) or 1; -1 = no crystal, or a
+ * gap. */
 const int32_t *lr_bundle_crystals(const struct lr_bundle *bundle, int layer, int side);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The native backend of the family `listmode` (docs/method/listmode.md, "Backend native"), axis by axis: the same bits
- * for any number of threads. */
+ * The native backend of the family `listmode` (docs/method/listmode.md, "Backend native"). It projects axis by axis,
+ * with the same bits for any number of threads. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -17,7 +17,7 @@
 
 /* --- frames: images slice by slice across an axis --- */
 
-/* The farthest that shares of any line lie from a crossing, in voxels along an axis. */
+/* Largest distance of a share from its line's crossing, in voxels along an axis. */
 static double share_reach(const struct lr_listmode_model *model, int axis)
 {
     return model->kernel != LR_LISTMODE_TUBE ? 1.0
@@ -33,7 +33,7 @@ static void frame_init(struct lr_native_frame *frame, const struct lr_listmode_m
         frame->across[k] = across[k];
         frame->size[k] = model->grid.size[across[k]];
         frame->border[k] = (int)(2.0 * (reach + LR_NATIVE_LISTMODE_SLACK));
-        /* Voxels after the image hold shares that begin at its last one. */
+        /* Voxels after the image hold shares of tubes that begin at its last voxel. */
         const int width = model->kernel == LR_LISTMODE_TUBE ? (int)(2.0 * reach) + 1 : 0;
         length[k] = frame->border[k] + frame->size[k] + 2 + width;
     }
@@ -43,13 +43,13 @@ static void frame_init(struct lr_native_frame *frame, const struct lr_listmode_m
     frame->plane = length[0] * length[1];
 }
 
-/* A copy of an image of the grid into numbers of a frame, or an addition of a frame's sums to a total of the grid. */
+/* A copy of an image of the grid to the numbers of a frame, or an addition of a frame's sums to the image. */
 struct transfer {
     const struct lr_native_frame *frame;
     const lr_grid *grid;
     const float *image;
     float *numbers;
-    const double *sums; /* NULL: from `image` to `numbers` */
+    const double *sums; /* NULL = copy from `image` to `numbers` */
     double *total;
 };
 
@@ -62,7 +62,7 @@ static void transfer_rows(void *user, int64_t begin, int64_t end, int worker)
     const int64_t steps[3] = {1, size[0], (int64_t)size[0] * size[1]};
     const int64_t step = steps[frame->across[0]];
     for (int64_t index = begin; index < end; index++) {
-        /* The begin of a row of voxels along across[0], in the grid's order and in the frame. */
+        /* First voxel of a row along across[0], in the grid's order and in the frame. */
         const int64_t slice = index / frame->size[1], v = index % frame->size[1];
         const int64_t voxel = slice * steps[frame->axis] + v * steps[frame->across[1]];
         const int64_t number = slice * frame->plane + (v + frame->border[1]) * frame->row + frame->border[0];
@@ -82,11 +82,11 @@ static void transfer_all(const struct lr_native_listmode *native, struct transfe
 
 /* --- tubes --- */
 
-/* Entries for a Gaussian: linear in between they are good to 1e-6 of its peak for cylinders of up to 9
- * FWHM. */
+/* Table entries for a Gaussian. Linear interpolation between them is accurate to 1e-6 of the peak for cylinders of up
+ * to 9 FWHM. */
 enum { GAUSSIAN_ENTRIES = 4096 };
 
-/* errors: LR_FAILED if memory runs out. For other kernels than tubes it stays zero. */
+/* errors: LR_FAILED, out of memory. The tube stays zero for other kernels. */
 static lr_status tube_init(struct lr_native_tube *tube, const struct lr_listmode_model *model, const lr_log *log)
 {
     *tube = (struct lr_native_tube){0};
@@ -111,8 +111,8 @@ static lr_status tube_init(struct lr_native_tube *tube, const struct lr_listmode
 
 /* --- chunks of events --- */
 
-/* Events between two reports of progress, and of a thread's share forward. Chunks of thin lines are long: with time
- * of flight they then cover more slabs than one line reaches. */
+/* Number of events between two reports of progress, and number of events in a thread's share in forward. Chunks of thin
+ * lines are long: the events with time of flight then cover more slabs than one line reaches. */
 enum { LINES = 1 << 18, TUBES = 1 << 15, EXACT = 1 << 13, GRAIN = 512, EXACT_GRAIN = 32 };
 
 /* A chunk of the arranged events of one group. */
@@ -133,9 +133,9 @@ struct project {
     const lr_selection *part;
     const char *what;
     void (*take)(const struct chunk *chunk);
-    struct lr_native_frame frame; /* of the current axis */
+    struct lr_native_frame frame; /* frame of the current axis */
     struct lr_native_listmode_job job;
-    double done, total; /* selected events */
+    double done, total; /* numbers of selected events */
 };
 
 static struct project begin(const struct lr_native_listmode *native, const lr_selection *part)
@@ -157,7 +157,7 @@ static bool has_events(const struct project *project, int axis)
     return has;
 }
 
-/* The selected events of an axis. */
+/* Collects the selected events of an axis. */
 static lr_status take_axis(struct project *project)
 {
     const struct lr_listmode_backend_params *params = &project->native->params;
@@ -236,7 +236,7 @@ enum { SLABS_PER_THREAD = 2 };
 
 struct slabs {
     const struct chunk *chunk;
-    int slices[2]; /* that the chunk's events may meet */
+    int slices[2]; /* slices that the chunk's events may cross */
     int num;
 };
 
@@ -251,14 +251,14 @@ static double centre_slice(const struct lr_native_listmode_job *job, int64_t k)
     return (centre - grid->origin_mm[axis]) / grid->voxel_mm[axis];
 }
 
-/* Slices from its centre in which an event may have elements, with one for rounding. */
+/* Largest distance in slices from an event's centre slice to its elements, with one slice for rounding. */
 static double event_reach(const struct lr_native_listmode_job *job)
 {
     const double longest = job->events->reach_mm + job->model->reach_mm;
     return longest / job->model->grid.voxel_mm[job->frame->axis] + 1.5;
 }
 
-/* Finds the first event of the chunk with a centre not below a slice; centres ascend. */
+/* Finds the first event of the chunk whose centre is not below a slice. Centres ascend. */
 static int64_t first_from(const struct chunk *chunk, double slice)
 {
     int64_t low = chunk->begin, high = chunk->end;
@@ -293,7 +293,7 @@ static void work_slabs(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Adds the elements of a chunk to job->sums, slab of slices by slab: each voxel takes the events in order. */
+/* Adds the elements of a chunk to job->sums, slab of slices by slab. Each voxel adds the events in order. */
 static void take_back(const struct chunk *chunk)
 {
     const int threads = chunk->native->params.threads, size = chunk->job->frame->slices;

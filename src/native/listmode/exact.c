@@ -10,11 +10,11 @@
 
 #define PI 3.14159265358979323846
 
-/* Overlaps smaller than this part of the face are rounding. */
+/* Share of the face below which an overlap is rounding. */
 #define NOTHING 1e-13
 
-/* Faces with a diagonal of at most this part of their distance, both squared, are seen as a density to second
- * order: the error is below 1e-7. */
+/* Largest ratio of a face's diagonal to its distance, both squared, up to which the face is treated as a density to
+ * second order. The error is below 1e-7. */
 #define FLAT 1e-3
 
 /* Corners of a rectangle that is cut four times. */
@@ -22,12 +22,12 @@ enum { MOST_CORNERS = 8 };
 
 /* --- a pair of faces --- */
 
-/* Axes of the two faces, and how they lie to each other. */
+/* Axes of the two faces, and their relative position. */
 struct pair {
     struct lr_listmode_hull hull;
-    double cosine[3][3]; /* [axis of face 0][axis of face 1] their cosines */
-    double apart[2][3];  /* along the axes of face f: the other face's centre less its own */
-    double diagonal[2];  /* of face f, squared */
+    double cosine[3][3]; /* [axis of face 0][axis of face 1] cosines between them */
+    double apart[2][3];  /* along the axes of face f: vector from its centre to the other face's centre */
+    double diagonal[2];  /* diagonal of face f, squared */
 };
 
 /* --- convex polygons in the plane of a face, counted from the foot of the point --- */
@@ -66,7 +66,7 @@ static void cut(struct polygon *polygon, double a, double b, double c)
     polygon->count = count >= 3 ? count : 0;
 }
 
-/* Area, and moments about its first corner. */
+/* Area, and moments relative to the first corner. */
 struct moments {
     double area, x, y, xx, xy, yy;
 };
@@ -126,10 +126,10 @@ static double closed_angle(const struct polygon *polygon, double height)
 
 /* --- an element --- */
 
-/* The part of face `far` that is seen through the other one, around the foot of the point. A ray from the
- * point to (x, y) of that plane leaves the other face's plane at -t ray, t = height / (normal . ray);
- * that it meets the face is four linear conditions on the ray once multiplied by the denominator. place: of the
- * point, from the centre of either face along its u, v and normal. */
+/* The part of face `far` that is seen through the other one, around the foot of the point. A ray from the point to (x,
+ * y) of that plane leaves the other face's plane at -t ray, t = height / (normal . ray); it hits the face if four
+ * conditions hold, which are linear in the ray once multiplied by the denominator. place: position of the point
+ * relative to the centre of each face, along its u, v and normal. */
 static void find_overlap(const struct pair *pair, const double place[2][3], int far, struct polygon *overlap)
 {
     const int near = 1 - far;
@@ -160,7 +160,7 @@ static void find_overlap(const struct pair *pair, const double place[2][3], int 
 
 static double element(const struct pair *pair, const double point[3])
 {
-    double place[2][3]; /* of the point, from the centre of either face along its u, v and normal */
+    double place[2][3]; /* position of the point relative to the centre of each face, along its u, v and normal */
     struct polygon overlap;
     for (int f = 0; f < 2; f++) {
         const struct lr_listmode_face *face = &pair->hull.faces[f];
@@ -183,7 +183,7 @@ static double element(const struct pair *pair, const double point[3])
 
 /* --- voxels --- */
 
-/* The mean of time of flight over a voxel's extent; 1 without it. */
+/* The mean of the time-of-flight factor over a voxel's extent; 1 without time of flight. */
 static double time_weight(const struct lr_listmode_hull *hull, const int voxel[3])
 {
     const struct lr_listmode_line *line = &hull->line;
@@ -199,7 +199,8 @@ static double time_weight(const struct lr_listmode_hull *hull, const int voxel[3
     return held > 0 ? held / (LR_LISTMODE_HELD * hull->extent_mm) : 0.0;
 }
 
-/* Most planes of sample points in a slice with bounds of their own; with more, the slice's bounds serve all. */
+/* Largest number of planes of sample points in a slice that have separate bounds. If there are more, all planes use the
+ * slice's bounds. */
 enum { MOST_PLANES = 32 };
 
 /* Sum over the voxel's sample points that lie within `samples`. */
@@ -225,7 +226,7 @@ static double sum_samples(const struct pair *pair, const int samples[3][2], cons
     return sum;
 }
 
-/* Receives the elements of an event. at: slice, and voxels across. */
+/* Receives the elements of an event. at: slice, and voxel across. */
 struct taker {
     void (*take)(struct taker *taker, const int at[3], double element);
     const struct lr_native_listmode_job *job;
@@ -240,7 +241,8 @@ static void take_slice(const struct pair *pair, int slice, struct taker *taker)
     const double num_all = (double)num[0] * num[1] * num[2];
     const int u_axis = frame->across[0], v_axis = frame->across[1];
     const int num_planes = num[frame->axis] <= MOST_PLANES ? num[frame->axis] : 0;
-    int samples[3][2], planes[MOST_PLANES][3][2]; /* that may have elements: of the slice, and of each plane */
+    int samples[3][2], planes[MOST_PLANES][3][2]; /* sample points that may have elements: of the slice, and of each
+                                                     plane */
     int voxel[3];
     lr_listmode_hull_samples(&pair->hull, slice, samples);
     for (int k = 0; k < num_planes; k++) lr_listmode_hull_plane(&pair->hull, slice * num[frame->axis] + k, planes[k]);
@@ -261,7 +263,7 @@ static void take_slice(const struct pair *pair, int slice, struct taker *taker)
     }
 }
 
-/* Takes the elements of an event in slices slab[0] .. slab[1] - 1. */
+/* Computes the elements of an event in slices slab[0] .. slab[1] - 1. */
 static void take_event(struct taker *taker, int64_t event, const int slab[2])
 {
     struct pair pair;

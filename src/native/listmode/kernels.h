@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The loops that take the time in list mode, compiled for several instruction sets, which give the same
- * bits. Positions are in double, shares and products in float, sums in double. */
+ * The time-critical loops of list mode, compiled for several instruction sets, which give the same bits. Positions
+ * are in double, shares and products in float, sums in double. */
 #ifndef LR_NATIVE_LISTMODE_KERNELS_H
 #define LR_NATIVE_LISTMODE_KERNELS_H
 
@@ -10,16 +10,16 @@
 #include "listmode/line.h"
 #include "listmode/rows.h"
 
-/* Shares of a slice come in multiples of this. */
+/* The number of shares of a slice is a multiple of this. */
 enum { LR_NATIVE_LISTMODE_LANES = 8 };
 
-/* Voxels by which crossings may be farther out than their shares reach into the image. */
+/* Distance in voxels by which a crossing may be farther from the image than its shares reach. */
 #define LR_NATIVE_LISTMODE_SLACK 0.01
 
 /* --- time of flight --- */
 
-/* The integral of the normal distribution from 0 to z, 0 <= z <= 3, is z times this function of z^2, to 1.2e-9:
- * interpolated at the roots of a Chebyshev polynomial. */
+/* The integral of the normal distribution from 0 to z, 0 <= z <= 3, divided by z, as a function of y = z^2. The error
+ * is 1.2e-9. It is a polynomial interpolated at Chebyshev nodes. */
 static inline double lr_native_normal_over_z(double y)
 {
     double sum = 7.265240938010537e-13;
@@ -51,7 +51,7 @@ static inline double lr_native_normal_over_square(double y)
     return sum * y + 0.19947113993816903;
 }
 
-/* The integral of the normal distribution from 0 to z, which stays as it is beyond the cut. */
+/* The integral of the normal distribution from 0 to z, constant beyond the cut. */
 static inline double lr_native_normal(double z)
 {
     const double most = z < LR_LISTMODE_CUT ? z : LR_LISTMODE_CUT;
@@ -59,7 +59,7 @@ static inline double lr_native_normal(double z)
     return held * lr_native_normal_over_z(held * held);
 }
 
-/* The integral of that one. */
+/* The integral of lr_native_normal. */
 static inline double lr_native_normal_sum(double z)
 {
     const double size = z < 0 ? -z : z, held = size < LR_LISTMODE_CUT ? size : LR_LISTMODE_CUT;
@@ -72,20 +72,20 @@ static inline double lr_native_normal_sum(double z)
  * kernels may read and add: voxel (u, v) of slice s is at s plane + (v + border[1]) row + u + border[0]. */
 struct lr_native_frame {
     int axis, across[2];
-    int size[2]; /* voxels along across */
+    int size[2]; /* numbers of voxels along the two axes across */
     int slices;
-    int border[2]; /* before the first voxel; the border after the last is wider */
+    int border[2]; /* border before the first voxel; the border after the last voxel is wider */
     int64_t row, plane;
 };
 
 /* A tube as the kernels read it. */
 struct lr_native_tube {
-    float rim;        /* the square of the largest distance */
-    float fall;       /* of shares between half the width and the rim, per mm^2 */
-    float scale;      /* entries of the table per mm */
-    int last;         /* entry at half the width; one more has the same value */
+    float rim;        /* square of the largest distance */
+    float fall;       /* decrease of shares between half the width and the rim, per mm^2 */
+    float scale;      /* table entries per mm */
+    int last;         /* entry at half the width; the next entry has the same value */
     float *table;     /* owned */
-    int64_t capacity; /* shares of a slice at most, filled up to lanes */
+    int64_t capacity; /* largest number of shares of a slice, rounded up to full lanes */
 };
 
 /* Arranged events of one group. */
@@ -95,17 +95,17 @@ struct lr_native_listmode_job {
     const struct lr_listmode_places *places;
     const struct lr_native_frame *frame;
     const struct lr_native_tube *tube;
-    const float *image; /* forward: of the frame */
-    double *sums;       /* back: of the frame */
-    float *to;          /* forward */
-    const float *from;  /* back; NULL: 1 */
+    const float *image; /* for forward: image in the frame */
+    double *sums;       /* for back: sums in the frame */
+    float *to;          /* for forward */
+    const float *from;  /* for back; NULL = all values are 1 */
 };
 
 struct lr_native_listmode_kernels {
     const char *name;
-    /* Events range[0] .. range[1] - 1. memory: [5][tube->capacity], to work with. */
+    /* Projects events range[0] .. range[1] - 1. memory: [5][tube->capacity] working memory. */
     void (*forward)(const struct lr_native_listmode_job *job, const int64_t range[2], float *memory);
-    /* Takes only elements in slices slab[0] .. slab[1] - 1. */
+    /* Adds only elements in slices slab[0] .. slab[1] - 1. */
     void (*back)(const struct lr_native_listmode_job *job, const int64_t range[2], const int slab[2], float *memory);
     /* Visits the elements of event k, slice by slice. */
     void (*list)(const struct lr_native_listmode_job *job, int64_t k, const struct lr_listmode_visitor *visitor,
@@ -124,10 +124,10 @@ struct lr_native_listmode {
     struct lr_listmode_backend_params params;
     const struct lr_native_listmode_kernels *kernels;
     struct lr_native_tube tube;
-    float *memory; /* [threads][5][tube.capacity] to work with */
+    float *memory; /* [threads][5][tube.capacity] working memory */
 };
 
-/* The kernels that this processor runs, the best first; NULL after the last. */
+/* The kernels that this processor can run, the best first; NULL after the last. */
 const struct lr_native_listmode_kernels *lr_native_listmode_kernels_at(int index);
 
 #endif

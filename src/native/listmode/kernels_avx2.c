@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The kernels as compiled with the flags of AVX2 (CMakeLists.txt). */
+ * The kernels, compiled with the flags for AVX2 (CMakeLists.txt). */
 #define KERNELS lr_native_listmode_avx2
 #define KERNELS_NAME "AVX2"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The kernels as compiled for any processor of the architecture. */
+ * The kernels, compiled for every processor of the architecture. */
 #define KERNELS lr_native_listmode_baseline
 #define KERNELS_NAME "baseline"
 

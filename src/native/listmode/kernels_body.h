@@ -5,8 +5,8 @@
 #include "listmode/tube.h"
 #include "native/listmode/kernels.h"
 
-/* STEPS: slices of one pass. FETCHED: events with lines and values that are fetched together, as they lie anywhere
- * in memory: caches load all of them before the first is needed. */
+/* STEPS: slices of one pass. FETCHED: events whose lines and values are fetched together. They are scattered in memory,
+ * and caches can load all of them before the first one is needed. */
 enum { STEPS = 32, FETCHED = 16 };
 
 /* The path of an event through the slices. */
@@ -14,22 +14,22 @@ struct path {
     struct lr_listmode_line line;
     struct lr_listmode_walk walk;
     int slices[2];
-    double halves[2]; /* the largest distance of shares from the crossing, in voxels */
-    int width[2];     /* of the rectangle of shares */
+    double halves[2]; /* largest distance of shares from the crossing, in voxels */
+    int width[2];     /* size of the rectangle of shares */
 };
 
-/* Some slices from `first` on. */
+/* A number of slices from `first` on. */
 struct steps {
     int first, count;
     float factor[STEPS];
-    int32_t corner[STEPS]; /* of the voxels that share, within the plane */
+    int32_t corner[STEPS]; /* first voxel of the shares, within the plane */
     float off[2][STEPS];   /* from the crossing to the corner, in voxels */
     double bounds[STEPS + 1];
 };
 
 /* --- slices in which a line may have shares --- */
 
-/* Leaves out slices s with position + s step outside low .. high. */
+/* Excludes slices s for which position + s step is outside low .. high. */
 static void narrow(int slices[2], const double line[2], double low, double high)
 {
     if (fabs(line[1]) < 1e-9) {
@@ -42,7 +42,7 @@ static void narrow(int slices[2], const double line[2], double low, double high)
     slices[1] = to > slices[1] ? slices[1] : to < slices[0] ? slices[0] : (int)to;
 }
 
-/* Finds the path of a line through slices limits[0] .. limits[1] - 1; false: it has none. */
+/* Finds the path of a line through slices limits[0] .. limits[1] - 1. False if it has none. */
 static bool find_path(const struct lr_native_listmode_job *job, const int limits[2], struct path *path)
 {
     const struct lr_listmode_model *model = job->model;
@@ -112,8 +112,8 @@ static void find_factors_as_paper(const struct path *path, struct steps *steps)
 
 /* --- crossings --- */
 
-/* The lowest whole voxel not below crossing - half along one axis, counted from the border's begin, and its
- * distance from the crossing. Crossings so far out that nothing is shared stay on the border. */
+/* The lowest whole voxel not below crossing - half along one axis, counted from the start of the border, and its
+ * distance from the crossing. Crossings so far outside that they have no shares stay on the border. */
 static void find_corners(const struct lr_native_frame *frame, const struct path *path, int axis, struct steps *steps)
 {
     const double position = path->walk.position[axis], step = path->walk.step[axis];
@@ -191,13 +191,13 @@ static void line_back(const struct lr_native_listmode_job *job, const struct ste
 
 enum { LANES = LR_NATIVE_LISTMODE_LANES };
 
-/* The rectangle of voxels that an event's shares are in, of every slice, as a list. */
+/* A list of the voxels of the rectangle that contains an event's shares in each slice. */
 struct rectangle {
-    int count;      /* filled up to a multiple of LANES */
-    float *mm[2];   /* [count] places from the corner; those that fill up are beyond any tube */
-    int32_t *place; /* [count] in the plane, from the corner */
-    float *shares;  /* [count] of the current slice */
-    float *entries; /* [count] their places in the table */
+    int count;      /* number of voxels, rounded up to a multiple of LANES */
+    float *mm[2];   /* [count] positions relative to the corner; padding entries are beyond any tube */
+    int32_t *place; /* [count] offset in the plane from the corner */
+    float *shares;  /* [count] shares of the current slice */
+    float *entries; /* [count] positions in the table */
 };
 
 static struct rectangle list_voxels(const struct lr_native_listmode_job *job, const struct path *path, float *memory)
@@ -229,7 +229,7 @@ static inline float sum_lanes(const float lanes[LANES])
     return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
-/* Table entries of the voxels of slice j, and the factors that shares have beyond half the width. */
+/* Finds the table entries of the voxels of slice j, and the factors of shares beyond half the width. */
 static void find_entries(const struct lr_native_listmode_job *job, const struct path *path, const float corner[2],
                          const struct rectangle *box)
 {
@@ -310,7 +310,7 @@ static void tube_back(const struct lr_native_listmode_job *job, const struct pat
 
 /* --- events --- */
 
-/* The next slices before `end`; false when there are none. */
+/* Moves to the next slices before `end`. False if there are none. */
 static bool next_steps(struct steps *steps, int end)
 {
     steps->first += steps->count;
@@ -353,7 +353,7 @@ static void back_event(const struct lr_native_listmode_job *job, const struct pa
     }
 }
 
-/* Some events that count: their places among values, values and lines. */
+/* Events that are projected: their places among the values, their values and their lines. */
 struct fetched {
     int count;
     int64_t place[FETCHED];
@@ -361,8 +361,8 @@ struct fetched {
     struct lr_listmode_line line[FETCHED];
 };
 
-/* Fetches the events among begin .. end - 1, at most FETCHED, that are selected and have a value. Forward all have
- * one. */
+/* Fetches the events among begin .. end - 1, at most FETCHED, that are selected and have a value. All events have a
+ * value in forward. */
 static void fetch(const struct lr_native_listmode_job *job, int64_t begin, int64_t end, struct fetched *fetched)
 {
     int64_t event[FETCHED];

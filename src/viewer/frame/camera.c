@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double view_deg = 30.0; /* of the picture's height */
+static const double view_deg = 30.0; /* vertical angle of view */
 static const double degree = 0.017453292519943295;
 
 void camera_fit(struct camera *camera, double reach_mm, double aspect)
@@ -119,7 +119,7 @@ struct pick_hit pick_module(const lr_scanner *scanner, const struct pick_ray *ra
             depth += (module->centre_mm[k] - ray->from_mm[k]) * module->normal[k];
             approach += ray->direction[k] * module->normal[k];
         }
-        if (depth >= 0.0 || approach >= 0.0) continue; /* only fronts are hit */
+        if (depth >= 0.0 || approach >= 0.0) continue; /* only front sides are hit */
         hit.share = depth / approach;
         for (int k = 0; k < 3; k++) {
             hit.point_mm[k] = ray->from_mm[k] + hit.share * ray->direction[k];

@@ -16,8 +16,8 @@ enum draw_program { DRAW_CRYSTALS = 0, DRAW_BOXES, DRAW_LINES, DRAW_SLICE, DRAW_
 struct draw {
     struct gl_context *ctx;
     struct gl_program *programs[DRAW_NUM_PROGRAMS];
-    struct gl_texture *maps[DRAW_NUM_MAPS]; /* by lr_colour_map, 256 x 1 */
-    struct gl_texture *empty;               /* 1 x 1 x 1, in place of an image */
+    struct gl_texture *maps[DRAW_NUM_MAPS]; /* indexed by lr_colour_map; 256 x 1 */
+    struct gl_texture *empty;               /* 1 x 1 x 1, used if there is no image */
     int num_modules, num_crystals;
     double crystals_largest;
     struct gl_buffer *modules, *colours, *values;
@@ -26,15 +26,15 @@ struct draw {
     lr_grid grids[DRAW_NUM_IMAGES];
     float highest[DRAW_NUM_IMAGES];
     struct draw_coming {
-        struct gl_texture *texture; /* NULL = nothing comes */
-        const lr_image *image;      /* the caller's */
-        int num_slices;             /* that are there */
+        struct gl_texture *texture; /* NULL = no image is being uploaded */
+        const lr_image *image;      /* owned by the caller */
+        int num_slices;             /* slices uploaded so far */
     } coming[DRAW_NUM_IMAGES];
     struct gl_buffer *lines[DRAW_NUM_LINES];
     int num_lines[DRAW_NUM_LINES];
 };
 
-/* The most voxels that are uploaded in a frame: 32 MiB. */
+/* Most voxels that are uploaded in one frame: 32 MiB. */
 enum { PIECE_VOXELS = 1 << 23 };
 
 static const uint32_t plain_colour = 0x6f8fafff;
@@ -115,7 +115,7 @@ void draw_destroy(struct draw *draw)
 
 /* --- the scanner --- */
 
-/* The layout that viewer/view_modules.glsl reads. */
+/* Memory layout of the data that viewer/view_modules.glsl reads. */
 struct module_words {
     float centre[4], u[4], v[4], normal[4], face[4];
 };
@@ -228,7 +228,7 @@ lr_status draw_set_image(struct draw *draw, enum draw_image which, const lr_imag
 
 /* --- large images --- */
 
-/* Uploads the next slices of an image: at least one. */
+/* Uploads the next slices of an image, at least one. */
 static lr_status upload_piece(struct draw *draw, enum draw_image which)
 {
     struct draw_coming *coming = &draw->coming[which];
@@ -274,7 +274,7 @@ bool draw_advance(struct draw *draw)
     for (int k = 0; k < DRAW_NUM_IMAGES; k++) {
         if (draw->coming[k].texture == NULL) continue;
         if (upload_piece(draw, (enum draw_image)k) != LR_OK) forget_image(draw, (enum draw_image)k);
-        break; /* one piece a frame */
+        break; /* only one piece is uploaded in each frame */
     }
     return draw_is_busy(draw);
 }
@@ -326,7 +326,7 @@ lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct 
 /* --- lines that stand for something --- */
 
 static const uint32_t grid_colour = 0xc8c8c890, cursor_colour = 0xffd24dff;
-/* Colours that the colour-blind distinguish, too: vermilion, bluish green, blue (Okabe and Ito 2008). */
+/* Colours that colour-blind people can also distinguish: vermilion, bluish green, blue (Okabe and Ito 2008). */
 static const uint32_t axis_colours[3] = {0xe0643cff, 0x22b384ff, 0x4f9be8ff};
 
 static struct draw_line line_between(const double from[3], const double to[3], uint32_t colour)
@@ -386,15 +386,15 @@ lr_status draw_set_cursor(struct draw *draw, const double point_mm[3], double si
 
 /* --- drawing --- */
 
-/* The layout that viewer/view.glsl reads. */
+/* Memory layout of the data that viewer/view.glsl reads. */
 struct view_uniforms {
     float clip_of_world[16], eye[4], low_mm[4], high_mm[4], overlay[4];
     int32_t shown[4];
     float steps[4];
 };
 
-/* The length of a step along a ray, in voxels, and the attenuation of the largest value over the size of the image:
- * an image looks solid, a density field like haze. */
+/* Length of a step along a ray, in voxels. The other two are the attenuation of the largest value across the image:
+ * an image looks solid, a density field looks like haze. */
 static const double voxels_per_step = 0.75, solid = 30.0, haze = 3.0;
 
 /* --- passes --- */

@@ -12,13 +12,13 @@ struct handover {
     lr_shared_context context;
     lr_grid grid;
     struct gl_texture *textures[2];
-    pthread_mutex_t mutex; /* of all that follows */
-    int shown;             /* which texture; the job writes to the other */
-    bool has_shown;        /* whether it has been written */
+    pthread_mutex_t mutex; /* protects all members below */
+    int shown;             /* index of the shown texture; the job writes to the other */
+    bool has_shown;        /* true after the first image */
     double largest[2];
-    /* Fences of the texture that is not shown; at most one of the two is there. */
-    GLsync written; /* signalled when it can be shown */
-    GLsync read;    /* signalled when the window has drawn the last of it */
+    /* Fences of the hidden texture; at most one of them exists. */
+    GLsync written; /* signalled when the texture can be shown */
+    GLsync read;    /* signalled when the window has finished drawing the texture */
 };
 
 struct handover *handover_create(struct gl_context *ctx, const lr_grid *grid)
@@ -48,7 +48,7 @@ struct handover *handover_create(struct gl_context *ctx, const lr_grid *grid)
             return NULL;
         }
     }
-    glFlush(); /* they are there before the other context asks */
+    glFlush(); /* submits the commands, so that the other context can use the fences */
     return handover;
 }
 
@@ -67,8 +67,8 @@ const lr_shared_context *handover_context(const struct handover *handover)
     return &handover->context;
 }
 
-/* No image can be taken while one is written, so that `shown` stays as it is. An image that has not been taken is
- * overwritten: the newest counts. */
+/* No image can be taken while one is being written, so that `shown` does not change. An image that was not taken is
+ * overwritten: only the newest one matters. */
 lr_status handover_write(struct handover *handover, const lr_vector *image, double largest)
 {
     pthread_mutex_lock(&handover->mutex);
@@ -95,7 +95,7 @@ bool handover_take(struct handover *handover)
     const GLenum state = handover->written != NULL ? glClientWaitSync(handover->written, 0, 0) : GL_TIMEOUT_EXPIRED;
     const bool is_there = state == GL_ALREADY_SIGNALED || state == GL_CONDITION_SATISFIED;
     if (is_there) {
-        /* The other texture is shown from now on. */
+        /* The texture just written is now shown. */
         glDeleteSync(handover->written);
         handover->written = NULL;
         if (handover->has_shown) {

@@ -48,9 +48,9 @@ static void *run_job(void *user)
     const lr_progress progress = {note_progress, job};
     const lr_status status = job->params.run(job->params.user, &log, &progress);
     pthread_mutex_lock(&job->mutex);
-    /* Constructors return NULL, and give the reason only to the log. */
+    /* A constructor returns NULL and gives the reason only to the log. */
     job->report.status = status == LR_FAILED && job->reason != LR_OK ? job->reason : status;
-    /* Work that was asked to stop may have ended before it noticed: then it is done. */
+    /* Work that was asked to stop may have completed before it noticed; it counts as done. */
     job->report.state = status == LR_OK ? JOB_DONE : status == LR_CANCELLED ? JOB_CANCELLED : JOB_FAILED;
     job->report.share = status == LR_OK ? 1 : job->report.share;
     job->has_ended = true;
@@ -60,7 +60,7 @@ static void *run_job(void *user)
 
 /* --- on the window's thread --- */
 
-/* A thread that has ended is joined at once, without waiting. */
+/* Joins a thread that has ended, so that there is no wait. */
 static void join(struct job *job)
 {
     if (job->needs_join) {
@@ -77,7 +77,7 @@ lr_status job_start(struct job *job, const struct job_params *params)
     snprintf(job->report.doing, sizeof(job->report.doing), "%s", params->what ? params->what : "");
     job->is_cancelled = job->has_ended = false;
     job->reason = LR_OK;
-    job->params.what = NULL; /* may be gone before the job ends */
+    job->params.what = NULL; /* the text may be freed before the job ends */
     if (pthread_create(&job->thread, NULL, run_job, job) != 0) {
         job->report.state = JOB_FAILED;
         job->report.status = LR_FAILED;
@@ -158,7 +158,7 @@ static void start_waiting(struct task_runner *runner)
     runner->running = runner->waiting;
     runner->waiting = NULL;
     const struct job_params params = {runner->kind->run, runner->running, runner->kind->what};
-    (void)job_start(&runner->job, &params); /* the next poll sees what fails */
+    (void)job_start(&runner->job, &params); /* an error appears at the next poll */
 }
 
 void task_runner_ask(struct task_runner *runner, void *task)
@@ -166,7 +166,7 @@ void task_runner_ask(struct task_runner *runner, void *task)
     discard(runner, &runner->waiting);
     runner->waiting = task;
     runner->has_failed = false;
-    runner->report.state = JOB_RUNNING; /* before it is polled, too */
+    runner->report.state = JOB_RUNNING; /* also before the next poll */
     if (runner->running != NULL)
         job_cancel(&runner->job);
     else
@@ -176,7 +176,7 @@ void task_runner_ask(struct task_runner *runner, void *task)
 enum job_state task_runner_poll(struct task_runner *runner)
 {
     const enum job_state state = job_poll(&runner->job);
-    if (runner->running != NULL && state != JOB_RUNNING) { /* it has ended */
+    if (runner->running != NULL && state != JOB_RUNNING) { /* the task has ended */
         job_get_report(&runner->job, &runner->report);
         runner->has_failed = state == JOB_FAILED;
         if (state == JOB_DONE) {
@@ -190,7 +190,7 @@ enum job_state task_runner_poll(struct task_runner *runner)
     start_waiting(runner);
     if (runner->running != NULL) {
         job_get_report(&runner->job, &runner->report);
-        runner->report.state = JOB_RUNNING; /* until its end has been seen */
+        runner->report.state = JOB_RUNNING; /* running until a poll has seen the end */
         runner->has_failed = false;
     }
     return runner->report.state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Work in the background. A job is one thread, watched and stopped from the window's thread; a task runner runs the
- * newest of the tasks that it is asked for, which is how tools compute. */
+ * Work in the background. A job is one thread, which the window's thread watches and stops. A task runner runs the
+ * newest requested task; tools compute with it. */
 #ifndef LR_VIEWER_JOB_H
 #define LR_VIEWER_JOB_H
 
@@ -15,40 +15,40 @@ enum job_state { JOB_IDLE = 0, JOB_RUNNING, JOB_DONE, JOB_FAILED, JOB_CANCELLED 
 
 struct job_params {
     lr_status (*run)(void *user, const lr_log *log, const lr_progress *progress);
-    void *user;       /* the job's alone while it runs */
-    const char *what; /* "opening the scanner": shown until the work reports itself; copied */
+    void *user;       /* only the job uses it while it runs */
+    const char *what; /* "opening the scanner": shown until the work reports progress; copied */
 };
 
-/* Progress and outcome of a job: a copy. */
+/* A copy of the progress and outcome of a job. */
 struct job_report {
     enum job_state state;
-    lr_status status; /* what `run` returned, or why it failed where the log knows better */
+    lr_status status; /* return value of `run`, or the log's reason if it is more specific */
     double share;     /* 0 .. 1 */
     char doing[128];
-    char error[JOB_SENTENCE]; /* the last; "" = none */
-    int num_warnings;         /* ever; the first JOB_WARNINGS are there */
+    char error[JOB_SENTENCE]; /* the last error; "" = none */
+    int num_warnings;         /* number of all warnings; only the first JOB_WARNINGS are kept */
     char warnings[JOB_WARNINGS][JOB_SENTENCE];
 };
 
-/* Everything in it is the job's own. The functions below are not called by two threads at once. */
+/* All members are private. The functions below must not be called by two threads at the same time. */
 struct job {
-    pthread_mutex_t mutex; /* of all that follows */
+    pthread_mutex_t mutex; /* protects all members below */
     pthread_t thread;
     struct job_params params;
     struct job_report report;
-    lr_status reason; /* of the last error */
+    lr_status reason; /* status of the last error */
     bool is_cancelled, has_ended, needs_join;
 };
 
 /* Must not move in memory until job_finish. */
 void job_init(struct job *job);
 
-/* Starts the work on a thread of its own. errors: LR_USAGE while the job runs; LR_FAILED when no
- * thread can be had, which the report says too. */
+/* Starts the work on a new thread. errors: LR_USAGE if the job is running; LR_FAILED if no thread can be created,
+ * which the report also says. */
 lr_status job_start(struct job *job, const struct job_params *params);
 
-/* The state alone, and all of it. Neither waits for the work. Once the state is no longer
- * JOB_RUNNING, what the work wrote can be read. */
+/* job_poll returns the state, the other function a full report. Neither waits for the work. The results of the work
+ * may be read once the state is not JOB_RUNNING. */
 enum job_state job_poll(struct job *job);
 void job_get_report(struct job *job, struct job_report *report);
 
@@ -63,40 +63,40 @@ enum job_state job_wait(struct job *job);
 
 /* --- tasks of which only the newest counts --- */
 
-/* A task is an object of the caller's with its inputs, and with its results once it has run. */
+/* A task is an object that the caller defines. It has the inputs and, after it has run, the results. */
 struct task_kind {
     const char *what; /* "drawing the correspondence image" */
     lr_status (*run)(void *task, const lr_log *log, const lr_progress *progress);
     void (*destroy)(void *task);
 };
 
-/* While one task runs, at most one waits, and a newer one takes its place. */
+/* While one task runs, at most one other waits; a newer task replaces the waiting one. */
 struct task_runner {
     const struct task_kind *kind;
     struct job job;
-    struct job_report report;         /* of the task that runs, else of the last one; as of the last ask or poll */
-    void *running, *waiting, *result; /* tasks, owned */
-    int64_t serial, taken;            /* counts results so far, and those that task_runner_take has seen */
-    bool has_failed;                  /* the last task, and task_runner_take_failure has not seen it */
+    struct job_report report;         /* report of the running task, or else of the last one, at the last ask or poll */
+    void *running, *waiting, *result; /* owned tasks */
+    int64_t serial, taken;            /* number of results so far, and the number that task_runner_take has reported */
+    bool has_failed;                  /* the last task failed, and task_runner_take_failure has not reported it yet */
 };
 
 /* Must not move in memory until task_runner_finish. */
 void task_runner_init(struct task_runner *runner, const struct task_kind *kind);
 
-/* Cancels, waits, and destroys all tasks. Zero is allowed. */
+/* Cancels, waits, and destroys all tasks. A zero struct is allowed. */
 void task_runner_finish(struct task_runner *runner);
 
-/* Takes a task over. One that runs is asked to stop. Does not wait. */
+/* Takes ownership of a task and runs it as soon as possible. A running task is asked to stop. Does not wait. */
 void task_runner_ask(struct task_runner *runner, void *task);
 
-/* Once a frame: puts a task that has succeeded in place, and starts the one that waits. One that failed leaves the
- * result as it is, and its error in the report. Returns JOB_RUNNING while anything runs or waits. */
+/* Called once a frame: makes a finished task the result and starts the waiting one. A failed task leaves the result
+ * unchanged; its error is in the report. Returns JOB_RUNNING while a task runs or waits. */
 enum job_state task_runner_poll(struct task_runner *runner);
 
-/* The same until nothing runs or waits: for programs without a window. */
+/* Polls until no task runs or waits, for programs without a window. */
 enum job_state task_runner_wait(struct task_runner *runner);
 
-/* Stops what runs and drops what waits. */
+/* Stops the running task and drops the waiting one. */
 void task_runner_cancel(struct task_runner *runner);
 
 /* True once for each new result, and once for each failure. */

@@ -36,10 +36,10 @@ static inline ImU32 ui_packed(uint32_t rgba)
     return IM_COL32(rgba >> 24, rgba >> 16 & 255, rgba >> 8 & 255, rgba & 255);
 }
 
-// A box of text at the mouse that leaves free one of two parts of the screen, in pixels: the larger
-// one if there is room next to it, else the smaller one.
+// A tooltip at the mouse that leaves one of two parts of the screen free, in pixels: the larger part if there is room
+// next to it, else the smaller one.
 struct ui_tip {
-    ImVec2 large[2], small[2]; // upper left and lower right corner
+    ImVec2 large[2], small[2]; // upper left and lower right corners
 };
 
 struct ui {
@@ -191,8 +191,8 @@ lr_status ui_end(struct ui *ui, struct gl_target *target)
 {
     ImGui::Render();
     if (target == nullptr) return gl_context_check(window_context(ui->window), "panels");
-    // The backend restores the state that gl/pass.h requires, and does not report errors: the driver
-    // is asked.
+    // The backend restores the state that gl/pass.h requires, but does not report errors. The driver is therefore asked
+    // for errors.
     glBindFramebuffer(GL_FRAMEBUFFER, target->name);
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     glBindFramebuffer(GL_FRAMEBUFFER, 0);
@@ -203,7 +203,7 @@ lr_status ui_end(struct ui *ui, struct gl_target *target)
 
 static ImVec4 ui_tone_colour(enum ui_tone tone)
 {
-    // Colours that the colour-blind distinguish, too: Okabe and Ito 2008.
+    // Colours that colour-blind people can also distinguish: Okabe and Ito 2008.
     switch (tone) {
     case UI_DIM: return ImVec4(0.60f, 0.62f, 0.66f, 1.0f);
     case UI_GOOD: return ImVec4(0.34f, 0.71f, 0.91f, 1.0f);
@@ -236,7 +236,7 @@ static void ui_show_tip(const struct ui_tip *tip, const char *text)
     ImGui::EndTooltip();
 }
 
-static bool is_in_table; // columns fit their text, which must not wrap at their width
+static bool is_in_table; // columns of a table fit their text, which must then not wrap
 
 // --- panels ---
 
@@ -252,7 +252,7 @@ bool ui_panel(const char *label, const struct ui_place *place, bool *is_open)
     if (place->has_ground)
         flags |= ImGuiWindowFlags_NoBackground;
     else
-        ImGui::SetNextWindowBgAlpha(1.0f); // text of what it covers would show through
+        ImGui::SetNextWindowBgAlpha(1.0f); // an opaque background hides the text below the panel
     ImGui::SetNextWindowPos(ui_pixels(place->at), when);
     ImGui::SetNextWindowSize(ui_pixels(place->size), when);
     return ImGui::Begin(label, is_open, flags);
@@ -455,7 +455,7 @@ void ui_progress(double share, const char *text)
     ImGui::ProgressBar((float)share, ImVec2(-1.0f, 0.0f), text);
 }
 
-static ImVec2 image_corner, image_size; // of the picture last shown
+static ImVec2 image_corner, image_size; // corner and size of the picture shown last
 
 static ImVec2 on_image(const double at[2])
 {
@@ -520,10 +520,10 @@ void ui_label(const double at[2], uint32_t colour, const char *text)
 namespace
 {
 
-// An axis of the screen: which values lie at which pixels.
+// An axis on the screen: a range of values and the pixels at its ends.
 struct axis {
-    double range[2]; // values
-    float ends[2];   // pixels they lie at
+    double range[2]; // values at the two ends
+    float ends[2];   // pixels of the two ends
     struct ticks ticks;
 };
 
@@ -538,7 +538,7 @@ float write_width(const char *text)
     return ImGui::CalcTextSize(text).x;
 }
 
-// The widest of the numbers that stand along the axis.
+// Width of the widest number along the axis.
 float widest(const struct ticks *ticks)
 {
     char text[TICKS_TEXT];
@@ -555,7 +555,7 @@ ImU32 dim_colour(void)
     return ImGui::GetColorU32(ui_tone_colour(UI_DIM));
 }
 
-// Writes the numbers under a horizontal axis that have room between room[0] and room[1].
+// Writes the numbers below a horizontal axis that fit between room[0] and room[1].
 void write_numbers(ImDrawList *list, const struct axis *axis, float top, const float room[2])
 {
     char text[TICKS_TEXT];
@@ -639,11 +639,12 @@ namespace
 
 struct plot {
     const struct ui_curve *curve;
-    ImVec2 corners[2]; // of all of it
+    ImVec2 corners[2]; // upper left and lower right corners of the plot area
     struct axis x, y;
 };
 
-// Draws the frame and the numbers of a curve; those along y stand to the left of it, as wide as they need.
+// Draws the frame and the numbers of a curve. The numbers along y are left of the frame, which leaves room for their
+// width.
 struct plot draw_axes(ImDrawList *list, const struct ui_curve *curve, ImVec2 corner, ImVec2 size)
 {
     const float line = ImGui::GetTextLineHeight();
@@ -659,7 +660,7 @@ struct plot draw_axes(ImDrawList *list, const struct ui_curve *curve, ImVec2 cor
             range[1] = fmax(range[1], (double)values[k]);
         }
     }
-    if (!(range[0] < range[1])) { // one value, or none
+    if (!(range[0] < range[1])) { // all values are equal, or there are none
         const double middle = range[0] == range[1] ? range[0] : 0.0;
         const double half = middle != 0.0 ? 0.01 * fabs(middle) : 1.0;
         range[0] = middle - half;
@@ -754,7 +755,7 @@ struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
         draw_values(list, &plot, curve->beside[k].values, ui_packed(curve->beside[k].colour));
     draw_values(list, &plot, curve->values, own);
 
-    // Names at the right of the title, from the right to the left.
+    // Names are written from right to left, to the right of the title.
     float right = plot.corners[1].x - 4.0f * ui_scale;
     const float left = plot.corners[0].x + write_width(curve->title) + 12.0f * ui_scale;
     for (int k = -1; k < curve->num_beside && curve->num_beside > 0; k++) {
@@ -791,7 +792,7 @@ int ui_bars(const char *label, const struct ui_bars *bars)
     ImGui::InvisibleButton(label, ImVec2(width, height));
     if (bars->count < 1) return -1;
 
-    // Values stand above and below the bars, numbers along y to the left of them.
+    // Values are written above and below the bars; the numbers along y are left of the bars.
     const float line = ImGui::GetTextLineHeight();
     struct axis y = {};
     for (int k = 0; k < bars->count; k++) {

@@ -38,7 +38,7 @@ bool place_beside(const struct place_box *part, const double size[2], const doub
 
 /* --- ticks --- */
 
-/* The smallest of 1, 2 and 5 times a power of ten that is not below `step`. */
+/* The smallest number of the form 1, 2 or 5 times a power of ten that is at least `step`. */
 static double round_up(double step)
 {
     const double ten = pow(10.0, floor(log10(step)));
@@ -64,7 +64,7 @@ struct ticks ticks_make(const double range[2], int most, bool are_whole)
     ticks.count = count_steps(range, step);
     const double before_point = floor(log10(largest) + 1e-9) + 1.0;
     double digits = before_point - floor(log10(step) + 1e-9);
-    if (before_point > 0.0 && before_point < 9.0) /* "20000", not "2e+04" */
+    if (before_point > 0.0 && before_point < 9.0) /* write "20000" instead of "2e+04" */
         digits = fmax(digits, before_point);
     ticks.digits = (int)fmin(fmax(digits, 1.0), 15.0);
 
@@ -74,6 +74,6 @@ struct ticks ticks_make(const double range[2], int most, bool are_whole)
 
 void ticks_write(const struct ticks *ticks, int k, char text[TICKS_TEXT])
 {
-    const double value = ticks->values[k] == 0.0 ? 0.0 : ticks->values[k]; /* not -0 */
+    const double value = ticks->values[k] == 0.0 ? 0.0 : ticks->values[k]; /* avoids -0 */
     snprintf(text, TICKS_TEXT, "%.*g", ticks->digits, value);
 }

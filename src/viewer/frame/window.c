@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Windows: on the screen by GLFW, and surfaces that nobody sees. */
+ * Windows on the screen, made by GLFW, and invisible surfaces. */
 #include "viewer/frame/window.h"
 
 #include "base/log.h"
@@ -21,21 +21,21 @@
 enum { WINDOW_EVENTS = 1024, WINDOW_CLIPBOARD = 4096 };
 
 struct window {
-    GLFWwindow *handle; /* NULL: a surface that nobody sees, by EGL without a display; scripts alone give it input */
+    GLFWwindow *handle; /* NULL: an invisible surface, made by EGL without a display; only scripts give it input */
     const lr_log *log;
     struct gl_context *ctx;
     int size[2];
     double scale;
-    double at[2];                             /* the mouse on the screen's window */
-    struct input_event events[WINDOW_EVENTS]; /* a ring */
+    double at[2];                             /* position of the mouse in the window */
+    struct input_event events[WINDOW_EVENTS]; /* ring buffer */
     int first, count;
-    char clipboard[WINDOW_CLIPBOARD]; /* of a surface */
+    char clipboard[WINDOW_CLIPBOARD]; /* clipboard of an invisible surface */
     struct screen_watch watch;
 };
 
 /* --- events --- */
 
-/* Adds an event; moves that follow each other become one. A full ring drops the event. */
+/* Adds an event to the ring buffer. Consecutive moves are merged. If the buffer is full, the event is dropped. */
 static void add_event(struct window *window, const struct input_event *event)
 {
     struct input_event *last = &window->events[(window->first + window->count + WINDOW_EVENTS - 1) % WINDOW_EVENTS];
@@ -75,7 +75,7 @@ void window_push(struct window *window, const struct input_event *event)
     } else if (window->handle != NULL) {
         int units[2], wanted[2] = {size[0], size[1]};
         glfwGetWindowSize(window->handle, &units[0], &units[1]);
-        for (int k = 0; k < 2; k++) /* dense screens have more pixels than units */
+        for (int k = 0; k < 2; k++) /* high-density screens have several pixels per unit */
             if (window->size[k] > 0 && units[k] > 0)
                 wanted[k] = (int)((double)size[k] * units[k] / window->size[k] + 0.5);
         glfwSetWindowSize(window->handle, wanted[0], wanted[1]);
@@ -138,8 +138,8 @@ static void *watch_screen(void *user)
     while (poll(ends, 2, -1) < 0 && errno == EINTR) {
     }
     if (ends[1].revents == 0 && (ends[0].revents & (POLLHUP | POLLERR)) != 0) {
-        /* Nothing is flushed or cleaned up, since other threads may hold locks. Output files have their names only when
-         * they are complete. */
+        /* The program ends without flushing or cleaning up, because other threads may hold locks. Output files get
+         * their names only when complete, so that none is left half written. */
         static const char sentence[] = "loraster: error: the screen that the window was on has gone "
                                        "away: start the viewer again\n";
         (void)!write(STDERR_FILENO, sentence, sizeof(sentence) - 1);
@@ -204,7 +204,7 @@ static int key_of(int key)
     return key >= 32 && key < 128 ? key : 0;
 }
 
-/* GLFW gives places in screen units; framebuffers of dense screens have more pixels. */
+/* GLFW gives positions in screen units; framebuffers of high-density screens have more pixels. */
 static void on_move(GLFWwindow *handle, double x, double y)
 {
     struct window *window = glfwGetWindowUserPointer(handle);
@@ -288,8 +288,8 @@ static const char *last_error(void)
     return text != NULL ? text : "no reason is given";
 }
 
-/* The connection to an X server; -1 on other systems. GLFW has such a function only where it is made
- * for X, and has loaded Xlib then. */
+/* The descriptor of the connection to an X server; -1 on other systems. GLFW has the necessary function only if it
+ * is built for X, and has then loaded Xlib. */
 static int find_connection(void)
 {
     void *(*get_display)(void);
@@ -304,8 +304,8 @@ static int find_connection(void)
     return connection;
 }
 
-/* The context is made by EGL, as all others, or if that fails by the system's own interface; in both cases first with
- * reports of resets by the driver, then without. */
+/* EGL makes the context, as everywhere in LORaster; if that fails, the system's interface makes it. Each is tried
+ * first with driver reports of resets, then without. */
 struct window *window_open(const struct window_params *params)
 {
     static const int apis[] = {GLFW_EGL_CONTEXT_API, GLFW_NATIVE_CONTEXT_API};

@@ -93,7 +93,7 @@ enum { MOST_BYTES = 1 << 20 };
 
 struct step {
     const struct command *command;
-    struct command_words words; /* in the script's text */
+    struct command_words words; /* points into the script's text */
     int line;
 };
 
@@ -108,7 +108,7 @@ struct script {
 
 /* --- reading --- */
 
-/* Cuts off the next word of a line, which is changed. NULL: the line has no more words. */
+/* Cuts off the next word of a line, which changes the line. Returns NULL if there are no more words. */
 static char *cut_word(char **rest)
 {
     char *at = *rest + strspn(*rest, " \t\r");

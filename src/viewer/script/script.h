@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Scripts of the viewer, from a file with one step a line: which commands there are is in the tables of the tools.
- * docs/guide/viewer-scripts.md lists them. Words are separated by blanks; "..." holds blanks; the rest of a line
- * after # is not read. */
+ * Scripts of the viewer: files with one step on each line. The tables of the tools define the commands;
+ * docs/guide/viewer-scripts.md lists them. Words are separated by blanks. "..." makes a word that contains blanks.
+ * The rest of a line after # is ignored. */
 #ifndef LR_VIEWER_SCRIPT_H
 #define LR_VIEWER_SCRIPT_H
 
@@ -17,33 +17,34 @@ struct viewer_tool;
 enum { COMMAND_WORDS = 16, COMMAND_TEXT = 256 };
 
 struct command_words {
-    const char *words[COMMAND_WORDS]; /* the command's name first */
+    const char *words[COMMAND_WORDS]; /* the first word is the command's name */
     int count;
 };
 
 struct command {
-    const char *name, *words; /* what follows the name, for people: "X Y Z" */
-    int least, most;          /* how many words follow */
-    /* One of the two. Most steps are done at once. */
+    const char *name, *words; /* words: its arguments, as shown to people: "X Y Z" */
+    int least, most;          /* least and most number of arguments */
+    /* Exactly one of `act` and `run` is set. `act` completes at once, as most steps do. */
     lr_status (*act)(struct app *app, const struct command_words *words);
-    /* *is_waiting: set where the step is not done yet; it is called again before the next frame. call: counts calls
-     * from 0. */
+    /* *is_waiting: set to true if the step is not complete; it is then called again before the next frame. call:
+     * number of earlier calls. */
     lr_status (*run)(struct app *app, const struct command_words *words, int call, bool *is_waiting);
 };
 
-/* A word that can follow the command `set`. */
+/* A name that can follow the command `set`. */
 struct command_setting {
     const char *name;
-    lr_status (*set)(struct app *app, const struct command_words *words); /* "set", name, value */
+    lr_status (*set)(struct app *app, const struct command_words *words); /* the words are "set", name, value */
 };
 
 /* A value for `print` and `expect`. */
 struct command_value {
     double number;
-    char text[COMMAND_TEXT]; /* "" = a number */
+    char text[COMMAND_TEXT]; /* "" = the value is a number */
 };
 
-/* Tables of values, which end with a name of NULL. Sets the one of that name; false: there is none. */
+/* Tables of values, which end with a NULL name. command_pick sets the value of the given name; it returns false if
+ * no table has that name. */
 struct command_number {
     const char *name;
     double number;
@@ -57,25 +58,24 @@ bool command_pick(const struct command_number *numbers, const struct command_tex
 /* "1.000000,2.000000,3.000000" */
 const char *command_write_place(const double mm[3], char text[COMMAND_TEXT]);
 
-/* Numbers and choices of words; errors: LR_BAD_INPUT, logged. A choice is the word's place among names,
- * which end with NULL. */
+/* Parse numbers and choices. A choice is the word's index in names, which end with NULL. errors: LR_BAD_INPUT,
+ * logged. */
 lr_status command_real(const lr_log *log, const struct command_words *words, int at, double *value);
-lr_status command_reals(const lr_log *log, const struct command_words *words, double *values); /* all that follow */
+lr_status command_reals(const lr_log *log, const struct command_words *words, double *values); /* all later words */
 lr_status command_integer(const lr_log *log, const struct command_words *words, int at, int *value);
 lr_status command_choice(const lr_log *log, const struct command_words *words, int at, const char *const *names,
                          int *value);
 
-/* The command of that name; NULL: no tool has one. */
+/* The command with that name; NULL if no tool has one. */
 const struct command *command_find(const struct viewer_tool *const *tools, const char *name);
 
-/* Reads the steps.
- * errors: NULL; LR_BAD_INPUT with the file and line of a step that does not exist or has other words than it
- * takes. */
+/* Reads the steps. errors: NULL; LR_BAD_INPUT if a step does not exist or has wrong arguments; the message gives
+ * file and line. */
 struct script *script_read(const char *path, const struct viewer_tool *const *tools, const lr_log *log);
 void script_destroy(struct script *script); /* NULL is allowed */
 
-/* Does the steps that are due before a frame. A step that waits is asked again before the next frame. After the last
- * one, and after a step that failed, the viewer ends. */
+/* Runs the steps that are due before a frame. A waiting step is called again before the next frame. The viewer ends
+ * after the last step or a failed one. */
 lr_status script_run(struct script *script, struct app *app);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Steps of scripts that are of no tool: the window, the camera, the mouse and keys, and asking for values. */
+ * Script steps that belong to no tool: the window, the camera, the mouse and keys, and reading values. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "viewer/tools/tools.h"
@@ -27,13 +27,13 @@ static lr_status run_wait(struct app *app, const struct command_words *words, in
         app->waits = false;
         return lr_error(&app->log, LR_FAILED, "work still goes on after %g s", most_seconds);
     }
-    *is_waiting = call < 2 || app_is_busy(app); /* what was asked for begins in the next frame */
+    *is_waiting = call < 2 || app_is_busy(app); /* requested work begins only in the next frame */
     app->waits = *is_waiting && call > 1;
     if (app->waits) window_wait(app->window, 0.01);
     return *is_waiting ? LR_OK : app->failure;
 }
 
-/* Frames that are drawn though nobody sees them; the last of them may be written to a file. */
+/* Draws frames even if they are not visible; the last of them may be written to a file. */
 static lr_status run_frames(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
     const bool is_screenshot = strcmp(words->words[0], "screenshot") == 0;
@@ -45,7 +45,7 @@ static lr_status run_frames(struct app *app, const struct command_words *words, 
 
 /* --- what is seen --- */
 
-/* Chooses a tool, or sets what a tool has a setting for. */
+/* Chooses a tool, or changes one of its settings. */
 static lr_status act_tool(struct app *app, const struct command_words *words)
 {
     const char *name = words->words[1];
@@ -71,7 +71,7 @@ static lr_status act_show(struct app *app, const struct command_words *words)
     int what = 0, state = 0;
     LR_TRY(command_choice(&app->log, words, 1, names, &what));
     LR_TRY(command_choice(&app->log, words, 2, states, &state));
-    bool unused; /* those two hide */
+    bool unused; /* scanner and lors have switches that hide them */
     bool *const switches[] = {&unused,
                               &app->has_volume,
                               &app->slices.is_shown[0],
@@ -170,12 +170,12 @@ static int key_of(const char *name)
                 {"f1", INPUT_KEY_F1}};
     for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
         if (strcmp(keys[k].name, name) == 0) return keys[k].key;
-    if (strcmp(name, "?") == 0) return '/'; /* where it is on a keyboard */
+    if (strcmp(name, "?") == 0) return '/'; /* the key that "?" is on */
     const char letter = name[0] >= 'a' && name[0] <= 'z' ? (char)(name[0] - 32) : name[0];
     return name[1] == '\0' && letter >= 32 ? letter : 0;
 }
 
-/* Steps of the mouse and of a key: each of their events has a frame of its own. */
+/* Steps of the mouse and of a key; each event is handled in a separate frame. */
 static lr_status run_input(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
     const char *name = words->words[0];
@@ -200,7 +200,7 @@ static lr_status run_input(struct app *app, const struct command_words *words, i
     if (is_drag || strcmp(name, "click") == 0) {
         events[count].is_down = true;
         events[count++].kind = INPUT_BUTTON;
-        for (int k = 1; k <= 2 && is_drag; k++) { /* to the middle, then to the end */
+        for (int k = 1; k <= 2 && is_drag; k++) { /* first to the middle, then to the end */
             events[count] = (struct input_event){.kind = INPUT_MOVE};
             for (int a = 0; a < 2; a++) events[count].at[a] = k == 1 ? 0.5 * (at[a] + at[2 + a]) : at[2 + a];
             count++;
@@ -239,14 +239,14 @@ static void write_value(const struct command_value *value, char text[COMMAND_TEX
 {
     if (value->text[0] != '\0')
         snprintf(text, COMMAND_TEXT, "%s", value->text);
-    else if (isnan(value->number)) /* of either sign */
+    else if (isnan(value->number)) /* a NaN is printed without its sign */
         snprintf(text, COMMAND_TEXT, "nan");
     else
         snprintf(text, COMMAND_TEXT, "%.17g", value->number);
 }
 
-/* Prints a value, or compares it with what is expected. Values are those of the next frame, unless the step before has
- * just waited for that. */
+/* Prints a value, or compares it with the expected one. Values are taken in the next frame, unless the step before
+ * has just waited for that frame. */
 static lr_status run_value(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
     char text[COMMAND_TEXT];
@@ -277,7 +277,7 @@ static lr_status run_value(struct app *app, const struct command_words *words, i
     return LR_OK;
 }
 
-/* Leaves the window to a person, and prints values whenever they change. */
+/* Lets a person use the window, and prints values whenever they change. */
 static lr_status run_stay(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
     *is_waiting = true;
@@ -345,7 +345,7 @@ static bool get_value(struct app *app, const char *name, struct command_value *v
         {0},
     };
     const bool is_there = command_pick(numbers, texts, name, value);
-    if (strcmp(name, "longest_frame_s") == 0) app->longest_frame_s = 0.0; /* since it was last asked for */
+    if (strcmp(name, "longest_frame_s") == 0) app->longest_frame_s = 0.0; /* longest since the last reading */
     return is_there;
 }
 

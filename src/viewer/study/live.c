@@ -15,25 +15,25 @@
 
 struct live {
     struct job job;
-    struct live_work work; /* the job's while it runs */
+    struct live_work work; /* used only by the job while it runs */
     lr_grid grid;
 
-    pthread_mutex_t mutex;  /* of all that follows */
-    pthread_cond_t changed; /* signals changes of the wishes and of the state */
+    pthread_mutex_t mutex;  /* protects all members below */
+    pthread_cond_t changed; /* signals changes of the requests and of the state */
     bool wants_pause, wants_stop;
-    int steps;         /* iterations to be done although it is paused */
-    bool is_waiting;   /* the thread stands still after an iteration */
-    bool is_iterating; /* the first iteration has come */
+    int steps;         /* iterations to do while paused */
+    bool is_waiting;   /* the thread is paused after an iteration */
+    bool is_iterating; /* true after the first iteration */
     bool has_ended;
     bool is_on_device, has_image;
     char why[LIVE_WHY], backend[LIVE_BACKEND];
     float *image; /* [num_voxels] */
     int64_t serial;
     struct live_iteration *history;
-    struct live_round *rounds; /* [num_iterations] where guesses are composed */
+    struct live_round *rounds; /* [num_iterations] if guesses are composed */
     int num_iterations;
     int64_t capacity, rounds_capacity;
-    float *guesses; /* [work.request.guesses][num_voxels] of which images have come; else NULL */
+    float *guesses; /* [work.request.guesses][num_voxels] for guesses whose images exist; else NULL */
     int64_t guess_serials[LIVE_MOST_GUESSES];
 };
 
@@ -65,7 +65,7 @@ void live_destroy(struct live *live)
 
 /* --- on the job's thread --- */
 
-/* Stores the values of a guess for the window. The mutex is taken. */
+/* Stores the values of a guess for the window. The caller holds the mutex. */
 static void put_guess(struct live *live, int guess, const float *values)
 {
     const int64_t count = lr_grid_num_voxels(&live->grid);
@@ -73,7 +73,7 @@ static void put_guess(struct live *live, int guess, const float *values)
     live->guess_serials[guess]++;
 }
 
-/* Stores a guess after an iteration of its own. */
+/* Stores a guess after one of its iterations. */
 static lr_status after_guess(void *user, int guess, const lr_iteration *done)
 {
     struct live *live = user;
@@ -86,9 +86,9 @@ static lr_status after_guess(void *user, int guess, const lr_iteration *done)
     return stops ? LR_CANCELLED : LR_OK;
 }
 
-/* Hands the image of an iteration to the window, or, if that cannot be, copies it to the host: work->image. *difference:
- * |image - reference| / |reference| over all voxels, summed where the image is; NaN without a reference, or with one
- * that is zero. */
+/* Hands the image of an iteration to the window; if that is not possible, copies it to the host: work->image.
+ * *difference: |image - reference| / |reference| over all voxels, computed at the image's place; NaN without a
+ * reference or if the reference is zero. */
 static lr_status take_image(struct live_work *work, const lr_vector *image, bool *is_shown, double *difference)
 {
     lr_vector_sums own, other, sums;
@@ -117,7 +117,7 @@ static lr_status take_image(struct live_work *work, const lr_vector *image, bool
     return lr_vector_copy(image, &host);
 }
 
-/* Shows what an iteration has made, and pauses or stops if that is wished. composed: NULL = no guesses are. */
+/* Shows the result of an iteration, then pauses or stops if requested. composed: NULL = guesses are not composed. */
 static lr_status end_iteration(struct live *live, struct live_iteration *iteration, const lr_vector *image,
                                const lr_operator *op, const lr_composition *composed)
 {
@@ -164,7 +164,7 @@ static lr_status end_iteration(struct live *live, struct live_iteration *iterati
         }
     }
 
-    /* A pause comes after an iteration, unless it is the last one. */
+    /* A pause follows the iteration, unless it is the last one. */
     const int wanted = work->request.iterations;
     if (status == LR_OK && (wanted == 0 || iteration->number < wanted)) {
         while (live->wants_pause && live->steps == 0 && !live->wants_stop) {
@@ -303,7 +303,7 @@ lr_status live_start(struct live *live, const struct study_view *study, const st
     work->study = study_view_hold(study);
     work->study.grid = live_grid_for(study, request);
     work->request = *request;
-    work->request.reference = NULL; /* both may be gone before the job ends */
+    work->request.reference = NULL; /* both may be freed before the job ends */
     work->request.histo = NULL;
     work->request.backend = backend_name(request->backend, "auto");
     work->request.simulates = !live_is_measured(study, request);
@@ -313,7 +313,7 @@ lr_status live_start(struct live *live, const struct study_view *study, const st
     work->composed = after_composition;
     work->user = live;
 
-    /* Forgets the last reconstruction. The mutex is not needed, since nothing runs. */
+    /* Frees the last reconstruction. The mutex is not needed, because no job is running. */
     free(live->image);
     free(live->guesses);
     live->grid = work->study.grid;
@@ -345,14 +345,14 @@ void live_control(struct live *live, enum live_wish wish)
         live->wants_pause = wish == LIVE_PAUSE;
         live->steps = 0;
         break;
-    case LIVE_STEP: /* one iteration more if it is paused; else the one that runs is the step */
+    case LIVE_STEP: /* if paused, one more iteration; if running, the current iteration is the step */
         live->steps += live->wants_pause;
         live->wants_pause = true;
         break;
     case LIVE_STOP: live->wants_stop = true; break;
     }
     if (wish != LIVE_PAUSE) {
-        live->is_waiting = false; /* from here on it is seen to run */
+        live->is_waiting = false; /* live_poll returns "running" from here on */
         pthread_cond_broadcast(&live->changed);
     }
     pthread_mutex_unlock(&live->mutex);

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ITERATIONS = 1000000 }; /* of lr_recon */
-enum { USUAL_ITERATIONS = 20 };     /* that a person watches before stopping */
-enum { USUAL_LOCAL = 2 };           /* iterations of a guess before guesses are composed */
+enum { MOST_ITERATIONS = 1000000 }; /* limit of lr_recon */
+enum { USUAL_ITERATIONS = 20 };     /* iterations that a person usually watches before stopping */
+enum { USUAL_LOCAL = 2 };           /* default iterations of a guess before composition */
 
 static const char *find_backend(const char *wished, const char *const *names)
 {
@@ -101,8 +101,8 @@ static lr_status append(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-/* Reads the events of the study's data, or draws photon pairs from its image, and keeps the prompts in coincidence, as
- * the sensitivity counts them. errors: LR_CANCELLED; as the readers, logged. */
+/* Reads the events of the study's data or draws photon pairs from its image. Keeps only prompts in coincidence,
+ * which the sensitivity counts. errors: LR_CANCELLED; those of the readers, logged. */
 static lr_status take_events(struct live_work *work, const lr_operator_params *params)
 {
     struct live_listmode *listmode = &work->listmode;
@@ -161,7 +161,7 @@ static lr_operator_params settle_operator(const struct live_work *work, lr_opera
     return params;
 }
 
-/* Makes the operator of the family. errors: LR_CANCELLED; as its constructor, logged. */
+/* Makes the operator of the family. errors: LR_CANCELLED; those of its constructor, logged. */
 static lr_status create_of_family(struct live_work *work, lr_operator_params params, lr_operator **op)
 {
     static const char *const listmode_names[] = {"auto", "cpu", "native", "compute", "cuda", NULL};
@@ -183,7 +183,7 @@ static lr_status create_of_family(struct live_work *work, lr_operator_params par
                                                    .shared = params.shared,
                                                    .log = params.log,
                                                    .progress = params.progress});
-    } else { /* with a range of events for each subset */
+    } else { /* each subset has a range of events */
         lr_listmode_params own = {.lors = work->study.lors,
                                   .grid = &work->study.grid,
                                   .events = listmode->list->events,
@@ -204,8 +204,8 @@ static lr_status create_of_family(struct live_work *work, lr_operator_params par
 
 /* --- data --- */
 
-/* Draws the data from the study's image. The reconstruction is compared with that image, scaled to the counts, if
- * there is no other reference. */
+/* Draws the data from the study's image. If there is no other reference, that image, scaled to the counts, is the
+ * reference. */
 static lr_status simulate(struct live_work *work, const lr_recon_params *params)
 {
     const struct live_request *request = &work->request;
@@ -287,7 +287,7 @@ static lr_status reconstruct(struct live_work *work, lr_recon_params params)
         if (listmode->weights == NULL) return LR_FAILED;
         for (int64_t k = 0; k < list->count; k++) listmode->weights->values[k] = list->events[k].weight;
 
-        /* Randoms of each event's LOR are spread evenly over the window of time of flight. */
+        /* The randoms of each event's LOR are spread evenly over the time-of-flight window. */
         if (delayeds != NULL && delayeds->count > 0 && listmode->has_tof && bins < 1) {
             lr_warn(params.log, "the width of the coincidence window is not known: randoms are left out");
         } else if (delayeds != NULL && delayeds->count > 0) {
@@ -332,8 +332,8 @@ static lr_status after_guess(void *user, const lr_iteration *done)
     return guess->work->guessed(guess->work->user, guess->number, done);
 }
 
-/* Takes the guess's share of the LORs and their data, and makes a projector of it; all guesses have the backend
- * of the first. guess_of: [num_pairs] */
+/* Takes the guess's share of the LORs and their data, and makes a projector for it. All guesses use the backend of
+ * the first. guess_of: [num_pairs] */
 static lr_status open_guess(struct live_work *work, lr_operator_params params, const int32_t *guess_of, int k)
 {
     struct live_guess *guess = &work->guesses[k];
@@ -370,7 +370,8 @@ static lr_status open_guess(struct live_work *work, lr_operator_params params, c
     return LR_OK;
 }
 
-/* Divides the pairs of modules among guesses as the cluster does (lr_osem_subsets), and composes the guesses. */
+/* Divides the pairs of modules among the guesses in the same way as the cluster (lr_osem_subsets), and composes the
+ * guesses. */
 static lr_status compose(struct live_work *work, const lr_operator_params *params)
 {
     const struct live_request *request = &work->request;
@@ -378,7 +379,7 @@ static lr_status compose(struct live_work *work, const lr_operator_params *param
     const lr_log *log = params->log;
     snprintf(work->why, sizeof(work->why), "guesses are composed on the host, where the image is");
     lr_recon_params recon = {.log = log, .progress = params->progress};
-    if (request->simulates) { /* all LORs have a projector for as long as their counts are drawn */
+    if (request->simulates) { /* a projector of all LORs exists only while their counts are drawn */
         lr_operator_params whole = settle_operator(work, *params);
         whole.store = LR_STORE_NO;
         LR_TRY(operator_create(&whole, &work->op));
@@ -431,7 +432,7 @@ lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_prog
         status = compose(work, &params);
         finish_guesses(work);
     } else {
-        /* The operator is made on the device if the projector has a place there, else on the host. */
+        /* The operator is made on the device if the projector has a place on it, else on the host. */
         const bool is_direct = request->family == LIVE_DIRECT;
         const char *obstacle = NULL;
         if (request->family == LIVE_LISTMODE)

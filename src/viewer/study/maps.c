@@ -80,7 +80,7 @@ lr_status sensitivity_ask(struct task_runner *runner, const struct study_view *s
     if (task == NULL) return LR_FAILED;
     task->study = study_view_hold(study);
     task->result.request = *request;
-    task->result.request.backend = NULL; /* may be gone before the job ends */
+    task->result.request.backend = NULL; /* the text may be freed before the job ends */
     task->backend = backend_name(request->backend, "auto");
     task->result.has_mu = study->mu != NULL && !request->without_mu;
     task_runner_ask(runner, task);
@@ -104,7 +104,7 @@ void pair_image_finish(struct pair_image *image)
 lr_status pair_image_make(const struct study_view *study, const int modules[2], const lr_lor_data *data,
                           const lr_row *row, struct pair_image *image, const lr_log *log)
 {
-    const int64_t *lors = row != NULL ? row->lor : data->index; /* ascending; NULL = all, in order */
+    const int64_t *lors = row != NULL ? row->lor : data->index; /* ascending; NULL = all LORs in order */
     const int64_t count = row != NULL ? row->count : data->count;
     const lr_scanner *scanner = study->scanner;
     *image = (struct pair_image){0};
@@ -124,7 +124,7 @@ lr_status pair_image_make(const struct study_view *study, const int modules[2], 
     image->values = lr_alloc((int64_t)image->size[0] * image->size[1], sizeof(*image->values), "a LOR image", log);
     if (image->values == NULL) return LR_FAILED;
 
-    /* The first place in the list whose LOR is not below the pair's first. */
+    /* Index of the list's first entry that belongs to the pair or a later one. */
     const int64_t first = study->lors->offsets[pair], end = study->lors->offsets[pair + 1];
     int64_t low = lors == NULL ? first : 0, high = lors == NULL ? first : count;
     while (low < high) {

@@ -9,7 +9,7 @@
 
 /* --- sensitivity: A^T 1 on the study's grid --- */
 
-/* Zero fields are defaults, those of lr_operator_params. */
+/* Zero fields mean the defaults of lr_operator_params. */
 struct sensitivity_request {
     lr_mode mode;
     int rays, samples, mu_steps;
@@ -18,27 +18,27 @@ struct sensitivity_request {
 };
 
 struct sensitivity_result {
-    struct sensitivity_request request; /* mode, R, N and K filled in; backend is NULL */
+    struct sensitivity_request request; /* actual mode, R, N and K; backend is NULL */
     bool has_mu;
     const lr_image *image;
     double largest, mean; /* mean over all voxels */
     double seconds;
 };
 
-/* The kind of its tasks, for task_runner_init. */
+/* Kind of the sensitivity tasks, for task_runner_init. */
 extern const struct task_kind sensitivity_kind;
 
-/* Asks for another image; of several the newest wins. errors: LR_USAGE without a scanner. */
+/* Requests a sensitivity image; the newest request replaces earlier ones. errors: LR_USAGE without a scanner. */
 lr_status sensitivity_ask(struct task_runner *runner, const struct study_view *study,
                           const struct sensitivity_request *request, const lr_log *log);
 
-/* The newest image, until the next poll; NULL = none. */
+/* The newest image; valid until the next poll; NULL = none. */
 const struct sensitivity_result *sensitivity_result(const struct task_runner *runner);
 
 /* --- LORs of a module pair --- */
 
-/* Values of all LORs of two modules. Rows are crystals of the lower module, q * nu + p; columns
- * those of the higher one, s * nu + r. */
+/* Values of all LORs of two modules. A row is a crystal of the lower module, q * nu + p; a column is a crystal of
+ * the higher one, s * nu + r. */
 struct pair_image {
     int modules[2]; /* ascending */
     int size[2];    /* columns, rows */
@@ -48,13 +48,13 @@ struct pair_image {
 
 void pair_image_finish(struct pair_image *image); /* zero is allowed */
 
-/* Makes the image from data, or from a row of the matrix; the other is NULL. modules: in either order. The image is
- * overwritten; finish it. errors: LR_USAGE without a scanner, or for modules that have no LOR; LR_FAILED if
- * memory runs out. */
+/* Makes the image from data or from a row of the matrix; the other argument is NULL. modules: in any order. `image`
+ * is overwritten; call pair_image_finish afterwards. errors: LR_USAGE without a scanner, or if the modules have no
+ * LOR; LR_FAILED if memory runs out. */
 lr_status pair_image_make(const struct study_view *study, const int modules[2], const lr_lor_data *data,
                           const lr_row *row, struct pair_image *image, const lr_log *log);
 
-/* LOR of a pixel of the image; -1 outside. */
+/* The LOR of a pixel; -1 outside the image. */
 int64_t pair_image_lor(const struct study_view *study, const struct pair_image *image, int column, int row);
 
 /* A LOR and its value. */
@@ -63,8 +63,8 @@ struct lor_value {
     double value;
 };
 
-/* The largest values that are above 0, largest first, of equals the lowest LOR first. Fills at
- * most `capacity`; returns how many. */
+/* The largest values above 0, in descending order; among equal values, the lowest LOR comes first. Fills at most
+ * `capacity` entries and returns their number. */
 int highest_of_data(const lr_lor_data *data, struct lor_value *highest, int capacity);
 
 #endif

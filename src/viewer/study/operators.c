@@ -46,7 +46,7 @@ void cached_operator_init(struct cached_operator *cached)
     atomic_init(&cached->num_made, 0);
 }
 
-/* Destroys the operator. The mutex is taken. */
+/* Destroys the operator. The caller holds the mutex. */
 static void discard(struct cached_operator *cached)
 {
     lr_operator_destroy(cached->op);
@@ -69,8 +69,8 @@ lr_status cached_operator_run(struct cached_operator *cached, const struct opera
     cached->job_progress = work->params.progress;
     lr_status status = LR_OK;
 
-    /* An operator that was made with the same settings serves. Scanner and mu-map are held, so that their addresses
-     * distinguish them. */
+    /* A cached operator is used if it was made with the same settings. Scanner and mu-map are held, so that equal
+     * addresses mean equal contents. */
     const lr_operator_params *has = &cached->params;
     bool same = cached->op != NULL && has->lors == work->params.lors && has->mu == work->params.mu &&
                 has->mode == work->params.mode && has->rays == work->params.rays &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Operators of jobs: made for one, or cached for the next. */
+ * Operators for jobs, either new or cached from an earlier job. */
 #ifndef LR_VIEWER_OPERATORS_H
 #define LR_VIEWER_OPERATORS_H
 
@@ -10,45 +10,44 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* lr_operator_create for a job. errors: LR_CANCELLED where it was stopped; LR_FAILED, logged. */
+/* lr_operator_create for a job. errors: LR_CANCELLED if the job was stopped; LR_FAILED, logged. */
 lr_status operator_create(const lr_operator_params *params, lr_operator **op);
 
-/* A backend's name that lives on: one of those there are, or `usual` for NULL and other words. */
+/* A static string with the backend's name: an existing backend, or `usual` if `wished` is NULL or not a backend. */
 const char *backend_name(const char *wished, const char *usual);
 
-/* One operator at most, which stays open with its context and shaders until work asks for other
- * settings. Backend cpu opens at once, and may stand in for another: it is not cached. Everything in
- * it is its own. */
+/* One operator at most, which stays open with its context and shaders until work needs other settings. Backend cpu
+ * is not cached: it opens quickly, and may have replaced another backend. All members are private. */
 struct cached_operator {
-    pthread_mutex_t mutex;     /* taken while the operator is made or used */
+    pthread_mutex_t mutex;     /* locked while the operator is made or used */
     lr_operator *op;           /* NULL: none */
-    lr_operator_params params; /* that it was made with, and what they point to: */
+    lr_operator_params params; /* the operator's parameters; they point to: */
     lr_grid grid;
     struct opened *scanner, *mu;     /* held */
-    lr_log log;                      /* the operator's, which passes on to the job's: */
-    const lr_log *job_log;           /* of the work that runs */
-    lr_progress progress;            /* the operator's, which passes on to the job's: */
-    const lr_progress *job_progress; /* of the work that runs */
-    bool is_second_hand;             /* it was there before the work that runs */
-    atomic_int num_made;             /* so far */
+    lr_log log;                      /* the operator's log, which forwards to job_log */
+    const lr_log *job_log;           /* log of the current work */
+    lr_progress progress;            /* the operator's progress, which forwards to job_progress */
+    const lr_progress *job_progress; /* progress of the current work */
+    bool is_second_hand;             /* the operator is older than the current work */
+    atomic_int num_made;             /* number of operators made so far */
 };
 
 /* Must not move in memory until cached_operator_finish. */
 void cached_operator_init(struct cached_operator *cached);
-void cached_operator_finish(struct cached_operator *cached); /* while nobody uses it */
+void cached_operator_finish(struct cached_operator *cached); /* call it when no thread uses it */
 
-/* Work, and the operator that it needs. */
+/* Work together with the operator that it needs. */
 struct operator_work {
-    const struct study_view *study;                /* whose LORs and mu-map the params have */
-    lr_operator_params params;                     /* without factors, `deterministic` and `shared` */
-    lr_status (*run)(void *user, lr_operator *op); /* may be run twice, see below */
+    const struct study_view *study;                /* the study whose LORs and mu-map are in params */
+    lr_operator_params params;                     /* `factors`, `deterministic` and `shared` are not set */
+    lr_status (*run)(void *user, lr_operator *op); /* may be run twice (see cached_operator_run) */
     void *user;
 };
 
-/* Runs the work with the cached operator, where that is as wanted, else with a new one. Waits
- * for whoever uses it. Where a device turns out to be lost that the operator had before, the work is
- * run once more with a new operator. From any thread.
- * errors: those of operator_create and of `run`; the operator is not cached then. */
+/* Runs the work with the cached operator if its settings fit, else with a new one. Waits for other users of the
+ * operator. If the device of a cached operator turns out to be lost, the work is run again with a new operator. May
+ * be called on any thread. errors: those of operator_create and of `run`; the operator is then not kept in the
+ * cache. */
 lr_status cached_operator_run(struct cached_operator *cached, const struct operator_work *work);
 
 #endif

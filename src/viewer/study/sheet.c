@@ -35,7 +35,7 @@ static lr_colour pixel_colour(const struct sheet *sheet, const lr_scanner *scann
                                     : lr_colour_of(LR_COLOURS_PERCEPTUAL, share);
 }
 
-/* The texel of a window's lower left pixel. */
+/* Finds the texel of a window's lower left pixel. */
 static void find_corner(const struct sheet *sheet, int window, int corner[2])
 {
     const int row = window / sheet->columns;
@@ -51,7 +51,7 @@ lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct v
                                                   : result->high_element;
     sheet->high = fmax((double)high, 1e-30);
 
-    /* There are as many columns as make the sheet about as wide as high. */
+    /* The number of columns makes the sheet about as wide as high. */
     sheet->tile[0] = sheet->tile[1] = 1;
     sheet->num_windows = result->num_windows;
     for (int n = 0; n < result->num_windows; n++) {

@@ -19,7 +19,7 @@
 
 enum { ACROSS = 64, MOST_SLICES = 256 };
 
-/* The share of the room between faces that the grid fills: elements are unbounded on a face. */
+/* Share of the space between the faces that the grid fills. Elements grow without bound towards a face. */
 static const double within = 0.98;
 
 lr_grid study_default_grid(const lr_scanner *scanner)
@@ -29,7 +29,7 @@ lr_grid study_default_grid(const lr_scanner *scanner)
     for (int m = 0; m < scanner->num_modules; m++)
         vec_add_scaled(middle_mm, 1.0 / scanner->num_modules, scanner->modules[m].centre_mm, middle_mm);
 
-    /* The box about all faces, and the radius of a sphere about the middle that lies before all of them. */
+    /* Finds the box around all faces, and the radius of a sphere around its middle that contains none of them. */
     double radius_mm = HUGE_VAL;
     for (int k = 0; k < 3; k++) {
         low_mm[k] = HUGE_VAL;
@@ -48,8 +48,8 @@ lr_grid study_default_grid(const lr_scanner *scanner)
         }
     }
 
-    /* Half the edge of the square in x and y: corners may leave the field of view, but without one they stay out of
-     * the modules. */
+    /* Half the edge of the square in x and y. Corners may lie outside the field of view; if the scanner names none,
+     * they stay out of the modules. */
     radius_mm *= within;
     const double view_mm = scanner->coincidence.field_of_view_mm;
     const double half_mm = view_mm > 0 ? fmin(0.5 * view_mm, radius_mm) : radius_mm * sqrt(0.5);
@@ -73,7 +73,7 @@ lr_grid study_default_grid(const lr_scanner *scanner)
 
 /* --- what has been read --- */
 
-/* The contents of one file, a part of the study. They never change, and their last holder frees them. */
+/* The contents of one file, as a part of the study. They never change; the last holder frees them. */
 struct opened {
     atomic_int holders;
     char *path;
@@ -82,16 +82,16 @@ struct opened {
     lr_scanner_draft *draft;
     lr_diagnosis *diagnosis;
     lr_image *image;
-    float largest;  /* voxel */
-    int num_frames; /* of the image's file; the path then ends in the frame's number: "pet.nii:3" */
+    float largest;  /* value of the largest voxel */
+    int num_frames; /* frames in the image's file; the path then ends with the frame number: "pet.nii:3" */
     lr_lor_data *prompts, *delayeds;
     bool are_events; /* the file is list mode */
 };
 
-/* The most frames of a NIfTI file, and the room that their number takes in a path, with colon and end. */
+/* Most frames of a NIfTI file, and the length of a frame number in a path, including colon and terminator. */
 enum { MOST_FRAMES = 32767, FRAME_DIGITS = 16 };
 
-/* An empty part with one holder. path: NULL = of no file. errors: NULL when memory is short. */
+/* A new part with one holder. path: NULL = no file. errors: NULL if memory runs out. */
 static struct opened *create_opened(const char *path, const lr_log *log)
 {
     struct opened *opened = lr_alloc(1, sizeof(*opened), "what is shown", log);
@@ -130,7 +130,7 @@ void opened_release(struct opened *opened)
 struct study_content {
     struct opened *parts[NUM_PARTS]; /* held */
     lr_grid grid;                    /* size 0: none */
-    lr_grid chosen;                  /* by a wish; size 0: none */
+    lr_grid chosen;                  /* the requested grid; size 0: none */
 };
 
 static void release_content(struct study_content *content)
@@ -145,7 +145,7 @@ static void put_part(struct study_content *content, enum study_part part, struct
     content->parts[part] = opened;
 }
 
-/* The grid is the image's, else the one that was chosen, else the scanner's default. */
+/* Sets the grid to the image's, else to the requested one, else to the scanner's default. */
 static void settle_grid(struct study_content *content)
 {
     const struct opened *image = content->parts[PART_IMAGE], *scanner = content->parts[PART_SCANNER];
@@ -162,12 +162,12 @@ static void settle_grid(struct study_content *content)
 
 enum study_path { PATH_SCANNER = 0, PATH_IMAGE, PATH_MU, PATH_DATA, NUM_PATHS };
 
-/* A request to read files, and its outcome. */
+/* A request to read files, and its result. */
 struct opening {
-    char *paths[NUM_PATHS];       /* owned; NULL = leave */
-    lr_grid grid;                 /* size 0 = leave */
-    struct study_content content; /* begins with what is open */
-    lr_scanner_draft *refused;    /* of a scanner file that is wrong, with: */
+    char *paths[NUM_PATHS];       /* owned; NULL = no change */
+    lr_grid grid;                 /* size 0 = no change */
+    struct study_content content; /* begins as a copy of the open content */
+    lr_scanner_draft *refused;    /* draft from an invalid scanner file, with its diagnosis: */
     lr_diagnosis *why;
 };
 
@@ -197,13 +197,13 @@ static lr_status read_scanner(struct opening *opening, const char *path, const l
     }
     opened->lors = opened->scanner != NULL ? lr_lors_create(opened->scanner, &reason.log) : NULL;
     if (opened->lors != NULL) {
-        put_part(content, PART_DATA, NULL); /* counts along the LORs of the old one */
+        put_part(content, PART_DATA, NULL); /* these counts belong to LORs of the old scanner */
         put_part(content, PART_SCANNER, opened);
         content->chosen = (lr_grid){0};
         return LR_OK;
     }
 
-    /* The file describes an impossible scanner: the doctor's findings say more than the first error. */
+    /* If the file describes an impossible scanner, the doctor's findings are more useful than the first error. */
     if (opened->draft != NULL) {
         opening->refused = opened->draft;
         opening->why = lr_scanner_examine(opened->draft, opening->grid.size[0] > 0 ? &opening->grid : NULL, NULL);
@@ -213,7 +213,7 @@ static lr_status read_scanner(struct opening *opening, const char *path, const l
     return reason.status;
 }
 
-/* Finds the smallest and the largest of the voxels and 0. */
+/* Finds the smallest and the largest value among the voxels and 0. */
 static void find_extremes(const lr_image *image, float *lowest, float *largest)
 {
     *lowest = *largest = 0;
@@ -223,7 +223,7 @@ static void find_extremes(const lr_image *image, float *lowest, float *largest)
     }
 }
 
-/* Reads an image or a mu-map, which is brought to 1/mm. */
+/* Reads an image or a mu-map; a mu-map is converted to 1/mm. */
 static lr_status read_image(struct opening *opening, enum study_path which, const lr_log *log)
 {
     const char *path = opening->paths[which];
@@ -238,7 +238,7 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
         return reason.status;
     }
 
-    /* "pet.nii:3" names frame 3 of a file, unless there is a file of that whole name. */
+    /* "pet.nii:3" names frame 3 of a file, unless a file has that full name. */
     char *end = NULL;
     const char *colon = strrchr(path, ':');
     long frame = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
@@ -257,7 +257,7 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
     }
     free(file);
 
-    /* A mu-map may be in another unit: the one file that has values far below 0 is a CT scan. */
+    /* A mu-map may have another unit. Only a CT scan has values far below 0. */
     lr_status status = opened->image != NULL ? LR_OK : LR_BAD_INPUT;
     float lowest = 0, before = 0;
     if (status == LR_OK) find_extremes(opened->image, &lowest, &before);
@@ -309,7 +309,7 @@ static lr_status read_data(struct opening *opening, const lr_log *log)
     return status;
 }
 
-/* Reads it all into the opening's content. user: the opening. For job_params. */
+/* Reads all files into the opening's content; serves as job_params.run. user: the opening. */
 static lr_status run_opening(void *user, const lr_log *log, const lr_progress *progress)
 {
     struct opening *opening = user;
@@ -317,7 +317,7 @@ static lr_status run_opening(void *user, const lr_log *log, const lr_progress *p
                                         "reading the data"};
     struct study_content *content = &opening->content;
 
-    /* A data file may describe its scanner, which is read if there is no other. */
+    /* A data file may describe its scanner, which is read if no other scanner is given. */
     const char *data = opening->paths[PATH_DATA], *scanner_path = opening->paths[PATH_SCANNER];
     if (scanner_path == NULL && data != NULL && content->parts[PART_SCANNER] == NULL) {
         const enum lr_file_kind kind = lr_file_kind_of(data);
@@ -359,13 +359,13 @@ struct study {
     struct study_content content;
     int64_t serial, endings;
     struct job job;
-    struct opening opening; /* the job's while it runs */
-    struct opening next;    /* paths and grid alone: what to open after that */
+    struct opening opening; /* used only by the job while it runs */
+    struct opening next;    /* only paths and grid: the next opening */
     bool has_next;
-    bool is_taken; /* what the last job gave has been put in place */
+    bool is_taken; /* the last job's result is in place */
     lr_scanner_draft *refused;
     lr_diagnosis *why;
-    struct job_report report; /* of the last opening */
+    struct job_report report; /* report of the last opening */
 };
 
 struct study *study_create(const lr_log *log)
@@ -399,7 +399,7 @@ void study_destroy(struct study *study)
 
 /* --- opening --- */
 
-/* Reports why nothing was begun. */
+/* Reports the reason why no opening was begun. */
 static lr_status fail(struct study *study, lr_status status, const char *sentence)
 {
     study->report = (struct job_report){.state = JOB_FAILED, .status = status};
@@ -435,14 +435,14 @@ lr_status study_open(struct study *study, const struct study_wish *wish)
     if (wish->grid != NULL) study->next.grid = *wish->grid;
     study->has_next = true;
 
-    if (job_poll(&study->job) == JOB_RUNNING) { /* it ends where all that it opens would be replaced */
+    if (job_poll(&study->job) == JOB_RUNNING) { /* cancelled if all of it would be replaced */
         bool is_superseded = true;
         for (int k = 0; k < NUM_PATHS; k++)
             is_superseded = is_superseded && (study->opening.paths[k] == NULL || study->next.paths[k] != NULL);
         if (is_superseded) job_cancel(&study->job);
         return LR_OK;
     }
-    return study->is_taken ? start_next(study) : LR_OK; /* else after the next poll */
+    return study->is_taken ? start_next(study) : LR_OK; /* otherwise it starts after the next poll */
 }
 
 lr_status study_open_file(struct study *study, const char *path)
@@ -467,7 +467,7 @@ lr_status study_open_file(struct study *study, const char *path)
 
 enum job_state study_poll(struct study *study, struct job_report *report)
 {
-    if (study->is_taken && study->has_next) (void)start_next(study); /* the job's report says what fails */
+    if (study->is_taken && study->has_next) (void)start_next(study); /* an error is in the job's report */
     const enum job_state state = job_poll(&study->job);
     if (!study->is_taken) {
         job_get_report(&study->job, &study->report);
@@ -523,7 +523,7 @@ void study_cancel(struct study *study)
 /* Replaces the paths that an opening will change if it succeeds. */
 static void await(const struct opening *opening, const char *paths[NUM_PATHS])
 {
-    if (opening->paths[PATH_SCANNER] != NULL) paths[PATH_DATA] = NULL; /* counted by the old scanner */
+    if (opening->paths[PATH_SCANNER] != NULL) paths[PATH_DATA] = NULL; /* data of the old scanner are closed */
     for (int k = 0; k < NUM_PATHS; k++)
         if (opening->paths[k] != NULL) paths[k] = opening->paths[k];
 }
@@ -532,7 +532,7 @@ struct study_wish study_awaited(const struct study *study)
 {
     struct study_view view = study_take(study);
     const char *paths[NUM_PATHS] = {view.scanner_path, view.image_path, view.mu_path, view.data_path};
-    study_view_release(&view); /* the study holds them, too */
+    study_view_release(&view); /* the study also holds the parts */
     if (!study->is_taken) await(&study->opening, paths);
     if (study->has_next) await(&study->next, paths);
     return (struct study_wish){paths[PATH_SCANNER], paths[PATH_IMAGE], paths[PATH_MU], paths[PATH_DATA], NULL};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What is open: a scanner and what goes with it. Opening runs beside the window and replaces the
- * old content only when all of it has succeeded. */
+ * The open files: a scanner, and images and data that belong to it. Files are opened in the background. The old
+ * content is replaced only if all files were read. */
 #ifndef LR_VIEWER_STUDY_H
 #define LR_VIEWER_STUDY_H
 
@@ -10,10 +10,10 @@
 
 #include <lr/lr.h>
 
-/* A part of what is open, which several threads read and the last of them frees. */
+/* A part of the open content. Several threads may read it; the last holder frees it. */
 struct opened;
 
-/* One holder more, and one less. NULL is allowed. Any thread. */
+/* Add and remove a holder. NULL is allowed. May be called on any thread. */
 struct opened *opened_hold(struct opened *opened); /* returns it */
 void opened_release(struct opened *opened);
 
@@ -21,23 +21,22 @@ enum study_part { PART_SCANNER = 0, PART_DIAGNOSIS, PART_IMAGE, PART_MU, PART_DA
 
 /* --- the study --- */
 
-/* A snapshot of what is open: it never changes, and stays alive until it is released, whatever the
- * study does meanwhile. NULL and 0 = not there. The fields after `grid` are read as they are; the
- * `held` ones are for the functions below. */
+/* A snapshot of the open content. It never changes, and lives until it is released, even if the study changes. NULL
+ * and 0 = not open. All fields may be read except `held`, which is only for the functions below. */
 struct study_view {
-    int64_t serial; /* grows with every change of the study; 0 = nothing has been opened */
-    lr_grid grid;   /* the image's; else the one chosen; else a default; size 0 without scanner */
+    int64_t serial; /* grows with every change of the study; 0 = no file has been opened */
+    lr_grid grid;   /* the image's grid, else the requested one, else a default; size 0 without a scanner */
     const lr_scanner *scanner;
     const lr_lors *lors;
-    const lr_diagnosis *diagnosis;                               /* of the scanner, with the grid */
+    const lr_diagnosis *diagnosis;                               /* diagnosis of the scanner with the grid */
     const lr_image *image;                                       /* activity */
     const lr_image *mu;                                          /* 1/mm */
-    double image_largest, mu_largest;                            /* values; 0 without */
-    const lr_lor_data *data;                                     /* prompts, or what was simulated */
-    const lr_lor_data *delayeds;                                 /* of list mode that has them */
-    int num_frames;                                              /* volumes of the image's file; 0 without */
+    double image_largest, mu_largest;                            /* largest voxels; 0 without an image or map */
+    const lr_lor_data *data;                                     /* measured or simulated prompts */
+    const lr_lor_data *delayeds;                                 /* delayeds, if list mode has any */
+    int num_frames;                                              /* volumes in the image's file; 0 without an image */
     bool data_are_events;                                        /* the data's file is list mode */
-    const char *scanner_path, *image_path, *mu_path, *data_path; /* as they were opened */
+    const char *scanner_path, *image_path, *mu_path, *data_path; /* paths as given when opened */
     struct opened *held[NUM_PARTS];
 };
 
@@ -46,57 +45,58 @@ struct study;
 /* errors: NULL, out of memory. */
 struct study *study_create(const lr_log *log);
 
-/* Cancels what is being opened. Views that are held stay alive. NULL is allowed. */
+/* Cancels the current opening. Held views remain valid. NULL is allowed. */
 void study_destroy(struct study *study);
 
-/* A wish to open files; NULL leaves what there is, but a new scanner closes the data of the old one.
- * Texts are copied. */
+/* A request to open files. NULL leaves a part unchanged, but a new scanner closes the old one's data. Strings are
+ * copied. */
 struct study_wish {
-    const char *scanner; /* preset, or a file of any format that lr_scanner_read takes */
-    const char *image;   /* lr_image_read; .npy lies on the grid */
-    const char *mu;      /* the same; above 0.05 it is taken as 1/cm, as elsewhere in LORaster */
-    const char *data;    /* LOR data, or list mode; without a scanner, also the scanner of an HDF5
-                            or PETSIRD file */
-    const lr_grid *grid; /* where the image does not say */
+    const char *scanner; /* preset, or a file in any format of lr_scanner_read */
+    const char *image;   /* read by lr_image_read; a .npy file lies on the grid */
+    const char *mu;      /* read in the same way; values above 0.05 mean that the unit is 1/cm, as elsewhere in
+                            LORaster */
+    const char *data;    /* LOR data or list mode; if no scanner is given, the scanner in an HDF5 or PETSIRD file is
+                            opened too */
+    const lr_grid *grid; /* used if the image does not define the grid */
 };
 
-/* Begins to open. What is still being opened is cancelled where the new wish names all that it
- * names, else it comes first. Does not wait. */
+/* Begins to open files and does not wait. A running opening is cancelled if the new request replaces all of its
+ * files; otherwise it completes first. */
 lr_status study_open(struct study *study, const struct study_wish *wish);
 
-/* Opens a file by its kind (io/files/file_kind.h): a drop. errors: LR_USAGE, with a message in the
- * report, for a file that is none of them; a session is the caller's to read. */
+/* Opens a dropped file according to its kind (io/files/file_kind.h). errors: LR_USAGE for a file of another kind;
+ * the message is in the report. Sessions must be read by the caller. */
 lr_status study_open_file(struct study *study, const char *path);
 
-/* Puts what has been opened in place, and begins what waits; called once a frame. Returns the
- * state of the last opening; report may be NULL. study_wait is for programs without a window. */
+/* study_poll, called once a frame, puts opened content in place and begins the next opening. It returns the state of
+ * the last opening; report may be NULL. study_wait is for programs without a window. */
 enum job_state study_poll(struct study *study, struct job_report *report);
 enum job_state study_wait(struct study *study, struct job_report *report);
 
-/* Counts the openings that have ended, well or not, as of the last poll. */
+/* Number of openings that have ended, with or without success, as of the last poll. */
 int64_t study_endings(const struct study *study);
 
-/* True while something is being opened, or waits for that. */
+/* True while an opening runs or waits. */
 bool study_is_busy(const struct study *study);
 
 void study_cancel(struct study *study);
 
-/* Paths of what will be open once all openings have ended; they live until the next poll or opening; NULL = none. */
+/* Paths that will be open after all openings have ended; valid until the next poll or opening; NULL = none. */
 struct study_wish study_awaited(const struct study *study);
 
-/* A snapshot, to be released. Any number of them; from the window's thread. */
+/* Takes a snapshot, which the caller must release. Several may exist. Called on the window's thread. */
 struct study_view study_take(const struct study *study);
 
-/* One holder more, for another thread. */
+/* Adds a holder, so that another thread can use the view. */
 struct study_view study_view_hold(const struct study_view *view);
-void study_view_release(struct study_view *view); /* any thread; zero is allowed */
+void study_view_release(struct study_view *view); /* may be called on any thread; zero is allowed */
 
-/* Findings of the geometry doctor in the last scanner file that could not be opened, and the scanner as the file
- * describes it; NULL when the last one could. Both live until the next opening. */
+/* Findings of the geometry doctor in the last scanner file if it could not be opened, and the scanner as that file
+ * describes it; NULL if it could be opened. Both are valid until the next opening. */
 const lr_diagnosis *study_refused(const struct study *study, const lr_scanner_draft **draft);
 
-/* About 64 x 64 x n nearly cubic voxels that fill the field of view, or where the scanner names none, what
- * the modules enclose. */
+/* About 64 x 64 x n nearly cubic voxels that fill the field of view. If the scanner names none, they fill the space
+ * enclosed by the modules. */
 lr_grid study_default_grid(const lr_scanner *scanner);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* Half of light's speed: how far the annihilation moves for each picosecond of difference. */
+/* Half the speed of light: the annihilation's shift per picosecond of time difference. */
 #define HALF_LIGHT_MM_PER_PS 0.149896229
 
 /* FWHM / sigma of a normal distribution, 2 sqrt(2 ln 2). */
@@ -18,10 +18,10 @@
 
 #define PI 3.14159265358979323846
 
-/* Points of a voxel along each axis that are sorted into the planes of the profile. */
+/* Points along each axis of a voxel that are sorted into the planes of the profile. */
 enum { PARTS = 4 };
 
-/* The most planes of the profile. */
+/* Most planes of the profile. */
 enum { MOST_BINS = 4096 };
 
 struct tube_task {
@@ -30,9 +30,9 @@ struct tube_task {
     const char *backend;
     lr_image *image;
     float *weight, *kernel;
-    int64_t *voxels; /* [num_voxels] that the tube may reach */
+    int64_t *voxels; /* [num_voxels] voxels that the tube may reach */
     int64_t num_voxels;
-    double middle_mm[3], direction[3]; /* of the line, from the first end to the second */
+    double middle_mm[3], direction[3]; /* middle and direction of the line, from the first end to the second */
 };
 
 /* --- geometry --- */
@@ -102,7 +102,7 @@ static void destroy(void *object)
     free(task);
 }
 
-/* Takes the row of a voxel, which has one LOR at most. */
+/* Takes the row of a voxel, which has at most one LOR. */
 static lr_status take_row(void *user, const lr_row *row)
 {
     struct tube_task *task = user;
@@ -133,8 +133,8 @@ static lr_status run_lor(struct tube_task *task, const lr_log *log, const lr_pro
                                  .progress = progress};
     lr_operator *op = NULL;
 
-    /* The tube may reach these voxels: lines between the two faces stay within half their diagonals of the line
-     * between their centres. */
+    /* Finds the voxels that the tube may reach. Lines between two faces are never farther than half a face's
+     * diagonal from the line between their centres. */
     const lr_grid *grid = &task->study.grid;
     const int64_t total = lr_grid_num_voxels(grid);
     const struct lr_items items = {sizeof(*task->voxels), "a list of voxels", log};
@@ -171,8 +171,8 @@ static lr_status run_lor(struct tube_task *task, const lr_log *log, const lr_pro
     return status;
 }
 
-/* Computes the elements of an event of list mode on the two crystals, and lists the voxels that have any. One event is
- * not worth a device. errors: LR_CANCELLED; as lr_listmode_create, logged. */
+/* Computes the elements of a list-mode event on the two crystals, and lists the voxels with nonzero elements. Using
+ * a device would not pay for one event. errors: LR_CANCELLED; those of lr_listmode_create, logged. */
 static lr_status run_event(struct tube_task *task, const lr_log *log, const lr_progress *progress)
 {
     static const lr_listmode_kernel kernels[] = {
@@ -192,7 +192,7 @@ static lr_status run_event(struct tube_task *task, const lr_log *log, const lr_p
                                  .count = 1,
                                  .info = request->has_tof ? &info : NULL,
                                  .kernel = kernels[request->kernel],
-                                 .backend = is_exact ? "auto" : "native", /* hidden modules need cpu */
+                                 .backend = is_exact ? "auto" : "native", /* hidden modules need backend cpu */
                                  .log = log,
                                  .progress = progress};
     if (is_exact && request->samples > 0) lr_grid_split_samples(grid, request->samples, params.samples);
@@ -236,7 +236,7 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
     struct tube_profile *profile = &result->profile;
     LR_TRY(request->kernel != TUBE_LOR ? run_event(task, log, progress) : run_lor(task, log, progress));
 
-    /* The profile covers the grid along the line: half its extent, from the line's middle. */
+    /* The profile covers half the grid's extent along the line in both directions from the line's middle. */
     double half_mm = 0.5 * result->length_mm;
     for (int corner = 0; corner < 8; corner++) {
         double t = 0;
@@ -249,12 +249,12 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
     const double fine_mm = fmin(grid->voxel_mm[0], fmin(grid->voxel_mm[1], grid->voxel_mm[2]));
     profile->step_mm = fmax(fine_mm, 2 * half_mm / (MOST_BINS - 1));
     const int half = (int)ceil(half_mm / profile->step_mm);
-    profile->count = 2 * half + 1; /* the line's middle is the middle of a bin */
+    profile->count = 2 * half + 1; /* the line's middle is the centre of a bin */
     profile->first_mm = -half * profile->step_mm;
     profile->weight = task->weight = lr_alloc(profile->count, sizeof(*task->weight), "a profile", log);
     if (task->weight == NULL) return LR_FAILED;
 
-    /* Spreads each voxel over the planes that it reaches: by its points, so that nothing is lost. */
+    /* Distributes each voxel's points over the planes, so that the sum is preserved. */
     for (int64_t n = 0; n < task->num_voxels; n++) {
         const int64_t row = task->voxels[n];
         const double share = task->image->values[row] / (double)(PARTS * PARTS * PARTS);
@@ -272,7 +272,7 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
     for (int n = 1; n < profile->count; n++) peak = profile->weight[n] > profile->weight[peak] ? n : peak;
     result->peak_mm = profile->first_mm + peak * profile->step_mm;
 
-    /* The kernel of time of flight. */
+    /* The time-of-flight kernel. */
     const double sigma = result->sigma_mm;
     const double centre_mm = request->kernel != TUBE_LOR && request->has_tof ? request->tof_mm : 0;
     if (!(sigma > 0)) return LR_OK;
@@ -300,7 +300,7 @@ lr_status tube_ask(struct task_runner *runner, const struct study_view *study, c
     task->study = study_view_hold(study);
     result->lor = lor;
     result->request = *request;
-    result->request.backend = NULL; /* may be gone before the job ends */
+    result->request.backend = NULL; /* the text may be freed before the job ends */
     if (request->mode == LR_MODE_AUTO) result->request.mode = LR_MODE_EXACT;
     const bool has_mu = study->mu != NULL && !request->without_mu;
     task->backend = backend_name(request->backend, has_mu ? "cpu" : "native");

@@ -12,70 +12,69 @@ struct tube_crystal {
     int module, p, q;
 };
 
-/* The crystals' face centres on the detection plane: where lines of the LOR end. Checked crystals
- * only. */
+/* Centres of the crystals' faces on the detection plane, which are the ends of the LOR's lines. The crystals must
+ * have been checked. */
 void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2], double ends_mm[2][3]);
 
-/* The LOR of two crystals. errors: LR_USAGE, logged, for crystals that do not
- * exist, or are in the same module; for modules that are not in coincidence, and for LORs that the
- * coincidence rules exclude, whose elements are 0. */
+/* Finds the LOR of two crystals. errors: LR_USAGE, logged: if a crystal does not exist; if both are in one module;
+ * if the modules are not in coincidence; if coincidence rules exclude the LOR, whose elements are 0. */
 lr_status tube_check(const struct study_view *study, const struct tube_crystal crystals[2], int64_t *lor,
                      const lr_log *log);
 
 /* The source of the elements. */
 enum tube_kernel {
-    TUBE_LOR = 0, /* the LOR: probabilities of the family correspondence */
-    TUBE_TUBE,    /* an event of list mode, by its kernels, with time of flight where it is asked for */
+    TUBE_LOR = 0, /* a LOR: probabilities of the family correspondence */
+    TUBE_TUBE,    /* a list-mode event with the kernels of that family, and time of flight if requested */
     TUBE_LINE,
     TUBE_EXACT,
     TUBE_NUM_KERNELS
 };
 
-/* Zero fields are defaults, those of lr_operator_params. */
+/* Zero fields mean the defaults of lr_operator_params. */
 struct tube_request {
     struct tube_crystal crystals[2];
     enum tube_kernel kernel;
-    bool has_tof;  /* of an event */
-    double tof_mm; /* as in lr_event: from the line's middle, positive towards the second crystal */
-    double tof_ps; /* FWHM; 0 = the scanner's */
+    bool has_tof;  /* events only */
+    double tof_mm; /* distance from the line's middle, positive towards the second crystal, as in lr_event */
+    double tof_ps; /* FWHM; 0 = the scanner's value */
     lr_mode mode;  /* auto = exact */
     int rays;
-    int samples; /* N points of a voxel */
+    int samples; /* N points in a voxel */
     int mu_steps;
     bool without_mu;
-    const char *backend; /* NULL = "native", with a mu-map "cpu" */
+    const char *backend; /* NULL = "native", or "cpu" with a mu-map */
 };
 
-/* Along the line from the first crystal to the second; t = 0 in its middle. */
+/* Values along the line from the first crystal to the second; t = 0 in the middle. */
 struct tube_profile {
     int count;
-    double first_mm, step_mm; /* the middle of bin 0, and the width of bins */
-    const float *weight;      /* [count] sum of the tube's elements in planes across the line */
-    const float *kernel;      /* [count] time-of-flight kernel per mm about t = 0, of an event about
-                                its tof_mm; NULL = none */
+    double first_mm, step_mm; /* centre of bin 0, and width of a bin */
+    const float *weight;      /* [count] sum of the tube's elements in each plane across the line */
+    const float *kernel;      /* [count] time-of-flight kernel per mm, centred on t = 0 or on the event's tof_mm;
+                                 NULL = none */
 };
 
 struct tube_result {
-    struct tube_request request; /* with R, N and K filled in; backend is NULL */
+    struct tube_request request; /* actual R, N and K; backend is NULL */
     int64_t lor;
     bool has_mu;
-    double ends_mm[2][3]; /* of the first crystal, and the second */
+    double ends_mm[2][3]; /* ends at the first and the second crystal */
     double length_mm;
-    double sigma_mm;       /* of the kernel; 0 = the scanner has no time of flight */
+    double sigma_mm;       /* sigma of the kernel; 0 = the scanner has no time of flight */
     const lr_image *image; /* the tube on the study's grid */
-    int64_t num_voxels;    /* that are not zero */
+    int64_t num_voxels;    /* number of nonzero voxels */
     double sum, largest;
-    double peak_mm; /* place along the line, as in the profile, of the profile's largest weight */
+    double peak_mm; /* t of the profile's largest weight */
     struct tube_profile profile;
 };
 
-extern const struct task_kind tube_kind; /* for task_runner_init */
+extern const struct task_kind tube_kind; /* argument of task_runner_init */
 
-/* Asks for another tube; of several the newest wins. errors: those of tube_check. */
+/* Requests a tube; the newest request replaces earlier ones. errors: those of tube_check. */
 lr_status tube_ask(struct task_runner *runner, const struct study_view *study, const struct tube_request *request,
                    const lr_log *log);
 
-/* The newest tube, until the next poll; NULL = none. */
+/* The newest tube; valid until the next poll; NULL = none. */
 const struct tube_result *tube_result(const struct task_runner *runner);
 
 #endif

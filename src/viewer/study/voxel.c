@@ -15,7 +15,7 @@
 
 /* --- matrix rows that stay --- */
 
-/* An element while qsort sorts it. */
+/* An element, in the form that qsort sorts. */
 struct entry {
     double probability;
     int64_t place;
@@ -69,18 +69,18 @@ enum purpose { FOR_WINDOWS, FOR_SAMPLED, FOR_EXACT, NUM_PURPOSES };
 
 struct voxel_task {
     struct study_view study;        /* held */
-    struct cached_operator *cached; /* [NUM_PURPOSES], of voxel mode */
-    struct voxel_request request;   /* as asked for, with a backend's name that lives on */
-    int64_t id;                     /* of the request */
+    struct cached_operator *cached; /* [NUM_PURPOSES] owned by voxel mode */
+    struct voxel_request request;   /* the request, with a static string as backend */
+    int64_t id;                     /* number of the request */
     struct voxel_result result;
-    struct voxel_window *windows; /* owned with their arrays [result.num_windows] */
+    struct voxel_window *windows; /* owned, including their arrays [result.num_windows] */
     int32_t *pairs;               /* owned [result.num_pairs] */
     struct row_copy rows[NUM_VOXEL_ROWS];
 };
 
 const char *const voxel_backends[] = {"raster", "compute", "cpu", NULL};
 
-/* The most pixels of all windows together, some 3 GB. */
+/* Most pixels of all windows together, which take about 3 GB. */
 static const double most_pixels = 64e6;
 
 /* --- the request --- */
@@ -106,7 +106,7 @@ static void destroy(void *object)
     free(task);
 }
 
-/* Checks the request and holds the study. errors: see voxel_ask; *task is NULL then. */
+/* Checks the request and holds the study. errors: see voxel_ask; *task is then NULL. */
 static lr_status create_task(const struct study_view *study, const struct voxel_request *request, const lr_log *log,
                              struct voxel_task **task)
 {
@@ -128,11 +128,11 @@ static lr_status create_task(const struct study_view *study, const struct voxel_
     made->request = *request;
     made->request.backend = backend_name(request->backend, voxel_backends[0]);
     result->request = *request;
-    result->request.backend = NULL; /* may be gone before the job ends */
+    result->request.backend = NULL; /* the text may be freed before the job ends */
     result->has_exact = request->mode != LR_MODE_SAMPLED;
     result->has_mu = study->mu != NULL && !request->without_mu;
 
-    /* The voxel of the study's grid that holds the point, else one of that size about the point. */
+    /* The voxel of the study's grid that contains the point, or else a voxel of the same size centred on the point. */
     const lr_grid *grid = &study->grid;
     int64_t row = 0, stride = 1;
     for (int k = 0; k < 3; k++) {
@@ -161,18 +161,18 @@ static lr_status create_task(const struct study_view *study, const struct voxel_
 
 /* --- operators and rows --- */
 
-/* The backend that draws windows samples elements, too, unless compute is to do that. */
+/* The backend that draws windows also samples elements, unless backend compute is requested. */
 static enum purpose sampler_of(const struct voxel_request *request)
 {
     return strcmp(request->backend, "compute") == 0 ? FOR_SAMPLED : FOR_WINDOWS;
 }
 
-/* One use of an operator by a task: it draws the windows, computes a row, or both. */
+/* One use of an operator by a task: to draw the windows, to compute a row, or both. */
 struct step {
     struct voxel_task *task;
     enum purpose purpose;
     bool draws;
-    enum voxel_row_kind kind; /* NUM_VOXEL_ROWS: no row */
+    enum voxel_row_kind kind; /* NUM_VOXEL_ROWS: compute no row */
     const lr_log *log;
     const lr_progress *progress;
 };
@@ -196,7 +196,7 @@ static lr_status size_windows(struct voxel_task *task, const lr_log *log)
         struct voxel_window *window = &task->windows[k];
         const int *crystals = task->study.scanner->modules[window->module].crystals;
         const int64_t count = (int64_t)crystals[0] * crystals[1] * rays * rays;
-        finish_window(window); /* of a device that was lost */
+        finish_window(window); /* windows of an attempt whose device was lost */
         *window = (struct voxel_window){.module = window->module, .size = {crystals[0] * rays, crystals[1] * rays}};
         window->pixels = lr_alloc(count, sizeof(*window->pixels), what, log);
         window->lors = lr_alloc(count, sizeof(*window->lors), what, log);
@@ -212,7 +212,8 @@ static lr_status size_windows(struct voxel_task *task, const lr_log *log)
     return LR_OK;
 }
 
-/* Notes the backend that did a part of the work, and why cpu does what another was asked for; by: of the result. */
+/* Notes the backend that did part of the work, and the reason if cpu replaced the requested one. by: the result's
+ * field for the backend. */
 static void note_backend(struct voxel_result *result, const char **by, const lr_operator_info *info)
 {
     *by = backend_name(info->backend, "");
@@ -252,8 +253,8 @@ static lr_status use_operator(void *user, lr_operator *op)
     return is_point ? lr_operator_point_rows(op, point, 1, &sink) : lr_operator_rows_part(op, &choice, &sink);
 }
 
-/* The grid is the study's, so that one operator serves all its voxels; a point outside it has a voxel
- * of its own. Backends are tried in order; native is the fastest on a processor. */
+/* The operator's grid is the study's, so that it serves all voxels; a point outside the grid needs a separate
+ * one-voxel grid. Backends are tried in order; native is the fastest one on processors. */
 static lr_status run_step(struct step step)
 {
     const struct voxel_task *task = step.task;
@@ -269,7 +270,7 @@ static lr_status run_step(struct step step)
                                                                                                   : "raster,cpu",
                                        .mode = is_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED,
                                        .rays = is_exact ? 0 : request->rays,
-                                       .layers_alone = true, /* as pictures show them */
+                                       .layers_alone = true, /* the same setting as for pictures */
                                        .mu = task->result.has_mu ? task->study.mu : NULL,
                                        .mu_steps = task->result.has_mu ? request->mu_steps : 0,
                                        .store = LR_STORE_NO,
@@ -312,7 +313,7 @@ static lr_status run_windows(void *object, const lr_log *log, const lr_progress 
             window->weight[n] = window->pixels[n].weight;
             window->sampled[n] = (float)sampled;
             result->high_weight = fmaxf(result->high_weight, window->weight[n]);
-            result->high_element = fmaxf(result->high_element, window->sampled[n]); /* passes over NaN */
+            result->high_element = fmaxf(result->high_element, window->sampled[n]); /* fmaxf ignores NaN */
             if (result->has_exact) {
                 const double exact = lor >= 0 ? lr_row_element(&rows[1], lor) : NAN;
                 window->exact[n] = (float)exact;
@@ -327,14 +328,14 @@ static lr_status run_windows(void *object, const lr_log *log, const lr_progress 
 
 /* --- which LORs of the voxel --- */
 
-/* The most elements of a voxel's row that are computed unasked: they take seconds. */
+/* Most elements of a voxel's row that are computed without being requested; they take seconds. */
 static const double most_elements = 4e6;
 
 static lr_status run_means(void *object, const lr_log *log, const lr_progress *progress)
 {
     struct voxel_task *task = object;
     struct voxel_result *result = &task->result;
-    if (result->is_part && result->num_pairs == 0) return LR_OK; /* empty windows */
+    if (result->is_part && result->num_pairs == 0) return LR_OK; /* there are only empty windows */
     LR_TRY(run_step((struct step){task, sampler_of(&task->request), false, ROW_VOXEL_SAMPLED, log, progress}));
     if (result->has_exact) LR_TRY(run_step((struct step){task, FOR_EXACT, false, ROW_VOXEL_EXACT, log, progress}));
     result->voxel_sampled = look_at(&task->rows[ROW_VOXEL_SAMPLED]);
@@ -342,8 +343,8 @@ static lr_status run_means(void *object, const lr_log *log, const lr_progress *p
     return LR_OK;
 }
 
-/* Two kinds of tasks: windows with the rows of the point; and the rows of the voxel, which take longer by its number
- * of points. */
+/* Two kinds of tasks. One makes the windows and the rows of the point. The other makes the rows of the voxel, which
+ * take as many times longer as the voxel has points. */
 static const struct task_kind windows_kind = {"drawing correspondence images", run_windows, destroy};
 static const struct task_kind means_kind = {"averaging over the voxel", run_means, destroy};
 
@@ -352,9 +353,9 @@ static const struct task_kind means_kind = {"averaging over the voxel", run_mean
 struct voxel {
     struct task_runner windows, means;
     struct cached_operator cached[NUM_PURPOSES];
-    int64_t num_asked;          /* requests so far; the last one's number */
-    int64_t means_for;          /* the request whose voxel rows have been asked for */
-    struct voxel_result result; /* both put together */
+    int64_t num_asked;          /* number of requests so far; also the number of the last one */
+    int64_t means_for;          /* number of the request whose voxel rows have been requested */
+    struct voxel_result result; /* results of both tasks combined */
 };
 
 struct voxel *voxel_create(const lr_log *log)
@@ -393,14 +394,14 @@ lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const s
 
 /* --- both put together --- */
 
-/* The voxel's rows of the same request as the windows; NULL = none. */
+/* The task with the voxel's rows if it has the same request as the windows; else NULL. */
 static const struct voxel_task *means_task(const struct voxel *voxel)
 {
     const struct voxel_task *windows = voxel->windows.result, *means = voxel->means.result;
     return windows != NULL && means != NULL && means->id == windows->id ? means : NULL;
 }
 
-/* Asks for the voxel's rows once there are windows, and no newer ones are being drawn. */
+/* Starts the voxel's rows once the windows exist and no newer ones are being drawn. */
 static void ask_for_means(struct voxel *voxel, enum job_state windows_state)
 {
     const struct voxel_task *windows = voxel->windows.result;
@@ -411,7 +412,7 @@ static void ask_for_means(struct voxel *voxel, enum job_state windows_state)
     task->id = windows->id;
     task->cached = voxel->cached;
 
-    /* The points of a voxel mostly see different LORs, which gives the number of elements. */
+    /* The points of a voxel mostly see different LORs, so the number of elements can be estimated from one point. */
     const struct voxel_result *shown = &windows->result;
     const struct voxel_row *row =
         shown->has_exact && shown->point_exact.count > 0 ? &shown->point_exact : &shown->point_sampled;
@@ -421,7 +422,7 @@ static void ask_for_means(struct voxel *voxel, enum job_state windows_state)
         return;
     }
 
-    /* The voxel's rows are restricted to the pairs of modules whose LORs the windows show. */
+    /* The voxel's rows are restricted to pairs of modules whose LORs the windows show. */
     const lr_lors *lors = windows->study.lors;
     const int64_t num_pairs = lors->num_pairs;
     bool *is_seen = lr_alloc(num_pairs, sizeof(*is_seen), "pairs of modules", NULL);
@@ -499,8 +500,8 @@ const struct study_view *voxel_study(const struct voxel *voxel)
 
 /* --- under the cursor --- */
 
-/* Solid angle of the part of the crystal's face that the pixel's line stands for, as the line weighs it: its
- * area, times the cosine to the face's normal, over the square of the distance. */
+/* Solid angle of the part of the crystal's face that the pixel's line represents: area times the cosine of the angle
+ * to the face's normal, divided by the squared distance. The line's weight uses the same formula. */
 static double line_solid_angle(const struct voxel_task *task, const struct voxel_pixel *pixel, const int place[2])
 {
     const lr_module *module = &task->study.scanner->modules[pixel->module];
@@ -519,7 +520,7 @@ static double line_solid_angle(const struct voxel_task *task, const struct voxel
     return area * fabs(vec_dot(to_face, module->normal)) / (distance * distance * distance);
 }
 
-/* An element of a row. NaN: the task has no such row, or there is no task. */
+/* An element of a row. NaN if there is no task, or the task has no such row. */
 static double element(const struct voxel_task *task, enum voxel_row_kind kind, int64_t lor)
 {
     const bool exact = kind == ROW_POINT_EXACT || kind == ROW_VOXEL_EXACT;
@@ -580,7 +581,7 @@ struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors
         if (window->lors[k] >= 0) return gap;
     if (row->count > 0) gap.better = lr_lors_primary(lors, row->lor[row->order[0]], point_mm);
 
-    /* LORs of the row that end in the module, and those of them whose farther end it is. */
+    /* Number of the row's LORs that end in the module, and how many of these have it as primary module. */
     int64_t ends = 0, primary = 0;
     for (int64_t k = 0; k < row->count; k++) {
         const lr_lor lor = lr_lors_describe(lors, row->lor[k]);

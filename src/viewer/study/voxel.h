@@ -1,80 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Voxel mode: a row of the matrix as pictures. Which LORs one point, and the voxel about it, give
- * to, seen on the faces of the primary modules. */
+ * Voxel mode: a row of the matrix as pictures. They show on the faces of the primary modules which LORs detect
+ * emissions from a point and from the voxel around it. */
 #ifndef LR_VIEWER_VOXEL_H
 #define LR_VIEWER_VOXEL_H
 
 #include "model/lors/elements.h"
 #include "viewer/study/study.h"
 
-/* Zero fields are defaults, those of lr_operator_params. */
+/* Zero fields mean the defaults of lr_operator_params. */
 struct voxel_request {
     double point_mm[3];
-    bool all_primaries; /* a window for each module; else of this one: */
+    bool all_primaries; /* a window for each module; otherwise only for this one: */
     int primary;
-    lr_mode mode; /* sampled: no exact elements; else both */
-    int rays;     /* R of windows and sampled elements */
-    int samples;  /* N points of the voxel, split over the axes; 0 = by the crystal pitch, as for
-                     the study's grid */
+    lr_mode mode; /* sampled: no exact elements; otherwise both */
+    int rays;     /* R of the windows and of sampled elements */
+    int samples;  /* N points of the voxel, split over the axes; 0 = from the crystal pitch, as for the study's grid */
     int mu_steps; /* K */
     bool without_mu;
-    bool wants_whole;    /* all LORs of the voxel, however many there are */
-    bool on_graphics;    /* OpenGL has a graphics processor: compute is then asked first for exact
-                            elements */
-    const char *backend; /* of voxel_backends, or NULL for the first */
+    bool wants_whole;    /* compute all LORs of the voxel, regardless of their number */
+    bool on_graphics;    /* OpenGL runs on a graphics processor: exact elements then try backend compute first */
+    const char *backend; /* one of voxel_backends; NULL = the first */
 };
 
-/* "raster": windows and sampled elements by the projector's shaders, exact ones by compute, native
- * or cpu, whichever is quick and can. "compute": elements by that, windows by raster. "cpu": all in
- * double. Where one cannot run, cpu does it, and the result says why. NULL at the end. */
+/* "raster": the projector's shaders make windows and sampled elements; a fast available backend (compute, native or
+ * cpu) makes the exact ones. "compute": backend compute makes all elements, raster the windows. "cpu": all in double
+ * precision. A backend that cannot run is replaced by cpu, and the result gives the reason. NULL at the end. */
 extern const char *const voxel_backends[];
 
-/* A row of the matrix, or none (count 0, sum 0). Arrays are the result's. */
+/* A row of the matrix, which may be missing (count 0, sum 0). The result owns the arrays. */
 struct voxel_row {
     int64_t count;
     const int64_t *lor;        /* [count] ascending */
     const double *probability; /* [count] */
-    const int64_t *order;      /* [count] places in the two, largest probability first; NULL for
-                                  rows of voxels */
+    const int64_t *order;      /* [count] indices into both arrays, largest probability first; NULL for rows of
+                                  voxels */
     double sum;
 };
 
-/* The window of one primary module. Arrays have size[1] rows, axial, of size[0] numbers; NaN stands
- * where there is no LOR. */
+/* The window of one primary module. Arrays have size[1] rows (axial) of size[0] values; NaN = no LOR. */
 struct voxel_window {
     int module;
     int size[2]; /* R nu, R nv */
     lr_pixel *pixels;
-    int64_t *lors;     /* of each pixel; -1 = none */
-    float *weight;     /* of the pixel's line; 0 = none */
-    float *sampled;    /* element of its LOR */
-    float *exact;      /* the same; NULL in sampled mode */
+    int64_t *lors;     /* LOR of each pixel; -1 = none */
+    float *weight;     /* weight of the pixel's line; 0 = none */
+    float *sampled;    /* sampled element of the pixel's LOR */
+    float *exact;      /* exact element; NULL in sampled mode */
     float *difference; /* sampled - exact; NULL in sampled mode */
 };
 
 struct voxel_result {
-    struct voxel_request request; /* with R, N's split and K filled in; backend is NULL */
+    struct voxel_request request; /* actual R, K and N for each axis; backend is NULL */
     int samples[3];
-    lr_grid voxel;     /* of size 1: the voxel that holds the point */
-    int64_t voxel_row; /* its row in the study's grid; -1: the point is outside, and the voxel is
-                           one of that size about the point */
+    lr_grid voxel;     /* grid of size 1: the voxel that contains the point */
+    int64_t voxel_row; /* the voxel's row in the study's grid; -1: the point is outside, and a voxel of the same size
+                          is centred on it */
     bool has_mu, has_exact;
-    const char *drawn_by, *sampled_by, *exact_by; /* backends of windows and elements; exact_by is
-                                                     NULL in sampled mode */
-    char drawn_on[160];                           /* the device of drawn_by */
-    char why_not[1024]; /* why backend cpu does what another was asked for; "" = it does not */
+    const char *drawn_by, *sampled_by, *exact_by; /* backends that made windows and elements; exact_by is NULL in
+                                                     sampled mode */
+    char drawn_on[160];                           /* device of drawn_by */
+    char why_not[1024];                           /* reason why backend cpu replaced another one; "" = it did not */
     int num_windows;
     const struct voxel_window *windows;          /* [num_windows] */
-    float high_weight;                           /* largest of all windows */
-    float high_element;                          /* largest of sampled and exact */
+    float high_weight;                           /* largest value in all windows */
+    float high_element;                          /* largest sampled or exact element */
     float high_difference;                       /* largest absolute value */
-    struct voxel_row point_sampled, point_exact; /* one sample, at the point */
-    bool has_means;                              /* the next five have come, which may be some time after the rest */
-    struct voxel_row voxel_sampled, voxel_exact; /* mean over the voxel's points */
-    bool is_part; /* the two have the LORs of these pairs of modules alone, those that the windows
-                     show: all LORs would be very many */
+    struct voxel_row point_sampled, point_exact; /* rows with one sample, at the point */
+    bool has_means;                              /* the voxel's rows below exist, possibly some time after the
+                                                    windows */
+    struct voxel_row voxel_sampled, voxel_exact; /* means over the voxel's points */
+    bool is_part; /* the voxel's rows contain only LORs of these pairs of modules, which the windows show; all LORs
+                     would be too many */
     int64_t num_pairs;
     const int32_t *pairs; /* [num_pairs] ascending */
 };
@@ -84,68 +82,68 @@ struct voxel;
 struct voxel *voxel_create(const lr_log *log); /* NULL: out of memory */
 void voxel_destroy(struct voxel *voxel);       /* NULL is allowed; waits for the job to notice */
 
-/* Asks for another result; of several the newest wins. errors: LR_USAGE without a scanner, for a
- * module that does not exist or a point that is not finite; LR_FAILED if memory runs out. */
+/* Requests a result; the newest request replaces earlier ones. errors: LR_USAGE without a scanner, for a module that
+ * does not exist or a point that is not finite; LR_FAILED if memory runs out. */
 lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const struct voxel_request *request,
                     const lr_log *log);
 
-/* The same as task_runner_poll and task_runner_wait. Windows and the point's rows come first, the voxel's rows follow:
- * JOB_RUNNING until both are there. */
+/* Like task_runner_poll and task_runner_wait. Windows and the point's rows come first, then the voxel's rows; the
+ * state is JOB_RUNNING until both exist. */
 enum job_state voxel_poll(struct voxel *voxel, struct job_report *report);
 enum job_state voxel_wait(struct voxel *voxel, struct job_report *report);
 
-/* The runner of windows, 0, and of the voxel's rows, 1: to be watched and cancelled. */
+/* The task runner of the windows (k = 0) or of the voxel's rows (k = 1), to watch and to cancel it. */
 struct task_runner *voxel_runner(struct voxel *voxel, int k);
 
-/* The newest result, until the next poll, and the study it belongs to; NULL = none yet. serial:
- * grows with each, and with the voxel's rows; may be NULL. */
+/* The newest result and its study; valid until the next poll; NULL = none yet. serial: grows with each result, and
+ * when the voxel's rows arrive; may be NULL. */
 const struct voxel_result *voxel_result(const struct voxel *voxel, int64_t *serial);
 const struct study_view *voxel_study(const struct voxel *voxel);
 
-/* Operators made so far. With their contexts and shaders they stay for the next request that differs
- * in nothing but the point and the windows: one that draws windows, one that computes exact elements,
- * and of backend compute one that samples. Backend cpu has a new one for each row. */
+/* Number of operators made so far. An operator is kept, with context and shaders, if the next request differs only
+ * in point and windows. At most three are kept: one draws windows, one computes exact elements, and one samples with
+ * backend compute. Backend cpu makes a new one for each row. */
 int voxel_num_operators(const struct voxel *voxel);
 
-/* Numbers of a pixel of a window. Elements that were not computed are NaN. */
+/* The values of a window's pixel. Elements that were not computed are NaN. */
 struct voxel_pixel {
     int module, p, q;
-    int other, r, s;       /* the secondary module and its crystal; -1: the line hits none */
-    int64_t lor;           /* -1: none, or out of coincidence */
-    double weight;         /* of this line: its solid angle / 2 pi, times survival */
-    double solid_angle_sr; /* of this line's part of the face, from the point */
-    double survival;       /* weight's share of it; NaN without a LOR, 1 without a map */
-    double distance_mm;    /* between the two hits; NaN where there is no second */
+    int other, r, s;       /* secondary module and crystal; -1: the line hits none */
+    int64_t lor;           /* -1: no LOR, or out of coincidence */
+    double weight;         /* weight of this line: its solid angle / 2 pi, times survival */
+    double solid_angle_sr; /* solid angle, from the point, of the part of the face that this line represents */
+    double survival;       /* weight relative to the solid angle / 2 pi; NaN without a LOR, 1 without a mu-map */
+    double distance_mm;    /* distance between the two hits; NaN if there is no second one */
     double point_sampled, point_exact;
     double voxel_sampled, voxel_exact;
 };
 
-/* x along u, y along v. errors: LR_USAGE when there is no such window or pixel. */
+/* x is counted along u, y along v. errors: LR_USAGE if the window or pixel does not exist. */
 lr_status voxel_at(const struct voxel *voxel, int module, const int place[2], struct voxel_pixel *pixel);
 
 /* --- windows without LORs --- */
 
-/* Why a module has no window of a point, and which module has one. */
+/* The reason why a module has no window for a point, and a module that has one. */
 struct voxel_gap {
-    int better;    /* the module whose window has the point's strongest LOR; -1: none has one */
-    char why[240]; /* for people; "" = the module has a window */
+    int better;    /* module whose window has the point's strongest LOR; -1: none */
+    char why[240]; /* a text for people; "" = the module has a window */
 };
 
-/* lors: those that the result's rows count. */
+/* lors: the LORs that the result's rows refer to. */
 struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors *lors,
                                 const struct voxel_window *window);
 
 /* --- matrix rows that stay --- */
 
-/* A copy of one row; zero is an empty one. */
+/* A copy of a row; zero is an empty one. */
 struct row_copy {
     struct lr_owned_row row;
-    int64_t *order; /* owned [row.count]: places by falling probability; of equals the first comes
-                       first; NULL = not asked for */
+    int64_t *order; /* owned [row.count]: indices in order of falling probability, equal ones in ascending order;
+                       NULL = not requested */
     double sum;
 };
 
-/* Takes one row into `copy`, for lr_row_sink; log may be NULL. */
+/* Copies a row into `copy`; serves as lr_row_sink; log may be NULL. */
 struct row_copier {
     struct row_copy *copy;
     const lr_log *log;

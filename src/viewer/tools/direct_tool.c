@@ -13,22 +13,22 @@
 
 struct direct_request {
     lr_view view;
-    lr_direct_kernel kernel; /* not of measured profiles */
-    double point_mm[3];      /* whose voxel's kernel is wanted */
+    lr_direct_kernel kernel; /* measured profiles are not available */
+    double point_mm[3];      /* a point in the voxel whose kernel is requested */
 };
 
-/* Look-up tables of a view with the kernel of one voxel; a task of a runner, and its result. */
+/* Look-up tables of a view and the kernel of one voxel: a task and its result. */
 struct direct_result {
     lr_grid grid;
     struct direct_request request;
     lr_direct_tables *tables;
-    bool is_inside;   /* the point, in the grid; the rest is there then */
-    int voxel[3];     /* that holds it */
-    int kernel;       /* its identifier in the view, LORmap */
-    double radial_mm; /* of its centre, from the axis along the view's radial direction */
-    lr_image *cloud;  /* mSRval at each place of mSR around the voxel, 0 elsewhere; what is
-                         beyond the grid is left out */
-    double largest;   /* of the kernel */
+    bool is_inside;   /* the point is in the grid; the members below are valid only then */
+    int voxel[3];     /* the voxel that contains the point */
+    int kernel;       /* the voxel's kernel identifier in the view, LORmap */
+    double radial_mm; /* distance of the voxel's centre from the axis, along the view's radial direction */
+    lr_image *cloud;  /* mSRval at each position of mSR around the voxel, 0 elsewhere; positions outside the grid are
+                         left out */
+    double largest;   /* largest value of the kernel */
 };
 
 enum { DIRECT_PATH = 1024 };
@@ -36,14 +36,14 @@ enum { DIRECT_PATH = 1024 };
 struct direct_state {
     struct task_runner tables, histo;
     struct direct_request request;
-    bool has_tof;    /* a person has given the time resolution; else it is the scanner's */
-    bool is_asked;   /* the tables follow what is set from then on */
-    bool has_tables; /* some have come */
-    int offset[3];   /* whose value is shown */
+    bool has_tof;    /* a person has set the time resolution; otherwise it is the scanner's */
+    bool is_asked;   /* the tables are updated with the settings from then on */
+    bool has_tables; /* tables have been computed */
+    int offset[3];   /* offset whose value is shown */
     struct gl_texture *map;
-    int view;               /* of the histo-images */
-    double counts;          /* in it */
-    char path[DIRECT_PATH]; /* of a file to open */
+    int view;               /* view of the histo-images */
+    double counts;          /* counts in that view */
+    char path[DIRECT_PATH]; /* file to open */
 };
 
 static struct direct_state *own(const struct app *app)
@@ -79,7 +79,7 @@ static lr_status run_tables(void *object, const lr_log *log, const lr_progress *
     lr_view_axes(&result->request.view, axes);
     for (int k = 0; k < 3; k++) result->radial_mm += axes[1][k] * (grid->origin_mm[k] + voxel[k] * grid->voxel_mm[k]);
 
-    /* The kernel about the voxel, as far as the grid goes. */
+    /* Draws the kernel around the voxel; it is cut off at the edge of the grid. */
     const int32_t(*offsets)[3] = lr_direct_tables_offsets(result->tables);
     const double *values = lr_direct_tables_values(result->tables, result->kernel);
     const int64_t count = lr_direct_tables_get_info(result->tables)->num_offsets;
@@ -95,7 +95,7 @@ static lr_status run_tables(void *object, const lr_log *log, const lr_progress *
     return LR_OK;
 }
 
-/* mSRval of the result's kernel at an offset in voxels; 0 where mSR has none. */
+/* mSRval of the result's kernel at an offset in voxels; 0 if mSR does not include it. */
 static double direct_kernel_value(const struct direct_result *result, const int offset[3])
 {
     const int32_t(*offsets)[3] = lr_direct_tables_offsets(result->tables);
@@ -252,7 +252,7 @@ static lr_status update(struct app *app)
         if (tool->map != NULL && texels != NULL) (void)gl_texture_upload(tool->map, texels);
         free(texels);
 
-        /* The scene shows the chosen voxel, without the lines of other tools. */
+        /* The scene shows the chosen voxel, without lines of other tools. */
         if (app->tool == &direct_tool) {
             (void)draw_set_lines(app->draw, DRAW_LORS, NULL, 0);
             (void)draw_set_lines(app->draw, DRAW_LOR, NULL, 0);
@@ -265,7 +265,7 @@ static lr_status update(struct app *app)
         if (is_first || app->slices.image == DRAW_KERNEL) app_show_image(app, DRAW_KERNEL);
     }
 
-    /* A new voxel has a kernel of its own. */
+    /* The kernel depends on the voxel. */
     if (tool->is_asked && memcmp(tool->request.point_mm, voxel_tool_point(app), sizeof(tool->request.point_mm)) != 0)
         ask(app);
     return LR_OK;
@@ -287,7 +287,7 @@ static void show_tables(struct app *app, const struct direct_result *result)
     const double scale = fmin(picture_width / grid->size[0], most_height / grid->size[1]);
     const struct ui_image image = {.texture = own(app)->map, .size = {scale * grid->size[0], scale * grid->size[1]}};
     const struct ui_touch touch = ui_image("##LORmap", &image);
-    if (touch.is_over) { /* a click chooses the voxel, in the slice of the one before */
+    if (touch.is_over) { /* a click chooses a voxel in the same slice as the previous one */
         const int x = (int)fmin(fmax(touch.at[0] * grid->size[0], 0.0), grid->size[0] - 1.0);
         const int y = (int)fmin(fmax((1.0 - touch.at[1]) * grid->size[1], 0.0), grid->size[1] - 1.0);
         const int kernel = lr_direct_tables_map(result->tables)[y * grid->size[0] + x];

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 struct doctor_state {
-    const lr_diagnosis *diagnosis; /* the study's: of what is open, or was refused; NULL = none */
-    lr_scanner refused;            /* as a file describes it: modules and first_crystal are owned */
-    int chosen;                    /* finding; -1: all */
+    const lr_diagnosis *diagnosis; /* owned by the study: diagnosis of the open or the refused scanner; NULL = none */
+    lr_scanner refused;            /* scanner as described by the file; modules and first_crystal are owned */
+    int chosen;                    /* index of the finding; -1: all */
 };
 
 static struct doctor_state *own(const struct app *app)
@@ -29,7 +29,7 @@ static void forget(struct app *app)
     tool->refused = (lr_scanner){0};
 }
 
-/* Colours the modules of the chosen finding, or of all suspicions. */
+/* Colours the modules of the chosen finding, or those of all suspicious findings. */
 static lr_status colour_modules(struct app *app)
 {
     const struct doctor_state *tool = own(app);
@@ -60,7 +60,7 @@ static lr_status take_study(struct app *app, bool is_new)
     tool->diagnosis = refused != NULL ? refused : app->open.diagnosis;
     if (refused != NULL && draft != NULL) {
         app_choose(app, &doctor_tool);
-        /* The scanner is only drawn: nothing in it is checked. */
+        /* The scanner is only drawn, so that no values are checked. */
         lr_scanner *shown = &tool->refused;
         const int count = draft->params.num_modules;
         forget(app);
@@ -71,7 +71,7 @@ static lr_status take_study(struct app *app, bool is_new)
         for (int m = 0; m < count; m++) {
             lr_module *module = &shown->modules[m];
             *module = draft->params.modules[m];
-            /* Files may leave normals out: those modules face the axis. */
+            /* A file may omit normals; such modules face the axis. */
             double *n = module->normal, *c = module->centre_mm;
             if (n[0] == 0.0 && n[1] == 0.0 && n[2] == 0.0) {
                 const double away = hypot(c[0], c[1]);

@@ -14,27 +14,27 @@
 
 enum { LIVE_HISTORY = 512, GUESSES_HISTORY = 256 };
 
-/* The names in scripts, in the order of their enums. */
+/* Names in scripts, in the order of the enums. */
 static const char *const algorithm_names[] = {"osem", "ramla", NULL};
 static const char *const family_names[] = {"correspondence", "direct", "listmode", NULL};
 static const char *const element_names[] = {"tube", "line", "exact", NULL};
 
-/* Everything that a picture of slices depends on: it is painted again when something here changes. */
+/* All inputs of the picture of slices, which is painted again when one of them changes. */
 struct guesses_look {
-    int64_t serials; /* of all guesses together, */
-    int64_t image;   /* and of the composed image */
+    int64_t serials; /* sum of all guesses' serials */
+    int64_t image;   /* serial of the composed image */
     int slice, size[2];
     double range[2];
     int colours;
 };
 
-/* Zero is valid: no guesses. */
+/* Zero is valid and means no guesses. */
 struct guesses {
-    int count;  /* of the reconstruction that is shown; 0 = none are composed */
-    int asked;  /* of the last start */
-    int rounds; /* compositions so far */
+    int count;  /* guesses of the shown reconstruction; 0 = none are composed */
+    int asked;  /* guesses requested at the last start */
+    int rounds; /* number of compositions so far */
     struct live_round last;
-    float residuals[LIVE_MOST_GUESSES][GUESSES_HISTORY]; /* of the first compositions */
+    float residuals[LIVE_MOST_GUESSES][GUESSES_HISTORY]; /* residuals of the first compositions */
     float composed[GUESSES_HISTORY], clipped[GUESSES_HISTORY], condition[GUESSES_HISTORY];
     lr_grid grid;
     float *images; /* owned [count][num_voxels] */
@@ -46,21 +46,21 @@ struct guesses {
 struct live_tool_state {
     struct live *live;
     struct live_request request;
-    bool on_device; /* the image is to stay there, where that can be */
+    bool on_device; /* the image stays on the device, if possible */
     bool is_on_device;
-    char why[LIVE_WHY]; /* the image is not there */
+    char why[LIVE_WHY]; /* reason if the image is not on the device */
     char backend[LIVE_BACKEND];
-    struct handover *handover; /* owned; its texture is lent to the scene */
-    bool compares;             /* measured data: with the image that is open */
+    struct handover *handover; /* owned; the scene borrows its texture */
+    bool compares;             /* compares measured data with the open image */
     enum live_state state;
-    lr_image *image; /* the newest on the host; owned */
+    lr_image *image; /* owned: the newest image on the host */
     int64_t serial;
     int num_iterations;
     struct live_iteration last;
-    float likelihood[LIVE_HISTORY], difference[LIVE_HISTORY]; /* of the first iterations */
-    char scanner[128];                                        /* that was open at its start */
+    float likelihood[LIVE_HISTORY], difference[LIVE_HISTORY]; /* values of the first iterations */
+    char scanner[128];                                        /* the scanner that was open at the start */
     char error[JOB_SENTENCE];
-    struct guesses guesses; /* where the image is composed of them */
+    struct guesses guesses; /* used if the image is composed of guesses */
 };
 
 static struct live_tool_state *own(const struct app *app)
@@ -81,7 +81,7 @@ static void forget_guesses(struct guesses *tool)
     *tool = (struct guesses){.texture = texture};
 }
 
-/* Sizes of a slice on the screen and of its title, in pixels. */
+/* Sizes of a slice and of its title on the screen, in pixels. */
 struct tiles {
     int size[2], title, gap;
     int count, columns;
@@ -208,7 +208,7 @@ static lr_status update_guesses(struct app *app)
         tool->condition[n] = (float)log10(next.condition);
     }
 
-    /* The picture of slices is painted again when something in it has changed. */
+    /* The picture of slices is painted again if an input has changed. */
     const lr_grid *grid = &tool->grid;
     const struct tiles tiles = lay_out(app);
     const double *range = app->ranges[DRAW_LIVE];
@@ -282,7 +282,7 @@ static void show_guesses(struct app *app)
         return;
     }
 
-    /* Numbers and weights of the last composition. */
+    /* Shows the residuals and weights of the last composition. */
     double best = HUGE_VAL;
     for (int k = 0; k < last->count; k++) best = fmin(best, last->residuals[k]);
     if (ui_table("composition", 2)) {
@@ -306,7 +306,7 @@ static void show_guesses(struct app *app)
     ui_bars("##weights", &bars);
     show_slices(app);
 
-    /* Curves over all compositions. */
+    /* Shows curves over all compositions. */
     const int shown = tool->rounds < GUESSES_HISTORY ? tool->rounds : GUESSES_HISTORY;
     struct ui_series series[LIVE_MOST_GUESSES + 1];
     for (int k = 0; k < tool->count; k++)
@@ -362,7 +362,7 @@ static void close_live(struct app *app)
     lr_image_destroy(tool->image);
 }
 
-/* The histo-images that are open, in the family direct; NULL = none. */
+/* The open histo-images if the family is direct; NULL = none. */
 static const lr_histo_images *find_histo(const struct app *app)
 {
     return own(app)->request.family == LIVE_DIRECT ? direct_tool_histo(app) : NULL;
@@ -390,7 +390,7 @@ static void start(struct app *app)
     tool->request.handover = tool->handover;
     if (live_start(tool->live, &app->open, &tool->request, &log) != LR_OK) {
         handover_destroy(tool->handover);
-        tool->handover = before; /* which the one that runs may use */
+        tool->handover = before; /* the running reconstruction may use it */
         return;
     }
     snprintf(tool->scanner, sizeof(tool->scanner), "%s", app->open.scanner != NULL ? app->open.scanner->name : "");
@@ -402,8 +402,7 @@ static void start(struct app *app)
     }
 }
 
-/* Sets the relaxation for the next start. errors: LR_BAD_INPUT, logged: the first must be above 0, the
- * second 0 or more. */
+/* Sets the relaxation for the next start. errors: LR_BAD_INPUT, logged: relaxation must be above 0, fall at least 0. */
 static lr_status relax(struct app *app, double relaxation, double fall)
 {
     if (!(relaxation >= 0.0) || !(fall >= 0.0)) {
@@ -417,7 +416,7 @@ static lr_status relax(struct app *app, double relaxation, double fall)
     return LR_OK;
 }
 
-/* Views of counts that are drawn, for the next start of family direct. errors: LR_BAD_INPUT for numbers below 1,
+/* Sets the views of simulated counts for the next start of family direct. errors: LR_BAD_INPUT for numbers below 1,
  * LR_USAGE for too many; logged. */
 static lr_status choose_views(struct app *app, int azimuths, int tilts)
 {
@@ -435,7 +434,7 @@ static lr_status update(struct app *app)
     tool->state = live_poll(tool->live, &report);
     if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
         snprintf(tool->error, sizeof(tool->error), "%s", report.error);
-    /* The elements of list mode have units of their own, unless they are exact: images are not in emissions. */
+    /* Images of list mode are not in emissions, because its elements have different units, unless they are exact. */
     const struct live_request *request = &tool->request;
     const bool has_own_scale = request->family == LIVE_LISTMODE && request->elements != LR_LISTMODE_EXACT;
     app->units[DRAW_LIVE] = has_own_scale ? "of its own scale" : NULL;
@@ -450,7 +449,7 @@ static lr_status update(struct app *app)
         tool->num_iterations++;
     }
 
-    /* An image on the device is lent to the scene, one on the host is copied. */
+    /* The scene borrows an image on the device; an image on the host is copied. */
     live_backend(tool->live, tool->backend);
     tool->is_on_device = live_is_on_device(tool->live, tool->why);
     lr_grid grid = live_grid(tool->live);
@@ -523,8 +522,8 @@ static void show_curves(struct app *app)
     const int count = tool->num_iterations < LIVE_HISTORY ? tool->num_iterations : LIVE_HISTORY;
     if (count == 0) return;
     const struct live_iteration *last = &tool->last;
-    /* The curve begins with the second iteration if the first image, which is uniform, is so unlikely that it would hide
-     * the rest. */
+    /* The first image is uniform. The curve begins with the second iteration if the first value is so small that it
+     * would hide the others. */
     const float *likelihood = tool->likelihood;
     enum { FEW = 5 };
     static const double most = 20.0;
@@ -762,7 +761,7 @@ static lr_status set_number(struct app *app, const struct command_words *words)
     return LR_OK;
 }
 
-/* "1.5,2.25", or "none" where there are no numbers */
+/* "1.5,2.25", or "none" if there are no numbers */
 static const char *write_numbers(const double *numbers, int count, char text[COMMAND_TEXT])
 {
     size_t length = 0;

@@ -11,9 +11,9 @@
 struct lor_state {
     struct task_runner tubes;
     struct tube_request request;
-    int next_end; /* crystal that the next click in the scene sets */
+    int next_end; /* the crystal that the next click in the scene sets */
     bool is_asked;
-    char error[JOB_SENTENCE]; /* why there is no tube; "" = there is */
+    char error[JOB_SENTENCE]; /* reason why there is no tube; "" = there is one */
 };
 
 static struct lor_state *own(const struct app *app)
@@ -23,7 +23,7 @@ static struct lor_state *own(const struct app *app)
 
 static const uint32_t lor_colour = 0xffd24dff;
 
-/* The names in scripts, in the order of enum tube_kernel. */
+/* Names in scripts, in the order of enum tube_kernel. */
 static const char *const kernel_names[] = {"lor", "tube", "line", "exact", NULL};
 
 static lr_status open_lor(struct app *app)
@@ -46,7 +46,7 @@ static void ask(struct app *app)
     tool->is_asked = tube_ask(&tool->tubes, &app->open, &tool->request, &log) == LR_OK;
     if (!tool->is_asked) return;
 
-    /* The scene shows the line between the crystals before the tube comes, and nothing of other tools. */
+    /* The scene shows the line between the crystals before the tube is ready, and no lines of other tools. */
     struct draw_line line = {.colour = lor_colour};
     double ends[2][3];
     tube_ends(app->open.scanner, tool->request.crystals, ends);
@@ -63,7 +63,7 @@ static void ask(struct app *app)
 void lor_tool_choose(struct app *app, int64_t number)
 {
     if (app->open.lors == NULL || number < 0 || number >= app->open.lors->count)
-        return; /* of a scanner that has been replaced */
+        return; /* the result belongs to an earlier scanner */
     const lr_lor lor = lr_lors_describe(app->open.lors, number);
     own(app)->request.crystals[0] = (struct tube_crystal){lor.module_i, lor.p, lor.q};
     own(app)->request.crystals[1] = (struct tube_crystal){lor.module_j, lor.r, lor.s};
@@ -81,7 +81,7 @@ static lr_status update(struct app *app)
     if (!task_runner_take(&tool->tubes)) return LR_OK;
     const struct tube_result *result = tube_result(&tool->tubes);
     app_put_image(app, DRAW_TUBE, result->image);
-    /* The units: elements of an event are solid angles or chords, or shares of the Gaussian of time of flight. */
+    /* Units: elements of an event are solid angles, chords, or fractions of the time-of-flight Gaussian. */
     const enum tube_kernel kernel = result->request.kernel;
     const bool has_tof = result->request.has_tof;
     app->units[DRAW_TUBE] = kernel == TUBE_LOR     ? NULL
@@ -247,7 +247,7 @@ static lr_status set(struct app *app, const struct command_words *words)
         return LR_OK;
     }
 
-    /* The place of an event's time of flight; "off": it has none. */
+    /* Sets the time-of-flight position of an event; "off" means none. */
     const lr_scanner *scanner = app->open.scanner;
     const bool has_tof = strcmp(words->words[2], "off") != 0;
     double tof_mm = 0.0;

@@ -17,7 +17,7 @@ struct maps_state {
     struct sensitivity_request request;
     bool is_asked;
     int modules[2];
-    struct pair_image pair; /* of those modules */
+    struct pair_image pair; /* image of those modules */
     struct gl_texture *texture;
     char error[JOB_SENTENCE];
     struct lor_value highest[MAPS_HIGHEST];
@@ -62,7 +62,7 @@ static void take_pair(struct app *app)
     lr_status status = LR_USAGE;
     tool->error[0] = '\0';
 
-    /* The voxel may have only the LORs of some pairs. Numbers that make no pair are refused below. */
+    /* The voxel's rows may contain only some pairs of modules. Invalid pairs are refused below. */
     bool is_there = true;
     if (result != NULL && result->is_part) {
         const lr_lors *lors = voxel_tool_study(app)->lors;
@@ -105,7 +105,7 @@ static void take_pair(struct app *app)
     }
 }
 
-/* The pair's numbers may be those of another scanner. */
+/* The pair may have been chosen for another scanner. */
 static lr_status take_study(struct app *app, bool is_new)
 {
     struct maps_state *tool = own(app);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#define _XOPEN_SOURCE 700 /* realpath */
+#define _XOPEN_SOURCE 700 /* needed for realpath */
 #include "base/vec.h"
 #include "viewer/tools/tools.h"
 
@@ -18,24 +18,24 @@ struct opener_entry {
     bool is_folder;
 };
 
-/* The dialog: a folder, and what is chosen in it. */
+/* The dialog: a folder and the chosen entry. */
 struct opener {
-    char folder[OPENER_PATH];     /* that is listed; "" before the first time */
-    char path[OPENER_PATH];       /* typed, or of the entry that was pressed */
-    struct opener_entry *entries; /* owned: folders first, each by name; without hidden ones */
+    char folder[OPENER_PATH];     /* the listed folder; "" before the first listing */
+    char path[OPENER_PATH];       /* typed by a person, or taken from the clicked entry */
+    struct opener_entry *entries; /* owned: folders first, then files, each sorted by name; hidden ones are left out */
     int count;
-    char error[OPENER_PATH + 128]; /* of the last step; "" = none */
+    char error[OPENER_PATH + 128]; /* error of the last step; "" = none */
 };
 
 struct start_row {
     const char *preset;
-    char name[START_NAME]; /* the scanner's own */
+    char name[START_NAME]; /* name from the scanner's file */
     int num_modules, num_crystals;
-    double diameter_mm, length_mm; /* between the nearest front faces; along the axis */
-    double tof_ps;                 /* resolution; 0 = none */
+    double diameter_mm, length_mm; /* diameter between the nearest front faces; length along the axis */
+    double tof_ps;                 /* time resolution; 0 = none */
 };
 
-/* The start screen: the scanners to choose from. */
+/* The start screen, which lists scanners to choose from. */
 struct start {
     bool is_read;
     int count;
@@ -65,7 +65,7 @@ static bool is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* "/a/b" and "c" make "/a/b/c"; false: that is too long. */
+/* Joins "/a/b" and "c" to "/a/b/c". Returns false if the path is too long. */
 static bool join(const char *folder, const char *name, char path[OPENER_PATH])
 {
     const size_t length = strlen(folder);
@@ -79,7 +79,7 @@ static int compare_entries(const void *one, const void *other)
     return a->is_folder != b->is_folder ? (int)b->is_folder - (int)a->is_folder : strcmp(a->name, b->name);
 }
 
-/* Lists a folder with "..". If it cannot be read, `error` says so and the old list stays. */
+/* Lists a folder, including "..". If the folder cannot be read, sets `error` and keeps the old list. */
 static void list_folder(struct opener *opener, const char *folder)
 {
     char(*names)[LR_FILE_NAME] = malloc((size_t)OPENER_MOST * LR_FILE_NAME);
@@ -89,7 +89,7 @@ static void list_folder(struct opener *opener, const char *folder)
     const bool fits = has_memory && whole != NULL && strlen(whole) < OPENER_PATH;
     const int count = fits ? lr_file_names(whole, names, OPENER_MOST) : 0;
     opener->error[0] = '\0';
-    if (count > 0) { /* every folder that can be read holds itself */
+    if (count > 0) { /* a readable folder has at least the entry "." */
         snprintf(opener->folder, sizeof(opener->folder), "%s", whole);
         opener->path[0] = '\0';
         opener->count = 0;
@@ -115,7 +115,7 @@ static void list_folder(struct opener *opener, const char *folder)
 
 /* --- the dialog --- */
 
-/* Goes into the path's folder, or begins to open its file and closes the dialog. */
+/* Lists the path's folder; for a file, begins to open it and closes the dialog. */
 static void follow_path(struct app *app)
 {
     struct opener *opener = &own(app)->opener;
@@ -147,7 +147,7 @@ static const double dialog_size[2] = {520.0, 430.0}, list_height = 270.0;
 
 /* --- the start screen --- */
 
-/* Reads the presets, some milliseconds for all of them. Those that cannot be read are left out. */
+/* Reads the presets, which takes some milliseconds. Unreadable presets are left out. */
 static void read_presets(struct start *tool)
 {
     const char *const *presets = lr_scanner_presets();
@@ -193,7 +193,7 @@ static void show_start(struct app *app)
     const double scale = window_scale(app->window);
     double left = app->scene_at[0] / scale;
     double room[2] = {app->scene_size[0] / scale - 2.0 * margin, app->scene_size[1] / scale - 2.0 * margin};
-    if (room[0] < least_width) { /* over the panels, which have nothing to show yet */
+    if (room[0] < least_width) { /* drawn over the panels, which have no contents yet */
         double screen[2];
         ui_screen(screen);
         left = 0.0;
@@ -264,14 +264,14 @@ void opener_tool_panels(struct app *app)
             const struct opener_entry *entry = &opener->entries[k];
             char label[OPENER_NAME + 32];
             snprintf(label, sizeof(label), "%s%s##%d", entry->name, entry->is_folder ? "/" : "", k);
-            /* The entry whose path is typed or chosen is marked. */
+            /* The entry that matches the typed or chosen path is highlighted. */
             const bool is_marked = join(opener->folder, entry->name, path) && strcmp(path, opener->path) == 0;
             if (ui_item(label, is_marked)) pressed = k;
             goes = goes || (is_marked && ui_is_double_click());
         }
         ui_list_end();
 
-        /* A folder is listed, a file's path is taken. */
+        /* A folder is listed; a file's path is copied into the field. */
         if (pressed >= 0 && join(opener->folder, opener->entries[pressed].name, path)) {
             if (opener->entries[pressed].is_folder) {
                 list_folder(opener, path);

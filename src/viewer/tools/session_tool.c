@@ -12,7 +12,7 @@ enum { MOST_PIXELS = 16384 };
 static const double degree = 0.017453292519943295;
 
 struct session_state {
-    struct lr_view_session session; /* that was read, until what it names is open */
+    struct lr_view_session session; /* the session that was read, kept until its files are open */
     bool is_read;
 };
 
@@ -23,14 +23,14 @@ static struct session_state *own(const struct app *app)
 
 /* --- writing --- */
 
-/* Names of the images that are opened again with the files. */
+/* Names of the images that are reopened together with the files. */
 static const char *const image_names[] = {[DRAW_IMAGE] = "image", [DRAW_MU] = "mu"};
 enum { NUM_NAMES = sizeof(image_names) / sizeof(image_names[0]) };
 
 lr_status session_tool_write(struct app *app, const char *path)
 {
     const struct study_wish files = study_awaited(app->study);
-    /* The texts belong to the study, so that this session is not finished. */
+    /* The study owns the strings, so that this session must not be finished. */
     struct lr_view_session session = {.scanner = (char *)files.scanner,
                                       .image = (char *)files.image,
                                       .mu = (char *)files.mu,
@@ -77,7 +77,7 @@ static void forget(struct app *app)
     own(app)->is_read = false;
 }
 
-/* Begins to open what the session names; the rest is taken up when that is there. */
+/* Begins to open the session's files; the other settings are applied after that. */
 static lr_status read_file(struct app *app, const char *path)
 {
     struct lr_view_session session;
@@ -97,7 +97,7 @@ static lr_status read_file(struct app *app, const char *path)
     return study_open(app->study, &wish);
 }
 
-/* Takes up tab, camera, tools and ranges once a new study is in place. */
+/* Restores tab, camera, tools and ranges once a new study is in place. */
 static lr_status take_study(struct app *app, bool is_new)
 {
     const struct lr_view_session *session = &own(app)->session;

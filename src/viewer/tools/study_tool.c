@@ -17,19 +17,19 @@ static const char *const plane_names[] = {"sagittal", "coronal", "transaxial"};
 
 enum { FRAMES_PATH = 4096, FRAMES_MOST = 10000, MOST_PRESETS = 64 };
 
-/* Frames: the open image as one of NAME-1.nii, NAME-2.nii and so on, as `recon --frames` writes them, or as one of the
- * volumes of its file, whose path then is NAME.nii:1, NAME.nii:2 and so on. */
+/* Frames. The open image may be one of the files NAME-1.nii, NAME-2.nii and so on, which `recon --frames` writes. It
+ * may also be one volume of a file, whose path is then NAME.nii:1, NAME.nii:2 and so on. */
 struct frames {
-    char path[FRAMES_PATH]; /* of the image that was looked at last */
-    int before, after;      /* lengths of its path before the number and to its end */
-    int number;             /* of the frame that is open, from 1; 0 = the image is no frame */
-    int wanted;             /* that was asked for last */
-    int count;              /* frames in its folder, one number after the other; 0 = it is none */
+    char path[FRAMES_PATH]; /* path of the image that was checked last */
+    int before, after;      /* lengths of the path before the number and up to the number's end */
+    int number;             /* number of the open frame, from 1; 0 = the image is not a frame */
+    int wanted;             /* number of the frame that was requested last */
+    int count;              /* consecutively numbered frames in the folder; 0 = the image is not a frame */
 };
 
 struct study_state {
     struct frames frames;
-    int64_t endings; /* of openings that have been seen */
+    int64_t endings; /* number of openings that have been handled */
 };
 
 static struct study_state *own(const struct app *app)
@@ -39,7 +39,8 @@ static struct study_state *own(const struct app *app)
 
 /* --- frames --- */
 
-/* "folder/NAME-12.nii.gz": the number, and the lengths of the path before it and with it; 0 = there is none. */
+/* Reads the number in "folder/NAME-12.nii.gz", and the lengths of the path before the number and including it.
+ * Returns 0 if there is no number. */
 static int parse(const char *path, int *before, int *after)
 {
     const char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
@@ -56,14 +57,15 @@ static int parse(const char *path, int *before, int *after)
     return 0;
 }
 
-/* The path of a frame. false: it is too long. */
+/* Makes the path of a frame. Returns false if it is too long. */
 static bool name_frame(const struct frames *frames, int number, char path[FRAMES_PATH])
 {
     return snprintf(path, FRAMES_PATH, "%.*s%d%s", frames->before, frames->path, number, frames->path + frames->after) <
            FRAMES_PATH;
 }
 
-/* Looks at what has been opened. true: it is another frame of the same image, shown as the last one was. */
+/* Checks what has been opened. Returns true if it is another frame of the same image, which is then shown like the
+ * last one. */
 static bool take_frame(struct app *app)
 {
     struct frames *frames = &own(app)->frames;
@@ -73,7 +75,7 @@ static bool take_frame(struct app *app)
     const bool is_wanted = frames->wanted > 0 && name_frame(frames, frames->wanted, own) && strcmp(path, own) == 0;
     if (strlen(path) >= FRAMES_PATH) path = "";
     snprintf(frames->path, sizeof(frames->path), "%s", path);
-    if (app->open.num_frames > 1) { /* volumes of a file: "NAME.nii:12" */
+    if (app->open.num_frames > 1) { /* volumes in one file: "NAME.nii:12" */
         const char *colon = strrchr(frames->path, ':');
         frames->before = colon != NULL ? (int)(colon + 1 - frames->path) : 0;
         frames->after = (int)strlen(frames->path);
@@ -92,7 +94,7 @@ static bool take_frame(struct app *app)
     return is_wanted;
 }
 
-/* Begins to open a frame. errors: LR_USAGE, logged, if there is none of that number. */
+/* Begins to open a frame. errors: LR_USAGE, logged, if there is no frame with that number. */
 static lr_status open_frame(struct app *app, int number)
 {
     struct frames *frames = &own(app)->frames;
@@ -107,7 +109,7 @@ static lr_status open_frame(struct app *app, int number)
 
 /* --- what has been opened --- */
 
-/* Begins to show an image: a piece of it is uploaded in each frame. The study holds it meanwhile. */
+/* Begins to show an image. One piece is uploaded in each frame; the study holds the image meanwhile. */
 static void begin_image(struct app *app, enum draw_image which, const lr_image *image, double largest)
 {
     app->ranges[which][1] = image != NULL ? fmax(largest, 1e-30) : 0.0;
@@ -119,7 +121,7 @@ static void begin_image(struct app *app, enum draw_image which, const lr_image *
     }
 }
 
-/* Takes what is open now, and puts what is new of it into the scene. */
+/* Takes the open study and puts its new parts into the scene. */
 static lr_status take_opened(struct app *app)
 {
     struct study_view before = app->open;
@@ -128,7 +130,7 @@ static lr_status take_opened(struct app *app)
     const struct study_view *open = &app->open;
     lr_status status = LR_OK;
     if (open->scanner != before.scanner) {
-        static const enum draw_image computed[] = {DRAW_TUBE, DRAW_SENSITIVITY}; /* for the scanner before */
+        static const enum draw_image computed[] = {DRAW_TUBE, DRAW_SENSITIVITY}; /* made for the old scanner */
         static const enum draw_lines drawn[] = {DRAW_LORS, DRAW_LOR, DRAW_CURSOR};
         status = draw_set_scanner(app->draw, open->scanner);
         const bool is_other = status == LR_OK && before.scanner != NULL;
@@ -142,7 +144,7 @@ static lr_status take_opened(struct app *app)
         if (status == LR_OK) status = draw_set_axes(app->draw, 0.5 * app->camera.reach_mm);
     }
     const bool is_frame = take_frame(app);
-    if (status == LR_OK && is_frame && open->mu == before.mu) { /* in the colours and slices of the last one */
+    if (status == LR_OK && is_frame && open->mu == before.mu) { /* keep colours and slices */
         const double high = app->ranges[DRAW_IMAGE][1];
         begin_image(app, DRAW_IMAGE, open->image, open->image_largest);
         app->ranges[DRAW_IMAGE][1] = high;
@@ -174,7 +176,7 @@ static lr_status update(struct app *app)
     const bool is_new = now.serial != app->open.serial;
     study_view_release(&now);
     if (is_new) LR_TRY(take_opened(app));
-    /* Tools also learn of openings that failed: findings of a refused file may be gone. */
+    /* Tools are also notified of failed openings, because the findings of a refused file may have been freed. */
     for (int k = 0; app->tools[k] != NULL && (has_ended || is_new); k++)
         if (app->tools[k]->take_study != NULL) LR_TRY(app->tools[k]->take_study(app, is_new));
     (void)draw_advance(app->draw);
@@ -230,7 +232,7 @@ void study_tool_panel(struct app *app)
         names[count] = presets[count];
         count++;
     }
-    if (path != NULL && chosen < 0) { /* a file, by its name */
+    if (path != NULL && chosen < 0) { /* show a file by its name */
         const char *slash = strrchr(path, '/');
         names[count] = slash != NULL ? slash + 1 : path;
         chosen = count++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The viewer's tools, one file each, and what they offer each other. */
+ * The viewer's tools, one file each, and the functions that they provide to each other. */
 #ifndef LR_VIEWER_TOOLS_H
 #define LR_VIEWER_TOOLS_H
 
@@ -10,37 +10,37 @@
 
 #include <lr/direct.h>
 
-/* All of them, in the order in which they are opened and updated; ends with NULL. */
+/* All tools, in the order in which they are opened and updated; ends with NULL. */
 extern const struct viewer_tool *const viewer_tools[];
 
-extern const struct viewer_tool study_tool;   /* what is open, and what of it is shown; frames */
-extern const struct viewer_tool voxel_tool;   /* rows of the matrix, in pictures and in the scene */
+extern const struct viewer_tool study_tool;   /* open files, displayed parts, and frames */
+extern const struct viewer_tool voxel_tool;   /* rows of the matrix, as pictures and in the scene */
 extern const struct viewer_tool lor_tool;     /* two crystals, and their tube of response */
 extern const struct viewer_tool maps_tool;    /* sensitivity and LOR data */
 extern const struct viewer_tool live_tool;    /* live reconstruction */
 extern const struct viewer_tool doctor_tool;  /* findings of the geometry doctor, also for a refused file */
 extern const struct viewer_tool direct_tool;  /* the family direct: LORmap, kernels and histo-images of a view */
 extern const struct viewer_tool opener_tool;  /* the dialog that opens files, and the start screen */
-extern const struct viewer_tool session_tool; /* what a person looked at, in a file */
-extern const struct viewer_tool window_tool;  /* commands and values of the window and the scene; script/steps.c */
+extern const struct viewer_tool session_tool; /* saves and restores the view in a file */
+extern const struct viewer_tool window_tool;  /* commands and values of the window and the scene (script/steps.c) */
 
 /* --- the voxel tool --- */
 
-const double *voxel_tool_point(const struct app *app);                /* in mm: the point that is chosen */
-void voxel_tool_set_point(struct app *app, const double point_mm[3]); /* and asks for its rows */
+const double *voxel_tool_point(const struct app *app);                /* the chosen point, in mm */
+void voxel_tool_set_point(struct app *app, const double point_mm[3]); /* sets the point and requests its rows */
 const struct voxel_result *voxel_tool_result(const struct app *app);  /* NULL = none */
-const struct study_view *voxel_tool_study(const struct app *app);     /* of the result */
+const struct study_view *voxel_tool_study(const struct app *app);     /* the study of the result */
 
 /* --- the LOR tool --- */
 
-/* Chooses both crystals of the LOR of that number, and brings the tool to the front. */
+/* Chooses both crystals of a LOR, given its number, and brings the tool to the front. */
 void lor_tool_choose(struct app *app, int64_t lor);
 
 /* --- the tool of the family direct --- */
 
-const lr_histo_images *direct_tool_histo(const struct app *app); /* that are open; NULL = none */
+const lr_histo_images *direct_tool_histo(const struct app *app); /* the open histo-images; NULL = none */
 
-/* The kernel that a person has set, with the scanner's time resolution where nobody has set that. */
+/* The kernel that a person has set. Its time resolution is the scanner's unless a person has set it. */
 const lr_direct_kernel *direct_tool_kernel(struct app *app);
 
 /* --- sessions --- */
@@ -52,7 +52,7 @@ lr_status session_tool_write(struct app *app, const char *path);
 void study_tool_panel(struct app *app);
 
 enum opener_kind {
-    OPENER_ANY = 0, /* what the file itself says */
+    OPENER_ANY = 0, /* the kind that the file indicates */
     OPENER_SCANNER,
     OPENER_IMAGE,
     OPENER_MU,
@@ -60,7 +60,8 @@ enum opener_kind {
     OPENER_NUM_KINDS
 };
 
-/* The dialog while app->shows_opener, and the start screen while neither a scanner nor an image is open. */
+/* Shows the dialog while app->shows_opener is true, and the start screen while neither a scanner nor an image is
+ * open. */
 void opener_tool_panels(struct app *app);
 
 #endif

@@ -12,23 +12,24 @@
 
 struct voxel_state {
     struct voxel *voxel;
-    struct voxel_request request; /* what a person has set; ask after changes */
-    bool is_asked;                /* with the scanner that is open */
-    struct job_report report;     /* as of this frame; polling elsewhere would replace the result */
-    bool seeks_primary;           /* of a new scanner, until a person or a session chooses one */
-    bool is_side_by_side;         /* sampled, exact and difference */
+    struct voxel_request request; /* settings made by a person; a change needs a new request */
+    bool is_asked;                /* a result has been requested for the open scanner */
+    struct job_report report;     /* report of this frame; polling elsewhere would replace the result */
+    bool seeks_primary;           /* a primary module is chosen automatically for a new scanner, until a person or a
+                                     session chooses one */
+    bool is_side_by_side;         /* shows sampled, exact and difference next to each other */
     enum sheet_kind kind;
-    int64_t serial; /* of the result that is shown */
+    int64_t serial; /* serial of the shown result */
     enum sheet_kind shown_kind;
     bool shown_side_by_side;
     struct sheet sheets[3];
     int num_sheets;
     enum sheet_kind sheet_kinds[3];
-    struct voxel_gap gap; /* of the result's only window */
-    int num_lines;        /* LORs drawn in the scene: the strongest */
-    bool has_touch;       /* the pixel under the mouse, in the last frame */
+    struct voxel_gap gap; /* gap of the result's single window */
+    int num_lines;        /* number of LORs drawn in the scene, strongest first */
+    bool has_touch;       /* a pixel was under the mouse in the last frame */
     struct voxel_pixel touched;
-    char reported[1024]; /* why cpu draws, as last logged */
+    char reported[1024]; /* reason why cpu draws, as last logged */
 };
 
 static struct voxel_state *own(const struct app *app)
@@ -118,13 +119,13 @@ static void crystal_place(const lr_scanner *scanner, const int crystal[3], float
         place[k] = (float)(module->centre_mm[k] + along[0] * module->u[k] + along[1] * module->v[k]);
 }
 
-/* Draws LORs of a row as lines, and colours each crystal by its LORs' share of the row, relative to the largest. */
+/* Draws a row's LORs as lines. Colours each crystal by its LORs' share of the row, relative to the largest share. */
 static lr_status mark_row(struct app *app, const struct voxel_row *row)
 {
     const lr_lors *lors = voxel_study(own(app)->voxel)->lors;
     const lr_scanner *scanner = lors->scanner;
 
-    /* Every n-th LOR is drawn, the strongest first, so that all parts of the row are seen. */
+    /* Every n-th LOR is drawn in order of falling strength, so that all parts of the row can be seen. */
     const int64_t most = own(app)->num_lines < row->count ? own(app)->num_lines : row->count;
     struct draw_line *lines = lr_alloc(most > 0 ? most : 1, sizeof(*lines), "lines of a row", &app->log);
     if (lines == NULL) return LR_FAILED;
@@ -164,8 +165,8 @@ static const struct voxel_row *best_row(const struct voxel_result *result)
 
 /* --- pictures --- */
 
-/* "drawn by backend raster on llvmpipe; elements sampled by raster, exact by native", and why
- * cpu stands in, if it does. */
+/* "drawn by backend raster on llvmpipe; elements sampled by raster, exact by native", followed by the reason if cpu
+ * has replaced a backend. */
 static void describe_backends(const struct voxel_result *result, char *text, size_t size)
 {
     const bool has_exact = result->exact_by != NULL;
@@ -199,7 +200,8 @@ static lr_status update(struct app *app)
         }
         snprintf(tool->reported, sizeof(tool->reported), "%s", result->why_not);
 
-        /* The first module may be primary for no LOR of the point: the primary of the strongest LOR is shown then. */
+        /* The first module may not be primary for any LOR of the point. The primary module of the strongest LOR is
+         * shown then. */
         bool is_empty = is_one && row->count > 0 && lors == app->open.lors;
         for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1] && is_empty; k++)
             is_empty = window->lors[k] < 0;
@@ -246,7 +248,7 @@ static void show_sheet(struct app *app, int k)
     snprintf(label, sizeof(label), "##sheet %d", k);
     const struct ui_touch touch = ui_image(label, &image);
 
-    /* The crystals of a single window are separated by lines, unless these would hide it. */
+    /* Lines separate the crystals of a single window, unless they would cover too much of it. */
     for (int axis = 0; axis < 2 && sheet->num_windows == 1 && rays * scale >= 5.0; axis++) {
         for (int n = 0; n <= sheet->tile[axis]; n += rays) {
             double from[2] = {0.0, 0.0}, to[2] = {sheet->tile[0], sheet->tile[1]}, a[2], b[2];
@@ -257,7 +259,7 @@ static void show_sheet(struct app *app, int k)
         }
     }
 
-    /* The pixel under the mouse, whose corners are in the coordinates of the touch. */
+    /* Finds the pixel under the mouse; its corners are in the coordinates of the touch. */
     int w, place[2];
     struct voxel_pixel pixel;
     struct ui_part part;
@@ -271,7 +273,7 @@ static void show_sheet(struct app *app, int k)
     tool->touched = pixel;
     char means[128] = "of the voxel: not there yet";
     if (pixel.lor < 0) {
-        /* The gap of a single window stands above its picture. */
+        /* The reason for an empty single window is written above its picture. */
         const lr_lors *lors = voxel_study(tool->voxel)->lors;
         const bool is_one = !result->request.all_primaries;
         const struct voxel_gap gap = is_one ? (struct voxel_gap){0} : voxel_gap_find(result, lors, &result->windows[w]);
@@ -329,7 +331,7 @@ static void show_sheets(struct app *app)
         }
         show_sheet(app, k);
 
-        /* The legend, of false colours or of values. */
+        /* Draws the legend: false colours or values. */
         if (tool->gap.why[0] != '\0') continue;
         if (kind != SHEET_CRYSTALS) {
             const bool is_difference = kind == SHEET_DIFFERENCE;
@@ -389,7 +391,7 @@ static void show_result(struct app *app, const struct voxel_result *result)
         ui_table_end();
     }
 
-    /* Not all LORs of the voxel may have been computed: a button asks for the rest. */
+    /* If only some LORs of the voxel were computed, a button requests the others. */
     if (result->has_means && result->is_part) {
         const double all = (double)best_row(result)->count * result->request.samples;
         if (result->num_pairs > 0) {
@@ -557,7 +559,7 @@ static lr_status set_value(struct app *app, const struct command_words *words)
         request->wants_whole = value != 0;
         ask(app);
         return LR_OK;
-    } else if (strcmp(name, "module") == 0) { /* -1: all of them */
+    } else if (strcmp(name, "module") == 0) { /* -1: all modules */
         request->primary = value < 0 ? 0 : value;
         request->all_primaries = value < 0;
         tool->seeks_primary = false;
