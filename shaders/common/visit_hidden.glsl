@@ -26,8 +26,8 @@ struct Shadow {
     vec3 nearer;
 };
 
-// The shadow of target k, which may hide target `index`. Modules before the primary do not use
-// `index`.
+// The region that target k hides on target `index`. `index` is not used if k lies before the
+// primary.
 Shadow make_shadow(View view, int k, int index)
 {
     Sight sight = targets[k].sight;

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* A call; zero means that none runs. Must not move while one does. */
+/* A call; zero means that none runs. It must not move while a call runs. */
 struct lr_background {
     void (*body)(void *user);
     void *user;
@@ -17,7 +17,8 @@ struct lr_background {
     pthread_t thread;
 };
 
-/* Makes the call in a thread; if none can be started, before this returns. No other call may be running. */
+/* Makes the call in a thread. If no thread can be started, it makes the call itself before it returns. No other call
+ * may be running. */
 void lr_background_start(struct lr_background *background, void (*body)(void *user), void *user);
 
 /* Waits for the call, if there is one. */

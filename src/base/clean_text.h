@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of the UTF-8 character at `text`; 0: there is none (RFC 3629, section 4). */
+/* Bytes of the UTF-8 character at `text`; 0 = not valid UTF-8 (RFC 3629, section 4). */
 static inline size_t lr_character_bytes(const unsigned char *text)
 {
     const size_t count = text[0] < 0x80                       ? 1

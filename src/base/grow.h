@@ -22,14 +22,14 @@ struct lr_items {
  * errors: LR_FAILED if memory runs out, logged; array and room are as before. */
 static inline lr_status lr_grow(void *array, int64_t *room, int64_t needed, const struct lr_items *items);
 
-/* lr_grow beyond the room that there is. */
+/* The part of lr_grow that allocates a larger array. */
 lr_status lr_grow_larger(void *array, int64_t *room, int64_t needed, const struct lr_items *items);
 
 /* A text that grows. Set what and log, zero the rest; free chars with free(). */
 struct lr_text {
     char *chars; /* owned, a zero byte follows the last of `length`; NULL before the first */
     int64_t length, room;
-    bool failed;      /* memory was short: what is added later is left out, too */
+    bool failed;      /* memory ran out: later additions are dropped */
     const char *what; /* as in lr_items */
     const lr_log *log;
 };

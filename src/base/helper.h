@@ -15,7 +15,8 @@
  * library or program that asks. Files there are taken only if they belong to its owner, or to root:
  * others may write to its folder. */
 struct lr_part_places {
-    const char *variable;  /* names a folder by its whole path; if it is set, no other is looked at */
+    const char *variable;  /* environment variable with the absolute path of a folder; if it is set, only that folder
+                            * is searched */
     const char *below[4];  /* folders from that of the library or program; NULL = no more */
     const char *installed; /* the folder of the installation */
 };
@@ -24,7 +25,7 @@ struct lr_part_places {
  * this program, in /home/me, nor in /usr/lib/loraster". */
 bool lr_part_find(const struct lr_part_places *places, const char *file, char path[PATH_MAX]);
 
-/* The same of a program that LORaster starts, by LORASTER_LIBEXEC. */
+/* lr_part_find for a program that LORaster starts; its variable is LORASTER_LIBEXEC. */
 bool lr_helper_find(const char *name, char path[PATH_MAX]);
 
 #endif

@@ -15,7 +15,7 @@ static void write_formatted(const lr_log *log, lr_log_level level, lr_status sta
     char sentence[1024];
     if (vsnprintf(sentence, sizeof(sentence), format, arguments) < 0)
         snprintf(sentence, sizeof(sentence), "%s", format);
-    lr_clean_text_but(sentence, "\n\t"); /* what files say must not rule terminals */
+    lr_clean_text_but(sentence, "\n\t"); /* texts from files must not control terminals */
     log->write(log->user, level, status, sentence);
 }
 

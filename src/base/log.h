@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Sentences for people, errors, progress. */
+ * Log messages, errors and progress. */
 #ifndef LR_BASE_LOG_H
 #define LR_BASE_LOG_H
 
@@ -28,8 +28,8 @@ struct lr_named_log {
 };
 void lr_log_name(struct lr_named_log *named, const char *path, const lr_log *to);
 
-/* A log that keeps the status of the last error, for who learns by NULL that something failed. Pass
- * &watch.log; lives as long as what has it. */
+/* A log that keeps the status of the last error, for callers that only see a NULL result. Pass &watch.log. It must
+ * outlive every object that has it. */
 struct lr_watched_log {
     lr_log log;
     const lr_log *to;

@@ -26,7 +26,7 @@ enum { STACK_BYTES = 1 << 20, WAITS_SECONDS = 1 };
 enum { IDLE = 0, ASKED, WORKING, TO_END };
 
 struct lr_pool_thread {
-    const struct lr_pool *pool; /* that started it */
+    const struct lr_pool *pool; /* the pool that started it */
     atomic_int state;
     struct lr_pool_task task;
     sem_t asked; /* posts outlive tasks that were called off */
@@ -217,7 +217,7 @@ void lr_parallel_begin(struct lr_parallel *loop)
     const struct lr_pool *pool = lr_pool_in_use();
     while (loop->helpers != NULL && loop->num_helpers < useful - 1) {
         struct lr_pool_thread *helper = pool->start(&(struct lr_pool_task){work, loop, loop->num_helpers + 1});
-        if (helper == NULL) break; /* the others do all */
+        if (helper == NULL) break; /* the threads started so far do all the work */
         loop->helpers[loop->num_helpers++] = helper;
     }
 }

@@ -43,7 +43,7 @@ struct lr_parallel {
     int num_helpers;
 };
 
-/* Sets one thread fewer than `threads` to work, as the caller is the last one. */
+/* Starts threads - 1 threads; the caller is the last one. */
 void lr_parallel_begin(struct lr_parallel *loop);
 
 /* Does what nobody has begun yet, and waits for the rest. */
@@ -59,13 +59,14 @@ struct lr_pool_task {
 /* A pool of threads. The library and each plugin have a copy of this file; plugins use the library's pool, so that
  * a process has one. */
 struct lr_pool {
-    /* A thread that is about to do the task; NULL: none can be started. The caller has it until `finish`. */
+    /* Returns a thread that does the task, or NULL if none can be started. The caller holds the thread until
+     * `finish`. */
     struct lr_pool_thread *(*start)(const struct lr_pool_task *task);
-    /* Waits until the task is done, or calls it off if it has not begun. The caller has the thread no more. */
+    /* Waits until the task is done, or calls it off if it has not begun. The caller no longer holds the thread. */
     void (*finish)(struct lr_pool_thread *thread);
 };
 
-/* The pool that loops of this copy use; its own one unless lr_pool_use has named another. */
+/* The pool that loops of this copy use: its own pool unless lr_pool_use has set another. */
 const struct lr_pool *lr_pool_in_use(void);
 
 /* Lets loops that begin from now on use that pool. Any thread may call it, also while loops run. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * SHA-256: NIST FIPS 180-4, sections 4.1.2, 4.2.2, 5 and 6.2. Two inputs with one digest are not
- * known; at some 200 MB/s it is for what is read once. */
+ * SHA-256: NIST FIPS 180-4, sections 4.1.2, 4.2.2, 5 and 6.2. Two inputs with one digest are not known. The speed is
+ * about 200 MB/s, enough for data that is read once. */
 #ifndef LR_BASE_SHA256_H
 #define LR_BASE_SHA256_H
 

@@ -39,7 +39,7 @@ static lr_status context_start(struct gl_context *ctx, char *reason, size_t capa
         snprintf(reason, capacity, "GLEW cannot load the OpenGL functions");
         return LR_NO_DEVICE;
     }
-    gl_context_drop_errors(ctx); /* of whoever had it before, and of loading */
+    gl_context_drop_errors(ctx); /* errors of earlier users of the context, and of loading the functions */
     const int version = 10 * gl_integer(GL_MAJOR_VERSION) + gl_integer(GL_MINOR_VERSION);
     if (version < 45 || glCreateTextures == NULL) {
         const char *is = (const char *)glGetString(GL_VERSION);
@@ -214,7 +214,7 @@ static void append_found(char *list, size_t capacity, const lr_device *found, in
     snprintf(list + length, capacity - length, "%s%s", length > 0 ? "; " : "", item);
 }
 
-/* Makes the context that is asked for; *ctx is NULL where there is none. */
+/* Makes the requested context. *ctx is NULL on failure. */
 static lr_status create(const struct gl_context_params *params, struct gl_context **ctx)
 {
     struct egl_way ways[EGL_WAY_MAX];

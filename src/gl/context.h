@@ -26,13 +26,13 @@ struct gl_context;
 
 struct gl_context_params {
     int device;                      /* the Nth usable way to OpenGL, in the order of lr_device_list */
-    const lr_shared_context *shared; /* NULL = none; else textures, buffers, programs and fences are
-                                        those of both contexts, and `device` is ignored */
+    const lr_shared_context *shared; /* shares textures, buffers, programs and fences, and `device` is ignored; NULL
+                                      * = shares nothing */
     const lr_log *log;               /* kept; outlives the context */
     bool debug;                      /* asks the driver for its messages and checks every pass for errors */
 };
 
-/* The driver's limits and abilities. Sizes in texels, bytes where named so. */
+/* The driver's limits and abilities. Sizes are in texels, or in bytes if the name says so. */
 struct gl_limits {
     int max_texture_size, max_3d_texture_size, max_array_layers;
     int max_viewport_size[2];
@@ -46,11 +46,12 @@ struct gl_limits {
     int max_compute_shared_bytes; /* of a work group */
     int max_compute_groups[3], max_compute_group_size[3], max_compute_invocations;
     bool nv_float_atomics;     /* GL_NV_shader_atomic_float: atomicAdd on float in storage blocks */
-    bool parallel_compile;     /* GL_KHR_parallel_shader_compile: programs are built side by side */
+    bool parallel_compile;     /* GL_KHR_parallel_shader_compile: programs are compiled in parallel */
     bool viewport_layer_array; /* gl_Layer and gl_ViewportIndex from the vertex shader */
     char renderer[128], vendor[64], version[64];
     bool software;
-    /* Work goes to the device in small pieces: software renderers end long loops, and block who waits for them. */
+    /* Work goes to the device in small pieces: software renderers end long loops, and block threads that wait for
+     * them. */
     bool small_batches;
     int64_t memory_bytes; /* of the device; 0 = not reported */
 };
@@ -79,14 +80,14 @@ bool gl_context_share(lr_shared_context *shared);
  * If it is current, what was current before it becomes current again. NULL is allowed. */
 void gl_context_destroy(struct gl_context *ctx);
 
-/* Makes the context current and remembers what was. Calls nest; each needs its release. */
+/* Makes the context current and remembers the previous one. Calls nest; each needs its own gl_context_release. */
 lr_status gl_context_make_current(struct gl_context *ctx);
 
-/* The same before something in it is freed or read, without a status. false: the context was lost, which has been
- * logged before, and cannot be current any more. */
+/* gl_context_make_current before an object of the context is freed or read. Returns false if the context was lost;
+ * the loss has been logged before. */
 bool gl_context_make_current_to_free(struct gl_context *ctx);
 
-/* Undoes one gl_context_make_current; the outermost restores what was current before. */
+/* Undoes one gl_context_make_current. The outermost release restores the context that was current before. */
 void gl_context_release(struct gl_context *ctx);
 
 /* Large clears are left to the driver from now on, where a compute shader is quicker: for work that is to run in the
@@ -96,7 +97,7 @@ void gl_context_clear_by_driver(struct gl_context *ctx);
 const struct gl_limits *gl_context_limits(const struct gl_context *ctx);
 const lr_log *gl_context_log(const struct gl_context *ctx);
 
-/* A number that it has not given before, from 1 on. These numbers distinguish the states of its objects. */
+/* A new number, counted from 1. These numbers distinguish the states of the context's objects. */
 uint64_t gl_context_new_number(struct gl_context *ctx);
 
 /* The status that work ends with: any failure of a lost context becomes LR_NO_DEVICE. */
@@ -110,7 +111,7 @@ bool gl_context_saw_error(const struct gl_context *ctx);
  * but keeps a driver's worker thread from running ahead, so not for every draw. */
 lr_status gl_context_check(struct gl_context *ctx, const char *what);
 
-/* lr_device_list where there is OpenGL. */
+/* lr_device_list of builds with OpenGL. */
 int gl_device_list(lr_device *devices, int capacity, const lr_log *log);
 
 #endif

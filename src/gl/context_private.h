@@ -12,8 +12,8 @@
 #include <GL/glew.h>
 #include <stdint.h>
 
-/* Storage of buffers that were destroyed, for the next ones of the same size: drivers take milliseconds
- * to find and to free a hundred megabytes, and projections want the same buffers again and again. */
+/* Storage of buffers that were destroyed, for the next ones of the same size: drivers take milliseconds to find and
+ * to free a hundred megabytes, and projections need buffers of the same sizes again and again. */
 enum { GL_POOL_MOST = 64 };
 
 struct gl_pooled {
@@ -21,7 +21,7 @@ struct gl_pooled {
     int64_t bytes;
 };
 
-/* Zero is an empty one. */
+/* A zero struct is an empty pool. */
 struct gl_pool {
     struct gl_pooled held[GL_POOL_MOST]; /* the oldest first */
     int count;
@@ -52,19 +52,19 @@ struct gl_context {
     int times_current;    /* nested gl_context_make_current */
     uint64_t last_number;
     struct egl_context egl;
-    struct egl_current before; /* what was current on this thread */
+    struct egl_current before; /* the context that was current on this thread before */
     struct gl_limits limits;
 
-    struct gl_stream stream; /* what uploads and uniform blocks go through */
+    struct gl_stream stream; /* buffer for uploads and uniform blocks */
     GLuint vertex_array;     /* of pass.c: an empty one */
     struct gl_program *fill; /* of resource.c: repeats words */
     bool clears_by_driver;   /* gl_context_clear_by_driver */
-    GLuint staging_buffer;   /* of resource.c: what buffers are read through */
+    GLuint staging_buffer;   /* of resource.c: buffer for reading other buffers */
     struct gl_pool pool;     /* of resource.c: storage of buffers that are gone */
     int64_t machine_bytes;   /* of resource.c: memory of the machine, once it was asked for */
 };
 
-/* Opens one way, not current; *found is filled whatever comes of it.
+/* Opens one way, not current; *found is filled in any case.
  * errors: LR_NO_DEVICE with found->reason, not logged; LR_FAILED if memory runs out. *ctx is NULL then. */
 lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params, lr_device *found,
                          struct gl_context **ctx);
@@ -73,18 +73,17 @@ lr_status gl_context_try(const struct egl_way *way, const struct gl_context_para
 void gl_limits_read(struct gl_limits *limits);
 int gl_integer(GLenum what);
 
-/* True where work is sent to the device in small batches. */
+/* True if work is sent to the device in small batches. */
 bool gl_takes_small_batches(bool is_software);
 
 /* gl_context_check without the question for a loss, which drivers answer slowly. */
 lr_status gl_context_check_errors(struct gl_context *ctx, const char *what);
 
-/* Waits until the device has come to the fence (NULL = no need), and deletes it. errors: as
- * gl_context_check. */
+/* Waits until the device has reached the fence, and deletes it. NULL = returns at once. errors: as gl_context_check. */
 lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *what);
 
-/* Forgets the errors that are pending after one was logged. Work that will be checked is preceded by
- * gl_context_check instead, or the failure of the work before it would be forgotten. */
+/* Discards the pending OpenGL errors after one was reported. Before work that will be checked, call gl_context_check
+ * instead: this function would lose the failure of earlier work. */
 void gl_context_drop_errors(struct gl_context *ctx);
 
 /* Sends the driver's messages to the log from now on (errors.c). */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The EGL side of a context: which ways there are, opening one, and what is current. Nothing here
- * calls OpenGL or logs; reasons are short texts without a full stop.
+ * The EGL side of a context: the ways to OpenGL, opening one, and the current context. Nothing here calls OpenGL or
+ * logs; reasons are short texts without a full stop.
  *
- * A display is shared by everyone in the process who asks for the same device, so it is only
- * terminated where EGL counts its users (EGL_KHR_display_reference); elsewhere it stays open,
- * once per device, until the process ends. */
+ * A display is shared by everyone in the process who asks for the same device, so it is only terminated if EGL counts
+ * its users (EGL_KHR_display_reference). Otherwise it stays open, once per device, until the process ends. */
 #ifndef LR_GL_EGL_H
 #define LR_GL_EGL_H
 
@@ -26,7 +25,7 @@ struct egl_way {
     EGLDeviceEXT device;
     bool software;   /* the device says so itself */
     char name[32];   /* "egl device 0", counted as EGL enumerates them */
-    char reason[96]; /* of EGL_WAY_UNLISTED, why it does not */
+    char reason[96]; /* reason of an EGL_WAY_UNLISTED */
 };
 
 struct egl_context {
@@ -50,12 +49,11 @@ int egl_ways_find(struct egl_way ways[EGL_WAY_MAX]);
 bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool debug, char *reason, size_t capacity);
 void egl_context_close(struct egl_context *egl);
 
-/* The same on the display of a context, whose objects are then those of both. The display stays its
- * owner's. */
+/* Makes a context on the display of another one and shares the objects of both. The other context keeps the display. */
 bool egl_context_open_beside(struct egl_context *egl, const lr_shared_context *share, bool debug, char *reason,
                              size_t capacity);
 
-/* Makes it current after storing what was. On failure nothing has changed. */
+/* Stores the current context in *before and makes this one current. On failure nothing has changed. */
 bool egl_context_make_current(const struct egl_context *egl, struct egl_current *before, char *reason, size_t capacity);
 bool egl_context_restore(const struct egl_context *egl, const struct egl_current *before);
 

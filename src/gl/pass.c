@@ -120,7 +120,7 @@ static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
                         pass->uniform_bytes, limits->max_uniform_bytes, limits->renderer);
     }
 
-    /* A texture that is read while it is drawn into could give any values. */
+    /* Reading a texture while drawing into it gives undefined values. */
     for (int k = 0; k < GL_PASS_TEXTURES && target != NULL; k++) {
         const struct gl_texture *texture = pass->textures[k];
         bool drawn = texture != NULL && texture == target->depth;

@@ -32,7 +32,7 @@ struct gl_range {
 struct gl_image {
     const struct gl_texture *texture; /* NULL = nothing bound */
     GLenum access;                    /* 0 = GL_READ_WRITE */
-    GLenum format;                    /* 0 = the texture's */
+    GLenum format;                    /* 0 = the format of the texture */
 };
 
 /* The number of groups of `size` that hold `count`. */
@@ -41,7 +41,8 @@ static inline int gl_divide_up(int64_t count, int64_t size)
     return (int)((count + size - 1) / size);
 }
 
-/* The same for a pass whose threads go on to others: no more than every OpenGL allows along an axis. */
+/* gl_divide_up for a pass whose threads loop over several items: at most the number of groups that every OpenGL
+ * allows along an axis. */
 static inline int gl_groups_in_turn(int64_t count, int64_t size)
 {
     enum { ALLOWED_GROUPS = 65535 };
@@ -60,7 +61,7 @@ struct gl_pass {
     const void *uniforms;                                /* copied into the uniform block at binding 0 (std140) */
     size_t uniform_bytes;
 
-    struct gl_target *target; /* a draw's; NULL for compute */
+    struct gl_target *target; /* required for drawing; NULL for compute */
     int viewport[4];          /* x, y, width, height; all 0 = the whole target */
     int scissor[4];           /* nothing is drawn outside; all 0 = no limit. Clipped to the target */
     enum gl_blending blending;
@@ -69,9 +70,9 @@ struct gl_pass {
     int clip_distances;      /* gl_ClipDistance[0 .. n-1] are on. A program writes just these:
                                  llvmpipe clips by others that it finds written */
     GLenum primitive;        /* 0 = GL_POINTS; vertices are pulled, there are no attributes */
-    int vertices, instances; /* either 0: nothing is drawn */
+    int vertices, instances; /* nothing is drawn if either is 0 */
 
-    int groups[3];       /* a dispatch's; any 0: nothing runs */
+    int groups[3];       /* compute only; nothing runs if any is 0 */
     GLbitfield barriers; /* glMemoryBarrier after the pass, for what reads its results */
 };
 

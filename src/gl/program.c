@@ -105,7 +105,7 @@ static lr_status find_outcome(struct gl_program *program)
             const struct gl_shader_source *source = &build->sources[k];
             struct gl_context *ctx = program->ctx;
             GLint length = 0;
-            LR_TRY(gl_context_check(ctx, program->label)); /* which may be why there is nothing compiled */
+            LR_TRY(gl_context_check(ctx, program->label)); /* a lost context may be the reason for the failure */
             glGetShaderiv(build->shaders[k], GL_INFO_LOG_LENGTH, &length);
             char *text = lr_alloc((int64_t)length + 1, 1, "a compiler's messages", ctx->log);
             if (text != NULL) {

@@ -22,17 +22,17 @@ struct gl_program_params {
     const char *label;               /* shown by debuggers and in messages; required */
 };
 
-/* Hands the source to the driver, which may compile and link in threads of its own: start all that are
- * needed, so that they are built side by side. gl_pass_run waits for the one that it runs.
+/* Hands the source to the driver, which may compile and link in threads of its own: start all programs first, so
+ * that they compile in parallel. gl_pass_run waits for the program that it runs.
  * errors: NULL, logged: no such shader, stages that make no sense, no memory. */
 struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_program_params *params);
 
-/* Waits until it is built. If the driver says that it still compiles, a message says so after half a second.
- * errors: LR_FAILED; the log has file and line of the first compile error with its source line as an
- * error, the driver's other messages as information. Each is logged once. */
+/* Waits until the program is built. If the driver still compiles after half a second, a message reports it.
+ * errors: LR_FAILED; the log has file and line of the first compile error with its source line as an error, the
+ * driver's other messages as information. Each is logged once. */
 lr_status gl_program_wait(struct gl_program *program);
 
-/* Starts and waits. errors: NULL, as those two. */
+/* Starts and waits. errors: NULL, for the reasons given there. */
 struct gl_program *gl_program_create(struct gl_context *ctx, const struct gl_program_params *params);
 
 /* NULL is allowed. */

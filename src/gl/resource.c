@@ -79,7 +79,7 @@ static lr_status check_before(struct gl_context *ctx, const char *label)
 
 /* ---- textures: creating ---- */
 
-/* Memory of the device; if it is not reported, of the machine, which takes a dozen files to find out and is read once. */
+/* Memory of the device. If the driver does not report it, the memory of the machine is read from files, once. */
 static int64_t memory_of(struct gl_context *ctx)
 {
     const int64_t reported = gl_context_limits(ctx)->memory_bytes;
@@ -87,7 +87,7 @@ static int64_t memory_of(struct gl_context *ctx)
     return reported > 0 ? reported : ctx->machine_bytes;
 }
 
-/* Drivers take more than the device holds, back it with the machine's memory, and stall there. */
+/* Drivers accept more than the device holds. They then use memory of the machine, and stall. */
 static lr_status check_memory(struct gl_context *ctx, const char *label, int64_t bytes)
 {
     const int64_t most = memory_of(ctx);
@@ -226,8 +226,8 @@ static lr_status resolve(const struct gl_texture *texture, const struct gl_box *
     return LR_OK;
 }
 
-/* Binds the buffer that transfers of texels read from, GL_PIXEL_UNPACK_BUFFER, or write to, GL_PIXEL_PACK_BUFFER.
- * If none were bound, they would take offsets for addresses. */
+/* Binds the buffer that transfers of texels read from, GL_PIXEL_UNPACK_BUFFER, or write to, GL_PIXEL_PACK_BUFFER. If
+ * no buffer were bound, OpenGL would take offsets for addresses. */
 static lr_status bind_texels(struct gl_context *ctx, GLenum target, GLuint buffer)
 {
     GLint bound = 0;
@@ -399,8 +399,8 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
         return NULL;
     }
 
-    /* Storage of exactly that size is taken from the pool, with whatever it holds, or made; if memory runs out, the
-     * pool is emptied first. */
+    /* Storage of exactly that size is taken from the pool, with its old contents, or else made. If memory runs out,
+     * the pool is emptied first. */
     const void *data = params->size_bytes > 0 ? params->data : NULL;
     lr_status status = check_memory(ctx, buffer->label, buffer->size_bytes);
     if (status == LR_OK) {
@@ -429,7 +429,7 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
         if (error != GL_NO_ERROR) status = report_allocation(ctx, buffer->label, buffer->size_bytes, error);
     }
     if (status == LR_OK) return buffer;
-    glDeleteBuffers(1, &buffer->name); /* not for the pool: it may have no storage */
+    glDeleteBuffers(1, &buffer->name); /* not pooled: the buffer may have no storage */
     free(buffer);
     return NULL;
 }
@@ -464,7 +464,7 @@ void gl_buffer_destroy(struct gl_buffer *buffer)
     if (buffer == NULL) return;
     struct gl_pool *pool = &buffer->ctx->pool;
     const int64_t bytes = storage_bytes(buffer->size_bytes);
-    const bool is_lent = buffer->loan != NULL; /* deleted, not pooled: others may still know its name */
+    const bool is_lent = buffer->loan != NULL; /* deleted, not pooled: another interface may still use its name */
     gl_loan_end(buffer->loan);
     if (!buffer->is_borrowed) {
         if (!is_lent) pool->most_bytes = memory_of(buffer->ctx) / 8;

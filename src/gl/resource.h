@@ -33,7 +33,7 @@ struct gl_texture_params {
     GLenum format;
     int width, height, depth; /* depth: slices or layers; 0 = 1 */
     bool linear;              /* samplers interpolate; default: nearest texel */
-    bool is_unset;            /* contents are what they are, until they are uploaded */
+    bool is_unset;            /* contents are undefined until they are uploaded */
     bool zero_outside;        /* samplers read 0 outside; default: the nearest edge texel */
 };
 
@@ -48,8 +48,8 @@ struct gl_texture {
     struct gl_loan *loan; /* NULL = none; the lender sets it */
 };
 
-/* A texture of another context that shares its objects with this one, made there with the same
- * params (or by OpenGL alike). Destroying leaves it. */
+/* A texture of another context that shares its objects with this one, made there with the same params, or by OpenGL
+ * calls to the same effect. Destroying the borrowed texture leaves the original. */
 struct gl_texture *gl_texture_borrow(struct gl_context *ctx, GLuint name, const struct gl_texture_params *params);
 
 /* Contents are zero, except for is_unset. */
@@ -72,7 +72,7 @@ struct gl_buffer_params {
     const char *label; /* required */
     int64_t size_bytes;
     const void *data;  /* [size_bytes]; NULL = zeros */
-    bool is_undefined; /* where there is no data, anything: the caller writes all of it */
+    bool is_undefined; /* contents are undefined if data is NULL: the caller writes all of them */
 };
 
 struct gl_buffer {
@@ -84,9 +84,9 @@ struct gl_buffer {
     struct gl_loan *loan; /* NULL = none; the lender sets it */
 };
 
-/* The first size_bytes of a buffer of another context that shares its objects with this one; `data` is
- * not read. Destroying leaves it. errors: *buffer is NULL; LR_USAGE for a name that is no buffer, or one
- * that is too short; LR_FAILED. */
+/* The first size_bytes of a buffer of another context that shares its objects with this one; `data` is not read.
+ * Destroying the borrowed buffer leaves the original. errors: *buffer is NULL; LR_USAGE for a name that is no
+ * buffer, or one that is too short; LR_FAILED. */
 lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_buffer_params *params,
                            struct gl_buffer **buffer);
 
@@ -97,7 +97,7 @@ void gl_buffer_destroy(struct gl_buffer *buffer); /* NULL is allowed */
 lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes, const void *data);
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data);
 
-/* The same from and to anywhere; within one buffer the two ranges do not overlap. */
+/* A copy between ranges of two buffers, or of one buffer if the ranges do not overlap. */
 struct gl_buffer_range {
     const struct gl_buffer *from;
     struct gl_buffer *to;
@@ -105,7 +105,7 @@ struct gl_buffer_range {
 };
 void gl_buffer_copy_range(const struct gl_buffer_range *range);
 
-/* Texels of a box (NULL = all) from where they stand in a buffer, in bytes, and to there, on the device. */
+/* Copies the texels of a box (NULL = all) from or to a byte offset in a buffer, on the device. */
 lr_status gl_texture_copy_buffer(struct gl_texture *texture, const struct gl_box *box, const struct gl_buffer *from,
                                  int64_t offset);
 lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset, const struct gl_texture *from,
@@ -114,7 +114,7 @@ lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset, const
 /* Sets every 32-bit word to `word`. */
 void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word);
 
-/* Repeats one or two (`count`) 32-bit words over a range of `to`; what it says of `from` is not read. */
+/* Repeats one or two (`count`) 32-bit words over a range of `to`; the fields of `from` are not read. */
 lr_status gl_buffer_fill_range(const struct gl_buffer_range *range, const uint32_t *words, int count);
 
 /* Colour k is either made by the target (colour_formats[k]) or borrowed (colours[k]); colours
@@ -144,7 +144,7 @@ struct gl_target {
 struct gl_target *gl_target_create(struct gl_context *ctx, const struct gl_target_params *params);
 void gl_target_destroy(struct gl_target *target); /* NULL is allowed */
 
-/* Values that a target is cleared to; each colour is read as its attachment's format has it. */
+/* Values that a target is cleared to; each colour is read in the format of its attachment. */
 union gl_texel {
     float f[4];
     uint32_t u[4];
@@ -157,14 +157,14 @@ struct gl_clear {
     int rect[4]; /* x, y, width, height; all 0 = the whole target */
 };
 
-/* Clears every attachment (all attached layers). NULL: colours to 0, depth to 1. */
+/* Clears every attachment (all attached layers). NULL = colours to 0, depth to 1. */
 void gl_target_clear(struct gl_target *target, const struct gl_clear *clear);
 
 /* Copies colour 0 into the framebuffer of that OpenGL name (0: the window's), of the same size. */
 void gl_target_show(const struct gl_target *target, GLuint framebuffer);
 
-/* A texture or buffer that another interface, such as CUDA, holds. While it is out, passes and
- * transfers refuse the object with LR_USAGE; destroying the object ends it. */
+/* A texture or buffer that another interface, such as CUDA, holds. During the loan, passes and transfers refuse the
+ * object with LR_USAGE. Destroying the object ends the loan. */
 struct gl_loan {
     bool is_out;
     void (*end)(struct gl_loan *loan);

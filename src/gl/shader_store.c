@@ -71,7 +71,7 @@ static enum include parse_include(const char *line, size_t length, char *name, s
     return ends && is_inside(name) ? GOOD_INCLUDE : BAD_INCLUDE;
 }
 
-/* Adds the text of the file that was named last. */
+/* Adds the text of the last file of the list. */
 static lr_status add_file(struct flattening *flat, const char *text)
 {
     struct gl_shader_source *source = flat->source;

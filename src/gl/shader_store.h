@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where shader text comes from: a table built into the library, or the folder that
- * LORASTER_SHADER_DIR names, read anew each time.
+ * Sources of shader text: a table built into the library, or the folder in LORASTER_SHADER_DIR, which is read anew each
+ * time.
  *
  * Text is flattened; tools/embed_shaders.py follows the same rules at build time:
  *  - a line `#include "common/x.glsl"`, its path relative to the shader folder, is replaced by that
@@ -42,8 +42,8 @@ struct gl_shader_source {
 lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name, const lr_log *log);
 void gl_shader_source_finish(struct gl_shader_source *source);
 
-/* Finds the file and line that a line of the flattened text comes from (counted from 1, marks included), and
- * its text without leading blanks. false where there is no such line or it is a mark. */
+/* Finds the file and line that a line of the flattened text comes from (counted from 1, marks included), and its
+ * text without leading blanks. false if there is no such line or it is a mark. */
 struct gl_shader_place {
     int file, line;
     char text[160];

@@ -63,7 +63,7 @@ struct gl_stopwatch {
     struct gl_timer *intervals[NUM_INTERVALS];
     int64_t begun;        /* since it was made */
     int64_t read;         /* of these, in `total` */
-    double total, before; /* of all intervals, and those before the reset that were not read then */
+    double total, before; /* seconds of all intervals, and of those begun before the reset */
     int64_t since;        /* the first interval since the reset */
 };
 

@@ -26,7 +26,7 @@ struct gl_stopwatch;
 struct gl_stopwatch *gl_stopwatch_create(struct gl_context *ctx, const char *label);
 void gl_stopwatch_destroy(struct gl_stopwatch *watch);
 
-/* Back to zero intervals; it waits for none. */
+/* Resets to zero intervals, without waiting for any. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch);
 
 /* Intervals follow each other; each begin has its end before the next. */
@@ -36,7 +36,7 @@ void gl_stopwatch_end(struct gl_stopwatch *watch);
 /* Seconds of all intervals since the reset; waits until the device is done with them. */
 double gl_stopwatch_seconds(struct gl_stopwatch *watch);
 
-/* The same since it was made. */
+/* Seconds of all intervals since the stopwatch was made; waits in the same way. */
 double gl_stopwatch_total(struct gl_stopwatch *watch);
 
 #endif

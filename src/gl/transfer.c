@@ -97,7 +97,7 @@ lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes)
     if (readback->mapped == NULL) {
         gl_readback_finish(readback);
         gl_context_drop_errors(readback->ctx);
-        LR_TRY(gl_context_check(readback->ctx, readback->label)); /* a lost context says so at every call */
+        LR_TRY(gl_context_check(readback->ctx, readback->label)); /* a lost context reports the loss at every call */
         return lr_error(readback->ctx->log, LR_FAILED,
                         "%s: the driver cannot map %s of the machine's memory: close other programs "
                         "that need memory",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * How data reaches the device in the order of commands: through a mapped ring, guarded by fences,
- * from where the device itself copies. Updating a buffer directly is not in order everywhere: with
- * NVIDIA's driver 580 glNamedBufferSubData overtakes clears and draws that are still queued. */
+ * Uploads in the order of commands. Data is written to a mapped ring buffer guarded by fences, and the device copies it
+ * from there. Updating a buffer directly is not in order everywhere: with NVIDIA's driver 580 glNamedBufferSubData
+ * overtakes clears and draws that are still queued. */
 #ifndef LR_GL_TRANSFER_H
 #define LR_GL_TRANSFER_H
 
@@ -18,7 +18,7 @@ struct gl_stream {
     unsigned char *mapped; /* [GL_STREAM_SEGMENTS][gl_stream_most] */
     int segment;
     int64_t used;                      /* bytes of the segment */
-    GLsync fences[GL_STREAM_SEGMENTS]; /* what has to pass before a segment is written again */
+    GLsync fences[GL_STREAM_SEGMENTS]; /* fences to wait for before a segment is written again */
 };
 
 /* The most bytes that a write may have. Software renderers clear the ring when it is made: a small one costs
@@ -35,8 +35,8 @@ void gl_stream_finish(struct gl_context *ctx);
 
 /* --- readback --- */
 
-/* Memory of the machine to which the device copies while the host does something else. What has arrived
- * is read where it lies. */
+/* Memory of the machine to which the device copies while the host does something else. Arrived data is read in
+ * place. */
 
 /* Set ctx and label, zero the rest. */
 struct gl_readback {
@@ -56,13 +56,13 @@ void gl_readback_finish(struct gl_readback *readback);
 lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes);
 
 /* Queues a copy, after all commands so far; range->to is not read. Copies that were sent before have to be sent
- * again with it. errors: also LR_USAGE for what lies outside. */
+ * again with it. errors: also LR_USAGE for ranges outside the buffers. */
 lr_status gl_readback_copy(struct gl_readback *readback, const struct gl_buffer_range *range);
 
-/* Hands the device what is queued, and waits for nothing. */
+/* Submits the queued copies to the device without waiting. */
 void gl_readback_send(struct gl_readback *readback);
 
-/* Waits until what was sent has arrived, in readback->mapped. */
+/* Waits until the sent copies have arrived in readback->mapped. */
 lr_status gl_readback_wait(struct gl_readback *readback);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Reads one HDF5 file for the library (io/files/hdf5_input.c), which starts this program when it opens
- * one: if HDF5 crashes, only this program ends. It uses no OpenGL, writes nothing,
- * and ends with who started it.
+ * Reads one HDF5 file for the library (io/files/hdf5_input.c), which starts this program when it opens one: if HDF5
+ * crashes, only this program ends. It uses no OpenGL, writes nothing, and ends with the program that started it.
  *
  * usage: loraster-hdf5-reader VERSION FILE SOCKET MEMORY
- *   SOCKET, MEMORY   numbers of the two files that it has from who started it */
+ *   SOCKET, MEMORY   numbers of two open files inherited from that program */
 #define _GNU_SOURCE /* close_range */
 #include "io/files/hdf5_request.h"
 
@@ -88,7 +87,7 @@ static void say_why(struct lr_hdf5_answer *answer)
     for (char *c = answer->why; *c != '\0'; c++) *c = (unsigned char)*c < ' ' ? ' ' : *c;
 }
 
-/* HDF5 has the system's reason in words alone: "... errno = 5, ...". */
+/* HDF5 reports errno only inside a text: "... errno = 5, ...". */
 static herr_t take_errno(unsigned number, const H5E_error2_t *error, void *user)
 {
     static const char key[] = "errno = ";
@@ -126,7 +125,7 @@ static int64_t bounded(hsize_t number)
 
 /* --- datasets --- */
 
-/* A dataset that is kept open, or opened; negative if it is not there. */
+/* Returns the dataset, opened if it is not open yet; negative if it does not exist. */
 static hid_t find_dataset(struct server *server, const char *name)
 {
     for (int k = 0; k < NUM_KEPT; k++)
@@ -193,7 +192,7 @@ static void answer_request(struct server *server, const struct lr_hdf5_request *
         const hid_t memory = H5Screate_simple(answer->rank, extent, NULL);
         answer->found = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0 &&
                         H5Dread(dataset, native_of(request->number), memory, space, H5P_DEFAULT, server->window) >= 0;
-        if (!answer->found) say_why(answer); /* the reason goes with the next call of the library */
+        if (!answer->found) say_why(answer); /* the next call of the library clears the reason */
         H5Sclose(memory);
         H5Sclose(space);
     } break;
@@ -249,7 +248,7 @@ static void set_up_process(int socket, int64_t file_bytes)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 
-    /* Keeps what a dying library prints from the user, and closes the files, pipes and sockets of the program that
+    /* Hides output of a crashing library from the user, and closes the files, pipes and sockets of the program that
      * started this one, whose other ends would wait for this process. */
     close_range(3, (unsigned)socket - 1, 0);
     close_range((unsigned)socket + 1, ~0u, 0);
@@ -264,7 +263,7 @@ static void set_up_process(int socket, int64_t file_bytes)
         const rlim_t most =
             (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)512 << 20) + 4 * (rlim_t)file_bytes;
         is_short = getrlimit(RLIMIT_AS, &given) == 0 && given.rlim_cur < most;
-        setrlimit(RLIMIT_AS, &(struct rlimit){most, most}); /* which cannot be more than given */
+        setrlimit(RLIMIT_AS, &(struct rlimit){most, most}); /* the limit cannot exceed the inherited one */
     }
     if (facts != NULL) fclose(facts);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -295,7 +294,7 @@ int main(int count, char **words)
     struct lr_hdf5_request request;
     struct lr_hdf5_answer answer = {0};
     H5Eset_auto2(H5E_DEFAULT, note_error, &server.error);
-    H5Lunregister(H5L_TYPE_EXTERNAL); /* a link to another file is a link to nothing */
+    H5Lunregister(H5L_TYPE_EXTERNAL); /* links to other files are not followed */
     server.file = H5Fopen(words[2], H5F_ACC_RDONLY, H5P_DEFAULT);
     for (int k = 0; k < NUM_KEPT; k++) server.kept[k].dataset = -1;
     answer.found = server.file >= 0;
@@ -318,5 +317,5 @@ int main(int count, char **words)
         goes_on = send_answer(socket, &answer);
     }
 
-    _exit(0); /* not through HDF5's end */
+    _exit(0); /* skips the exit functions of HDF5 */
 }

@@ -118,7 +118,8 @@ LR_API void lr_comm_shares(const lr_comm *comm, int64_t count, int64_t *offsets)
 /* vector: in, each rank's own; out, their sum, on all ranks. */
 LR_API lr_status lr_comm_sum(lr_comm *comm, lr_vector *vector);
 
-/* lr_comm_sum for this rank's share alone; the rest of the vector is undefined afterwards. */
+/* Like lr_comm_sum, but each rank gets the sum of its own share only. The rest of its vector is undefined
+ * afterwards. */
 LR_API lr_status lr_comm_sum_shares(lr_comm *comm, const int64_t *offsets, lr_vector *vector);
 
 /* vector: in, this rank's share; out, all shares, on all ranks. */

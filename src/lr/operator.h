@@ -84,9 +84,9 @@ typedef struct lr_operator_info {
     const char *backend; /* "cpu", "raster", "compute" or "native" */
     const char *device;  /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
     bool is_gpu;         /* the device is a graphics processor */
-    /* reasons that backends were skipped. With a list: why the entries before `backend` could not be created, such as
-     * "raster cannot run here: no OpenGL 4.5 device can be used"; these are not logged elsewhere. With auto: why an
-     * available graphics processor is not used; a warning is logged, too. NULL = none was skipped */
+    /* why backends were skipped; NULL = none was. If the caller gave a list: why the entries before `backend` could
+     * not be created; this is not logged. If auto: why an available graphics processor is not used; a warning is
+     * logged, too. */
     const char *passed_over;
     lr_mode mode;     /* sampled or exact */
     bool penetration; /* crystals stop photons along their depth */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of whole pairs of modules. A forward job owns the values of some crystal columns of one module with
- * all columns of the other module, and adds the columns of the image in order. A back job owns voxels. */
+ * Projections of whole pairs of modules. A forward job computes the values of some crystal columns of one module with
+ * all crystal columns of the other, and adds the contributions of the image's columns in a fixed order. A back job
+ * computes the sums of its own voxels. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/lors/pair_window.h"
@@ -49,7 +50,7 @@ static int64_t list_jobs(const struct forward *forward, struct job *jobs)
             ((int64_t)JOBS_PER_THREAD * forward->native->num_views + forward->list->num - 1) / forward->list->num;
         const int64_t by_jobs = columns / parts, by_values = JOB_VALUES / (size / columns);
         const int64_t chosen = by_jobs < by_values ? by_jobs : by_values;
-        const int step = chosen > 1 ? (int)chosen : 1; /* columns of module i that a job takes */
+        const int step = chosen > 1 ? (int)chosen : 1; /* crystal columns of module i in each job */
         for (int begin = 0; begin < columns; begin += step, num++) {
             if (jobs != NULL) {
                 const int end = begin + step < columns ? begin + step : columns;

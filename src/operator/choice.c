@@ -45,7 +45,7 @@ static bool fits(const struct lr_backend_choice *choice, const struct wish *wish
     return (wish->mode != LR_MODE_EXACT || choice->has_exact) && (!wish->penetration || choice->has_penetration);
 }
 
-/* "NAME, NAME" of the backends that fit; "" when none does. */
+/* Writes "NAME, NAME" of the backends that fit; "" if there are none. */
 static void list_names(const struct lr_choices *choices, const struct wish *wish, char *text, size_t size)
 {
     text[0] = '\0';
@@ -56,7 +56,7 @@ static void list_names(const struct lr_choices *choices, const struct wish *wish
     }
 }
 
-/* NULL, logged, for a name that no backend has. */
+/* Finds a backend by its name. NULL, logged: no backend has this name. */
 static const struct lr_backend_choice *find_choice(const struct lr_choices *choices, const char *name,
                                                    const lr_log *log)
 {
@@ -113,13 +113,13 @@ struct search {
     const struct lr_choices *choices;
     struct wish wish;
     bool is_refused; /* a backend with the required properties cannot run here */
-    char why[1200];  /* why the last one that dropped out did */
-    /* A renderer in software, which is used if no other backend serves. */
+    char why[1200];  /* reason why the last of the tried backends was not taken */
+    /* A renderer in software, used if no other backend can be taken. */
     struct lr_backend emulated;
     const struct lr_backend_choice *emulated_choice;
 };
 
-/* Takes the backend. The log then names it, and the reason why the backends before it were not taken. */
+/* Takes the backend. The log names it, and the reason why earlier backends were not taken. */
 static lr_status take(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice,
                       const struct lr_backend *backend)
 {
@@ -132,8 +132,8 @@ static lr_status take(struct lr_operator *op, struct search *search, const struc
     return LR_OK;
 }
 
-/* Tries the backends made for speed, or the references. LR_NO_DEVICE: none was taken, and a renderer in software may
- * be kept. */
+/* Tries the backends made for speed, or the references. LR_NO_DEVICE: none was taken, but a renderer in software may
+ * have been kept. */
 static lr_status try_all(struct lr_operator *op, struct search *search, bool are_references)
 {
     for (int k = 0; k < search->choices->count; k++) {
@@ -196,7 +196,7 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
     }
     if (strchr(name, ',') == NULL) return create_named(op, name, choices);
 
-    /* A list, of which the first that can be created is taken; the last one's errors are the caller's to read. */
+    /* The first name of the list that can be created is taken. If none can, the errors are those of the last. */
     lr_status status = LR_USAGE;
     char one[NAME_ROOM];
     for (const char *rest = name; rest != NULL && status != LR_OK && status != LR_CANCELLED;) {
@@ -231,7 +231,7 @@ bool lr_direct_on_hardware(int device, const lr_log *log)
     const int count = lr_device_list(devices, 16, NULL);
     for (int k = 0; k < count && k < 16; k++) {
         if (devices[k].usable && usable++ == device && !devices[k].software) return true;
-        /* EGL lists hardware by these names; other entries stand for no device. */
+        /* EGL gives hardware these names; other entries are not devices. */
         const bool is_refused_hardware =
             !devices[k].usable && !devices[k].software && strncmp(devices[k].way, "egl device ", 11) == 0;
         refused = refused == NULL && is_refused_hardware ? &devices[k] : refused;

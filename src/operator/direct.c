@@ -56,7 +56,7 @@ static lr_status check(const lr_direct_params *params)
         return lr_error(params->log, LR_USAGE, "threads, device and memory must not be negative");
     for (int k = 0; k < params->num_views; k++) {
         /* All views are checked before the first tables are built. Only measured profiles can make a kernel of
-         * zeros, which is known once its values are computed. */
+         * zeros, and their values are not known until then. */
         const lr_direct_tables_params tables_params = {
             .grid = params->grid, .view = params->views[k], .kernel = params->kernel, .log = params->log};
         struct lr_direct_shape shape;
@@ -158,7 +158,7 @@ lr_operator *lr_direct_create(const lr_direct_params *params)
     op->direct = family;
     if (family == NULL) goto failed;
 
-    /* A view of the layout takes the place of a pair of modules, and a voxel of its histo-image the place of a LOR. */
+    /* A view of the layout is stored as a pair of modules, and a voxel of its histo-image as a LOR. */
     const int64_t num_voxels = lr_grid_num_voxels(params->grid);
     const int count = params->num_views;
     family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
@@ -207,7 +207,7 @@ lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_attribute
                : lr_error(op->params.log, LR_USAGE, "backend %s does not know what its kernels take", op->info.backend);
 }
 
-/* Times projections of that image. Tables of one view each are built and thrown away. */
+/* Times projections of the image. Tables of one view are built for each and then freed. */
 static lr_status time_view(struct lr_operator *op, lr_direct_work work, int32_t view, lr_vector *out)
 {
     const struct lr_direct_family *family = op->direct;
@@ -232,7 +232,7 @@ lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_
     const struct lr_direct_backend *backend = &op->direct->backend;
     const lr_direct_info *info = &op->direct->info;
 
-    /* The image goes to the host in the backend's precision, and from there to where a backend times it. */
+    /* The image is copied to the host in the backend's precision, then to the place where the backend times it. */
     lr_vector *timed = &op->direct->timed;
     if (task->image == NULL) {
         if (timed->values == NULL) return lr_error(op->params.log, LR_USAGE, "no image has been given to be projected");
@@ -271,7 +271,7 @@ lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_
     return status;
 }
 
-/* Histo-images against the views of an operator. */
+/* Histo-images compared with the views of an operator. */
 
 lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator *op, const lr_log *log)
 {
@@ -304,10 +304,10 @@ lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator 
     return LR_OK;
 }
 
-/* The facade of depositions: checks events, then hands them on to a backend. */
+/* The facade of depositions. It checks events and passes them on to a backend. */
 
 struct lr_deposit {
-    lr_deposit_params params; /* set is complete */
+    lr_deposit_params params; /* `set` is complete */
     lr_histo_images *images;
     lr_deposit_counts counts;
     int64_t other_kind;
@@ -316,7 +316,7 @@ struct lr_deposit {
 
 /* --- events --- */
 
-/* Passes on the events of the kind that is wanted, in runs. */
+/* Passes on the events of the requested kind, in runs. */
 static lr_status take(void *user, const lr_event *events, int64_t count)
 {
     lr_deposit *deposit = user;
@@ -356,7 +356,8 @@ lr_status lr_deposit_finish(lr_deposit *deposit)
 
 /* --- creating --- */
 
-/* Points on the shortest edge of a voxel in which an event is spread over its bin, and points at most. */
+/* An event is spread over its bin by points: their number on the shortest edge of a voxel, and the most for an
+ * event. */
 enum { POINTS_PER_EDGE = 2, MOST_POINTS = 1000 };
 
 static lr_status deposit_init(lr_deposit *deposit, const lr_deposit_params *asked)
@@ -369,8 +370,8 @@ static lr_status deposit_init(lr_deposit *deposit, const lr_deposit_params *aske
     free(views);
     if (deposit->images == NULL) return LR_FAILED;
 
-    /* The width of the bins of time of flight, of the first kind of events if kinds differ. A bin adds to the Gaussian,
-     * as the event was measured anywhere in it and is put anywhere in it. */
+    /* The width of TOF bins, of the first kind of events if kinds differ. A bin widens the Gaussian twice: the event
+     * was measured anywhere in the bin, and it is put anywhere in it. */
     const lr_events_info *info = asked->info;
     const bool has_kinds = info->kinds.count > 0;
     const lr_tof_bins *first = info->kinds.tof;
@@ -416,7 +417,7 @@ static lr_status deposit_check(const lr_deposit_params *params)
                         "these events are without time of flight: DIRECT needs to know where on "
                         "its line each one happened");
     }
-    /* An event without time of flight would be put in the middle of its line. */
+    /* An event without TOF would be put in the middle of its line. */
     bool differs = false;
     for (int k = 0; k < kinds->count * kinds->count; k++) {
         if (kinds->tof[k].num_bins < 2) {

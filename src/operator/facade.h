@@ -18,29 +18,29 @@
 
 /* --- factors per LOR --- */
 
-/* Factors of the selections that were projected, stored at the place of the projections: attenuation is an integral
+/* Factors of the selections that were projected, stored at the place of the projections. Attenuation is an integral
  * along each LOR, and a reconstruction needs the same factors in every iteration. */
 
 struct lr_stored_factors;
 
-/* Zero is an empty one. */
+/* A store that is all zero is empty. */
 struct lr_factor_store {
     struct lr_stored_factors *list; /* owned [count] */
     int count;
-    double bytes; /* of all factors and lists of LORs */
+    double bytes; /* memory of all factors and lists of LORs */
 };
 
 void lr_factor_store_finish(struct lr_factor_store *store);
 
 /* --- resolution in image space --- */
 
-/* A stationary Gaussian G between images and a backend, A G forward and G A^T back
+/* A stationary Gaussian G that is applied between images and a backend: A G forward, G A^T back
  * (docs/method/common.md, "Resolution in image space"). */
 
 struct lr_psf {
     bool is_on;
     int size[3];
-    int reach[3];                            /* of each axis in voxels; 0 = it is left alone */
+    int reach[3];                            /* half-width along each axis in voxels; 0 = no blur along it */
     double weights[3][LR_CONVOLUTION_REACH]; /* [axis][0 .. reach], which sum to 1 on both sides */
     lr_vector scratch[2];                    /* [num_voxels]; at the place of the images */
     const lr_log *log;
@@ -48,16 +48,16 @@ struct lr_psf {
 
 void lr_psf_finish(struct lr_psf *psf);
 
-/* *blurred is G image: `image` itself without a resolution, else one of the scratch vectors, until the
- * next call. */
+/* Makes *blurred = G image. It points to `image` itself if there is no resolution, else to a scratch vector, which
+ * is valid until the next call. */
 lr_status lr_psf_blur(struct lr_psf *psf, const lr_vector *image, const lr_vector **blurred);
 
-/* image becomes G image. */
+/* Replaces image by G image. */
 lr_status lr_psf_apply(struct lr_psf *psf, lr_vector *image);
 
 /* --- the log and the progress that an operator hands to its backend --- */
 
-/* Passes messages of all threads on, one after the other, and can hold back refusals while other backends are
+/* Passes on the messages of all threads, one after the other. It can hold back refusals while other backends are
  * tried. */
 
 struct lr_log_filter {
@@ -65,18 +65,17 @@ struct lr_log_filter {
     lr_log to;
     pthread_mutex_t mutex;
     bool holds_refusals; /* errors of status LR_NO_DEVICE and LR_USAGE go to `reason` instead */
-    bool holds_errors;   /* the first error of any status goes to `reason`, others nowhere, and so
-                            does information, which goes with errors */
+    bool holds_errors;   /* the first error goes to `reason`; all other errors and information are dropped */
     char reason[1024];
 };
 
-/* The progress that an operator hands to its backend. Who counts rows as they come silences the
- * backend's own count meanwhile, so that a person sees one. */
+/* The progress that an operator hands to its backend. Code that counts rows itself silences the backend's count, so
+ * that the user sees only one. */
 struct lr_progress_filter {
     lr_progress progress;  /* give out &filter.progress; must not move in memory */
     const lr_progress *to; /* the caller's progress; NULL = none */
     bool is_silent;        /* reports of the backend repeat the last one, only to find out whether to stop */
-    const char *what;      /* the last one of lr_progress_filter_report; NULL = none yet */
+    const char *what;      /* the last text passed to lr_progress_filter_report; NULL = none yet */
     double done, total;
     double from, share; /* share > 0: progress is scaled to this share of the whole, from `from` on */
 };
@@ -94,7 +93,7 @@ struct lr_backend_choice {
     const char *name;
     bool has_exact;       /* true if it computes LR_MODE_EXACT */
     bool has_penetration; /* true if it can let crystals stop photons along their depth */
-    bool is_reference;    /* right rather than quick */
+    bool is_reference;    /* made to be correct rather than fast */
     lr_status (*create)(const struct lr_backend_params *params, struct lr_backend *backend);
 };
 
@@ -105,20 +104,20 @@ struct lr_operator {
     struct lr_progress_filter progress_filter; /* params.progress points into it */
     struct lr_backend_params params;           /* checked, defaults replaced */
     struct lr_backend backend;
-    char passed_over[2048]; /* why backends before it were; "" = none was */
-    lr_lor_source factors;  /* get == NULL: none */
+    char passed_over[2048]; /* reason why earlier backends were not taken; "" = none was tried */
+    lr_lor_source factors;  /* get == NULL: no factors */
     struct lr_factor_store factor_store;
     struct lr_direct_family *direct;     /* owned; NULL = another family */
     struct lr_listmode_family *listmode; /* owned; NULL = another family */
     struct lr_psf psf;
-    float *sensitivity; /* [num_voxels] without the resolution; NULL until it is computed */
+    float *sensitivity; /* [num_voxels] sensitivity without the resolution; NULL until computed */
 };
 
-/* An operator with nothing but its filters; lr_operator_destroy frees it. log: copied; NULL drops all messages.
- * NULL if memory runs out, logged. */
+/* Allocates an operator that has only its filters. lr_operator_destroy frees it. log: copied; NULL drops all
+ * messages. NULL if memory runs out, logged. */
 struct lr_operator *lr_operator_alloc(const lr_log *log, const lr_progress *progress);
 
-/* lr_operator_create over other backends than the built-in ones. choices: [num_choices], at most
+/* Does what lr_operator_create does, with other backends than the built-in ones. choices: [num_choices], at most
  * LR_MAX_CHOICES; read during the call only. */
 lr_operator *lr_operator_create_among(const lr_operator_params *params, const struct lr_backend_choice *choices,
                                       int num_choices);
@@ -132,17 +131,18 @@ struct lr_choices {
 
 /* Creates op->backend from op->params and settles op->params.mode.
  *
- * name: a backend's, which is taken or refused with the names of those that could; or some, parted
- * by commas, of which the first that can be created is taken, and op->passed_over says why those
- * before it cannot; or NULL or "auto": of those that have what is asked for and find a device, the
- * first in the order of the list of those on graphics processors or on the processor's vector units;
- * then of those on a renderer in software; then the reference. Exact mode comes before sampled, unless
- * that is asked for. Nothing is timed: a graphics processor was 10 to 100 times as fast as
- * `native` on every scanner tried (docs/performance.md), and `native` faster than a renderer in
- * software.
- * Where "auto" takes the processor though a graphics processor was found, which
- * cannot do this, a warning and op->passed_over say why.
- * errors: LR_USAGE for a name or a wish that no backend has; LR_NO_DEVICE; what the backend says. */
+ * name is one of:
+ * - the name of a backend. If it cannot be used, the error names the backends that could.
+ * - several names with commas between them. The first that can be created is taken, and op->passed_over says why the
+ * earlier ones cannot be.
+ * - NULL or "auto". Only backends with the required properties are tried. Those on graphics processors or on the
+ * processor's vector units come first, in the order of the list. A renderer in software comes next, and the
+ * reference last. Exact mode is tried before sampled mode, unless the caller asks for sampled mode.
+ *
+ * Nothing is timed: a graphics processor was 10 to 100 times as fast as `native` on every scanner tried
+ * (docs/performance.md), and `native` was faster than a renderer in software. If "auto" takes the processor because
+ * a graphics processor cannot do this, a warning and op->passed_over say why.
+ * errors: LR_USAGE for an unknown name, or for properties that no backend has; LR_NO_DEVICE; errors of the backend. */
 lr_status lr_choose_backend(struct lr_operator *op, const char *name, const struct lr_choices *choices);
 
 /* --- applying factors: with them the matrix is diag(n) A --- */
@@ -156,12 +156,12 @@ static inline bool lr_has_factors(const struct lr_operator *op)
  * for a factor that is negative or not finite. */
 lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, float *values);
 
-/* Multiplies LOR values, which stand in the selection's order, by their factors; without factors leaves them alone.
- * Factors are stored for the next time if there is room (lr_factor_store). If not, they take a few MB on the host,
- * or on a device as much memory as the values. */
+/* Multiplies LOR values by their factors, if there are factors. Values are in the selection's order. Factors are
+ * stored for the next call if there is room (lr_factor_store). If there is none, they take a few MB on the host, or
+ * on a device as much memory as the values. */
 lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection, lr_vector *values);
 
-/* The same without storing factors, for a single call. */
+/* Does the same for a single call, without storing factors. */
 lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection, lr_vector *values);
 
 /* --- numbers of vectors on the host, in either precision --- */
@@ -200,29 +200,28 @@ lr_status lr_project_check_room(const struct lr_operator *op);
 
 /* --- the grid against the scanner --- */
 
-/* Refuses a grid that misses the scanner, and warns once of voxels beyond the detectors, and of a
- * grid so small that its unit must be another.
+/* Refuses a grid that misses the scanner. Warns once of voxels beyond the detectors, and once of a grid so small
+ * that its unit must be wrong.
  *
- * A voxel lies beyond the detectors when one plane has all its sample points on one side and all
- * modules (their rectangles on the detection plane) on the other: no line between two modules can
- * then pass a sample point, and A = 0. The planes tried are those across the three axes and across
- * the axes and normals of every module, so for a ring the voxels counted are those outside its
- * polygon or its length; some in the wedges between two neighbouring panels are not counted.
+ * A voxel lies beyond the detectors if a plane separates all its sample points from all modules (their rectangles on
+ * the detection plane). Then no line between two modules passes a sample point, and A = 0. The planes tried are
+ * perpendicular to the three axes, or to the axes and normals of a module. For a ring, the voxels counted are those
+ * outside its polygon or its length. Some in the wedges between two neighbouring panels are not counted.
  *
- * samples: points per voxel along each axis. The work grows with ny nz times the number of
- * distinct directions, not with the number of voxels.
- * errors: LR_BAD_INPUT when every voxel lies beyond; LR_FAILED if memory runs out. */
+ * samples: points per voxel along each axis. The work grows with ny nz times the number of distinct directions, not
+ * with the number of voxels.
+ * errors: LR_BAD_INPUT if every voxel lies beyond; LR_FAILED if memory runs out. */
 lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log);
 
-/* Warns, with the place, of a sample point of the grid, or of single points (points_mm, then grid is NULL), that
- * lies so near a module's detection plane, on either side of its rectangle, that single precision on a device is
- * not enough: within 0.3 mm elements of compute are up to 1e-3 off, and within micrometres most are lost. */
+/* Warns of a sample point that lies too near a module's detection plane for single precision on a device, and names
+ * its position. The points are those of the grid, or points_mm with grid NULL. Either side of the module's rectangle
+ * counts. Within 0.3 mm, elements of compute are up to 1e-3 off. Within micrometres most are lost. */
 void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log);
 void lr_coverage_warn_near_points(const double (*points_mm)[3], int64_t num_points, const lr_scanner *scanner,
                                   const lr_log *log);
 
 /* Checks everything that does not depend on the backend and replaces every default.
- * grid: receives the copy of params->grid that settings->grid then points to; must live as long.
+ * grid: receives a copy of params->grid. settings->grid points to it, so it must live as long as settings.
  * log: receives all messages, here and later (params->log is not used).
  * errors: LR_USAGE, LR_BAD_INPUT (grid, mu), LR_FAILED. */
 lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *log, lr_grid *grid,

@@ -13,7 +13,7 @@
 
 struct lr_stored_factors {
     bool is_all;
-    lr_selection selection; /* its lists are owned */
+    lr_selection selection; /* owns its lists */
     lr_vector factors;
 };
 
@@ -98,7 +98,7 @@ static lr_status apply_on_host(const struct lr_operator *op, const lr_selection 
     return status;
 }
 
-/* The factors of a selection in its order, at the values' place and in their precision. */
+/* Makes the factors of a selection in its order, at the place and in the precision of the values. */
 static lr_status make_factors(const struct lr_operator *op, const lr_selection *selection, const lr_vector *values,
                               lr_vector *factors)
 {
@@ -141,7 +141,7 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
         if (is_same) return lr_vector_multiply(values, factors);
     }
 
-    /* Factors may fill a quarter of the memory that is free, or an eighth of the memory of a device. */
+    /* Factors may fill a quarter of the free memory, or an eighth of a device's memory. */
     const int64_t device = values->values == NULL ? lr_place_get_info(values->place).memory_bytes : 0;
     const double most = device > 0 ? (double)device / 8.0 : ((double)lr_available_memory() + store->bytes) / 4.0;
     const int64_t limit_bytes = op->params.max_memory_bytes;

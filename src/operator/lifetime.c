@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The begin and the end of operators, the filters through which a backend's messages and progress go to the caller,
- * and vectors at an operator's place. */
+ * The creation and destruction of operators, the filters for a backend's messages and progress, and vectors at an
+ * operator's place. */
 #include "operator/facade.h"
 
 #include "base/log.h"
@@ -73,7 +73,7 @@ void lr_operator_destroy(lr_operator *op)
     struct lr_direct_family *direct = op->direct;
     struct lr_listmode_family *listmode = op->listmode;
     lr_psf_finish(&op->psf);
-    lr_factor_store_finish(&op->factor_store); /* at the backend's place, which goes next */
+    lr_factor_store_finish(&op->factor_store); /* the factors are at the backend's place, which is destroyed next */
     if (op->backend.fns != NULL) op->backend.fns->destroy(op->backend.self);
     if (direct != NULL) {
         lr_vector_destroy(&direct->timed);

@@ -17,20 +17,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Backends of list mode whose image is of blobs: for each of their two grids one of tubes whose function
- * is a blob's footprint, and projections are the sum (docs/method/listmode.md, "Blobs"). */
+/* Backends of list mode whose image consists of blobs. Each of the two grids of blobs has a backend of tubes whose
+ * function is a blob's footprint. Projections are the sum of both (docs/method/listmode.md, "Blobs"). */
 
 /* Entries of a footprint. */
 enum { ENTRIES = 2001 };
 
 struct blobs_backend {
-    struct lr_backend_fns fns; /* the inner ones' properties */
+    struct lr_backend_fns fns; /* functions, with the properties of the inner backends */
     struct lr_backend inner[2];
     int64_t each; /* coefficients of a grid */
     const lr_log *log;
     const lr_progress *progress; /* the caller's progress; NULL = none */
-    lr_progress halves;          /* receives reports of the inner ones */
-    int half;                    /* that is at work */
+    lr_progress halves;          /* receives reports of the inner backends */
+    int half;                    /* grid that is being projected */
 };
 
 /* --- progress --- */
@@ -78,7 +78,7 @@ static lr_status back(void *user, const lr_selection *part, const lr_vector *val
     return status;
 }
 
-/* Seconds of both grids' projections, without the sum of the two. */
+/* Seconds of both grids' projections. The time of adding them up is not included. */
 static double device_seconds(void *user)
 {
     struct blobs_backend *self = user;
@@ -108,7 +108,7 @@ static lr_status rows(void *user, const struct lr_rows *wanted, const lr_row_sin
     for (int g = 0; g < 2; g++) {
         const int64_t first = g * self->each, end = first + self->each;
         struct lr_rows of_grid = *wanted;
-        of_grid.blocks = NULL; /* rows get other numbers */
+        of_grid.blocks = NULL; /* row numbers change, so blocks cannot be passed on */
         struct shifted shifted = {sink, wanted->grid != NULL ? first : 0};
         const lr_row_sink inner_sink = {take_shifted, &shifted};
         if (wanted->grid != NULL) {
@@ -123,7 +123,7 @@ static lr_status rows(void *user, const struct lr_rows *wanted, const lr_row_sin
 
 /* --- life --- */
 
-/* The second one may run the first one's programs. */
+/* The second backend is destroyed first, because it may run the first one's programs. */
 static void destroy(void *user)
 {
     struct blobs_backend *self = user;
@@ -143,7 +143,7 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
     self->halves = (lr_progress){report_half, self};
     self->each = lr_grid_num_voxels(&family->model.grid);
 
-    /* Each grid's backend has half of the memory, which they take at the same time. */
+    /* Each grid's backend may use half of the memory, since both use it at the same time. */
     struct lr_listmode_backend_params of_grid = *params;
     const int64_t device = params->place != NULL ? params->place->memory_bytes / 2 : 0;
     const int64_t all = params->max_memory_bytes > 0 ? params->max_memory_bytes : device;
@@ -151,8 +151,8 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
     of_grid.progress = params->progress != NULL ? &self->halves : NULL;
     for (int g = 0; g < 2; g++) {
         of_grid.model = g == 0 ? &family->model : &family->second;
-        /* A backend may run the programs of the same grid's backend in another operator, or of the first grid's
-         * backend, which has the same kernel. */
+        /* A backend may run another backend's programs: those of the same grid in another operator, or those of the
+         * first grid, which has the same kernel. */
         of_grid.stands_for = params->stands_for != NULL
                                  ? &((const struct blobs_backend *)params->stands_for->self)->inner[g]
                              : g > 0 ? &self->inner[0]
@@ -181,7 +181,7 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
 
 /* --- the family --- */
 
-/* The least number of LORs of a sensitivity if the caller gives none. */
+/* Least number of lines drawn for a sensitivity if the caller gives no number. */
 static const int64_t usual_lines = INT64_C(1) << 25;
 
 static lr_status create_cuda(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
@@ -217,11 +217,11 @@ struct choice {
     const char *name;
     lr_listmode_create_fn *create;
     lr_place_kind place;             /* the place where it computes */
-    bool has_all_exact;              /* exact elements also if modules of the scanner may hide each other */
-    lr_listmode_arrange_fn *arrange; /* NULL = the host */
+    bool has_all_exact;              /* exact elements also if modules may block each other */
+    lr_listmode_arrange_fn *arrange; /* NULL = the host arranges events */
 };
 
-/* "auto" is the first that serves and finds its device; native before OpenGL in software. */
+/* "auto" takes the first that fits and finds its device. native comes before OpenGL in software. */
 static const struct choice choices[] = {
     {"cuda", create_cuda, LR_PLACE_CUDA, false, arrange_by_cuda},
     {"compute", create_compute, LR_PLACE_GL, false, NULL},
@@ -288,7 +288,7 @@ static void number_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Ascending by LOR, of tens of millions of events: comparisons take many times as long. */
+/* Sorts by LOR, ascending. There are tens of millions of events, and a sort by comparisons takes many times as long. */
 static lr_status sort_lors(const lr_listmode_params *params, struct numbered **numbered)
 {
     struct numbered *from = *numbered, *to = lr_alloc(params->count, sizeof(*to), "LORs of events", params->log);
@@ -313,7 +313,7 @@ static lr_status sort_lors(const lr_listmode_params *params, struct numbered **n
     return LR_OK;
 }
 
-/* Factors of events by their numbers, in the form in which an operator asks for those of LORs. */
+/* Gets factors of events by the events' numbers. The form is that in which an operator asks for factors of LORs. */
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const float *factors = user;
@@ -329,7 +329,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
     LR_TRY(lr_grid_check(params->grid, params->log));
     lr_listmode_params complete = *params;
     if (params->blobs == NULL) {
-        /* The exact kernel's sample points are by default those of the family correspondence. */
+        /* The exact kernel has by default the sample points of the family correspondence. */
         int usual[3] = {1, 1, 1};
         if (params->kernel == LR_LISTMODE_EXACT)
             lr_operator_default_samples(params->lors->scanner, params->grid, usual);
@@ -360,7 +360,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
 
 #define ROOT_OF_TWO_PI 2.5066282746310002
 
-/* Looks up the factors of events, all of which are of LORs in coincidence. */
+/* Looks up the factors of events. All events are on LORs in coincidence. */
 static lr_status look_up_factors(struct lr_listmode_family *family, const lr_listmode_params *params)
 {
     const int64_t count = params->count;
@@ -384,7 +384,7 @@ static lr_status look_up_factors(struct lr_listmode_family *family, const lr_lis
     if (status == LR_OK) status = sort_lors(params, &numbered);
     if (status != LR_OK) goto done;
 
-    /* Sources answer for ascending LORs without repeats. */
+    /* Sources need ascending LORs without repeats. */
     int64_t listed = 0;
     for (int64_t n = 0; n < count; n++)
         if (listed == 0 || lors[listed - 1] != numbered[n].lor) lors[listed++] = numbered[n].lor;
@@ -428,7 +428,7 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
     }
     if (params->blobs == NULL || !(family->events.reach_mm > 0)) return LR_OK;
 
-    /* Tubes as the paper has them see a Gaussian of peak 1; with blobs it is a density. */
+    /* The paper's tubes see a Gaussian of peak 1. With blobs it is a density. */
     const bool has_factors = family->event_factors != NULL;
     if (!has_factors) {
         family->event_factors =
@@ -494,7 +494,7 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
             if (status == LR_OK) status = lr_listmode_open(family, &own, &op->backend);
             if (status == LR_OK) {
                 family->events.from = NULL;
-            } else { /* another choice may open its own, and arrange the caller's events anew */
+            } else { /* another choice may open its own place and arrange the caller's events again */
                 lr_listmode_events_release(&family->events);
                 lr_place_close(family->place);
                 family->place = NULL;
@@ -504,7 +504,8 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
             trial->is_made = status == LR_OK;
             return status;
         }
-        /* OpenGL is tried if there is a graphics processor, and was expected to serve; CUDA is tried anywhere. */
+        /* OpenGL is tried only if there is a graphics processor, so a failure is unexpected. CUDA is tried on every
+         * machine. */
         if (choice->place == LR_PLACE_GL)
             lr_info(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
         else

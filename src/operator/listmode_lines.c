@@ -18,12 +18,13 @@ enum { LINES_AT_ONCE = 1 << 19, LINES_ON_DEVICE = 1 << 22 };
 /* Lines and voxels of a thread's share. */
 enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
 
-/* Lines from which the events of a batch come. */
+/* Lines that become the events of a batch. */
 struct lines {
     struct lr_line_sum *sum;
     const struct lr_line_batch *batch;
     struct {
-        int64_t count, place; /* lines that count, from the block's begin on; their place among all that count */
+        /* number of lines of the block that are used; index of the first among all used lines */
+        int64_t count, place;
     } blocks[LINES_ON_DEVICE / LINES_OF_BLOCK + 1];
 };
 
@@ -66,7 +67,7 @@ static int64_t gather(struct lr_line_batch *batch)
     const int64_t count = batch->sample.count;
     lr_parallel_for(batch->sum->op->params.threads, count, LINES_OF_BLOCK, draw_block, &lines);
     batch->is_drawn = true;
-    /* The lines of all blocks that count become one list. */
+    /* The used lines of all blocks become one list. */
     int64_t sum = 0;
     for (int64_t begin = 0; begin < count; begin += LINES_OF_BLOCK) {
         lines.blocks[begin / LINES_OF_BLOCK].place = sum;
@@ -95,11 +96,11 @@ static lr_status open_lines(struct lr_line_batch *batch, const lr_log *log)
     return batch->status;
 }
 
-/* May run in a thread of its own, so it logs nothing. */
+/* Makes the lines of a batch. It may run in a separate thread, so it logs nothing. */
 static void prepare(void *user)
 {
     struct lr_line_batch *batch = user;
-    /* The lines of a batch, of which this part has each parts-th. */
+    /* The lines of a batch. This part takes every parts-th. */
     const struct lr_line_sum *sum = batch->sum;
     const int64_t step = sum->family->sensitivity_parts, part = sum->family->sensitivity_part;
     const int64_t first = part + (batch->first - part + step - 1) / step * step;
@@ -177,14 +178,14 @@ static void end_group(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Adds a batch that is prepared, whose lines are then gone. */
+/* Adds a prepared batch and frees its lines. */
 static lr_status add_batch(struct lr_line_batch *batch)
 {
     struct lr_line_sum *sum = batch->sum;
     const lr_log *log = sum->op->params.log;
     if (batch->count == 0) return LR_OK;
-    LR_TRY(batch->status == LR_OK ? LR_OK
-                                  : open_lines(batch, log)); /* again, with a log: it says why, or succeeds now */
+    /* Opens the lines again with a log if that failed: the log names the error, or it succeeds this time. */
+    LR_TRY(batch->status == LR_OK ? LR_OK : open_lines(batch, log));
     const lr_lor_source *source = &sum->family->factors;
     const lr_lor_span span = {.numbers = batch->packed.numbers, .count = batch->count};
     lr_status status = sum->factors != NULL ? source->get(source->user, &span, sum->factors) : LR_OK;
@@ -196,7 +197,7 @@ static lr_status add_batch(struct lr_line_batch *batch)
     return status;
 }
 
-/* Sets up the batch after `before`, or the first one; false: there is none. */
+/* Sets up the batch after `before`, or the first one if NULL. false: there are no more batches. */
 static bool next_batch(struct lr_line_batch *batch, const struct lr_line_batch *before)
 {
     const struct lr_line_sum *sum = batch->sum;
@@ -227,7 +228,7 @@ lr_status lr_line_sum_run(struct lr_line_sum *sum)
                                (double)sum->num_lines);
         const bool goes_on = next_batch(next, batch);
         if (status == LR_OK) {
-            if (!batch->is_drawn && !sum->by_device) { /* lines are drawn into one array, so by one thread */
+            if (!batch->is_drawn && !sum->by_device) { /* all batches draw into one array: no second thread */
                 lr_listmode_events_finish(&batch->lines);
                 prepare(batch);
             }
@@ -238,7 +239,7 @@ lr_status lr_line_sum_run(struct lr_line_sum *sum)
             if (is_beside) lr_background_start(&preparing, prepare, next);
             status = add_batch(batch);
             lr_background_wait(&preparing);
-            /* Once the device had no memory to draw a batch, processors draw all that follow. */
+            /* If the device had no memory to draw a batch, processors draw all later ones. */
             sum->by_device = sum->by_device && !batch->is_drawn;
             if (goes_on && !is_beside && status == LR_OK) prepare(next);
         }
@@ -276,7 +277,8 @@ lr_status lr_line_sum_open(struct lr_line_sum *sum)
     const bool has_factors = sum->family->factors.get != NULL;
     sum->stride = (double)sum->lors->count / (double)sum->num_lines;
     sum->at_once = sum->op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE;
-    /* Factors are looked up by the numbers of LORs; the two grids of blobs do not share the events of a device. */
+    /* The host draws if there are factors, because they are looked up by the numbers of LORs. It also draws for
+     * blobs, because their two grids do not share the events of a device. */
     sum->by_device = sum->family->arrange != NULL && !has_factors && !(sum->family->info.blobs.radius_mm > 0);
     sum->total = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
     bool has_all = sum->total != NULL;

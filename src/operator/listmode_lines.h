@@ -10,7 +10,7 @@
 #include "listmode/region.h"
 #include "operator/families.h"
 
-/* LORs as events; numbers: NULL unless factors are looked up by them. */
+/* LORs stored as events. numbers: the LORs' numbers, if factors are looked up by them; else NULL. */
 struct lr_drawn_lines {
     lr_event *events;
     int64_t *numbers;
@@ -24,35 +24,34 @@ struct lr_line_batch {
     int group;
     int64_t first, end; /* range in the group */
     struct lr_listmode_sample sample;
-    bool is_drawn;                /* packed has the LORs; else the device is to draw them */
+    bool is_drawn;                /* true if packed has the LORs; false if the device will draw them */
     struct lr_drawn_lines packed; /* [at_once] the LORs, ascending */
     int64_t count;
     struct lr_listmode_events lines;
     lr_status status; /* status of making `lines` */
 };
 
-/* A sample of LORs. Consecutive lines go to different groups, so that no line is projected together with its neighbour,
- * which may be the same LOR. The scatter of many groups gives the error. */
+/* A sample of LORs. Consecutive lines are in different groups: neighbouring lines may be the same LOR, so they are
+ * not projected together. The scatter of many groups gives the error. */
 struct lr_line_sum {
     struct lr_operator *op;
     struct lr_listmode_family *family;
-    const lr_lors *lors;                     /* from which lines are drawn */
-    const struct lr_listmode_region *region; /* lines that do not come near are left out; NULL: none */
-    double reach_mm;                         /* how near */
+    const lr_lors *lors;                     /* LORs from which lines are drawn */
+    const struct lr_listmode_region *region; /* only lines near it are used; NULL = all lines */
+    double reach_mm;                         /* largest distance from the region */
     uint64_t seed;
     int64_t num_lines;
-    double stride; /* LORs for each line */
+    double stride; /* LORs per line */
     int num_groups;
     bool has_scatter;
     double *total;                   /* [num_voxels] */
-    double *group, *squares;         /* [num_voxels] of the current group; of all, squares added up; NULL
-                                without scatter */
-    int64_t at_once;                 /* of a group */
+    double *group, *squares;         /* [num_voxels] sum of the group; squared sums of groups; NULL without scatter */
+    int64_t at_once;                 /* most lines of a batch */
     struct lr_drawn_lines drawn;     /* [at_once] as threads draw them, with gaps */
-    struct lr_line_batch batches[2]; /* the current one and the next one, in turn */
-    float *factors;                  /* [at_once], or NULL: all are 1 */
+    struct lr_line_batch batches[2]; /* the current batch and the next one, alternately */
+    float *factors;                  /* [at_once] factors of the LORs; NULL = all are 1 */
     lr_vector image;                 /* image in the backend's precision */
-    bool by_device;                  /* it draws LORs, if it has the memory */
+    bool by_device;                  /* the device draws LORs, if it has the memory */
 };
 
 /* sum: op, family, lors, seed, num_lines, num_groups and has_scatter are filled in. Close it in any case. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The sensitivity of list mode: a sample of the LORs in coincidence, or all, projected back by the same kernel,
- * and more of them for pieces of the image that few LORs see (docs/method/listmode.md, "Sensitivity"). */
+ * The sensitivity of list mode. A sample of the LORs in coincidence, or all of them, is projected back by the same
+ * kernel. Pieces of the image that few LORs see get more of them (docs/method/listmode.md, "Sensitivity"). */
 #include "operator/listmode_lines.h"
 
 #include "base/log.h"
@@ -22,56 +22,58 @@ enum { VOXELS_OF_BLOCK = 1 << 16 };
 
 /* --- levels of voxels, and pieces of the image --- */
 
-/* Levels of voxels. Voxels of level 0 have only the lines that all voxels have. Each next level has twice as many,
- * drawn from LORs that come near its voxels. The last two levels have all LORs near them; the very last is of
- * voxels that no line of the guide met. */
+/* Levels of voxels. Voxels of level 0 have only the lines that all voxels have. Each next level has twice as many
+ * lines, drawn from LORs near its voxels. The last two levels have all LORs near them. The very last holds the
+ * voxels that no line of the guide crossed. */
 enum { MOST_LEVELS = 48, LEFT_AT_0 = 255, LINES_PER_LEVEL = 2 };
 
-/* Most lines of the first sample, which sets the levels, and the groups whose scatter gives its error. */
+/* Most lines of the guide, a first sample that sets the levels, and its number of groups, whose scatter gives the
+ * error. */
 enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
 
-/* TILE: edge of a square of a slice that has one scatter of groups. AROUND: the distance around a voxel over which
- * its sensitivity is averaged, as few lines of the guide meet it. STEEP: a voxel's own sensitivity is taken if it
- * is less than the mean by this factor, as at the border of the field of view. */
+/* TILE: edge of a square of a slice over which the scatter of groups is averaged. AROUND: distance around a voxel
+ * over which its sensitivity is averaged, because few lines of the guide cross a voxel. STEEP: a voxel's own
+ * sensitivity is used if it is less than the mean by this factor, as at the border of the field of view. */
 enum { TILE = 16, AROUND = 2, STEEP = 4 };
 
-/* LORs that can be tested for coming near a level's voxels in the time in which one is projected. */
+/* Number of LORs whose distance to a level's voxels can be tested in the time of projecting one LOR. */
 enum { LOOKS_PER_LINE = 96 };
 
-/* most_error: the largest standard error of a voxel, relative to its value. aim: the part of it that is aimed at,
- * as the guide estimates errors roughly. usual_error: the error of the mean voxel if the number of lines is not
- * given. most_lines: the most lines that it may take. */
+/* most_error: the largest standard error of a voxel, relative to its value. aim: the fraction of most_error that is
+ * aimed at, because the guide estimates errors only roughly. usual_error: the error of the mean voxel if the caller
+ * gives no number of lines. most_lines: the most lines that are then taken. */
 static const double most_error = 0.02, aim = 0.9, usual_error = 0.012;
 static const int64_t most_lines = INT64_C(1) << 30;
 
-/* Shorter strides save nothing. */
+/* Least stride of a level. A shorter stride saves no time. */
 static const double worth_drawing = 1.5;
 
-/* Most lines of further levels: a part of the lines that all voxels have, but at least a number that takes little
- * time. */
+/* Most lines of further levels: a fraction of the lines that all voxels have, but never less than a number that
+ * takes little time. */
 static const double part_for_levels = 0.6, least_for_levels = 1 << 22;
 
-/* A level's voxels in slices of one half of the image, in a box of the grid: in the slices that have many of them,
- * such as those at the ends, or in the others, such as corners. Blobs have one piece. */
+/* Voxels of a level, in slices of one half of the image and in a box of the grid. A piece has either slices with
+ * many such voxels, as at the ends, or slices with few, as in corners. Blobs have one piece. */
 struct piece {
     int level;
-    bool is_unmet;         /* by lines of the guide */
-    int first[3], last[3]; /* after the last */
+    bool is_unmet;         /* no line of the guide crossed it */
+    int first[3], last[3]; /* last: one after the last voxel */
     int64_t count;         /* voxels of the level */
-    double visits;         /* the box's share of the whole sensitivity, and so of the cost of projecting a LOR */
+    double visits;         /* the box's share of the whole sensitivity, and of the cost of projecting a LOR */
 };
 
-enum { PIECES = 4, MANY = 8 }; /* in a level; more than a slice's voxels over that are many */
+/* PIECES: pieces of a level. MANY: a slice has many voxels of a level if they are at least 1 / MANY of its voxels. */
+enum { PIECES = 4, MANY = 8 };
 
 struct plan {
     struct lr_operator *op;
-    int64_t num_lines;     /* that all voxels have */
+    int64_t num_lines;     /* number of lines that all voxels have */
     unsigned char *levels; /* owned [num_voxels] */
-    float *variance;       /* owned [num_voxels] error squared over stride - 1; infinite: no line was met */
-    double limit;          /* of the standard error */
+    float *variance;       /* owned [num_voxels] squared error / (stride - 1); infinite if no line crossed it */
+    double limit;          /* limit of the standard error */
     int num_levels;
     double strides[MOST_LEVELS];
-    /* Ascending by the cost of a voxel; the last are those that no line met. */
+    /* Pieces by ascending cost of a voxel. The last are those that no line crossed. */
     struct piece pieces[MOST_LEVELS * PIECES];
     int num_pieces;
 };
@@ -82,12 +84,12 @@ static double error_at(const struct plan *plan, int64_t v, double stride)
     return stride > 1.0 ? sqrt((double)plan->variance[v] * (stride - 1.0)) : 0.0;
 }
 
-/* Opens the operator of the guide. It works on the processor, so that levels are the same for every backend, and
- * takes tubes instead of exact elements, as they are quicker. */
+/* Opens the operator of the guide. It runs on the processor, so that levels are the same for every backend. It uses
+ * tubes instead of exact elements, because tubes are faster. */
 static struct lr_operator *open_guide(struct lr_operator *op)
 {
     const struct lr_listmode_family *family = op->listmode;
-    lr_event line = {.weight = 1}; /* it has to have an event */
+    lr_event line = {.weight = 1}; /* an operator needs an event */
     lr_lors_crystals(family->lors, 0, line.crystals);
     const bool is_exact = family->info.kernel == LR_LISTMODE_EXACT;
     const lr_listmode_params params = {.lors = family->lors,
@@ -109,7 +111,7 @@ static struct lr_operator *open_guide(struct lr_operator *op)
 struct grading {
     const struct lr_line_sum *sum;
     struct plan *plan;
-    int tiles[2]; /* of a slice */
+    int tiles[2]; /* number of tiles of a slice along x and y */
 };
 
 static double mean_around(const struct grading *grading, int x, int y, int z)
@@ -123,8 +125,8 @@ static double mean_around(const struct grading *grading, int x, int y, int z)
     return total / count;
 }
 
-/* The relative variance of a voxel is the contribution of a line, about the same all over a tile, over the voxel's
- * value. */
+/* The relative variance of a voxel is the contribution of a line divided by the voxel's value. The contribution is
+ * about the same in a whole tile. */
 static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct grading *grading = user;
@@ -157,7 +159,7 @@ static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Largest distance from its line at which a LOR has elements. */
+/* Largest distance of a LOR's elements from its line. */
 static double reach_of(const struct lr_listmode_model *model)
 {
     const double *edge = model->grid.voxel_mm;
@@ -175,8 +177,8 @@ static int compare_pieces(const void *a, const void *b)
                                                : first->level - second->level;
 }
 
-/* Lists the pieces. The cost of a piece is the share of its box, widened by the reach of LORs, in the whole
- * sensitivity. */
+/* Lists the pieces. The cost of a piece is its box's share of the whole sensitivity. The box is first widened by the
+ * reach of LORs. */
 static void find_pieces(struct plan *plan, const struct lr_line_sum *sum)
 {
     const int *size = plan->op->grid.size;
@@ -252,7 +254,7 @@ static lr_status open_plan(struct plan *plan)
         const int64_t tiles = (int64_t)grading.tiles[0] * grading.tiles[1] * op->grid.size[2];
         lr_parallel_for(op->params.threads, tiles, 1, grade_tiles, &grading);
 
-        /* The standard error of the mean voxel, as a part of the mean sensitivity, by stride - 1. */
+        /* Standard error of the mean voxel over the mean sensitivity, divided by sqrt(stride - 1). */
         double variance = 0.0, total = 0.0;
         for (int64_t v = 0; v < sum.image.count; v++) {
             variance += lr_line_sum_variance(&sum, v);
@@ -261,7 +263,7 @@ static lr_status open_plan(struct plan *plan)
         const double mean_error =
             total > 0.0 ? sqrt(variance * (double)sum.image.count / (sum.stride - 1.0)) / total : 0.0;
 
-        /* The number of lines that all voxels have, and the error that may stay. */
+        /* The number of lines that all voxels have, and the largest error that is allowed. */
         const double all = (double)family->lors->count;
         if (family->lines_are_usual) {
             const double wanted = all / (1.0 + pow(usual_error / mean_error, 2.0));
@@ -298,8 +300,8 @@ struct ball {
     double centre[3], radius_mm;
 };
 
-/* Finds the pairs of modules with lines that may come near the region. A line is as close to the line between the
- * balls' centres as its crystals are to these. *lors: to be destroyed; NULL with LR_OK: there are none. */
+/* Finds the pairs of modules whose lines may pass near the region. A line is as close to the line between the balls'
+ * centres as its crystals are to these centres. *lors: the caller destroys it; NULL with LR_OK: there are none. */
 static lr_status take_pairs(const struct lr_line_sum *sum, lr_lors **lors)
 {
     const lr_lors *all = sum->family->lors;
@@ -343,11 +345,11 @@ static lr_status take_pairs(const struct lr_line_sum *sum, lr_lors **lors)
 
 struct result {
     float *values; /* [num_voxels] */
-    int64_t left;  /* voxels */
-    double lines;  /* that further levels took */
+    int64_t left;  /* number of voxels set to 0, because too few LORs see them */
+    double lines;  /* number of lines of further levels */
 };
 
-/* sum: of a box of the image that begins at `first`. */
+/* sum: that of a box of the image, which begins at `first`. */
 static void put_level(const struct lr_line_sum *sum, const struct plan *plan, int level, const int first[3],
                       struct result *result)
 {
@@ -388,7 +390,7 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     const double takes =
         piece->visits * (double)family.lors->count / plan->strides[level] + (double)sum.num_lines / LOOKS_PER_LINE;
     if (status == LR_OK && result->lines + takes > may_take) {
-        /* All voxels of the piece's box that are of its level. */
+        /* All voxels of the piece's level in its box. */
         const int *size = plan->op->grid.size;
         result->left += piece->count;
         for (int z = piece->first[2]; z < piece->last[2]; z++) {
@@ -481,7 +483,7 @@ static lr_status compute(struct lr_operator *op, float *values)
     return status;
 }
 
-/* Makes op->sensitivity, or copies it from another operator that has the same one. */
+/* Makes op->sensitivity, or copies it from another operator whose sensitivity is the same. */
 static lr_status make_sensitivity(struct lr_operator *op)
 {
     const size_t bytes = (size_t)op->info.num_voxels * sizeof(float);
@@ -496,7 +498,7 @@ static lr_status make_sensitivity(struct lr_operator *op)
         info->sensitivity_error = of_from->sensitivity_error;
         info->sensitivity_worst = of_from->sensitivity_worst;
         info->sensitivity_left = of_from->sensitivity_left;
-    } else if (status != LR_CANCELLED) { /* the other's device may be lost, and this one's not */
+    } else if (status != LR_CANCELLED) { /* the other operator's device may be lost, but not this one's */
         status = compute(op, values);
     }
     if (status == LR_OK)

@@ -15,11 +15,11 @@
 
 enum {
     MAX_RANGES = 256,
-    ELEMENTS_PER_SEGMENT = 8, /* wanted of one row in one range: a segment costs one split */
-    SPREAD = 4,               /* no range is longer than this many average ones */
+    ELEMENTS_PER_SEGMENT = 8, /* elements of a row in a range that are aimed at; each such segment costs a split */
+    SPREAD = 4,               /* longest range over the average range */
     CHUNK_ELEMENTS = 1 << 22,
     CHUNK_ROWS = 1 << 14,
-    SHARE_ROWS = 16, /* of a thread's share */
+    SHARE_ROWS = 16, /* rows of a thread's share */
     ELEMENT_BYTES = sizeof(uint32_t) + sizeof(float)
 };
 
@@ -110,7 +110,7 @@ int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matri
     return (int64_t)((elements + staged) * ELEMENT_BYTES) + split_bytes(matrix, num_rows);
 }
 
-/* Finds the first element of `begin` .. `end` with a LOR of at least `lor`. */
+/* Finds the first of the elements begin .. end whose LOR is at least `lor`. */
 static int64_t lower_bound(const uint32_t *lors, int64_t begin, int64_t end, int64_t lor)
 {
     while (begin < end) {
@@ -218,7 +218,7 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
 
     uint32_t *lor = staging->lor + staging->num_elements;
     float *value = staging->value + staging->num_elements;
-    int64_t count = 0; /* of elements that a float holds */
+    int64_t count = 0; /* elements that a float holds */
     for (int64_t k = 0; k < row->count; k++) {
         lor[k] = (uint32_t)row->lor[k];
         value[k] = (float)row->probability[k];
@@ -242,14 +242,14 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
     return LR_OK;
 }
 
-/* Rows of a block that are copied after the rows that are staged. */
+/* Rows of a block that are appended to the staged rows. */
 struct staging_rows {
     struct lr_matrix_staging *staging;
-    const struct lr_packed_element *elements; /* of the first of them */
+    const struct lr_packed_element *elements; /* elements of the first of these rows */
     atomic_bool has_zeros;
 };
 
-/* Copies rows to their places, which are known already. */
+/* Copies rows to places that have been assigned. */
 static void stage_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     struct staging_rows *rows = user;
@@ -293,7 +293,7 @@ lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_b
         lr_parallel_for(matrix->threads, num, SHARE_ROWS, stage_rows, &rows);
         const bool is_one = num == 0 || atomic_exchange(&rows.has_zeros, false);
         num = num == 0 ? 1 : num;
-        if (is_one) { /* each row by itself: there was no room, or there are zeros to drop */
+        if (is_one) { /* one row at a time, because room ran out or zeros must be dropped */
             const struct lr_row_block part = {
                 .rows = block->rows + first, .num_rows = num, .elements = rows.elements, .threads = block->threads};
             LR_TRY(lr_row_block_unpack(&part, &one_by_one, matrix->log));
@@ -437,8 +437,8 @@ struct back {
     lr_vector data, image;
     double *partial;                 /* [num_ranges][num_rows of the panel] */
     int64_t first_chunk, last_chunk; /* the panel: chunks first <= c < last */
-    int64_t first_row, num_rows;     /* of the panel */
-    double *windows;                 /* [workers][longest] data of the current range; of parts */
+    int64_t first_row, num_rows;     /* rows of the panel */
+    double *windows;                 /* [workers][longest] data of the current range, for parts only */
     int64_t longest;
 };
 
@@ -452,7 +452,7 @@ static void gather_tile_f32(const struct lr_matrix_chunk *chunk, int64_t range, 
     }
 }
 
-/* data: of LORs from `begin` on. */
+/* data: values of LORs from `begin` on. */
 static void gather_tile_f64(const struct lr_matrix_chunk *chunk, int64_t range, const double *data, uint32_t begin,
                             double *sums)
 {
@@ -477,7 +477,7 @@ static void back_ranges(void *user, int64_t begin, int64_t end, int worker)
                 memset(panel, 0, (size_t)back->num_rows * sizeof(*panel));
                 continue;
             }
-            /* The data of the range; LORs that are not selected are 0. */
+            /* Data of the range. LORs that are not selected are 0. */
             struct lr_selection_walk walk = walk_range(matrix, g, back->part);
             memset(window, 0, (size_t)(matrix->range_begin[g + 1] - first) * sizeof(*window));
             while (lr_selection_next(&walk)) {
@@ -514,8 +514,8 @@ static void add_partial(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Takes chunks from first_chunk on until the panel has `most` rows, at least one chunk. Panels
- * depend on the matrix alone. */
+/* Adds chunks from first_chunk on while the panel has at most `most` rows, but always one chunk. Panels depend on
+ * the matrix alone. */
 static void choose_panel(struct back *back, int64_t most)
 {
     const struct lr_matrix *matrix = back->matrix;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections: vectors are copied to the backend's place and precision, inputs are checked to be finite, factors are
- * applied, and parts are picked from all LORs if the backend has no parts. */
+ * Projections. Vectors are copied to the backend's place and precision, inputs are checked to be finite, and factors
+ * are applied. If the backend has no parts, they are picked from all LORs. */
 #include "operator/facade.h"
 
 #include "base/log.h"
@@ -16,7 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Values of a block, which is checked as a whole: its loop has no branch. */
+/* Values of a block. A block is checked as a whole, so that its loop has no branch. */
 enum { BLOCK = 4096 };
 
 static bool block_is_finite(const lr_vector *vector, int64_t begin, int64_t end)
@@ -32,7 +32,7 @@ static bool block_is_finite(const lr_vector *vector, int64_t begin, int64_t end)
     return !wrong;
 }
 
-/* The first number that is not finite, or -1. */
+/* Returns the index of the first number that is not finite, or -1. */
 static int64_t numbers_find_not_finite(const lr_vector *vector)
 {
     for (int64_t begin = 0; begin < vector->count; begin += BLOCK) {
@@ -57,7 +57,7 @@ struct projection {
 /* Projections that need less memory are not checked. */
 #define LARGE_BYTES 1e9
 
-/* Share of the free memory that projections may take: other programs take some meanwhile. */
+/* Share of the free memory that projections may take. Other programs may take more meanwhile. */
 #define FREE_SHARE 0.9
 
 double lr_project_bytes(const struct lr_operator *op)
@@ -87,7 +87,7 @@ static lr_status check_input(const struct projection *p, const lr_vector *in)
     if (in->values != NULL) {
         wrong = numbers_find_not_finite(in);
     } else {
-        /* Numbers at a device come to the host only if one of them is wrong. */
+        /* Numbers on a device are copied to the host only if one of them is wrong. */
         lr_vector_sums sums;
         LR_TRY(lr_vector_add_up(in, NULL, &sums));
         if (sums.not_finite == 0) return LR_OK;
@@ -125,7 +125,7 @@ static bool is_by_all(const struct projection *p)
     return p->part != NULL && (!fns->has_parts || (fns->lists_by_all && p->part->lors != NULL));
 }
 
-/* Copies values between their places in a part and among all LORs. */
+/* Copies values between the array of a part and the array of all LORs. */
 static void pick(const struct projection *p, const lr_vector *all, const lr_vector *values)
 {
     struct lr_selection_walk walk = {.lors = p->op->params.lors, .selection = p->part};
@@ -142,8 +142,9 @@ static void pick(const struct projection *p, const lr_vector *all, const lr_vect
 
 /* --- projections --- */
 
-/* Projects with vectors such as the backend takes, without factors. A part goes to the backend, or, if that has no
- * parts, is picked among all LORs, which are zero outside the part. Back, in NULL: 1 for each LOR of a part. */
+/* Projects without factors. Vectors must be in a form that the backend takes. A part goes to the backend. If the
+ * backend has no parts, the part is picked from all LORs, which are 0 outside it. Back with `in` NULL: 1 for each
+ * LOR of a part. */
 static lr_status call(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
     const struct lr_backend *backend = &p->op->backend;
@@ -169,8 +170,8 @@ static lr_status call(const struct projection *p, const lr_vector *in, lr_vector
 
 enum { CHANGED = 1, ON_THE_HOST = 2 };
 
-/* *staged: the vector itself, or a new one if it is going to be changed or is not such as the backend takes. A new
- * one is at the caller's place if the backend computes there, else on the host. */
+/* Sets *staged to the vector itself, or to a new one. A new one is made if the vector will be changed or the backend
+ * does not take it as it is. It is at the caller's place if the backend computes there, else on the host. */
 static lr_status stage(const struct lr_operator *op, const lr_vector *vector, int how, lr_vector *staged)
 {
     const bool is_there = vector->values == NULL && vector->place == op->backend.place && (how & ON_THE_HOST) == 0;
@@ -224,7 +225,7 @@ static lr_status check_vector(const struct lr_operator *op, const lr_vector *vec
     return LR_OK;
 }
 
-/* *part becomes NULL for all LORs. *count: the number of LORs. */
+/* Sets *part to NULL if it has all LORs, and *count to the number of LORs. */
 static lr_status settle(const struct lr_operator *op, const lr_selection **part, int64_t *count)
 {
     const lr_selection all = {0};
@@ -299,13 +300,14 @@ bool lr_updates_device_clock(const lr_operator *op, double *seconds)
     return backend->fns->device_clock != NULL;
 }
 
-/* Sensitivities A^T n: in windows of LORs, so that no array holds all of them. */
+/* Sensitivities A^T n, computed in windows of LORs. No array then holds all of them. */
 
-/* Factors of a window; a module pair is not divided. Windows are larger if each costs as much as all LORs. */
+/* Number of factors of a window. A module pair is not divided. Windows are larger if projecting one takes as long as
+ * projecting all LORs. */
 #define WINDOW_LORS ((int64_t)1 << 22)
 #define LARGE_WINDOW_LORS ((int64_t)1 << 26)
 
-/* Makes 1 for each LOR of the part, and 0 for those interleaved with them, times their factors. */
+/* Sets LORs of the part to 1 and LORs interleaved with them to 0, then multiplies by their factors. */
 static lr_status make_ones(const struct lr_operator *op, const lr_selection *part, int64_t count, lr_vector *values)
 {
     LR_TRY(lr_make_numbers(op, "LOR data in the backend's precision", count, values));
@@ -324,7 +326,8 @@ static lr_status make_ones(const struct lr_operator *op, const lr_selection *par
     return lr_scaling_apply_once(op, part, values);
 }
 
-/* The sensitivity of a part by windows of its LORs: an array of all their factors does not fit. image: on the host. */
+/* Computes the sensitivity of a part in windows of its LORs, because an array of all their factors may not fit.
+ * image: on the host. */
 static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     const struct lr_backend_fns *fns = op->backend.fns;
@@ -370,7 +373,7 @@ static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, l
     return status;
 }
 
-/* A^T n of a part (NULL: all LORs). image: [num_voxels]; touched only when all is well. */
+/* Computes A^T n of a part (NULL: all LORs). image: [num_voxels]; changed only on success. */
 static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     const int64_t num_pairs = op->params.lors->num_pairs;
@@ -380,7 +383,7 @@ static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection 
     LR_TRY(lr_project_check_room(op));
     LR_TRY(lr_make_numbers(op, "an image in the backend's precision", op->info.num_voxels, &inner));
     lr_status status = LR_OK;
-    if (part == NULL && op->backend.fns->has_parts) { /* all LORs as a part: every module pair */
+    if (part == NULL && op->backend.fns->has_parts) { /* all LORs, given as a part with every module pair */
         pairs = lr_alloc(num_pairs, sizeof(*pairs), "the list of pairs", op->params.log);
         for (int64_t k = 0; pairs != NULL && k < num_pairs; k++) pairs[k] = (int32_t)k;
         all = (lr_selection){.pairs = pairs, .num_pairs = num_pairs};
@@ -449,7 +452,7 @@ lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, co
     bool has_room = false;
     whole.has_factors = lr_has_factors(op);
     *backend = NULL;
-    if (op->psf.is_on) /* between images and the backend, with each projection */
+    if (op->psf.is_on) /* the resolution is applied in each projection, so updates cannot be whole */
         return LR_OK;
     if (updates != NULL) LR_TRY(updates->open(op->backend.self, &whole, &has_room));
     *backend = has_room ? &op->backend : NULL;

@@ -20,13 +20,13 @@
 
 static const char *const what = "computing matrix rows";
 
-/* A sink before the caller's, which reports progress. */
+/* A sink that reports progress and passes rows on to the caller's sink. */
 struct counted_sink {
     const lr_row_sink *sink;
-    const struct lr_row_block_sink *blocks; /* of the sink; or NULL */
+    const struct lr_row_block_sink *blocks; /* the sink's function for blocks; or NULL */
     struct lr_progress_filter *progress_filter;
     int64_t done, total;
-    struct lr_row_block_sink counted_blocks; /* stands before `blocks` */
+    struct lr_row_block_sink counted_blocks; /* counts rows, then calls `blocks` */
 };
 
 static lr_status take_and_count_block(void *user, const struct lr_row_block *block)
@@ -45,7 +45,7 @@ static lr_status take_and_count(void *user, const lr_row *row)
     return lr_progress_filter_report(counted->progress_filter, what, (double)counted->done, (double)counted->total);
 }
 
-/* Stands before a sink and hands on some elements of each row, multiplied by their factors. */
+/* A sink that passes some elements of each row on to another sink, multiplied by their factors. */
 struct altered_sink {
     const struct lr_operator *op;
     const lr_selection *part; /* NULL: all LORs */
@@ -82,8 +82,8 @@ static lr_status take_and_alter(void *user, const lr_row *row)
     return altered->sink->take(altered->sink->user, &view);
 }
 
-/* Hands the rows to the sink, elements of the part only (NULL: all LORs), factors applied. Reports
- * no progress. rows: checked, not empty, without pairs; part: checked. */
+/* Passes rows to the sink: only elements of the part (NULL: all LORs), multiplied by their factors. Reports no
+ * progress. rows: checked, not empty, without pairs; part: checked. */
 static lr_status rows_run(struct lr_operator *op, const struct lr_rows *rows, const lr_selection *part,
                           const lr_row_sink *sink)
 {
@@ -108,7 +108,7 @@ static lr_status rows_run(struct lr_operator *op, const struct lr_rows *rows, co
         wanted.num_pairs = num_pairs;
     }
 
-    /* The backend's rows go straight to the sink unless elements are dropped or multiplied on the way. */
+    /* The backend's rows go straight to the sink, unless elements are dropped or multiplied first. */
     const struct lr_backend *backend = &op->backend;
     const bool is_whole = part == NULL || (part->pairs != NULL && backend->fns->heeds_pairs);
     struct altered_sink altered = {.op = op, .part = is_whole ? NULL : part, .sink = sink};
@@ -171,7 +171,7 @@ static lr_status rows_check_choice(const struct lr_operator *op, const lr_row_ch
 /* Begins to report progress of `total` rows. */
 static struct counted_sink count_rows(struct lr_operator *op, const lr_row_sink *sink, int64_t total)
 {
-    /* Reported while the backend asks whether to stop and nothing has been done yet. */
+    /* Text of the report until the first row is done. */
     op->progress_filter.what = what;
     op->progress_filter.done = 0.0;
     op->progress_filter.total = (double)total;
@@ -195,7 +195,7 @@ lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, co
     const bool is_listed = choice->voxels != NULL;
     struct counted_sink counted = count_rows(op, sink, is_listed ? choice->num_voxels : choice->end - choice->begin);
     if (is_listed) {
-        /* Voxels that follow each other are computed together. */
+        /* Consecutive voxels are computed together. */
         const int64_t *voxels = choice->voxels;
         for (int64_t k = 0, end; k < choice->num_voxels; k = end) {
             for (end = k + 1; end < choice->num_voxels && voxels[end] == voxels[end - 1] + 1; end++) {
@@ -255,37 +255,37 @@ lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int mod
     return backend->fns->picture(backend->self, point_mm, module, pixels);
 }
 
-/* The matrix by rows of LORs: voxel rows of a block of LORs are collected and transposed by a counting sort. A
- * block that turns out to need more memory than there is loses LORs at its end, which then begin the next. */
+/* The matrix by rows of LORs. Voxel rows of a block of LORs are collected, then transposed by a counting sort. If a
+ * block needs more memory than there is, it drops its last LORs, and the next block begins with them. */
 
 /* Bytes of an element while it is collected and transposed, and of a LOR. */
 enum { ELEMENT_BYTES = 20, LOR_BYTES = 8 };
 
-/* Rows that the first block's size is guessed from. */
+/* Rows of the sample that gives the size of the first block. */
 enum { SAMPLE_ROWS = 24 };
 
-/* Share of the memory that a block is planned to take. */
+/* Planned share of the memory for a block. */
 #define PLANNED_SHARE 0.7
 
 /* Steps of this share of the rows, taken modulo one, spread evenly. */
 #define GOLDEN_SHARE 0.6180339887498949
 
-/* The LORs of a block: places begin .. end - 1 of the selection. */
+/* A block of LORs: places begin .. end - 1 of the selection. */
 struct block {
     struct lr_operator *op;
     const lr_selection *part;
     int64_t begin, end;
     int64_t count, capacity, most; /* elements */
-    uint32_t *place;               /* [capacity] after `begin` */
+    uint32_t *place;               /* [capacity] places, counted from `begin` */
     uint32_t *voxel;
     float *value;
     int64_t total;     /* LORs of the selection */
-    double num_voxels; /* of the grid */
+    double num_voxels; /* voxels of the grid */
 };
 
 /* --- collecting --- */
 
-/* Doubles the arrays; at the memory limit, drops the block's last LORs until a good part is free again. */
+/* Doubles the arrays. If they reach the memory limit, drops the block's last LORs until there is enough room again. */
 static lr_status make_room(struct block *block)
 {
     const lr_log *log = block->op->params.log;
@@ -346,15 +346,15 @@ static lr_status collect(void *user, const lr_row *row)
 
 /* --- transposing --- */
 
-/* Transposes the block by a counting sort, which keeps voxels in the ascending order in which they came, and hands
- * its rows to the sink. */
+/* Transposes the block by a counting sort and passes its rows to the sink. Voxels keep their ascending order. */
 static lr_status deliver(const struct block *block, const lr_row_sink *sink)
 {
     const lr_log *log = block->op->params.log;
     const int64_t num_lors = block->end - block->begin;
     int64_t *row_voxel = NULL;
     double *row_value = NULL;
-    int64_t *first = lr_alloc(num_lors + 2, sizeof(*first), "rows of LORs", log); /* of each LOR's elements */
+    /* Index of each LOR's first element. */
+    int64_t *first = lr_alloc(num_lors + 2, sizeof(*first), "rows of LORs", log);
     uint32_t *voxel = lr_alloc(block->count, sizeof(*voxel), "rows of LORs", log);
     float *value = lr_alloc(block->count, sizeof(*value), "rows of LORs", log);
     lr_status status = first != NULL && voxel != NULL && value != NULL ? LR_OK : LR_FAILED;
@@ -406,7 +406,7 @@ done:
 
 /* --- blocks --- */
 
-/* Runs rows of the module pairs, or of the LORs, that the block is in. */
+/* Computes voxel rows for the module pairs, or single LORs, of the block. */
 static lr_status run_rows(struct block *block, int64_t begin, int64_t end, const lr_row_sink *sink)
 {
     const struct lr_rows rows = lr_rows_of_voxels(&block->op->params, begin, end);
@@ -451,7 +451,7 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
     struct block block = {.op = op, .part = part, .end = total, .total = total, .num_voxels = (double)num_voxels};
     if (total == 0) return LR_OK;
 
-    /* Elements that a LOR of the selection has on average, by a sample of rows. */
+    /* Mean number of elements of a LOR of the selection, by a sample of rows. */
     const int64_t rows = num_voxels < SAMPLE_ROWS ? num_voxels : SAMPLE_ROWS;
     int64_t elements = 0;
     const lr_row_sink counter = {count_elements, &elements};
@@ -489,24 +489,24 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
     return LR_OK;
 }
 
-/* The memory that work is going to take, and the elements of rows by a sample of them. The clock only limits the
- * sample: no time is forecast. */
+/* Memory of the work, and the number of elements, both by a sample of rows. The clock only limits the sample: no
+ * time is forecast. */
 
 /* The sample ends after ENOUGH_SECONDS if it has ENOUGH_PLACES, or after MOST_SECONDS if it has SOME_PLACES. */
 #define ENOUGH_SECONDS 0.5
 #define MOST_SECONDS 2.0
 enum { ENOUGH_PLACES = 24, SOME_PLACES = 4, MOST_PLACES = 4096 };
 
-/* Rows that follow each other are computed together: at one place as many as take about PLACE_SECONDS. */
+/* Consecutive rows are computed together. Each place of the sample has as many as take about PLACE_SECONDS. */
 #define PLACE_SECONDS 0.04
 enum { MOST_ROWS = 1024, LEAST_STRETCHES = 64 };
 
 struct sample {
     struct lr_operator *op;
     const lr_rows_work *work;
-    int64_t num_rows; /* of the choice */
-    int64_t elements; /* at this place */
-    int64_t above;    /* the same, of at least the threshold */
+    int64_t num_rows; /* rows of the choice */
+    int64_t elements; /* elements of the rows at this place */
+    int64_t above;    /* elements at this place that reach the threshold */
     int places;
 };
 
@@ -521,7 +521,7 @@ static lr_status count(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Rows from the place on that follow each other in the grid, at most `most`. */
+/* Computes rows from the place on that are consecutive in the grid, at most `most`. */
 static lr_status run_place(struct sample *sample, int64_t place, int64_t most, int64_t *num)
 {
     const lr_row_choice *choice = &sample->work->choice;
@@ -552,13 +552,13 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, l
     struct sample sample = {.op = op, .work = &whole, .num_rows = num_rows};
     if (num_rows == 0) return LR_OK;
 
-    /* The first place is only to wake up: shaders are compiled, memory is allocated. */
+    /* The first place is not counted: shaders are compiled and memory is allocated in it. */
     int64_t num = 1, most = 1, taken = 0;
     const int64_t longest = num_rows / LEAST_STRETCHES + 1 < MOST_ROWS ? num_rows / LEAST_STRETCHES + 1 : MOST_ROWS;
     LR_TRY(run_place(&sample, num_rows / 2, 1, &num));
 
-    /* The sample of few rows takes no longer than the rows themselves. */
-    double mean = 0.0, mean_above = 0.0; /* of a row, sums over places */
+    /* A sample of few rows takes no longer than the rows themselves. */
+    double mean = 0.0, mean_above = 0.0; /* elements of a row, added up over places */
     const double start_s = lr_clock_seconds();
     for (double now_s = start_s; sample.places < MOST_PLACES && taken < num_rows &&
                                  (sample.places < ENOUGH_PLACES || now_s - start_s < ENOUGH_SECONDS) &&
@@ -601,7 +601,7 @@ lr_status lr_operator_forecast_projections(lr_operator *op, double projections, 
         return LR_OK;
     }
 
-    /* The matrix counts if it is going to be stored. */
+    /* The memory of the matrix is added if it will be stored. */
     const double known = op->params.deterministic ? 0.0 : projections;
     const bool is_stored = store == LR_STORE_YES || (store == LR_STORE_AUTO && lr_stored_pays(&op->backend, known));
     if (!is_stored || op->params.lors->count >= LR_STORED_MOST_LORS) return LR_OK;

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Distance at which a sample point counts as outside. */
+/* Distance from a plane at which a sample point counts as outside. */
 #define TOLERANCE_MM 1e-9
 
-/* Two directions that differ by less are one. */
+/* Largest difference of two directions that count as the same. */
 #define SAME_DIRECTION 1e-6
 
-/* Nearer to a detection plane, single precision is not enough. */
+/* Distance from a detection plane below which single precision is not enough. */
 #define NEAR_MM 0.3
 
 struct half_space { /* direction . x <= limit holds for all modules */
@@ -54,14 +54,14 @@ static void add_side(struct hull *hull, const lr_scanner *scanner, const double 
     side->limit_mm = limit_mm;
 }
 
-/* Voxels of the line along x through `start_mm` that are on the inner side of every plane. Each
- * plane leaves an interval of the line. */
+/* Number of voxels on the line along x through `start_mm` that are on the inner side of every plane. Each plane
+ * leaves an interval of the line. */
 static int64_t count_line(const struct hull *hull, const lr_grid *grid, const int samples[3], const double start_mm[3])
 {
     double first = 0.0, last = grid->size[0] - 1.0;
     for (int64_t k = 0; k < hull->num_sides && first <= last; k++) {
         const struct half_space *side = &hull->sides[k];
-        double reach = 0.0; /* of a voxel's sample points from its centre, towards the plane */
+        double reach = 0.0; /* largest distance of a voxel's sample points from its centre, towards the plane */
         for (int n = 0; n < 3; n++) {
             const double half = 0.5 * grid->voxel_mm[n] * (samples[n] - 1) / samples[n];
             reach += fabs(side->direction[n]) * half;
@@ -110,7 +110,7 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
 
     lr_status status = LR_OK;
     if (inside == 0) {
-        /* The first six sides are those across +x, -x, +y, -y, +z, -z. */
+        /* The first six planes are those across +x, -x, +y, -y, +z, -z. */
         double end[3];
         for (int k = 0; k < 3; k++) end[k] = grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k];
         const struct half_space *sides = hull.sides;
@@ -128,7 +128,7 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
                 "grid saves their time and memory",
                 (long long)(total - inside), (long long)total);
     }
-    /* A grid of several voxels within a tenth of a crystal is one in other units. */
+    /* A grid of several voxels that is smaller than a tenth of a crystal has the wrong unit. */
     double widest_mm = 0.0, pitch_mm = HUGE_VAL;
     for (int n = 0; n < 3; n++) widest_mm = fmax(widest_mm, grid->size[n] * grid->voxel_mm[n]);
     for (int m = 0; m < scanner->num_modules; m++)
@@ -220,7 +220,7 @@ enum { DEFAULT_RAYS = 4, MAX_RAYS = 1024, MAX_THREADS = 4096, MAX_MU_STEPS = 100
 
 #define MAX_SAMPLES 1000000
 
-/* Taken off a ratio before it is rounded up, so that 10 mm / 2 mm gives 5. */
+/* Subtracted from a ratio before it is rounded up, so that 10 mm / 2 mm gives 5. */
 #define ROUNDING 1e-9
 
 /* Bone has 0.017/mm at 511 keV and titanium 0.04/mm; water given in 1/cm would be 0.096. */
@@ -309,11 +309,12 @@ static lr_status complete_mu(const lr_operator_params *params, const lr_log *log
 
 /* --- sample points by default: docs/method/correspondence.md, "Sample points" --- */
 
-/* Largest spacing of sample points that keeps a voxel's mean right, if half a pitch is not more, and the
- * largest voxel that needs one point alone away from the axis: over the scanner's radius. */
+/* Both are fractions of the scanner's radius. most_spacing: largest spacing of sample points that keeps a voxel's
+ * mean right, unless half a pitch is more. most_single: largest voxel that needs only one point if it is off the
+ * axis. */
 static const double most_spacing = 1.0 / 60.0, most_single = 1.0 / 120.0;
 
-/* The same spacing over the crystals' pitch, across the axis and along it. */
+/* Largest spacing of sample points over the crystals' pitch, across the axis and along it. */
 static const double most_pitches[3] = {0.85, 0.85, 1.0};
 
 /* Distance of the nearest voxel's centre from 0 along an axis, in voxels. */
@@ -327,16 +328,16 @@ static double voxels_from_middle(const lr_grid *grid, int axis)
 /* --- along z: every gap between crystal rings stands opposite to others, in planes half a pitch apart
  * and more --- */
 
-/* Largest error of a slice's points on the axis; and a single point, of voxels too small for more: next to
- * the axis, where most are nearest, they are off by a half of that at most (Vista), by a tenth where rings
- * are many (mMR). */
+/* most_slice_error: largest error of a slice's points on the axis. most_single_error: the same for a single point,
+ * if voxels are too small for more. Voxels next to the axis have at most half of this error (Vista), or a tenth if
+ * there are many rings (mMR). */
 static const double most_slice_error = 0.012, most_single_error = 0.045;
 
-/* MOST_SLICES: slices that are compared, next to the middle. MEAN_POINTS: points that give the mean of a slice.
+/* MOST_SLICES: slices next to the middle that are compared. MEAN_POINTS: points that give the mean of a slice.
  * TRIED: even numbers of points that are tried. */
 enum { MOST_SLICES = 64, MEAN_POINTS = 48, TRIED = 4 };
 
-/* Intervals of z that crystals fill, by ascending edges. */
+/* Intervals of z that are filled by crystals, by ascending edges. */
 struct row_edges {
     double (*list)[2];
     int count;
@@ -348,7 +349,8 @@ static int by_first_edge(const void *a, const void *b)
     return (one[0] > other[0]) - (one[0] < other[0]);
 }
 
-/* Lists the crystal rings of the front layer's upright modules. The list is empty if there are none, or no memory. */
+/* Lists the crystal rings of the front layer's upright modules. The list is empty if there are none, or if memory
+ * runs out. */
 static struct row_edges find_rows(const lr_scanner *scanner)
 {
     struct row_edges rows = {NULL, 0};
@@ -376,8 +378,8 @@ static struct row_edges find_rows(const lr_scanner *scanner)
     return rows;
 }
 
-/* The mean over a slice of what the axis sees of the scanner, up to a factor: at (0, 0, z) the length of the t for
- * which crystals stand both at z + t and at z - t. */
+/* The sensitivity on the axis, averaged over a slice, up to a factor. At (0, 0, z) it is the length of the set of t
+ * for which there are crystals at both z + t and z - t. */
 static double mean_of_slice(const struct row_edges *rows, double middle, double size_mm, int points)
 {
     double mean = 0.0;
@@ -398,8 +400,8 @@ static double mean_of_slice(const struct row_edges *rows, double middle, double 
     return mean / points;
 }
 
-/* Finds the number of points along z: `fewest`, or the least even number above it that gives right slices, or the
- * best of those tried. */
+/* Finds the number of points along z. It is `fewest`, or the least even number above it for which slices are right.
+ * If none is right, it is the best of those tried. */
 static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int fewest)
 {
     const struct row_edges rows = find_rows(scanner);
@@ -433,7 +435,8 @@ static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int few
 
 void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3])
 {
-    /* Distance of the nearest module from the axis; flat detectors that stand on it: the origin. */
+    /* Distance of the nearest module from the axis. For flat detectors whose centre is on the axis, it is the
+     * distance from the origin. */
     double radius_mm = HUGE_VAL;
     for (int m = 0; m < scanner->num_modules; m++) {
         const double *centre = scanner->modules[m].centre_mm;
@@ -446,8 +449,8 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
     for (int i = 0; i < scanner->num_modules; i++)
         for (int n = 0; n < 3; n++) pitch_mm[n] = fmin(pitch_mm[n], scanner->modules[i].pitch_mm[n == 2]);
 
-    /* Voxels so small that the sensitivity hardly changes within one, none of them on the axis: there
-     * gaps stand opposite to gaps. */
+    /* A single point is enough if voxels are so small that the sensitivity hardly changes within one. No voxel may
+     * be on the axis: gaps are opposite to gaps there. */
     bool single = voxels_from_middle(grid, 0) > 0.45 && voxels_from_middle(grid, 1) > 0.45;
     for (int j = 0; j < 3; j++) single = single && grid->voxel_mm[j] <= most_single * radius_mm;
 
@@ -457,7 +460,7 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
         const double ratio = fmin(0.5 * grid->voxel_mm[k] / spacing_mm, MAX_SAMPLES + 1.0);
         samples[k] = single ? 1 : 2 * round_up(ratio);
     }
-    if (samples[2] < MEAN_POINTS / 4) /* more points see every phase of the rings */
+    if (samples[2] < MEAN_POINTS / 4) /* more points sample every phase of the rings */
         samples[2] = settle_slices(scanner, grid, samples[2]);
 }
 
@@ -508,7 +511,7 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
         .scanner = scanner,
         .lors = params->lors,
         .grid = grid,
-        /* Penetration goes along lines, on every backend. */
+        /* Penetration is computed along lines by every backend. */
         .mode = penetration && params->mode == LR_MODE_AUTO ? LR_MODE_SAMPLED : params->mode,
         .rays = params->rays > 0 ? params->rays : DEFAULT_RAYS,
         .threads = params->threads > 0 ? params->threads : lr_num_processors(),

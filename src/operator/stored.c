@@ -11,7 +11,7 @@
 
 enum { SAMPLE_ROWS = 48 };
 
-/* Projections from which on LR_STORE_AUTO keeps a matrix on processors (lr_stored_pays). */
+/* Least number of projections for which LR_STORE_AUTO keeps a matrix on processors (lr_stored_pays). */
 #define LEAST_BY_ROWS 2.0
 #define LEAST_BY_COLUMNS 8.0
 
@@ -23,7 +23,7 @@ struct stored {
     struct lr_backend inner;
     const struct lr_backend_params *params;
     struct lr_matrix matrix;
-    struct lr_backend_fns fns; /* ours, under the inner backend's name */
+    struct lr_backend_fns fns; /* our functions, with the inner backend's name */
 };
 
 static lr_status stored_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
@@ -119,7 +119,7 @@ struct generation {
     bool too_large;
 };
 
-/* Stops when the matrix has grown beyond the limit; called after rows up to `last_row`. */
+/* Stops once the matrix has grown beyond the limit. It is called after rows up to `last_row`. */
 static lr_status judge(struct generation *generation, int64_t last_row)
 {
     if (generation->matrix->memory_bytes > lr_stored_memory_limit(generation->params)) {
@@ -144,7 +144,8 @@ static lr_status take_block(void *user, const struct lr_row_block *block)
     return judge(generation, block->rows[block->num_rows - 1].row);
 }
 
-/* Reports that the matrix is not stored: an error if it was required, else information. `what` ends "... needs". */
+/* Reports that the matrix is not stored. This is an error if it was required, else information. `what` ends with
+ * "... needs". */
 static lr_status decline(const struct lr_backend_params *params, const struct lr_stored_wish *wish, const char *what,
                          int64_t bytes)
 {
@@ -164,7 +165,7 @@ static lr_status decline(const struct lr_backend_params *params, const struct lr
     return LR_OK;
 }
 
-/* Makes a matrix with ranges that balance the sample, and puts it in the backend's place. */
+/* Makes a matrix whose ranges balance the sample, and replaces the backend by it. */
 static lr_status fill(struct lr_backend *backend, const struct lr_backend_params *params,
                       const struct lr_stored_wish *wish, struct lr_matrix_sample *sample, struct lr_stored_size *size)
 {

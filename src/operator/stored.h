@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors
- *
- * A backend that keeps the matrix of another one and projects from memory. */
+/* A backend that stores the matrix of another backend and projects from memory. */
 #ifndef LR_OPERATOR_STORED_H
 #define LR_OPERATOR_STORED_H
 
@@ -22,7 +19,7 @@ struct lr_stored_wish {
 #define LR_STORED_MOST_LORS ((int64_t)1 << 32)
 #define LR_STORED_ELEMENT_BYTES 8.0
 
-/* Rows of the voxels begin <= row < end, with the operator's sample points. */
+/* Returns the rows of the voxels begin <= row < end, with the operator's sample points. */
 static inline struct lr_rows lr_rows_of_voxels(const struct lr_backend_params *params, int64_t begin, int64_t end)
 {
     return (struct lr_rows){.grid = params->grid,
@@ -31,33 +28,32 @@ static inline struct lr_rows lr_rows_of_voxels(const struct lr_backend_params *p
                             .end = end};
 }
 
-/* Bytes that a matrix may take: params->max_memory_bytes, or half of the machine's memory. */
+/* Returns the bytes that a matrix may take: params->max_memory_bytes, or half of the machine's memory. */
 int64_t lr_stored_memory_limit(const struct lr_backend_params *params);
 
-/* True if LR_STORE_AUTO stores the matrix, as long as it fits into memory. projections: how often all LORs are going
- * to be projected, 0 = not known, or to be left out of account.
- *
- * - On a graphics processor never: the matrix is the host's, and the device has projected anew before the
- *   host has read it. On an H200 eight iterations of eXplore Vista took 0.6 s so, and 46 s with the matrix
- *   (docs/performance.md). Nor of a backend that is_never_kept.
- * - Where the number of projections is not known, always.
- * - On a renderer in software never: its rows take as long as some 50 projections or more.
- * - On processors from 2 projections on where a projection computes every row (cpu), for making the matrix
- *   takes longer than projecting once; else (native) from 8, an ML-EM of four iterations: making the matrix
- *   of eXplore Vista took as long as 7 projections.
- *
+/* Returns true if LR_STORE_AUTO stores the matrix, provided that it fits into memory. projections: number of times
+ * that all LORs will be projected; 0 = not known, or to be ignored.
+ * - A graphics processor never stores it. The matrix would be on the host, and the device projects anew faster than
+ * the host reads it. On an H200 eight iterations of eXplore Vista took 0.6 s without the matrix and 46 s with it
+ * (docs/performance.md). A backend with is_never_kept does not store it either.
+ * - If the number of projections is not known, it is always stored.
+ * - A renderer in software never stores it: its rows take as long as some 50 projections or more.
+ * - On processors it depends on the number of projections. A backend that computes every row in a projection (cpu)
+ * stores it from 2 projections on, because making the matrix takes longer than projecting once. Others (native)
+ * store it from 8 projections on, which is an ML-EM of four iterations: making the matrix of eXplore Vista took as
+ * long as 7 projections.
  * Nothing is timed, so that the same call computes the same numbers in every run. */
 bool lr_stored_pays(const struct lr_backend *backend, double projections);
 
-/* Generates the matrix of *backend from its rows and puts a backend in its place that owns it and
- * projects from the matrix: elements in float, arrays in the precision of the backend wrapped, sums
- * in double, the same bits whatever params->threads is. Voxel rows come from memory; point rows and
- * pictures still come from the backend wrapped.
+/* Generates the matrix of *backend from its rows, and replaces *backend by one that owns it and projects from the
+ * matrix. Elements are in float, arrays in the precision of the wrapped backend, and sums in double. Results have
+ * the same bits for any params->threads. Voxel rows come from memory. Point rows and pictures still come from the
+ * wrapped backend.
  *
- * Before, the size is estimated from a few dozen rows. A matrix that is estimated, or turns out,
- * to exceed params->max_memory_bytes (0: half of the machine's memory) is LR_FAILED when
- * required; otherwise *backend stays as it was, size->stored is false, and the log gives the
- * estimate as information. The same goes for 2^32 LORs and more, which this storage cannot number.
+ * The size is first estimated from a few dozen rows. If the matrix exceeds params->max_memory_bytes (0: half of the
+ * machine's memory), by the estimate or when made, the result is LR_FAILED if it is required. Otherwise *backend
+ * stays as it was, size->stored is false, and the log gives the estimate as information. The same applies to 2^32
+ * LORs or more, which this storage cannot number.
  *
  * params: must live as long as the backend. */
 lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_params *params,

@@ -7,16 +7,17 @@
 
 #include "operator/backend.h"
 
-/* The backend, opened for such updates; NULL = it has none, or no room for the data. plan: all but
- * has_factors, which is the operator's. *backend is closed by its owner. */
+/* Opens the operator's backend for whole updates. *backend = NULL: it does not do them, it has no room for the data,
+ * or the operator has a resolution. plan: all but has_factors, which the operator sets. The owner of *backend closes
+ * it. */
 lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, const struct lr_backend **backend);
 
 /* Loads a subset with the operator's factors. data->factors is not read.
  * errors: LR_BAD_INPUT for factors that are negative or not finite; LR_FAILED. */
 lr_status lr_updates_load(lr_operator *op, int subset, const struct lr_update_data *data);
 
-/* A projection by a loop: of all LORs (part NULL) or some, of numbers that are known to be finite or
- * are looked at first, which waits for a device. */
+/* A projection in a loop, of all LORs (part NULL) or of some. The input is known to be finite, or else it is checked
+ * first, which waits for a device. */
 struct lr_projection {
     lr_operator *op;
     const lr_selection *part;
@@ -27,8 +28,8 @@ struct lr_projection {
 lr_status lr_project_forward(const struct lr_projection *projection, const lr_vector *image, lr_vector *values);
 lr_status lr_project_back(const struct lr_projection *projection, const lr_vector *values, lr_vector *image);
 
-/* Seconds that the device has worked on projections since the operator was made, by its own clock. It waits for
- * what is in progress. false: the backend knows of its last projection alone (lr_operator_device_seconds). */
+/* Seconds that the device has spent on projections since the operator was made, by its own clock. It waits for those
+ * in progress. false: the backend knows only the time of its last projection (lr_operator_device_seconds). */
 bool lr_updates_device_clock(const lr_operator *op, double *seconds);
 
 #endif

@@ -11,7 +11,7 @@ struct lr_ticks {
     double first, step; /* step is 1, 2 or 5 times a power of ten; 0 with a single tick */
     int count;          /* at least 1 */
     int power;          /* labels are values over 10^power; 0 if they are short without it */
-    int decimals;       /* of the labels */
+    int decimals;       /* decimals of the labels */
 };
 
 /* Ticks from low to high: two at least, and no more than `most` if that leaves two. A range that
@@ -39,11 +39,11 @@ struct lr_tick_unit lr_tick_unit(const struct lr_ticks *ticks, const char *unit)
 struct lr_axis {
     double low, high; /* at the left or lower edge, and at the other */
     const char *name; /* with its unit: "x (mm)" */
-    bool counts;      /* ticks at whole numbers only: of crystals and the like */
+    bool counts;      /* ticks at whole numbers only, for example crystals */
 };
 
 struct lr_axes {
-    int corner[2], size[2]; /* of the area within the axes and their frame */
+    int corner[2], size[2]; /* the area within the axes and their frame */
     struct lr_axis across, up;
     lr_colour ink;
     int text_px; /* size of the letters; 0 = 12 */

@@ -219,7 +219,7 @@ static void draw_error_chart(lr_picture *picture, const int corner[2], const str
         .highest = (int)ceil(log10(most)),
     };
     const int left = left_room(&axes), line = lr_picture_text_height(&chart_style);
-    int widest = lr_picture_text_width(law_name, &chart_style); /* of the legend */
+    int widest = lr_picture_text_width(law_name, &chart_style); /* width of the legend */
     for (int n = 0; n < NUM_CURVES; n++)
         widest = lr_larger(widest, lr_picture_text_width(curve_names[n], &chart_style));
     axes.corner[0] += left;
@@ -260,7 +260,7 @@ enum {
     widest_chart = 1100,
     widest_line = 1400, /* pixels of title and subtitle for which the page is wide enough */
     most_sampled = 64,
-    most_pixels = 256 /* a crystal and axis */
+    most_pixels = 256 /* per crystal and axis */
 };
 
 static const lr_colour white = {255, 255, 255}, ink = {38, 38, 38};
@@ -293,9 +293,9 @@ struct page {
     double high;               /* weight at the end of the colours */
     int panel[2];              /* size of a panel */
     struct lr_axes axes;       /* around it */
-    struct lr_margins margins; /* of the axes */
+    struct lr_margins margins; /* margins of the axes */
     int card_width;
-    int row_height; /* of a row of panels */
+    int row_height; /* height of a row of panels */
     int header, footer;
     int x[NUM_COLUMNS], size[2];
 };

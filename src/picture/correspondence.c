@@ -49,7 +49,7 @@ static uint8_t channel(float index, int count)
 /* The image without its axes and legend. */
 struct image {
     const lr_correspondence_params *params;
-    const int *crystals; /* of the primary */
+    const int *crystals; /* crystals of the primary */
     int size[2], zoom;   /* pixels, and screen pixels of each */
     int corner[2];       /* in the picture */
     double high;
@@ -75,10 +75,10 @@ static void draw_grid(lr_picture *picture, const struct image *image)
 
 struct layout {
     struct lr_axes axes;
-    int size[2];        /* of the picture */
+    int size[2];        /* size of the picture */
     int legend[2];      /* its top left corner */
-    struct lr_axes key; /* of the false colours */
-    lr_bar_params bar;  /* of the weights */
+    struct lr_axes key; /* key of the false colours */
+    lr_bar_params bar;  /* bar of the weights */
 };
 
 static const lr_text_style plain = {.colour = {0, 0, 0}, .size_px = lr_font_small};

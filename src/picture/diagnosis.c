@@ -12,17 +12,17 @@
 #include <stdlib.h>
 
 enum {
-    SIDE = 440,                   /* of a view without its axes */
+    SIDE = 440,                   /* edge of a view without its axes */
     VIEW = 520,                   /* from one view to the next */
     MARGIN = 24,                  /* around the page */
-    WIDTH = 2 * VIEW + MARGIN,    /* of the page */
+    WIDTH = 2 * VIEW + MARGIN,    /* width of the page */
     CAPTION = 60,                 /* above the views */
-    LEGEND = CAPTION + SIDE + 60, /* its top edge */
-    FINDINGS = LEGEND + MARGIN,   /* their top edge */
+    LEGEND = CAPTION + SIDE + 60, /* top edge of the legend */
+    FINDINGS = LEGEND + MARGIN,   /* top edge of the findings */
     AIR = 30,                     /* around the scanner in a view */
     LINE_GAP = 3,                 /* between lines of text */
     MOST_LINES = 60,
-    ARCS = 180 /* of a circle */
+    ARCS = 180 /* arcs of a circle */
 };
 
 static const lr_colour white = {255, 255, 255}, black = {0, 0, 0}, grey = {120, 120, 120}, red = {200, 20, 20},

@@ -30,7 +30,7 @@ struct panel {
     const char *unit;
 };
 
-/* Adds a tile with a map of numbers between axes, and its bar; its caption is written already. */
+/* Adds a tile with a map of numbers between axes, and its bar. The caption is written already. */
 static bool add_map(struct sheet *sheet, const struct panel *panel)
 {
     const int *size = panel->size;

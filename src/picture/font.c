@@ -18,7 +18,7 @@ static const char family[] = "DejaVu Sans", strokes[] = "@cairo:";
 
 /* --- failures --- */
 
-/* Failures are noted here, since functions that write text have no log. */
+/* Failures are noted here because functions that write text have no log. */
 static atomic_bool lacks_font, lacks_memory, has_told;
 
 void lr_font_tell(const lr_log *log)

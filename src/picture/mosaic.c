@@ -21,7 +21,7 @@ struct arrangement {
     int columns, rows, gap;
     int caption_height, title_height, line_height;
     int64_t *x, *y; /* [columns + 1], [rows + 1]: corners of the cells */
-    int64_t width;  /* of the panel */
+    int64_t width;  /* width of the panel */
 };
 
 static void make_room(int64_t *room, int wanted)

@@ -81,8 +81,8 @@ static struct view make_view(const lr_slice_params *params)
 /* --- axes and bars around the slice --- */
 
 struct layout {
-    int corner[2]; /* of the slice */
-    int size[2];   /* of the picture */
+    int corner[2]; /* corner of the slice */
+    int size[2];   /* size of the picture */
     int strip;     /* top edge of the scale bar's strip */
     double length_mm;
     char length[32];

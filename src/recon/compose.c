@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Guesses of ranks, composed: Toth, Magdics and Szirmay-Kalos, Fast System Matrix Generation on a GPU
+ * Composition of the ranks' guesses: Toth, Magdics and Szirmay-Kalos, Fast System Matrix Generation on a GPU
  * Cluster, section V. docs/method/cluster.md. */
 #include "base/clock.h"
 #include "base/log.h"
@@ -23,16 +23,16 @@ enum { DEFAULT_ITERATIONS = 3 };
 
 struct compose {
     const lr_compose_params *params;
-    const lr_recon_params *own; /* [num_own] guesses that this process makes */
+    const lr_recon_params *own; /* [num_own] parameters of the guesses that this process makes */
     int num_own, first_own;
     lr_comm *comm;
     const lr_log *log;
-    int size; /* guesses of all */
+    int size; /* number of guesses of all processes */
     int64_t num_voxels;
     float *guesses;  /* [size][num_voxels] */
-    float *start;    /* [num_voxels] that a guess iterates from */
-    float *image;    /* [num_voxels] composed */
-    float *values;   /* [size][longest] projected, of a window of pairs */
+    float *start;    /* [num_voxels] image from which a guess iterates */
+    float *image;    /* [num_voxels] composed image */
+    float *values;   /* [size][longest] projections of the guesses for a window of pairs */
     float *measured; /* [longest] */
     float *additive; /* [longest] */
     int32_t *pairs;  /* [largest number of pairs of a guess] */
@@ -42,8 +42,8 @@ struct compose {
     double *residuals; /* [size] */
     double begin_s;
     int first;           /* iterations made before this call */
-    int done, block_end; /* those before the current guess, and those after it */
-    int block_begin;     /* those when guesses were composed last */
+    int done, block_end; /* iterations before the current guess, and after it */
+    int block_begin;     /* iterations when guesses were composed last */
     int last_stored;     /* iterations when guesses were passed to `keep` last */
     bool has_image;
 };
@@ -53,7 +53,7 @@ struct compose {
 struct window {
     const lr_recon_params *of;
     lr_selection part;
-    bool is_all;          /* of a guess's pairs */
+    bool is_all;          /* true if the window has all pairs of the guess */
     int64_t first, count; /* LORs, which are consecutive */
 };
 
@@ -62,7 +62,7 @@ static const lr_lors *lors_of(const lr_recon_params *of)
     return lr_operator_get_info(of->op)->lors;
 }
 
-/* The pairs from `begin` on; at least one. */
+/* Returns a window of pairs from `begin` on, with at least one pair. */
 static struct window cut_window(const struct compose *compose, const lr_recon_params *of, int64_t begin)
 {
     const lr_lors *lors = lors_of(of);
@@ -93,7 +93,7 @@ static lr_status read_window(struct compose *compose, const struct window *windo
     return LR_OK;
 }
 
-/* All pairs are projected without a selection, as in iterations, so that a device needs no other programs. */
+/* A window of all pairs is projected without a selection, like iterations, so that a device needs no other programs. */
 static lr_status project(const struct compose *compose, const struct window *window, const float *image, float *values)
 {
     const lr_vector from = lr_vector_of_floats(image, compose->num_voxels);
@@ -155,7 +155,7 @@ static lr_status share_guesses(struct compose *compose)
 
 /* --- the image --- */
 
-/* Finds the fit of the image with its negative voxels set to 0. */
+/* Finds the fit of the image, whose negative voxels are set to 0 first. */
 static lr_status find_fit(struct compose *compose, const struct lr_ranks *ranks, lr_composition *done)
 {
     for (int k = 0; k < compose->num_own; k++) {
@@ -235,7 +235,7 @@ static bool is_due(const struct compose *compose, int done)
     return every > 0 && done / every > compose->last_stored / every;
 }
 
-/* All ranks have the guesses of all. done: iterations in all. */
+/* Passes all guesses to `keep`. Every rank has all guesses here. done: total iterations. */
 static lr_status keep_guesses(struct compose *compose, int done)
 {
     const lr_guesses guesses = {.iterations = done,
@@ -252,7 +252,7 @@ static float *own_guess(const struct compose *compose, int k)
     return compose->guesses + (compose->first_own + k) * compose->num_voxels;
 }
 
-/* Reports an iteration of a rank's only guess. Its last iteration is stored later, once it is composed. */
+/* Reports an iteration of a rank's only guess. The last iteration is stored later, after the composition. */
 static lr_status on_iteration(void *user, const lr_iteration *done)
 {
     struct compose *compose = user;
@@ -267,7 +267,7 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
 
 /* --- the whole --- */
 
-/* Iterations of one of our guesses by itself, up to the end of the block. */
+/* Iterates one of this process's guesses alone, up to the end of the block. */
 static lr_status guess(struct compose *compose, int k)
 {
     lr_recon_params local = compose->own[k];
@@ -327,7 +327,7 @@ static lr_status allocate(struct compose *compose)
     return has_all ? LR_OK : LR_FAILED;
 }
 
-/* Makes compositions one after another. */
+/* Makes one composition after another. */
 static lr_status run(struct compose *compose)
 {
     const int asked = compose->own[0].iterations;
@@ -344,7 +344,7 @@ static lr_status run(struct compose *compose)
         compose->block_end = next < end ? next : end;
         for (int k = 0; k < compose->num_own; k++) LR_TRY(guess(compose, k));
         LR_TRY(compose_guesses(compose, compose->block_end - compose->first));
-        /* Guesses go on from the composed image. Its zeros are left out, as updates would not change them. */
+        /* Guesses continue from the composed image. Zeros are skipped, because updates would not change them. */
         for (int g = 0; g < compose->size; g++) {
             float *values = compose->guesses + (int64_t)g * compose->num_voxels;
             for (int64_t v = 0; v < compose->num_voxels; v++)
@@ -405,7 +405,7 @@ lr_status lr_compose(const lr_compose_params *params, lr_vector *image)
     LR_TRY(lr_comm_fail(params->comm, check(&compose, image)));
     compose.num_voxels = lr_operator_get_info(compose.own->op)->num_voxels;
     lr_status status = run(&compose);
-    /* The image composed last is handed over also if the run was stopped after that. */
+    /* The image composed last is also returned if the run was stopped later. */
     if (compose.has_image && (status == LR_OK || status == LR_CANCELLED)) {
         const lr_vector found = lr_vector_of_floats(compose.image, compose.num_voxels);
         const lr_status copied = lr_vector_copy(&found, image);

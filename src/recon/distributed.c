@@ -2,14 +2,13 @@
  * Copyright The LORaster authors
  *
  * Likelihood maximised by ranks that exchange images rarely, in the spirit of Cui, Pratx, Meng and Levin,
- * Distributed MLEM, IEEE Trans. Med. Imag. 32 (2013), whose equations were not at hand: these are our own.
- * docs/method/cluster.md derives them. A rank goes on with ML-EM in which its own data stand for all,
- *
- *     z <- z (R + c (r(z) - r(x))) / s,    R = sum over ranks of r(x),    c = all counts / its counts,
- *
- * from the common image x, with r(x) = A^T (y / (A x + b)) of its LORs: at z = x that is ML-EM itself, and
- * where x is the maximum, R = s and nothing moves. The next x is the mean of the ranks' z, each weighed by
- * its counts; one whose likelihood is lower is given up for the image of ML-EM. */
+ * Distributed MLEM, IEEE Trans. Med. Imag. 32 (2013). We did not have their equations: these are our own, derived in
+ * docs/method/cluster.md.
+ * A rank continues ML-EM with its own data in the place of all data:
+ *     z <- z (R + c (r(z) - r(x))) / s,    R = sum over ranks of r(x),    c = all counts / its counts.
+ * It starts from the common image x, and r(x) = A^T (y / (A x + b)) of its LORs. At z = x this is ML-EM itself. If x
+ * is the maximum, R = s and z does not change. The next x is the mean of the ranks' z, weighted by their counts. If
+ * its likelihood is lower, it is replaced by the image of ML-EM. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -22,7 +21,7 @@
 
 enum { DEFAULT_ITERATIONS = 10, DEFAULT_LOCAL = 4 };
 
-/* Share of ML-EM's image in each z, so that no voxel becomes 0 for good. */
+/* Share of ML-EM's image in each z, so that no voxel becomes 0 permanently. */
 static const double share_of_em = 0.01;
 
 /* A relative fall of the likelihood that rounding can cause. */
@@ -31,8 +30,8 @@ static const double rounding = 1e-8;
 /* Images. */
 enum {
     IMAGE = 0,   /* x, the same on all ranks */
-    BEFORE,      /* the x before it, which is known to be no better */
-    OF_EM,       /* what ML-EM makes of that */
+    BEFORE,      /* the previous x, whose likelihood is known to be no higher */
+    OF_EM,       /* the image of ML-EM after BEFORE */
     LOCAL,       /* z */
     OWN_RATIOS,  /* r(x) */
     RATIOS,      /* R */
@@ -52,7 +51,7 @@ struct distributed {
     lr_vector values;
     double own_counts; /* this rank's counts */
     double best;       /* log-likelihood of BEFORE */
-    int local, most;   /* iterations between two exchanges: now, and at most */
+    int local, most;   /* iterations between two exchanges: current number, largest number */
     int done, wanted;  /* iterations */
     bool has_before, has_image;
     int num_rounds, num_refused;
@@ -75,7 +74,7 @@ static lr_status forward(struct distributed *d, const lr_vector *image, lr_poiss
     return lr_vector_divide_counts(&(lr_poisson_ratio){&with.measured, additive, &d->values}, fit);
 }
 
-/* Back-projects the ratios that forward() has left. */
+/* Back-projects the ratios that forward() has computed. */
 static lr_status back(struct distributed *d, lr_vector *ratios)
 {
     const double begin = lr_clock_seconds();
@@ -85,7 +84,7 @@ static lr_status back(struct distributed *d, lr_vector *ratios)
     return LR_OK;
 }
 
-/* The estimates of LORs without counts are known as a sum only, if data is sparse. */
+/* If data is sparse, only the sum of the estimates of LORs without counts is known. */
 static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 {
     lr_vector_sums sums;
@@ -103,7 +102,8 @@ static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 
 /* --- one round --- */
 
-/* Takes ML-EM's image if the ranks' image explains the data worse than the one before, which ML-EM's never does. */
+/* Takes ML-EM's image if the mean of the ranks' images explains the data worse than the image before. ML-EM's image
+ * never does. */
 static lr_status settle_image(struct distributed *d, lr_poisson_fit *fit)
 {
     LR_TRY(find_fit(d, fit));
@@ -158,7 +158,7 @@ static lr_status run_round(struct distributed *d)
     LR_TRY(settle_image(d, &fit));
     d->best = fit.log_likelihood;
     const int left = d->wanted - d->done, count = d->local < left ? d->local : left;
-    /* R and what ML-EM makes of the image, from the ratios of forward(). */
+    /* Computes R and the image of ML-EM from the ratios of forward(). */
     lr_vector *images = d->images;
     LR_TRY(back(d, &images[OWN_RATIOS]));
     LR_TRY(lr_vector_copy(&images[OWN_RATIOS], &images[RATIOS]));
@@ -171,7 +171,7 @@ static lr_status run_round(struct distributed *d)
         LR_TRY(report(d, k));
         LR_TRY(iterate_locally(d));
     }
-    if (count > 1) { /* the mean of the ranks' images, weighed by counts */
+    if (count > 1) { /* the mean of the ranks' images, weighted by counts */
         const double share = d->subsets.counts > 0.0 ? d->own_counts / d->subsets.counts : 1.0 / d->ranks.size;
         LR_TRY(lr_vector_fill(&images[IMAGE], 0.0));
         LR_TRY(lr_vector_add_scaled(&images[IMAGE], (1.0 - share_of_em) * share, &images[LOCAL]));
@@ -233,7 +233,7 @@ static lr_status make(struct distributed *d, lr_place *place, int64_t count, lr_
         &(lr_vector_params){.place = place, .count = count, .name = "images of a rank", .log = d->params->log}, vector);
 }
 
-/* Finds the sensitivity of all ranks' LORs and the image to start from. host: scratch. */
+/* Finds the sensitivity of all ranks' LORs and the start image. host: scratch. */
 static lr_status fill(struct distributed *d, lr_vector *host)
 {
     float *values = host->values;
@@ -330,7 +330,7 @@ lr_status lr_recon_distributed(const lr_distributed_params *params, lr_vector *i
                             .place = lr_operator_place(recon.op),
                             .from = params->from,
                             .keep = params->keep,
-                            .local = 1, /* one more in each round, as long as that is no worse */
+                            .local = 1, /* grows by one in each round, as long as the likelihood does not fall */
                             .most = params->local_iterations > 0 ? params->local_iterations : DEFAULT_LOCAL,
                             .wanted = recon.iterations > 0 ? recon.iterations : DEFAULT_ITERATIONS};
     lr_status status = run(&d);

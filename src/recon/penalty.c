@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-/* Shares of the level (lr_find_level): the default of epsilon, and the floor of the preconditioner. A voxel at the
- * floor can double in about one step, and a voxel below it takes no larger steps than its curvature allows. */
+/* Two shares of the level (lr_find_level): the default of epsilon, and the floor of the preconditioner. A voxel at
+ * the floor can double in about one step. The steps of a voxel below it are limited by its curvature. */
 static const double share_of_epsilon = 1e-2, share_of_floor = 1e-6;
 
 /* --- the prior --- */
@@ -33,7 +33,7 @@ lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *lo
     return LR_OK;
 }
 
-/* Weights: the edge along x over the distance. */
+/* Weights are the edge along x divided by the distance. */
 static lr_relative_differences describe(const lr_rdp *prior, const lr_grid *grid)
 {
     lr_relative_differences differences = {.gamma = prior->gamma, .epsilon = prior->epsilon};
@@ -140,7 +140,7 @@ void lr_penalty_finish(struct lr_penalty *penalty)
 lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double level)
 {
     const lr_rdp *prior = penalty->prior;
-    lr_vector weights = {0}; /* [num_voxels] kappa_j sum_k w_jk kappa_k, with a prior */
+    lr_vector weights = {0}; /* [num_voxels] kappa_j sum_k w_jk kappa_k, if there is a prior */
     penalty->floor = share_of_floor * level;
     if (prior != NULL) {
         if (!(prior->epsilon > 0.0)) penalty->differences.epsilon = share_of_epsilon * level;

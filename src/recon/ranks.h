@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The part of a rank in the updates of several: it updates its slab of the image, a range of voxels, or all of the
- * image if the rule looks at neighbours. docs/method/cluster.md. */
+ * A rank's part in updates by several ranks. A rank updates a slab of the image, which is a range of voxels. If the
+ * rule depends on neighbouring voxels, it updates the whole image. docs/method/cluster.md. */
 #ifndef LR_RECON_RANKS_H
 #define LR_RECON_RANKS_H
 
@@ -13,18 +13,18 @@ struct lr_ranks {
     int size;
     int64_t *offsets;   /* [size + 1] voxels of each rank */
     int64_t begin, end; /* this rank's range */
-    bool has_slabs;     /* else each updates the whole image */
+    bool has_slabs;     /* each rank updates a slab; if false, the whole image */
 };
 
-/* errors: LR_FAILED if memory runs out. Finish in any case. */
+/* Call the finish function in any case. errors: LR_FAILED if memory runs out. */
 lr_status lr_ranks_init(struct lr_ranks *ranks, lr_comm *comm, int64_t num_voxels, const lr_log *log);
 void lr_ranks_finish(struct lr_ranks *ranks);
 
-/* The slab: voxels of an image that this rank updates. */
+/* Returns the slab: the voxels of an image that this rank updates. */
 lr_vector lr_ranks_slab(const struct lr_ranks *ranks, const lr_vector *image);
 
-/* Fits of the ranks' data become the fit of all data. In the same message, unless NULL, sums of the ranks' slabs
- * before and after an update become sums of the image. */
+/* Adds up the fits of all ranks, so that `fit` becomes the fit of all data. The same message also adds up the sums
+ * of the ranks' slabs before and after an update, unless they are NULL. They become sums of the image. */
 lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit, lr_vector_sums *before,
                               lr_vector_sums *after);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Iterations over subsets of the LORs, for every update rule: Hudson and Larkin, Accelerated image
- * reconstruction using ordered subsets of projection data, IEEE Trans. Med. Imag. 13 (1994); with the
- * additive term as in Politte and Snyder (1991). docs/method/common.md, "Reconstruction". */
+ * Iterations over subsets of the LORs, for every update rule: Hudson and Larkin, Accelerated image reconstruction
+ * using ordered subsets of projection data, IEEE Trans. Med. Imag. 13 (1994). The additive term is used as in
+ * Politte and Snyder (1991). docs/method/common.md, "Reconstruction". */
 #include "base/clock.h"
 
 #include "base/log.h"
@@ -31,7 +31,7 @@ static const struct lr_update_rule *const rules[] = {
 };
 enum { NUM_RULES = sizeof(rules) / sizeof(rules[0]) };
 
-/* errors: LR_USAGE for params, or an image, that make no sense; LR_BAD_INPUT for data that do not. */
+/* errors: LR_USAGE for invalid params or an invalid image; LR_BAD_INPUT for invalid data. */
 static lr_status check_request(const lr_recon_params *params, const lr_vector *image)
 {
     const bool has_image = image != NULL && (image->values != NULL || image->storage != NULL);
@@ -119,7 +119,7 @@ lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double
     const double counts = subsets->counts, least = 0.01;
     double additive = 0.0;
     if (compared->has_additive) {
-        /* Events have no numbers for all LORs: the caller gives their sum, or it is 0. */
+        /* Events do not give values for all LORs: the caller gives their sum, or it is 0. */
         const bool of_events = lr_operator_get_info(params->op)->of_events;
         additive = of_events ? params->additive_sum : subsets->additive_counts;
         if (!subsets->is_sparse && subsets->interleave <= 1 && !of_events) {
@@ -147,12 +147,12 @@ lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double
 
 enum { DEFAULT_ITERATIONS = 3 };
 
-/* The results of an update. A device knows them only when the update has been made: the host queues all of it, and
- * waits later. */
+/* The results of an update. On a device they are known only after the update: the host queues all of it and waits
+ * later. */
 struct outcome {
-    struct lr_later_fit fit; /* then of all ranks */
-    /* Sums of this rank's slab with its sensitivity, then of all ranks: before the update, if estimates need it,
-     * and after it. */
+    struct lr_later_fit fit; /* fit of this rank's data, then of all data */
+    /* Sums of this rank's slab with its sensitivity, later summed over all ranks. `before` is taken before the
+     * update, if estimates need it, and `after` after it. */
     struct lr_later_sums before, after;
 };
 
@@ -170,28 +170,27 @@ struct recon {
     struct lr_subsets subsets;
     struct lr_compared compared;
     struct lr_penalty penalty; /* penalty of penalised rules */
-    lr_vector *sensitivity;    /* [subsets] of the rank's slab */
-    lr_vector all_sensitivity; /* on the host: of all events, until the start is over */
-    lr_vector
-        largest; /* on the host: the largest sensitivity of each voxel, if voxels have different steps; the same on all
-                  * ranks */
-    lr_vector own_scale;  /* of the rank's slab: 1 / largest, or 0 */
-    double *scale;        /* [subsets] found by the rule */
-    lr_vector image;      /* changed only when a subset's update has been queued */
+    lr_vector *sensitivity;    /* [subsets] sensitivity in the rank's slab */
+    lr_vector all_sensitivity; /* on the host: sensitivity of all events; freed after the start */
+    /* The largest sensitivity of each voxel, if voxels have different steps. On the host; the same on all ranks. */
+    lr_vector largest;
+    lr_vector own_scale;  /* 1 / largest, or 0, in the rank's slab */
+    double *scale;        /* [subsets] scale of the step length, found by the rule */
+    lr_vector image;      /* the current image; it changes only when an update has been queued */
     lr_vector correction; /* A^T ratio, then the image after the update */
-    /* The image before the last update that was queued. Where a device has the next one queued before it is
-     * known what became of that, this is a third vector; else it is empty except for a moment. */
+    /* The image before the last queued update. If a device queues an update before the previous one's result is
+     * known, this is a third vector. Otherwise it is empty, except for a moment. */
     lr_vector former;
     bool runs_ahead;
     struct outcome outcomes[LR_LATER_TURNS];
-    int current;                    /* index in `outcomes` for the update that is queued next */
+    int current;                    /* index in `outcomes` of the update that is queued next */
     int under_way;                  /* the subset of the update that is not settled; -1 = none */
     lr_vector values;               /* [most_values] yhat, then the ratio in its place */
-    const struct lr_backend *whole; /* does whole updates and has the image; NULL = none does */
+    const struct lr_backend *whole; /* backend that does whole updates and has the image; NULL = none */
     double most;                    /* the largest sum of the image that the rule allows */
-    double seen_counts;             /* estimated counts of an image of ones, by the sensitivities */
-    double level;                   /* value of the uniform start image */
-    bool has_image;                 /* whether `image` is one already */
+    double seen_counts;             /* counts that an image of ones gives, estimated by the sensitivities */
+    double level;                   /* value of all voxels of the uniform start image */
+    bool has_image;                 /* true once `image` holds an image */
     bool has_clock;                 /* the backend knows the device's time of all projections */
     bool has_warned, has_warned_of_passing;
 };
@@ -208,7 +207,7 @@ static bool has_own_steps(const struct recon *recon)
     return recon->params->own_steps && recon->params->algorithm == LR_ALGORITHM_RAMLA;
 }
 
-/* Bytes of all vectors at the place of the reconstruction. */
+/* Returns the bytes of all vectors at the place of the reconstruction. */
 static double bytes_held(const struct recon *recon, bool with_values)
 {
     const struct lr_subsets *subsets = &recon->subsets;
@@ -222,8 +221,8 @@ static double bytes_held(const struct recon *recon, bool with_values)
     return numbers * sizeof(float);
 }
 
-/* Vectors are at the operator's place if its memory has room for them. The values of single LORs pass
- * through the host in any case, and those of whole updates go from there to the backend once. */
+/* Vectors are at the operator's place if its memory has room for them. Values of single LORs pass through the host
+ * in any case. Values for whole updates are copied from the host to the backend only once. */
 static lr_status choose_places(struct recon *recon)
 {
     recon->host = lr_place_open(
@@ -233,7 +232,7 @@ static lr_status choose_places(struct recon *recon)
     recon->value_place = recon->host;
     lr_place *place = lr_operator_place(recon->params->op);
     if (place == NULL) return LR_OK;
-    /* Bytes that may be held there. */
+    /* Bytes that vectors may take there. */
     const int64_t reported = lr_place_get_info(place).memory_bytes;
     const double half = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
     const double wanted = (double)recon->info->max_memory_bytes;
@@ -256,7 +255,7 @@ static lr_status make_vector(const struct recon *recon, const char *name, int64_
         &(lr_vector_params){.place = recon->place, .count = count, .name = name, .log = recon->params->log}, vector);
 }
 
-/* Allocates the vectors of the loop, which needs them if no backend does whole updates. */
+/* Allocates the vectors of the loop, which are needed if no backend does whole updates. */
 static lr_status allocate_steps(struct recon *recon)
 {
     const lr_log *log = recon->params->log;
@@ -278,14 +277,14 @@ static lr_status allocate_steps(struct recon *recon)
         &recon->values);
 }
 
-/* Adds up the sensitivities of all ranks, each of which has a part of the LORs. */
+/* Adds up the sensitivities of all ranks. Each rank has a part of the LORs. */
 static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *host)
 {
     lr_operator *op = recon->params->op;
     const struct lr_subsets *subsets = &recon->subsets;
     const lr_selection *pairs = subsets->count > 1 ? &subsets->list[k].pairs : NULL;
     if (recon->info->of_events && recon->ranks.size > 1) {
-        /* All events have one sensitivity, which is summed over the ranks once. */
+        /* One sensitivity serves all events. It is summed over the ranks once. */
         const double share = recon->subsets.list[k].share;
         lr_vector *all = &recon->all_sensitivity;
         if (all->values == NULL) {
@@ -360,8 +359,8 @@ static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
                    : LR_OK);
     }
     if (has_own_steps(recon)) {
-        /* The largest step that makes no voxel negative, of each voxel: 1 / its largest sensitivity of a subset. The
-         * scale of all subsets is the largest of them. */
+        /* The largest step of each voxel that does not make it negative is 1 / its largest sensitivity in a subset.
+         * The scale of all subsets is the largest of these steps. */
         float *scale = recon->largest.values;
         double largest = 0.0;
         for (int64_t v = 0; v < recon->largest.count; v++) {
@@ -411,11 +410,11 @@ static lr_status report_growth(const struct recon *recon, int64_t voxels)
                     (long long)voxels, recon->rule->name, recon->rule->remedy);
 }
 
-/* Rounded sums exceed the bound of the rule by a little. */
+/* Rounded sums can exceed the rule's bound by a little. */
 static const double rounding_factor = 1.01;
 
-/* An image may be finite and yet explode: a device loses small numbers that are added to very large ones in a
- * projection, and estimates are then wrong. */
+/* Checks the sum of an image, because an image can explode while it is still finite. A device loses small numbers
+ * that are added to very large ones in a projection, and estimates are then wrong. */
 static lr_status check_sum(struct recon *recon, double sum)
 {
     if (recon->rule->most == NULL || sum <= rounding_factor * recon->most) {
@@ -446,8 +445,9 @@ static lr_status fetch_image(struct recon *recon)
 
 /* --- one subset --- */
 
-/* Estimates of sparse data and events are known for LORs with counts only, and those of interleaved LORs stand
- * among others. The estimates of all LORs add up to the sensitivity times the image. */
+/* Returns true if estimates are summed by the sensitivity: the estimates of all LORs add up to the sensitivity times
+ * the image. For sparse data and events, only estimates of LORs with counts are known. Estimates of interleaved LORs
+ * are stored among others. */
 static bool estimates_by_sensitivity(const struct recon *recon)
 {
     return recon->subsets.is_sparse || recon->info->of_events || recon->subsets.interleave > 1;
@@ -481,9 +481,9 @@ static void expect_growth(struct recon *recon, int k, const struct lr_update_ste
     if (rule->most != NULL) recon->most = rule->most(step, recon->most, recon->subsets.list[k].counts);
 }
 
-/* A subset that explains nothing would turn voxels into zeros, for good: by EM all that it sees, by
- * RAMLA with a relaxation of 1 those that it sees best. It is passed over, unless there is nothing to
- * explain in any. */
+/* Returns true if the subset must be skipped. A subset that explains nothing would set voxels to zero permanently:
+ * EM all that it sees, RAMLA with a relaxation of 1 those that it sees best. It is not skipped if no subset has
+ * anything to explain. */
 static bool is_passed_over(struct recon *recon, const lr_poisson_fit *found)
 {
     if (found->measured_counts > 0.0 || !(recon->subsets.counts > 0.0)) return false;
@@ -503,7 +503,7 @@ struct found {
     double sensitive, device_seconds;
 };
 
-/* Adds the seconds of the last projection, for backends without a clock of all. */
+/* Adds the seconds of the last projection, for backends whose clock does not count all projections. */
 static void add_device_seconds(const struct recon *recon, struct found *sum)
 {
     if (!recon->has_clock) sum->device_seconds += lr_operator_device_seconds(recon->params->op);
@@ -547,10 +547,10 @@ static lr_status queue_update(struct recon *recon, int k, struct found *sum, boo
         LR_TRY(lr_vector_add_up_later(&slab, &recon->sensitivity[k], &outcome->before));
     }
     LR_TRY(lr_vector_divide_counts_later(&(lr_poisson_ratio){&with.measured, additive, &values}, &outcome->fit));
-    /* One process knows its fit before the update if LOR values are on the host. */
+    /* A single process knows its fit before the update if LOR values are on the host. */
     *has_failed = recon->ranks.size == 1 && outcome->fit.place == NULL && is_passed_over(recon, &outcome->fit.fit);
     if (!*has_failed) {
-        /* The image after the update takes the correction's place. A rank updates its slab. */
+        /* The image after the update replaces the correction. A rank updates its slab. */
         const struct lr_ranks *ranks = &recon->ranks;
         struct lr_update_step step = describe_step(recon, k);
         const lr_vector image = lr_ranks_slab(ranks, &recon->image);
@@ -574,8 +574,8 @@ static lr_status queue_update(struct recon *recon, int k, struct found *sum, boo
     return lr_later_send(outcome->after.place, recon->current);
 }
 
-/* Waits for the sums of the last update. The image becomes the former one if the update was left out or has numbers
- * that are not finite. */
+/* Waits for the sums of the last update. The former image is restored if the update was skipped or has numbers that
+ * are not finite. */
 static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_out)
 {
     const int k = recon->under_way;
@@ -604,8 +604,8 @@ static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_ou
     return status == LR_OK && *is_left_out ? pass_over(recon, k, sum) : status;
 }
 
-/* Queues this update, then waits for the previous one, so that the device need not wait for the host. If the previous
- * update was passed over, this one is queued again. */
+/* Queues this update, then waits for the previous one, so that the device does not wait for the host. If the
+ * previous update was skipped, this one is queued again. */
 static lr_status visit(struct recon *recon, int k, struct found *sum)
 {
     bool has_failed, is_left_out;
@@ -627,7 +627,7 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
         lr_poisson_fit_add(&sum->fit, &recon->outcomes[recon->current].fit.fit);
         return pass_over(recon, k, sum);
     }
-    /* The image becomes that after the update of subset k, whatever came of it. */
+    /* The image is now the one after the update of subset k, even if that is undone later. */
     swap(&recon->former, &recon->image);
     swap(&recon->image, &recon->correction);
     recon->under_way = k;
@@ -638,7 +638,7 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
 
 /* --- iterations --- */
 
-/* A share of the counts above which leaving them out changes the image. */
+/* If a larger share of the counts is left out, the image changes. */
 static const double harmless_share = 1e-3;
 
 static void warn_left_out(struct recon *recon, const lr_poisson_fit *found)
@@ -661,7 +661,7 @@ static void warn_left_out(struct recon *recon, const lr_poisson_fit *found)
             (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
 }
 
-/* k: subsets done of this iteration, which is the `number`-th. */
+/* k: number of finished subsets of this iteration. number: the iteration, from 1. */
 static lr_status report(const struct recon *recon, int number, int k)
 {
     char what[96];
@@ -671,7 +671,7 @@ static lr_status report(const struct recon *recon, int number, int k)
     return lr_progress_report(recon->params->progress, what, number - 1 + (double)k / count, recon->iterations);
 }
 
-/* Holds the device during all steps, because taking it again for each step takes longer than some steps. */
+/* Holds the device during all steps, because acquiring it for each step takes longer than some steps. */
 static lr_status visit_all(struct recon *recon, int number, struct found *found)
 {
     lr_operator *op = recon->params->op;
@@ -685,7 +685,7 @@ static lr_status visit_all(struct recon *recon, int number, struct found *found)
         status = report(recon, number, k);
         status = status == LR_OK ? visit(recon, recon->subsets.order[k], found) : status;
     }
-    if (status == LR_OK || status == LR_CANCELLED) { /* a cancelled run hands its image over, too */
+    if (status == LR_OK || status == LR_CANCELLED) { /* a cancelled run also returns its image */
         const lr_status settled = settle(recon, found, &is_left_out);
         status = settled != LR_OK ? settled : status;
     }
@@ -738,7 +738,7 @@ static lr_status iterate(struct recon *recon, int number)
     const lr_traffic traffic = lr_place_get_info(lr_operator_place(recon->params->op)).traffic;
     done.traffic.to_device = traffic.to_device - crossed.to_device;
     done.traffic.to_host = traffic.to_host - crossed.to_host;
-    /* The host only queues work, which takes little time; the device's clock has the time of the work. */
+    /* The host only queues work, which takes little time. The device's clock gives the time of the work. */
     done.project_seconds = fmax(recon->project_s - projected_s, found.device_seconds);
     LR_TRY(whole != NULL && recon->params->iteration != NULL ? fetch_image(recon) : LR_OK);
     const lr_recon_params *params = recon->params;
@@ -750,12 +750,12 @@ static lr_status run(struct recon *recon)
     const int64_t num_voxels = recon->info->num_voxels;
     LR_TRY(lr_ranks_init(&recon->ranks, recon->params->comm, num_voxels, recon->params->log));
     LR_TRY(lr_subsets_init(&recon->subsets, recon->params));
-    if (recon->rule->is_penalised) { /* a prior looks at neighbours: every rank has all voxels */
+    if (recon->rule->is_penalised) { /* a prior uses neighbouring voxels, so every rank needs all voxels */
         recon->ranks.has_slabs = false;
         recon->ranks.begin = 0;
         recon->ranks.end = num_voxels;
     }
-    /* A backend that does whole updates takes the data of whole views, not of single LORs. */
+    /* A backend that does whole updates accepts data of whole views, but not of single LORs. */
     const lr_recon_params *params = recon->params;
     const struct lr_update_plan plan = {
         .num_subsets = recon->subsets.count, .algorithm = params->algorithm, .has_additive = has_additive(params)};
@@ -787,7 +787,7 @@ static lr_status run(struct recon *recon)
     LR_TRY(start(recon));
     if (recon->whole != NULL) (void)recon->whole->fns->updates->seconds(recon->whole->self); /* the clock begins here */
     for (int number = 1; number <= recon->iterations; number++) LR_TRY(iterate(recon, number));
-    /* Too late to be stopped. */
+    /* The run is finished, so a request to stop is ignored. */
     (void)report(recon, recon->iterations, recon->subsets.count);
     return LR_OK;
 }
@@ -795,7 +795,7 @@ static lr_status run(struct recon *recon)
 lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
 {
     LR_TRY(lr_comm_fail(params->comm, check_request(params, image)));
-    /* The algorithm has been checked. */
+    /* The algorithm was checked above. */
     struct recon recon = {.params = params,
                           .rule = rules[params->algorithm],
                           .info = lr_operator_get_info(params->op),
@@ -836,8 +836,8 @@ lr_status lr_osem(const lr_osem_params *params, lr_vector *image)
     return lr_recon(params, image);
 }
 
-/* Maximum-likelihood expectation maximisation: Shepp and Vardi, Maximum Likelihood Reconstruction
- * for Emission Tomography (1982). Ordered subsets of which there is one. */
+/* Maximum-likelihood expectation maximisation: Shepp and Vardi, Maximum Likelihood Reconstruction for Emission
+ * Tomography (1982). It is OSEM with one subset. */
 
 enum { MLEM_ITERATIONS = 10 };
 

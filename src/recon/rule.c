@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* The relaxation of an iteration. usual: of the first iteration if the params name none. */
+/* Returns the relaxation of an iteration. usual: relaxation of the first iteration if the params give none. */
 static double update_relaxation(const struct lr_update_step *step, double usual)
 {
     const lr_recon_params *params = step->params;
@@ -14,7 +14,7 @@ static double update_relaxation(const struct lr_update_step *step, double usual)
     return first / (1.0 + params->relaxation_fall * step->iteration);
 }
 
-/* The gradient of the subset's log-likelihood, in the place of the next image. */
+/* Computes the gradient of the subset's log-likelihood into step->next. */
 static lr_status update_gradient(const struct lr_update_step *step)
 {
     const lr_status status = lr_vector_copy(step->ratios, step->next);
@@ -46,10 +46,10 @@ const struct lr_update_rule lr_rule_em = {
     .update = update,
 };
 
-/* Block RAMLA: Browne and De Pierro, A Row-Action Alternative to the EM Algorithm for Maximizing
- * Likelihoods in Emission Tomography, IEEE Trans. Med. Imag. 15 (1996), with the LORs of a subset in
- * the place of one; with own steps, in which each voxel has the largest that its own sensitivity allows, as
- * Ahn and Fessler, IEEE Trans. Med. Imag. 22 (2003), scale them. docs/method/common.md, "Block RAMLA". */
+/* Block RAMLA: Browne and De Pierro, A Row-Action Alternative to the EM Algorithm for Maximizing Likelihoods in
+ * Emission Tomography, IEEE Trans. Med. Imag. 15 (1996). A subset of LORs takes the place of their single LOR. If
+ * the caller asks for own steps, each voxel has the largest step that its own sensitivity allows, as in Ahn and
+ * Fessler, IEEE Trans. Med. Imag. 22 (2003). docs/method/common.md, "Block RAMLA". */
 
 static lr_status check_relaxation(const lr_recon_params *params)
 {
@@ -73,7 +73,7 @@ static lr_status ramla_check(const lr_recon_params *params)
     return LR_OK;
 }
 
-/* The largest step that makes no voxel negative, whatever was measured: 1 / max_j s_j. */
+/* Computes the largest step that makes no voxel negative for any measured data: 1 / max_j s_j. */
 static lr_status start(const lr_vector *sensitivity, double *scale)
 {
     lr_vector_sums sums;
@@ -82,22 +82,22 @@ static lr_status start(const lr_vector *sensitivity, double *scale)
     return LR_OK;
 }
 
-/* A pass over M subsets then leaves a voxel at least ((M - 1) / (M + 9))^M of what it was, which is
- * more than exp(-10): numbers of an image stay as near to each other as single precision, and the
- * halves of tensor cores, can add them. */
+/* This relaxation lets a pass over M subsets leave a voxel at least ((M - 1) / (M + 9))^M of its value, which is
+ * more than exp(-10). The voxels of an image then stay close enough in size to be added in single precision, and in
+ * the half precision of tensor cores. */
 double lr_ramla_relaxation(int subsets)
 {
     return subsets > 1 ? 10.0 / (9.0 + subsets) : 1.0;
 }
 
-/* The step length; the largest if voxels have different steps. */
+/* Returns the step length. If voxels have different steps, it is the largest. */
 static double find_lambda(const struct lr_update_step *step)
 {
     return update_relaxation(step, lr_ramla_relaxation(step->num_subsets)) * step->scale;
 }
 
-/* Adjoint projections give sum_j x_j r_j <= sum_i y_i, and a factor that is cut off at 0 takes no more
- * from x_j than lambda s_j x_j does. */
+/* Bounds the sum of the next image. Adjoint projections give sum_j x_j r_j <= sum_i y_i. A factor that is cut off at
+ * 0 takes at most lambda s_j x_j from x_j. */
 static double find_most(const struct lr_update_step *step, double total, double counts)
 {
     return total + find_lambda(step) * counts;
@@ -133,9 +133,9 @@ const struct lr_update_rule lr_rule_ramla = {
     .most = find_most,
 };
 
-/* Block sequential regularised EM: Ahn and Fessler, Globally Convergent Image Reconstruction for
- * Emission Tomography Using Relaxed Ordered Subsets Algorithms, IEEE Trans. Med. Imag. 22 (2003), with
- * projection onto images that are not negative. docs/method/priors.md, "BSREM". */
+/* Block sequential regularised EM: Ahn and Fessler, Globally Convergent Image Reconstruction for Emission Tomography
+ * Using Relaxed Ordered Subsets Algorithms, IEEE Trans. Med. Imag. 22 (2003). Images are projected onto those
+ * without negative voxels. docs/method/priors.md, "BSREM". */
 
 static lr_status bsrem_update(const struct lr_update_step *step)
 {

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors
- *
- * Update rules: what EM, RAMLA and BSREM do differently in the loop of recon.c. A rule keeps nothing itself. */
+/* Update rules: the parts of the loop in recon.c that differ between EM, RAMLA and BSREM. A rule has no state. */
 #ifndef LR_RECON_RULE_H
 #define LR_RECON_RULE_H
 
@@ -17,32 +14,32 @@ enum { LR_PENALTY_VECTORS = 2 };
 struct lr_penalty {
     const lr_rdp *prior; /* NULL = none */
     const lr_log *log;
-    lr_relative_differences differences; /* except for `what`, x, y and scale */
-    lr_vector sensitivity;               /* [num_voxels] on the host, to which the loop adds each subset's */
+    lr_relative_differences differences; /* all members except `what`, x, y and scale are set */
+    lr_vector sensitivity;               /* [num_voxels] on the host; the loop adds the sensitivity of each subset */
     lr_vector kappa;                     /* [num_voxels]; zero without a kappa image */
     lr_vector scale; /* [num_voxels] subsets / (sensitivity + the prior's share); 0 for voxels that no LOR sees */
     double floor;    /* the least value of a voxel in the preconditioner */
 };
 
-/* The params are checked. The penalty must not move in memory. Finish in any case.
- * errors: LR_FAILED if memory runs out. */
+/* params must have been checked. The penalty must not move in memory. Call the finish function in any case. errors:
+ * LR_FAILED if memory runs out. */
 lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params, lr_place *place);
 void lr_penalty_finish(struct lr_penalty *penalty);
 
-/* Call it after the last subset's sensitivity is added. level: the uniform image to start from (lr_find_level). */
+/* Call it after the last subset's sensitivity was added. level: value of the uniform start image (lr_find_level). */
 lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double level);
 
-/* beta R of the image; scratch, of the same place, is overwritten. */
+/* Computes beta R of the image. scratch: at the same place, overwritten. */
 lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image, lr_vector *scratch, double *value);
 
-/* gradient - share beta dR / dx of the image. */
+/* Subtracts share beta dR / dx of the image from the gradient. */
 lr_status lr_penalty_subtract(const struct lr_penalty *penalty, const lr_vector *image, double share,
                               lr_vector *gradient);
 
 /* errors: LR_USAGE for numbers that are negative or not finite. */
 lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *log);
 
-/* An update by one subset. Vectors: [num_voxels], of one place. */
+/* An update by one subset. Vectors are [num_voxels] and at one place. */
 struct lr_update_step {
     const lr_recon_params *params;
     int iteration; /* iteration from 0, earlier runs included */
@@ -58,17 +55,17 @@ struct lr_update_step {
 
 struct lr_update_rule {
     const char *name;   /* name used in messages */
-    bool is_penalised;  /* needs a penalty, which the loop makes; no backend does its updates whole */
-    const char *remedy; /* advice if voxels grow beyond the largest number */
-    /* errors: LR_USAGE for params that the rule does not have or that are out of range. */
+    bool is_penalised;  /* the loop makes a penalty for it, and no backend does its updates whole */
+    const char *remedy; /* advice in the message if voxels grow beyond the largest number */
+    /* errors: LR_USAGE for params that the rule does not support or that are out of range. */
     lr_status (*check)(const lr_recon_params *params);
-    /* Finds the scale of a subset, once; NULL = none. */
+    /* Finds the scale of a subset; called once. NULL = the rule has none. */
     lr_status (*start)(const lr_vector *sensitivity, double *scale);
     lr_status (*update)(const struct lr_update_step *step);
-    /* The step length; needs no vector. NULL = the rule has none. */
+    /* Returns the step length and reads no vector. NULL = the rule has none. */
     double (*lambda)(const struct lr_update_step *step);
-    /* The largest sum that an image of the sum `total` can have after an update by a subset with these counts; NULL
-     * = there is no such bound. No vector is needed. */
+    /* Returns the largest sum that an image can have after an update by a subset with these counts. total: sum
+     * before the update. It reads no vector. NULL = there is no bound. */
     double (*most)(const struct lr_update_step *step, double total, double counts);
 };
 

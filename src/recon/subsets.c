@@ -18,7 +18,7 @@ enum { SHARES = 64 };
 struct noting {
     const float *values;
     bool *voxels;
-    int64_t grain; /* voxels of a share */
+    int64_t grain; /* voxels of a thread's share */
     double sums[SHARES];
 };
 
@@ -44,7 +44,7 @@ double lr_seen_note(const lr_vector *sensitivity, bool *voxels, int threads)
     return sum;
 }
 
-/* LORs of one call of a source that is summed. */
+/* LORs per call of a source whose values are summed. */
 enum { CHUNK = 1 << 20 };
 
 static const char *const what = "the subsets";
@@ -105,7 +105,7 @@ struct pair_sums {
     const struct lr_subsets *subsets;
     const lr_selection *pairs;
     double *sums; /* [pairs->num_pairs] */
-    float *room;  /* [threads][most]: values of a pair without other subsets' LORs; NULL if LORs are not interleaved */
+    float *room;  /* [threads][most] values of a pair, 0 for other subsets' LORs; NULL = not interleaved */
     int64_t most;
 };
 
@@ -139,7 +139,7 @@ static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
     subset->projected = subset->pairs;
     subset->runs = lr_alloc(num_pairs, sizeof(*subset->runs), what, log);
     if (subset->runs == NULL) return LR_FAILED;
-    struct lr_lor_run *run = NULL; /* of pairs that follow each other */
+    struct lr_lor_run *run = NULL; /* run of consecutive pairs */
     for (int64_t k = 0; k < num_pairs; k++) {
         const int32_t pair = of.pairs->pairs[k];
         const int64_t first = lors->offsets[pair], count = lors->offsets[pair + 1] - first;
@@ -164,7 +164,7 @@ static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
 
 /* --- sparse data: LORs with counts --- */
 
-/* Counts the entries with counts of each subset, or takes them once their lists are made. */
+/* Counts the entries with counts for each subset, or copies them once the subsets' lists are allocated (takes). */
 static void visit_counts(const struct lr_subsets *subsets, const int32_t *group_of, bool takes)
 {
     const lr_lor_data *data = subsets->params->data;
@@ -223,7 +223,7 @@ static lr_status add_additive(struct lr_subsets *subsets)
     subsets->additive_counts = params->additive_sum;
     if (params->additive_sum > 0.0) return LR_OK;
 
-    /* The sum over all LORs takes the whole source. */
+    /* The sum over all LORs reads the whole source. */
     float *values = lr_alloc(CHUNK, sizeof(*values), "the additive term", params->log);
     lr_status status = values != NULL ? LR_OK : LR_FAILED;
     for (int64_t first = 0; status == LR_OK && first < subsets->lors->count; first += CHUNK) {
@@ -243,7 +243,7 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
 {
     const lr_recon_params *params = subsets->params;
     if (params->subset_of != NULL) {
-        /* The subsets of the caller, or its groups of interleaved subsets. */
+        /* Groups are the caller's subsets, or its groups of interleaved subsets. */
         const int num_groups = subsets->count / subsets->interleave;
         memcpy(group_of, params->subset_of, (size_t)subsets->lors->num_pairs * sizeof(*group_of));
         for (int64_t pair = 0; pair < subsets->lors->num_pairs; pair++) {
@@ -275,7 +275,7 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
             subset->measured = lr_alloc(subset->num_values, sizeof(float), what, log);
             if (subset->lor_list == NULL || subset->measured == NULL) return LR_FAILED;
             subset->projected = (lr_selection){.lors = subset->lor_list, .num_lors = subset->num_values};
-            subset->num_values = 0; /* counted again as they come */
+            subset->num_values = 0; /* counted again while entries are copied */
         }
         visit_counts(subsets, group_of, true);
     }
@@ -320,7 +320,7 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     free(group_of);
     LR_TRY(status);
 
-    /* Counts and shares of all ranks. An additive sum that was given is of all ranks already. */
+    /* Counts and shares are summed over all ranks. An additive sum given by the caller is that of all ranks already. */
     const bool is_given = params->additive_sum > 0.0;
     subsets->own_counts = subsets->counts;
     double sums[3] = {subsets->counts, is_given ? 0.0 : subsets->additive_counts, 0.0};
@@ -358,7 +358,7 @@ void lr_subsets_finish(struct lr_subsets *subsets)
 
 enum { MEASURED = 0, ADDITIVE };
 
-/* Values of a thread's share, and the number of values from which threads are worth while. */
+/* VALUES_AT_ONCE: values of a thread's share. MANY_VALUES: number of values above which threads are used. */
 enum { VALUES_AT_ONCE = 1 << 14, MANY_VALUES = 1 << 20 };
 
 static const char *const names[2] = {"the measured counts", "the additive term"};
@@ -393,14 +393,14 @@ static lr_status gather_values(const struct lr_compared *compared, const struct 
             for (int64_t k = 0; k < span.count; k++) values[k] = (float)lr_lor_cursor_read(&cursor, span.first + k);
         }
     }
-    if (which == MEASURED) /* LORs between those of the subset explain nothing and add nothing */
+    if (which == MEASURED) /* interleaved LORs of other subsets explain nothing and add nothing */
         lr_selection_blank(subsets->lors, &subset->pairs, to);
     return LR_OK;
 }
 
 /* --- values that are held --- */
 
-/* An array that is there already, in the subset's order, on the host; or NULL. */
+/* Returns an array on the host that already has the values in the subset's order, or NULL. */
 static const float *find_array(const struct lr_compared *compared, const struct lr_subset *subset, int which)
 {
     const lr_osem_params *params = compared->subsets->params;
@@ -447,7 +447,7 @@ static lr_status hold(struct lr_compared *compared, const struct lr_subset *subs
                             held));
     const float *values = host.values;
     const int threads = lr_operator_get_info(compared->subsets->params->op)->threads;
-    /* Counts of list mode are all 1: a device fills such values in by itself. */
+    /* List-mode counts are all 1, and a device can fill such values itself. */
     const int64_t count = host.count;
     struct uniform uniform = {.values = values};
     atomic_init(&uniform.is_broken, false);

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors
- *
- * Data cut into subsets, and the properties of each. */
+/* Data divided into subsets, and the properties of each subset. */
 #ifndef LR_RECON_SUBSETS_H
 #define LR_RECON_SUBSETS_H
 
@@ -16,7 +13,7 @@
 
 struct lr_lor_cursor {
     const lr_lor_data *data; /* NULL = zero everywhere */
-    int64_t next;            /* sparse: the first entry at or after the LOR */
+    int64_t next;            /* sparse: index of the first entry at or after the LOR */
 };
 
 /* Starts reading at a LOR. */
@@ -46,8 +43,8 @@ static inline double lr_lor_cursor_read(struct lr_lor_cursor *cursor, int64_t lo
 
 /* --- voxels that LORs see --- */
 
-/* Notes the voxels with a sensitivity above 0; voxels: [count], those noted before stay so. sensitivity: on the
- * host, in floats. Returns its sum, which does not depend on the number of threads. */
+/* Marks the voxels with a sensitivity above 0 in voxels [count]. Earlier marks stay. sensitivity: on the host, in
+ * floats. Returns the sum of the sensitivity, which does not depend on the number of threads. */
 double lr_seen_note(const lr_vector *sensitivity, bool *voxels, int threads);
 
 /* LORs first .. first + count - 1. Their values begin at place `begin` of the subset's values. */
@@ -56,11 +53,11 @@ struct lr_lor_run {
 };
 
 struct lr_subset {
-    lr_selection pairs;      /* its module pairs, with an interleave of their LORs; all zero for the only subset */
-    lr_selection projected;  /* the LORs that are projected: of sparse data those with counts, else all of the pairs */
-    int64_t num_values;      /* number of their values, with those of LORs between them */
+    lr_selection pairs;      /* module pairs, with the interleave of their LORs; all zero for the only subset */
+    lr_selection projected;  /* LORs to project; sparse data: only LORs with counts; dense data: all LORs of `pairs` */
+    int64_t num_values;      /* number of values, including interleaved LORs of other subsets */
     double counts;           /* sum of y, of all ranks */
-    double share;            /* of the values of all ranks that all subsets have */
+    double share;            /* this subset's share of the values of all subsets and ranks */
     float *measured;         /* sparse: y in the order of the values; else NULL */
     float *additive;         /* sparse: b of these LORs; NULL = none */
     struct lr_lor_run *runs; /* dense: [num_runs]; NULL for the only subset */
@@ -74,7 +71,7 @@ struct lr_subsets {
     const lr_lors *lors;
     int count, interleave;  /* subset k is part k % interleave of the LORs of group k / interleave */
     struct lr_subset *list; /* [count] */
-    int32_t *order;         /* [count] the order in which they are visited */
+    int32_t *order;         /* [count] order in which subsets are visited */
     bool is_sparse;         /* true if the data are sparse */
     double counts;          /* sum of y, of all ranks */
     double own_counts;      /* sum of y, of this rank */
@@ -82,9 +79,9 @@ struct lr_subsets {
     int64_t most_values;    /* largest num_values */
 };
 
-/* Cuts up params->data, which is checked, into params->subsets.
- * errors: LR_FAILED if memory runs out; LR_USAGE for subsets that would be empty; LR_BAD_INPUT for a
- * value of the additive source that is not finite or negative; what the source answers. Finish in any case. */
+/* Divides params->data, which is checked, into params->subsets. Call the finish function in any case.
+ * errors: LR_FAILED if memory runs out; LR_USAGE if a subset would be empty; LR_BAD_INPUT for a value of the
+ * additive source that is not finite or negative; errors of the source. */
 lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *params);
 void lr_subsets_finish(struct lr_subsets *subsets);
 
@@ -96,30 +93,30 @@ struct lr_compared {
     const struct lr_subsets *subsets;
     lr_place *place;      /* the place of the values; NULL = the host */
     lr_vector *measured;  /* [subsets] zero for values that lr_compared_get gathers */
-    lr_vector *additive;  /* [subsets] the same; zero without an additive term */
-    lr_vector scratch[2]; /* on the host: measured, additive, of the current subset */
+    lr_vector *additive;  /* [subsets] the same for the additive term; zero if there is none */
+    lr_vector scratch[2]; /* on the host: measured counts and additive term of the current subset */
     bool has_additive;
 };
 
-/* Sparse data, and all data at a device, are stored. Dense data on the host stay in the caller's array if a
- * subset's values are in one piece there; else lr_compared_get gathers them.
- * errors: LR_FAILED if memory runs out; LR_BAD_INPUT for an additive value that is negative or not finite. Finish
- * in any case. */
+/* Stores sparse data, and all data if they are at a device. Dense data on the host stay in the caller's array if a
+ * subset's values are contiguous there. Otherwise lr_compared_get gathers them. Call the finish function in any
+ * case.
+ * errors: LR_FAILED if memory runs out; LR_BAD_INPUT for an additive value that is negative or not finite. */
 lr_status lr_compared_init(struct lr_compared *compared, const struct lr_subsets *subsets, lr_place *place);
 void lr_compared_finish(struct lr_compared *compared);
 
-/* The values of subset k, valid until the next call; additive is zero if there is none. */
+/* Values of subset k, valid until the next call. additive is zero if there is none. */
 struct lr_compared_values {
     lr_vector measured, additive;
 };
 lr_status lr_compared_get(struct lr_compared *compared, int k, struct lr_compared_values *values);
 
-/* The uniform image to start from gives what an additive term leaves of the counts, and a hundredth of them at
- * least. Alone, EM would find an image's size in one update. With an additive term it does not: an image that
- * explains little of the counts is multiplied by at most the ratio of counts to term, update by update. Steps of
- * limited length do not either, if a voxel's sensitivity is small.
- * seen_counts: what an image of ones gives, alike on all ranks. level: 1 where there are no counts. Warns of a term
- * above the counts. */
+/* Finds the value of the uniform start image. The image gives the counts minus the additive term, but at least a
+ * hundredth of the counts. Without an additive term, EM finds the size of an image in one update. With one it does
+ * not: if an image explains few of the counts, an update multiplies it by at most the ratio of counts to additive
+ * term. Steps of limited length do not find it either if a voxel's sensitivity is small.
+ * seen_counts: counts that an image of ones gives, the same on all ranks. level: 1 if there are no counts. Warns if
+ * the additive term is larger than the counts. */
 lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double *level);
 
 #endif

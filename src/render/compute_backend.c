@@ -19,7 +19,7 @@ struct lr_compute {
     struct lr_backend_params params;
     struct lr_backend_fns fns;
     lr_place *place;        /* owned */
-    struct gl_context *ctx; /* of the place */
+    struct gl_context *ctx; /* the place's context */
     struct lr_method_params method_params;
     const struct lr_method *method, *rows_method;
     void *projector, *lister; /* of these methods; the lister is made when it is first asked for, and may be
@@ -28,7 +28,7 @@ struct lr_compute {
 
 static const struct lr_method *const methods[] = {&lr_columns_method, &lr_pairs_method, &lr_points_method};
 
-/* The first method that serves; the last method always does. */
+/* Finds the first method that serves. The last method always serves. */
 static const struct lr_method *find_method(const struct lr_method_params *params, enum lr_method_work work)
 {
     int k = 0;
@@ -54,7 +54,7 @@ static lr_status project(struct lr_compute *compute, bool is_forward, const lr_s
         LR_TRY(is_forward ? method->forward(compute->projector, &pairs, image->values, out)
                           : method->back(compute->projector, &pairs, values, image->values));
     } else {
-        /* Methods read the list on the host, and its values with it. */
+        /* Methods read the list and its values on the host. */
         const bool is_copied = values != NULL && values->values == NULL;
         lr_vector host = {0};
         if (is_copied)
@@ -173,7 +173,7 @@ static const double many_terms = 8192.0;
 /* True if the LORs of any pair have more terms than that, from the points between its modules. */
 static bool has_many_terms(const struct lr_backend_params *params)
 {
-    enum { ELEMENTS_PER_CRYSTAL = 5 }; /* of a point */
+    enum { ELEMENTS_PER_CRYSTAL = 5 }; /* elements of a point per crystal */
     const lr_grid *grid = params->grid;
     const double points =
         (double)lr_grid_num_voxels(grid) * params->samples[0] * params->samples[1] * params->samples[2];

@@ -28,9 +28,9 @@ struct lr_lor_list {
 };
 
 struct lr_method_params {
-    struct gl_context *ctx;                  /* the backend's, which is current in every call */
+    struct gl_context *ctx;                  /* the backend's context; current in every call */
     const struct lr_backend_params *backend; /* copied */
-    bool may_hide;                           /* whether modules may stop lines to others */
+    bool may_hide;                           /* true if a module can block lines to another */
     int64_t max_window;                      /* floats that a buffer may hold */
 };
 
@@ -56,11 +56,11 @@ struct lr_method {
     lr_status (*forward_lors)(void *self, const struct lr_lor_list *list, const float *image, float *values);
     lr_status (*back_lors)(void *self, const struct lr_lor_list *list, const float *values, float *image);
 
-    /* Copies an image at the backend's place to the method's own, and back. */
+    /* Copies an image from the backend's place to the method's own image, and back. */
     lr_status (*take_image)(void *self, const lr_vector *image);
     lr_status (*give_image)(void *self, lr_vector *image);
 
-    /* Every element of the rows, in order, to the sink. */
+    /* Passes every element of the rows to the sink, in order. */
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
     /* True if back leaves out the LORs of other parts that are interleaved with the list's; NULL: it does not. */

@@ -15,19 +15,19 @@
 /* Tolerance relative to lengths: modules that only touch, or lie in a plane with the point, hide nothing. */
 static const double touching = 1e-9;
 
-/* A module's rectangle from the point: the pyramid of the rays that meet it. */
+/* A module's rectangle seen from the point: the pyramid of the rays that hit it. */
 struct view {
-    double corners[4][3]; /* from the point */
+    double corners[4][3]; /* relative to the point */
     double sides[4][3];   /* unit normals of the planes through the point and an edge, inwards */
     double towards[3];    /* unit, to the centre */
     double sine, cosine;  /* of the angle under which the sphere around the rectangle is seen */
     double height;        /* n . (w - c) */
     double reach;         /* to the farthest corner */
     bool inside;          /* the point lies within the sphere */
-    bool flat;            /* the point lies in the rectangle's plane: no line meets it */
+    bool flat;            /* the point lies in the rectangle's plane, so no line hits it */
 };
 
-/* Modules that may stop lines on their way to others, seen from one point. Conservative: no such module is left out. */
+/* Modules that can block lines to other modules, seen from one point. Conservative: no such module is left out. */
 struct lr_plan_hiding {
     const lr_scanner *scanner;
     int num_words;
@@ -182,7 +182,7 @@ static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_m
 
 /* --- plan --- */
 
-/* A module as the point being planned sees it. */
+/* A module seen from the point being planned. */
 struct lr_plan_sight {
     double towards[3]; /* unit, from the point to the module's centre */
     double distance_squared;
@@ -311,7 +311,7 @@ static int module_crystals(const struct lr_plan *plan, int module)
     return crystals[0] * crystals[1];
 }
 
-/* Divides the crystals of the last image among as many images as they need. */
+/* Divides the crystals of the last image among as many images as necessary. */
 static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
 {
     const struct lr_plan_image image = plan->images[batch->num_images - 1];
@@ -464,7 +464,7 @@ struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
     plan->layers = params->penetration ? 1 : lr_scanner_num_layers(plan->scanner);
     plan->hiding = !params->penetration && lr_modules_may_hide(plan->scanner);
 
-    /* Room for the images of one point at least. */
+    /* The batch has room for at least the images of one point. */
     const int num_modules = plan->scanner->num_modules, share = plan->hiding ? plan->image_crystals : 0;
     int64_t of_point = 0;
     for (int m = 0; m < num_modules; m++) of_point += share > 0 ? (module_crystals(plan, m) + share - 1) / share : 1;

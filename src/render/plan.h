@@ -62,7 +62,7 @@ struct lr_batch {
     const struct lr_plan_draw *draws;
     const struct lr_plan_row *rows;
     int num_images, num_draws, num_rows;
-    int most_draws; /* of one image */
+    int most_draws; /* most draws of one image */
     int atlas_rows; /* rows of tiles in use */
 };
 
@@ -87,7 +87,7 @@ struct lr_plan_params {
     const lr_lors *lors;
     int rays;
     int atlas_size;     /* edge of the square atlas, texels; 0 = no atlas, but: */
-    int max_images;     /* in a batch */
+    int max_images;     /* most images in a batch */
     bool penetration;   /* list all modules that lines through a primary may cross */
     int image_crystals; /* of an image if modules may hide each other, without an atlas; 0 = all of the primary */
     const lr_log *log;
@@ -98,18 +98,18 @@ struct lr_plan {
     const lr_lors *lors;
     int rays;
     bool penetration;
-    bool hiding; /* modules may hide each other, and what stops lines is listed */
+    bool hiding; /* modules can hide each other, so those that block lines are listed */
     int image_crystals;
-    int layers;        /* of the scanner; 1 with penetration, whose images show all layers */
-    int tile[2];       /* of the largest module, texels; 0 without an atlas */
+    int layers;        /* layers of the scanner; 1 with penetration, because its images show all layers */
+    int tile[2];       /* tile of the largest module, texels; 0 without an atlas */
     int columns, rows; /* tiles in the atlas; 0 without */
     int max_images, max_draws;
     struct lr_plan_image *images;
     struct lr_plan_draw *draws;
     struct lr_plan_row *batch_rows;
     struct lr_plan_sight *sights;  /* [num_modules], of the point being planned */
-    struct lr_plan_hiding *hidden; /* of the point being planned; NULL unless `hiding` */
-    uint64_t *hiders;              /* of an image's secondaries, bits of modules; NULL unless `hiding` */
+    struct lr_plan_hiding *hidden; /* hiding seen from the point being planned; NULL unless `hiding` */
+    uint64_t *hiders;              /* bits of modules that may hide an image's secondaries; NULL unless `hiding` */
 };
 
 /* errors: NULL; with an atlas LR_USAGE for more than LR_MAX_RASTER_RAYS, or if the windows of one point do not fit
@@ -141,7 +141,7 @@ struct lr_sweep {
 /* The rows of a projection: all voxels of the grid. */
 struct lr_rows lr_sweep_voxels(const struct lr_backend_params *params);
 
-/* Hands every batch of the work on and reports progress, all windows together being 1. */
+/* Passes on every batch of the work and reports progress. All windows together count as 1. */
 lr_status lr_sweep_run(const struct lr_sweep *sweep, const struct lr_plan_work *work);
 
 /* --- rows --- */

@@ -15,9 +15,9 @@ struct reading {
     struct lr_row_delivery delivery;
     struct lr_batch batch;
     struct lr_elements *lists;  /* [max_rows], one per row of the batch */
-    struct lr_elements carried; /* of a row that the batch before left unfinished */
+    struct lr_elements carried; /* elements of a row that the previous batch left unfinished */
     int64_t carried_row;        /* -1: none */
-    int64_t next_row;           /* to be delivered, counted from the first */
+    int64_t next_row;           /* next row to deliver, counted from the first */
 };
 
 static void read_share(void *user, int64_t begin, int64_t end, int worker)
@@ -68,7 +68,7 @@ static lr_status read_all(struct reading *reading)
     const struct lr_rows *rows = reading->rows;
     struct lr_plan_cursor cursor = {0};
     struct lr_plan_work work = {.rows = rows, .window = lr_pair_window_all(batches->plan->lors)};
-    if (rows->pairs != NULL) { /* images without these pairs are left out */
+    if (rows->pairs != NULL) { /* leaves out images without these pairs */
         work.window = lr_pair_window_begin(batches->plan->lors, rows->pairs, rows->num_pairs);
         work.window.end = rows->num_pairs;
     }

@@ -17,7 +17,7 @@ struct lr_scene {
     const lr_scanner *scanner;
     const lr_lors *lors;
     struct gl_buffer *modules, *crystal_module, *pairs, *mask_entries, *mask_words;
-    struct lr_pair_window window; /* that `pairs` is for; no pairs before the first */
+    struct lr_pair_window window; /* the window of `pairs`; no pairs before the first window */
     struct gl_texture *mu;        /* 3-D, 1/mm; NULL without absorption */
     float mu_origin_mm[3], mu_per_mm[3];
     int mu_steps;

@@ -68,7 +68,7 @@ enum { BITS = 61 };
 /* Factor by which the largest element may exceed its estimate; larger elements are noticed as overflows. */
 static const double guess_margin = 16.0;
 
-/* Sums of one read. */
+/* Sums that one read copies. */
 enum { PIECE = 1 << 16 };
 
 lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent)

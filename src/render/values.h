@@ -31,7 +31,7 @@ lr_status lr_values_get(const struct gl_buffer *buffer, int64_t offset, lr_vecto
 struct lr_fixed {
     struct gl_buffer *buffer;
     int64_t count;
-    int exponent; /* of the value of the integer 2^61 on the device */
+    int exponent; /* exponent of the value of the integer 2^61 on the device */
     double unit;  /* the value of the integer 1 on the device */
     bool overflowed;
 };
@@ -46,7 +46,7 @@ int64_t lr_fixed_most(int64_t floats);
 lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent);
 void lr_fixed_finish(struct lr_fixed *fixed);
 
-/* True if a sum was too large, so that all are to be worked out anew with a larger exponent. */
+/* True if a sum was too large. All sums must then be computed again with a larger exponent. */
 lr_status lr_fixed_overflowed(const struct lr_fixed *fixed, bool *overflowed);
 
 /* values: [count]. */

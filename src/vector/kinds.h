@@ -105,7 +105,7 @@ struct lr_place_fns {
     lr_status (*show)(const lr_vector *image, lr_vector_texture *copy);
     lr_status (*fence)(lr_place *place, void **done);
 
-    /* CUDA: exchanges between processes out of its memory; NULL: they go through the host. */
+    /* CUDA: exchanges between processes out of its memory; NULL = exchanges use memory of the host. */
     const struct lr_link_fns *link;
 };
 extern const struct lr_place_fns lr_place_gl_fns, lr_place_cuda_fns;

@@ -19,7 +19,7 @@ struct lr_place {
     const struct lr_place_fns *fns;      /* of a device */
     int threads;                         /* host */
     struct gl_context *ctx;              /* OpenGL; owned */
-    struct lr_vector_programs *programs; /* OpenGL: made when first asked for */
+    struct lr_vector_programs *programs; /* OpenGL: made at first use */
     bool shares;                         /* OpenGL: it shares objects with another context */
     struct lr_cuda_place *cuda;          /* CUDA; owned */
     void *cuda_stream;                   /* CUDA: the cudaStream_t that all work is done on */

@@ -36,7 +36,7 @@ struct gl_buffer;
 struct lr_storage {
     void *block; /* of the host or, at a CUDA place, of its device */
     struct gl_buffer *buffer;
-    bool is_wrapped; /* `block` is the caller's; a gl_buffer knows this of itself */
+    bool is_wrapped; /* `block` belongs to the caller; a gl_buffer records this itself */
 };
 
 struct lr_vector_terms;
@@ -65,7 +65,8 @@ struct lr_vector_fns {
     lr_status (*finish_later)(lr_place *place, int slot, double *sums);
     lr_status (*relative_differences)(const lr_relative_differences *differences);
     lr_status (*convolve)(const lr_convolution *convolution);
-    lr_status (*add_terms)(const struct lr_vector_terms *terms); /* see kinds.h; NULL: the place has no such function */
+    lr_status (*add_terms)(const struct lr_vector_terms *terms); /* see kinds.h; NULL = the place has no such
+                                                                  * function */
 };
 
 extern const struct lr_vector_fns lr_vector_host_fns;

@@ -40,8 +40,8 @@ _Static_assert(sizeof(struct differences_pass) == 128, "the shader's layout");
 
 enum { NUM_DIFFERENCES = LR_DIFFERENCES_WEIGHTS + 1 };
 
-/* Sums that may be in progress at once: those that are waited for at once have a turn of their own, after
- * the turns of later.h. A slot begins where a range may begin with any driver. */
+/* Sums that may be in progress at once: sums that are waited for at once have an extra turn after the turns of
+ * later.h. The alignment of a slot suits every driver. */
 enum { SLOT_NOW = LR_NUM_LATER, NUM_SLOTS, NUM_TURNS = LR_LATER_TURNS + 1 };
 enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
 
@@ -195,7 +195,7 @@ static lr_status take_sums(lr_place *place, int slot, double *sums)
     struct lr_vector_programs *programs = place->programs;
     const int turn = slot / LR_LATER_SLOTS;
     struct gl_readback *arrived = &programs->arrived[turn];
-    if (programs->is_under_way[slot]) { /* all work queued before arrives, too */
+    if (programs->is_under_way[slot]) { /* sums queued earlier have arrived, too */
         if (arrived->fence == NULL) gl_readback_send(arrived);
         LR_TRY(gl_readback_wait(arrived));
         for (int k = 0; k < NUM_SLOTS; k++) programs->is_under_way[k] &= k / LR_LATER_SLOTS != turn;
@@ -360,7 +360,7 @@ static lr_status finish_later(lr_place *place, int slot, double *sums)
 
 /* --- relative differences, in layers that storage blocks may hold --- */
 
-/* The layers that one pass works on; `beside` more on each side are read. */
+/* Computes how many layers one pass works on. The pass also reads `beside` layers on each side. */
 static lr_status fit_layers(const struct walk *walk, const int size[3], int beside, int *longest)
 {
     const int64_t fit = longest_piece(walk) / ((int64_t)size[0] * size[1]) - 2 * (int64_t)beside;

@@ -53,7 +53,8 @@ lr_status recon_check_image(const struct recon_run *run)
                                                   "the scanner, and is --additive no more than a part of "
                                                   "them?"}));
 
-    /* RAMLA approaches the number of counts in steps; EM reaches it after each iteration. */
+    /* With EM, the estimated counts add up to the measured ones after every iteration. RAMLA approaches this in
+     * steps. */
     const lr_iteration *last = &run->history[run->num_done - 1];
     const double share = last->estimated_counts / last->measured_counts;
     if (request->algorithm == RECON_RAMLA && last->has_fit && fabs(share - 1) > 0.05) {

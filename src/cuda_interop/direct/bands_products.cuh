@@ -95,7 +95,8 @@ struct band_weights_of_row {
  * sources 2 (lane % 4) and the next one of both halves, and sums of outputs 2 (lane % 4) and the next
  * one for slices lane / 4 and that + 8. */
 template <int Height, bool Held> struct band_products {
-    /* Approximate most steps of a slab's sums in tensor cores, which truncate instead of rounding. */
+    /* Number of steps after which sums are taken out of the tensor cores, which truncate instead of rounding. It is
+     * tested between slabs only. */
     enum { MOST_STEPS = 8 };
 
     band_warp warp;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of an event: two keys, two numbers, and the arrays that are gathered. */
+/* Temporary memory per event in bytes: two keys, two numbers, and the gathered arrays. */
 enum { EVENT_BYTES = 2 * 4 + 2 * 4 + 4 * 4, NUM_ARRAYS = 4 };
 
 struct ordering {

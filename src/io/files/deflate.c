@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A gzip stream (RFC 1952) of blocks that threads compress by themselves: each but the last ends with an empty
- * stored block, so that the next one begins at a whole byte, and begins with what the one before has as a
- * dictionary. */
+ * A gzip stream (RFC 1952) of blocks that threads compress independently. Each block but the last ends with an empty
+ * stored block, so that the next one begins at a whole byte. The dictionary of a block is the end of the block before
+ * it. */
 #include "io/files/output.h"
 
 #include "base/log.h"
@@ -26,7 +26,7 @@ enum {
 
 struct block {
     const unsigned char *bytes;
-    size_t count, before; /* before: bytes of the same piece that stand in front of it */
+    size_t count, before; /* before: bytes of the same piece that precede it */
     bool is_last;
     unsigned char *out; /* [room], of the caller */
     size_t room, out_count;
@@ -62,9 +62,10 @@ lr_status lr_output_deflate(struct lr_output *output, const struct lr_piece *pie
     const size_t each = compressBound(BLOCK_BYTES) + SPARE_BYTES;
     unsigned char *room = lr_alloc(BLOCKS_AT_ONCE, each, "compressing", output->log);
     lr_status status = room != NULL ? lr_output_write(output, head, sizeof(head)) : LR_FAILED;
-    uLong crc = crc32(0, NULL, 0), total = 0; /* of all so far; the total goes round at 2^32, as the format has it */
-    int piece = 0;                            /* the next block's */
-    size_t at = 0;                            /* the next block's place in the piece */
+    uLong crc = crc32(0, NULL, 0), total = 0; /* of all bytes so far; the total is modulo 2^32, as the format
+                                               * requires */
+    int piece = 0;                            /* piece of the next block */
+    size_t at = 0;                            /* offset of the next block in the piece */
     for (bool is_over = false; status == LR_OK && !is_over;) {
         struct block blocks[BLOCKS_AT_ONCE];
         int count = 0;

@@ -27,7 +27,7 @@ lr_file_kind lr_file_kind_of(const char *path)
     if (format != LR_EVENTS_UNKNOWN) return LR_FILE_EVENTS;
     if (lr_view_session_recognises(head.bytes)) return LR_FILE_SESSION;
     if (is_hdf5 && lr_head_holds(&head, histo, sizeof(histo))) return LR_FILE_HISTO;
-    /* A header of Interfile that is no image's is one of projection data. */
+    /* An Interfile header that does not describe an image describes projection data. */
     if (is_hdf5 || lr_path_ends_in(path, data_endings) || lr_stir_header_recognises(&head)) return LR_FILE_DATA;
     return lr_scanner_recognises(&head) ? LR_FILE_SCANNER : LR_FILE_UNKNOWN;
 }

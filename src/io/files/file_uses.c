@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Whether writing some files would lose others. */
+ * Checks that writing files does not destroy others. */
 #include "base/log.h"
 #include "base/path.h"
 
@@ -59,7 +59,7 @@ static bool names_file(const char *header, const struct stat *file, const lr_log
     FILE *stream = stat_file(header, &found) ? fopen(header, "r") : NULL;
     for (int k = 0; stream != NULL && !names && is_text && k < MOST_LINES && fgets(line, sizeof(line), stream) != NULL;
          k++) {
-        /* a zero or a line without an end is no header's */
+        /* a header has no zero bytes and no line beyond the buffer */
         is_text = strchr(line, '\n') != NULL || feof(stream);
         /* The value that "key := value", "key = value" or "key: value" gives to its key. */
         char *value = is_text ? strpbrk(line, ":=") : NULL;
@@ -76,7 +76,7 @@ static bool names_file(const char *header, const struct stat *file, const lr_log
     return names;
 }
 
-/* path: what is written, or what goes with it: `with`, else NULL. */
+/* path: the file that is written, or a companion of it. with: the file that it is a companion of, else NULL. */
 static lr_status check_reads(const lr_file_uses *uses, const char *path, const char *with)
 {
     struct stat found;

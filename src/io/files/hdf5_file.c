@@ -192,8 +192,8 @@ lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what)
 lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, const char *content, const lr_log *log)
 {
     *out = (struct lr_hdf5_output){.driver = -1, .file = -1};
-    /* HDF5 crashes or ends the program if it runs out of memory for a file's bookkeeping: this tries first whether
-     * 16 MiB can be had. */
+    /* HDF5 crashes or ends the program if it runs out of memory for a file's bookkeeping, so this tries to allocate
+     * 16 MiB first. */
     enum { ROOM_BYTES = 16 << 20 };
     void *room = lr_alloc(ROOM_BYTES, 1, "writing HDF5", log);
     free(room);

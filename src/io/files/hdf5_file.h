@@ -32,20 +32,20 @@ struct lr_hdf5_output {
     struct lr_output output;
     struct lr_hdf5_quiet quiet;
     hid_t driver, file;
-    bool broken; /* something failed that is not a write; it has been logged */
+    bool broken; /* a step other than a write failed and was logged */
 };
 
 /* Opens the file and writes the root attributes program, version, frame and content. On failure
  * there is nothing to give up. errors: as lr_output_open; LR_USAGE for a device or a pipe. */
 lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, const char *content, const lr_log *log);
 
-/* The same on an output that is open, whose bytes within the layout (NULL: none) stay. */
+/* lr_hdf5_output_open on an open output. Its bytes within the layout stay; NULL = there are none. */
 lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, struct lr_hdf5_layout *layout);
 
 /* Logs, once per file, that HDF5 refused a step; always LR_FAILED. */
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what);
 
-/* Keeps everything that follows from the disk; for closing datasets before giving up. */
+/* Drops all later writes. Call it before closing the datasets of a file that is given up. */
 void lr_hdf5_output_cancel(struct lr_hdf5_output *out);
 
 /* Do what lr_output_finish and lr_output_abandon do, and close every HDF5 object of the file. */

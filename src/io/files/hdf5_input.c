@@ -36,16 +36,16 @@ struct lr_hdf5_process {
     lr_log log; /* what lr_hdf5_input.log points to */
     const lr_log *callers_log;
     pid_t id;         /* 0 = it has died and been waited for */
-    pid_t owner;      /* who started it: no child that the program forks ends it */
+    pid_t owner;      /* the process that started it; forked children of that process do not end it */
     int socket;       /* -1 = closed */
     bool was_silent;  /* it was ended because no answer came */
-    lr_status status; /* once it has died: what that means for the caller */
-    void *window;     /* LR_HDF5_WINDOW_BYTES that both see */
+    lr_status status; /* status for the caller once the process has died */
+    void *window;     /* LR_HDF5_WINDOW_BYTES of memory shared with the process */
 };
 
 /* --- starting it --- */
 
-/* Moves a file beyond the first three numbers, which may be free: what is printed must not go there. */
+/* Moves a file beyond the first three descriptors. These may be free here, and printed text must not go to the file. */
 static int beyond_standard(int file)
 {
     const int moved = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 3);
@@ -125,8 +125,7 @@ int lr_hdf5_process_end(struct lr_hdf5_process *process)
 {
     const bool is_ours = process->owner == getpid();
     if (process->socket >= 0) {
-        /* A process that another part of the program has forked may hold this end too: closing it
-         * would not be seen. */
+        /* A forked process may hold this end of the socket too; closing it would then have no effect on the reader. */
         if (is_ours) shutdown(process->socket, SHUT_RDWR);
         close(process->socket);
         process->socket = -1;
@@ -197,8 +196,8 @@ static lr_status complain_of_end(const struct lr_hdf5_input *in, int end)
 
 /* --- asking it --- */
 
-/* Sends a request, unless it is NULL, and takes the answer. Returns whether it was found; the answer is zero if the
- * process has died or cannot read. */
+/* Sends a request, unless it is NULL, and takes the answer. Returns true if the requested item was found. The answer
+ * is zero if the process has died or cannot read. */
 static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_request *request,
                      struct lr_hdf5_answer *answer)
 {
@@ -208,7 +207,7 @@ static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_reques
            errno == EINTR) {
     }
 
-    /* A drive that is gone would otherwise be waited for without end. */
+    /* Without a deadline, a lost drive would block the caller for ever. */
     const double deadline_s = lr_clock_seconds() + LR_HDF5_MOST_SILENT_SECONDS;
     struct pollfd end = {.fd = process->socket, .events = POLLIN};
     int ready;
@@ -228,7 +227,7 @@ static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_reques
     const bool lives = bytes == (ssize_t)sizeof(*answer);
     if (lives && answer->error == 0) return answer->found;
     if (lives) {
-        /* Ends the process: what it did not find after this would not be the file's fault. */
+        /* The process is ended: a later failure of it would wrongly be blamed on the file. */
         char text[128];
         process->status = lr_error(process->callers_log, LR_BAD_INPUT, "%s cannot be read: %s: is its drive there?",
                                    in->path, lr_error_text(answer->error, text));

@@ -13,7 +13,7 @@
 
 /* An HDF5 file open for reading. One thread at a time. */
 struct lr_hdf5_input {
-    const lr_log *log; /* the caller's; silent once the end of the reading process has been logged */
+    const lr_log *log; /* owned by the caller; silent once the end of the reading process has been logged */
     const char *path;  /* the caller's */
     int64_t file_bytes;
     struct lr_hdf5_process *process;
@@ -26,8 +26,8 @@ int lr_hdf5_process_end(struct lr_hdf5_process *process);
 /* Types that numbers are converted to. */
 enum lr_hdf5_number { LR_HDF5_INT32, LR_HDF5_INT64, LR_HDF5_FLOAT, LR_HDF5_DOUBLE };
 
-/* errors: LR_BAD_INPUT, logged, for a file that is missing, no regular file, no HDF5, truncated,
- * or that HDF5 does not survive; LR_FAILED if no process can be started. Nothing to close then. */
+/* errors: LR_BAD_INPUT, logged, for a file that is missing, not a regular file, not HDF5, truncated, or that crashes
+ * HDF5; LR_FAILED if no process can be started. After an error there is nothing to close. */
 lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log);
 void lr_hdf5_input_close(struct lr_hdf5_input *in);
 
@@ -35,7 +35,7 @@ void lr_hdf5_input_close(struct lr_hdf5_input *in);
  * missing. For the end of functions that read attributes. */
 lr_status lr_hdf5_input_check(const struct lr_hdf5_input *in);
 
-/* The same for callers that come back to an open file: logs an error. */
+/* lr_hdf5_input_check for callers that use an open file again: it logs an error if the reading process has died. */
 lr_status lr_hdf5_input_need(const struct lr_hdf5_input *in);
 
 bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the program that reads HDF5 files (hdf5_reader/) and the one that asks it say to each other.
- * One request, one answer; numbers and texts come in memory that both see. */
+ * Requests to the program that reads HDF5 files (hdf5_reader/), and its answers. Each request has one answer. Numbers
+ * and texts are passed in shared memory. */
 #ifndef LR_IO_HDF5_REQUEST_H
 #define LR_IO_HDF5_REQUEST_H
 
 #include "io/files/hdf5_input.h"
 
 enum {
-    LR_HDF5_WINDOW_BYTES = 4 << 20, /* of the memory that both see */
+    LR_HDF5_WINDOW_BYTES = 4 << 20, /* size of the shared memory */
     LR_HDF5_MOST_SECONDS = 10,      /* of the processor's time, for one request */
     LR_HDF5_MOST_SILENT_SECONDS = 60,
-    LR_HDF5_OTHER_VERSION = 64, /* the reader's exit code when it is not of this LORaster, */
-    LR_HDF5_NO_MEMORY = 65,     /* when it does not get the memory that both see, */
-    LR_HDF5_NO_LIBRARY = 127    /* and the system's, when it lacks a library */
+    LR_HDF5_OTHER_VERSION = 64, /* exit code of a reader of another version of LORaster */
+    LR_HDF5_NO_MEMORY = 65,     /* exit code of a reader that lacks memory */
+    LR_HDF5_NO_LIBRARY = 127    /* exit code of the system if the reader lacks a library */
 };
 
 enum lr_hdf5_request_kind {
@@ -36,9 +36,9 @@ struct lr_hdf5_request {
 enum lr_hdf5_class { LR_HDF5_OTHER, LR_HDF5_WHOLE, LR_HDF5_REAL };
 
 struct lr_hdf5_answer {
-    bool found;    /* what was asked for is there and has been read */
+    bool found;    /* the requested item exists and has been read */
     bool is_hdf5;  /* first answer only: the file begins as one */
-    char why[200]; /* if not found: HDF5's words; "" for what is just not there */
+    char why[200]; /* if not found: the message of HDF5; "" if the item does not exist */
     int error;     /* errno if the system refused to read the file, else 0 */
     enum lr_hdf5_class class;
     int rank;

@@ -16,7 +16,7 @@
 struct lr_keyed_line {
     const char *key;   /* lower case; runs of blanks, '_', '!' and '%' are one blank */
     const char *value; /* trimmed */
-    int number;        /* of the line, from 1; 0 = it is none */
+    int number;        /* line number from 1; 0 = no line */
     int index;         /* of an Interfile "key [i]"; 0 = none */
 };
 
@@ -40,11 +40,9 @@ struct lr_keyed_dialect {
                           without values */
 };
 
-/* Reads a header; warns if its last line has no end. Memory: at most 32 times the file's
- * size.
- * errors: LR_BAD_INPUT for what is no regular file, too large, has lines of more than 64 KiB or no such line; *text
- * holds
- *         nothing then. */
+/* Reads a header; warns if its last line has no end. Memory: at most 32 times the file's size.
+ * errors: LR_BAD_INPUT if the file is not regular, is too large, or has a line above 64 KiB or no header line. *text
+ * then holds nothing. */
 lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path, const struct lr_keyed_dialect *dialect,
                              const lr_log *log);
 void lr_keyed_text_finish(struct lr_keyed_text *text);
@@ -56,7 +54,7 @@ const struct lr_keyed_line *lr_keyed_text_find(const struct lr_keyed_text *text,
 struct lr_keyed_number {
     const char *key;
     double least, most;
-    bool required; /* if not, *value stays as it is without the key or its value */
+    bool required; /* if false, *value is unchanged if the key or its value is missing */
     bool whole;
 };
 
@@ -91,7 +89,7 @@ struct lr_known_keys {
     const char *format; /* "CASToR's .geom files" */
     const struct lr_known_key *rows;
     int count;
-    bool finds_parts;                   /* a line has the key that its own contains, as for CASToR */
+    bool finds_parts;                   /* a line matches a key that its text contains, as in CASToR */
     const struct lr_known_keys *beside; /* keys that another reader of the same file judges */
 };
 
@@ -103,8 +101,8 @@ lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_
 lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line, const char *format,
                               ...) LR_PRINTF(3, 4);
 
-/* A whole regular file, a zero byte after it; NULL, logged, for anything else and for one of more
- * than `most` bytes. */
+/* Returns the contents of a regular file, followed by a zero byte. NULL, logged, for other files and for more than
+ * `most` bytes. */
 char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log *log);
 
 /* Interfile text: lines "key := value". STIR, CASToR and Siemens write dialects of it. Keys are
@@ -137,7 +135,7 @@ bool lr_interfile_is(const char *value, const char *word);
 int lr_interfile_line(const struct lr_interfile *file, const char *key, int index);
 
 /* Numbers; *number stays as it is if the key is missing or has no value.
- * errors: LR_BAD_INPUT for a value that is none, with the line. */
+ * errors: LR_BAD_INPUT, with the line, for a value that is not a number. */
 lr_status lr_interfile_integer(const struct lr_interfile *file, const char *key, int index, int64_t *number);
 lr_status lr_interfile_number(const struct lr_interfile *file, const char *key, int index, double *number);
 

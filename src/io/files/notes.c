@@ -21,7 +21,7 @@ bool lr_notes_place(const char *name, char *path, size_t size)
         length = snprintf(folder, PATH_MAX, "%s/.cache/loraster", home);
     if (length <= 0 || length >= PATH_MAX) return false;
 
-    /* The folder is made, and those above it; if that fails, it shows when the file is opened. */
+    /* Makes the folder and its parents. A failure shows when the file is opened. */
     for (char *slash = strchr(folder + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(folder, 0777);

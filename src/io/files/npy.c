@@ -59,7 +59,7 @@ static lr_status parse(const char *text, const char *path, struct lr_npy_header 
         header->type.bytes = descr[3] - '0';
         header->type.big_endian = descr[1] == '>';
     }
-    if (!lr_number_type_is_valid(&header->type)) return LR_OK; /* the caller says what it wants */
+    if (!lr_number_type_is_valid(&header->type)) return LR_OK; /* the caller reports the type that it needs */
 
     /* "(2, 3)" */
     const char *shape = value_of(text, "'shape'"), *order = value_of(text, "'fortran_order'");

@@ -29,7 +29,7 @@ struct lr_byte_order {
 void lr_byte_order_watch(struct lr_byte_order *order, const struct lr_number_type *type, const unsigned char *raw,
                          const double *numbers, int64_t count);
 
-/* More than half of the values are such: the header names the wrong byte order. */
+/* True if more than half of the values fit only the other byte order: the header is wrong. */
 bool lr_byte_order_is_wrong(const struct lr_byte_order *order);
 
 /* Part of the message about such a file. */

@@ -39,7 +39,7 @@ static char *place_folder(const char *path)
 
 /* --- locks --- */
 
-/* True if no other open file has the lock, or the file system knows no locks. */
+/* True if no other open file has the lock, or if the file system has no locks. */
 static bool take_hold(int file)
 {
     return flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
@@ -53,8 +53,8 @@ static bool is_at(int file, const char *path)
            own.st_ino == there.st_ino;
 }
 
-/* Opens again if another file has got the name: between opening and locking, the program that had the file may have
- * put it into its place. */
+/* Opens the file again if another file has got the name meanwhile: its previous owner may have moved it to its
+ * target between opening and locking. */
 enum lr_hold lr_hold_open(const char *path, mode_t mode, int *file)
 {
     const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (mode != 0 ? O_CREAT : 0);
@@ -275,7 +275,7 @@ static bool keep_old(struct move *move)
         return false;
     }
     move->old_file = open(output->target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* so that nobody sweeps it */
+    if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* locked so that no program sweeps it */
     for (int k = 0; k < MOST_ATTEMPTS; k++) {
         /* Another name for what is at the target; it moves if its file system gives files but one name. */
         char *name = make_name(output, k);
@@ -296,7 +296,8 @@ static bool keep_old(struct move *move)
 
 /* --- the folder --- */
 
-/* Opens the folder, and locks it against other programs that put files there together, as long as they take. */
+/* Opens the folder. If several files are put there together, it also locks the folder against other programs that do
+ * so, waiting at most 5 s for the lock. */
 static int open_folder(const char *target, bool together)
 {
     const struct timespec moment = {.tv_nsec = 10000000};
@@ -358,7 +359,7 @@ static struct lr_output *place_together(struct lr_output *const *outputs, int co
         struct move *move = &moves[k];
         const int error = errno;
         if (failed != NULL && move->old != NULL)
-            (void)rename(move->old, move->output->target); /* does nothing if both name one file */
+            (void)rename(move->old, move->output->target); /* has no effect if both names belong to one file */
         if (failed != NULL && move->old == NULL && move->is_done) (void)unlink(move->output->target);
         if (move->old != NULL) (void)unlink(move->old);
         if (move->old_file >= 0) close(move->old_file);

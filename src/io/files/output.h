@@ -17,12 +17,12 @@ enum { lr_output_most_together = 8 };
 struct lr_output {
     const lr_log *log;
     char *path;        /* as the caller named it, for messages */
-    char *target;      /* the same with links followed */
+    char *target;      /* path with links followed */
     char *temporary;   /* what the file is called until it is in place; NULL = it has no name */
     int file;          /* open descriptor; -1 = closed */
     int error;         /* errno of the first failure, which has been logged; 0 = none */
     bool in_place;     /* the target itself is open: a device or a pipe */
-    bool stays;        /* what was written outlives a failure, under its name */
+    bool stays;        /* the written file is kept after a failure, under its name */
     bool source_stays; /* so does what the file is made of: a failure does not say that nothing was
                           left behind */
     unsigned char *buffer;
@@ -36,8 +36,8 @@ lr_status lr_output_open(struct lr_output *output, const char *path, const lr_lo
 /* The same with a file in the target's folder that the caller names, PATH.ENDING, which another run may go on with:
  * when it is there it is taken as it is, and it stays whatever fails (`stays`). One program at a time may have it
  * open; links are not followed.
- * errors: as lr_output_open; LR_USAGE for a device or a pipe, LR_FAILED while another program has
- * it, or where what has that name is a link or no file. */
+ * errors: as lr_output_open; LR_USAGE for a device or a pipe, LR_FAILED while another program has it, or if that
+ * name belongs to a link or is not a regular file. */
 lr_status lr_output_open_named(struct lr_output *output, const char *path, const char *ending, const lr_log *log);
 
 /* Closes the file and leaves it where it is, under its name, if it has one. */
@@ -51,9 +51,9 @@ lr_status lr_output_write(struct lr_output *output, const void *bytes, size_t co
  * libraries that write to the descriptor themselves. */
 lr_status lr_output_fail(struct lr_output *output, int error);
 
-/* Completes the file, forces it and its folder to the disk and puts it in place; after any failure
- * so far it removes what was written, unless that stays, and returns LR_FAILED. Either way the
- * output is closed. What is replaced hands on its rights. */
+/* Completes the file, forces it and its folder to the disk and puts it in place; after any failure so far it removes
+ * what was written, unless that stays, and returns LR_FAILED. Either way the output is closed. The new file gets the
+ * access rights of the replaced one. */
 lr_status lr_output_finish(struct lr_output *output);
 
 /* The same for files that belong together, at most lr_output_most_together: none is
@@ -73,7 +73,7 @@ void lr_output_abandon(struct lr_output *output);
 
 enum lr_hold {
     LR_HELD,
-    LR_HOLD_REFUSED, /* by the system: errno */
+    LR_HOLD_REFUSED, /* the system refused; see errno */
     LR_HOLD_LINK,    /* a link, symbolic or hard, which may lead to anything of the user's */
     LR_HOLD_NO_FILE, /* a folder, a device or a pipe */
     LR_HOLD_BUSY     /* another program has it */

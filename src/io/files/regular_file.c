@@ -251,7 +251,7 @@ void lr_log_discreet(struct lr_discreet_log *discreet, const char *path, const c
     const bool is_missing = file == NULL;
     if (!is_missing) fclose(file);
 
-    /* A file in the header's folder, or below it, may be told about. */
+    /* A file in the header's folder, or below it, may be described in errors. */
     char here[PATH_MAX], there[PATH_MAX];
     bool may_tell = !is_missing && realpath(header, here) != NULL && realpath(path, there) != NULL;
     if (may_tell) {

@@ -8,18 +8,17 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Opens a file to be read. Pipes, terminals and devices, which have no end or wait for another
- * program, are none.
+/* Opens a file to be read. Pipes, terminals and devices are refused: they have no end or wait for another program.
  * what: "" or, with a blank at its end, the file's role: "the image ".
  * errors: NULL, logged as LR_BAD_INPUT: missing, a folder, no regular file. */
 FILE *lr_file_open(const char *path, const char *what, const lr_log *log);
 
-/* The same for a text of at most `most` bytes. */
+/* lr_file_open for a text of at most `most` bytes. */
 FILE *lr_file_open_text(const char *path, const char *what, int64_t most, const lr_log *log);
 
-/* A log for what is read of a file that another one names. Where it lies outside of the folder of
- * that other one, errors say that it is not as it must be, and nothing of what it holds: whoever
- * wrote the header need not be allowed to read it. Pass .log; lives as long as its arguments. */
+/* A log for what is read of a file that another one names. If the file lies outside the header's folder, errors say
+ * only that it is invalid and show no contents: the author of the header may lack the right to read it. Pass .log;
+ * lives as long as its arguments. */
 struct lr_discreet_log {
     lr_log log;
     const lr_log *to;

@@ -147,7 +147,7 @@ lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const ch
 {
     char sentence[MAX_SENTENCE + 1];
     va_list list;
-    if (lacks_memory()) /* what libfyaml could not give looks like nothing */
+    if (lacks_memory()) /* a failed allocation of libfyaml looks like an empty document */
         return report_memory(yaml);
     va_start(list, format);
     vsnprintf(sentence, sizeof(sentence), format, list);
@@ -445,7 +445,7 @@ static bool is_decimal(const char *text)
     return *at == '\0';
 }
 
-/* .inf, -.inf, .nan and what strtod would take */
+/* YAML's .inf, -.inf and .nan, and strtod's spellings of infinity and NaN */
 static bool is_not_finite(const char *text)
 {
     const char *at = text + (*text == '-' || *text == '+');

@@ -21,7 +21,7 @@ struct lr_yaml;
  * everything about the file, LR_FAILED when memory is short). Keeps `log`. */
 struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log);
 
-/* Loads the document from text; `name` stands in place of the file's path in errors. Copies both. */
+/* Loads the document from text; errors show `name` instead of a path. Copies both. */
 struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_bytes, const lr_log *log);
 
 /* NULL is allowed. */
@@ -56,8 +56,8 @@ const lr_log *lr_yaml_log(const struct lr_yaml *yaml);
 /* --- values --- */
 
 enum lr_yaml_kind {                        /* what `value` of a field points to */
-                    LR_YAML_NODE,          /* struct fy_node *: whatever stands there */
-                    LR_YAML_TEXT,          /* char *: owned by the caller, who frees what it held before */
+                    LR_YAML_NODE,          /* struct fy_node *: any node */
+                    LR_YAML_TEXT,          /* char *: owned by the caller; the previous text is freed */
                     LR_YAML_NUMBER,        /* double, finite */
                     LR_YAML_POSITIVE,      /* double > 0 */
                     LR_YAML_NOT_NEGATIVE,  /* double >= 0 */
@@ -91,8 +91,8 @@ struct lr_yaml_mapping {
 lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_mapping *mapping,
                               const struct lr_yaml_field *fields, int num_fields);
 
-/* Reads one value of the field's kind into field->value. at: what to show when the value itself is
- * empty and stands nowhere. */
+/* Reads one value of the field's kind into field->value. at: node to show in errors if the value is empty and has no
+ * place. */
 lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_field *field, struct fy_node *node,
                              struct fy_node *at);
 

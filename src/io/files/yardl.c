@@ -82,7 +82,7 @@ static lr_status take_byte(struct lr_yardl_input *input, unsigned char *byte)
     return LR_OK;
 }
 
-/* bytes NULL: they are skipped. */
+/* Takes `count` bytes; bytes = NULL skips them. */
 static lr_status take_bytes(struct lr_yardl_input *input, void *bytes, int64_t count)
 {
     unsigned char *out = bytes;
@@ -390,7 +390,7 @@ lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type
         list->rank = type->rank;
         memcpy(list->dims, type->dims, sizeof(list->dims));
     } else {
-        /* Sizes that stand in the file. */
+        /* The file holds the sizes. */
         uint64_t number = (uint64_t)type->rank;
         if (type->rank < 0) {
             LR_TRY(take_unsigned(input, &number));

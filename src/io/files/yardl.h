@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Files in yardl's compact binary encoding, read by the schema that they carry: whatever its
- * version, the wanted values are found by name and the others skipped. Memory for
- * the schema's text is twice its length, and its types take 160 bytes each, at most 2^14 of them;
- * counts in the file are trusted only as far as the bytes that are left can hold so many. */
+ * Files in yardl's compact binary encoding, read by the schema that they carry: whatever its version, the wanted values
+ * are found by name and the others skipped. Memory for the schema's text is twice its length, and its types take 160
+ * bytes each, at most 2^14 of them; counts in the file are trusted only as far as the bytes that are left can hold. */
 #ifndef LR_IO_YARDL_H
 #define LR_IO_YARDL_H
 
@@ -42,14 +41,14 @@ struct lr_yardl_part {
 struct lr_yardl_type {
     enum lr_yardl_kind kind;
     bool is_stream;
-    int rank;      /* of a list: 1 = a vector or stream, -1 = it stands in the file */
-    bool is_fixed; /* the sizes of a list are `dims`, and do not stand in the file */
+    int rank;      /* rank of a list: 1 = a vector or stream, -1 = the file holds it */
+    bool is_fixed; /* the sizes of a list are `dims`; the file does not hold them */
     int num_parts;
     int64_t dims[LR_YARDL_MAX_RANK];
     struct lr_yardl_part *parts;
     const struct lr_yardl_type *item;
-    int64_t least_bytes; /* that a value takes in the file */
-    bool same_bytes;     /* whether every value takes as many */
+    int64_t least_bytes; /* least length of a value in the file */
+    bool same_bytes;     /* true if all values have that length */
 };
 
 /* A protocol: its steps are the parts of a record. */
@@ -92,8 +91,8 @@ lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes);
 
 /* Sets callbacks. `settle` (NULL = none) is called before buffered bytes are dropped and before an error is logged,
  * so that deferred work can be done. `on_fetch` (NULL = settle) is called by lr_yardl_more, after which the bytes
- * that were buffered stay until it is called again. Where a callback fails, the caller of a function below gets its
- * status, and nothing more is logged. */
+ * that were buffered stay until it is called again. If a callback fails, the function below that called it returns
+ * its status and logs nothing more. */
 void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *user), lr_status (*on_fetch)(void *user),
                      void *user);
 
@@ -154,9 +153,10 @@ struct lr_yardl_field {
     const struct lr_yardl_field *fields; /* instead of take: the wanted fields of a record, with the same user */
 };
 
-/* Walks a record: calls `take` of the wanted fields in the file's order, and skips the others. fields: an entry
- * without name is the last; its `take`, if it has one, gets the other fields. An optional record that is null has
- * no fields. errors: LR_BAD_INPUT when the schema lacks a required field; what a `take` returns. */
+/* Reads a record in the file's order: calls `take` for each field listed in `fields` and skips the others. `fields`
+ * ends with an entry without a name; if that entry has a `take`, it gets the unlisted fields. An optional record
+ * that is null has no fields. errors: LR_BAD_INPUT if the schema lacks a required field; errors of `take` are passed
+ * on. */
 lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_type *type,
                           const struct lr_yardl_field *fields, void *user);
 

@@ -70,7 +70,7 @@ static bool put_rows(hid_t group, const lr_matrix_writer_params *params)
                                                        (int64_t[2]){params->num_voxels, 0}, params->voxels));
 }
 
-/* Everything but indptr and the elements. */
+/* Writes everything except indptr and the elements. */
 static bool put_head(struct csr *csr)
 {
     const struct lr_matrix_content *content = csr->content;

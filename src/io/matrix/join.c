@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Parts of a matrix, each a file of its own, put together: their rows follow each other into a store
- * as those of one run do, and the formats are made of it as ever. */
+ * Parts of a matrix, each a file of its own, joined: their rows are appended to one store in order, and the output
+ * format is made from the store. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/checkpoints/key.h"
@@ -22,11 +22,11 @@ struct piece {
 struct join {
     const lr_matrix_join_params *params;
     struct piece *pieces;  /* owned [params->num_parts], in the order of their rows */
-    lr_matrix_file *first; /* one of them, open to the end: says what all parts have in common */
+    lr_matrix_file *first; /* one of the parts, open to the end; it describes what all parts have in common */
     const char *first_path;
     struct lr_matrix_share first_share; /* its key is in that file's texts */
     int64_t num_rows, num_columns, elements;
-    lr_scanner *scanner; /* NULL for parts that do not describe theirs */
+    lr_scanner *scanner; /* NULL = the parts do not describe their scanner */
     lr_lors *lors;
     lr_operator_info info;
     lr_matrix_writer_params out; /* describes the whole */
@@ -77,7 +77,7 @@ static lr_status check_piece(const struct join *join, const struct piece *piece,
     return LR_OK;
 }
 
-/* Reads what a file says of itself; the first one stays open. */
+/* Reads the description of a part. The first file stays open. */
 static lr_status look_at(struct join *join, int64_t k)
 {
     const char *path = join->params->parts[k];

@@ -186,7 +186,7 @@ static lr_status write_archive(struct npz *npz)
         const size_t name_bytes = strlen(member->name);
         member->total = head_bytes + member->bytes;
         member->place = (uint32_t)place;
-        /* The checksum stands before the data in the archive: everything is read twice. */
+        /* The checksum precedes the data in the archive, so all data is read twice. */
         npz->writes = false;
         npz->check = 0;
         LR_TRY(emit(npz, head, head_bytes));

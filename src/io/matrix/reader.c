@@ -29,8 +29,9 @@ lr_matrix_file *lr_matrix_file_open(const char *path, const lr_log *log)
     if (file == NULL) return NULL;
     file->path = lr_copy_string(path != NULL ? path : "", log);
     file->source = (struct lr_matrix_source){.path = file->path, .log = log};
-    /* The first bytes of a zip archive are those of npz. Only regular files are opened: opening a pipe would wait for
-     * its writer. The format's reader reports a file that is missing or is none. */
+    /* A file that begins like a zip archive is npz; any other is HDF5. Only regular files are opened here, since
+     * opening a pipe would block until it has a writer. The HDF5 reader reports a missing file, or a path that is
+     * not a regular file. */
     char bytes[4] = "", text[128];
     struct stat facts;
     bool is_zip = false;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Matrix rows of LORs as STIR's ProjMatrixByBinFromFile reads them: NAME.hpm names NAME.pm, which
- * holds the elements bin by bin, and templates of the projection data and of the image
- * (docs/formats/matrix.md). STIR opens all of them by the names as they stand, from where it
- * runs. */
+ * Matrix rows of LORs as STIR's ProjMatrixByBinFromFile reads them: NAME.hpm names NAME.pm, which holds the elements
+ * bin by bin, and templates of the projection data and of the image (docs/formats/matrix.md). STIR resolves these names
+ * relative to its working folder. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"

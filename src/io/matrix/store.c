@@ -226,8 +226,8 @@ lr_status lr_matrix_store_pass(struct lr_matrix_store *store, int64_t rows)
 
 /* Elements of a row that lie in one block of the file. */
 struct row_piece {
-    int64_t row;  /* among those that come together */
-    int64_t from; /* its first element among theirs */
+    int64_t row;  /* index among the rows appended together */
+    int64_t from; /* its first element among the elements of these rows */
     int64_t count;
     double sum;
     bool is_wrong;
@@ -352,7 +352,7 @@ void lr_matrix_store_leave(struct lr_matrix_store *store)
     store->counts = NULL;
 }
 
-/* The names go while the locks are held. */
+/* The files are removed while the locks are held. */
 void lr_matrix_store_remove(struct lr_matrix_store *store)
 {
     if (store->rows_file >= 0) unlink(store->rows_path);
@@ -511,7 +511,7 @@ static lr_status resume(struct lr_matrix_store *store)
         memcmp(head.magic, magic, sizeof(magic)) != 0 || head.key_bytes < 0)
         return refuse_rows(store);
 
-    /* The keys must be the same from end to end. */
+    /* The whole keys must be equal. */
     const size_t ours = strlen(store->params.key);
     const size_t most = ours + (1 << 16); /* enough to recognise a longer one, whatever the head says */
     const size_t wanted = head.key_bytes < (int64_t)most ? (size_t)head.key_bytes : most;
@@ -540,7 +540,7 @@ static lr_status resume(struct lr_matrix_store *store)
 
 /* --- opening --- */
 
-/* Empties both files, if they are empty or of an earlier run, of whatever version. */
+/* Empties both files if they are empty or come from an earlier run of any version. */
 static lr_status begin_anew(struct lr_matrix_store *store)
 {
     const lr_log *log = store->params.log;
@@ -572,7 +572,7 @@ static lr_status begin_anew(struct lr_matrix_store *store)
     return make_memory(store);
 }
 
-/* The lock on TARGET.part-rows outlasts that on TARGET.part, which ends when that becomes the target. */
+/* The lock on TARGET.part ends when that file becomes the target. The lock on TARGET.part-rows lasts longer. */
 static lr_status open_files(struct lr_matrix_store *store)
 {
     const lr_log *log = store->params.log;
@@ -603,7 +603,7 @@ lr_status lr_matrix_store_open(struct lr_matrix_store *store, const struct lr_ma
     const lr_status status = open_files(store);
     if (status == LR_OK) return LR_OK;
 
-    /* Removes what this call has made: what it began, or files that are still empty. */
+    /* Removes the files that this call began, or that are still empty. */
     if (store->is_new) {
         lr_matrix_store_remove(store);
         return status;

@@ -49,7 +49,7 @@ struct lr_matrix_store {
     float *values;
     int64_t *counts; /* elements of rows since the last checkpoint */
     int64_t num_counts;
-    int64_t saved_rows; /* saved at checkpoints, of this run and those before */
+    int64_t saved_rows; /* rows saved at checkpoints of this run and of earlier runs */
     double checkpoint_s;
     int64_t next_segment; /* place of the next segment */
 };
@@ -60,8 +60,7 @@ struct lr_matrix_store {
  * open, and all files that were there stay. */
 lr_status lr_matrix_store_open(struct lr_matrix_store *store, const struct lr_matrix_store_params *params);
 
-/* Appends the next row: elements of at least `least` (-INFINITY: all of them); the others are dropped and
- * counted. */
+/* Appends the next row: elements of at least `least` (-INFINITY = all of them). The others are dropped and counted. */
 lr_status lr_matrix_store_append(struct lr_matrix_store *store, const lr_row *row, double least);
 
 /* Appends the next rows, all elements of them, by block->threads threads. The file is the same as row by row.

@@ -21,7 +21,7 @@
 
 /* --- the key --- */
 
-/* Adds a list and its length, so that two lists in a row differ from one. */
+/* Adds a list and its length, so that two consecutive lists differ from one joined list. */
 static void add_list(struct lr_sha256 *sha, const void *items, int64_t count, size_t bytes)
 {
     const int64_t num = items != NULL ? count : -1;
@@ -415,8 +415,8 @@ static int64_t find_place(lr_matrix_writer *writer, int64_t row)
     return place < params->num_voxels && params->voxels[place] == row ? place : -1;
 }
 
-/* A wrong row is an error of the program that makes them, but a silent one would spoil the file.
- * Gives the row's place, and its smallest and largest element, of which the latter is not below 0. */
+/* A wrong row is an error of the program that makes them, but a silent one would spoil the file. Gives the place of
+ * the row, its smallest element, and the larger of its largest element and 0. */
 static lr_status check_row(lr_matrix_writer *writer, const lr_row *row, int64_t *place, double extremes[2])
 {
     *place = find_place(writer, row->row);

@@ -42,9 +42,9 @@ static inline bool lr_matrix_is_wide(int64_t num_columns, int64_t num_elements, 
     return num_columns > index_limit || num_elements > index_limit;
 }
 
-/* Each writes the target. HDF5 may take the store's output for it, and the store has none then.
- * errors: LR_FAILED, logged, with nothing left of what they began. npz also: LR_USAGE for more than
- * a plain zip holds. */
+/* Each writes the target. The HDF5 format may take over the output of the store, which then has none.
+ * errors: LR_FAILED, logged, with nothing left of what they began. npz also: LR_USAGE for more than a plain zip
+ * holds. */
 lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content);
 lr_status lr_matrix_npz_write(const struct lr_matrix_content *content);
 lr_status lr_matrix_mtx_write(const struct lr_matrix_content *content);

@@ -21,7 +21,7 @@
 static const double degree = 3.14159265358979323846 / 180;
 static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR scanner file", false};
 
-/* sScannerManager.cc and iScannerPET.cc of CASToR 3.1.1; what is idle says how images look. */
+/* sScannerManager.cc and iScannerPET.cc of CASToR 3.1.1; idle keys describe images. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_REFUSED, "modality", "PET", "only scanners for PET can be read"},
     {LR_KEY_READ,
@@ -332,7 +332,7 @@ static double panel_length(const lr_ring *ring, int axis)
 static void put_geometry(struct lr_output *output, const lr_scanner *scanner, const struct layer_rings *layers)
 {
     const lr_ring *ring = &layers->rings[0];
-    double first = ring->first_angle_deg - 90; /* CASToR's begin above the axis */
+    double first = ring->first_angle_deg - 90; /* CASToR's angles begin above the axis */
     first -= 360 * floor(first / 360);
     const double field =
         scanner->coincidence.field_of_view_mm > 0 ? scanner->coincidence.field_of_view_mm : ring->radius_mm * 1.4;

@@ -226,7 +226,7 @@ lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner, struc
     status = LR_FAILED;
     draft.claimed = lr_alloc(scanner->num_crystals, sizeof(*draft.claimed), "a crystal map", log);
     if (draft.claimed == NULL) goto done;
-    /* Crystals stand in one line each, of less than MAX_LINE; as much again for comments. */
+    /* Each crystal has one line of less than MAX_LINE; comments may take as much again. */
     const int64_t most = (1 << 20) + 2 * (int64_t)MAX_LINE * scanner->num_crystals;
     const struct lr_crystal_map_sink sink = {take_crystal, &draft};
     status = lr_crystal_map_lines(path, most, &sink, log);

@@ -37,7 +37,7 @@ int lr_crystal_map_find(const struct lr_crystal_map *map, uint32_t key);
 /* A crystal of STIR's map: a line "ring det [layer] x y z" in mm. */
 struct lr_crystal_map_line {
     int line;
-    const char *text, *comment; /* before and after '#'; comment NULL: none */
+    const char *text, *comment; /* text before and after '#'; comment = NULL: no comment */
     int columns;                /* 5 or 6; 0: blank; -1: anything else */
     double numbers[6];          /* [columns] */
 };

@@ -266,7 +266,7 @@ static lr_status read_column(const struct lr_hdf5_input *in, const struct column
     return status;
 }
 
-/* Numbers that are not there are 0. */
+/* Reads a number of a coincidence rule; `fallback` if it is missing, not finite or 1e9 or larger. */
 static double read_rule(const struct lr_hdf5_input *in, const char *name, double fallback)
 {
     double number;

@@ -25,7 +25,7 @@ static const char *const geom_endings[] = {".geom", NULL};
 static const char *const hscan_endings[] = {".hscan", NULL};
 static const char *const petsird_endings[] = {".petsird", NULL};
 
-/* The first that recognises a file reads it; YAML, the first row, is what nothing else is. */
+/* The first that recognises a file reads it; YAML, the first row, is the fallback. */
 static const struct lr_scanner_format formats[] = {
     {"YAML", yaml_endings, NULL, lr_scanner_read_file, lr_scanner_yaml_write},
     {"CASToR .geom", geom_endings, lr_geom_recognises, lr_geom_read, lr_geom_write},

@@ -21,8 +21,8 @@ struct lr_scanner_format {
     lr_status (*write)(const char *path, const lr_scanner *scanner, const lr_log *log);
 };
 
-/* The readers and writers. Coordinate frames are converted here and nowhere else;
- * docs/formats/scanners.md gives each format's. */
+/* The readers and writers. Coordinate frames are converted here and nowhere else; docs/formats/scanners.md gives the
+ * frame of each format. */
 
 /* CASToR's generated geometry. The file is read line by line: memory depends on the number of crystals, at most
  * LR_MAX_FILE_CRYSTALS of 64 bytes, not on the file's size. */

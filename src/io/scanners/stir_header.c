@@ -20,7 +20,7 @@
 #include <strings.h>
 
 /* Keys of STIR's headers of projection data, as InterfileHeader.cxx of STIR 6.2 has them. A header is read for its
- * scanner or for its counts; each leaves what the other asks for to it. */
+ * scanner or for its counts; each reader leaves the keys of the other one alone. */
 
 /* Idle keys follow from the rest, or say how data are binned. */
 static const struct lr_known_key scanner_keys[] = {
@@ -472,9 +472,8 @@ lr_scanner *lr_stir_header_read(const char *path, const lr_log *log)
     return scanner;
 }
 
-/* STIR's crystal map as a scanner: lines "ring det [layer] x y z" in mm. Positions are taken as
- * they stand. Crystals are listed by their places alone; their size may stand in comments:
- * "# depth_mm: 13" and "# face_mm: 2.12 2.12". */
+/* STIR's crystal map as a scanner: lines "ring det [layer] x y z" in mm. Positions are used unchanged. The lines
+ * list only positions; comments may give the sizes of crystals: "# depth_mm: 13" and "# face_mm: 2.12 2.12". */
 
 enum { MAX_LINE = 1024 };
 

@@ -286,8 +286,8 @@ void lr_examine_gaps(struct lr_examination *examination)
     free(gaps);
     if (!belt->closed) return;
 
-    /* Holes, displaced modules, and modules displaced to one side. A deviation that many modules share belongs to the
-     * scanner's design. */
+    /* Finds holes, displaced modules, and modules displaced to one side. A deviation that many modules share is
+     * taken as the scanner's design and not reported. */
     int num_holes = 0, hole = -1, num_displaced = 0, displaced = -1;
     double distance = 0, beside_mm = 0, pitch_mm = 0;
     for (int k = 0; k < count; k++) {

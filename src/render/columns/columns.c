@@ -132,7 +132,7 @@ static lr_status init(struct lr_columns *columns)
     columns->most_rounds = lr_columns_ends_loops(columns) ? LR_MOST_ROUNDS_SOFTWARE : INT64_MAX;
     columns->element_rounds = 1;
     if (exact) {
-        enum { TRIANGLES = 8 }; /* of near_weight in shaders/columns/exact.glsl */
+        enum { TRIANGLES = 8 }; /* triangles of near_weight in shaders/columns/exact.glsl */
         double widest = 0.0;
         for (int m = 0; m < params->scanner->num_modules; m++) {
             const double *face = params->scanner->modules[m].face_mm;

@@ -53,7 +53,7 @@ struct lr_columns_stacks;
 struct lr_columns {
     struct lr_backend_params params;
     struct gl_context *ctx; /* the backend's */
-    int axis;               /* of the grid, along the columns */
+    int axis;               /* axis of the grid, along the columns */
     int across[2];
     /* Set if faces of crystals, seen from some point of the grid, may be so large that the expansion of
      * shaders/columns/exact.glsl is too coarse: if the grid comes near both modules of a pair at once. An overlap is no
@@ -63,8 +63,8 @@ struct lr_columns {
     bool has_angles;               /* whether passes can leave out LORs by their angle */
     bool is_mirrored;              /* in exact mode: stacks and points are symmetric along the columns */
     int forward_group, back_group; /* threads of a group */
-    int back_columns;              /* of a group of back in exact mode */
-    int strips;                    /* that a group holds at once */
+    int back_columns;              /* columns of a group of back in exact mode */
+    int strips;                    /* strips that a group holds at once */
     int64_t max_window;            /* values */
     struct gl_buffer *modules, *points, *cells, *mask_entries, *mask_words;
     struct gl_buffer *packed;         /* four values a voxel, or NULL */
@@ -72,11 +72,11 @@ struct lr_columns {
     struct gl_buffer *image;          /* [shares][across 1][across 0][along]: input or output */
     struct lr_columns_stacks *stacks; /* owned */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
-    struct lr_merge_programs merge; /* of rows */
+    struct lr_merge_programs merge; /* programs for rows */
     uint64_t ended_well[64];        /* keys of lists whose loops have been checked; 0: none */
     int next_ended;                 /* entry that the next key takes */
     struct gl_buffer *state;        /* nonzero once the device has ended a loop early; NULL on devices that do not */
-    int64_t most_rounds;            /* of loops that a thread may take; INT64_MAX on devices that end none */
+    int64_t most_rounds;            /* rounds of loops that a thread may take; INT64_MAX on devices that end none */
     int element_rounds;             /* rounds of an element, about: the pieces of a strip at one point */
     struct gl_stopwatch *watch;     /* laps are passes, so that waiting for the host does not count */
 };
@@ -179,8 +179,8 @@ lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forwar
 
 struct lr_columns_stacks {
     int num_stacks;
-    int most_modules;   /* of a stack */
-    int most_cells;     /* of a stack, along the columns */
+    int most_modules;   /* most modules of a stack */
+    int most_cells;     /* most cells of a stack, along the columns */
     int *stack_of;      /* [num_modules]; -1 = not along the columns */
     int *place_of;      /* [num_modules]: from the stack's lowest module */
     int *first;         /* [num_stacks]: lowest module */
@@ -241,7 +241,7 @@ struct lr_window {
     struct lr_pair_window part;  /* of the list */
     int most_across, most_along; /* crystal pairs of a module pair */
     int most_stacked;            /* of a pair of stacks along the columns */
-    int64_t rounds, most_rounds; /* of loops in a thread, about and at most */
+    int64_t rounds, most_rounds; /* rounds of loops in a thread, about and at most */
     const int64_t *sources;      /* [list] number of a pair's first value in the data; NULL: values follow each other */
     int64_t num_sources;         /* values of the data; 0 without sources */
     struct lr_stack_buffers stacks;               /* in exact mode */

@@ -83,7 +83,7 @@ double lr_columns_nearest_mm(const struct lr_columns *columns)
     double nearest_mm = HUGE_VAL;
     for (int m = 0; m < scanner->num_modules; m++) {
         const double *normal = scanner->modules[m].normal;
-        double centre[3], height = 0.0; /* of the grid's nearest corner over the module's plane */
+        double centre[3], height = 0.0; /* height of the grid's nearest corner over the module's plane */
         lr_scanner_detection_centre(scanner, m, centre);
         for (int k = 0; k < 3; k++) {
             const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];

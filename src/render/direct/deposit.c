@@ -18,9 +18,9 @@
 enum {
     BLOCK_EVENTS = 1 << 17,
     HEAD_WORDS = 2, /* of a buffer of sums: whether it overflowed, and one unused */
-    WORDS = 2,      /* of a sum */
+    WORDS = 2,      /* words of a sum */
     NUM_TALLIES = 4,
-    TALLIED_BLOCKS = 1 << 14, /* whose counts fit 32 bits */
+    TALLIED_BLOCKS = 1 << 14, /* blocks whose counts fit 32 bits */
     READ_WORDS = 1 << 22
 };
 
@@ -50,7 +50,7 @@ struct compute_deposit {
     int num_slabs, views_per_slab;
     struct device_event *block; /* [BLOCK_EVENTS] */
     int64_t filled;             /* events in the block */
-    int blocks;                 /* whose counts are in tallies */
+    int blocks;                 /* blocks whose counts are in the tallies */
     lr_deposit_counts counts;
 };
 

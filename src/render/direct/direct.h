@@ -19,9 +19,9 @@
 struct lr_direct_layout {
     struct gl_context *ctx;
     const lr_log *log;
-    int size[3];         /* of the grid */
-    int quads;           /* of slices */
-    int margin[3];       /* of zeros on either side: quads, columns along x and along y */
+    int size[3];         /* size of the grid */
+    int quads;           /* quads of slices */
+    int margin[3];       /* zeros on either side: quads, columns along x and along y */
     bool buffers;        /* images with margins are storage buffers, not textures */
     bool data_buffers;   /* images without margins are, too; passes cannot read them then */
     lr_traffic *traffic; /* counts uploads and reads; outlives the images */
@@ -55,7 +55,7 @@ GLbitfield lr_direct_barriers(void);
 
 /* --- steps --- */
 
-/* mSR as the steps that shaders/direct/gather.glsl goes through. */
+/* mSR as the steps that shaders/direct/gather.glsl takes. */
 
 /* One step: two ivec4 of the shader. */
 struct lr_direct_step {
@@ -72,7 +72,7 @@ _Static_assert(sizeof(struct lr_direct_step) == 32, "the shader's layout");
 struct lr_direct_builder {
     struct gl_context *ctx;
     const struct lr_direct_backend_params *params;
-    int margin[3];                   /* of images, in quads of slices, columns along x and along y */
+    int margin[3];                   /* margin of images: quads of slices, columns along x and along y */
     struct gl_program *map, *values; /* NULL before the first tables */
 };
 
@@ -80,9 +80,9 @@ struct lr_direct_builder {
 struct lr_direct_view_tables {
     struct gl_texture *map;           /* R16UI [ny + 2 margin][nx + 2 margin] */
     struct gl_buffer *steps, *values; /* struct lr_direct_step; float [offset][row] */
-    struct gl_buffer *offsets;        /* of mSR, ivec4 */
+    struct gl_buffer *offsets;        /* offsets of mSR, ivec4 */
     int num_steps, num_offsets;
-    int axis;     /* along which a thread's outputs lie: 0 = x, 1 = y */
+    int axis;     /* axis of a thread's outputs: 0 = x, 1 = y */
     int num_rows; /* of mSRval: 1 if all kernels are the same, else one a kernel */
     int64_t bytes;
 };
@@ -99,7 +99,7 @@ struct lr_direct_view_data {
 /* Copies between images and vectors; made when first used. */
 struct lr_direct_exchange {
     struct gl_program *programs[3];
-    lr_vector sum;  /* of back-projections, in double */
+    lr_vector sum;  /* sum of back-projections, in double */
     lr_vector ones; /* a histo-image, of sensitivities */
 };
 
@@ -125,7 +125,7 @@ struct lr_direct_functions {
     /* lr_direct_run_task; images, and tables as far as memory allows, are prepared before the clock starts. */
     lr_status (*time)(void *self, const lr_direct_task *task, const struct lr_direct_image *source,
                       const struct lr_direct_image *target, double *device_seconds);
-    /* Forgets the tables of a task's views, and makes them anew; waits. */
+    /* Drops the tables of a task's views and builds them again; waits. */
     lr_status (*tables)(void *self, const lr_direct_task *task, double *device_seconds);
     /* Turns histo from an estimate to the values that the view projects back; what: LR_DIRECT_DO_RAMLA, _EM or
      * _SENSITIVITY (shaders/direct/discrepancy.comp). */
@@ -150,12 +150,12 @@ struct lr_direct_compute {
     void *self;                                  /* the state of the functions */
     struct lr_direct_backend_params params;
     lr_place *place;        /* owned */
-    struct gl_context *ctx; /* of the place */
+    struct gl_context *ctx; /* the place's context */
     struct lr_direct_exchange exchange;
     struct lr_direct_builder builder;
     struct gl_program *forward, *back;
     struct lr_direct_layout layout;
-    struct lr_direct_image in, out;        /* of projections between vectors */
+    struct lr_direct_image in, out;        /* images of projections between vectors */
     struct lr_direct_view_tables *tables;  /* [num_views]; zero = not built, or not kept, since functions
                                               have their own */
     struct lr_direct_view_tables borrowed; /* of the current view, if memory does not suffice to keep its tables */
@@ -163,8 +163,8 @@ struct lr_direct_compute {
     int64_t cached_bytes;
     bool is_unordered; /* projections do not wait for each other, since their results are not used */
     struct gl_stopwatch *watch;
-    double device_seconds;               /* of the last call of forward or back, without laps */
-    bool has_laps;                       /* that are to be read */
+    double device_seconds;               /* time of the last call of forward or back, without laps */
+    bool has_laps;                       /* true if laps are yet to be read */
     struct lr_direct_resident *resident; /* data of updates and timings, or NULL */
 };
 
@@ -188,7 +188,7 @@ struct gl_program *lr_direct_program(const struct lr_direct_compute *compute, co
 /* Tables of a view, built if necessary; they are valid until the next call for another view. */
 const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compute *compute, int view);
 
-/* Forgets the tables of a view. */
+/* Drops the tables of a view. */
 void lr_direct_drop_tables(struct lr_direct_compute *compute, int view);
 
 /* The backend of these functions, which outlive it. NULL = the passes, as lr_direct_compute_create. */

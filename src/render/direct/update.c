@@ -14,7 +14,7 @@
 struct block {
     int *views; /* owned [num_views] */
     int num_views;
-    struct lr_direct_image sensitivity; /* of EM, made when first needed */
+    struct lr_direct_image sensitivity; /* sensitivity for EM, made when first needed */
 };
 
 struct lr_direct_resident {
@@ -23,7 +23,7 @@ struct lr_direct_resident {
     int num_blocks;
     bool is_ramla; /* or EM, whose sensitivities are kept */
     struct lr_direct_image image, histo, back;
-    struct lr_direct_image sum; /* of blocks of several views */
+    struct lr_direct_image sum; /* sum for blocks of several views */
     /* of the passes; NULL with other functions */
     struct gl_program *discrepancy[4]; /* bit 0: additive, bit 1: factors */
     struct gl_program *combine;
@@ -168,7 +168,7 @@ static lr_status set_image(void *self, const lr_vector *image)
     LR_TRY(gl_context_make_current(compute->ctx));
     lr_status status = open_resident(compute);
     if (status == LR_OK && compute->functions == NULL) {
-        /* The programs are built side by side, and waited for here so that no clock counts it. */
+        /* The programs are built at the same time. The wait is here so that no clock counts it. */
         struct gl_program *forward = lr_direct_open_program(compute, true);
         struct gl_program *back = lr_direct_open_program(compute, false);
         status = forward != NULL && back != NULL ? gl_program_wait(forward) : LR_FAILED;

@@ -66,7 +66,7 @@ static lr_status make_segments(struct lr_listmode_compute *compute, int64_t byte
     events->is_streamed = total > bytes / LR_LISTMODE_EVENT_BYTES;
     events->segment_events = events->is_streamed ? compute->most_lines : most;
     events->num_segments = events->is_streamed ? 1 : (int)((total + most - 1) / most);
-    /* Events of a sensitivity are used once: to order them would take longer than it saves. */
+    /* A sensitivity uses its events once, so ordering them would take longer than it saves. */
     if (!events->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX)
         LR_TRY(lr_listmode_order(compute));
     events->segments = lr_alloc(events->num_segments, sizeof(*events->segments), "events", compute->params.log);
@@ -229,8 +229,8 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct 
 
 /* --- order --- */
 
-/* The device has the events of a group in an order by the sizes of their windows, then by the slices that their lines
- * meet. The threads of a warp then have about the same work. */
+/* The device sorts the events of a group by window size, then by the slices that their lines cross. The threads of a
+ * warp then have about the same work. */
 
 enum { KEYS_AT_ONCE = 1 << 13, SLICE_BITS = 15, LAST_SLICE = LR_LISTMODE_KEY_SLICES };
 
@@ -255,7 +255,7 @@ static uint32_t key_of(const struct group *group, int64_t k)
     lr_listmode_slices(&walk, slices);
     if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &line, &walk, halves);
     for (int c = 0; c < 2; c++) {
-        /* Slices in which the crossing is outside of the grid and half a window around it are left out. */
+        /* Slices are skipped if the line crosses them more than half a window outside the grid. */
         const double low = -halves[c], high = model->grid.size[walk.across[c]] - 1 + halves[c];
         const double position = walk.position[c], step = walk.step[c];
         if (fabs(step) < 1e-9) {

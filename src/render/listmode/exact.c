@@ -20,7 +20,7 @@ enum { GRAIN = 1 << 16 };
 
 struct shortest {
     const struct lr_listmode_events *events;
-    double *squares; /* of each thread's shortest line */
+    double *squares; /* squared length of each thread's shortest line */
 };
 
 static void find_shortest(void *user, int64_t begin, int64_t end, int worker)

@@ -16,22 +16,22 @@
 enum {
     PIECE = 256,          /* lines that go to a job together */
     LEAST_WORK = 1 << 12, /* of a job, in slices that its lines meet; a job's sums take time, too */
-    MOST_JOBS = 2048,     /* of a range and a side, about */
-    LINE_WORK = 1         /* of a line in a slab, in slices */
+    MOST_JOBS = 2048,     /* jobs of a range and a side, about */
+    LINE_WORK = 1         /* extra work of a line in a slab, in slices */
 };
 
 struct job_builder {
     const struct lr_listmode_compute *compute;
     struct lr_listmode_job *list; /* owned */
     int64_t count, room;
-    int64_t job_work; /* of the current range and side */
+    int64_t job_work; /* work of a job of the current range and side */
 };
 
 /* Lines of one group, from `begin` on. */
 struct portion {
     int64_t begin, end;
     int axis;
-    int32_t slices[2]; /* that they meet */
+    int32_t slices[2]; /* slices that the lines meet */
 };
 
 static lr_status add_job(struct job_builder *builder, const struct lr_listmode_job *job)
@@ -88,7 +88,8 @@ static int32_t slabs_of(const struct portion *portion, int32_t most)
 
 /* --- back-projections --- */
 
-/* The next lines of a group: enough that each of their slabs has the work of a job, but not many more slabs. */
+/* The next lines of a group. Lines are added until each slab has about the work of a job, or until half of that work
+ * if one more piece would need more slabs. */
 static struct portion next_portion(const struct job_builder *builder, const struct portion *empty, int64_t end,
                                    const int most[2])
 {
@@ -207,7 +208,7 @@ enum {
     CACHED_BYTES = 8,        /* of an event, in addition to its line: its value and its place in lists */
     CACHED_VOXEL_BYTES = 24, /* of a voxel: slices and sums across two more axes */
     MOST_GROUPS = 1 << 15,   /* along an axis */
-    GROUPS_OF_LISTED = 256,  /* whose lanes take lines in turn */
+    GROUPS_OF_LISTED = 256,  /* groups for listed lines */
     JOBS_AT_ONCE = 32,       /* in small batches */
     MOST_AT_ONCE = 1 << 30
 };

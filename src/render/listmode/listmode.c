@@ -180,7 +180,7 @@ static lr_status init(struct lr_listmode_compute *compute)
     const bool is_made = compute->watch && compute->lines && compute->slices && compute->sums && compute->scale;
     LR_TRY(is_made ? LR_OK : LR_FAILED);
 
-    /* The table has one entry more than the tube's, which linear interpolation at the last one reads. */
+    /* The table has one entry more than the table of the tube: linear interpolation at the last entry reads it. */
     const lr_listmode_tube *tube = &params->model->tube;
     if (tube->table != NULL) {
         const int64_t count = (int64_t)tube->table_count + 1;

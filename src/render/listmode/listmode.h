@@ -29,7 +29,7 @@ enum lr_listmode_program {
     LR_LISTMODE_BOUND_TOF,
     LR_LISTMODE_ELEMENTS,
     LR_LISTMODE_ELEMENTS_TOF,
-    LR_LISTMODE_EXACT_PREPARE, /* of exact elements, in the order of those above */
+    LR_LISTMODE_EXACT_PREPARE, /* programs for exact elements, in the same order as above */
     LR_LISTMODE_EXACT_FORWARD,
     LR_LISTMODE_EXACT_FORWARD_TOF,
     LR_LISTMODE_EXACT_BACK,
@@ -38,7 +38,7 @@ enum lr_listmode_program {
     LR_LISTMODE_EXACT_BOUND_TOF,
     LR_LISTMODE_EXACT_ELEMENTS,
     LR_LISTMODE_EXACT_ELEMENTS_TOF,
-    LR_LISTMODE_CACHED_TO_SLICES, /* of cached lines */
+    LR_LISTMODE_CACHED_TO_SLICES, /* programs for cached lines */
     LR_LISTMODE_CACHED_TO_GRID,
     LR_LISTMODE_CACHED_VALUES,
     LR_LISTMODE_CACHED_FORWARD,
@@ -69,16 +69,16 @@ struct lr_listmode_device_events {
     uint32_t *order;
     uint32_t *keys; /* owned [count]: the keys of this order, until jobs are made; else NULL */
     bool is_streamed;
-    int64_t streamed_begin, streamed_end; /* those that are in it */
+    int64_t streamed_begin, streamed_end; /* streamed events on the device */
     struct gl_buffer *crystals, *sigmas, *kinds;
-    struct gl_buffer *modules; /* of exact elements, else NULL */
+    struct gl_buffer *modules; /* NULL unless elements are exact */
 };
 
 /* State of the exact kernel alone. */
 struct lr_listmode_exact {
     bool is_leaning;      /* modules share no axial direction */
-    int exponent;         /* 2 to this is above every element */
-    int point_bits;       /* by which the share of a sample point is smaller than a voxel's element */
+    int exponent;         /* 2^exponent is above every element */
+    int point_bits;       /* bits by which a sample point's share is below a voxel's element */
     int64_t plane_points; /* most points of a line in a plane of sample points */
     int64_t pieces;       /* most pieces of a face */
 };
@@ -103,7 +103,7 @@ struct lr_listmode_line_cache {
     bool has_lines[3];   /* across an axis */
     int64_t num_untimed; /* events without time of flight */
     bool *are_taken;     /* owned [ranges] in the current back-projection */
-    bool are_found;      /* the lines */
+    bool are_found;      /* the lines are found */
     bool are_sums_clear; /* false after a call that failed */
 };
 
@@ -111,13 +111,13 @@ struct lr_listmode_compute {
     struct lr_listmode_backend_params params;
     lr_place *place;                                           /* kept */
     bool owns_place;                                           /* the place was opened for this backend */
-    struct gl_context *ctx;                                    /* of the place */
+    struct gl_context *ctx;                                    /* context of the place */
     struct gl_program *own_programs[LR_LISTMODE_NUM_PROGRAMS]; /* each made when first needed */
     struct gl_program **programs; /* own_programs, or the programs of the backend whose sensitivity this one makes */
     struct gl_stopwatch *watch;
     struct lr_listmode_device_events events;
-    struct gl_buffer *lines; /* of the current events */
-    int64_t most_lines;      /* that it holds */
+    struct gl_buffer *lines; /* lines of the current events */
+    int64_t most_lines;      /* capacity of `lines` */
     struct lr_listmode_exact exact;
     struct gl_buffer *slices, *sums, *scale, *table; /* slices, sums: across all axes if lines are cached */
     bool caches_lines;
@@ -149,11 +149,11 @@ struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *co
 lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, enum lr_listmode_program which,
                                   const void *uniforms, int64_t bytes, struct gl_pass *pass);
 
-/* The same with the block above, and the barriers that most passes need. */
+/* Runs a program with the block above and the barriers that most passes need. */
 lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
                           const struct lr_listmode_pass *uniforms, struct gl_pass *pass);
 
-/* The program, started if need be; NULL, logged. */
+/* The program, started if need be. errors: NULL, logged. */
 struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum lr_listmode_program which);
 
 static inline bool lr_listmode_is_exact(const struct lr_listmode_compute *compute)
@@ -184,8 +184,7 @@ int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute);
 
 /* --- events --- */
 
-/* Puts events on the device as far as they fit into these bytes. The context is current, here and
- * below. errors: LR_FAILED, LR_NO_DEVICE. */
+/* Uploads the events that fit into `bytes`. The context is current, here and below. errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes);
 
 /* Finds events->order, group by group, and the keys. There must be fewer than 2^32 events.

@@ -164,7 +164,7 @@ static lr_status project(struct lr_listmode_projection *p, const lr_vector *in, 
     } else if (p->forward) {
         LR_TRY(take_axes(p, image));
     } else {
-        gl_buffer_clear(compute->sums, 0); /* of a call that failed */
+        gl_buffer_clear(compute->sums, 0); /* sums of a call that failed */
         /* A bound of most values, and the terms of the others. */
         LR_TRY(lr_listmode_find_usual(p, values));
         p->only_large = true;

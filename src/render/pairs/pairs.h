@@ -15,19 +15,19 @@
 enum lr_pairs_program {
     LR_PAIRS_FORWARD = 0,
     LR_PAIRS_BACK,
-    LR_PAIRS_ROWS,       /* elements of the grid's points */
-    LR_PAIRS_POINT_ROWS, /* and of points anywhere */
+    LR_PAIRS_ROWS,       /* lists elements of the grid's points */
+    LR_PAIRS_POINT_ROWS, /* lists elements of any points */
     LR_NUM_PAIRS_PROGRAMS
 };
 
 struct lr_pairs {
     struct lr_backend_params params;
-    struct gl_context *ctx; /* the backend's */
-    bool may_be_near;       /* whether a crystal may be too large for the expansion as a whole */
+    struct gl_context *ctx; /* context of the backend */
+    bool may_be_near;       /* true if a crystal may be too large for one expansion */
     /* Set if part of a module may lie as low as a point, or lower, over the plane of the module onto which it is
      * projected. */
     bool meets_horizon;
-    bool has_masks;     /* whether some pair has LORs out of coincidence */
+    bool has_masks;     /* true if a pair has LORs out of coincidence */
     int64_t max_window; /* values */
     struct gl_buffer *modules, *mask_entries, *mask_words;
     struct gl_buffer *image; /* in the grid's order: input or output */
@@ -35,7 +35,7 @@ struct lr_pairs {
     struct gl_program *programs[LR_NUM_PAIRS_PROGRAMS]; /* made when first asked for */
     struct lr_merge_programs merge;                     /* made when first asked for */
     struct gl_timer *timer;
-    double device_seconds; /* of the last projection */
+    double device_seconds; /* device time of the last projection */
 };
 
 /* errors: NULL, logged. The context is current, here and below. Pairs serve in exact mode if no module hides another

@@ -31,7 +31,7 @@ enum { BLOCK = 4 };
  * stopped and shows progress. */
 static const double most_elements = 2e10;
 
-/* Elements of a point per crystal of the farther module, about. */
+/* Approximate number of elements of a point per crystal of the farther module. */
 enum { ELEMENTS_PER_CRYSTAL = 5 };
 
 /* --- passes --- */
@@ -107,7 +107,7 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
 lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 {
     uint32_t unfinished = 0;
-    /* Other devices end no loop, and need not be waited for. */
+    /* Other devices end no loop early, so the host need not wait for them. */
     if (!gl_context_limits(pairs->ctx)->software) return LR_OK;
     LR_TRY(gl_buffer_read(pairs->state, 0, sizeof(unfinished), &unfinished));
     if (unfinished != 0) {

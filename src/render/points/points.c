@@ -229,7 +229,7 @@ static lr_status points_back(void *self, const struct lr_pair_list *list, const 
 struct entry {
     uint32_t image, lor;
     float weight;
-    uint32_t thread; /* of the group */
+    uint32_t thread; /* thread of the group */
 };
 _Static_assert(sizeof(struct entry) == 16, "uvec4");
 
@@ -244,7 +244,7 @@ enum { ROOM_PER_LINE = 12 };
 /* State of one call of lr_points_read_rows. */
 struct listing {
     struct lr_points *points;
-    struct lr_plan *plan; /* of batches that the list surely has room for */
+    struct lr_plan *plan; /* plan of batches that surely fit into the list */
     double factor;        /* 1 / points per row */
     int num_images;
     struct gl_buffer *list;
@@ -452,7 +452,7 @@ void lr_points_destroy(void *self)
 
 /* --- the method --- */
 
-/* Deterministic forward projections go by rows. */
+/* Deterministic forward projections use rows. */
 static lr_status prepare(void *self, bool lists)
 {
     (void)lists;

@@ -14,14 +14,14 @@ enum lr_points_pass { LR_POINTS_FORWARD, LR_POINTS_BACK, LR_POINTS_ROWS, LR_NUM_
 
 struct lr_points {
     struct lr_backend_params params;
-    struct gl_context *ctx; /* the backend's */
+    struct gl_context *ctx; /* context of the backend */
     struct lr_plan *plan;
     struct lr_scene scene;
     struct gl_program *programs[LR_NUM_POINTS_PASSES]; /* made when first asked for */
     struct gl_program *collect;
     struct gl_buffer *images, *draws, *rows, *sums;
     struct gl_buffer *cut_short; /* says whether a renderer ended loops early; NULL on renderers that do not */
-    struct gl_buffer *boxes;     /* of the modules, with crystal penetration; else NULL */
+    struct gl_buffer *boxes;     /* boxes of modules; NULL without crystal penetration */
     int64_t max_window;          /* LORs */
 };
 

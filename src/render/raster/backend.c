@@ -29,7 +29,7 @@ static const char *const kind_names[NUM_KINDS] = {
 struct raster {
     struct lr_backend_params params;
     lr_place *place;        /* owned: images and LOR values stay there between projections */
-    struct gl_context *ctx; /* of the place */
+    struct gl_context *ctx; /* the place's context */
     struct lr_plan *plan;
     struct lr_scene scene;
     struct lr_correspondence images;
@@ -40,7 +40,7 @@ struct raster {
     struct lr_texels lors;                   /* the window's LOR image */
     int64_t max_window;                      /* LORs */
     bool is_forward;                         /* the current projection */
-    struct gl_stopwatch *watches[NUM_KINDS]; /* of a projection's batches, kind by kind */
+    struct gl_stopwatch *watches[NUM_KINDS]; /* one per kind, for a projection's batches */
 };
 
 /* Starts programs and makes buffers of a projection, unless they are there. */
@@ -235,7 +235,7 @@ static void raster_destroy(void *self)
         gl_context_release(raster->ctx);
     }
     lr_plan_destroy(raster->plan);
-    if (raster->place != NULL) { /* vectors may keep it open longer than the backend's log */
+    if (raster->place != NULL) { /* vectors may keep the place open longer than the backend's log exists */
         lr_place_silence(raster->place);
         lr_place_close(raster->place);
     }

@@ -27,7 +27,7 @@ lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_sce
                                  bool path_length, bool single);
 void lr_correspondence_finish(struct lr_correspondence *images);
 
-/* Starts building the program, unless it is there, and does not wait. */
+/* Starts building the program if there is none yet. Does not wait. */
 lr_status lr_correspondence_start(struct lr_correspondence *images);
 
 /* Renders a batch into the atlas. */
@@ -65,9 +65,9 @@ lr_status lr_texels_get(const struct lr_texels *texels, lr_vector *to);
 struct lr_scatter {
     struct lr_scene *scene;
     const struct lr_plan *plan;
-    struct gl_program *scatter, *add; /* add: built when it is first run */
+    struct gl_program *scatter, *add; /* `add` is built when it first runs */
     float factor;                     /* 1 / N, sample points of a voxel: the caller sets it */
-    struct lr_texels voxels;          /* that emit: the caller puts them in */
+    struct lr_texels voxels;          /* voxels that emit; the caller fills them in */
     /* Gets the LOR image added after many terms for each LOR; the image then begins anew, since a float loses more and
      * more of further terms. No target before that. */
     struct lr_texels total;
@@ -106,7 +106,7 @@ struct lr_gather {
     int num_halvings;
     struct gl_buffer *rows;
     struct lr_texels image;                    /* voxels; the caller clears it */
-    struct gl_stopwatch *gathers, *reductions; /* of the caller; NULL = not measured */
+    struct gl_stopwatch *gathers, *reductions; /* owned by the caller; NULL = not measured */
 };
 
 /* num_voxels: rows of the requests that will be gathered. On failure *gather holds nothing. */

@@ -10,7 +10,7 @@
 
 /* One texel of the atlas. */
 struct hit {
-    uint32_t crystal; /* of the secondary, + 1; 0 = none */
+    uint32_t crystal; /* crystal of the secondary + 1; 0 = none */
     float weight;
 };
 _Static_assert(sizeof(struct hit) == 8, "RG32UI");

@@ -165,7 +165,7 @@ static lr_status send(struct lr_receiver *receiver, const struct lr_merge *merge
                                              .from_offset = rows.offset,
                                              .to_offset = elements_offset(num_rows),
                                              .bytes = count * (int64_t)sizeof(struct lr_packed_element)};
-    /* A growing readback gets more than it needs now, since it will have to grow again. */
+    /* A readback that grows gets spare room, because later parts may need more. */
     const int64_t bytes = elements.to_offset + elements.bytes;
     readback->ctx = receiver->ctx;
     readback->label = "received matrix rows";

@@ -13,7 +13,7 @@
 struct lr_row_part {
     int64_t row; /* of the grid, or of the points */
     int64_t count;
-    bool begins, ends; /* with its first point; with its last one */
+    bool begins, ends; /* the part has the first point; the last one */
 };
 
 struct lr_deliverer {
@@ -29,7 +29,7 @@ struct lr_deliverer {
     struct lr_row_extent *extents; /* owned: rows of a block */
     int64_t max_extents;
     struct lr_owned_row numbers;     /* of some parts, as sinks take them */
-    struct lr_elements carried;      /* of a row that has not ended */
+    struct lr_elements carried;      /* elements of a row that has not ended */
     struct lr_row_delivery delivery; /* of carried rows; its sink takes all rows */
 };
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Slots of a table that a thread goes through; most groups that put listed elements into tables. */
+/* Slots of a table that a thread reads; most groups that put listed elements into tables. */
 enum { SHARE_SLOTS = LR_MERGE_LEAST_SLOTS, COLLECT_GROUPS = 1 << 13 };
 /* Most threads that turn numbers into places; least numbers of each thread. */
 enum { PLACE_THREADS = 1 << 12, LEAST_NUMBERS = 16 };

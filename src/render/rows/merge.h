@@ -44,7 +44,7 @@ struct lr_merge {
     int per_row;      /* points of a row */
     int max_points;   /* of a part */
     int64_t slots;    /* 2^n, of the table of a row, as long as there is room */
-    int64_t capacity; /* of the list, elements */
+    int64_t capacity; /* elements that the list can hold */
     int64_t all_slots, all_values;
     struct gl_buffer *list, *keys, *values, *places, *sums, *tally;
 };
@@ -74,7 +74,7 @@ struct lr_merge_part {
 /* The outcome. Rows lack elements if listed is above the list's capacity, or misfits above 0. */
 struct lr_merge_tally {
     uint32_t listed;   /* elements */
-    uint32_t misfits;  /* those that the tables had no room for */
+    uint32_t misfits;  /* elements for which tables had no room */
     uint32_t starts[]; /* [rows + 1] number of each row's first element, and the end of the last row */
 };
 

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ROOM: elements per crystal of the scanner that a point has room for; equal crystals that face each
- * other at half a pitch's offset make two. SLOTS: slots of a row's table per crystal; a table is best half empty. A
- * batch that needs more is done in halves. */
+/* ROOM: elements per crystal of the scanner that a point has room for; equal crystals that face each other at half a
+ * pitch's offset make two. SLOTS: slots of a row's table per crystal; a table is best half empty. A batch that needs
+ * more is split into halves. */
 enum { ROOM = 3, SLOTS = 4, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024, FIRST_POINTS = 64 };
 
 /* Most bytes on the device for all points of a batch. */
@@ -30,20 +30,19 @@ struct listing {
     int per_row;      /* points */
     int max_points;   /* of a batch */
     int least_points; /* of a batch: the device merges whole rows, or parts that are always the same */
-    int points_now;   /* of the next batch: renderers in software take seconds for max_points */
-    double begun_s;   /* when the last one began; 0 = none has */
-    double started_s, waited_s,
-        delivered_s;                /* in all: of starting batches, of waiting for the device, and of delivering */
-    int64_t num_batches, num_again; /* in all; and how often points were listed again */
-    int64_t num_elements;           /* in all */
-    char *points;                   /* [max_points] */
+    int points_now;   /* points of the next batch: software renderers take seconds for max_points */
+    double begun_s;   /* start of the last batch; 0 = none */
+    double started_s, waited_s, delivered_s; /* total times to start batches, to wait for the device, and to deliver */
+    int64_t num_batches, num_again;          /* in all; and how often points were listed again */
+    int64_t num_elements;                    /* in all */
+    char *points;                            /* [max_points] */
     struct gl_buffer *point_buffer;
     int64_t begin, end; /* of the batch */
     int64_t num_points; /* of all rows */
     struct lr_merge merge;
     struct lr_host_merge host; /* used if the device is the processor */
     struct lr_receiver receiver;
-    struct lr_deliverer deliverer; /* of the batch before, while the device is at the next one */
+    struct lr_deliverer deliverer; /* rows of the last batch, while the device works on the next */
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -168,11 +167,11 @@ static lr_status read_points(struct listing *listing, const int range[2])
     }
     if (fits) return list_points(listing, range);
 
-    /* Later batches are likely to be like one that has to be halved. */
+    /* If a batch has to be halved, later batches are likely to need the same. */
     listing->max_points = (int)larger(smaller(listing->max_points, num_points / 2), listing->least_points);
     listing->points_now = (int)smaller(listing->points_now, listing->max_points);
 
-    /* The border of two halves of points is the end of a row, if there are several. */
+    /* If there are several rows, the first half ends with a whole row. */
     const int half = num_points / 2;
     const int middle = range[0] + (half >= listing->per_row ? half - half % listing->per_row : half);
     LR_TRY(list_points(listing, (const int[2]){range[0], middle}));

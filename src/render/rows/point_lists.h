@@ -14,7 +14,7 @@ struct lr_point_list {
     const struct gl_buffer *list;   /* a head of 16 bytes, its first word the number of elements, then
                                        elements of 16: point, LOR, bits of the weight, unused */
     int64_t capacity;               /* elements; further ones are counted, but not stored */
-    int first_point, end_point;     /* to be listed, and how they are numbered */
+    int first_point, end_point;     /* points to be listed; these are their numbers */
 };
 
 struct lr_point_lister {

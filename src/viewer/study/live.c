@@ -345,7 +345,7 @@ void live_control(struct live *live, enum live_wish wish)
         live->wants_pause = wish == LIVE_PAUSE;
         live->steps = 0;
         break;
-    case LIVE_STEP: /* if paused, one more iteration; if running, the current iteration is the step */
+    case LIVE_STEP: /* if paused, runs one more iteration; if running, pauses after the current one */
         live->steps += live->wants_pause;
         live->wants_pause = true;
         break;

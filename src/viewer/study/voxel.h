@@ -60,7 +60,7 @@ struct voxel_result {
     bool has_mu, has_exact;
     const char *drawn_by, *sampled_by, *exact_by; /* backends that made windows and elements; exact_by is NULL in
                                                      sampled mode */
-    char drawn_on[160];                           /* device of drawn_by */
+    char drawn_on[160];                           /* name of the device that backend drawn_by ran on */
     char why_not[1024];                           /* reason why backend cpu replaced another one; "" = it did not */
     int num_windows;
     const struct voxel_window *windows;          /* [num_windows] */
