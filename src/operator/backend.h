@@ -1,4 +1,7 @@
-/* The interface of backends. It is the only header of this folder that backends include. */
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The interface of backends. It is the only header of this folder that backends include. */
 #ifndef LR_OPERATOR_BACKEND_H
 #define LR_OPERATOR_BACKEND_H
 

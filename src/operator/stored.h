@@ -1,4 +1,7 @@
-/* A backend that stores the matrix of another backend and projects from memory. */
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * A backend that stores the matrix of another backend and projects from memory. */
 #ifndef LR_OPERATOR_STORED_H
 #define LR_OPERATOR_STORED_H
 

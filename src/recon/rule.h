@@ -1,4 +1,7 @@
-/* Update rules: the parts of the loop in recon.c that differ between EM, RAMLA and BSREM. A rule has no state. */
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Update rules: the parts of the loop in recon.c that differ between EM, RAMLA and BSREM. A rule has no state. */
 #ifndef LR_RECON_RULE_H
 #define LR_RECON_RULE_H
 

@@ -1,4 +1,7 @@
-/* Data divided into subsets, and the properties of each subset. */
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Data divided into subsets, and the properties of each subset. */
 #ifndef LR_RECON_SUBSETS_H
 #define LR_RECON_SUBSETS_H
 
