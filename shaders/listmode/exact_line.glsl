@@ -24,8 +24,8 @@ struct Sight {
     vec4 turn; // cosines near.across far.across, near.normal far.across, near.across far.normal, and
                // near.along far.along
 #ifdef LEANING
-    vec4 lean_turn; // near.across far.along, near.along far.across, near.normal far.along, near.along
-                    // far.normal
+    vec4 lean_turn; // products near.across * far.along, near.along * far.across, near.normal *
+                    // far.along, near.along * far.normal
 #endif
     float length_mm;
 };

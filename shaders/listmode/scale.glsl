@@ -37,7 +37,7 @@ void read_scale()
                      int(usual) - int(least) > int(unit.x) - LR_EVENTS_LEAST_BITS;
 }
 
-// The size of all terms is below 2 to this.
+// Exponent e such that every term is below 2^e in size.
 int largest_term_exponent()
 {
     return known_exponent;

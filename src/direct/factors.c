@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Factors of a scanner: docs/method/direct.md, "Factors of a scanner". Directions go by the batch: threads
- * first make a table of lines for each of them, then each takes slices of all histo-images. So every sum
- * has one order, whatever the number of threads. */
+ * Factors of a scanner: docs/method/direct.md, "Factors of a scanner". Directions are handled in batches. Threads first
+ * make a table of lines for each direction of a batch, and then each thread works on slices of all histo-images. So
+ * every sum has the same order for any number of threads. */
 #include "base/log.h"
 
 #include "base/mem.h"

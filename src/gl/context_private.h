@@ -25,8 +25,8 @@ struct gl_pooled {
 struct gl_pool {
     struct gl_pooled held[GL_POOL_MOST]; /* the oldest first */
     int count;
-    int64_t bytes;      /* of all */
-    int64_t most_bytes; /* the oldest buffers beyond it are deleted */
+    int64_t bytes;      /* sum over the buffers held */
+    int64_t most_bytes; /* above this sum the oldest buffers are deleted */
 };
 
 /* Deletes all of them. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a backend of the family `listmode` is given: it hands out the table of operator/backend.h.
+ * Input of the backends of the family `listmode`. A backend provides the table of functions of operator/backend.h.
  *
- * The layout that stands in for lr_lors has a range of events for each pair of modules and an event for
- * each LOR, in the caller's order: values, parts and rows go by it, and selections by `pairs` are
- * sets of ranges, such as the subsets of a frame. */
+ * The backend gets a layout in place of lr_lors. It has a range of events for each pair of modules and an event for
+ * each LOR, in the caller's order. Values, parts and rows refer to this layout. Selections by `pairs` are sets of
+ * ranges, such as the subsets of a frame. */
 #ifndef LR_LISTMODE_BACKEND_H
 #define LR_LISTMODE_BACKEND_H
 

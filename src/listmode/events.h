@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Events as structure of arrays: partitioned by predominant direction and sorted by their centres of time of flight
- * (the paper, II.B.1, II.B.3 and II.B.7), range by range. 16 bytes an event: ends of lines are looked up by crystal,
- * in a table that caches hold. Immutable, except what a device holds; threads may share it. */
+ * Events as a structure of arrays. Each range is partitioned by predominant direction and sorted by the events' centres
+ * of time of flight (the paper, II.B.1, II.B.3 and II.B.7). An event takes 16 bytes. The ends of its line are read from
+ * a table of crystals, which fits in caches. Events are immutable, except what a device holds; threads may share
+ * them. */
 #ifndef LR_LISTMODE_EVENTS_H
 #define LR_LISTMODE_EVENTS_H
 

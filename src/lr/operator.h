@@ -40,9 +40,9 @@ typedef enum lr_store {
 typedef struct lr_operator_params {
     const lr_lors *lors; /* required; names the scanner */
     const lr_grid *grid; /* required; copied */
-    /* "cpu", "raster", "compute", "native"; NULL or "auto": compute on a graphics processor, else native, else
-     * compute on a software renderer, else cpu; the first that supports these params and finds a device. A list such
-     * as "raster,cpu" takes the first entry that can be created and, if it draws pictures, can draw them */
+    /* "cpu", "raster", "compute", "native", NULL or "auto". Auto takes the first of these that supports the params and
+     * finds a device: `compute` on a graphics processor, `native`, `compute` on a software renderer, `cpu`. A list such
+     * as "raster,cpu" takes the first entry that can be created; a backend with pictures must also be able to draw. */
     const char *backend;
     lr_mode mode;
     int rays;                     /* R; 0 = 4. Unused by exact mode */

@@ -201,7 +201,8 @@ static void draw_legend(const struct chart_axes *axes)
 
 static void draw_error_chart(lr_picture *picture, const int corner[2], const struct error_chart *chart)
 {
-    /* The axes run from the decade of the least error, at most five below 100 %, to the decade above the largest. */
+    /* The axes begin at the decade of the smallest error, but at most five decades below 100 %, and end at the decade
+     * above the largest error. */
     double least = 0.1, most = 1.0;
     for (int n = 0; n < chart->count; n++) {
         for (int curve = 0; curve < NUM_CURVES; curve++) {

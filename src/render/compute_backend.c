@@ -166,8 +166,8 @@ static const struct lr_backend_fns compute_fns = {
     .destroy = destroy,
 };
 
-/* Average number of terms of a LOR from which on they are added up in fixed point, about: a float, to which threads add
- * in any order, loses more and more of them. */
+/* Average number of terms of a LOR above which they are added up in fixed point. A float sum of many terms, added by
+ * threads in any order, loses digits. */
 static const double many_terms = 8192.0;
 
 /* True if the LORs of any pair have more terms than that, from the points between its modules. */

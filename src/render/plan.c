@@ -12,35 +12,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tolerance relative to lengths: modules that only touch, or lie in a plane with the point, hide nothing. */
+/* Tolerance relative to lengths. Modules hide nothing if they only touch, or lie in one plane with the point. */
 static const double touching = 1e-9;
 
-/* A module's rectangle seen from the point: the pyramid of the rays that hit it. */
+/* A module's rectangle as seen from a point: the pyramid of the rays that hit it. */
 struct view {
-    double corners[4][3]; /* relative to the point */
-    double sides[4][3];   /* unit normals of the planes through the point and an edge, inwards */
-    double towards[3];    /* unit, to the centre */
-    double sine, cosine;  /* of the angle under which the sphere around the rectangle is seen */
-    double height;        /* n . (w - c) */
-    double reach;         /* to the farthest corner */
+    double corners[4][3]; /* corners relative to the point, mm */
+    double sides[4][3];   /* inward unit normals of the planes through the point and an edge */
+    double towards[3];    /* unit vector to the centre */
+    double sine, cosine;  /* sine and cosine of the angular radius of the sphere around the rectangle */
+    double height;        /* n . (w - c): height of the point w above the module's plane, mm */
+    double reach;         /* distance to the farthest corner, mm */
     bool inside;          /* the point lies within the sphere */
     bool flat;            /* the point lies in the rectangle's plane, so no line hits it */
 };
 
-/* Modules that can block lines to other modules, seen from one point. Conservative: no such module is left out. */
+/* Modules that can block lines from one point to other modules. The lists may be too long, but leave out no such
+ * module. */
 struct lr_plan_hiding {
     const lr_scanner *scanner;
     int num_words;
     struct view *views; /* [num_modules] */
-    uint64_t *hiders;   /* [num_modules][num_words] */
-    /* [num_modules][num_words]: the modules that a module may hide from points that it faces, since they are partly
-     * beyond its plane. */
+    uint64_t *hiders;   /* [num_modules][num_words]: bits of the modules that can hide a module */
+    /* [num_modules][num_words]: the modules that a module may hide from the points it faces. They are partly beyond its
+     * plane. */
     uint64_t *candidates;
     double (*corners)[4][3]; /* [num_modules], in the scanner's frame */
 };
 
-/* True if some corner of `other` is farther than touching along a direction from a corner of
- * `module`'s rectangle. */
+/* True if some corner of `other` is on one side of `module`'s plane by more than the tolerance. sign: 1 = the side that
+ * the normal points to, -1 = the other side. */
 static bool reaches(const struct lr_plan_hiding *hiding, int module, int other, double sign)
 {
     const lr_module *plane = &hiding->scanner->modules[module];
@@ -62,7 +63,7 @@ static void plan_hiding_destroy(struct lr_plan_hiding *hiding)
     free(hiding);
 }
 
-/* errors: NULL, logged. The scanner stays the caller's and outlives it. */
+/* Creates the lists for a scanner, which the caller owns and which must outlive them. errors: NULL, logged. */
 static struct lr_plan_hiding *plan_hiding_create(const lr_scanner *scanner, const lr_log *log)
 {
     const int64_t num_modules = scanner->num_modules;
@@ -122,7 +123,7 @@ static void see(const struct lr_plan_hiding *hiding, int module, const double po
         vec_add_scaled(view->towards, 1.0 / distance, middle, view->towards);
     }
 
-    /* A side whose edge is directed at the point keeps no ray out: its normal is 0. */
+    /* If an edge is directed at the point, its side excludes no ray. The side's normal is then 0. */
     for (int k = 0; k < 4; k++) {
         double *side = view->sides[k];
         const double *from = view->corners[k], *to = view->corners[(k + 1) % 4];
@@ -134,7 +135,7 @@ static void see(const struct lr_plan_hiding *hiding, int module, const double po
     }
 }
 
-/* True if all of b lies outside of one side of a's pyramid. */
+/* True if b lies completely outside one side of a's pyramid. mirror: see share_ray. */
 static bool side_parts(const struct view *a, const struct view *b, double mirror)
 {
     for (int side = 0; side < 4; side++) {
@@ -145,7 +146,7 @@ static bool side_parts(const struct view *a, const struct view *b, double mirror
     return false;
 }
 
-/* mirror -1: b seen through the point. */
+/* True if some ray may hit both modules. mirror: 1, or -1 to mirror b at the point. */
 static bool share_ray(const struct view *a, const struct view *b, double mirror)
 {
     return !a->flat && !b->flat &&
@@ -154,9 +155,9 @@ static bool share_ray(const struct view *a, const struct view *b, double mirror)
            !side_parts(a, b, mirror) && !side_parts(b, a, mirror);
 }
 
-/* Finds, for each module, the modules of which some line from the point may meet one before it meets the module. If k
- * hides a, then a part of k lies on the point's side of a's plane, a part of a lies beyond k's plane, and both modules
- * are of one layer. */
+/* Finds, for each module, the modules that can hide it: a line from the point may hit them first. If module k hides
+ * module a, part of k lies on the point's side of a's plane, and part of a lies beyond k's plane. Both modules are in
+ * the same layer. */
 static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_mm[3])
 {
     const int num_modules = hiding->scanner->num_modules, num_words = hiding->num_words;
@@ -182,21 +183,22 @@ static void plan_hiding_look(struct lr_plan_hiding *hiding, const double point_m
 
 /* --- plan --- */
 
-/* A module seen from the point being planned. */
+/* A module as seen from the point being planned. */
 struct lr_plan_sight {
-    double towards[3]; /* unit, from the point to the module's centre */
+    double towards[3]; /* unit vector from the point to the module's centre */
     double distance_squared;
-    double sine, cosine; /* of the angle under which the module's bounding sphere is seen */
+    double sine, cosine; /* sine and cosine of the angular radius of the module's bounding sphere */
     bool facing;
     bool inside; /* the point lies within the bounding sphere */
 };
 
-/* Roles are decided in double: on symmetry planes distances tie, and a tie must be seen as one
- * (docs/method/correspondence.md, "Roles"). */
+/* Tolerance for equal distances. Roles are decided in double, because distances are equal on symmetry planes, and ties
+ * must be recognised there (docs/method/correspondence.md, "Roles"). */
 static const double tie_tolerance = 1e-9;
 
-/* penetration: the sphere around a module's crystals takes the place of the one around its detection plane, and the
- * module faces every point, since it stops photons from any side. */
+/* Computes the view of a module from a point. The module's bounding sphere encloses its detection plane. If photons can
+ * penetrate crystals, the sphere encloses the crystals instead. Every module then faces the point, since it stops
+ * photons from any side. */
 static void see_module(const struct lr_plan *plan, int index, const double point_mm[3], struct lr_plan_sight *sight)
 {
     const lr_module *module = &plan->scanner->modules[index];
@@ -229,8 +231,8 @@ static bool is_primary(const struct lr_plan_sight *sights, int i, int j)
     return fabs(difference) <= tie_tolerance * larger ? i < j : difference > 0.0;
 }
 
-/* True if some line through the point may meet both bounding spheres, on the same side of it or
- * (side -1) on opposite ones. */
+/* True if some line through the point may hit both bounding spheres. side: 1 if both are on the same side of the point,
+ * -1 if they are on opposite sides. */
 static bool may_share_line(const struct lr_plan_sight *a, const struct lr_plan_sight *b, int side)
 {
     if (a->inside || b->inside) return true;
@@ -238,7 +240,7 @@ static bool may_share_line(const struct lr_plan_sight *a, const struct lr_plan_s
     return cosine >= a->cosine * b->cosine - a->sine * b->sine - 1e-9;
 }
 
-/* The modules that an image shows. */
+/* The primary of an image, and the layer of the modules that it shows. */
 struct lr_plan_subject {
     int primary, layer;
 };
@@ -251,10 +253,10 @@ static bool is_secondary(const struct lr_plan *plan, struct lr_plan_subject subj
            (!plan->hiding || share_ray(&plan->hidden->views[primary], &plan->hidden->views[j], -1.0));
 }
 
-/* Lists the draws of one image if it shows a pair of the window; false when they do not fit. All modules of the layer
- * that the primary may see are drawn, those out of coincidence too: they stop lines. If modules may hide each other,
- * those that stop lines on either side of the point are drawn as well; with penetration, every module that lines
- * through the primary's box may cross. */
+/* Lists the draws of one image if it shows a pair of the window. Returns false if the draws do not fit. All modules of
+ * the layer that the primary may see are drawn. Modules out of coincidence are drawn, too, since they stop lines. If
+ * modules may hide each other, all modules that stop lines are drawn, on both sides of the point. If photons can
+ * penetrate crystals, all modules are drawn that lines through the primary's box may cross. */
 static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch,
                        struct lr_plan_subject subject)
 {
@@ -264,7 +266,7 @@ static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, st
     const uint32_t image = (uint32_t)batch->num_images;
     bool shows_pair = plan->hiding && work->whole;
     if (plan->hiding) {
-        /* The modules that may hide a secondary, then those that may hide the primary. */
+        /* Finds the modules that may hide a secondary, and then draws those that may hide the primary. */
         memset(plan->hiders, 0, (size_t)hidden->num_words * sizeof(*plan->hiders));
         for (int j = 0; j < num_modules; j++) {
             const uint64_t *hiders = &hidden->hiders[(int64_t)j * hidden->num_words];
@@ -311,7 +313,8 @@ static int module_crystals(const struct lr_plan *plan, int module)
     return crystals[0] * crystals[1];
 }
 
-/* Divides the crystals of the last image among as many images as necessary. */
+/* Splits the last image into several images, each for at most image_crystals crystals of the primary. Returns false if
+ * they do not fit. */
 static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
 {
     const struct lr_plan_image image = plan->images[batch->num_images - 1];
@@ -335,7 +338,7 @@ static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
     return true;
 }
 
-/* Adds all images of one sample point; false if they do not fit, and the batch is then unchanged. */
+/* Adds all images of one sample point. Returns false if they do not fit; the batch is then unchanged. */
 static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work, const double point_mm[3],
                        struct lr_batch *batch)
 {
@@ -396,7 +399,7 @@ bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work, struct 
             plan->images[k].row = (uint32_t)cursor->row;
         }
 
-        /* Images of several points of a row follow each other. */
+        /* The images of all points of a row follow one another. */
         struct lr_plan_row *last = batch->num_rows > 0 ? &plan->batch_rows[batch->num_rows - 1] : NULL;
         if (batch->num_images > first_image && last != NULL && last->row == (uint32_t)cursor->row)
             last->end_image = (uint32_t)batch->num_images;
@@ -423,7 +426,7 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2])
     }
 }
 
-/* Most images of an atlas: more keep a device no busier, and their lists take memory of the host. */
+/* Most images of an atlas. More images would keep a device no busier, and their lists take host memory. */
 enum { MOST_ATLAS_IMAGES = 65535 };
 
 static bool size_atlas(struct lr_plan *plan, int atlas_size, const lr_log *log)
@@ -464,7 +467,7 @@ struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
     plan->layers = params->penetration ? 1 : lr_scanner_num_layers(plan->scanner);
     plan->hiding = !params->penetration && lr_modules_may_hide(plan->scanner);
 
-    /* The batch has room for at least the images of one point. */
+    /* A batch must have room for at least the images of one point. */
     const int num_modules = plan->scanner->num_modules, share = plan->hiding ? plan->image_crystals : 0;
     int64_t of_point = 0;
     for (int m = 0; m < num_modules; m++) of_point += share > 0 ? (module_crystals(plan, m) + share - 1) / share : 1;

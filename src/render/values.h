@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Buffers of passes, and LOR values of a projection, on the host or at the backend's place, to and from them.
- * Vectors are in float32; the context is current. */
+ * Buffers of passes, and copies of LOR values between these buffers and vectors on the host or at the backend's place.
+ * Vectors are in float32. The context is current. */
 #ifndef LR_RENDER_VALUES_H
 #define LR_RENDER_VALUES_H
 
@@ -10,23 +10,23 @@
 #include "operator/backend.h"
 #include "vector/place.h"
 
-/* A buffer of the data, or of zeros if it is NULL. errors: NULL, logged. */
+/* Creates a buffer with a copy of the data, or with zeros if data is NULL. errors: NULL, logged. */
 struct gl_buffer *lr_data_buffer(struct gl_context *ctx, const char *label, int64_t bytes, const void *data);
 
-/* A buffer of `count` values: those of the vector, or zeros if it is NULL. errors: NULL, logged. */
+/* Creates a buffer of `count` values: a copy of the vector, or zeros if it is NULL. errors: NULL, logged. */
 struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, int64_t count, const lr_vector *values);
 
-/* Counts the transfers of vectors on the host to and from the place. in: NULL = none. */
+/* Adds the transfers between host vectors and the place to the place's traffic. in: NULL = none. */
 void lr_values_count_traffic(lr_place *place, const lr_vector *in, const lr_vector *out);
 
-/* Copies a vector's values to and from a buffer. offset: bytes. */
+/* Copy a vector's values to and from a buffer. offset: offset in the buffer, bytes. */
 lr_status lr_values_put(const lr_vector *values, struct gl_buffer *buffer, int64_t offset);
 lr_status lr_values_get(const struct gl_buffer *buffer, int64_t offset, lr_vector *values);
 
 /* --- sums in fixed point --- */
 
-/* Sums on the device that do not depend on the order of their terms: shaders/common/fixed.glsl.
- * A term is exact to 2^-62 of a power of two above the largest value, and to a float's rounding. */
+/* Sums in fixed point on the device, which do not depend on the order of their terms: shaders/common/fixed.glsl. The
+ * error of a term is at most its rounding as a float plus 2^-62 of a power of two above the largest value. */
 
 struct lr_fixed {
     struct gl_buffer *buffer;
@@ -36,27 +36,28 @@ struct lr_fixed {
     bool overflowed;
 };
 
-/* Bytes of a sum on the device; the rise of the exponent after an overflow. */
+/* Bytes of a sum on the device, and the increase of the exponent after an overflow. */
 enum { LR_FIXED_BYTES = 8, LR_FIXED_STEP = 8 };
 
-/* The number of sums in the memory of `floats` floats, at least 1. */
+/* The number of sums that fit the memory of `floats` floats, at least 1. */
 int64_t lr_fixed_most(int64_t floats);
 
-/* Zero sums. errors: LR_FAILED; *fixed is then empty. */
+/* Creates sums of zero. errors: LR_FAILED; *fixed is then empty. */
 lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent);
 void lr_fixed_finish(struct lr_fixed *fixed);
 
-/* True if a sum was too large. All sums must then be computed again with a larger exponent. */
+/* Sets *overflowed to true if a sum was too large. All sums must then be computed again with a larger exponent. */
 lr_status lr_fixed_overflowed(const struct lr_fixed *fixed, bool *overflowed);
 
-/* values: [count]. */
+/* Reads the sums as floats. values: [count]. */
 lr_status lr_fixed_read(const struct lr_fixed *fixed, float *values);
 
-/* The smallest exponent whose power of two is above all finite values in size. */
+/* The smallest exponent whose power of two exceeds the absolute values of all finite values. */
 int lr_fixed_exponent(const float *values, int64_t count);
 
-/* An exponent for LOR values of an image: the sum of its voxels' absolute values times a generous estimate of the
- * largest element, for a crystal seen from half-way between the two nearest modules that have LORs. */
+/* An exponent for the LOR values of an image. It is large enough for the sum of the voxels' absolute values times a
+ * generous estimate of the largest element. The estimate is for a crystal seen from half-way between the two nearest
+ * modules that have LORs. */
 int lr_fixed_sum_exponent(const struct lr_backend_params *params, const float *image);
 
 #endif

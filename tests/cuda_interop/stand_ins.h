@@ -40,7 +40,7 @@ struct dim3 {
 
     dim3(unsigned size_x = 1, unsigned size_y = 1, unsigned size_z = 1) : x(size_x), y(size_y), z(size_z) {}
 };
-/* Of the thread that runs. */
+/* Numbers and sizes of the current block and thread. */
 [[maybe_unused]] static thread_local dim3 gridDim, blockDim, blockIdx, threadIdx;
 
 /* Runs the threads of a kernel one after the other. */

@@ -263,7 +263,7 @@ static lr_status weigh(struct planner *planner, const struct lr_lattice *candida
 
 /* --- slabs --- */
 
-/* Octets of slab c in a block that is one warp wide: all that the steps of its warps need. */
+/* Range of octets that slab c holds in a block of one warp's width. It covers the octets of every step in the slab. */
 static void find_slab(const struct planner *planner, int c, int range[2])
 {
     const int lists = pass_of(planner->plan)->num_lists;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The gather by bands for one warp, as products of matrices. Its outputs are an octet of a row of the
- * lattice and that of the next one, and slices above them; sources come slab by slab, a row of the
- * lattice each. What 16 sources give an octet of outputs is a band of the kernel, the same for all
- * slices: a matrix of slices by sources times one of sources by outputs. Numbers are split into two
- * halves of 11 bits each, three products of which keep 22 bits. What a product is comes as a type with
- *   void begin<Kernels>(pass, slab, numbers), whose octet 0 is the warp's
- *   void multiply<Kernels>(pass, k, next), the products of step k, after which `next` is likely to come
- * and what a number's halves are, and how another kernel's numbers are read, as functions
+ * The gather by bands for one warp, as matrix products. An octet is eight neighbouring places on a row of the lattice.
+ * A warp's outputs are an octet of one row and the same octet of the next row, in several slices. Its sources are read
+ * slab by slab; a slab has sources of one row of the lattice. The weights from 16 sources to an octet of outputs are a
+ * band of the kernel, which is the same for all slices. So a product is a matrix of slices by sources times a matrix of
+ * sources by outputs. Each number is split into two halves of 11 bits. Three products of the halves keep 22 bits. The
+ * products are a type with
+ *   void begin<Kernels>(pass, slab, numbers)   numbers: address of the warp's own octet, which is octet 0
+ *   void multiply<Kernels>(pass, k, next)      the products of step k; `next` is the step that probably follows
+ * Two functions split a pair of numbers into halves, and read a number that another kernel has written:
  *   split_pair split(float a, float b);  float load_unit(const float *) */
 #ifndef LR_CUDA_DIRECT_BANDS_CUH
 #define LR_CUDA_DIRECT_BANDS_CUH
@@ -50,8 +51,8 @@ __device__ inline int sorted_row(const lr_cuda_bands &pass, int r)
     return row >= 0 && row < pass.num_lattice_rows ? row : -1;
 }
 
-/* A power of two that numbers up to `peak` are to be multiplied by to lie just below 2^15, what halves can
- * hold; further below it where peak is below 2^-101. */
+/* Returns the power of two that scales numbers up to `peak` to just below 2^15, which halves can hold. The scaled
+ * numbers are smaller if peak is below 2^-101. */
 __device__ inline float scale_for(float peak)
 {
     int exponent = 0;
@@ -74,7 +75,7 @@ __device__ inline int sorted_octet(int slices)
 
 /* --- the gather --- */
 
-/* The origin of a block's slab c in the sorted source: slice, octet, row. */
+/* Finds the origin of a block's slab c in the sorted source: slice, octet, row. */
 __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &block, int c, int32_t at[3])
 {
     const int late = max(c - pass.num_lists + 1, 0); /* slabs that the first pair has no list for */
@@ -87,7 +88,8 @@ __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &b
     at[2] = row; /* -1 = the slab lies outside */
 }
 
-/* The octets that the grid has of the row of slab c: first, one after last; from the block's first. */
+/* Returns the octets of slab c's row that the grid has, counted from the block's first octet: first, and one after the
+ * last. */
 __device__ inline int2 slab_octets(const lr_cuda_bands &pass, const band_block &block, int c)
 {
     const int row = sorted_row(pass, block.row + pass.least_offset + c);
@@ -95,7 +97,7 @@ __device__ inline int2 slab_octets(const lr_cuda_bands &pass, const band_block &
     return {base.x - block.octet, base.y - block.octet};
 }
 
-/* The unit of the numbers of slab c; 0 if the slab is zero. */
+/* Returns the unit of the numbers of slab c; 0 if the slab is zero. */
 __device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &block, const lr_cuda_band_source &sorted,
                                   int c)
 {
@@ -103,8 +105,8 @@ __device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &b
     return row < 0 ? 0 : load_unit(sorted.units + row);
 }
 
-/* The slab that a warp has list d for, except for its unit. Steps at both ends whose sources lie outside of
- * the grid are left out; all of them if the grid has none of the outputs. */
+/* Returns the slab to which a warp applies list d, except for its unit. Steps at both ends are left out if their
+ * sources lie outside of the grid. All steps are left out if the grid has none of the outputs. */
 __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_block &block, const band_warp &warp,
                                          int d)
 {
@@ -122,8 +124,8 @@ __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_b
     return {first, is_in_grid ? end : first, (warp.pair == 0 ? list.z : list.w) - warp.side, 0};
 }
 
-/* Products of a slab by its steps. numbers: the slab's. after: the step that is likely to come after its
- * last; to look for that pays where a step's weights are for the target's kernel. */
+/* Computes the products of a slab, step by step. numbers: numbers of the slab. after: the step that probably follows
+ * the slab's last one. It is used if a step's weights are for the target's kernel, where looking ahead saves time. */
 template <band_kernels Kernels, class Products>
 __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab, const uint16_t *numbers, int after,
                                    Products &products)
@@ -142,7 +144,7 @@ __device__ inline const int32_t *kernel_at(const lr_cuda_bands &pass, int l, int
 
 /* --- tables --- */
 
-/* The weight of a place of the list of offsets, for a kernel. */
+/* Returns the weight of a place in the list of offsets, for a kernel. */
 __device__ inline float weight_at(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward, int place,
                                   int kernel)
 {
@@ -151,7 +153,7 @@ __device__ inline float weight_at(const lr_cuda_bands &pass, const lr_cuda_band_
     return index < 0 ? 0 : fill.values[(int64_t)offset * pass.num_rows + kernel] * scale_for(*fill.peak);
 }
 
-/* Entry `thread` of all weights, where there is one kernel. fill.peak: the largest of all values. */
+/* Fills in entry `thread` of all weights, if there is one kernel. fill.peak: the maximum of all values. */
 __device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward,
                                          int64_t thread)
 {
@@ -169,7 +171,7 @@ __device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cud
     fill.weights[thread] = int4{(int)pairs[0].high, (int)pairs[1].high, (int)pairs[0].low, (int)pairs[1].low};
 }
 
-/* Entry `thread` of all spans, where kernels vary: 32 bits hold their number. */
+/* Fills in entry `thread` of all spans, if kernels vary. Entry numbers fit in 32 bits. */
 __device__ inline void fill_band_span(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward,
                                       int64_t thread)
 {
@@ -184,7 +186,7 @@ __device__ inline void fill_band_span(const lr_cuda_bands &pass, const lr_cuda_b
     fill.spans[thread] = (pair.high & 0xffff) | pair.low << 16;
 }
 
-/* The thread-th entry of all rows' kernels. */
+/* Fills in entry `thread` of the kernels of all rows. */
 __device__ inline void fill_band_kernel(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, int64_t thread)
 {
     const int row = (int)(thread / pass.kernel_pitch), place = (int)(thread % pass.kernel_pitch);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The products of bands.cuh by tensor cores. For the device alone: a thread is a lane here. */
+ * The products of bands.cuh, computed by tensor cores. The code is for the device only: a thread is a lane here. */
 #ifndef LR_CUDA_DIRECT_BANDS_PRODUCTS_CUH
 #define LR_CUDA_DIRECT_BANDS_PRODUCTS_CUH
 
@@ -10,7 +10,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-/* Two numbers as halves: what is high of both, and what is left. */
+/* Two numbers as halves: the high parts of both, and the remainders. */
 struct split_pair {
     uint32_t high, low;
 };
@@ -45,12 +45,12 @@ __device__ inline float load_once(const float *number)
 
 enum { ROWS = LR_CUDA_BAND_ROWS };
 
-/* A matrix of 16 slices by 16 sources, a lane's part. */
+/* A lane's part of a matrix of 16 slices by 16 sources. */
 struct band_sources {
     uint32_t parts[4];
 };
 
-/* address: in shared memory, of the row that this lane gives. */
+/* address: address in shared memory of the row that this lane provides. */
 __device__ inline void load_sources(band_sources &sources, uint32_t address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -59,7 +59,7 @@ __device__ inline void load_sources(band_sources &sources, uint32_t address)
                  : "memory");
 }
 
-/* sums += sources weights. weights: of both halves' sources. */
+/* sums += sources * weights. weights: those of both halves' sources. */
 __device__ inline void add_product(float (&sums)[4], const band_sources &sources, uint64_t weights)
 {
     asm("{\n"
@@ -86,40 +86,41 @@ template <class T> __device__ inline const T *fixed(const T *address)
     return address;
 }
 
-/* The weights of a step, a lane's part. */
+/* A lane's part of the weights of a step. */
 struct band_weights_of_row {
     uint64_t high, low;
 };
 
-/* A lane's part of a warp's products. Of a row's outputs a lane has the weights of output lane / 4 and
- * sources 2 (lane % 4) and the next one of both halves, and sums of outputs 2 (lane % 4) and the next
- * one for slices lane / 4 and that + 8. */
+/* A lane's part of a warp's products. In each row, a lane has weights for one output, lane / 4. They are from two
+ * sources in each half: 2 (lane % 4) and the next one. A lane has sums of two outputs, 2 (lane % 4) and the next one.
+ * The sums are for slices lane / 4 and lane / 4 + 8. */
 template <int Height, bool Held> struct band_products {
-    /* Number of steps after which sums are taken out of the tensor cores, which truncate instead of rounding. It is
-     * tested between slabs only. */
+    /* Number of steps after which sums leave the tensor cores, because these truncate instead of rounding. It is
+     * checked only between slabs. */
     enum { MOST_STEPS = 8 };
 
     band_warp warp;
     int lane;
     float weight_unit; /* value of a weight of 1 */
-    /* If kernels vary: weights of the lane's first source, from that of spots on; on the way back for the lane's own
-     * outputs. And the location of the kernel of the source that lies there. */
+    /* These two are set if kernels vary. spans: address of the weights of the lane's first source, to which a step's
+     * spot is added. For back, it is for the kernel of the lane's own output. kernels: address of the kernel of the
+     * lane's first source, to which a step's offset is added. */
     const uint32_t *spans[ROWS];
     const int32_t *kernels;
-    const int4 *steps, *spots; /* as in the pass, or in shared memory if Held */
-    uint32_t numbers;          /* numbers of the slab: address of this lane's row */
+    const int4 *steps, *spots; /* as in the pass; in shared memory if Held */
+    uint32_t numbers;          /* address of this lane's row in the numbers of the slab */
     float sums[Height][ROWS][4];
     float slab_sums[Height][ROWS][4]; /* sums of slabs with the same unit */
     float unit;                       /* value of 1 in slab_sums */
     int num_steps;                    /* steps in slab_sums */
-    int ahead;                        /* the next step: */
+    int ahead;                        /* the next step; source and weights are loaded for it */
     int2 source;
-    uint4 weights[ROWS]; /* both halves' high numbers, and their low ones; where kernels vary each
-                            source's both, which are still to be put together */
-    int2 next_source;    /* of the step after that, where kernels vary */
+    uint4 weights[ROWS]; /* high parts of both halves' weights, and then their low parts; if kernels vary, each entry
+                          * has both parts of one source's weight */
+    int2 next_source;    /* if kernels vary: source of the step after `ahead` */
     int4 next_spots;
-    int4 next_kernels; /* and of its sources, on the way forward; */
-    int2 kernel;       /* and where those of the one after that are */
+    int4 next_kernels; /* forward: kernels of that step's sources */
+    int2 kernel;       /* forward: offsets in `kernels` for the step after that one */
 
     __device__ void clear(float (&all)[Height][ROWS][4])
     {
@@ -164,7 +165,8 @@ template <int Height, bool Held> struct band_products {
         num_steps = 0;
     }
 
-    /* Weights of row i and of both sources that a lane has of a half: their high parts and their low parts. */
+    /* Returns the weights of row i for the two sources of each half that belong to the lane: high parts and low
+     * parts. */
     template <band_kernels Kernels> __device__ band_weights_of_row weights_of(int i) const
     {
         const uint4 &of = weights[i];
@@ -181,7 +183,7 @@ template <int Height, bool Held> struct band_products {
         return Held ? *record : __ldg(record);
     }
 
-    /* Step k except its weights: from its record and the one before. */
+    /* Loads step k except its weights, from its record and the one before. */
     template <band_kernels Kernels> __device__ void load_next(int k)
     {
         if (Kernels == BAND_FORWARD) {
@@ -195,7 +197,7 @@ template <int Height, bool Held> struct band_products {
         next_spots = listed(spots + k);
     }
 
-    /* Everything but the weights of a step that does not follow the last one. */
+    /* Loads everything but the weights of a step that does not follow the last one. */
     template <band_kernels Kernels> __device__ void jump_to(int k)
     {
         if constexpr (Kernels != BAND_ONE) {
@@ -205,8 +207,8 @@ template <int Height, bool Held> struct band_products {
         }
     }
 
-    /* Step k, of which that is there; and as much of the one after it. On the way forward steps follow each
-     * other (gather_band). */
+    /* Finishes loading step k, whose other data are loaded, and loads all but the weights of step k + 1. Forward steps
+     * are consecutive (gather_band). */
     template <band_kernels Kernels> __device__ void load_step(const lr_cuda_bands &pass, int k)
     {
         const bool follows = k == ahead + 1;
@@ -222,7 +224,8 @@ template <int Height, bool Held> struct band_products {
         } else {
             if (Kernels == BAND_BACK && !follows) jump_to<Kernels>(k);
 #pragma unroll
-            for (int i = 0; i < ROWS; i++) { /* from spans for the target's kernel, or for the sources' kernels */
+            for (int i = 0; i < ROWS; i++) { /* weights from spans, for the target's kernel (back) or the sources'
+                                              * kernels (forward) */
                 const int2 spot =
                     i == 0 ? make_int2(next_spots.x, next_spots.y) : make_int2(next_spots.z, next_spots.w);
                 const int4 of = Kernels == BAND_FORWARD ? next_kernels : make_int4(0, 0, 0, 0);
@@ -245,13 +248,13 @@ template <int Height, bool Held> struct band_products {
         num_steps += slab.end - slab.first;
         numbers = (uint32_t)__cvta_generic_to_shared(from) + (uint32_t)(lane % 16) * 16;
         if (ahead != slab.first) {
-            if (Kernels == BAND_FORWARD) /* on the way back load_step does */
+            if (Kernels == BAND_FORWARD) /* for back, load_step does this */
                 jump_to<Kernels>(slab.first);
             load_step<Kernels>(pass, slab.first);
         }
     }
 
-    /* The next step is loaded in the meantime. */
+    /* Loads the next step during the products. */
     template <band_kernels Kernels> __device__ void multiply(const lr_cuda_bands &pass, int, int next)
     {
         const int2 here = source;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the CUDA passes of the family `direct` are given, in memory of the device, and how they are
- * started. Read by C and by CUDA; a C file sees the device's vector types as opaque. */
+ * Parameters of the CUDA passes of the family `direct`, in memory of the device, and the functions that start them. C
+ * and CUDA files include it; a C file sees the device's vector types as opaque. */
 #ifndef LR_CUDA_DIRECT_PASSES_H
 #define LR_CUDA_DIRECT_PASSES_H
 
@@ -87,12 +87,13 @@ typedef struct lr_cuda_columns {
                                          four columns along the lattice and in its rows */
 } lr_cuda_columns;
 
-/* A step of a bands gather: products of 16 sources by eight outputs in each of a warp's rows. It has two halves of
- * eight sources each, from any slice. One load brings its four numbers. */
+/* A step of a bands gather: products of 16 sources by eight outputs in each of a warp's rows. The sources are two
+ * halves of eight, each from any slice. A single load reads the four numbers of a step. */
 typedef struct lr_cuda_band_step {
-    int32_t source[2]; /* of each half: slices of an octet, from octet 0 of the slab and its first */
-    int32_t kernel[2]; /* of each half of the step that comes next: where kernels has that of its first
-                          source, from the place of the outputs' first */
+    int32_t source[2]; /* per half: offset of its sources from the first slice of octet 0, the warp's own octet; unit:
+                        * slices of an octet */
+    int32_t kernel[2]; /* per half of the next step: offset in `kernels` of the kernel of its first source, from the
+                        * place of the first output */
 } lr_cuda_band_step;
 
 enum {
@@ -114,26 +115,29 @@ enum {
  * number as two halves. A slab is what a block sees of one row of sources. */
 typedef struct lr_cuda_bands {
     lr_cuda_layout layout;
-    const lr_cuda_band_step *steps; /* [steps + 3]: one that comes before, and all, by list */
-    const int4 *lists;              /* [num_lists]: list d is for row offset d from a warp's first row and d - 1 from
-                          its next one: its first step, and the one after its last; for each pair of
-                          warps, the octet that the slab begins with, from the block's */
-    const int2 *cuts;               /* [num_lists][num_cuts]: list d by octets of sources, from the warp's + least_octet
-                          on: its first step that has sources of this octet or later ones, and its first
-                          one that has none of earlier ones */
-    const int2 *tiles;              /* [num_tiles]: octet and row that a block begins with */
-    const int4 *bases;              /* [num_lattice_rows]: first octet of each row, and one after last; places that
-                          the grid has columns at, from that octet's first on: first, one after last */
+    const lr_cuda_band_step *steps; /* [steps + 3]: one entry before the first step, and then all steps, list by list */
+    const int4 *lists;              /* [num_lists]: list d has the source row at offset least_offset + d from a warp's
+                                     * first row; the offset from its second row is one less. x, y: first step, and one
+                                     * after the last. z, w: octet that the slab begins with, counted from the block's,
+                                     * for each pair of warps */
+    const int2 *cuts;               /* [num_lists][num_cuts]: cuts of list d by octets of sources, from the warp's octet
+                                     * + least_octet on. x: first step that has sources of this octet or a later one. y:
+                                     * first step from which on none has sources of an earlier octet */
+    const int2 *tiles;              /* [num_tiles]: first octet and row of a block */
+    const int4 *bases;              /* [num_lattice_rows]: x, y: first octet of the row, and one after the last. z, w:
+                                     * places of the row that have a column of the grid, first and one after the last,
+                                     * counted from that octet's first place */
 
-    /* One kernel: [steps + 1][2][32]: of each row, for sources 2 (entry % 4) and the next one of both halves and output
-     * entry / 4, the high halves and then the low ones. */
+    /* Weights for the case of one kernel: [steps + 1][2 rows][32]. An entry is for output entry / 4. It has sources 2
+     * (entry % 4) and the next one of both halves: first the high parts, and then the low parts. */
     const int4 *weights;
 
-    /* If kernels vary, spans are the places that a row has in the kernel; span 0 has no weights.
-     * [spans][num_rows][span_pitch]: a weight's halves, high one first. spots: [steps + 2]: of halves 0 and 1 of the
-     * first row and of the next one, where the weight of source 0 for output 0 is for kernel 0. kernels: how far behind
-     * it that for the kernel of a place on a row is, [num_kernel_rows][kernel_pitch]: as far around the grid as steps
-     * reach. */
+    /* Tables for varying kernels. spans: [spans][num_rows][span_pitch], the weights of the places that a row has in the
+     * kernel. Each weight has both parts, the high one first. Span 0 has no weights.
+     * spots: [steps + 2], positions in spans of the weight of source 0 for output 0, for kernel 0: halves 0 and 1 of
+     * the first row, and then of the next row.
+     * kernels: [num_kernel_rows][kernel_pitch], distance in spans from kernel 0's weight to that of a place's kernel.
+     * Entries cover the surroundings of the grid as far as steps reach. */
     const uint32_t *spans;
     const int4 *spots;
     const int32_t *kernels;

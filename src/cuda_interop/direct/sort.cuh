@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Sorting the source of gathers by bands, for one thread: along the rows of a lattice, octet by octet,
- * each number as two halves that its row's largest number scales. A block has a row. Its threads lie side
- * by side along the slices, so that loads of a warp are along columns of the grid and its stores next to
- * each other, and in groups, which take octets in turn. A thread keeps the first pieces that it loads,
- * until the largest number is known, and loads others again. What is read once comes as a function
- *   float load_once(const float *)
- * beside those of bands.cuh. */
+ * Sorting the source of gathers by bands, for one thread. Numbers are ordered along the rows of a lattice, octet by
+ * octet (eight neighbouring places). Each number becomes two halves, which are scaled by the largest number of its row.
+ * A block sorts one row. Its threads are divided into groups, and each group takes every groups-th octet. The threads
+ * of a group have neighbouring slices, so that the loads of a warp are along columns of the grid and its stores are
+ * next to each other. A thread keeps its first pieces until the largest number is known, and loads the others again.
+ * The caller provides the functions of bands.cuh, and one for numbers that are read once:
+ *   float load_once(const float *) */
 #ifndef LR_CUDA_DIRECT_SORT_CUH
 #define LR_CUDA_DIRECT_SORT_CUH
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LORmap and mSRval of a view (paper 1 of lr/direct.h, section 4.1) for one thread, as
- * shaders/direct/map.comp and direct/values.comp have them, but that mSRval has its exponents and sums
- * in double. Everything that decides which side of a border a column lies on is rounded step by step, as
- * the reference does it. */
+ * LORmap and mSRval of a view (paper 1 of lr/direct.h, section 4.1) for one thread. They are computed as in
+ * shaders/direct/map.comp and direct/values.comp, except that exponents and sums of mSRval are in double. Every
+ * operation that decides on which side of a border a column lies is rounded separately, as in the reference. */
 #include "cuda_interop/direct/passes.h"
 
 /* LORmap's entry of a thread, margins included. */

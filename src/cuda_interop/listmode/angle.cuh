@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The solid angle in which a point beside a LOR's line sees one face through the other one, for one thread.
- * Written for the processor, too. A place (x, y) of the far face's plane is seen through the near face where
- *     |across| <= half of the face times height   and   |along| <= half of it times height,
- * across and along being the near face's coordinates of the ray times the height of the place over the near
- * plane, as the point has it: three functions that are linear in x and y. They are written in what the point
- * is beside the line, so that nothing large is subtracted. */
+ * The solid angle in which a point near a LOR's line sees one face (the far face) through the other one (the near
+ * face), for one thread. The code also compiles for the processor. A place (x, y) of the far face's plane is seen
+ * through the near face if
+ *     |across| <= half of the face times height   and   |along| <= half of it times height.
+ * height is the height of the place over the near plane. across and along are the near face's coordinates of the ray
+ * from the point to the place, multiplied by this height. All three are linear functions of x and y. They are expressed
+ * by the point's offset from the line, so that no large numbers are subtracted. */
 #ifndef LR_CUDA_LISTMODE_ANGLE_CUH
 #define LR_CUDA_LISTMODE_ANGLE_CUH
 
@@ -14,14 +15,14 @@
 
 /* A crystal's face. Offsets are from the line to points, along u and v; face coordinates are in mm. */
 struct angle_face {
-    float across[2], along[2], normal[2]; /* components of an offset */
-    float lean[3];                        /* cosines of its axes with the line towards it; the normal's is negated */
+    float across[2], along[2], normal[2]; /* components along u and v: each is multiplied by the offset */
+    float lean[3];                        /* cosines of its axes with the line towards it; negated for the normal */
     float half_mm[2];
-    int pieces[2]; /* pieces that the face is seen in, and half edges of a piece */
+    int pieces[2]; /* number of pieces that the face is divided into; half edges of a piece */
     float piece_mm[2];
 };
 
-/* A point relative to a face: its distance to the side, and its height above the face's plane. */
+/* A point relative to a face: its sideways distances, and its height above the face's plane. */
 struct angle_place {
     float across, along, height;
 };
@@ -39,7 +40,7 @@ template <class Number> __host__ __device__ void swap_numbers(Number &a, Number 
     b = held;
 }
 
-/* Both are accurate to a unit in the last place, and return 0 for arguments that are next to nothing. */
+/* Both functions are accurate to a unit in the last place. On the device, a subnormal argument counts as 0. */
 __host__ __device__ inline float per_root(float x)
 {
 #ifdef __CUDA_ARCH__
@@ -64,9 +65,9 @@ __host__ __device__ inline float per_number(float x)
 
 /* --- faces with a common axis: x lies between two numbers, y between two lines --- */
 
-/* Narrows the range to a[0] + b[0] x >= 0 and a[1] + b[1] x >= 0. b is 0 of planes that are parallel to the ray: next
- * to nothing in its place leaves all places or none. Without branches, so that what comes before and behind is found at
- * the same time. */
+/* Sets the range to the x with a[0] + b[0] x >= 0 and a[1] + b[1] x >= 0. b is 0 for planes that are parallel to the
+ * ray. A tiny number is added to b, so that the range then has all places or none. There are no branches, so that the
+ * code before and after can run at the same time. */
 __host__ __device__ inline void cut_range(const float a[2], const float b[2], float range[2])
 {
     float low[2], high[2];
@@ -80,14 +81,16 @@ __host__ __device__ inline void cut_range(const float a[2], const float b[2], fl
     range[1] = fminf(high[0], high[1]);
 }
 
-/* A line over a strip whose places go from -1/2 to 1/2, kept within -half .. half: its mean, and 12 times its
- * first moment, what its second one is above a twelfth of its mean, and its variance. middle: where it is at
- * 0; half_rise: from there to the end of the strip, here and below. */
+/* Statistics of a line over a strip, whose places range from -1/2 to 1/2. The line's values are clamped to -half ..
+ * half. first is 12 times the first moment. second is 12 times the difference between the second moment and a twelfth
+ * of the mean. variance is 12 times the variance. Arguments, here and below: middle is the line's value at place 0;
+ * half_rise is its rise from there to the end of the strip. */
 struct clamped_line {
     float mean, first, second, variance;
 };
 
-/* A line that meets one end at most, as |half_rise| <= half ensures; within: its share that is kept as it is. */
+/* Clamps a line that crosses at most one of the two limits, which |half_rise| <= half ensures. within: the share of the
+ * strip where the line is not clamped. */
 __host__ __device__ inline clamped_line clamp_flat(float middle, float half_rise, float half)
 {
     const float rise = 2.0f * half_rise, steep = fabsf(rise), inner = half + 0.5f * steep - fabsf(middle);
@@ -98,7 +101,7 @@ __host__ __device__ inline clamped_line clamp_flat(float middle, float half_rise
             part * rise * within * (4.0f - 3.0f * within)};
 }
 
-/* A line that is nearly level: its mean, and 3 times its first moment. */
+/* Statistics of a line that is nearly level: its mean, and 3 times its first moment. */
 struct level_line {
     float mean, first;
 };
@@ -127,14 +130,13 @@ __host__ __device__ inline clamped_line clamp_steep(float middle, float half_ris
             steep * (b * b - a * a), 12.0f * (square - mean * mean) + within * within * within * steep * steep};
 }
 
-/* A strip from x - width / 2 to x + width / 2, and from y up and down; from the foot of the point, whose height
- * over the plane it is. */
+/* A strip that reaches from x - width / 2 to x + width / 2, and from y up and down. Coordinates start at the foot of
+ * the point; height is the point's height over the plane. */
 struct angle_strip {
     float x, y, width, height;
 
-    /* Solid angle of the area between two lines: its area times the density height / distance^3 at its middle, with all
-     * terms of second order. squares: of x and the height together. Here: between lines that rise by next to
-     * nothing. */
+    /* Returns the solid angle of the area between two lines: the area times the density height / distance^3 at its
+     * middle, with all terms of second order. squares: x^2 plus height^2. This version is for nearly level lines. */
     __host__ __device__ float angle_from(const level_line &upper, const level_line &lower, float squares) const
     {
         const float tall = upper.mean - lower.mean, at = y + 0.5f * (upper.mean + lower.mean);
@@ -147,7 +149,7 @@ struct angle_strip {
         return height * width * inverse * root * fmaxf(tall + inverse * bend, 0.0f);
     }
 
-    /* Solid angle between any two lines. */
+    /* Returns the solid angle between any two lines. */
     __host__ __device__ float angle_from(const clamped_line &upper, const clamped_line &lower, float squares) const
     {
         const float tall = upper.mean - lower.mean, at = y + 0.5f * (upper.mean + lower.mean);
@@ -191,16 +193,17 @@ struct angle_strips {
     }
 };
 
-/* The part of one piece that is seen by points that differ along the faces' common axis alone: x lies between the same
- * two numbers for all of them, and the two lines are linear in what a point is beside the line along that axis. */
+/* The part of one piece that is seen by points that differ only along the faces' common axis. All these points have the
+ * same two limits of x. The two lines in y depend linearly on a point's offset from the line along that axis. */
 struct angle_column {
-    float width, x, height, squares; /* width <= 0: nothing is seen; squares: of x, from the foot, and height */
-    float wide, more;                /* half the distance between the lines in the middle; its growth to the end */
+    float width, x, height, squares; /* width <= 0: nothing is seen; squares: of x (from the foot) and height, added */
+    float wide, more;                /* half the distance between the lines in the middle; its increase to the end */
     float centre, centre_per, rise, rise_per,
-        foot; /* of an offset of 0, and more for each mm of it; rises are from the middle to the end */
+        foot; /* middle of the two lines, its rise from the middle to the end, and the foot: each for an offset of 0;
+               * _per: increase per mm of offset */
 
-    /* Solid angles of points with these offsets along the axis, for lines of this kind. They are computed together,
-     * because threads would otherwise wait for each result. */
+    /* Finds the solid angles of points with these offsets along the axis, for one kind of lines. All are computed
+     * together, because a thread would otherwise wait for each result. */
     template <class Line, int Count>
     __host__ __device__ void find_between(const float (&along)[Count], float half,
                                           Line (*clamp)(float middle, float half_rise, float half),
@@ -240,8 +243,8 @@ struct angle_column {
     }
 };
 
-/* Edges of faces over the distance of a point, at most, where they are small. w being that number, lines rise
- * by w of a face at most, and what is left out is below w^3 / 8. */
+/* Limit of a face's edge divided by a point's distance, up to which the face counts as small. Let w be this limit:
+ * lines then rise by at most w of a face, and the terms that are left out are below w^3 / 8. */
 constexpr float angle_small = 0.035f;
 
 /* --- faces that lean: the far one is cut by four lines (Sutherland and Hodgman 1974) --- */
@@ -282,7 +285,7 @@ struct angle_polygon {
         }
     }
 
-    /* Cuts a piece around `middle`, from which corners are counted; half: of its edges. */
+    /* Cuts a piece around `middle`, where the corners' coordinates start. half: half edges of the piece. */
     __host__ __device__ void cut(const float middle[2], const float half[2], const float line[3])
     {
         const float moved[3] = {line[0] + line[1] * middle[0] + line[2] * middle[1], line[1], line[2]};
@@ -323,8 +326,8 @@ struct angle_polygon {
 
 /* --- the two faces --- */
 
-/* The faces as points see them: they stand higher over the plane of the far one, about. Cosines are of axes of the near
- * face with those of the far one. */
+/* The two faces as a point sees them. The far face is the one over whose plane the point is higher, approximately.
+ * Cosines are between an axis of the near face and one of the far face. */
 template <bool Leaning> struct angle_view {
     angle_face near_face, far_face;
     float across_across, normal_across, across_normal;
@@ -341,7 +344,7 @@ template <bool Leaning> struct angle_view {
         }
     }
 
-    /* off: of the point from the line; ways: along the line to the near face, and to the far one. */
+    /* off: offset of the point from the line. ways: distances along the line to the near face, and to the far one. */
     __host__ __device__ float angle(const float off[2], const float ways[2]) const
     {
         const angle_place below = place_over(near_face, off, ways[0]);
@@ -407,8 +410,8 @@ template <bool Leaning> struct angle_view {
         return 4.0f * edge <= angle_small * length_mm;
     }
 
-    /* Values that points `off` beside the line along u share, if has_columns: angle_of_strips, with the offset along
-     * the axis left open. */
+    /* Finds the values that are common to all points with offset `off` along u, if has_columns. The computation is that
+     * of angle_of_strips; the offset along the axis stays open. */
     __host__ __device__ angle_column column(float off, const float ways[2]) const
     {
         const float *lean = near_face.lean, *half = near_face.half_mm, rise = normal_across;

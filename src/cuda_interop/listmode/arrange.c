@@ -161,8 +161,8 @@ static void destroy_held(struct lr_listmode_held *base)
     free(held);
 }
 
-/* bytes: memory for arranging; ordering takes less. The backend must also have room for image and sums, or it
- * streams events from the host. Only its fastest variant reads arrays. */
+/* True if the device has room for `bytes`, the memory for arranging, in addition to the image and its sums. Ordering
+ * takes less memory than arranging. Other variants than the fastest cannot read events arranged on the device. */
 static bool may_hold(const struct arranging *at, int64_t bytes)
 {
     const struct lr_listmode_backend_params *params = at->params;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The exact elements of an event (docs/method/listmode.md, "Exact elements"), for one thread: its line goes
- * through planes of sample points, and of those beside it that may see both faces the solid angle is found in
- * coordinates that are small beside the crystals. Written for the processor, too. */
+ * The exact elements of an event (docs/method/listmode.md, "Exact elements"), for one thread. The event's line crosses
+ * planes of sample points. For each point near the line that may see both faces, the solid angle is computed. Its
+ * coordinates are small compared with the crystals. The code also compiles for the processor. */
 #ifndef LR_CUDA_LISTMODE_EXACT_CUH
 #define LR_CUDA_LISTMODE_EXACT_CUH
 
@@ -52,8 +52,9 @@ __host__ __device__ inline double product_of(const double a[3], const double b[3
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* A line that meets both faces is, part of the way, as far beside this one as that part of the way from the
- * one reach to the other; which part it is in a plane is known up to `slack`. */
+/* Finds where the path's line crosses the planes of sample points, and how far from it points can have elements. Any
+ * line through both faces is at most `reach` beside this line. The reach changes linearly from one face to the other.
+ * The position of a plane between the faces is known up to `slack`. */
 __host__ __device__ inline void find_crossings(const lr_cuda_list_points &grid, const placed_face faces[2],
                                                const double reaches[2][3], const double slopes[2],
                                                lr_cuda_list_path &path)
@@ -180,7 +181,7 @@ struct exact_line {
     }
 };
 
-/* The path of arranged event k, stored or computed. */
+/* Returns the path of arranged event k, stored or computed. */
 __host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                                      bool has_tof, int64_t k)
 {
@@ -190,12 +191,12 @@ __host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pa
 
 /* --- faces --- */
 
-/* Half of a face's edge divided by the distance of a point that is nearer to the other face. Larger faces are seen
- * in pieces, up to a limit along each axis. */
+/* exact_half: limit of half a face's edge divided by the distance of a point that is nearer to the other face. A larger
+ * face is divided into pieces. exact_pieces: most pieces along each axis. */
 constexpr float exact_half = 0.04f;
 constexpr int exact_pieces = 64;
 
-/* A face of this module in the frame. lean: as angle_face has it. */
+/* Returns a face of this module in the frame. lean: as in angle_face. */
 __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &module, const lr_cuda_list_frame &frame,
                                                 const float lean[3], float per_piece)
 {
@@ -219,12 +220,12 @@ __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &modul
 
 /* --- a line's way through planes --- */
 
-/* Time of flight of a voxel's extent along the line, whose middle is `place` standard deviations from the centre of
- * time of flight in the first plane, and `step` more in the next one. */
+/* Time of flight of a voxel's extent along the line; lengths are in standard deviations. `place` is the distance of the
+ * extent's middle from the centre of time of flight, in the first plane. `step` is its increase from plane to plane. */
 struct exact_time {
     float place, step, half, half_bin, per_mm, gain[3];
-    float whole;   /* voxels with middles up to this lie wholly within three standard deviations, and are short */
-    float even[4]; /* there the mean is 2^(-middle^2 log2(e) / 2) times this polynomial of the square */
+    float whole;   /* voxels whose middle is at most this are short and lie wholly within three standard deviations */
+    float even[4]; /* for those the mean is 2^(-middle^2 log2(e) / 2) times this polynomial of middle^2 */
 
     __host__ __device__ exact_time() {}
     __host__ __device__ exact_time(const lr_cuda_list_path &known, int skipped, float half_of_bin)
@@ -233,9 +234,9 @@ struct exact_time {
           per_mm((float)(0.5 / list_held) * quotient_of(known.place_step, known.way_step_mm * known.half)),
           gain{known.gain[0], known.gain[1], known.gain[2]}
     {
-        /* The Gaussian's series around the middle of an extent of which half is below a quarter of a standard
-         * deviation: terms are Hermite's polynomials; the next one is below 3e-8. A bin of up to a standard deviation,
-         * about, adds to them; the next one is then below 3e-6. */
+        /* The Gaussian's series around the middle of the extent. Half of the extent is below a quarter of a standard
+         * deviation. The terms are Hermite polynomials; the first omitted term is below 3e-8. A bin of up to about one
+         * standard deviation adds to the terms; the first omitted term is then below 3e-6. */
         const float q = half * half, p = half_bin * half_bin;
         const float of_2 = (q + p) * (1.0f / 6.0f);
         const float of_4 = (q * q + p * p) * (1.0f / 120.0f) + q * p * (1.0f / 36.0f);
@@ -277,8 +278,8 @@ struct exact_walk {
     }
 };
 
-/* The integral of the normal distribution over places within half_width of a centre; half_width < 0.5: its
- * series around the centre, whose terms are Hermite's polynomials, good to 3e-8. */
+/* The integral of the normal distribution over places within half_width of a centre, where half_width < 0.5. It is a
+ * series around the centre whose terms are Hermite polynomials, accurate to 3e-8. */
 __host__ __device__ inline float normal_around(float centre, float half_width)
 {
     const float y = centre * centre, q = half_width * half_width;
@@ -337,8 +338,8 @@ __host__ __device__ inline list_extent exact_extent(const lr_cuda_list_pass &pas
     return extent;
 }
 
-/* Numbers and elements of two by two points: (i, j) is at 2 i + j. middles: middles of their voxels, in standard
- * deviations from the centre. */
+/* Voxel numbers and elements of 2 x 2 points: point (i, j) has index 2 i + j. middles: distances of the voxels' middles
+ * from the centre of time of flight, in standard deviations. */
 struct exact_four {
     int at[4];
     float elements[4], middles[4];
@@ -351,10 +352,10 @@ struct exact_four {
     }
 };
 
-/* Who takes an event's elements, in units of the grid's `share`, comes as a type with
- *   void open(k, at)         element k of the next four will be one of this number; it may be any of the plane
- *   void take_four(four)     they are
- *   void take(at, element)   one that comes alone */
+/* The receiver of an event's elements, which are in units of the grid's `share`, is a type with
+ *   void open(k, at)         announces that element k of the next four has voxel number `at`, any voxel of the plane
+ *   void take_four(four)     takes those four elements
+ *   void take(at, element)   takes a single element */
 template <class Each> struct exact_each {
     Each &each;
     float share;
@@ -364,7 +365,7 @@ template <class Each> struct exact_each {
     {
         if (element > 0.0f) each(at, element * share);
     }
-    /* Merges elements of one number, which is faster if memory adds slowly. */
+    /* Merges elements of the same voxel, which is faster if memory adds slowly. */
     __host__ __device__ void take_four(exact_four four)
     {
         four.merge(0, 1);
@@ -454,7 +455,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         return true;
     }
 
-    /* The voxel that a point is in, as an integer. */
+    /* Returns the number of the voxel that contains a point; it is a whole number. */
     __host__ __device__ float voxel_along(int c, int point) const
     {
         return floorf(((float)point + 0.5f) * grid.per_sample[c]);
@@ -465,8 +466,8 @@ template <bool Leaning, list_times Times> struct exact_event {
         return (float)(point - walk.whole[c]) - walk.part[c];
     }
 
-    /* Distance of a voxel's middle from the centre, in standard deviations: of its plane, and along u and v of a point
-     * `off` beside the line. */
+    /* Distance of a voxel's middle from the centre of time of flight, in standard deviations. It has a part for the
+     * voxel's plane, and one each along u and v. off: offset of the point from the line. */
     __host__ __device__ float middle_of_plane(float voxel) const
     {
         return time.place + (float)(walk.plane - walk.first) * time.step +
@@ -481,7 +482,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         return (voxel + 0.5f) * (float)grid.samples[c] - 0.5f - (float)point;
     }
 
-    /* The mean of the Gaussian over the extent of a voxel with this middle, per mm. */
+    /* Returns the mean of the Gaussian over the extent of a voxel with this middle, per mm. */
     __host__ __device__ float time_weight(float middle) const
     {
         if (fabsf(middle) <= time.whole) return time_weight_of_whole(middle);
@@ -524,7 +525,8 @@ template <bool Leaning, list_times Times> struct exact_event {
         give_elements(frame, lanes, taker);
     }
 
-    /* Passes the same to a taker, including elements of 0. lanes: all lanes that come here with an event. */
+    /* Passes the same elements to a taker, including elements of 0. lanes: all lanes that call this function with an
+     * event. */
     template <class Taker>
     __host__ __device__ void give_elements(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
     {
@@ -566,9 +568,9 @@ template <bool Leaning, list_times Times> struct exact_event {
         }
     }
 
-    /* The same, two by two points at once. Similar lines have about as many planes with elements, and those have one or
-     * two points along either axis: lanes of a warp then do the same. Where there is no second point, its number is
-     * that of a voxel or of the margin. */
+    /* Does the same for 2 x 2 points at once. Similar lines have about the same number of planes with elements, and
+     * those planes have one or two points along either axis. So the lanes of a warp do the same work. If a second point
+     * is missing, its number is that of a voxel or of the margin. */
     template <bool AreSmall, class Taker>
     __host__ __device__ void give_columns(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
     {
@@ -634,7 +636,8 @@ template <bool Leaning, list_times Times> struct exact_event {
         return rows;
     }
 
-    /* Multiplies elements by their time-of-flight weights. Most lines' voxels are whole. */
+    /* Multiplies elements by their time-of-flight weights. For most lines all four voxels are below time.whole, and one
+     * branch handles them together. */
     __host__ __device__ void weigh(exact_four &four) const
     {
         const float *middles = four.middles;
@@ -652,7 +655,7 @@ template <bool Leaning, list_times Times> struct exact_event {
 
 /* --- projections --- */
 
-/* Value of an event. lanes, here and below: all that come here with an event. */
+/* Computes the value of an event. lanes, here and below: all lanes that call this function with an event. */
 template <bool Leaning, list_times Times>
 __host__ __device__ void exact_forward(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k,
                                        lane_group lanes)
@@ -687,8 +690,8 @@ __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda
 
 /* --- back, in slabs --- */
 
-/* Approximate bound of what an event adds to a voxel: a point sees one of the faces from half of the line's length or
- * more, less the face's width. There is no bound for faces next to each other. */
+/* Approximate bound of the number that an event adds to a voxel. A point sees one of the faces from at least half of
+ * the line's length, less the face's width. There is no bound if the faces are next to each other. */
 struct exact_sizes {
     __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block, int event)
     {
@@ -718,8 +721,8 @@ struct exact_sizes {
     }
 };
 
-/* Factor of the values of a block, a power of two: the largest elements of events of the usual size are whole numbers
- * of 26 bits then. */
+/* Factor for the values of a block: a power of two. The largest elements of events of usual size become whole numbers
+ * of 26 bits. */
 struct exact_unit {
     float scale, unit;
 
@@ -731,12 +734,12 @@ struct exact_unit {
     }
 };
 
-/* Sums of a slab in whole numbers of 32 bits, as which shared memory adds faster than as floats. Elements can
- * be as small as one likes: what has fewer than 14 bits is added to the image as a float, that no voxel may
- * lose more than 3e-5 of what it has; what has more than 30, too. Where a sum goes beyond its word, 2^32 are
- * added to the image. Slab:
- *   int32_t add_word(at, number)   what was there before
- *   void add_float(at, number)     to the image */
+/* Sums of a slab as 32-bit integers, which shared memory adds faster than floats. Elements can be arbitrarily small. An
+ * element with fewer than 14 bits is added to the image as a float, so that a voxel loses at most 3e-5 of its value. An
+ * element with more than 30 bits is added as a float too. If a sum overflows its word, 2^32 units are added to the
+ * image. Slab has
+ *   int32_t add_word(at, number)   returns the previous word
+ *   void add_float(at, number)     adds to the image */
 template <class Slab> struct exact_sums {
     Slab slab;
     float scale, unit; /* numbers are in units; 1 is `scale` units */
@@ -750,8 +753,8 @@ template <class Slab> struct exact_sums {
         const int32_t term = term_of(number);
         settle(at, number, term, term != 0 ? slab.add_word(at, term) : 0);
     }
-    /* Words of all four are added, including 0, before the first one returns. Otherwise a thread would wait four
-     * times. Branching around zeros takes longer. */
+    /* Adds the words of all four elements, including zeros, before it uses the first result. Otherwise a thread would
+     * wait four times. Branching around zeros would take longer. */
     __host__ __device__ void take_four(const exact_four &four) const
     {
         int32_t terms[4], before[4] = {};
@@ -774,7 +777,7 @@ template <class Slab> struct exact_sums {
         }
     }
 
-    /* The word that is added for a number; 0 if there is none, or words cannot hold it. */
+    /* Returns the word that is added for a number; 0 if words cannot hold the number. */
     __host__ __device__ int32_t term_of(float number) const
     {
         const float size = fabsf(number);
@@ -801,8 +804,9 @@ template <class Slab> struct exact_sums {
 
 constexpr float least_exact = 16384.0f;
 
-/* Adds an event whose value is not 0 in the block's slices; numbers are counted from the frame's first one. sums are
- * without the value, which is left as it is where its product with the scale is not a number with all digits. */
+/* Adds an event whose value is not 0, within the block's slices. Voxel numbers start at the frame's first one. sums:
+ * without the event's value. If the product of value and scale is too small or too large for a float with full
+ * precision, the value is not scaled and all elements are added as floats. */
 template <bool Leaning, list_times Times, class Slab>
 __host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const list_block &block, int64_t k,
                                          lane_group lanes, exact_sums<Slab> sums)

@@ -104,11 +104,14 @@ typedef struct lr_cuda_list_line {
 /* An event's line as exact elements need it. It runs through planes of sample points, from the crystal face at the
  * lower end of the frame's axis to the other face. It fills one cache line. */
 typedef struct lr_cuda_list_path {
-    int64_t at[2], step[2];          /* crossing of the first plane, and step per plane: 2^32 for a point */
-    float reach[2], widening[2];     /* where beside it there may be elements: of the first plane, and more */
-    int32_t planes[2];               /* first, and one after the last; equal if there are none */
-    float way_mm, way_step_mm;       /* of the first plane from the face at the lower end, and more */
-    float low_lean[3], high_lean[3]; /* of angle_face, of the two faces */
+    int64_t at[2], step[2];          /* crossing of the first plane, and step per plane; the distance of two points is
+                                      * 2^32 */
+    float reach[2], widening[2];     /* distance from the crossing up to which elements are possible, in the first
+                                      * plane; its increase per plane */
+    int32_t planes[2];               /* planes: first, and one after the last; equal if there are none */
+    float way_mm, way_step_mm;       /* distance of the first plane from the face at the lower end; its increase per
+                                      * plane */
+    float low_lean[3], high_lean[3]; /* `lean` of angle_face, for the two faces */
     int32_t modules[2];              /* modules of the two faces */
     float length_mm;
     float place, place_step, half, half_bin, gain[3]; /* as in exact_time, if the event has time of flight */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * An event's line on its way through the slices of a frame: listmode/line.h for one thread of a device.
- * Written for the processor, too. Axes are the frame's: along it, and two across. Places are in double. */
+ * An event's line on its path through the slices of a frame: listmode/line.h for one thread of a device. The code also
+ * compiles for the processor. Axes are those of the frame: along its axis, and two across it. Places are in double. */
 #ifndef LR_CUDA_LISTMODE_WALK_CUH
 #define LR_CUDA_LISTMODE_WALK_CUH
 
@@ -15,8 +15,8 @@ struct line_walk {
     double begin, end;           /* places between which the line counts */
     double tof, per_sigma;       /* per_sigma 0: without time of flight */
     float half_bin;              /* half of the bin around tof, in standard deviations; 0 = none */
-    float uu, uv, vv;            /* equation 3: in the tube's unit, the square of the distance of a voxel
-                                    u and v voxels from the crossing is uu u^2 + uv u v + vv v^2 */
+    float uu, uv, vv;            /* equation 3: the squared distance, in the tube's unit, of a voxel u and v voxels from
+                                  * the crossing is uu u^2 + uv u v + vv v^2 */
     float half[2];               /* extent of the shares from the crossing, in voxels */
     int slices[2];
 };
@@ -128,8 +128,8 @@ __host__ __device__ inline line_walk find_walk(const lr_cuda_list_pass &pass, co
 
 /* --- factors of slices --- */
 
-/* The integral of the normal distribution from 0 to z, 0 <= z <= 3, is z times this function of z^2, to 1.2e-9:
- * interpolated at the roots of a Chebyshev polynomial. */
+/* The integral of the normal distribution from 0 to z, 0 <= z <= 3, is z times this function of y = z^2. The error is
+ * 1.2e-9. The polynomial interpolates at the roots of a Chebyshev polynomial. */
 __host__ __device__ inline double normal_over_z(double y)
 {
     double sum = 7.265240938010537e-13;
@@ -145,7 +145,7 @@ __host__ __device__ inline double normal_over_z(double y)
     return sum * y + 0.39894227987633807;
 }
 
-/* Kinds of kernels. Without bins, bins cost nothing. */
+/* Kinds of kernels. The kinds without bins have no cost for bins. */
 enum list_times { NO_TIMES, TIMES, TIMES_IN_BINS };
 
 __host__ __device__ inline enum list_times times_of(const lr_cuda_list_events &events, bool has_tof)
@@ -157,8 +157,8 @@ __host__ __device__ inline enum list_times times_of(const lr_cuda_list_events &e
 constexpr double list_held = 0.99730020393673981;
 constexpr double list_density = 0.39894228040143268;
 
-/* The integral of the normal distribution from 0 to z, |z| <= 3, to 1e-8: in single precision it keeps that
- * better in powers of t. */
+/* The integral of the normal distribution from 0 to z, |z| <= 3, to 1e-8. Powers of t keep this accuracy in single
+ * precision better than powers of z. */
 __host__ __device__ inline float normal_from_0(float z)
 {
     const float t = z * z * (1.0f / 4.5f) - 1.0f;
@@ -179,8 +179,9 @@ __host__ __device__ inline float within_cut(float z)
     return fminf(fmaxf(z, -3.0f), 3.0f);
 }
 
-/* The integral of that one, which stays as it is beyond |z| = 3, over places within half_width of a centre:
- * by derivatives at the middle of what is within, to 1e-6 of itself, or the difference of what is at the ends. */
+/* The integral of normal_from_0 over places within half_width of a centre. Beyond |z| = 3, normal_from_0 counts as
+ * constant. A short interval uses derivatives at the middle of its part within |z| <= 3, to 1e-6 of the result. A
+ * longer one uses the difference between its ends. */
 __host__ __device__ inline float normal_sum_around(float centre, float half_width)
 {
     const float low = centre - half_width, high = centre + half_width;
@@ -197,9 +198,10 @@ __host__ __device__ inline float normal_sum_around(float centre, float half_widt
     return beyond + to * normal_from_0(to) - from * normal_from_0(from) + (float)list_density * fall;
 }
 
-/* The integral over places within half_width of a middle, averaged over a bin of half_bin to either side; both are
- * below 0.35. It is the Gaussian's series around the middle, with moments of the sum of two uniform distributions.
- * Its relative error is 3e-7; a difference of integrals is less accurate far from the event's middle. */
+/* The integral of the normal distribution over places within half_width of a middle, averaged over a bin that reaches
+ * half_bin to either side. Both lengths are below 0.35. It is the Gaussian's series around the middle, with moments of
+ * the sum of two uniform distributions. Its relative error is 3e-7. A difference of integrals would be less accurate
+ * far from the event's middle. */
 __host__ __device__ inline float normal_around_bin(float middle, float half_width, float half_bin)
 {
     const float y = middle * middle, q = half_width * half_width, p = half_bin * half_bin, both = q * p;
@@ -216,8 +218,9 @@ __host__ __device__ inline float normal_around_bin(float middle, float half_widt
     return 2.0f * (float)list_density * half_width * power_of_two(y * -0.72134752f) * sum;
 }
 
-/* Time of flight over places within half_width of a middle, of an event whose bin reaches half_bin to either
- * side of 0; in standard deviations. Lengths may be exchanged: the longer one becomes the difference. */
+/* Share of an event's time of flight that lies within half_width of a middle. The event's bin reaches half_bin to
+ * either side of 0. All lengths are in standard deviations. The two lengths can be exchanged: the longer one is used
+ * for the difference. */
 __host__ __device__ inline float held_of_bin(float middle, float half_width, float half_bin)
 {
     const float longer = fmaxf(half_width, half_bin), shorter = fminf(half_width, half_bin);
@@ -227,12 +230,12 @@ __host__ __device__ inline float held_of_bin(float middle, float half_width, flo
            (normal_sum_around(middle + longer, shorter) - normal_sum_around(middle - longer, shorter));
 }
 
-/* Factors of a walk's slices: T of lr/listmode.h. In whole slices that are short against a standard
- * deviation the Gaussian is integrated by its derivatives at the middle, to 1e-6; without time of flight
- * that comes to the chord. Where events have bins no slice is whole. */
+/* Factors of a walk's slices: T of lr/listmode.h. A whole slice that is short compared with a standard deviation uses
+ * derivatives of the Gaussian's integral at its middle, to 1e-6. Without time of flight this gives the chord. If events
+ * have bins, no slice counts as whole. */
 template <bool InBins> struct slice_factors {
-    int first, number;   /* of the slices that are so */
-    float z, step;       /* of the middle of the walk's first slice, and from one to the next */
+    int first, number;   /* the slices that count as whole: first, and their number */
+    float z, step;       /* z of the middle of the walk's first slice, and its step per slice */
     float peak, even[3]; /* the integral around z is peak 2^(-z^2 log2(e) / 2) times a polynomial */
 
     __host__ __device__ slice_factors(const lr_cuda_list_pass &pass, const line_walk &walk)

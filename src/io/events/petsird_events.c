@@ -607,8 +607,8 @@ static lr_status take_events(struct reader *reader, const struct lr_yardl_list *
 }
 
 /* Reads the lists [type1][type2] of prompts or delayeds. There may be more rows than types, because PETSIRD's Python
- * generator adds a row for every entry that it fills. Each row is then repeated as often as it has entries, or only the
- * last row is repeated. */
+ * generator adds a row for every entry that it fills. The number of rows tells what is repeated. n * n: each row, n
+ * times. n * (n + 1) / 2: row k, k + 1 times. Any other number above n: the last row only. */
 static lr_status take_lists(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct reader *reader = user;

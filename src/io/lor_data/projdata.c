@@ -188,8 +188,8 @@ static bool label_is(const struct draft *draft, int axis, const char *label)
 
 /* --- the scanner --- */
 
-/* The angle of the ring's first crystal if crystals are in blocks, else the angle that place 0 has if places are evenly
- * spaced. */
+/* Angle at which the ring begins. Crystals in blocks: that of the first crystal. Other rings: that of place 0, as their
+ * places are evenly spaced. */
 static double begin_deg(const struct draft *draft, bool blocks)
 {
     const struct lr_sinogram_rings *rings = &draft->projdata->rings;

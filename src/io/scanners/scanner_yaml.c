@@ -187,7 +187,7 @@ struct draft {
     lr_ring description;
     double axial_length_mm;
     struct fy_node *positions;
-    struct fy_node *numbered; /* a module of the list that gives its layer as a number */
+    struct fy_node *numbered; /* a listed module whose layer is given as a number */
     int64_t max_list;
     struct lr_yaml_crystals panel;
     struct lr_yaml_layers layers; /* of the panel, or of a module of the list */

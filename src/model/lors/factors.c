@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Factors per LOR: products of crystals' values, products of sources, and expected randoms from the fan sums of
- * delayed coincidences (docs/method/common.md, "Expected randoms"). A random coincidence joins two photons of
- * different decays, so that the rate of a LOR is the product of two singles rates. */
+ * Factors per LOR: products of crystals' values, products of sources, and expected randoms from the fan sums of delayed
+ * coincidences (docs/method/common.md, "Expected randoms"). A random coincidence joins two photons of different decays.
+ * So the rate of a LOR is the product of two singles rates. */
 #include <lr/factors.h>
 
 #include "base/log.h"

@@ -316,7 +316,7 @@ static const double label_activity[NUM_LABELS] = {0.0, 0.1, 0.25, 1.0, 0.05};
 /* The label voxels that one grid voxel covers along an axis, and the share of it that each of them fills. */
 struct cover {
     int begin, end;
-    double first, inner, last; /* shares of voxel begin, of the voxels in the middle, and of voxel end - 1 */
+    double first, inner, last; /* shares of voxel `begin`, of each voxel between, of voxel `end - 1` */
 };
 
 static double share(const struct cover *cover, int index)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The method by columns: its use, the sizes of its groups, and its buffers. */
+ * The columns method: the scanners it serves, the sizes of its workgroups, and its buffers. */
 #include "render/columns/columns.h"
 
 #include "base/log.h"
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Most threads of a group; most strips that a group has at once. */
+/* Most threads of a workgroup, and most strips that a workgroup holds at once. */
 enum {
     MAX_FORWARD_GROUP = 256,
     MAX_EXACT_FORWARD_GROUP = 384,
@@ -21,7 +21,7 @@ enum {
     MAX_HELD_STRIPS = 256
 };
 
-/* Most cells along a column; their places fit the shared memory of a group on every device. */
+/* Most cells along a column. Their positions then fit the shared memory of a workgroup on every device. */
 enum { MAX_CELLS = 1500 };
 
 static bool serves(const struct lr_method_params *params, enum lr_method_work work)
@@ -29,7 +29,7 @@ static bool serves(const struct lr_method_params *params, enum lr_method_work wo
     const struct lr_backend_params *backend = params->backend;
     const lr_scanner *scanner = backend->scanner;
     const int axis = lr_lors_axial_axis(backend->lors);
-    int64_t cells = 0; /* of a module along its longer edge */
+    int64_t cells = 0; /* most crystals along an edge of a module */
     for (int m = 0; m < scanner->num_modules; m++) {
         const int *crystals = scanner->modules[m].crystals;
         const int most = crystals[0] > crystals[1] ? crystals[0] : crystals[1];
@@ -50,11 +50,11 @@ static int round_to_group(int64_t count, int most)
     return (int)(rounded < most ? rounded : most);
 }
 
-/* Threads that keep a large device busy; most shares of an image whose sums still take less time than they save. */
+/* Threads that keep a large device busy. Most shares of an image; adding up more shares takes longer than they save. */
 enum { THREADS_WANTED = 1 << 20, MOST_SHARES = 8 };
 
-/* Threads of a group, at most `most`, so that most threads have work. shared: the other threads work for a neighbour,
- * and a small group serves as well as a large one. */
+/* The size of a workgroup, at most `most` threads, that leaves the fewest threads without work. shared: spare threads
+ * can work for another column, so that a small workgroup is as good as a large one. */
 static int fitting_group(int64_t work, int most, bool shared)
 {
     double best = 0.0;
@@ -71,7 +71,7 @@ static int fitting_group(int64_t work, int most, bool shared)
     return group;
 }
 
-/* Finds groups that fit the crystals and points that they work on. */
+/* Chooses workgroup sizes that fit the numbers of crystals and points. */
 static void size_groups(struct lr_columns *columns)
 {
     const lr_scanner *scanner = columns->params.scanner;
@@ -95,8 +95,8 @@ static void size_groups(struct lr_columns *columns)
     const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
     columns->forward_group = fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
 
-    /* A thread has a slot: two points of a column, or of half a column. A group has several columns if it has far
-     * more threads than a column has slots. */
+    /* Each thread has one slot: two points of a column, or of half a column. A workgroup takes several columns if it
+     * has far more threads than a column has slots. */
     const int slots = (gl_divide_up(points, halves) + 1) / 2;
     const int least = round_to_group(slots, MAX_BACK_GROUP);
     const int limit = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
@@ -106,7 +106,7 @@ static void size_groups(struct lr_columns *columns)
     const int held = MAX_HELD_STRIPS / columns->strips;
     columns->back_columns = fit < held ? fit : held;
 
-    /* Small images are divided into shares, so that enough threads keep a large device busy. */
+    /* Small images are computed in several shares, so that there are enough threads for a large device. */
     const int *size = columns->params.grid->size;
     const int64_t threads = (int64_t)gl_divide_up(size[columns->across[0]], columns->back_columns) *
                             size[columns->across[1]] * columns->back_group;
@@ -127,8 +127,9 @@ static lr_status init(struct lr_columns *columns)
     if (stacks == NULL) return LR_FAILED;
     LR_TRY(lr_columns_stacks_init(stacks, columns));
 
-    /* Along a strip the ratio of the distances to both faces changes by its width over the smaller distance. A piece
-     * (count_pieces of shaders/columns/columns.glsl) is so wide that this moves a line by one cell along. */
+    /* The ratio of the distances to both faces changes along a strip, by the strip's width over the smaller distance. A
+     * strip is divided into pieces (count_pieces of shaders/columns/columns.glsl). This change moves a line by at most
+     * one cell along the columns within a piece. */
     columns->most_rounds = lr_columns_ends_loops(columns) ? LR_MOST_ROUNDS_SOFTWARE : INT64_MAX;
     columns->element_rounds = 1;
     if (exact) {
@@ -148,8 +149,9 @@ static lr_status init(struct lr_columns *columns)
         if (columns->state == NULL) return LR_FAILED;
     }
 
-    /* A thread has four points of halves of columns that are mirror images, and a group has one column. The closed
-     * form for near crystals does not give the same bits for a mirror image. */
+    /* If columns are mirrored, a thread has four points of two half columns that are mirror images, and a workgroup has
+     * one column. Mirror images are not used with the closed form for near crystals, which does not give the same bits
+     * for a mirror image. */
     columns->is_mirrored = exact && !columns->may_be_near && stacks->are_mirrored &&
                            lr_columns_num_points(columns, columns->axis) <= 4 * MAX_BACK_GROUP;
     columns->cells = lr_columns_upload_cells(columns);
@@ -167,10 +169,10 @@ static lr_status init(struct lr_columns *columns)
     return lr_columns_upload_scene(columns);
 }
 
-/* Squared diagonal of a face over the squared distance of the grid from the nearest module, from which overlaps may
- * be too large for their expansion. NEAR_SIZE of the shaders, for one overlap as it is seen, is far smaller, because
- * few overlaps come near this bound. The ratio is 0.006 and 0.008 for the grids of the bench for the mMR and the
- * Vista, and rows in their corners are within 3.2e-6 of the oracle, relative L2. */
+/* Overlaps may be too large for their expansion if a face's squared diagonal exceeds this share of the squared distance
+ * between the grid and the nearest module. NEAR_SIZE of the shaders is the bound for one overlap as it is seen. It is
+ * far smaller, because few overlaps come near the bound here. The benchmark grids of the mMR and the Vista have ratios
+ * of 0.006 and 0.008. Rows in their corners are within 3.2e-6 of the oracle, relative L2. */
 static const double near_size = 0.01;
 
 void *lr_columns_create(const struct lr_method_params *params)
@@ -188,7 +190,7 @@ void *lr_columns_create(const struct lr_method_params *params)
     columns->max_window = params->max_window;
 
     const double nearest = lr_columns_nearest_mm(columns);
-    double largest_face = 0.0; /* its squared diagonal */
+    double largest_face = 0.0; /* largest squared diagonal of a face, mm^2 */
     int64_t crystals = 0;
     for (int m = 0; m < backend->scanner->num_modules; m++) {
         const lr_module *module = &backend->scanner->modules[m];
@@ -199,7 +201,8 @@ void *lr_columns_create(const struct lr_method_params *params)
     }
     columns->may_be_near = exact && largest_face > near_size * nearest * nearest;
 
-    /* Each thread follows the lines of a module's crystals, in about half of these rounds. */
+    /* A thread follows the lines of one module's crystals. Its loops take about half of the rounds that are compared
+     * here. */
     lr_status status = LR_OK;
     if (gl_context_limits(columns->ctx)->software && 4 * rays * (rays + 3) * crystals > 2 * LR_MOST_ROUNDS_SOFTWARE)
         status = lr_error(backend->log, LR_USAGE,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of single LORs by columns. LORs are sorted, so that neighbouring threads have similar work. The same
- * bits in every run. */
+ * Projections of single LORs, and matrix rows, by the columns method. LORs are sorted, so that neighbouring threads
+ * have similar work. Results have the same bits in every run. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
@@ -22,19 +22,19 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == 16, "the shaders' layout");
 
-/* Most entries of a window; groups of a dispatch. */
+/* Most entries of a window, and most workgroups of a dispatch. */
 enum { WINDOW_ENTRIES = 1 << 20, PART_GROUPS = 8192, PART_GROUPS_SOFTWARE = 256 };
 
-/* Some entries of the list. */
+/* A window: entries begin .. end-1 of the list. */
 struct window {
     struct lr_columns *columns;
     const struct lr_lor_list *list;
     enum lr_columns_program which;
     int64_t begin, end;
-    int32_t *pairs; /* [end - begin], module pairs that occur */
+    int32_t *pairs; /* [end - begin]: module pairs that occur, num_pairs of them */
     int64_t num_pairs;
     struct gl_buffer *entries, *pair_buffer;
-    const struct gl_buffer *image; /* read or added to */
+    const struct gl_buffer *image; /* read by forward; back adds to it */
 };
 
 static lr_status upload_window(struct window *window, const float *values, int exponent)
@@ -44,7 +44,7 @@ static lr_status upload_window(struct window *window, const float *values, int e
     struct entry *staging = lr_alloc(count, sizeof(*staging), "a list of LORs", columns->params.log);
     window->pairs = lr_alloc(count, sizeof(*window->pairs), "the pairs of modules of a list", columns->params.log);
     if (staging != NULL && window->pairs != NULL) {
-        /* Lists each LOR with its pair, its number and its value, which is halved `exponent` times. */
+        /* Each entry has the LOR's pair, its number within the pair, and its value times 2^-exponent. */
         const int64_t *offsets = window->columns->params.lors->offsets;
         const float empty = window->which == LR_COLUMNS_LIST_BACK ? 1.0f : 0.0f;
         int64_t pair = 0;
@@ -68,7 +68,7 @@ static lr_status upload_window(struct window *window, const float *values, int e
     return window->entries != NULL && window->pair_buffer != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Runs the passes of a window, few enough groups in each that a projection can be stopped. */
+/* Runs a window in several passes. Each is short enough that a projection can be stopped. */
 static lr_status run_window(const struct window *window)
 {
     struct lr_columns *columns = window->columns;
@@ -108,8 +108,8 @@ static lr_status run_window(const struct window *window)
     return status;
 }
 
-/* Projects a list window by window. values: read by back, halved `exponent` times. found: written by forward. Either
- * may be NULL. */
+/* Projects a list window by window. values: input of back, multiplied by 2^-exponent; NULL = ones. found: output of
+ * forward; NULL in back. */
 static lr_status run_windows(struct window *window, const float *values, int exponent, float *found)
 {
     struct lr_columns *columns = window->columns;
@@ -155,8 +155,9 @@ lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, co
 
 /* --- back --- */
 
-/* Repeats until no sum overflows. None does as long as a point's elements add up to less than 4, and probabilities add
- * up to 1 at most; sampled lines may exceed it for points within a crystal of a face. */
+/* Repeats the projection, with larger exponents, until no sum overflows. No sum overflows as long as the elements of a
+ * point add up to less than 4. Probabilities add up to at most 1, but elements of sampled lines may add up to more if
+ * the point is within one crystal's width of a face. */
 lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image)
 {
     struct lr_columns *columns = self;
@@ -180,13 +181,14 @@ lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const
 
 /* --- matrix rows --- */
 
-/* A point as the shader sees it: two coordinates across and one along, each as a float and the rest after rounding. */
+/* A point as the shader reads it: two coordinates across the columns and one along them, each as a float and the rest
+ * after rounding. */
 typedef float point_parts[3][2];
 
-/* Most runs of consecutive module pairs; the last run has the pairs between those asked for, too. */
+/* Most runs of consecutive module pairs. If more are needed, the last run also has the unwanted pairs in between. */
 enum { MOST_RUNS = 64 };
 
-/* State of one call. */
+/* State of one call of lr_columns_read_rows. */
 struct listing {
     struct lr_columns *columns;
     int runs[MOST_RUNS][2]; /* pairs begin .. end-1 */
@@ -204,7 +206,7 @@ static void place_point(void *user, const double point_mm[3], void *point)
     memcpy(point, parts, sizeof(parts));
 }
 
-/* Lists the elements of points with pairs[0] .. pairs[1] - 1. */
+/* Lists the elements of points with module pairs pairs[0] .. pairs[1] - 1. */
 static lr_status run_share(const struct listing *listing, const struct lr_point_list *list, const int pairs[2])
 {
     struct lr_columns *columns = listing->columns;
@@ -229,7 +231,7 @@ static lr_status run_share(const struct listing *listing, const struct lr_point_
     return gl_pass_run(columns->ctx, &pass);
 }
 
-/* Lists the elements of some points with the pairs of all runs, as many pairs in a pass as it may visit. */
+/* Lists the elements of some points with the pairs of all runs. A pass takes as many pairs as most_rounds allows. */
 static lr_status run_points(void *user, const struct lr_point_list *list)
 {
     const struct listing *listing = user;
@@ -237,7 +239,7 @@ static lr_status run_points(void *user, const struct lr_point_list *list)
     for (int k = 0; k < listing->num_runs; k++) {
         const int *run = listing->runs[k];
         for (int pairs[2] = {run[0], run[0]}; pairs[0] < run[1]; pairs[0] = pairs[1]) {
-            /* Rounds of loops of a thread of columns/rows.comp, at most. */
+            /* Upper bound of the loop rounds of a thread of columns/rows.comp. */
             int64_t rounds = 0;
             if (columns->most_rounds == INT64_MAX) pairs[1] = run[1];
             while (pairs[1] < run[1] && (pairs[1] == pairs[0] || rounds <= columns->most_rounds)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Programs of the method columns, and the rounds of their loops. */
+ * Programs of the columns method, and checks that the device has ended no loop early. */
 #include "render/columns/columns.h"
 
 #include "base/log.h"
@@ -93,7 +93,8 @@ lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forwar
     return start(columns, lists[which], counts[which]);
 }
 
-/* It is not known here which stacks of a small window will have their images in it. */
+/* If batches are small, it is not yet known which windows will contain the images of their stacks. The programs of back
+ * projection are then started later. */
 lr_status lr_columns_prepare(void *self, bool lists)
 {
     static const enum lr_columns_program list[] = {LR_COLUMNS_LIST_FORWARD, LR_COLUMNS_LIST_BACK, LR_COLUMNS_TAKE_SUMS};

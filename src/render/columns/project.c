@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections by columns, window by window. */
+ * Projections by the columns method, window by window. */
 #include "render/columns/columns.h"
 
 #include "base/log.h"
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUP = LR_GROUP_SIZE }; /* threads that reorder */
+enum { GROUP = LR_GROUP_SIZE }; /* threads of a workgroup that reorders values */
 
-/* A dispatch is to be large enough to fill a device, and short enough that a projection can be
- * stopped and shows progress. */
+/* A dispatch should be large enough to fill a device, and short enough that a projection can be stopped and shows
+ * progress. */
 enum { GROUPS_OF_A_PART = 1 << 17, PARTS_SOFTWARE = 64 };
 
-/* Sample points of a voxel across that a thread visits in one dispatch. */
+/* Sample points of a voxel, across the columns, that a thread visits in one dispatch. */
 enum { POINTS_OF_A_PART = 4 };
 
 static const char lor_label[] = "LOR values in LOR order";
@@ -32,7 +32,7 @@ static int modules_like(const struct lr_columns *columns, int module)
     return stack < 0 ? 1 : columns->stacks->count[stack];
 }
 
-/* A window may not grow too large, but pairs of the same stacks stay together. */
+/* The size of a window is limited, but pairs of the same stacks stay together. */
 bool lr_window_next(struct lr_window *window)
 {
     const struct lr_columns *columns = window->columns;
@@ -95,13 +95,13 @@ void lr_window_close(struct lr_window *window)
     window->lor_order = (struct gl_range){0};
 }
 
-/* The values of a pair, by its number in the list. */
+/* The values of pair k of the list. */
 static lr_vector values_at(const struct lr_window *window, const lr_vector *data, int64_t k)
 {
     return lr_vector_part(data, window->sources[k], lr_pair_window_size(&window->part, k));
 }
 
-/* Copies the values of the window's pairs to a buffer, one pair after the other. */
+/* Copies the values of the window's pairs to a buffer, one pair after another. */
 static struct gl_buffer *collect_values(const struct lr_window *window, const lr_vector *data)
 {
     const int64_t count = window->part.num_values;
@@ -133,15 +133,15 @@ static struct gl_buffer *collect_values(const struct lr_window *window, const lr
     return by_lor;
 }
 
-/* True if the window has all pairs and its values fit in the order of the data. */
+/* True if the window has all pairs and all values of the data fit a buffer. */
 static bool is_whole(const struct lr_window *window)
 {
     return window->part.begin == 0 && window->part.end == window->part.num_pairs &&
            window->num_sources <= window->columns->max_window;
 }
 
-/* Finds the values of all the window's pairs if they follow each other in the data: always in sampled mode, and in
- * exact mode if the window has all pairs and all values fit. */
+/* Finds the values of the window's pairs if they are one contiguous part of the data. Returns false otherwise. Values
+ * are always contiguous in sampled mode. They are contiguous in exact mode if the window is whole (is_whole). */
 static bool find_values(const struct lr_window *window, const lr_vector *data, lr_vector *values)
 {
     if (window->sources == NULL) {
@@ -162,7 +162,7 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
     window->pairs = lr_columns_upload_pairs(columns, window->list, range[0], range[1],
                                             exact && is_whole(window) ? window->sources : NULL);
 
-    /* Values at the backend's place are used in place if drivers can bind them there. */
+    /* Values at the backend's place are not copied if the driver can bind them directly. */
     const bool follow = data != NULL && find_values(window, data, &values);
     if (follow && values.values == NULL) {
         const struct lr_vector_range found = lr_vector_gl_range(&values);
@@ -178,7 +178,7 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
         if (window->by_lor == NULL) return LR_FAILED;
     }
 
-    /* A projection forward leaves a 0 for LORs of other parts. */
+    /* If LORs are interleaved, a forward projection leaves a 0 for LORs of other parts. */
     if (exact) LR_TRY(lr_columns_upload_stacks(columns, window->list, range, &window->stacks));
     window->by_column =
         lr_values_buffer(columns->ctx, exact ? "LOR values in stack order" : "LOR values in column order",
@@ -189,7 +189,8 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
 
 /* --- passes --- */
 
-/* One dispatch: its groups, their first numbers and, in back, the points across that it visits of each voxel. */
+/* One dispatch: its workgroups and their first numbers. first_point and end_point: the sample points of each voxel,
+ * across the columns, that back visits. */
 struct step {
     int groups[3], first[2];
     int first_point, end_point;
@@ -247,16 +248,16 @@ static lr_status reorder(const struct lr_window *window, enum lr_columns_program
     return run_pass(window, which, &step);
 }
 
-/* A pass in parts of one of its dimensions, `count` long. */
+/* A pass that is divided into several dispatches along one dimension, which has `count` workgroups in total. */
 struct parts {
     enum lr_columns_program which;
-    const char *what; /* for the progress */
-    int groups[3];    /* the divided dimension has its own number */
-    int divided;      /* dimension: 1 or 2 */
-    int first;        /* which of the pass's `first` counts it */
+    const char *what; /* text for the progress report */
+    int groups[3];    /* workgroups; 1 in the divided dimension */
+    int divided;      /* the divided dimension, 1 or 2 */
+    int first;        /* index in step.first of the first workgroup's number */
     int count;
-    int points;  /* across, of a voxel in back; 1 in forward */
-    int at_once; /* points that a dispatch visits */
+    int points;  /* back: sample points of a voxel across the columns; forward: 1 */
+    int at_once; /* sample points that one dispatch visits */
 };
 
 static lr_status run_parts(const struct lr_window *window, const struct parts *parts)
@@ -291,7 +292,7 @@ static lr_status forward_window(struct lr_window *window, const lr_vector *data)
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     LR_TRY(lr_columns_start_projection(columns, true, false, false));
     LR_TRY(lr_window_open(window, data, true));
-    if (exact && columns->packed != NULL) { /* one read is then enough for a voxel and its images */
+    if (exact && columns->packed != NULL) { /* threads then read a voxel and its images at once */
         const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
         const struct step pack = {.groups = {gl_groups_in_turn(voxels, GROUP), 1, 1}};
         LR_TRY(run_pass(window, LR_COLUMNS_PACK, &pack));
@@ -312,7 +313,7 @@ static lr_status forward_window(struct lr_window *window, const lr_vector *data)
     LR_TRY(run_parts(window, &parts));
     LR_TRY(reorder(window, exact ? LR_COLUMNS_STACKS_TO_LOR_ORDER : LR_COLUMNS_TO_LOR_ORDER));
 
-    /* Values that were not written in place are copied to where they belong. */
+    /* Values in a separate buffer are copied to the data. */
     lr_vector values;
     if (window->by_lor == NULL) return LR_OK;
     if (find_values(window, data, &values)) return lr_values_get(window->by_lor, 0, &values);
@@ -374,7 +375,7 @@ static lr_status back_window(struct lr_window *window, const lr_vector *data)
                                 .at_once = lr_columns_ends_loops(columns) ? 1 : POINTS_OF_A_PART};
     LR_TRY(run_parts(window, &parts));
 
-    /* The sum is then the first share, and the others begin at zero again. */
+    /* The pass leaves the sum in the first share and zeros in the others. */
     const struct step sum = {.groups = {gl_groups_in_turn(lr_grid_num_voxels(columns->params.grid), GROUP), 1, 1}};
     return columns->shares > 1 ? run_pass(window, LR_COLUMNS_SUM, &sum) : LR_OK;
 }
@@ -388,7 +389,7 @@ lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_
     gl_stopwatch_reset(columns->watch);
     gl_buffer_clear(columns->image, 0);
     LR_TRY(lr_window_begin(&window, columns, list, &order));
-    window.most_rounds = columns->most_rounds; /* a thread visits all pairs of the window */
+    window.most_rounds = columns->most_rounds; /* limited, since a thread visits all pairs of the window */
     while (status == LR_OK && lr_window_next(&window)) {
         status = back_window(&window, data);
         lr_window_close(&window);

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* `struct ColumnModule`. */
+/* `struct ColumnModule` of shaders/columns/scene.glsl. */
 struct column_module {
     float centre[3], sign;
     float rest[3], first_cell;
@@ -26,7 +26,7 @@ struct column_module {
 };
 _Static_assert(sizeof(struct column_module) == 96, "the shaders' layout");
 
-/* `struct ColumnPair`. */
+/* `struct ColumnPair` of shaders/columns/scene.glsl. */
 struct column_pair {
     uint32_t i, j, first, mask, swapped;
     uint32_t unused[3];
@@ -83,7 +83,7 @@ double lr_columns_nearest_mm(const struct lr_columns *columns)
     double nearest_mm = HUGE_VAL;
     for (int m = 0; m < scanner->num_modules; m++) {
         const double *normal = scanner->modules[m].normal;
-        double centre[3], height = 0.0; /* height of the grid's nearest corner over the module's plane */
+        double centre[3], height = 0.0; /* height of the grid's nearest corner above the module's plane */
         lr_scanner_detection_centre(scanner, m, centre);
         for (int k = 0; k < 3; k++) {
             const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
@@ -108,8 +108,8 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
         modules[m] = fits ? describe_module(columns, m) : (struct column_module){0};
         if (!stacks->has_half_turn || stacks->stack_of[m] < 0) continue;
 
-        /* A module that half a turn puts in the place of an earlier one gets the numbers of that module, turned, so
-         * that both have the same bits. */
+        /* If half a turn maps an earlier module to this one, this one gets the earlier module's numbers, turned. Both
+         * then have the same bits. */
         int image = 0;
         while (stacks->stack_of[image] != stacks->image[stacks->stack_of[m]] ||
                stacks->place_of[image] != stacks->place_of[m])
@@ -131,7 +131,7 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
         modules[m].step_around = own.step_around;
     }
 
-    /* Passes can tell a LOR's angle by its crystals across the columns and the stacks of its modules. */
+    /* True if passes can find a LOR's angle from its crystals across the columns and the stacks of its modules. */
     columns->has_angles = true;
     for (int m = 0; m < count && columns->has_angles; m++) {
         const int stack = stacks->stack_of[m];
@@ -144,7 +144,7 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
     return buffer;
 }
 
-/* Points of a voxel up to which dispatches need not be smaller. */
+/* Most sample points of a voxel for which dispatches keep their full size. */
 enum { FEW_POINTS = 64 };
 
 int lr_columns_work_of_thread(const struct lr_columns *columns)
@@ -168,7 +168,7 @@ static struct gl_buffer *upload_points(const struct lr_columns *columns)
             lr_split_float(lr_columns_coordinate(columns, axes[a], k), &points[next][0], &points[next][1]);
     float origin[2];
     lr_split_float(lr_columns_middle(columns, columns->axis), &origin[0], &origin[1]);
-    /* Passes over single points have no table, but `difference` of the shaders, which must give the same bits. */
+    /* Passes over single points use `difference` of the shaders instead of this table. Both must give the same bits. */
     for (; next < count; next++) {
         const float leading = points[next - num_along][0] - origin[0];
         const float trailing = points[next - num_along][1] - origin[1];
@@ -210,7 +210,7 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, cons
     const int *stack_of = columns->stacks->stack_of;
     struct column_pair *pairs = lr_alloc(end - begin, sizeof(*pairs), "pairs of modules", columns->params.log);
     if (pairs == NULL) return NULL;
-    /* The primary of a pair is the module of the lower stack in exact mode. */
+    /* The primary of a pair in exact mode is the module of the lower stack. */
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     int64_t first = 0;
     for (int64_t k = begin; k < end; k++) {
@@ -265,7 +265,7 @@ void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pas
 
 /* --- images --- */
 
-/* Copies between the grid's order and the columns' one. */
+/* Copies an image between the grid's order and the order of columns. */
 static void reorder_image(const struct lr_columns *columns, float *grid_order, float *column_order, bool to_columns)
 {
     const int *size = columns->params.grid->size;
@@ -334,7 +334,7 @@ lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed
 
 enum { MOST_GROUPS = 1024 };
 
-/* The block of shaders/columns/image_order.comp. */
+/* The uniform block of shaders/columns/image_order.comp. */
 struct order_pass {
     uint32_t extent[4], strides[4];
 };
@@ -346,7 +346,7 @@ static lr_status reorder_at_place(struct lr_columns *columns, const lr_vector *i
     const int64_t alignment = gl_context_limits(columns->ctx)->storage_alignment;
     const int64_t aligned = range.offset / alignment * alignment;
     const int *size = columns->params.grid->size;
-    const int order[3] = {columns->axis, columns->across[0], columns->across[1]}; /* fastest first */
+    const int order[3] = {columns->axis, columns->across[0], columns->across[1]}; /* axes, fastest first */
     struct order_pass uniforms = {0};
     uint32_t stride = 1;
     for (int k = 0; k < 3; k++) {

@@ -24,12 +24,12 @@ struct stack_pair {
 };
 _Static_assert(sizeof(struct stack_pair) == 48, "the shaders' layout");
 
-/* `struct StackMember`. */
+/* `struct StackMember` of shaders/columns/stacks.glsl. */
 struct stack_member {
     uint32_t pair, place_a, place_b, swapped;
 };
 
-/* Largest distance of a stack's modules from their even places, mm. */
+/* Tolerance of positions, mm, for modules of one stack and for images of stacks. */
 static const double place_tolerance_mm = 1e-6;
 
 /* --- which modules make a stack --- */
@@ -56,7 +56,7 @@ static bool same_cells(const lr_module *a, const lr_module *b)
     return same;
 }
 
-/* True if two modules are alike and lie in one line along the columns. */
+/* True if two modules have equal crystals and orientations and lie on one line along the columns. */
 static bool belong_together(const struct lr_columns *columns, int a, int b)
 {
     const lr_module *one = &columns->params.scanner->modules[a];
@@ -94,7 +94,7 @@ static void find_stacks(struct lr_columns_stacks *stacks, const struct lr_column
             fabs(module->normal[axis]) < 1e-9 && fmax(fabs(module->u[axis]), fabs(module->v[axis])) > 1.0 - 1e-9;
         if (stacks->stack_of[m] >= 0 || !is_along) continue;
 
-        /* All modules like this one that are in no stack yet, lowest first. */
+        /* Collects this module and all modules like it that are in no stack yet, lowest first. */
         int count = 0;
         for (int other = m; other < scanner->num_modules; other++) {
             if (stacks->stack_of[other] >= 0 || !belong_together(columns, m, other)) continue;
@@ -122,7 +122,7 @@ static double middle_of_stack(const struct lr_columns *columns, const struct lr_
     return along(columns, stacks->first[stack]) + (places > 0 ? 0.5 * places * stacks->spacing_mm[stack] : 0.0);
 }
 
-/* True if an axis of two modules is reversed across the columns and equal along them. */
+/* True if two vectors are opposite across the columns and equal along them. */
 static bool is_turned(const struct lr_columns *columns, const double one[3], const double other[3])
 {
     return fabs(one[columns->across[0]] + other[columns->across[0]]) < 1e-9 &&
@@ -168,7 +168,7 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
     }
     find_stacks(stacks, columns, members);
     free(members);
-    /* The only pair of two modules is its own image. */
+    /* Two stacks form only one pair, which is its own image. */
     stacks->has_half_turn = columns->params.mode == LR_MODE_EXACT && stacks->num_stacks > 2;
     stacks->are_mirrored = true;
 
@@ -205,7 +205,8 @@ static int cells_along(const struct lr_columns *columns, int stack)
     return columns->stacks->count[stack] * counts[1];
 }
 
-/* Place of a cell beyond a stack's end, mm: farther than all cells, and exact enough in float. */
+/* Position of the extra cells beyond both ends of a stack, mm. It is farther away than all cells, and exact enough in
+ * float. */
 static const double far_cell_mm = 1e7;
 
 struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
@@ -221,7 +222,7 @@ struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
     float *middles = lr_alloc(total, sizeof(*middles), "places of crystals", columns->params.log);
     if (middles == NULL) return NULL;
     for (int stack = 0; stack < stacks->num_stacks; stack++) {
-        /* Places are counted from the stack's middle, so that mirror images differ in nothing but their sign. */
+        /* Positions are computed from the stack's middle, so that mirror images differ only in their sign. */
         const lr_module *module = &columns->params.scanner->modules[stacks->first[stack]];
         const int axis = fabs(module->v[columns->axis]) > fabs(module->u[columns->axis]) ? 1 : 0;
         const int in_module = module->crystals[axis], cells = cells_along(columns, stack);
@@ -245,10 +246,10 @@ struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
 
 /* --- pairs of stacks --- */
 
-/* The stacks of a module pair, the lower number first. */
+/* The stacks of a module pair, lower number first. */
 struct stack_key {
     int a, b;
-    bool swapped; /* whether the pair's lower module is in b */
+    bool swapped; /* true if the pair's lower module is in b */
 };
 
 static struct stack_key key_of(const struct lr_columns *columns, int64_t pair)
@@ -343,8 +344,8 @@ static int compare_keys(const void *a, const void *b)
     return one->a != other->a ? one->a - other->a : one->b - other->b;
 }
 
-/* Notes the image of each pair after half a turn. Returns true if all images are there.
- * keys: of the pairs, ascending. */
+/* Sets the image of each pair after half a turn. Returns true if all images are in the window. keys: keys of the pairs,
+ * ascending. */
 static bool note_images(const struct lr_columns_stacks *stacks, const struct stack_key *keys, struct stack_pair *pairs,
                         int num_pairs)
 {
@@ -398,7 +399,7 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struc
             num_values += crystals[0] * crystals[1];
         }
 
-        /* The shader reads the same bit. */
+        /* The shaders compute the same bit number (is_present of shaders/columns/forward_exact.comp). */
         const int place_a = stacks->place_of[modules[key.swapped ? 1 : 0]];
         const int place_b = stacks->place_of[modules[key.swapped ? 0 : 1]];
         pairs[num_pairs - 1].present |= (uint32_t)1 << ((place_a * stacks->count[key.b] + place_b) & 31);

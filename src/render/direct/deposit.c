@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Depositions on the device: events go there in blocks, and sums stay there until the end. They are integers of 64
- * bits (shaders/common/fixed.glsl), so that they are the same in every run. Views are divided among several buffers if
- * one cannot hold all. */
+ * Deposits events on the device. Events are uploaded in blocks, and sums stay on the device until the end. Sums are
+ * integers of 64 bits (shaders/common/fixed.glsl), so that they are the same in every run. Views are divided among
+ * several buffers if one buffer cannot hold all. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
@@ -17,18 +17,18 @@
 
 enum {
     BLOCK_EVENTS = 1 << 17,
-    HEAD_WORDS = 2, /* of a buffer of sums: whether it overflowed, and one unused */
+    HEAD_WORDS = 2, /* first words of a buffer of sums: overflow flag, and one unused */
     WORDS = 2,      /* words of a sum */
     NUM_TALLIES = 4,
-    TALLIED_BLOCKS = 1 << 14, /* blocks whose counts fit 32 bits */
+    TALLIED_BLOCKS = 1 << 14, /* most blocks whose counts fit 32 bits */
     READ_WORDS = 1 << 22
 };
 
-/* Sums in fixed point go up to 2^26, in steps of 2^-37. */
+/* Sums in fixed point have steps of 2^-37 and a range up to 2^26. */
 #define SCALE (1.0 / (1 << 24))
 #define STEP (1.0 / ((double)(1 << 24) * (double)(1 << 13)))
 
-/* The layout of events and of the block in shaders/direct/deposit.comp. */
+/* The layout of events and of the uniform block in shaders/direct/deposit.comp. */
 struct device_event {
     int32_t a, b;
     float tof_mm, weight;
@@ -49,8 +49,8 @@ struct compute_deposit {
     struct gl_buffer **sums; /* [num_slabs] */
     int num_slabs, views_per_slab;
     struct device_event *block; /* [BLOCK_EVENTS] */
-    int64_t filled;             /* events in the block */
-    int blocks;                 /* blocks whose counts are in the tallies */
+    int64_t filled;             /* number of events in the block */
+    int blocks;                 /* number of blocks whose counts are in the tallies */
     lr_deposit_counts counts;
 };
 
@@ -100,7 +100,8 @@ static lr_status init(struct compute_deposit *deposit)
         deposit->crystals = lr_data_buffer(deposit->ctx, "crystals", num_crystals * (int64_t)sizeof(*centres), centres);
     free(centres);
 
-    /* Cosine and sine of the lower borders of azimuths, then of tilts and the end of the last one. */
+    /* Lists cosines and sines: for the lower borders of azimuths, then for those of tilts, and for the end of the last
+     * tilt. */
     const int64_t num_borders = set->azimuths + set->tilts + 1;
     double(*borders)[2] = lr_alloc(num_borders, sizeof(*borders), "borders", log);
     for (int k = 0; borders != NULL && k < num_borders; k++) {
@@ -157,7 +158,7 @@ static lr_status read_tallies(struct compute_deposit *deposit)
     return LR_OK;
 }
 
-/* Deposits the events of the block, which need not be full. */
+/* Deposits the events of the block, which may be partly filled. */
 static lr_status send(struct compute_deposit *deposit)
 {
     const lr_histo_images *images = deposit->params.images;

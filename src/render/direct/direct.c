@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A projection between arrays on the host (struct lr_direct_views.project); makes the context current. */
+/* Projects between arrays on the host (struct lr_direct_views.project). Makes the context current. */
 static lr_status direct_project(void *self, const struct lr_direct_projection *projection)
 {
     struct lr_direct_compute *compute = self;
@@ -66,7 +66,7 @@ static lr_status init(struct lr_direct_compute *compute)
     compute->views = (struct lr_direct_views){.params = &compute->params, .project = direct_project, .self = compute};
     LR_TRY(lr_direct_views_init(&compute->views));
 
-    /* Gathers look this far beyond the grid, rounded up to whole blocks of outputs and quads. */
+    /* A gather reads this far beyond the grid. The distance is rounded up to whole blocks of outputs and quads. */
     for (int view = 0; view < params->num_views; view++) {
         struct lr_direct_shape shape;
         LR_TRY(lr_direct_shape_init(&shape, &(lr_direct_tables_params){.grid = &params->grid,
@@ -128,7 +128,7 @@ static void destroy(void *self)
 
         gl_context_release(compute->ctx);
     }
-    lr_place_silence(compute->place); /* vectors may keep it open longer than the backend's log */
+    lr_place_silence(compute->place); /* vectors may keep it open after the log has ended */
     lr_place_close(compute->place);
     lr_direct_views_finish(&compute->views);
     free(compute);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Images of the family `direct`: their memory, transfers and bindings. */
+ * Images of the family `direct`: memory, transfers and bindings. */
 #include "render/direct/direct.h"
 
 #include "base/log.h"
@@ -12,7 +12,7 @@
 
 enum { FLOATS = 4 };
 
-/* Texels along q, x and y, with margins or without. */
+/* Finds the number of texels along q, x and y, with or without margins. */
 static void find_extent(const struct lr_direct_layout *layout, bool has_margins, int extent[3])
 {
     const int inner[3] = {layout->quads, layout->size[0], layout->size[1]};
@@ -62,7 +62,7 @@ bool lr_direct_image_exists(const struct lr_direct_image *image)
 
 /* --- transfers --- */
 
-/* Copies between the grid's order and the order of texels. */
+/* Copies values between the grid's order and the order of texels. */
 static void reorder(const struct lr_direct_layout *layout, float *values, bool has_margins, float *staging,
                     bool to_texels)
 {
@@ -87,7 +87,7 @@ static void reorder(const struct lr_direct_layout *layout, float *values, bool h
 lr_status lr_direct_image_copy(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
                                float *values, bool to_device)
 {
-    /* All texels of a buffer, or the inner box of a texture within its margins. */
+    /* A buffer is copied with its margins. Only the inner box of a texture is copied, without margins. */
     const bool has_margins = image->buffer != NULL && image->has_margins;
     int extent[3];
     find_extent(layout, has_margins, extent);

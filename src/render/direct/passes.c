@@ -100,7 +100,7 @@ lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int vie
                         "larger voxels or a smaller support",
                         tables->num_offsets);
 
-    /* A thread takes all steps of a kernel, for one block of outputs. */
+    /* Each thread does all steps of a kernel for one block of outputs. */
     const int *size = compute->params.grid.size;
     const int64_t quads = (compute->layout.quads + LR_DIRECT_QUADS - 1) / LR_DIRECT_QUADS;
     const int64_t blocks = (size[tables->axis] + LR_DIRECT_OUTPUTS - 1) / LR_DIRECT_OUTPUTS;

@@ -10,10 +10,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The offsets of one column of mSR: first .. first + high - low, for slices low .. high. */
+/* The offsets of one column of mSR. Slices low .. high have the numbers first .. first + high - low. */
 struct column {
     int32_t first;
-    int16_t low, high; /* low > high: none */
+    int16_t low, high; /* low > high = no offsets */
 };
 
 struct columns {
@@ -28,7 +28,8 @@ static struct column *column_at(const struct columns *columns, int x, int y)
     return &columns->columns[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
 }
 
-/* The column that output j finds at a place relative to the first output; NULL beyond mSR. */
+/* The column of mSR that output j reads. along, across: position relative to the first output. Returns NULL beyond
+ * mSR. */
 static const struct column *column_of(const struct columns *columns, int along, int across, int j)
 {
     const int place = along - j;
@@ -49,7 +50,7 @@ static int walk(const struct columns *columns, struct lr_direct_step *steps)
         for (int along = -along_half; along <= along_half + LR_DIRECT_OUTPUTS - 1; along++) {
             bool fresh = true;
             for (int quad = quads[0]; quad <= quads[1]; quad++) {
-                /* The offsets within a quad of slices; mask 0: there are none. */
+                /* Collects the offsets within a quad of slices. The mask is 0 if there are none. */
                 struct lr_direct_step step = {.along = along, .across = across, .quads = quad};
                 for (int j = 0; j < LR_DIRECT_OUTPUTS; j++) {
                     const struct column *column = column_of(columns, along, across, j);
@@ -77,7 +78,7 @@ static int walk(const struct columns *columns, struct lr_direct_step *steps)
 
 /* --- tables --- */
 
-/* The block of shaders/direct/map.comp. */
+/* The uniform block of shaders/direct/map.comp. */
 struct map_pass {
     double origin_mm[2], voxel_mm[2], radial[2];
     double epsilon_mm, tie;
@@ -86,7 +87,7 @@ struct map_pass {
 };
 _Static_assert(sizeof(struct map_pass) == 96, "the shader's layout");
 
-/* The block of shaders/direct/values.comp. */
+/* The uniform block of shaders/direct/values.comp. */
 struct values_pass {
     float tof[4], radial[4], axial[4];
     int32_t num_offsets, num_kernels, num_samples;
@@ -233,12 +234,12 @@ static lr_status build_steps(struct lr_direct_view_tables *tables, const struct 
     struct columns columns = {
         .shape = shape,
         .columns = lr_alloc(num_columns, sizeof(*columns.columns), "columns of mSR", builder->params->log),
-        /* Rows of mSR are longest along the line, and long rows waste least at their ends. */
+        /* Rows of mSR are longest along the line. Long rows waste the least work at their ends. */
         .axis = fabs(shape->axes[0][0]) >= fabs(shape->axes[0][1]) ? 0 : 1,
     };
     if (columns.columns == NULL) return LR_FAILED;
 
-    /* The offsets of a column follow each other without gaps, since an ellipsoid has no holes. */
+    /* The offsets of a column have no gaps, since an ellipsoid has no holes. */
     for (int64_t k = 0; k < num_columns; k++) columns.columns[k] = (struct column){.low = 1, .high = 0};
     for (int64_t i = 0; i < shape->info.num_offsets; i++) {
         const int32_t *offset = shape->offsets[i];

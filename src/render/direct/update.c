@@ -12,20 +12,20 @@
 
 /* The views of a subset. */
 struct block {
-    int *views; /* owned [num_views] */
+    int *views; /* owned [num_views]: numbers of the views */
     int num_views;
     struct lr_direct_image sensitivity; /* sensitivity for EM, made when first needed */
 };
 
 struct lr_direct_resident {
     struct lr_direct_view_data *views; /* [num_views] */
-    struct block *blocks;              /* owned [num_blocks], by the subsets' numbers; NULL = none */
+    struct block *blocks;              /* owned [num_blocks], one per subset; NULL = none */
     int num_blocks;
-    bool is_ramla; /* or EM, whose sensitivities are kept */
+    bool is_ramla; /* true = RAMLA; false = EM, whose sensitivities are kept */
     struct lr_direct_image image, histo, back;
-    struct lr_direct_image sum; /* sum for blocks of several views */
-    /* of the passes; NULL with other functions */
-    struct gl_program *discrepancy[4]; /* bit 0: additive, bit 1: factors */
+    struct lr_direct_image sum; /* back-projection of a block of several views */
+    /* The members below are NULL if other functions replace the OpenGL passes. */
+    struct gl_program *discrepancy[4]; /* index: bit 0 = has an additive term, bit 1 = has factors */
     struct gl_program *combine;
     struct gl_stopwatch *watch;
 };
@@ -91,7 +91,7 @@ static lr_status open_updates(void *self, const struct lr_update_plan *plan, boo
     const int64_t reported = gl_context_limits(compute->ctx)->memory_bytes;
     const double room = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
     double bytes[2];
-    /* Bytes of images with margins, and of images without. */
+    /* Finds the bytes of an image with margins and of an image without. */
     bytes[0] = bytes[1] = 4 * sizeof(float);
     const int inner[3] = {compute->layout.quads, compute->layout.size[0], compute->layout.size[1]};
     for (int k = 0; k < 3; k++) {
@@ -128,7 +128,7 @@ static void close_updates(void *self)
     }
 }
 
-/* The k-th histo-image of some values; NULL = none. */
+/* Loads histo-image k of the values. values: NULL = no image is made. */
 static lr_status load_image(struct lr_direct_compute *compute, const char *label, const lr_vector *values, int k,
                             struct lr_direct_image *image)
 {
@@ -168,7 +168,8 @@ static lr_status set_image(void *self, const lr_vector *image)
     LR_TRY(gl_context_make_current(compute->ctx));
     lr_status status = open_resident(compute);
     if (status == LR_OK && compute->functions == NULL) {
-        /* The programs are built at the same time. The wait is here so that no clock counts it. */
+        /* Both programs are built at the same time. This function waits for them, so that no clock measures the
+         * wait. */
         struct gl_program *forward = lr_direct_open_program(compute, true);
         struct gl_program *back = lr_direct_open_program(compute, false);
         status = forward != NULL && back != NULL ? gl_program_wait(forward) : LR_FAILED;
@@ -195,7 +196,7 @@ static lr_status get_image(void *self, lr_vector *image)
 
 /* --- updates --- */
 
-/* A pass over every texel. */
+/* Makes a pass over all texels. */
 static struct gl_pass texel_pass(const struct lr_direct_pass *uniforms, const struct lr_direct_image *target)
 {
     struct gl_pass pass = {
@@ -209,7 +210,7 @@ static struct gl_pass texel_pass(const struct lr_direct_pass *uniforms, const st
     return pass;
 }
 
-/* Turns histo from an estimate to the values that the view projects back. */
+/* Replaces the estimate in histo by the values that the view projects back. */
 static lr_status find_discrepancy(struct lr_direct_compute *compute, int view, int what)
 {
     struct lr_direct_resident *resident = compute->resident;
@@ -252,7 +253,7 @@ static lr_status combine(struct lr_direct_compute *compute, const struct lr_dire
     return pass.program != NULL ? gl_pass_run(compute->ctx, &pass) : LR_FAILED;
 }
 
-/* An image of the updates, made when it is first needed. */
+/* Makes an image for updates unless it exists. */
 static lr_status open_image(struct lr_direct_compute *compute, const char *label, struct lr_direct_image *image)
 {
     if (lr_direct_image_exists(image)) return LR_OK;
@@ -262,7 +263,7 @@ static lr_status open_image(struct lr_direct_compute *compute, const char *label
     return status;
 }
 
-/* sum = K^T histo by the first view of a block, and += by the others. */
+/* Computes sum = K^T histo for the first view of a block, and sum += K^T histo for the others. */
 static lr_status add_back(struct lr_direct_compute *compute, bool is_first, int view, const struct lr_direct_image *sum)
 {
     const struct lr_direct_image *histo = &compute->resident->histo;
@@ -306,7 +307,8 @@ static lr_status update(struct lr_direct_compute *compute, const struct lr_updat
     return combine(compute, &resident->image, &change);
 }
 
-/* Other functions make the context current themselves, and not in every update, since it takes too long. */
+/* Functions that replace the passes make the context current themselves. They do not do so in every update, since it
+ * takes too long. */
 static lr_status run_update(void *self, const struct lr_update *next)
 {
     struct lr_direct_compute *compute = self;

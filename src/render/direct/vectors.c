@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections of vectors, by way of images with margins on the device. */
+ * Projections of vectors. Vectors at the backend's place are copied to and from images with margins on the device. */
 #include "render/direct/direct.h"
 
 #include "base/log.h"
@@ -13,7 +13,8 @@
 
 enum direction { TO_IMAGE = 0, TO_VECTOR, TO_SUM };
 
-/* A copy between an image and a vector. TO_SUM: the sum is set to the image, or has it added. */
+/* A copy between an image and a vector. The direction TO_SUM sets the vector to the image, or adds the image to it if
+ * `adds`. */
 struct copy {
     enum direction direction;
     bool adds;
@@ -35,7 +36,8 @@ static lr_status run(struct lr_direct_compute *compute, const struct copy *copy)
     LR_TRY(pass.program != NULL ? lr_direct_reclaim(compute, copy->image) : LR_FAILED);
     const int *grid = uniforms.grid;
     lr_direct_groups((int64_t)grid[0] * grid[1] * grid[3], pass.groups);
-    /* A range begins at a multiple of the driver's alignment; the vector begins `*first` numbers after that. */
+    /* The bound range must begin at a multiple of the driver's alignment. The vector begins `*first` numbers after
+     * that. */
     int32_t *first = &uniforms.counts[0];
     const struct lr_vector_range range = lr_vector_gl_range(copy->vector);
     const int64_t alignment = gl_context_limits(compute->ctx)->storage_alignment;
@@ -89,7 +91,7 @@ static lr_status forward(struct lr_direct_compute *compute, const lr_selection *
     return LR_OK;
 }
 
-/* values NULL: ones. */
+/* Projects values back. values: NULL = ones. */
 static lr_status back(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *values,
                       lr_vector *image)
 {
@@ -108,7 +110,7 @@ static lr_status back(struct lr_direct_compute *compute, const lr_selection *par
         }
         LR_TRY(lr_direct_run_view(compute, false, is_all ? k : part->pairs[k]));
 
-        /* The result of a single view is the image; the results of several views are added up in double. */
+        /* The image is the result of a single view, or the sum over several views, which is added up in double. */
         if (count == 1) return lr_direct_copy_vector(compute, &compute->out, image, false);
         LR_TRY(open_vector(compute, "a sum of back-projections", LR_FLOAT64, sum));
         LR_TRY(run(compute, &(struct copy){TO_SUM, k > 0, &compute->out, sum}));
@@ -116,7 +118,7 @@ static lr_status back(struct lr_direct_compute *compute, const lr_selection *par
     return count > 0 ? lr_vector_copy(sum, image) : LR_OK;
 }
 
-/* Projects single voxels by the host; vectors at the place are copied. in may be NULL. */
+/* Projects by way of arrays on the host. Vectors at the place are copied. in: may be NULL in back. */
 static lr_status project_on_host(struct lr_direct_compute *compute, bool is_forward, const lr_selection *part,
                                  const lr_vector *in, lr_vector *out)
 {
@@ -153,7 +155,7 @@ lr_status lr_direct_project_vectors(struct lr_direct_compute *compute, bool is_f
     const bool is_listed = part != NULL && part->lors != NULL;
     const bool is_on_host = (in == NULL || lr_vector_is_on_host(in)) && lr_vector_is_on_host(out);
     LR_TRY(gl_context_make_current(compute->ctx));
-    (void)lr_direct_read_laps(compute); /* discards the laps of earlier projections */
+    (void)lr_direct_read_laps(compute); /* discards the time of earlier projections */
     compute->device_seconds = 0;
     const lr_status status = is_listed || is_on_host ? project_on_host(compute, is_forward, part, in, out)
                              : is_forward            ? forward(compute, part, in, out)

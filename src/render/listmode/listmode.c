@@ -15,8 +15,8 @@
 
 /* --- the backend --- */
 
-/* Lines that passes work on at once: least and most of them; most next to cached lines, of exact elements, and in small
- * batches. */
+/* Number of lines that passes work on at once: the least, the most, and the most next to cached lines, for exact
+ * elements and in small batches. */
 enum {
     LEAST_LINES = 1 << 10,
     MOST_LINES = 1 << 20,

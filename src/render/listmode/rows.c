@@ -26,9 +26,9 @@ struct lister {
     struct element *elements; /* [windows][lines][1 + room]: the first of a list is its length */
     int64_t room;             /* most elements of an event in a window */
     int64_t most_lines;
-    int windows; /* of slices, at most */
+    int windows; /* most windows of slices */
     struct lr_listmode_chunk chunk;
-    lr_status status; /* of the device; elements are none after a failure */
+    lr_status status; /* status of the device; no elements are found after a failure */
 };
 
 static int num_windows(const struct lister *lister, int axis)

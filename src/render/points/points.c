@@ -233,12 +233,12 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == 16, "uvec4");
 
-/* The list's head holds its count. ROOM: elements that the list has room for, per crystal on average. A crystal has
- * less than one if the other crystals are far larger, and more than this if they are far smaller. */
+/* The head of the list holds its count. ROOM: capacity of the list, in elements per crystal on average. A crystal has
+ * less than one element if the other crystals are far larger, and more than ROOM if they are far smaller. */
 enum { HEAD_BYTES = 16, ROOM = 12, MOST_ENTRIES = 1 << 24 };
 
-/* Each line has elements of its own with penetration: for a few crystals at either end. Lines along a module
- * have more, and lines without an end in a crystal have none. */
+/* List capacity per line with penetration, where each line has separate elements for a few crystals at either end.
+ * Lines along a module have more elements. Lines without an end in a crystal have none. */
 enum { ROOM_PER_LINE = 12 };
 
 /* State of one call of lr_points_read_rows. */
@@ -266,9 +266,9 @@ static lr_status read_list(struct listing *listing)
     }
     LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry), listing->entries));
     if (listing->points->params.penetration) {
-        /* Brings the elements of each thread together, in the order in which it found them: with
-         * penetration the repeats of a LOR come from several threads, and the order of their sum must not
-         * depend on which was first. */
+        /* Groups the elements by thread, in the order in which each thread found them. With penetration, several
+         * threads find the same LOR. The order in which its elements are added must not depend on which thread was
+         * first. */
         uint32_t begin[LR_GROUP_SIZE + 1] = {0};
         for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].thread + 1]++;
         for (int thread = 0; thread < LR_GROUP_SIZE; thread++) begin[thread + 1] += begin[thread];
@@ -278,8 +278,8 @@ static lr_status read_list(struct listing *listing)
         listing->sorted = swapped;
     }
 
-    /* Sorts by image and keeps the order within one: repeats of a LOR come from one thread, so their order, and with it
-     * the sum's last bit, is always the same. */
+    /* Sorts by image and keeps the order within each image. Without penetration, all elements of a LOR come from one
+     * thread. So their order, and the last bit of their sum, is always the same. */
     uint32_t *first = listing->image_begin;
     memset(first, 0, ((size_t)listing->num_images + 1) * sizeof(*first));
     for (uint32_t k = 0; k < count; k++) first[listing->entries[k].image + 1]++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `raster` backend: Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU
- * Cluster, sections II to IV, on OpenGL: no step needs the processor. */
+ * The `raster` backend: Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster, sections II to
+ * IV, on OpenGL. The graphics processor does all steps. */
 #include "operator/backend.h"
 
 #include "base/log.h"
@@ -33,17 +33,17 @@ struct raster {
     struct lr_plan *plan;
     struct lr_scene scene;
     struct lr_correspondence images;
-    /* Made when first asked for, since compiling shaders takes longer than many projections. */
-    struct lr_correspondence pictures; /* with path lengths */
+    /* These are made when first needed, since compiling shaders takes longer than many projections. */
+    struct lr_correspondence pictures; /* images with path lengths */
     struct lr_scatter scatter;
     struct lr_gather gather;
-    struct lr_texels lors;                   /* the window's LOR image */
-    int64_t max_window;                      /* LORs */
-    bool is_forward;                         /* the current projection */
-    struct gl_stopwatch *watches[NUM_KINDS]; /* one per kind, for a projection's batches */
+    struct lr_texels lors;                   /* LOR image of the window */
+    int64_t max_window;                      /* most LORs of a window */
+    bool is_forward;                         /* direction of the current projection */
+    struct gl_stopwatch *watches[NUM_KINDS]; /* one per kind, for all batches of a projection */
 };
 
-/* Starts programs and makes buffers of a projection, unless they are there. */
+/* Starts the programs and makes the buffers of a projection, unless they exist. */
 static lr_status open_projection(struct raster *raster, bool is_forward)
 {
     const int *samples = raster->params.samples;
@@ -74,7 +74,7 @@ static lr_status project_batch(void *user, const struct lr_batch *batch)
     return status;
 }
 
-/* in NULL: LOR values of 1 are projected back. */
+/* Projects forward or back. in: NULL = LOR values of 1 are projected back. */
 static lr_status project(struct raster *raster, const lr_selection *part, bool forward, const lr_vector *in,
                          lr_vector *out)
 {
@@ -199,7 +199,7 @@ static lr_status raster_prepare(void *self, bool lists)
     return gl_context_status(raster->ctx, status);
 }
 
-/* Fills in the kinds of passes that have run. */
+/* Lists the kinds of passes that have run. */
 static int raster_device_passes(void *self, lr_device_pass *passes)
 {
     struct raster *raster = self;
@@ -235,7 +235,7 @@ static void raster_destroy(void *self)
         gl_context_release(raster->ctx);
     }
     lr_plan_destroy(raster->plan);
-    if (raster->place != NULL) { /* vectors may keep the place open longer than the backend's log exists */
+    if (raster->place != NULL) { /* vectors may keep the place open after the log has ended */
         lr_place_silence(raster->place);
         lr_place_close(raster->place);
     }
@@ -264,7 +264,7 @@ static lr_status build(struct raster *raster)
     const struct lr_backend_params *params = &raster->params;
     const struct gl_limits *limits = gl_context_limits(raster->ctx);
 
-    /* Edge of the atlas: large enough to keep a device busy, small enough for a batch to be cheap. */
+    /* The edge of the atlas is large enough to keep a device busy, and small enough for a batch to be cheap. */
     const int64_t num_modules = params->lors->scanner->num_modules;
     const int most = limits->max_texture_size < limits->max_viewport_size[0] ? limits->max_texture_size
                                                                              : limits->max_viewport_size[0];

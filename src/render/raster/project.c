@@ -6,7 +6,7 @@
 #include "render/raster/raster.h"
 #include "render/values.h"
 
-/* The block of shaders/raster/scatter.vert. */
+/* The uniform block of shaders/raster/scatter.vert. */
 struct scatter_pass {
     int32_t tile_size[2], lors_size[2];
     uint32_t num_lors;
@@ -15,7 +15,7 @@ struct scatter_pass {
 };
 _Static_assert(sizeof(struct scatter_pass) == 32, "the shaders' layout");
 
-/* Most terms of a LOR in the LOR image, on average. */
+/* Most terms per LOR in the LOR image, on average over all LORs. */
 enum { MOST_TERMS = 1024 };
 
 lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene, const struct lr_plan *plan,
@@ -60,7 +60,7 @@ static struct gl_program *reduce_start(struct gl_context *ctx, int step)
                                                              .label = "reduce"});
 }
 
-/* Sums from the LOR image to the total. */
+/* Adds the LOR image to the total and clears it. */
 static lr_status add_image(struct lr_scatter *scatter, struct lr_texels *lors)
 {
     struct gl_context *ctx = scatter->scene->ctx;
@@ -126,7 +126,7 @@ lr_status lr_scatter_end(struct lr_scatter *scatter, struct lr_texels *lors, lr_
 
 /* --- back --- */
 
-/* The block of shaders/raster/gather.frag, which begins with the block of reduce.frag. */
+/* The uniform block of shaders/raster/gather.frag. It begins with the block of reduce.frag. */
 struct gather_pass {
     struct lr_reduce_pass tiles;
     int32_t columns, num_images;
@@ -134,7 +134,7 @@ struct gather_pass {
 };
 _Static_assert(sizeof(struct gather_pass) == 32, "the shaders' layout");
 
-/* The block of shaders/raster/collect.vert. */
+/* The uniform block of shaders/raster/collect.vert. */
 struct collect_pass {
     int32_t image_size[2];
     int32_t columns;
@@ -159,7 +159,7 @@ lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const
                                                                         .label = "collect"});
     lr_status status = gather->gather && gather->reduce && gather->collect ? LR_OK : LR_FAILED;
 
-    /* One halving even of a single pixel, since the first takes the LOR values. */
+    /* Even a tile of one pixel needs one halving, since the first halving reads the LOR values. */
     int tile[2] = {plan->tile[0], plan->tile[1]};
     bool is_last = false;
     while (status == LR_OK && !is_last) {
@@ -196,7 +196,7 @@ void lr_gather_finish(struct lr_gather *gather)
     *gather = (struct lr_gather){0};
 }
 
-/* Halving k of the tiles in use; the first one takes the LOR values. */
+/* Runs halving k on the tiles in use. The first halving reads the LOR values. */
 static lr_status halve(struct lr_gather *gather, int k, const struct lr_correspondence *images,
                        const struct lr_batch *batch, const struct lr_texels *lors)
 {
@@ -230,7 +230,7 @@ static lr_status halve(struct lr_gather *gather, int k, const struct lr_correspo
     return gl_pass_run(gather->scene->ctx, &pass);
 }
 
-/* Adds up the images of each voxel. */
+/* Adds the sums of all images to their voxels. */
 static lr_status run_collect(struct lr_gather *gather, const struct lr_batch *batch)
 {
     const int *size = gather->image.target->size;

@@ -10,7 +10,7 @@
 
 /* One texel of the atlas. */
 struct hit {
-    uint32_t crystal; /* crystal of the secondary + 1; 0 = none */
+    uint32_t crystal; /* crystal of the secondary plus 1; 0 = no hit */
     float weight;
 };
 _Static_assert(sizeof(struct hit) == 8, "RG32UI");
@@ -23,7 +23,7 @@ struct reading {
     struct hit *atlas; /* [rows of tiles in use * tile height][atlas width] */
 };
 
-/* Adds up the equal crystals of one macropixel, R x R pixels from `corner` on. */
+/* Adds up the weights of equal crystals in one macropixel of R x R pixels, whose first pixel is `corner`. */
 static int sum_macropixel(const struct hit *corner, int64_t stride, int rays, struct hit *distinct)
 {
     int num_distinct = 0;
@@ -111,11 +111,11 @@ lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *pl
     const int *crystals = scanner->modules[module].crystals;
     const int size[2] = {crystals[0] * plan->rays, crystals[1] * plan->rays};
     const int64_t count = (int64_t)size[0] * size[1];
-    uint32_t(*hits)[2] = lr_alloc(count, sizeof(*hits), "a correspondence image", log); /* as struct hit */
+    uint32_t(*hits)[2] = lr_alloc(count, sizeof(*hits), "a correspondence image", log); /* laid out as struct hit */
     float *path_mm = lr_alloc(count, sizeof(*path_mm), "a correspondence image", log);
     lr_status status = hits != NULL && path_mm != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
-        /* Renders the image as a projection would, and reads it; a module without an image keeps zeros. */
+        /* Renders the image as a projection does, and reads it. The pixels of a module without an image stay 0. */
         const struct lr_rows rows = {.points_mm = (const double(*)[3])point_mm, .end = 1};
         const struct lr_plan_work work = {
             .rows = &rows, .window = lr_pair_window_all(plan->lors), .whole = true, .primary = &module};

@@ -8,8 +8,9 @@
 
 #include <stdlib.h>
 
-/* Most elements that are converted at once, unless one row has more; most elements of a block, which is not converted
- * and starts threads of its own; elements that one thread converts. They fit the host's caches. */
+/* MOST_AT_ONCE: most elements that are converted at once, unless one row has more. MOST_OF_BLOCK: most elements of a
+ * block, which is not converted here; its receiver starts threads. SHARE: elements that one thread converts. All fit
+ * the caches of the host. */
 enum { MOST_AT_ONCE = 1 << 20, MOST_OF_BLOCK = 1 << 22, SHARE = 1 << 15 };
 
 /* Elements to be converted. */
@@ -138,8 +139,8 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
 
 /* --- receiving --- */
 
-/* The number of elements is not known when the copy is queued. It is guessed from the part before, and if elements are
- * missing then, all are copied again. */
+/* The number of elements is not known when the copy is queued. It is estimated from the previous part. If elements are
+ * missing, all are copied again. */
 
 /* Alignment of elements in a readback: whole lines of the host's caches. */
 enum { ALIGNMENT = 256 };

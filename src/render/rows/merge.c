@@ -18,8 +18,9 @@ enum { SHARE_SLOTS = LR_MERGE_LEAST_SLOTS, COLLECT_GROUPS = 1 << 13 };
 /* Most threads that turn numbers into places; least numbers of each thread. */
 enum { PLACE_THREADS = 1 << 12, LEAST_NUMBERS = 16 };
 
-/* Most values that a thread adds up, so that threads take about the same time, after far fewer rounds than those at
- * which renderers in software end loops; least slots that a thread then goes through. */
+/* MOST_VALUES: most values that a thread adds up. The limit gives threads similar run times, and keeps loops far below
+ * the number of rounds at which software renderers end them. LEAST_GATHERED: least slots that a thread reads, even if
+ * it then exceeds that limit. */
 enum { MOST_VALUES = 1 << 13, LEAST_GATHERED = 4 };
 
 /* Alignment of buffers' ranges that every device takes. */

@@ -60,9 +60,9 @@ int64_t lr_merge_point_bytes(const struct lr_merge *merge, int64_t elements_of_p
 /* Makes the list larger; its elements are lost. */
 lr_status lr_merge_grow_list(struct lr_merge *merge, int64_t capacity);
 
-/* Makes the tables of rows larger. *fits is false if the part must have fewer points. A single row fits as long as
- * the device's buffers have room for its table, so that merging in parts, which changes the last bits, does not
- * depend on the order of its elements. */
+/* Makes the tables of rows larger. *fits is set to false if the part must have fewer points. A single row fits as long
+ * as the device's buffers have room for its table. Merging a row in parts changes the last bits of its sums; this rule
+ * keeps the choice independent of the order of the row's elements. */
 lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fits);
 
 /* The contents of a list: points of whole rows, or some of one. */
@@ -86,8 +86,8 @@ int64_t lr_merge_tally_bytes(int num_rows);
 /* Queues the passes over the list. merge->tally is a struct lr_merge_tally afterwards. */
 lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part *part);
 
-/* The elements of the rows, each the mean over the points of its row, one row after
- * the other, until the list changes. */
+/* Range of the buffer that holds the elements of all rows, one row after the other. An element is the mean over the
+ * points of its row. The range is valid until the list changes. */
 struct gl_range lr_merge_rows(const struct lr_merge *merge);
 
 /* --- by the host --- */

@@ -12,33 +12,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ROOM: elements per crystal of the scanner that a point has room for; equal crystals that face each other at half a
- * pitch's offset make two. SLOTS: slots of a row's table per crystal; a table is best half empty. A batch that needs
- * more is split into halves. */
+/* ROOM: list capacity for one point, in elements per crystal of the scanner. Equal crystals that face each other with
+ * an offset of half a pitch make two. SLOTS: slots of a row's table per crystal; a table works best half empty. A batch
+ * that needs more is split into halves. */
 enum { ROOM = 3, SLOTS = 4, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024, FIRST_POINTS = 64 };
 
 /* Most bytes on the device for all points of a batch. */
 #define MOST_BYTES ((int64_t)1 << 29)
 
-/* Longest time of a batch: cancellation is checked between two of them. */
+/* Longest time of a batch, in seconds. Cancellation is checked between two batches. */
 #define BATCH_SECONDS 0.25
 
-/* State of one call. Points are counted from the first one of the first row. */
+/* State of one call. Points are numbered from the first point of the first row. */
 struct listing {
     const struct lr_point_lister *lister;
     const struct lr_rows *rows;
-    int per_row;      /* points */
-    int max_points;   /* of a batch */
-    int least_points; /* of a batch: the device merges whole rows, or parts that are always the same */
-    int points_now;   /* points of the next batch: software renderers take seconds for max_points */
+    int per_row;      /* points of a row */
+    int max_points;   /* most points of a batch */
+    int least_points; /* least points of a batch: the device merges whole rows, or parts that are always the same */
+    int points_now;   /* points of the next batch; software renderers take seconds for max_points */
     double begun_s;   /* start of the last batch; 0 = none */
     double started_s, waited_s, delivered_s; /* total times to start batches, to wait for the device, and to deliver */
-    int64_t num_batches, num_again;          /* in all; and how often points were listed again */
-    int64_t num_elements;                    /* in all */
+    int64_t num_batches, num_again;          /* batches in all; number of times that points were listed again */
+    int64_t num_elements;                    /* elements in all */
     char *points;                            /* [max_points] */
     struct gl_buffer *point_buffer;
-    int64_t begin, end; /* of the batch */
-    int64_t num_points; /* of all rows */
+    int64_t begin, end; /* points of the batch */
+    int64_t num_points; /* points of all rows */
     struct lr_merge merge;
     struct lr_host_merge host; /* used if the device is the processor */
     struct lr_receiver receiver;
@@ -103,8 +103,8 @@ static lr_status run_points(struct listing *listing, const int range[2])
 
 /* --- the rows of a list --- */
 
-/* Takes the rows that points belong to: from the host, which has merged them, to the sink at once; or from the device
- * (rows). Rows of a whole batch stay with the receiver until they have been delivered. */
+/* Takes the rows that points belong to. rows: the rows that the device has merged. NULL = the host has merged them, and
+ * they go to the sink at once. Rows of a whole batch stay with the receiver until they have been delivered. */
 static lr_status take_rows(struct listing *listing, const int range[2], const struct lr_received *rows)
 {
     struct lr_deliverer *deliverer = &listing->deliverer;
@@ -167,7 +167,7 @@ static lr_status read_points(struct listing *listing, const int range[2])
     }
     if (fits) return list_points(listing, range);
 
-    /* If a batch has to be halved, later batches are likely to need the same. */
+    /* If a batch must be halved, later batches probably need the same. */
     listing->max_points = (int)larger(smaller(listing->max_points, num_points / 2), listing->least_points);
     listing->points_now = (int)smaller(listing->points_now, listing->max_points);
 
@@ -188,7 +188,7 @@ static lr_status list_points(struct listing *listing, const int range[2])
 
 /* --- rows --- */
 
-/* Queues the passes of a batch and waits for nothing; the rows of the batch before are still there. */
+/* Queues the passes of a batch, without waiting. The rows of the previous batch are still available. */
 static lr_status start_batch(struct listing *listing)
 {
     const int num_points = (int)(listing->end - listing->begin);
