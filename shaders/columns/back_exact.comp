@@ -46,7 +46,7 @@ shared float partial[8 * COLUMN_GROUP]; // [images][columns][points of the stret
 
 int thread;
 
-// The work of one thread: a slot of a column is two of its points.
+// The work of one thread. It owns one slot: two points of one column.
 struct Task {
     int begin, points; // points of the stretch
     int slots;

@@ -445,8 +445,8 @@ ivec2 cells_seen(Strip strip, Axial b, float low, float high)
                  clamp(floor(to / b.pitch + SLACK), -1.0, float(b.count - 1)));
 }
 
-// True if axial crystals q of the primary and s of the secondary, counted along the column, are in
-// coincidence for the transaxial crystals of the strip.
+// True if two crystals of the strip are in coincidence: those at the axial places qs.x in the
+// primary module and qs.y in the secondary module, counted along the column.
 bool axial_allowed(ColumnPair pair, Strip strip, ivec2 qs)
 {
     if (pair.mask == LR_NONE) {

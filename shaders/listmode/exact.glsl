@@ -22,8 +22,8 @@ struct Exact {
     Line line;
     Sight sight;
     Walk walk;
-    vec4 reach; // reach of the points with elements around the line in its first plane, and its
-                // growth from plane to plane
+    vec4 reach; // xy: largest distances from the line to a point with elements, along the two axes
+                // of the first plane; zw: their growth from plane to plane
 #ifdef TOF
     Time time;
 #endif

@@ -14,7 +14,7 @@ struct lr_direct_backend_params {
     lr_grid grid;
     const lr_view *views; /* [num_views] */
     int num_views;
-    const lr_lors *lors; /* a view for each pair of modules, a voxel of its histo-image for each LOR */
+    const lr_lors *lors; /* each pair of modules is a view; each LOR is a voxel of its view's histo-image */
     lr_direct_kernel kernel;
     int threads, device;
     const lr_shared_context *shared; /* NULL = none */

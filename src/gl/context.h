@@ -50,8 +50,8 @@ struct gl_limits {
     bool viewport_layer_array; /* gl_Layer and gl_ViewportIndex from the vertex shader */
     char renderer[128], vendor[64], version[64];
     bool software;
-    /* Work goes to the device in small pieces: software renderers end long loops, and block threads that wait for
-     * them. */
+    /* True if work is sent to the device in small pieces. A software renderer cuts long loops short, and a thread that
+     * waits for it is blocked. */
     bool small_batches;
     int64_t memory_bytes; /* of the device; 0 = not reported */
 };

@@ -46,7 +46,7 @@ static double largest_share(const struct lr_listmode_model *model, int axis)
     double most = 0;
     if (model->kernel != LR_LISTMODE_TUBE || model->tube.table != NULL) return 1.0;
     for (int k = 0; k < PARTS * PARTS; k++) {
-        /* The largest share of a perpendicular line, by the point of the voxel where it crosses the slice. */
+        /* The largest share that a voxel gets of a line across the slice, which crosses it at[] from a centre. */
         const double at[2] = {0.5 * (k % PARTS) / (PARTS - 1), 0.5 * (k / PARTS) / (PARTS - 1)};
         double sum = 0, largest = 0;
         for (int u = -AROUND; u <= AROUND; u++) {

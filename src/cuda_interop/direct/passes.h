@@ -40,8 +40,8 @@ typedef struct lr_cuda_gather {
 
 /* One gather over the cloud of paper 2: mSR sorted along the line of response. Each value is the product of a factor
  * from time of flight and axial distance, and a profile across the line. Voxels are taken in lists along the line,
- * which follow from the projection mask. A list is at place k on axis `along`, and at list + shift[k] on the other
- * axis. */
+ * which follow from the projection mask. At place k on axis `along`, list n
+ * is at n + shift[k] on the other axis. */
 typedef struct lr_cuda_cloud {
     lr_cuda_layout layout;
     const int4 *points;    /* [num_points]: x, y, z of the offset, number of its column */

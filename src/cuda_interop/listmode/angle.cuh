@@ -16,7 +16,7 @@
 /* A crystal's face. Offsets are from the line to points, along u and v; face coordinates are in mm. */
 struct angle_face {
     float across[2], along[2], normal[2]; /* components along u and v: each is multiplied by the offset */
-    float lean[3];                        /* cosines of its axes with the line towards it; negated for the normal */
+    float lean[3]; /* cosines of the angles between the line and the face's axes; the normal's is negated */
     float half_mm[2];
     int pieces[2]; /* number of pieces that the face is divided into; half edges of a piece */
     float piece_mm[2];

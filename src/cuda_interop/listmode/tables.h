@@ -74,7 +74,7 @@ enum { LR_CUDA_LIST_PIECES = 2, LR_CUDA_LIST_SENT = 3 }; /* arrays: crystals a a
 struct lr_cuda_list_pieces {
     int64_t room; /* events of a piece */
     struct {
-        int32_t *arrays[LR_CUDA_LIST_SENT]; /* [room] of one allocation, owned */
+        int32_t *arrays[LR_CUDA_LIST_SENT]; /* [room] each; all in one allocation, owned */
         cudaEvent_t sent;
     } list[LR_CUDA_LIST_PIECES];
     int next;

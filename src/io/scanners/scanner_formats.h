@@ -50,7 +50,7 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given);
     "description|voxels number transaxial|voxels number axial|field of view transaxial|"                               \
     "field of view axial|multiple bed displacement|layers material|number of rings in scanner"
 
-/* Keys of scanners' files; projection data judge the keys that are not of the scanner. */
+/* Keys of scanners' files. The reader of projection data checks the other keys of such a header. */
 extern const struct lr_known_keys lr_geom_keys, lr_hscan_keys, lr_stir_scanner_keys, lr_stir_data_keys;
 
 bool lr_stir_header_recognises(const struct lr_file_head *head);

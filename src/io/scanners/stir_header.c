@@ -99,8 +99,8 @@ static const double pi = 3.14159265358979323846;
 static const double usual_depth_mm = 20;
 static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header", true};
 
-/* Scanners of which STIR counts crystals of blocks that are not there; the first around is the
- * virtual one (docs/formats/events.md, "Siemens list mode"), the last along the axis. */
+/* Scanners for which STIR numbers virtual crystals, too: around the ring the first crystal of each block, along the
+ * axis the last one (docs/formats/events.md, "Siemens list mode"). */
 static const struct {
     const char *type;
     int around, along;

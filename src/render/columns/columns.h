@@ -31,7 +31,7 @@ enum lr_columns_program {
     LR_COLUMNS_BACK, /* in sampled mode */
     LR_COLUMNS_ONES, /* back-projection of ones in sampled mode */
     LR_COLUMNS_BACK_EXACT,
-    LR_COLUMNS_BACK_HALF_TURN, /* if every pair of stacks has its image in the window */
+    LR_COLUMNS_BACK_HALF_TURN, /* runs if the window has the half-turn image of every pair of stacks */
     LR_COLUMNS_TO_STACKS,
     LR_COLUMNS_ONES_TO_STACKS,
     LR_COLUMNS_STACKS_TO_LOR_ORDER,

@@ -20,7 +20,7 @@ enum {
     HEAD_WORDS = 2, /* first words of a buffer of sums: overflow flag, and one unused */
     WORDS = 2,      /* words of a sum */
     NUM_TALLIES = 4,
-    TALLIED_BLOCKS = 1 << 14, /* most blocks whose counts fit 32 bits */
+    TALLIED_BLOCKS = 1 << 14, /* largest number of blocks whose counts fit 32 bits */
     READ_WORDS = 1 << 22
 };
 

@@ -335,7 +335,7 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
     const lr_log *log = points->params.log;
     const struct lr_plan *plan = points->plan;
 
-    /* Most images of one batch: those that the rows can need, but not more than a batch has. */
+    /* Maximum number of images in a batch: what the rows can need, limited to what a batch can hold. */
     const int64_t modules = points->params.scanner->num_modules, room = image_room(points);
     const int64_t asked = (rows->end - rows->begin) * lr_rows_per_row(rows);
     const int64_t images = asked < plan->max_images / modules ? (asked > 0 ? asked : 1) * modules : plan->max_images;
