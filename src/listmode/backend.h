@@ -16,9 +16,9 @@
 struct lr_listmode_model {
     lr_grid grid;
     lr_listmode_kernel kernel;
-    lr_listmode_tube tube; /* its table is owned */
-    const lr_scanner *scanner;
-    int samples[3];  /* samples of the exact kernel; otherwise 1 */
+    lr_listmode_tube tube;     /* its table is owned */
+    const lr_scanner *scanner; /* NULL = lines are given by their ends */
+    int samples[3];            /* samples of the exact kernel; otherwise 1 */
     double reach_mm; /* reach along the line from the line's slices to elements; 0 except for the exact kernel */
 };
 

@@ -152,13 +152,55 @@ struct hits {
     double (*mm)[3];
 };
 
-enum { CRYSTALS_AT_ONCE = 1 << 11 };
+enum { CRYSTALS_AT_ONCE = 1 << 11, LINES_AT_ONCE = 1 << 14 };
 
 static void find_hits(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct hits *hits = user;
     (void)worker;
     for (int64_t c = begin; c < end; c++) lr_scanner_hit_centre(hits->scanner, (int)c, hits->mm[c]);
+}
+
+struct ends {
+    const lr_vector *of[2];
+    double (*mm)[3];
+};
+
+static void read_ends(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct ends *ends = user;
+    (void)worker;
+    for (int64_t n = begin; n < end; n++) {
+        for (int k = 0; k < 6; k++) {
+            const lr_vector *of = ends->of[k / 3];
+            const int64_t at = 3 * n + k % 3;
+            ends->mm[2 * n + k / 3][k % 3] = of->precision == LR_FLOAT64 ? ((const double *)of->values)[at]
+                                                                         : (double)((const float *)of->values)[at];
+        }
+    }
+}
+
+/* Makes the table of the scanner's crystals, or of the lines' ends. */
+static lr_status make_hits(struct lr_listmode_events *events, const lr_listmode_params *params)
+{
+    const int threads = params->threads > 0 ? params->threads : lr_num_processors();
+    const lr_lines *lines = params->lines;
+    if (lines != NULL && params->count >= INT64_C(1) << 30) {
+        return lr_error(params->log, LR_USAGE, "an operator has fewer than 2^30 lines, not %lld: make several",
+                        (long long)params->count);
+    }
+    events->are_lines = lines != NULL;
+    events->num_crystals = lines != NULL ? (int)(2 * params->count) : params->lors->scanner->num_crystals;
+    events->hits = lr_alloc(events->num_crystals, sizeof(*events->hits), "ends of lines", params->log);
+    if (events->hits == NULL) return LR_FAILED;
+    if (lines != NULL) {
+        struct ends ends = {{lines->start_mm, lines->end_mm}, events->hits};
+        lr_parallel_for(threads, params->count, LINES_AT_ONCE, read_ends, &ends);
+    } else {
+        struct hits hits = {params->lors->scanner, events->hits};
+        lr_parallel_for(threads, events->num_crystals, CRYSTALS_AT_ONCE, find_hits, &hits);
+    }
+    return LR_OK;
 }
 
 /* Bins narrower than this part of a standard deviation change results by less than 1e-5. They count as none. */
@@ -186,7 +228,8 @@ static lr_status put_tof(struct lr_listmode_events *events, int at, double resol
 {
     /* The standard deviation of tof_mm from the events' resolution, or else from the scanner's; 0 if neither is
      * known. */
-    const double known = resolution_ps > 0 ? resolution_ps : params->lors->scanner->tof_resolution_ps;
+    const double of_scanner = events->are_lines ? 0.0 : params->lors->scanner->tof_resolution_ps;
+    const double known = resolution_ps > 0 ? resolution_ps : of_scanner;
     const double sigma = known > 0 ? known * tof_mm_per_ps / fwhm_per_sigma : 0.0;
 
     const int64_t kinds = (int64_t)events->num_kinds * events->num_kinds;
@@ -213,24 +256,37 @@ static lr_status put_tof(struct lr_listmode_events *events, int at, double resol
 /* log: NULL = only check, log nothing. */
 static lr_status check_event(const struct lr_listmode_events *events, int64_t number, const lr_log *log)
 {
-    const lr_event *event = &events->from[number];
+    const char *const name = events->are_lines ? "line" : "event";
     const int last = events->num_crystals - 1;
+    int32_t crystals[2];
+    lr_listmode_input_crystals(&events->from, number, crystals);
     for (int k = 0; k < 2; k++) {
-        if (event->crystals[k] < 0 || event->crystals[k] > last) {
+        if (crystals[k] < 0 || crystals[k] > last) {
             return lr_error(log, LR_BAD_INPUT, "event %lld names crystal %d: the scanner has crystals 0 to %d",
-                            (long long)number, event->crystals[k], last);
+                            (long long)number, crystals[k], last);
         }
     }
-    const double *one = events->hits[event->crystals[0]], *other = events->hits[event->crystals[1]];
-    if (one[0] == other[0] && one[1] == other[1] && one[2] == other[2]) {
+    const double *one = events->hits[crystals[0]], *other = events->hits[crystals[1]];
+    if (events->are_lines) {
+        double along[3];
+        vec_sub(other, one, along);
+        const double length = vec_length(along);
+        if (!(length > 0) || !isfinite(length)) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "line %lld goes from (%g, %g, %g) to (%g, %g, %g) mm: a line of response needs two places "
+                            "a finite distance apart",
+                            (long long)number, one[0], one[1], one[2], other[0], other[1], other[2]);
+        }
+    } else if (one[0] == other[0] && one[1] == other[1] && one[2] == other[2]) {
         return lr_error(log, LR_BAD_INPUT,
                         "event %lld joins crystals %d and %d, which are at the same place: a line "
                         "of response needs two places",
-                        (long long)number, event->crystals[0], event->crystals[1]);
+                        (long long)number, crystals[0], crystals[1]);
     }
-    if (lr_listmode_sigma(events, event->crystals) > 0 && !isfinite(event->tof_mm)) {
-        return lr_error(log, LR_BAD_INPUT, "event %lld has a time of flight of %g mm, which is not a finite number",
-                        (long long)number, (double)event->tof_mm);
+    const double tof_mm = (double)lr_listmode_input_tof(&events->from, number);
+    if (lr_listmode_sigma(events, crystals) > 0 && !isfinite(tof_mm)) {
+        return lr_error(log, LR_BAD_INPUT, "%s %lld has a time of flight of %g mm, which is not a finite number", name,
+                        (long long)number, tof_mm);
     }
     return LR_OK;
 }
@@ -258,10 +314,11 @@ static void take_share(void *user, int64_t begin, int64_t end, int worker)
             return;
         }
         if (taking->tof_mm != NULL) {
-            const lr_event *event = &taking->events->from[number];
-            taking->crystals[0][k] = event->crystals[0];
-            taking->crystals[1][k] = event->crystals[1];
-            taking->tof_mm[k] = event->tof_mm;
+            int32_t crystals[2];
+            lr_listmode_input_crystals(&taking->events->from, number, crystals);
+            taking->crystals[0][k] = crystals[0];
+            taking->crystals[1][k] = crystals[1];
+            taking->tof_mm[k] = lr_listmode_input_tof(&taking->events->from, number);
         }
     }
 }
@@ -312,16 +369,26 @@ lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, cons
 lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_listmode_params *params,
                                   const struct lr_listmode_sample *sample)
 {
-    const int threads = params->threads > 0 ? params->threads : lr_num_processors();
-    *events = (struct lr_listmode_events){.from = sample == NULL ? params->events : NULL, .sample = sample};
-    if ((events->from == NULL && events->sample == NULL) || params->count <= 0)
+    const lr_event *given = params->events;
+    const lr_event_columns *columns = params->columns;
+    const lr_lines *lines = params->lines;
+    *events = (struct lr_listmode_events){.sample = sample};
+    if ((sample == NULL && given == NULL && columns == NULL && lines == NULL) || params->count <= 0)
         return lr_error(params->log, LR_USAGE, "list mode needs events: there are %lld", (long long)params->count);
+    if (sample == NULL && given != NULL) {
+        events->from = (struct lr_listmode_input){(const char *)given->crystals, (const char *)&given->tof_mm,
+                                                  sizeof(*given), sizeof(*given)};
+    } else if (sample == NULL) {
+        const lr_vector *tof = lines != NULL ? lines->tof_mm : NULL;
+        events->from = (struct lr_listmode_input){.crystals = columns != NULL ? (const char *)columns->crystals : NULL,
+                                                  .tof_mm = columns != NULL ? (const char *)columns->tof_mm
+                                                            : tof != NULL   ? (const char *)tof->values
+                                                                            : NULL,
+                                                  .crystals_step = sizeof(*columns->crystals),
+                                                  .tof_step = sizeof(float)};
+    }
     LR_TRY(init_ranges(events, params));
-    const lr_scanner *scanner = params->lors->scanner;
-    events->num_crystals = scanner->num_crystals;
-    events->hits = lr_alloc(scanner->num_crystals, sizeof(*events->hits), "crystals", params->log);
-    if (events->hits == NULL) return LR_FAILED;
-    lr_parallel_for(threads, scanner->num_crystals, CRYSTALS_AT_ONCE, find_hits, &(struct hits){scanner, events->hits});
+    LR_TRY(make_hits(events, params));
 
     const lr_events_info *info = params->info;
     if (info == NULL || info->kinds.count == 0) {
@@ -336,10 +403,10 @@ lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_li
     const lr_event_kinds *kinds = &info->kinds;
     const int num_pairs = kinds->count * kinds->count;
     events->num_kinds = kinds->count;
-    events->kind_of = lr_alloc(scanner->num_crystals, 1, "kinds of crystals", params->log);
+    events->kind_of = lr_alloc(events->num_crystals, 1, "kinds of crystals", params->log);
     events->sigma_mm = lr_alloc(num_pairs, sizeof(*events->sigma_mm), "kinds of crystals", params->log);
     if (events->kind_of == NULL || events->sigma_mm == NULL) return LR_FAILED;
-    for (int c = 0; c < scanner->num_crystals; c++)
+    for (int c = 0; c < events->num_crystals; c++)
         events->kind_of[c] = c < kinds->num_crystals ? kinds->kind_of[c] : (unsigned char)LR_EVENTS_NO_KIND;
     for (int k = 0; k < num_pairs; k++) {
         const lr_tof_bins *bins = &kinds->tof[k];
@@ -399,8 +466,7 @@ enum {
 /* A range that is arranged. */
 struct arranging {
     struct lr_listmode_events *events;
-    const lr_event *range; /* range in the caller's order */
-    int64_t first, part;   /* part: events of each but the last */
+    int64_t first, part; /* part: events of each but the last */
     struct lr_listmode_ticket *tickets[2];
     int64_t places[ARRANGED_MOST_PARTS][LR_LISTMODE_GROUPS]; /* number of events, then the place of the next one */
 };
@@ -423,16 +489,18 @@ static void find_groups(void *user, int64_t begin, int64_t end, int worker)
     (void)worker;
     memset(places, 0, sizeof(arranging->places[0]));
     for (int64_t k = begin; k < end; k++) {
-        const lr_event *event = &arranging->range[k];
         const struct lr_listmode_events *events = arranging->events;
-        const double *a = events->hits[event->crystals[0]], *b = events->hits[event->crystals[1]];
+        int32_t crystals[2];
+        lr_listmode_input_crystals(&events->from, arranging->first + k, crystals);
+        const double *a = events->hits[crystals[0]], *b = events->hits[crystals[1]];
         const int axis = lr_listmode_axis(a, b);
-        const int group = 2 * axis + (lr_listmode_sigma(events, event->crystals) > 0 ? 1 : 0);
+        const int group = 2 * axis + (lr_listmode_sigma(events, crystals) > 0 ? 1 : 0);
         float centre = 0.0f; /* centre of the event along the axis */
         if (lr_listmode_group_has_tof(group)) {
             double along[3];
             vec_sub(b, a, along);
-            centre = (float)(0.5 * (a[axis] + b[axis]) + (double)event->tof_mm * along[axis] / vec_length(along));
+            const double tof_mm = (double)lr_listmode_input_tof(&events->from, arranging->first + k);
+            centre = (float)(0.5 * (a[axis] + b[axis]) + tof_mm * along[axis] / vec_length(along));
         }
         arranging->tickets[1][k] = (struct lr_listmode_ticket){group, ascending(centre)};
         places[group]++;
@@ -459,11 +527,12 @@ static void copy_events(void *user, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
         const int32_t number = arranging->tickets[0][k].number;
-        const lr_event *event = &arranging->range[number];
         const int64_t at = arranging->first + k;
-        events->crystals[0][at] = event->crystals[0];
-        events->crystals[1][at] = event->crystals[1];
-        events->tof_mm[at] = event->tof_mm;
+        int32_t crystals[2];
+        lr_listmode_input_crystals(&events->from, arranging->first + number, crystals);
+        events->crystals[0][at] = crystals[0];
+        events->crystals[1][at] = crystals[1];
+        events->tof_mm[at] = lr_listmode_input_tof(&events->from, arranging->first + number);
         events->number[at] = number;
     }
 }
@@ -499,7 +568,6 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr
         const int64_t parts = count / ARRANGED_LEAST_PART;
         const int64_t most = parts < ARRANGED_MOST_PARTS ? (parts > 1 ? parts : 1) : ARRANGED_MOST_PARTS;
         arranging.first = first;
-        arranging.range = events->from + first;
         arranging.part = count > 0 ? (count + most - 1) / most : 1;
 
         double start = lr_clock_seconds();

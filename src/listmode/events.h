@@ -3,14 +3,16 @@
  *
  * Events as a structure of arrays. Each range is partitioned by predominant direction and sorted by the events' centres
  * of time of flight (the paper, II.B.1, II.B.3 and II.B.7). An event takes 16 bytes. The ends of its line are read from
- * a table of crystals, which fits in caches. Events are immutable, except what a device holds; threads may share
- * them. */
+ * a table of crystals, which fits in caches. Lines given by their ends (lr_lines) have a table of their own: line n
+ * joins the points 2 n and 2 n + 1, which take the places of crystals. Events are immutable, except what a device holds;
+ * threads may share them. */
 #ifndef LR_LISTMODE_EVENTS_H
 #define LR_LISTMODE_EVENTS_H
 
 #include <lr/listmode.h>
 #include <lr/lors.h>
 #include <stdint.h>
+#include <string.h>
 
 /* --- sorting by keys --- */
 
@@ -54,6 +56,30 @@ static inline bool lr_listmode_group_has_tof(int group)
     return group % 2 != 0;
 }
 
+/* Events of the caller, in their order: fields of records or columns. Each is `step` bytes after that of the event
+ * before. */
+struct lr_listmode_input {
+    const char *crystals; /* int32_t [2]; NULL = event n joins the points 2 n and 2 n + 1 */
+    const char *tof_mm;   /* float; NULL = 0 */
+    size_t crystals_step, tof_step;
+};
+
+static inline void lr_listmode_input_crystals(const struct lr_listmode_input *input, int64_t number,
+                                              int32_t crystals[2])
+{
+    const int32_t points[2] = {(int32_t)(2 * number), (int32_t)(2 * number + 1)};
+    const bool has_crystals = input->crystals != NULL;
+    memcpy(crystals, has_crystals ? input->crystals + (size_t)number * input->crystals_step : (const char *)points,
+           sizeof(points));
+}
+
+static inline float lr_listmode_input_tof(const struct lr_listmode_input *input, int64_t number)
+{
+    float tof_mm = 0.0f;
+    if (input->tof_mm != NULL) memcpy(&tof_mm, input->tof_mm + (size_t)number * input->tof_step, sizeof(tof_mm));
+    return tof_mm;
+}
+
 struct lr_listmode_events;
 
 /* Arranged arrays on a device, kept as long as the events are there. One backend uses them and may reorder the
@@ -70,13 +96,14 @@ struct lr_listmode_events {
     lr_lors layout;                            /* a range for each pair, an event for each LOR; without scanner */
     int64_t *offsets;                          /* owned [num_ranges + 1], the layout's */
     int64_t (*groups)[LR_LISTMODE_GROUPS + 1]; /* owned [num_ranges]: begins of the groups in the arrays */
-    const lr_event *from;                      /* [count] events of the caller, until a backend is open for them */
+    struct lr_listmode_input from;             /* [count] events of the caller, until a backend is open for them */
     const struct lr_listmode_sample *sample;   /* used instead of `from`; NULL = none */
+    bool are_lines;                            /* given by their ends; the table has two points for each */
     bool are_checked;                          /* all of them */
     int32_t *crystals[2];                      /* owned [count] a and b; NULL until the host's arrays are made */
     float *tof_mm;                             /* owned [count] as in lr_event; NULL as long as those */
     int32_t *number;        /* owned [count] the caller's number, from the range's begin; NULL as long as those */
-    int num_crystals;       /* crystals of the scanner */
+    int num_crystals;       /* crystals of the scanner, or points of lines */
     double (*hits)[3];      /* owned [num_crystals] ends of lines, mm */
     unsigned char *kind_of; /* owned [num_crystals], or NULL: all are of kind 0 */
     int num_kinds;
@@ -88,9 +115,10 @@ struct lr_listmode_events {
     double partition_seconds, sort_seconds; /* duration of arranging, by the device's clock if a device did it */
 };
 
-/* Opens and arranges the events of params. Finish it in any case. errors: LR_USAGE for no events or invalid ranges;
- * LR_BAD_INPUT for a crystal that the scanner lacks, two crystals that are equal or at one place, or a time of
- * flight that is not finite or has no resolution; LR_FAILED if memory runs out. */
+/* Opens and arranges the events of params, whose count is that of its columns or lines too; vectors of lines are on the
+ * host, tof_mm in float32. Finish it in any case. errors: LR_USAGE for no events or invalid ranges; LR_BAD_INPUT for a
+ * crystal that the scanner lacks, two crystals that are equal or at one place, an end of a line that is not finite, or
+ * a time of flight that is not finite or has no resolution; LR_FAILED if memory runs out. */
 lr_status lr_listmode_events_init(struct lr_listmode_events *events, const lr_listmode_params *params);
 void lr_listmode_events_finish(struct lr_listmode_events *events);
 

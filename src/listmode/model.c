@@ -106,7 +106,7 @@ enum { MOST_VOXELS = 1000 };
 static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmode_params *params)
 {
     lr_listmode_tube tube = params->tube;
-    const lr_scanner *scanner = params->lors->scanner;
+    const lr_scanner *scanner = model->scanner;
     const double *edge = params->grid->voxel_mm;
     const lr_log *log = params->log;
     if (!(tube.width_mm >= 0) || !isfinite(tube.width_mm) || !(tube.fwhm_mm >= 0) || !isfinite(tube.fwhm_mm)) {
@@ -135,7 +135,7 @@ static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmod
 
     if (tube.fwhm_mm == 0) {
         double pitch = 0;
-        for (int m = 0; m < scanner->num_modules; m++)
+        for (int m = 0; scanner != NULL && m < scanner->num_modules; m++)
             pitch = fmax(pitch, fmax(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
         tube.fwhm_mm = fmax(0.5 * pitch, fmax(edge[0], fmax(edge[1], edge[2])));
     }
@@ -171,11 +171,16 @@ enum { MOST_SAMPLES = 1000 };
 lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listmode_params *params)
 {
     *model = (struct lr_listmode_model){.kernel = params->kernel, .samples = {1, 1, 1}};
-    if (params->lors == NULL || params->grid == NULL)
-        return lr_error(params->log, LR_USAGE, "list mode needs the LORs of a scanner and a grid");
+    if ((params->lors == NULL && params->lines == NULL) || params->grid == NULL)
+        return lr_error(params->log, LR_USAGE, "list mode needs the LORs of a scanner, or lines, and a grid");
     LR_TRY(lr_grid_check(params->grid, params->log));
     model->grid = *params->grid;
-    model->scanner = params->lors->scanner;
+    model->scanner = params->lines == NULL ? params->lors->scanner : NULL;
+    if (params->kernel == LR_LISTMODE_EXACT && model->scanner == NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "exact elements are of a scanner's crystals, which lines given by their ends lack: take tubes, "
+                        "thin lines, or events");
+    }
     if (params->kernel == LR_LISTMODE_TUBE) return complete_tube(model, params);
     if (params->kernel == LR_LISTMODE_EXACT) {
         for (int k = 0; k < 3; k++) {
@@ -185,7 +190,7 @@ lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listm
             }
             model->samples[k] = params->samples[k] > 0 ? params->samples[k] : 1;
         }
-        model->reach_mm = lr_listmode_hull_reach(params->lors->scanner, params->grid);
+        model->reach_mm = lr_listmode_hull_reach(model->scanner, params->grid);
         return LR_OK;
     }
 

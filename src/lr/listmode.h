@@ -7,6 +7,7 @@
 #include <lr/grid.h>
 #include <lr/lors.h>
 #include <lr/operator.h>
+#include <lr/vector.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -86,7 +87,7 @@ typedef struct lr_listmode_tube {
      * voxel's largest face, so that no slice is missed, unless as_paper is set; at most 1,000 of its smallest edges */
     double width_mm;
     double fwhm_mm;      /* FWHM of the Gaussian over the distance; 0 = half of the largest crystal pitch, or the
-                          * largest voxel edge if that is more */
+                          * largest voxel edge if that is more or lines have no crystals */
     const double *table; /* [table_count] in place of the Gaussian: values at distances from 0 to
                             width_mm / 2, equally spaced, linear in between; >= 0, not all 0; copied.
                             Only their ratios matter, unless as_paper is set. NULL = Gaussian */
@@ -111,14 +112,30 @@ typedef enum lr_listmode_variant {
     LR_LISTMODE_FASTMATH /* arithmetic that is faster and less accurate (II.B.9) */
 } lr_listmode_variant;
 
-/* Zero fields are defaults. Pointers must live as long as the operator unless stated otherwise. */
+/* Lines that are given by their ends, in place of events of a scanner: any geometry, moving gantries, mean depths of
+ * interaction. Vectors may be at any place and of either precision; they are read during creation. A device's numbers
+ * are then copied to the host once, which the traffic of its place counts. Zero fields are defaults. */
+typedef struct lr_lines {
+    const lr_vector *start_mm, *end_mm; /* required [count][3] x, y, z; fewer than 2^30 lines */
+    /* [count] position of the annihilation on the line, measured from its middle, positive towards the end: the tof_mm
+     * of an lr_event whose crystal a is at the start and b at the end. Rounded to float. NULL = no time of flight */
+    const lr_vector *tof_mm;
+    double tof_resolution_ps; /* FWHM of the difference of arrival times; required with tof_mm */
+    double tof_bin_mm;        /* width of the bins whose middles are tof_mm; 0 = not binned */
+} lr_lines;
+
+/* Zero fields are defaults. Pointers must live as long as the operator unless stated otherwise. One of events, columns
+ * and lines is required. */
 typedef struct lr_listmode_params {
-    const lr_lors *lors; /* required; names the scanner */
+    const lr_lors *lors; /* required unless there are lines; names the scanner */
     const lr_grid *grid; /* required; copied */
-    /* required [count]; crystals and, with time of flight, tof_mm are copied. Weights, times and is_delayed are
+    /* [count]; crystals and, with time of flight, tof_mm are copied. Weights, times and is_delayed are
      * ignored, so prompts and delayeds are treated alike */
     const lr_event *events;
-    int64_t count; /* positive */
+    int64_t count;                   /* of events, positive; columns and lines have their own */
+    const lr_event_columns *columns; /* in place of events; read and copied as they are */
+    /* lines in place of events, with the kernels tube and line, or blobs. lors is not read; info and factors must be NULL */
+    const lr_lines *lines;
     /* gives the events with time of flight and the resolution for each kind of crystals; without a resolution here
      * the scanner's is used. Binned events are averaged over their bin. Read during creation. NULL = no time of
      * flight */
@@ -174,8 +191,15 @@ typedef struct lr_listmode_params {
  * of a part is multiplied by the part's share of the events. lr_recon therefore takes a measured value of 1 for each
  * event. Images are in emissions for the exact kernel only; for other kernels the scale depends on the elements'
  * lengths in mm.
+ *
+ * For lines, lr_operator_sensitivity is A^T 1 over the very lines of the operator, or of the part: the back-projection
+ * of ones, with their time of flight and event_factors. This suits values that are measured for all lines, such as
+ * sinograms. Lines that are single events need the sensitivity of all lines that could have been measured:
+ * sensitivity_of is then an operator of these, or of a scanner's events, on the same grid; its sensitivity is used as
+ * for events. A line that misses the image has the value 0.
  * errors: NULL, logged: as stated at the params; LR_BAD_INPUT, with factors, for an event whose modules are not in
- * coincidence. */
+ * coincidence; LR_BAD_INPUT for a line whose ends are equal or not finite; LR_USAGE for lines with the exact kernel,
+ * and for vectors whose counts do not agree. */
 LR_API lr_operator *lr_listmode_create(const lr_listmode_params *params);
 
 /* Facts about operators of the family, in addition to lr_operator_info. */

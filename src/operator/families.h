@@ -60,7 +60,7 @@ struct lr_listmode_family {
     lr_listmode_create_fn *create;           /* the backend's function for the lines of the sensitivity */
     lr_listmode_arrange_fn *arrange;         /* the backend's function; NULL = the host arranges events */
     lr_place *place;                         /* the backend's place, owned; NULL = it computes on the host */
-    const lr_lors *lors;                     /* owned by the caller */
+    const lr_lors *lors;                     /* owned by the caller; NULL = lines are given by their ends */
     lr_lor_source factors;                   /* factors of LORs; get == NULL: all are 1 */
     float *event_factors;                    /* owned [count] factors of the events; NULL = 1 */
     int64_t wanted_lines;                    /* number of lines for the sensitivity */
@@ -80,8 +80,8 @@ lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr
                               const lr_listmode_params *params,
                               const struct lr_listmode_backend_params *backend_params);
 
-/* Computes the sensitivity of all LORs, multiplied by the share of events that are in the part. part NULL: all
- * events. image: [num_voxels]. */
+/* Computes the sensitivity of all LORs, multiplied by the share of events that are in the part; for lines without
+ * sensitivity_of that of the part's own lines. part NULL: all events. image: [num_voxels]. */
 lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image);
 
 #endif

@@ -13,6 +13,7 @@
 #include "vector/place.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,10 +231,106 @@ static const struct choice choices[] = {
 };
 enum { NUM_CHOICES = sizeof(choices) / sizeof(choices[0]) };
 
+/* --- what is given --- */
+
+/* The params of an operator with its lines on the host. */
+struct given {
+    lr_listmode_params params;
+    lr_lines lines;
+    lr_vector vectors[3]; /* start_mm, end_mm, tof_mm */
+    bool is_copy[3];      /* owned */
+    lr_events_info info;  /* time of flight of the lines */
+};
+
+static bool has_numbers(const lr_vector *vector)
+{
+    return vector != NULL && (vector->values != NULL || vector->storage != NULL);
+}
+
+static lr_status take_lines(struct given *given)
+{
+    lr_listmode_params *params = &given->params;
+    const lr_lines *lines = params->lines;
+    const lr_log *log = params->log;
+    if (!has_numbers(lines->start_mm) || !has_numbers(lines->end_mm))
+        return lr_error(log, LR_USAGE, "lines need their starts and ends, of x, y and z in mm each");
+    const int64_t numbers = lines->start_mm->count;
+    if (numbers == 0 || numbers % 3 != 0 || lines->end_mm->count != numbers) {
+        return lr_error(log, LR_USAGE,
+                        "lines have %lld numbers for their starts and %lld for their ends: give three of each for "
+                        "every line",
+                        (long long)numbers, (long long)lines->end_mm->count);
+    }
+    params->count = numbers / 3;
+    if (lines->tof_mm != NULL && (!has_numbers(lines->tof_mm) || lines->tof_mm->count != params->count)) {
+        return lr_error(log, LR_USAGE, "%lld lines have %lld centres of time of flight: give one for every line",
+                        (long long)params->count, (long long)lines->tof_mm->count);
+    }
+    if (!(lines->tof_resolution_ps >= 0) || !(lines->tof_bin_mm >= 0) || !isfinite(lines->tof_bin_mm) ||
+        (lines->tof_mm != NULL && lines->tof_resolution_ps == 0)) {
+        return lr_error(log, LR_USAGE,
+                        "lines with time of flight need its resolution in ps FWHM, and bins that are no narrower than "
+                        "0 mm: they have %g ps and %g mm",
+                        lines->tof_resolution_ps, lines->tof_bin_mm);
+    }
+    if (params->info != NULL || params->factors != NULL) {
+        return lr_error(log, LR_USAGE,
+                        "lines have a time of flight of their own and no LORs: give tof_mm in place of info, and "
+                        "event_factors in place of factors");
+    }
+
+    /* Ends of either precision are read where they are on the host. Centres are kept as floats. */
+    const lr_vector *from[3] = {lines->start_mm, lines->end_mm, lines->tof_mm};
+    static const char *const names[3] = {"starts of lines", "ends of lines", "centres of time of flight"};
+    for (int k = 0; k < 3 && from[k] != NULL; k++) {
+        const lr_precision precision = k < 2 ? from[k]->precision : LR_FLOAT32;
+        given->vectors[k] = *from[k];
+        if (from[k]->values != NULL && from[k]->precision == precision) continue;
+        const lr_vector_params copy = {.count = from[k]->count, .precision = precision, .name = names[k], .log = log};
+        LR_TRY(lr_vector_create(&copy, &given->vectors[k]));
+        given->is_copy[k] = true;
+        LR_TRY(lr_vector_copy(from[k], &given->vectors[k]));
+    }
+    given->lines = (lr_lines){.start_mm = &given->vectors[0], .end_mm = &given->vectors[1]};
+    params->lors = NULL;
+    params->lines = &given->lines;
+    if (lines->tof_mm == NULL) return LR_OK;
+    given->lines.tof_mm = &given->vectors[2];
+    given->info = (lr_events_info){
+        .has_tof = true, .tof_resolution_ps = lines->tof_resolution_ps, .tof_bin_mm = lines->tof_bin_mm};
+    params->info = &given->info;
+    return LR_OK;
+}
+
+/* Finish it in any case. */
+static lr_status take(struct given *given, const lr_listmode_params *params)
+{
+    *given = (struct given){.params = *params};
+    const int sources = (params->events != NULL) + (params->columns != NULL) + (params->lines != NULL);
+    if (params->grid == NULL || sources == 0 || (params->lors == NULL && params->lines == NULL)) {
+        return lr_error(params->log, LR_USAGE,
+                        "an operator of the family listmode needs LORs, a grid and events, or lines and a grid");
+    }
+    if (sources > 1)
+        return lr_error(params->log, LR_USAGE,
+                        "list mode takes one of events, columns of events, and lines, not several");
+    if (params->lines != NULL) return take_lines(given);
+    if (params->columns != NULL) {
+        given->params.count = params->columns->count;
+        if (params->columns->crystals == NULL)
+            return lr_error(params->log, LR_USAGE, "columns of events need the crystals of each event");
+    }
+    return LR_OK;
+}
+
+static void give_back(struct given *given)
+{
+    for (int k = 0; k < 3; k++)
+        if (given->is_copy[k]) lr_vector_destroy(&given->vectors[k]);
+}
+
 static lr_status check(const lr_listmode_params *params)
 {
-    if (params->lors == NULL || params->grid == NULL || params->events == NULL)
-        return lr_error(params->log, LR_USAGE, "an operator of the family listmode needs LORs, a grid and events");
     if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0 || params->sensitivity_lines < 0 ||
         params->block_threads < 0 || params->blocks_each < 0) {
         return lr_error(params->log, LR_USAGE,
@@ -271,7 +368,8 @@ struct numbered {
 };
 
 struct numbering {
-    const lr_listmode_params *params;
+    const lr_lors *lors;
+    const struct lr_listmode_input *from;
     struct numbered *numbered;
 };
 
@@ -280,11 +378,11 @@ enum { NUMBERED_AT_ONCE = 1 << 14, DIGIT_BITS = 11, NUM_DIGITS = 1 << DIGIT_BITS
 static void number_share(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct numbering *numbering = user;
-    const lr_listmode_params *params = numbering->params;
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
-        const int32_t *crystals = params->events[k].crystals;
-        numbering->numbered[k] = (struct numbered){lr_lors_number(params->lors, crystals[0], crystals[1]), k};
+        int32_t crystals[2];
+        lr_listmode_input_crystals(numbering->from, k, crystals);
+        numbering->numbered[k] = (struct numbered){lr_lors_number(numbering->lors, crystals[0], crystals[1]), k};
     }
 }
 
@@ -331,7 +429,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
     if (params->blobs == NULL) {
         /* The exact kernel has by default the sample points of the family correspondence. */
         int usual[3] = {1, 1, 1};
-        if (params->kernel == LR_LISTMODE_EXACT)
+        if (params->kernel == LR_LISTMODE_EXACT && params->lors != NULL)
             lr_operator_default_samples(params->lors->scanner, params->grid, usual);
         for (int k = 0; k < 3; k++) complete.samples[k] = params->samples[k] != 0 ? params->samples[k] : usual[k];
         return lr_listmode_model_init(&family->model, &complete);
@@ -371,10 +469,12 @@ static lr_status look_up_factors(struct lr_listmode_family *family, const lr_lis
     family->event_factors = lr_alloc(count, sizeof(*family->event_factors), "factors of events", params->log);
     lr_status status = numbered != NULL && lors != NULL && family->event_factors != NULL ? LR_OK : LR_FAILED;
     if (status != LR_OK) goto done;
-    lr_parallel_for(threads, count, NUMBERED_AT_ONCE, number_share, &(struct numbering){params, numbered});
+    const struct lr_listmode_input *from = &family->events.from;
+    lr_parallel_for(threads, count, NUMBERED_AT_ONCE, number_share, &(struct numbering){params->lors, from, numbered});
     for (int64_t k = 0; status == LR_OK && k < count; k++) {
         if (numbered[k].lor < 0) {
-            const int32_t *crystals = params->events[k].crystals;
+            int32_t crystals[2];
+            lr_listmode_input_crystals(from, k, crystals);
             status = lr_error(params->log, LR_BAD_INPUT,
                               "event %lld joins crystals %d and %d, whose modules are not in "
                               "coincidence, so that it has no factor: leave it out",
@@ -435,7 +535,9 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
             lr_alloc(params->count, sizeof(*family->event_factors), "densities of events", params->log);
     }
     for (int64_t k = 0; family->event_factors != NULL && k < params->count; k++) {
-        const double sigma = lr_listmode_sigma(&family->events, params->events[k].crystals);
+        int32_t crystals[2];
+        lr_listmode_input_crystals(&family->events.from, k, crystals);
+        const double sigma = lr_listmode_sigma(&family->events, crystals);
         const double density = sigma > 0 ? 1.0 / (LR_LISTMODE_HELD * ROOT_OF_TWO_PI * sigma) : 1.0;
         const double factor = has_factors ? (double)family->event_factors[k] : 1.0;
         family->event_factors[k] = (float)(factor * density);
@@ -493,7 +595,7 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
             status = lr_listmode_arrange(family, &family->events, params, &own);
             if (status == LR_OK) status = lr_listmode_open(family, &own, &op->backend);
             if (status == LR_OK) {
-                family->events.from = NULL;
+                family->events.from = (struct lr_listmode_input){0};
             } else { /* another choice may open its own place and arrange the caller's events again */
                 lr_listmode_events_release(&family->events);
                 lr_place_close(family->place);
@@ -515,15 +617,17 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
                     params->backend);
 }
 
-lr_operator *lr_listmode_create(const lr_listmode_params *params)
+lr_operator *lr_listmode_create(const lr_listmode_params *asked)
 {
-    if (check(params) != LR_OK) return NULL;
     const double begin = lr_clock_seconds();
-    lr_operator *op = lr_operator_alloc(params->log, params->progress);
-    if (op == NULL) return NULL;
-    struct lr_listmode_family *family = lr_alloc(1, sizeof(*family), "an operator", params->log);
-    op->listmode = family;
+    struct given given;
+    const lr_listmode_params *params = &given.params;
+    lr_operator *op = take(&given, asked) == LR_OK && check(params) == LR_OK
+                          ? lr_operator_alloc(params->log, params->progress)
+                          : NULL;
+    struct lr_listmode_family *family = op != NULL ? lr_alloc(1, sizeof(*family), "an operator", params->log) : NULL;
     if (family == NULL) goto failed;
+    op->listmode = family;
     family->lors = params->lors;
     family->grid = *params->grid;
     family->wanted_lines = params->sensitivity_lines > 0 ? params->sensitivity_lines : usual_lines;
@@ -580,10 +684,12 @@ lr_operator *lr_listmode_create(const lr_listmode_params *params)
                                   .build_seconds = lr_clock_seconds() - begin,
                                   .lors = op->params.lors,
                                   .grid = &op->grid};
+    give_back(&given);
     return op;
 
 failed:
     lr_operator_destroy(op);
+    give_back(&given);
     return NULL;
 }
 

@@ -373,8 +373,7 @@ static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, l
     return status;
 }
 
-/* Computes A^T n of a part (NULL: all LORs). image: [num_voxels]; changed only on success. */
-static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image)
+lr_status lr_back_ones(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     const int64_t num_pairs = op->params.lors->num_pairs;
     int32_t *pairs = NULL;
@@ -423,14 +422,14 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
         LR_TRY(lr_listmode_sensitivity(op, part, image));
     } else if (!lr_selection_is_all(part)) {
         const bool is_empty = lr_selection_count(op->params.lors, part) == 0;
-        LR_TRY(is_empty ? lr_vector_fill(image, 0.0) : compute_sensitivity(op, part, image));
+        LR_TRY(is_empty ? lr_vector_fill(image, 0.0) : lr_back_ones(op, part, image));
     } else {
         const int64_t num_voxels = op->info.num_voxels;
         if (op->sensitivity == NULL) {
             float *values = lr_alloc(num_voxels, sizeof(*values), "the sensitivity", op->params.log);
             if (values == NULL) return LR_FAILED;
             lr_vector made = lr_vector_of_floats(values, num_voxels);
-            const lr_status status = compute_sensitivity(op, NULL, &made);
+            const lr_status status = lr_back_ones(op, NULL, &made);
             if (status != LR_OK) {
                 free(values);
                 return status;

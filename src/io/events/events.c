@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <lr/events.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -419,6 +420,41 @@ void lr_event_list_drop(lr_event_list *list)
     list->are_joined = false;
 }
 
+/* --- columns --- */
+
+lr_status lr_events_from_columns(const lr_event_columns *columns, const lr_event_sink *sink, const lr_log *log)
+{
+    enum { BLOCK = 1 << 16 };
+    if (columns->count < 0 || columns->crystals == NULL) {
+        return lr_error(log, LR_USAGE, "columns of events need the crystals of each event: there are %s, of %lld",
+                        columns->crystals != NULL ? "some" : "none", (long long)columns->count);
+    }
+    const int64_t room = columns->count < BLOCK ? columns->count : BLOCK;
+    lr_event *block = lr_alloc(room > 0 ? room : 1, sizeof(*block), "a block of events", log);
+    lr_status status = block != NULL ? LR_OK : LR_FAILED;
+    for (int64_t begin = 0; status == LR_OK && begin < columns->count; begin += BLOCK) {
+        const int64_t count = columns->count - begin < BLOCK ? columns->count - begin : BLOCK;
+        for (int64_t k = 0; status == LR_OK && k < count; k++) {
+            const int64_t n = begin + k;
+            const double time_ms = columns->times_s != NULL ? floor(1e3 * columns->times_s[n]) : 0.0;
+            if (!(time_ms >= 0.0 && time_ms <= (double)UINT32_MAX)) {
+                status = lr_error(log, LR_BAD_INPUT,
+                                  "event %lld has a time of %g s: times are from 0 to 4294967 s after the zero of time",
+                                  (long long)n, columns->times_s[n]);
+            } else {
+                block[k] = (lr_event){.crystals = {columns->crystals[n][0], columns->crystals[n][1]},
+                                      .tof_mm = columns->tof_mm != NULL ? columns->tof_mm[n] : 0.0f,
+                                      .weight = columns->weights != NULL ? columns->weights[n] : 1.0f,
+                                      .time_ms = (uint32_t)time_ms,
+                                      .is_delayed = columns->is_delayed != NULL && columns->is_delayed[n]};
+            }
+        }
+        status = status == LR_OK ? sink->take(sink->user, block, count) : status;
+    }
+    free(block);
+    return status;
+}
+
 /* --- sums per LOR --- */
 
 struct binning {
@@ -450,6 +486,26 @@ static lr_status bin(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
+/* Turns the sums into data if all went well, and frees what is left. */
+static lr_status finish_binning(struct binning *binning, lr_status status, lr_prompts_delayeds *data)
+{
+    if (status == LR_OK) {
+        data->counts.not_in_coincidence = binning->not_in_coincidence;
+        data->prompts = lr_lor_sums_finish(&binning->prompts, binning->log);
+        data->delayeds = lr_lor_sums_finish(&binning->delayeds, binning->log);
+        status = data->prompts != NULL && data->delayeds != NULL ? LR_OK : LR_FAILED;
+    }
+    if (status != LR_OK) {
+        lr_lor_data_destroy(data->prompts);
+        lr_lor_data_destroy(data->delayeds);
+        *data = (lr_prompts_delayeds){0};
+    }
+    lr_lor_sums_destroy(&binning->prompts);
+    lr_lor_sums_destroy(&binning->delayeds);
+    free(binning->numbers);
+    return status;
+}
+
 lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors, lr_prompts_delayeds *data,
                         lr_events_info *info)
 {
@@ -459,23 +515,43 @@ lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors, lr_
     lr_events_info own = {0};
     lr_events_info *found = info != NULL ? info : &own;
     exact.scanner = lors->scanner;
-    *data = (lr_prompts_delayeds){0};
-    lr_status status = lr_events_read(&exact, &sink, found);
-    if (status == LR_OK) {
-        found->counts.not_in_coincidence = binning.not_in_coincidence;
-        data->prompts = lr_lor_sums_finish(&binning.prompts, source->log);
-        data->delayeds = lr_lor_sums_finish(&binning.delayeds, source->log);
-        data->counts = found->counts;
-        if (data->prompts == NULL || data->delayeds == NULL) {
-            lr_lor_data_destroy(data->prompts);
-            lr_lor_data_destroy(data->delayeds);
-            *data = (lr_prompts_delayeds){0};
-            status = LR_FAILED;
-        }
-    }
-    lr_lor_sums_destroy(&binning.prompts);
-    lr_lor_sums_destroy(&binning.delayeds);
-    free(binning.numbers);
+    const lr_status read = lr_events_read(&exact, &sink, found);
+    *data = (lr_prompts_delayeds){.counts = found->counts};
+    const lr_status status = finish_binning(&binning, read, data);
+    if (status == LR_OK) found->counts = data->counts;
     lr_events_info_finish(&own);
     return status;
+}
+
+/* Events in columns with the numbers of those before the block. */
+struct column_binning {
+    struct binning binning;
+    lr_event_counts counts;
+};
+
+static lr_status bin_block(void *user, const lr_event *events, int64_t count)
+{
+    struct column_binning *columns = user;
+    const int num_crystals = columns->binning.lors->scanner->num_crystals;
+    for (int64_t k = 0; k < count; k++) {
+        for (int end = 0; end < 2; end++) {
+            const int32_t crystal = events[k].crystals[end];
+            if (crystal >= 0 && crystal < num_crystals) continue;
+            return lr_error(columns->binning.log, LR_BAD_INPUT,
+                            "event %lld names crystal %d: the scanner has crystals 0 to %d",
+                            (long long)(columns->counts.prompts + columns->counts.delayeds), crystal, num_crystals - 1);
+        }
+        *(events[k].is_delayed ? &columns->counts.delayeds : &columns->counts.prompts) += 1;
+    }
+    return bin(&columns->binning, events, count);
+}
+
+lr_status lr_events_bin_columns(const lr_event_columns *columns, const lr_lors *lors, lr_prompts_delayeds *data,
+                                const lr_log *log)
+{
+    struct column_binning binning = {.binning = {.lors = lors, .log = log}};
+    const lr_event_sink sink = {.take = bin_block, .user = &binning};
+    const lr_status status = lr_events_from_columns(columns, &sink, log);
+    *data = (lr_prompts_delayeds){.counts = binning.counts};
+    return finish_binning(&binning.binning, status, data);
 }
