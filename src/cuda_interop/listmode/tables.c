@@ -155,8 +155,12 @@ lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables, const str
 
 int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params)
 {
+    const struct lr_listmode_events *events = params->events;
+    const int64_t points = events->are_lines ? events->num_crystals * (int64_t)sizeof(lr_cuda_list_hit) : 0;
     const int64_t device = params->place->memory_bytes;
-    return params->max_memory_bytes > 0 ? params->max_memory_bytes : (device > 0 ? device : lr_physical_memory()) / 2;
+    const int64_t all =
+        params->max_memory_bytes > 0 ? params->max_memory_bytes : (device > 0 ? device : lr_physical_memory()) / 2;
+    return all > points ? all - points : 0;
 }
 
 /* Sums take an eighth of the memory if that is less than the usual number. */

@@ -51,7 +51,8 @@ lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables, const str
 lr_status lr_cuda_list_fetch(const struct lr_listmode_events *from, struct lr_listmode_events *to, const lr_log *log);
 void lr_cuda_list_fetch_finish(struct lr_listmode_events *fetched);
 
-/* Bytes of the device that the family may take: the requested budget, or else half of the device's memory. */
+/* Bytes of the device that the family may take: the requested budget, or else half of the device's memory. The ends of
+ * lines that are given by them are taken off; a scanner's crystals are too few to count. */
 int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params);
 
 /* Shares of the budget next to an image of this many numbers in slices: sums of a launch, and bytes left for events. */

@@ -36,34 +36,54 @@ _Static_assert(sizeof(struct prepare_pass) == 176, "the shader's layout");
 
 /* --- events --- */
 
-/* Copies events begin .. end - 1 to the beginning of a buffer. */
-static lr_status upload(const struct lr_listmode_compute *compute, struct gl_buffer *buffer, int64_t begin, int64_t end)
+/* Copies events begin .. end - 1 to the beginning of a segment. Lines given by their ends take these with them. */
+static lr_status upload(const struct lr_listmode_compute *compute, const struct lr_listmode_segment *segment,
+                        int64_t begin, int64_t end)
 {
     const struct lr_listmode_events *events = compute->params.events;
     const uint32_t *order = compute->events.order;
-    struct device_event *piece =
-        lr_alloc(end - begin < PIECE ? end - begin : PIECE, sizeof(*piece), "events on their way", compute->params.log);
-    lr_status status = piece != NULL ? LR_OK : LR_FAILED;
+    const int64_t room = end - begin < PIECE ? end - begin : PIECE;
+    const bool has_ends = segment->ends != NULL;
+    struct device_event *piece = lr_alloc(room, sizeof(*piece), "events on their way", compute->params.log);
+    double(*ends)[4] = lr_alloc(has_ends ? 2 * room : 1, sizeof(*ends), "ends of lines", compute->params.log);
+    lr_status status = piece != NULL && ends != NULL ? LR_OK : LR_FAILED;
     for (int64_t first = begin; status == LR_OK && first < end; first += PIECE) {
         const int64_t count = end - first < PIECE ? end - first : PIECE;
         for (int64_t k = 0; k < count; k++) {
             const int64_t at = order != NULL ? (int64_t)order[first + k] : first + k;
-            piece[k] = (struct device_event){events->crystals[0][at], events->crystals[1][at], events->tof_mm[at],
-                                             events->number[at]};
+            const int32_t crystals[2] = {events->crystals[0][at], events->crystals[1][at]};
+            piece[k] = (struct device_event){crystals[0], crystals[1], events->tof_mm[at], events->number[at]};
+            if (has_ends) {
+                piece[k].a = (int32_t)(2 * (first - begin + k));
+                piece[k].b = piece[k].a + 1;
+                for (int n = 0; n < 2; n++) memcpy(ends[2 * k + n], events->hits[crystals[n]], sizeof(events->hits[0]));
+            }
         }
-        status =
-            gl_buffer_upload(buffer, (first - begin) * LR_LISTMODE_EVENT_BYTES, count * LR_LISTMODE_EVENT_BYTES, piece);
+        status = gl_buffer_upload(segment->events, (first - begin) * LR_LISTMODE_EVENT_BYTES,
+                                  count * LR_LISTMODE_EVENT_BYTES, piece);
+        if (status == LR_OK && has_ends) {
+            status = gl_buffer_upload(segment->ends, (first - begin) * LR_LISTMODE_ENDS_BYTES,
+                                      count * LR_LISTMODE_ENDS_BYTES, ends);
+        }
     }
     free(piece);
+    free(ends);
     return status;
+}
+
+int64_t lr_listmode_event_bytes(const struct lr_listmode_events *events)
+{
+    return LR_LISTMODE_EVENT_BYTES + (events->are_lines ? LR_LISTMODE_ENDS_BYTES : 0);
 }
 
 static lr_status make_segments(struct lr_listmode_compute *compute, int64_t bytes)
 {
     struct lr_listmode_device_events *events = &compute->events;
     const int64_t total = compute->params.events->layout.count;
-    const int64_t most = gl_context_limits(compute->ctx)->max_storage_bytes / LR_LISTMODE_EVENT_BYTES;
-    events->is_streamed = total > bytes / LR_LISTMODE_EVENT_BYTES;
+    const bool are_lines = compute->params.events->are_lines;
+    const int64_t largest = are_lines ? LR_LISTMODE_ENDS_BYTES : LR_LISTMODE_EVENT_BYTES;
+    const int64_t most = gl_context_limits(compute->ctx)->max_storage_bytes / largest;
+    events->is_streamed = total > bytes / lr_listmode_event_bytes(compute->params.events);
     events->segment_events = events->is_streamed ? compute->most_lines : most;
     events->num_segments = events->is_streamed ? 1 : (int)((total + most - 1) / most);
     /* A sensitivity uses its events once, so ordering them would take longer than it saves. */
@@ -74,9 +94,12 @@ static lr_status make_segments(struct lr_listmode_compute *compute, int64_t byte
     for (int k = 0; k < events->num_segments; k++) {
         const int64_t begin = k * events->segment_events, left = total - begin;
         const int64_t count = left < events->segment_events ? left : events->segment_events;
-        events->segments[k] = lr_data_buffer(compute->ctx, "events", count * LR_LISTMODE_EVENT_BYTES, NULL);
-        if (events->segments[k] == NULL) return LR_FAILED;
-        if (!events->is_streamed) LR_TRY(upload(compute, events->segments[k], begin, begin + count));
+        struct lr_listmode_segment *segment = &events->segments[k];
+        segment->events = lr_data_buffer(compute->ctx, "events", count * LR_LISTMODE_EVENT_BYTES, NULL);
+        if (are_lines)
+            segment->ends = lr_data_buffer(compute->ctx, "ends of lines", count * LR_LISTMODE_ENDS_BYTES, NULL);
+        if (segment->events == NULL || (segment->ends == NULL && are_lines)) return LR_FAILED;
+        if (!events->is_streamed) LR_TRY(upload(compute, segment, begin, begin + count));
     }
     return LR_OK;
 }
@@ -89,8 +112,8 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
     const lr_log *log = compute->params.log;
     const bool is_exact = lr_listmode_is_exact(compute);
 
-    /* Ends of lines, and the crystals' modules. */
-    const int64_t num_crystals = events->num_crystals;
+    /* Ends of lines, and the crystals' modules. Lines given by their ends have these in their segments. */
+    const int64_t num_crystals = events->are_lines ? 1 : events->num_crystals;
     double(*ends)[4] = lr_alloc(num_crystals, sizeof(*ends), "ends of lines", log);
     for (int64_t k = 0; ends != NULL && k < num_crystals; k++) {
         memcpy(ends[k], events->hits[k], sizeof(events->hits[k]));
@@ -194,13 +217,13 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct 
     }
 
     /* Streamed events of the chunk replace those of an earlier one. */
-    const struct gl_buffer *buffer = events->segments[0];
+    const struct lr_listmode_segment *segment = &events->segments[0];
     if (!events->is_streamed) {
-        buffer = events->segments[chunk->begin / events->segment_events];
+        segment = &events->segments[chunk->begin / events->segment_events];
         uniforms.first[0] = (int32_t)(chunk->begin % events->segment_events);
     } else if (events->streamed_begin != chunk->begin || events->streamed_end < chunk->end) {
         events->streamed_begin = events->streamed_end = 0;
-        LR_TRY(upload(compute, events->segments[0], chunk->begin, chunk->end));
+        LR_TRY(upload(compute, segment, chunk->begin, chunk->end));
         events->streamed_begin = chunk->begin;
         events->streamed_end = chunk->end;
     }
@@ -214,8 +237,8 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct 
                            .uniform_bytes = sizeof(uniforms),
                            .groups = {gl_divide_up(uniforms.size[3], LR_EVENTS_GROUP), 1, 1},
                            .barriers = GL_SHADER_STORAGE_BARRIER_BIT};
-    pass.buffers[LR_BIND_LIST_EVENTS].buffer = buffer;
-    pass.buffers[LR_BIND_LIST_CRYSTALS].buffer = events->crystals;
+    pass.buffers[LR_BIND_LIST_EVENTS].buffer = segment->events;
+    pass.buffers[LR_BIND_LIST_CRYSTALS].buffer = segment->ends != NULL ? segment->ends : events->crystals;
     pass.buffers[LR_BIND_LIST_SIGMAS].buffer = events->sigmas;
     pass.buffers[LR_BIND_LIST_KINDS].buffer = events->kinds;
     pass.buffers[LR_BIND_LIST_MODULES].buffer = events->modules;

@@ -245,7 +245,9 @@ bool lr_listmode_may_cache(const struct lr_listmode_compute *compute, int64_t by
     }
     const int64_t line_bytes = lr_listmode_line_bytes(compute);
     return may && events <= most / line_bytes && events < INT32_MAX / 4 && voxels <= most / (8 * AXES) &&
-           events * (line_bytes + CACHED_BYTES + LR_LISTMODE_EVENT_BYTES) + voxels * CACHED_VOXEL_BYTES <= bytes / 2;
+           events * (line_bytes + CACHED_BYTES + lr_listmode_event_bytes(params->events)) +
+                   voxels * CACHED_VOXEL_BYTES <=
+               bytes / 2;
 }
 
 static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, const char *label, int64_t bytes)

@@ -216,8 +216,10 @@ static void destroy(void *self)
         free(cache->are_taken);
 
         struct lr_listmode_device_events *events = &compute->events;
-        for (int k = 0; events->segments != NULL && k < events->num_segments; k++)
-            gl_buffer_destroy(events->segments[k]);
+        for (int k = 0; events->segments != NULL && k < events->num_segments; k++) {
+            gl_buffer_destroy(events->segments[k].events);
+            gl_buffer_destroy(events->segments[k].ends);
+        }
         free(events->segments);
         free(events->order);
         free(events->keys);

@@ -52,18 +52,25 @@ enum lr_listmode_program {
     LR_LISTMODE_NUM_PROGRAMS
 };
 
-/* Bytes on the device: an event, a line without bins of time of flight, a line with bins, a line of the exact
+/* Bytes on the device: an event, the two ends of a line that is given by them, a line without bins of time of flight, a line with bins, a line of the exact
  * kernel. */
 enum {
     LR_LISTMODE_EVENT_BYTES = 16,
+    LR_LISTMODE_ENDS_BYTES = 64,
     LR_LISTMODE_LINE_BYTES = 64,
     LR_LISTMODE_BINNED_LINE_BYTES = 80,
     LR_LISTMODE_EXACT_LINE_BYTES = 240
 };
 
+/* Some of the arranged events on the device. */
+struct lr_listmode_segment {
+    struct gl_buffer *events;
+    struct gl_buffer *ends; /* two points for each event, which joins them; NULL = the events join crystals */
+};
+
 /* The arranged events on the device. */
 struct lr_listmode_device_events {
-    struct gl_buffer **segments; /* owned [num_segments]; one for the current events if not all fit */
+    struct lr_listmode_segment *segments; /* owned [num_segments]; one for the current events if not all fit */
     int num_segments;
     int64_t segment_events;
     /* Owned [count]: each device event's index in the arrays. NULL = events have the same order as the arrays. */
@@ -185,6 +192,9 @@ int lr_listmode_cells(const struct lr_listmode_compute *compute);
 int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute);
 
 /* --- events --- */
+
+/* Bytes of an event on the device, with the ends of lines that are given by them. */
+int64_t lr_listmode_event_bytes(const struct lr_listmode_events *events);
 
 /* Uploads the events that fit into `bytes`. The context is current, here and below. errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes);
