@@ -4,8 +4,8 @@
  * Events as a structure of arrays. Each range is partitioned by predominant direction and sorted by the events' centres
  * of time of flight (the paper, II.B.1, II.B.3 and II.B.7). An event takes 16 bytes. The ends of its line are read from
  * a table of crystals, which fits in caches. Lines given by their ends (lr_lines) have a table of their own: line n
- * joins the points 2 n and 2 n + 1, which take the places of crystals. Events are immutable, except what a device holds;
- * threads may share them. */
+ * joins the points 2 n and 2 n + 1, which take the places of crystals. Events are immutable, except what a device
+ * holds; threads may share them. */
 #ifndef LR_LISTMODE_EVENTS_H
 #define LR_LISTMODE_EVENTS_H
 

@@ -94,6 +94,7 @@ typedef struct lr_operator_info {
     int64_t num_voxels, num_lors;
     bool of_events;       /* family listmode: a value for each of num_lors events, and a sensitivity
                              of all LORs */
+    bool of_lines;        /* of_events is set, and the sensitivity is A^T 1 of these lines (lr_lines) */
     int64_t num_elements; /* non-zeros of the stored matrix; 0 when not stored */
     int64_t memory_bytes; /* memory of the stored matrix */
     int rays;

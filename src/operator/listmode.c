@@ -678,6 +678,7 @@ lr_operator *lr_listmode_create(const lr_listmode_params *asked)
                                   .num_voxels = lr_grid_num_voxels(&op->grid),
                                   .num_lors = op->params.lors->count,
                                   .of_events = true,
+                                  .of_lines = family->lors == NULL && family->sensitivity_of == NULL,
                                   .samples = {samples[0], samples[1], samples[2]},
                                   .threads = op->params.threads,
                                   .max_memory_bytes = params->max_memory_bytes,

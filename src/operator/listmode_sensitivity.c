@@ -527,8 +527,7 @@ static void scale_share(void *user, int64_t begin, int64_t end, int worker)
 lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     const double share = (double)lr_selection_count(op->params.lors, part) / (double)op->info.num_lors;
-    const bool is_own = op->listmode->lors == NULL && op->listmode->sensitivity_of == NULL;
-    if (is_own && share > 0.0 && !lr_selection_is_all(part)) return lr_back_ones(op, part, image);
+    if (op->info.of_lines && share > 0.0 && !lr_selection_is_all(part)) return lr_back_ones(op, part, image);
     const bool is_here = image->values != NULL;
     lr_vector scaled = *image;
     if (op->sensitivity == NULL) LR_TRY(make_sensitivity(op));

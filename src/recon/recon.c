@@ -283,7 +283,7 @@ static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *host)
     lr_operator *op = recon->params->op;
     const struct lr_subsets *subsets = &recon->subsets;
     const lr_selection *pairs = subsets->count > 1 ? &subsets->list[k].pairs : NULL;
-    if (recon->info->of_events && recon->ranks.size > 1) {
+    if (recon->info->of_events && !recon->info->of_lines && recon->ranks.size > 1) {
         /* One sensitivity serves all events. It is summed over the ranks once. */
         const double share = recon->subsets.list[k].share;
         lr_vector *all = &recon->all_sensitivity;
