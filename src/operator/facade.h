@@ -196,10 +196,6 @@ double lr_project_bytes(const struct lr_operator *op);
  * during the projection. */
 lr_status lr_project_check_room(const struct lr_operator *op);
 
-/* Computes A^T n of a part (NULL: all LORs), without the resolution of lr_operator_set_psf. image: [num_voxels];
- * changed only on success. */
-lr_status lr_back_ones(struct lr_operator *op, const lr_selection *part, lr_vector *image);
-
 /* --- settings: a caller's parameters become those of a backend --- */
 
 /* --- the grid against the scanner --- */

@@ -80,8 +80,8 @@ lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr
                               const lr_listmode_params *params,
                               const struct lr_listmode_backend_params *backend_params);
 
-/* Computes the sensitivity of all LORs, multiplied by the share of events that are in the part; for lines without
- * sensitivity_of that of the part's own lines. part NULL: all events. image: [num_voxels]. */
+/* Computes the sensitivity of all LORs, multiplied by the share of events that are in the part. part NULL: all
+ * events. Lines given by their ends have the one that they name. image: [num_voxels]. */
 lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image);
 
 #endif

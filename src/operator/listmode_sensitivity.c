@@ -498,10 +498,8 @@ static lr_status make_sensitivity(struct lr_operator *op)
         info->sensitivity_error = of_from->sensitivity_error;
         info->sensitivity_worst = of_from->sensitivity_worst;
         info->sensitivity_left = of_from->sensitivity_left;
-    } else if (status == LR_OK && op->listmode->lors == NULL) {
-        lr_vector made = lr_vector_of_floats(values, op->info.num_voxels);
-        status = lr_back_ones(op, NULL, &made);
-    } else if (status != LR_CANCELLED) { /* the other operator's device may be lost, but not this one's */
+    } else if (status != LR_CANCELLED && op->listmode->lors != NULL) {
+        /* The other operator's device may be lost, but not this one's. */
         status = compute(op, values);
     }
     if (status == LR_OK)
@@ -527,7 +525,6 @@ static void scale_share(void *user, int64_t begin, int64_t end, int worker)
 lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     const double share = (double)lr_selection_count(op->params.lors, part) / (double)op->info.num_lors;
-    if (op->info.of_lines && share > 0.0 && !lr_selection_is_all(part)) return lr_back_ones(op, part, image);
     const bool is_here = image->values != NULL;
     lr_vector scaled = *image;
     if (op->sensitivity == NULL) LR_TRY(make_sensitivity(op));

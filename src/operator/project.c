@@ -373,7 +373,8 @@ static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, l
     return status;
 }
 
-lr_status lr_back_ones(struct lr_operator *op, const lr_selection *part, lr_vector *image)
+/* Computes A^T n of a part (NULL: all LORs). image: [num_voxels]; changed only on success. */
+static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     const int64_t num_pairs = op->params.lors->num_pairs;
     int32_t *pairs = NULL;
@@ -406,6 +407,22 @@ lr_status lr_back_ones(struct lr_operator *op, const lr_selection *part, lr_vect
     return status;
 }
 
+/* Computes op->sensitivity, A^T n of all LORs, if it is not there yet. */
+static lr_status keep_sensitivity(struct lr_operator *op)
+{
+    const int64_t num_voxels = op->info.num_voxels;
+    if (op->sensitivity != NULL) return LR_OK;
+    float *values = lr_alloc(num_voxels, sizeof(*values), "the sensitivity", op->params.log);
+    if (values == NULL) return LR_FAILED;
+    lr_vector made = lr_vector_of_floats(values, num_voxels);
+    const lr_status status = compute_sensitivity(op, NULL, &made);
+    if (status == LR_OK)
+        op->sensitivity = values;
+    else
+        free(values);
+    return status;
+}
+
 lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     const lr_selection all = {0};
@@ -418,25 +435,18 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
                           (long long)image->count, (long long)op->info.num_voxels));
 
     LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
-    if (op->listmode != NULL) {
+    if (op->listmode != NULL && !op->info.of_lines) {
+        /* Lines that name another operator's sensitivity may name that of lines, which is made as others are. */
+        lr_operator *from = op->listmode->sensitivity_of;
+        while (from != NULL && !from->info.of_lines) from = from->listmode->sensitivity_of;
+        LR_TRY(from != NULL ? keep_sensitivity(from) : LR_OK);
         LR_TRY(lr_listmode_sensitivity(op, part, image));
     } else if (!lr_selection_is_all(part)) {
         const bool is_empty = lr_selection_count(op->params.lors, part) == 0;
-        LR_TRY(is_empty ? lr_vector_fill(image, 0.0) : lr_back_ones(op, part, image));
+        LR_TRY(is_empty ? lr_vector_fill(image, 0.0) : compute_sensitivity(op, part, image));
     } else {
-        const int64_t num_voxels = op->info.num_voxels;
-        if (op->sensitivity == NULL) {
-            float *values = lr_alloc(num_voxels, sizeof(*values), "the sensitivity", op->params.log);
-            if (values == NULL) return LR_FAILED;
-            lr_vector made = lr_vector_of_floats(values, num_voxels);
-            const lr_status status = lr_back_ones(op, NULL, &made);
-            if (status != LR_OK) {
-                free(values);
-                return status;
-            }
-            op->sensitivity = values;
-        }
-        const lr_vector made = lr_vector_of_floats(op->sensitivity, num_voxels);
+        LR_TRY(keep_sensitivity(op));
+        const lr_vector made = lr_vector_of_floats(op->sensitivity, op->info.num_voxels);
         LR_TRY(lr_vector_copy(&made, image));
     }
     return lr_psf_apply(&op->psf, image);

@@ -390,6 +390,7 @@ static void check_arranged(const lr_events_info *info, enum arranged where)
     struct lr_listmode_model model;
     assert_int_equal(lr_listmode_model_init(&model, &params), LR_OK);
     const struct lr_listmode_backend_params backend_params = {.model = &model,
+                                                              .events = &found,
                                                               .place = case_place(backend),
                                                               .variant = where == GO_BACK ? LR_LISTMODE_SORTED
                                                                                           : LR_LISTMODE_FASTEST,

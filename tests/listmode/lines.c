@@ -722,6 +722,47 @@ static void test_ranges_add_up(void **state)
     free(one);
 }
 
+/* Lines take the sensitivity of a scanner's LORs where they name it, and a scanner's events that of lines. */
+static void test_sensitivity_of_others(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    struct lines lines;
+    struct measured of;
+    open_lines(&lines, 40);
+    draw_lines(&lines, &seed);
+    open_measured(&of, &seed);
+    lr_listmode_params of_lines = params_of(&lines, LR_LISTMODE_TUBE);
+    lr_listmode_params of_events = of_lines;
+    of_lines.tube.fwhm_mm = of_events.tube.fwhm_mm = 6;
+    of_events.lines = NULL;
+    of_events.lors = of.lors;
+    of_events.events = of.events;
+    of_events.count = of.count;
+    double *images[2] = {case_doubles(num_voxels), case_doubles(num_voxels)};
+    for (int k = 0; k < 2; k++) {
+        lr_operator *one = open_operator(k == 0 ? &of_events : &of_lines);
+        lr_listmode_params naming = k == 0 ? of_lines : of_events;
+        naming.sensitivity_of = one;
+        lr_operator *other = open_operator(&naming);
+        for (int n = 1; n >= 0; n--) { /* the one that names it is asked first */
+            lr_vector image = lr_vector_of_doubles(images[n], num_voxels);
+            assert_int_equal(lr_operator_sensitivity(n == 0 ? one : other, NULL, &image), LR_OK);
+        }
+        assert_int_equal(lr_operator_get_info(one)->of_lines, k == 1);
+        assert_false(lr_operator_get_info(other)->of_lines);
+        for (int64_t v = 0; v < num_voxels; v++) assert_true(images[0][v] == images[1][v]);
+        assert_true(case_dot(images[0], images[0], num_voxels) > 0);
+        lr_operator_destroy(other);
+        lr_operator_destroy(one);
+    }
+    free(images[0]);
+    free(images[1]);
+    close_measured(&of);
+    close_lines(&lines);
+}
+
 /* Data of lines reconstruct to an image that explains them: MLEM with A^T 1 keeps the counts. */
 static void test_reconstruction(void **state)
 {
@@ -877,6 +918,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_columns_are_binned),
         cmocka_unit_test(test_columns_in_blocks),
         cmocka_unit_test(test_ranges_add_up),
+        cmocka_unit_test(test_sensitivity_of_others),
         cmocka_unit_test(test_reconstruction),
         cmocka_unit_test(test_ends_on_a_device),
         cmocka_unit_test(test_mistakes_are_told),
