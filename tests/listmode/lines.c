@@ -875,6 +875,9 @@ static void test_mistakes_are_told(void **state)
     const lr_vector shorter = lr_vector_part(&lines.vectors[1], 0, 24);
     lines.given.end_mm = &shorter;
     expect_refusal(&good, LR_USAGE, "27 numbers for their starts and 24 for their ends");
+    const lr_vector many = lr_vector_of_floats(lines.start[0], INT64_C(3) << 30); /* only counted */
+    lines.given.start_mm = lines.given.end_mm = &many;
+    expect_refusal(&good, LR_USAGE, "an operator has fewer than 2^30 lines, not 1073741824");
     lines.given.end_mm = NULL;
     expect_refusal(&good, LR_USAGE, "lines need their starts and ends");
     lines.given = given;
