@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds and runs all tests:
 #   1. gcc, release, warnings are errors: build, ctest (with the layer check)
-#   2. clang, warnings are errors, reads every file; fuzz targets: build, 1 second each
+#   2. clang, warnings are errors, reads every file; fuzz targets: build without CUDA, 1 second each
 #   3. clang-format
 #   4. address and undefined-behaviour sanitizers: build, ctest
 # A long test runs in one of the two builds, and a few in none: lr_runs beside it says where.
@@ -92,9 +92,10 @@ build() {
     cmake --preset "$preset" "$python" -DLORASTER_LEFT_OUT="$left_out" "$@" &&
         cmake --build --preset "$preset" -j "$jobs"
 }
+# Without CUDA: the library of those who have no nvcc.
 build_fuzz() {
     CC=clang CXX=clang++ cmake -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=Release \
-        -DCMAKE_C_FLAGS_RELEASE="-O1 -g1" -DLORASTER_FUZZ=ON &&
+        -DCMAKE_C_FLAGS_RELEASE="-O1 -g1" -DLORASTER_FUZZ=ON -DLORASTER_CUDA=OFF &&
         cmake --build build/fuzz -j "$jobs" --target fuzz_targets
 }
 fuzz() { ./tools/fuzz.sh build/release/loraster build/fuzz "$fuzz_seconds"; }

@@ -5,7 +5,6 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cuda_interop/listmode/tables.h"
 #include "listmode/tube.h"
 
 #include <limits.h>

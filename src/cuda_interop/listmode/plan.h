@@ -9,6 +9,16 @@
 #include "cuda_interop/listmode/passes.h"
 #include "listmode/backend.h"
 
+/* The order in which the device has the events of each group: by the size of their windows, then the first
+ * slice that their lines meet, then the last one, then the steps that they take. Lines of a warp then are as
+ * long as each other, and blocks go through few slices. */
+
+/* Pieces of LR_CUDA_LIST_PIECE events, a group's last one shorter. Zero is none. */
+struct lr_cuda_list_order {
+    int64_t *first;             /* owned [num_ranges * LR_LISTMODE_GROUPS + 1] piece of each group */
+    lr_cuda_list_piece *pieces; /* owned */
+};
+
 struct lr_cuda_list_plan_params {
     const struct lr_listmode_model *model;
     const struct lr_listmode_events *events;

@@ -102,16 +102,6 @@ lr_status lr_cuda_list_pieces_send(struct lr_cuda_list_pieces *pieces, const str
 /* The pieces that a backend of this kind keeps for the events of its sensitivity; NULL if it is of another kind. */
 struct lr_cuda_list_pieces *lr_cuda_list_pieces_of(const struct lr_backend *backend);
 
-/* The order in which the device has the events of each group: by the size of their windows, then the first
- * slice that their lines meet, then the last one, then the steps that they take. Lines of a warp then are as
- * long as each other, and blocks go through few slices. */
-
-/* Pieces of LR_CUDA_LIST_PIECE events, a group's last one shorter. Zero is none. */
-struct lr_cuda_list_order {
-    int64_t *first;             /* owned [num_ranges * LR_LISTMODE_GROUPS + 1] piece of each group */
-    lr_cuda_list_piece *pieces; /* owned */
-};
-
 struct lr_cuda_list_order_params {
     const struct lr_listmode_backend_params *backend;
     const lr_cuda_list_pass *pass; /* frames, tube and all events */
