@@ -178,7 +178,7 @@ static int64_t sums_bytes(int subsets)
 
 static void reconstruct(struct session *s, lr_operator *op, lr_recon_params params, float *image)
 {
-    lr_lor_data data = {.count = NUM_DATA, .values = y};
+    const lr_vector data = lr_vector_of_floats(y, NUM_DATA);
     lr_vector to = lr_vector_of_floats(image, NUM_VOXELS);
     struct watch watch = {.place = lr_operator_place(op)};
     params.op = op;
