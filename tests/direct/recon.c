@@ -17,7 +17,7 @@ struct scene {
     int order[VIEWS];
     int32_t subset_of[VIEWS];
     lr_operator *op;
-    lr_vector counts_data, additive_data, truth_image;
+    lr_vector counts_data, additive_data, truth_image, initial_image;
     float truth[VOXELS], initial[VOXELS], image[VOXELS];
     float counts[VIEWS][VOXELS], additive[VIEWS][VOXELS], factors[VIEWS][VOXELS];
     bool corrected;
@@ -75,6 +75,7 @@ static struct scene *make_scene(bool corrected)
     scene->counts_data = lr_vector_of_floats(scene->counts[0], VIEWS * VOXELS);
     scene->additive_data = lr_vector_of_floats(scene->additive[0], VIEWS * VOXELS);
     scene->truth_image = lr_vector_of_floats(scene->truth, VOXELS);
+    scene->initial_image = lr_vector_of_floats(scene->initial, VOXELS);
     lr_view_set_complete(&(lr_view_set){.azimuths = 6, .tilts = 2}, &set, NULL);
     lr_view_set_order(&set, scene->order);
     for (int v = 0; v < VIEWS; v++) {
@@ -122,7 +123,7 @@ static lr_recon_params recon_params(struct scene *scene, int rule, int views_per
                              .algorithm = rules[rule],
                              .subsets = (VIEWS - 1) / views_per_block + 1,
                              .subset_of = scene->subset_of,
-                             .initial = scene->initial,
+                             .initial = &scene->initial_image,
                              .iterations = 1,
                              .without_fit = true,
                              .log = &said.log};
