@@ -10,7 +10,9 @@
 static void say(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     (void)user, (void)status;
-    if (level >= LR_LOG_INFO) fprintf(stderr, "%s\n", sentence);
+    if (level >= LR_LOG_INFO) {
+        fprintf(stderr, "%s\n", sentence);
+    }
 }
 
 int main(void)
@@ -21,8 +23,8 @@ int main(void)
     const lr_grid grid = lr_grid_centred((int[]){20, 20, 4}, (double[]){1.9, 1.9, 1.9});
     lr_image *image = lr_phantom_create(&(lr_phantom_params){"derenzo", .log = &log}, &grid);
     lr_lor_data *counts = lr_lor_data_create(lors, &log);
-    lr_operator *op =
-        lr_operator_create(&(lr_operator_params){.lors = lors, .grid = &grid, .store = LR_STORE_NO, .log = &log});
+    lr_operator *op = lr_operator_create(
+        &(lr_operator_params){.lors = lors, .grid = &grid, .store = LR_STORE_NO, .log = &log});
     bool good = op != NULL && image != NULL && counts != NULL;
     if (good) {
         lr_vector x = lr_image_vector(image), y = lr_lor_data_vector(counts);

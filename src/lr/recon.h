@@ -83,14 +83,14 @@ typedef struct lr_rdp {
 } lr_rdp;
 
 /* R of an image on the grid, and the gradient of R, both without the factor beta. gradient is overwritten. All
- * vectors but kappa are at one place, in either precision; kappa is copied there if it is elsewhere. An epsilon of 0 is used as 0 here. errors:
- * LR_USAGE for a vector whose size differs from the grid's, or parameters of the prior that are negative or not
- * finite; LR_FAILED if memory runs out. */
+ * vectors but kappa are at one place, in either precision; kappa is copied there if it is elsewhere. An epsilon of 0
+ * is used as 0 here. errors: LR_USAGE for a vector whose size differs from the grid's, or parameters of the prior that
+ * are negative or not finite; LR_BAD_INPUT for a kappa that is; LR_FAILED if memory runs out. */
 LR_API lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, double *value);
 LR_API lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, lr_vector *gradient);
 
 /* Zero fields are defaults. data, additive, initial and prior->kappa may each be at any place, and in either
- * precision; they are read alone, in the order of the work at their place. */
+ * precision. They are only read, after the work that is queued at their place. */
 typedef struct lr_recon_params {
     lr_operator *op;           /* required */
     const lr_vector *data;     /* required; y >= 0, [num_lors], or sparse: [number of data_lors] */
@@ -143,13 +143,16 @@ typedef struct lr_recon_params {
  *
  * Images stay at the operator's place if they fit half of its memory, or the operator's max_memory_bytes; with dense
  * data, measured and estimated values stay there too. They are then not copied through the host during an iteration.
- * Otherwise they are on the host. Dense data and additive terms in float32 at the operator's place are used where they
- * are, if a subset's LORs follow each other, or else gathered on the device. Those at another place of the same
- * device, or in float64, are copied once on the device (lr_vector_copy). Host operators, which include list mode, and
- * sparse data take a copy on the host. With sparse data no array over all LORs is held: estimates are computed only for
+ * Otherwise they are on the host. With sparse data no array over all LORs is held: estimates are computed only for
  * LORs with counts, and only the sensitivities visit every LOR, once. With dense data the arrays have the length of
  * the largest subset: the estimates and, with several subsets, the measured values. An additive source is then
  * called in every iteration.
+ *
+ * Dense data and additive terms at the operator's place, in float32, are used where they are if the LORs of a subset
+ * follow each other, and are gathered there otherwise. For interleaved subsets a mask of the values goes to the device,
+ * once. Those in float64, or at another device's place, are first copied there once; lr_vector_copy tells which copies
+ * stay on the device. Sparse data, and data for operators without a place (lr_operator_place), such as those of list
+ * mode, are copied to the host once.
  *
  * With without_fit and dense data, backends compute and cuda of the family `direct` keep image, data, factors and
  * sensitivities on the device in their own layout, if they fit half of its memory. They do not wait within an
@@ -160,10 +163,10 @@ typedef struct lr_recon_params {
  * called for each sensitivity first, counted in subsets. It is then called before each subset with the text
  * "iteration 3 of 8, subset 2 of 4", counted in iterations.
  * errors: LR_FAILED for an image that exceeds the largest number, or with RAMLA grows beyond what the counts
- * explain; LR_BAD_INPUT for data, an additive term, an initial image or weights of the prior that are negative or not finite, or when every LOR with counts has an estimate of 0 in a
- * whole iteration; LR_USAGE for sizes that do not match, too many subsets for the LORs, a pair whose subset does not
- * exist, a subset without pairs, an additive term of both kinds, a relaxation that is negative or not finite, and a
- * relaxation or prior that the algorithm does not use. */
+ * explain; LR_BAD_INPUT for numbers of data, additive term, initial image or kappa that are negative or not finite, and
+ * where every LOR with counts has an estimate of 0 in a whole iteration; LR_USAGE for sizes that do not match, too many
+ * subsets for the LORs, a pair whose subset does not exist, a subset without pairs, an additive term of both kinds, a
+ * relaxation that is negative or not finite, and a relaxation or prior that the algorithm does not use. */
 LR_API lr_status lr_recon(const lr_recon_params *params, lr_vector *image);
 
 /* RAMLA's default relaxation: 1 with one subset, else 10 / (9 + subsets). One pass over all subsets then changes the
@@ -274,7 +277,7 @@ LR_API lr_status lr_osem(const lr_osem_params *params, lr_vector *image);
 
 typedef struct lr_mlem_params {
     lr_operator *op;       /* required */
-    const lr_vector *data; /* required; these four as in lr_recon_params */
+    const lr_vector *data; /* required; data, data_lors and initial as in lr_recon_params */
     const int64_t *data_lors;
     const lr_vector *additive; /* b >= 0, [num_lors]; NULL = none */
     const lr_vector *initial;

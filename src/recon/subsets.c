@@ -62,25 +62,23 @@ static const lr_vector *given(const lr_recon_params *params, int which)
 
 lr_status lr_find_invalid(const lr_vector *numbers, int64_t *at, double *value)
 {
-    enum { SOME = 1 << 14 };
+    enum { SOME = 1 << 13 };
+    double some[SOME];
     lr_vector_sums sums;
     *at = -1;
     LR_TRY(lr_vector_add_up(numbers, NULL, &sums));
     if (sums.not_finite == 0 && sums.smallest >= 0.0 && sums.largest <= FLT_MAX) return LR_OK;
-    double *some = lr_alloc(SOME, sizeof(*some), "numbers that are checked", NULL);
-    lr_status status = some != NULL ? LR_OK : LR_FAILED;
-    for (int64_t begin = 0; status == LR_OK && *at < 0 && begin < numbers->count; begin += SOME) {
+    for (int64_t begin = 0; *at < 0 && begin < numbers->count; begin += SOME) {
         const lr_vector from = lr_vector_part(numbers, begin, SOME);
         lr_vector to = lr_vector_of_doubles(some, from.count);
-        status = lr_vector_copy(&from, &to);
-        for (int64_t k = 0; status == LR_OK && *at < 0 && k < to.count; k++) {
+        LR_TRY(lr_vector_copy(&from, &to));
+        for (int64_t k = 0; *at < 0 && k < to.count; k++) {
             if (some[k] >= 0.0 && some[k] <= FLT_MAX) continue;
             *at = begin + k;
             *value = some[k];
         }
     }
-    free(some);
-    return status;
+    return LR_OK;
 }
 
 lr_status lr_start_from(const lr_vector *initial, lr_vector *image, const lr_log *log)

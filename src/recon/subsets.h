@@ -41,7 +41,7 @@ struct lr_subset {
     lr_selection pairs;      /* module pairs, with the interleave of their LORs; all zero for the only subset */
     lr_selection projected;  /* LORs to project; sparse data: only LORs with counts; dense data: all LORs of `pairs` */
     int64_t num_values;      /* number of values, including interleaved LORs of other subsets */
-    double counts;           /* sum of y, of all ranks; set by lr_compared_init, as are those below */
+    double counts;           /* sum of y, of all ranks; lr_compared_init sets it */
     double share;            /* this subset's share of the values of all subsets and ranks */
     float *measured;         /* sparse: y in the order of the values; else NULL */
     float *additive;         /* sparse: b of these LORs; NULL = none */
@@ -58,8 +58,8 @@ struct lr_subsets {
     struct lr_subset *list; /* [count] */
     int32_t *order;         /* [count] order in which subsets are visited */
     bool is_sparse;         /* true if the data are sparse */
-    double counts;          /* sum of y, of all ranks */
-    double own_counts;      /* sum of y, of this rank */
+    double counts;          /* sum of y, of all ranks; lr_compared_init sets it, */
+    double own_counts;      /* and that of this rank */
     double additive_counts; /* sparse, interleaved and events: sum of b over all LORs */
     int64_t most_values;    /* largest num_values */
 };
@@ -79,8 +79,8 @@ struct lr_compared {
     struct lr_subsets *subsets;
     lr_place *place; /* the place of the values; NULL = the host */
     bool is_kept;    /* the values of all subsets are kept at a device; else those of the current one */
-    /* Measured counts, additive term. Dense data: the caller's vectors or copies, in single precision, on the host or at
-     * the place; zero if there are none. */
+    /* Dense measured counts and additive term: the caller's vectors or copies, in single precision, on the host or at
+     * the place; zero if there are none */
     lr_vector from[2];
     lr_vector *held[2];   /* [subsets] zero for values that lr_compared_get gathers */
     lr_vector scratch[2]; /* at the place: gathered values of the current subset */
