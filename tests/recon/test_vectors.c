@@ -2,13 +2,14 @@
  * Copyright The LORaster authors
  *
  * Data, additive term, initial image and weights of a prior at a device give the image that they give on the host, and
- * do not cross. Argument: the backend; OpenGL's places stand for those of all devices. */
+ * do not cross. Argument: the backend, at whose place the vectors are; `native`, with vectors at an OpenGL place; or
+ * `cuda`, with vectors at a CUDA place and backend compute on the same device. */
 #include "ring.h"
 
 struct given {
     struct session s;
-    lr_place *place; /* the operator's, or one of its own device where it has none */
-    bool is_own;
+    lr_place *place;   /* of the vectors */
+    bool is_operators; /* the place is the operator's */
     float kappa[NUM_VOXELS], start[NUM_VOXELS];
     lr_vector weights, initial; /* of these arrays */
 };
@@ -16,15 +17,18 @@ struct given {
 static void given_init(struct given *given, const char *backend)
 {
     *given = (struct given){0};
+    const bool is_cuda = strcmp(backend, "cuda") == 0;
+    backend = is_cuda ? "compute" : backend;
     session_init(&given->s, backend);
     lr_operator_params params = fixture_params(&given->s.fixture, backend, &given->s.log.log);
     params.rays = 4;
     lr_operator_destroy(given->s.op);
     given->s.op = fixture_operator(&params);
-    given->place = lr_operator_place(given->s.op);
-    given->is_own = given->place == NULL;
-    assert_true(given->is_own == (strcmp(backend, "native") == 0));
-    if (given->is_own) given->place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .log = &given->s.log.log});
+    assert_true((lr_operator_place(given->s.op) == NULL) == (strcmp(backend, "native") == 0));
+    given->is_operators = lr_operator_place(given->s.op) != NULL && !is_cuda;
+    given->place = given->is_operators ? lr_place_keep(lr_operator_place(given->s.op))
+                                       : lr_place_open(&(lr_place_params){.kind = is_cuda ? LR_PLACE_CUDA : LR_PLACE_GL,
+                                                                          .log = &given->s.log.log});
     assert_non_null(given->place);
     for (int v = 0; v < NUM_VOXELS; v++) {
         given->kappa[v] = (float)(0.75 + 0.25 * cos(v));
@@ -36,7 +40,7 @@ static void given_init(struct given *given, const char *backend)
 
 static void given_finish(struct given *given)
 {
-    if (given->is_own) lr_place_close(given->place);
+    lr_place_close(given->place);
     session_finish(&given->s);
 }
 
@@ -140,7 +144,7 @@ static void test_vectors_at_a_place_are_those_of_the_host(void **state)
                                         .algorithm = is_bsrem ? LR_ALGORITHM_BSREM : LR_ALGORITHM_OSEM,
                                         .relaxation = is_bsrem ? 0.5 : 0.0,
                                         .prior = is_bsrem ? &prior : NULL,
-                                        .iteration = given.is_own ? NULL : check_traffic,
+                                        .iteration = lr_operator_place(given.s.op) != NULL ? check_traffic : NULL,
                                         .user = &given,
                                         .log = &given.s.log.log};
         const lr_traffic before = crossed(&given);
@@ -148,9 +152,11 @@ static void test_vectors_at_a_place_are_those_of_the_host(void **state)
         const lr_traffic after = crossed(&given);
         const lr_traffic found = reconstruct_from(&given, params, given.place, LR_FLOAT32);
         check_image(&given);
-        if (given.is_own) {
+        if (lr_operator_place(given.s.op) == NULL) {
             /* An operator of the host takes one copy of the data, the additive term and the images. */
             assert_in_range(found.to_host, 2 * value_bytes, 2 * value_bytes + 8 * image_bytes);
+        } else if (!given.is_operators) {
+            assert_true(found.to_device == 0 && found.to_host < image_bytes); /* sums alone */
         } else {
             const int64_t kept = shape == 3 ? value_bytes : 2 * value_bytes;
             assert_true(found.to_device <= after.to_device - before.to_device - kept);
@@ -332,7 +338,15 @@ static void test_bad_input(void **state)
 int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "compute";
-    if (!fixture_backend_is_usable(backend)) return 77;
+    if (strcmp(backend, "cuda") == 0) {
+        lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA});
+        lr_place_close(place);
+        if (place == NULL) {
+            print_message("there is no CUDA device here\n");
+            return 77;
+        }
+    }
+    if (!fixture_backend_is_usable(strcmp(backend, "cuda") == 0 ? "compute" : backend)) return 77;
     void *given = (void *)(uintptr_t)backend;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_vectors_at_a_place_are_those_of_the_host, given),
