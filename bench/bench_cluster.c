@@ -101,8 +101,10 @@ static lr_status measure(struct cluster_bench *bench, enum cluster_scheme scheme
 {
     struct cluster_outcome *outcome = &bench->outcomes[bench->num_outcomes];
     const lr_comm_info before = lr_comm_get_info(bench->cluster.comm);
+    const lr_vector counts = lr_lor_data_vector(bench->data);
     const lr_recon_params params = {.op = bench->op,
-                                    .data = bench->data,
+                                    .data = &counts,
+                                    .data_lors = bench->data->index,
                                     .iterations = bench->iterations,
                                     .subsets = 1,
                                     .iteration = on_iteration,

@@ -362,11 +362,10 @@ static lr_status measure_ramla(const struct direct_bench *bench, lr_operator *op
     const int64_t count = lr_operator_get_info(op)->num_voxels;
     const double view_s = outcome->single[0].wall_s + outcome->single[1].wall_s;
     if (!(outcome->what->paper_ramla_s > 0) || 2 * view_s * num_views > 2 * bench->seconds) return LR_OK;
-    lr_lor_data data = {.count = count * num_views,
-                        .values = common_floats(bench->report, count * num_views, "counts")};
-    if (data.values == NULL) return LR_FAILED;
-    for (int view = 0; view < num_views; view++)
-        memcpy(data.values + view * count, image, (size_t)count * sizeof(*image));
+    float *counts = common_floats(bench->report, count * num_views, "counts");
+    if (counts == NULL) return LR_FAILED;
+    const lr_vector data = lr_vector_of_floats(counts, count * num_views);
+    for (int view = 0; view < num_views; view++) memcpy(counts + view * count, image, (size_t)count * sizeof(*image));
     int32_t *subset_of = num_views > 0 ? calloc((size_t)num_views, sizeof(*subset_of)) : NULL;
     lr_vector result = {0};
     lr_status status = lr_vector_create(&(lr_vector_params){.count = count, .log = &bench->report->log}, &result);
@@ -389,7 +388,7 @@ static lr_status measure_ramla(const struct direct_bench *bench, lr_operator *op
     }
     lr_vector_destroy(&result);
     free(subset_of);
-    free(data.values);
+    free(counts);
     return status;
 }
 

@@ -297,29 +297,21 @@ static double median_after_first(double *values, int count)
 static lr_status bench_time_updates(const struct bench_updates_wish *wish, const lr_vector *values,
                                     struct bench_updates *found)
 {
-    lr_lor_data data = {.count = values->count};
     struct iterations kept = {.count = 0};
-    lr_vector host, image = {0};
-    lr_vector_params params = {.count = values->count, .name = "counts", .log = wish->log};
-    CLI_TRY(lr_vector_create(&params, &host));
-    params.count = lr_operator_get_info(wish->op)->num_voxels;
-    params.name = "the image";
-    lr_status status = lr_vector_create(&params, &image);
-    status = status == LR_OK ? lr_vector_copy(values, &host) : status;
-    data.values = host.values;
-    if (status == LR_OK) {
-        status = lr_recon(&(lr_recon_params){.op = wish->op,
-                                             .data = &data,
-                                             .iterations = 1 + wish->repeat,
-                                             .subsets = wish->subsets,
-                                             .iteration = keep_seconds,
-                                             .user = &kept,
-                                             .log = wish->log,
-                                             .progress = wish->progress},
-                          &image);
-    }
+    lr_vector image;
+    const lr_vector_params params = {
+        .count = lr_operator_get_info(wish->op)->num_voxels, .name = "the image", .log = wish->log};
+    CLI_TRY(lr_vector_create(&params, &image));
+    const lr_status status = lr_recon(&(lr_recon_params){.op = wish->op,
+                                                         .data = values,
+                                                         .iterations = 1 + wish->repeat,
+                                                         .subsets = wish->subsets,
+                                                         .iteration = keep_seconds,
+                                                         .user = &kept,
+                                                         .log = wish->log,
+                                                         .progress = wish->progress},
+                                      &image);
     lr_vector_destroy(&image);
-    lr_vector_destroy(&host);
     if (status == LR_OK) {
         const double updates = wish->subsets;
         *found = (struct bench_updates){.subsets = wish->subsets,

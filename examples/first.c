@@ -28,7 +28,7 @@ int main(void)
     bool good = op != NULL && image != NULL && counts != NULL;
     if (good) {
         lr_vector x = lr_image_vector(image), y = lr_lor_data_vector(counts);
-        const lr_osem_params params = {.op = op, .data = counts, .subsets = 4, .log = &log};
+        const lr_osem_params params = {.op = op, .data = &y, .subsets = 4, .log = &log};
         good = lr_operator_forward(op, NULL, &x, &y) == LR_OK && lr_osem(&params, &x) == LR_OK;
     }
     good = good && lr_image_write("first.nii.gz", image, &log) == LR_OK;

@@ -127,8 +127,8 @@
 /* threads of a compute workgroup; largest number of modules visible through a primary */
 #define LR_GROUP_SIZE 64
 #define LR_VECTOR_GROUP 256
-#define LR_VECTOR_NUM_SUMS 5
-#define LR_VECTOR_LARGEST 3 /* index of the largest number among the sums of a vector */
+#define LR_VECTOR_NUM_SUMS 6
+#define LR_VECTOR_LARGEST 4 /* from this index on, the sums of a vector are maxima: of x, and of -x */
 #define LR_MAX_TARGETS 96
 
 /* threads of a group that sorts rows, and bits of a digit. Every device has enough shared memory

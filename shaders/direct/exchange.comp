@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Copies between an image with margins and a vector in the order of the grid. The vector is in
+// Copies between an image and a vector in the order of the grid. The vector is in
 // double with TO_SUM, else in single precision.
 //
 // reads:  the vector with TO_IMAGE; else an image, and with TO_SUM the vector if the image is added

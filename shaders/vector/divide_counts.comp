@@ -7,7 +7,7 @@
 //
 // reads:     values, y, and b if there is an additive term
 // writes:    values: y / e if both are positive, else 0; for each group: sum of y ln e - e, of y,
-//            of e, LORs and counts left out (y > 0 and e = 0)
+//            of e, LORs and counts left out (y > 0 and e = 0); the last sum is 0
 // shape:     each thread takes every n-th element
 // invariant: terms are added in a fixed order
 #include "vector/vector_sums.glsl"
@@ -72,4 +72,5 @@ void main()
     write_sum(2u, estimates, false);
     write_sum(3u, left_lors, false);
     write_sum(4u, left_counts, false);
+    write_sum(5u, 0.0lf, false);
 }

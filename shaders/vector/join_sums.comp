@@ -4,8 +4,8 @@
 //
 // Joins the sums of a pass's groups.
 //
-// reads:     the groups' sums; first.y: 1 to add them to the earlier sums; first.z: 1 if the sum
-//            LR_VECTOR_LARGEST is a maximum
+// reads:     the groups' sums; first.y: 1 to add them to the earlier sums; first.z: 1 if the sums
+//            from LR_VECTOR_LARGEST on are maxima
 // writes:    sums over all groups
 // shape:     one group, of which each thread takes every n-th of `count` groups
 // invariant: terms are added in a fixed order
@@ -20,7 +20,7 @@ void main()
     const double lowest_number = packDouble2x32(uvec2(0u, 0xfff00000u)); // -infinity
     uint thread = gl_LocalInvocationID.x;
     for (uint which = 0u; which < uint(LR_VECTOR_NUM_SUMS); which++) {
-        bool largest = first.z != 0u && which == uint(LR_VECTOR_LARGEST);
+        bool largest = first.z != 0u && which >= uint(LR_VECTOR_LARGEST);
         double value = largest ? lowest_number : 0.0lf;
         if (first.y != 0u && thread == 0u) {
             value = sums[which];

@@ -6,8 +6,8 @@
 // Sums over a vector x and another vector.
 //
 // reads:     x, other
-// writes:    for each group: sum of x, of x times other, of (x - other)^2, largest x, number of x
-//            that are not finite. The latter are left out of the other sums
+// writes:    for each group: sum of x, of x times other, of (x - other)^2, number of x that are
+//            not finite, largest x, largest -x. The others are of finite numbers alone
 // shape:     each thread takes every n-th element
 // invariant: terms are added in a fixed order
 #include "vector/vector_sums.glsl"
@@ -23,6 +23,7 @@ void main()
 {
     double sum = 0.0lf, product = 0.0lf, difference = 0.0lf, wrong = 0.0lf;
     double largest = packDouble2x32(uvec2(0u, 0xfff00000u)); // -infinity
+    double largest_negated = largest;
     for (uint k = gl_GlobalInvocationID.x; k < count; k += num_threads()) {
         double a = double(x[first.x + k]), b = double(other[first.y + k]);
         if (!is_finite(a)) {
@@ -33,10 +34,12 @@ void main()
         product += a * b;
         difference += (a - b) * (a - b);
         largest = max(largest, a);
+        largest_negated = max(largest_negated, -a);
     }
     write_sum(0u, sum, false);
     write_sum(1u, product, false);
     write_sum(2u, difference, false);
-    write_sum(3u, largest, true);
-    write_sum(4u, wrong, false);
+    write_sum(3u, wrong, false);
+    write_sum(4u, largest, true);
+    write_sum(5u, largest_negated, true);
 }

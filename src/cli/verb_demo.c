@@ -311,8 +311,10 @@ static lr_status reconstruct(struct demo *demo)
     lr_status status = report_reason(setup->report);
     if (demo->image != NULL && result != NULL) {
         lr_vector image = lr_image_vector(result);
+        const lr_vector counts = lr_lor_data_vector(demo->data);
         status = lr_osem(&(lr_osem_params){.op = setup->op,
-                                           .data = demo->data,
+                                           .data = &counts,
+                                           .data_lors = demo->data->index,
                                            .iterations = demo->scale->iterations,
                                            .subsets = demo->scale->subsets,
                                            .iteration = on_iteration,

@@ -142,12 +142,12 @@ template <class Real> __global__ void __launch_bounds__(LR_VECTOR_GROUP) add_ter
 
 /* --- sums --- */
 
-/* Joins the sums of two threads. has_largest: one of the sums is a maximum. */
+/* Joins the sums of two threads. has_largest: those from LR_VECTOR_LARGEST on are maxima. */
 __device__ inline void join_sums(vector_sums &a, const vector_sums &b, bool has_largest)
 {
     for (int k = 0; k < LR_VECTOR_NUM_SUMS; k++) {
         a.values[k] =
-            has_largest && k == LR_VECTOR_LARGEST ? fmax(a.values[k], b.values[k]) : a.values[k] + b.values[k];
+            has_largest && k >= LR_VECTOR_LARGEST ? fmax(a.values[k], b.values[k]) : a.values[k] + b.values[k];
     }
 }
 
@@ -155,7 +155,7 @@ __device__ inline void join_sums(vector_sums &a, const vector_sums &b, bool has_
 __device__ inline vector_sums join_groups(const lr_cuda_join_pass &pass, const vector_thread &thread)
 {
     vector_sums sums = {};
-    sums.values[LR_VECTOR_LARGEST] = pass.has_largest ? -HUGE_VAL : 0.0;
+    for (int k = LR_VECTOR_LARGEST; k < LR_VECTOR_NUM_SUMS; k++) sums.values[k] = pass.has_largest ? -HUGE_VAL : 0.0;
     for (int64_t group = thread.number; group < pass.num_groups; group += thread.of) {
         vector_sums more;
         for (int k = 0; k < LR_VECTOR_NUM_SUMS; k++) more.values[k] = pass.groups[group][k];
@@ -167,7 +167,7 @@ __device__ inline vector_sums join_groups(const lr_cuda_join_pass &pass, const v
 template <class Real>
 __device__ vector_sums add_up_numbers(const lr_cuda_vector_pass &pass, const vector_thread &thread)
 {
-    double sum = 0, product = 0, difference = 0, wrong = 0, largest = -HUGE_VAL;
+    double sum = 0, product = 0, difference = 0, wrong = 0, largest = -HUGE_VAL, largest_negated = -HUGE_VAL;
     for (int64_t k = thread.number; k < pass.count; k += thread.of) {
         const double x = number_of<Real>(pass.y, k), y = number_of<Real>(pass.in[0], k);
         if (!(fabs(x) < HUGE_VAL)) {
@@ -178,8 +178,9 @@ __device__ vector_sums add_up_numbers(const lr_cuda_vector_pass &pass, const vec
         product += x * y;
         difference += (x - y) * (x - y);
         largest = fmax(largest, x);
+        largest_negated = fmax(largest_negated, -x);
     }
-    return {{sum, product, difference, largest, wrong}};
+    return {{sum, product, difference, wrong, largest, largest_negated}};
 }
 
 /* Sums of ratios up to this stay finite in float. */

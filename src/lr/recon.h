@@ -75,32 +75,36 @@ typedef enum lr_recon_algorithm {
  * with w_jk = edge of a voxel along x / distance of the voxels' centres. Neighbours outside the grid are left out.
  * Voxels that no LOR sees have x = 0. docs/method/priors.md. */
 typedef struct lr_rdp {
-    double beta;        /* strength; 0 = the prior is computed and has no effect */
-    double gamma;       /* how much less edges weigh than noise; 2 is usual */
-    double epsilon;     /* in units of the image; 0 = a hundredth of the uniform image that gives the counts
-                           that the additive term leaves */
-    const float *kappa; /* [num_voxels], >= 0; NULL = 1 */
+    double beta;            /* strength; 0 = the prior is computed and has no effect */
+    double gamma;           /* how much less edges weigh than noise; 2 is usual */
+    double epsilon;         /* in units of the image; 0 = a hundredth of the uniform image that gives the counts
+                               that the additive term leaves */
+    const lr_vector *kappa; /* [num_voxels], >= 0, at any place and in either precision; NULL = 1 */
 } lr_rdp;
 
 /* R of an image on the grid, and the gradient of R, both without the factor beta. gradient is overwritten. All
- * vectors are at one place, in either precision; kappa is copied there. An epsilon of 0 is used as 0 here. errors:
- * LR_USAGE for a vector whose size differs from the grid's, or parameters of the prior that are negative or not
- * finite; LR_FAILED if memory runs out. */
+ * vectors but kappa are at one place, in either precision; kappa is copied there if it is elsewhere. An epsilon of 0
+ * is used as 0 here. errors: LR_USAGE for a vector whose size differs from the grid's, or parameters of the prior that
+ * are negative or not finite; LR_BAD_INPUT for a kappa that is; LR_FAILED if memory runs out. */
 LR_API lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, double *value);
 LR_API lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, lr_vector *gradient);
 
-/* Zero fields are defaults. */
+/* Zero fields are defaults. data, additive, initial and prior->kappa may each be at any place, and in either
+ * precision. They are only read, after the work that is queued at their place. */
 typedef struct lr_recon_params {
-    lr_operator *op;               /* required */
-    const lr_lor_data *data;       /* required; y >= 0, sparse or dense */
-    const lr_lor_data *additive;   /* b >= 0; NULL = none, or: */
+    lr_operator *op;           /* required */
+    const lr_vector *data;     /* required; y >= 0, [num_lors], or sparse: [number of data_lors] */
+    const int64_t *data_lors;  /* [data->count] ascending numbers of the LORs of sparse data; y = 0 for all others. NULL
+                                  = dense data */
+    const lr_vector *additive; /* b >= 0, [num_lors], or with data_lors also of these LORs alone; NULL = none, or: */
     lr_lor_source additive_source; /* b >= 0 where additive is NULL; get == NULL = none */
-    /* sum of additive_source over all LORs in coincidence; 0 = computed by visiting every LOR once. Unused with dense
-     * data, except in list mode (lr/listmode.h): additive terms of the events do not add up to the expected total */
+    /* sum of the additive term over all LORs in coincidence; 0 = computed by visiting every LOR once. Required for an
+     * additive term of data_lors alone. Unused with dense data, except in list mode (lr/listmode.h): additive terms of
+     * the events do not add up to the expected total */
     double additive_sum;
-    const float *initial;  /* [num_voxels]; NULL = the uniform image, where the sensitivity is positive, that
-                                      gives the counts that an additive term leaves */
-    int iterations;        /* 0 = 3 */
+    const lr_vector *initial; /* [num_voxels]; NULL = the uniform image, where the sensitivity is positive, that
+                                 gives the counts that an additive term leaves */
+    int iterations;           /* 0 = 3 */
     int iterations_before; /* iterations that made `initial`; numbering and relaxation continue from there; 0 = none */
     int subsets;           /* 0 = 1 */
     /* [pairs of the operator's layout] the subset of each pair, 0 .. subsets - 1. No subset is empty; subsets are
@@ -144,6 +148,12 @@ typedef struct lr_recon_params {
  * the largest subset: the estimates and, with several subsets, the measured values. An additive source is then
  * called in every iteration.
  *
+ * Dense data and additive terms at the operator's place, in float32, are used where they are if the LORs of a subset
+ * follow each other, and are gathered there otherwise. For interleaved subsets a mask of the values goes to the device,
+ * once. Those in float64, or at another device's place, are first copied there once; lr_vector_copy tells which copies
+ * stay on the device. Sparse data, and data for operators without a place (lr_operator_place), such as those of list
+ * mode, are copied to the host once.
+ *
  * With without_fit and dense data, backends compute and cuda of the family `direct` keep image, data, factors and
  * sensitivities on the device in their own layout, if they fit half of its memory. They do not wait within an
  * iteration. Subsets without counts are skipped there, too. Counts on LORs with an estimate of 0 are not detected
@@ -153,10 +163,10 @@ typedef struct lr_recon_params {
  * called for each sensitivity first, counted in subsets. It is then called before each subset with the text
  * "iteration 3 of 8, subset 2 of 4", counted in iterations.
  * errors: LR_FAILED for an image that exceeds the largest number, or with RAMLA grows beyond what the counts
- * explain; LR_BAD_INPUT for negative or non-finite data, or when every LOR with counts has an estimate of 0 in a
- * whole iteration; LR_USAGE for sizes that do not match, too many subsets for the LORs, a pair whose subset does not
- * exist, a subset without pairs, an additive term of both kinds, a relaxation that is negative or not finite, and a
- * relaxation or prior that the algorithm does not use. */
+ * explain; LR_BAD_INPUT for numbers of data, additive term, initial image or kappa that are negative or not finite, and
+ * where every LOR with counts has an estimate of 0 in a whole iteration; LR_USAGE for sizes that do not match, too many
+ * subsets for the LORs, a pair whose subset does not exist, a subset without pairs, an additive term of both kinds, a
+ * relaxation that is negative or not finite, and a relaxation or prior that the algorithm does not use. */
 LR_API lr_status lr_recon(const lr_recon_params *params, lr_vector *image);
 
 /* RAMLA's default relaxation: 1 with one subset, else 10 / (9 + subsets). One pass over all subsets then changes the
@@ -266,10 +276,11 @@ typedef lr_recon_params lr_osem_params;
 LR_API lr_status lr_osem(const lr_osem_params *params, lr_vector *image);
 
 typedef struct lr_mlem_params {
-    lr_operator *op;                                              /* required */
-    const lr_lor_data *data;                                      /* required; y >= 0 */
-    const lr_lor_data *additive;                                  /* b >= 0; NULL = none */
-    const float *initial;                                         /* [num_voxels]; NULL = as in lr_recon_params */
+    lr_operator *op;       /* required */
+    const lr_vector *data; /* required; data, data_lors and initial as in lr_recon_params */
+    const int64_t *data_lors;
+    const lr_vector *additive; /* b >= 0, [num_lors]; NULL = none */
+    const lr_vector *initial;
     int iterations;                                               /* 0 = 10 */
     lr_status (*iteration)(void *user, const lr_iteration *done); /* after each; may be NULL */
     void *user;

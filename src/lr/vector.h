@@ -177,6 +177,11 @@ LR_API lr_vector lr_vector_part(const lr_vector *vector, int64_t begin, int64_t 
  * device is lost. */
 LR_API lr_status lr_vector_copy(const lr_vector *from, lr_vector *to);
 
+/* Makes *to the numbers of a vector at params->place, in params->precision: a part of `from` if they are there, or
+ * else a copy. params->count is not read. *to must be destroyed, before `from`. On failure *to is zero. errors: those
+ * of lr_vector_create and lr_vector_copy. */
+LR_API lr_status lr_vector_bring(const lr_vector *from, const lr_vector_params *params, lr_vector *to);
+
 LR_API lr_status lr_vector_fill(lr_vector *vector, double value);
 
 /* Works element by element in double and rounds once to the vectors' precision. */
@@ -267,6 +272,7 @@ typedef struct lr_vector_sums {
     double product;     /* x y */
     double difference;  /* (x - y)^2 */
     double largest;     /* x; -infinity of an empty vector */
+    double smallest;    /* x; infinity of an empty vector */
     int64_t not_finite; /* of x; they are left out of the above */
 } lr_vector_sums;
 

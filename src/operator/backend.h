@@ -37,7 +37,8 @@ struct lr_update_plan {
     bool has_additive, has_factors;
 };
 
-/* The measured data of a subset, on the host in single precision, in the order of its part. */
+/* The measured data of a subset in single precision, in the order of its part, each on the host or at the backend's
+ * place. */
 struct lr_update_data {
     const lr_selection *part; /* selection of module pairs; NULL = all LORs */
     const lr_vector *measured;
@@ -51,8 +52,8 @@ struct lr_update {
 };
 
 /* A backend that updates an image in one go and does not wait within an iteration. It owns the image and the data,
- * and may store them in any layout. Arguments are on the host, in single precision. Only get_image may also write to
- * the backend's place. Images are [num_voxels]. */
+ * and may store them in any layout. Arguments are on the host or at the backend's place, in single precision;
+ * sensitivities are on the host. Images are [num_voxels]. */
 struct lr_backend_updates {
     /* Drops all data that was loaded. LR_OK with *has_room false: the device cannot hold the data. */
     lr_status (*open)(void *self, const struct lr_update_plan *plan, bool *has_room);

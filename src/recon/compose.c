@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "dist/weights.h"
+#include "model/lors/place.h"
 #include "recon/ranks.h"
 #include "recon/subsets.h"
 
@@ -35,6 +36,7 @@ struct compose {
     float *values;   /* [size][longest] projections of the guesses for a window of pairs */
     float *measured; /* [longest] */
     float *additive; /* [longest] */
+    lr_vector *data; /* [num_own][2] measured counts and additive term of each guess on the host, in single precision */
     int32_t *pairs;  /* [largest number of pairs of a guess] */
     int64_t longest;
     double *sums;      /* [size * size + size + 1] B, b, |y|^2 */
@@ -76,20 +78,28 @@ static struct window cut_window(const struct compose *compose, const lr_recon_pa
                            .count = lors->offsets[end] - lors->offsets[begin]};
 }
 
-static void read_data(const lr_lor_data *data, const struct window *window, float *to)
-{
-    struct lr_lor_cursor cursor = lr_lor_cursor_at(data, window->first);
-    for (int64_t k = 0; k < window->count; k++) to[k] = (float)lr_lor_cursor_read(&cursor, window->first + k);
-}
-
+/* Copies dense data, or puts sparse data in their places among zeros. */
 static lr_status read_window(struct compose *compose, const struct window *window)
 {
     const lr_recon_params *of = window->of;
+    const lr_vector *data = compose->data + 2 * (of - compose->own);
+    const float *measured = data[0].values, *additive = data[1].values;
     const lr_lor_span span = {.first = window->first, .count = window->count};
-    read_data(of->data, window, compose->measured);
-    if (of->additive_source.get != NULL)
+    const size_t bytes = (size_t)span.count * sizeof(float);
+    if (of->data_lors == NULL) {
+        memcpy(compose->measured, measured + span.first, bytes);
+    } else {
+        memset(compose->measured, 0, bytes);
+        int64_t k = lr_first_at_least(of->data_lors, of->data->count, span.first);
+        for (; k < of->data->count && of->data_lors[k] < span.first + span.count; k++)
+            compose->measured[of->data_lors[k] - span.first] = measured[k];
+    }
+    if (of->additive == NULL && of->additive_source.get != NULL)
         return of->additive_source.get(of->additive_source.user, &span, compose->additive);
-    read_data(of->additive, window, compose->additive);
+    if (of->additive != NULL)
+        memcpy(compose->additive, additive + span.first, bytes);
+    else
+        memset(compose->additive, 0, bytes);
     return LR_OK;
 }
 
@@ -277,9 +287,10 @@ static lr_status guess(struct compose *compose, int k)
     local.additive_sum = 0.0;
     local.iterations = compose->block_end - compose->done;
     local.iterations_before = compose->done;
+    const lr_vector start = lr_vector_of_floats(compose->start, compose->num_voxels);
     if (compose->done > compose->first) {
         memcpy(compose->start, own, (size_t)compose->num_voxels * sizeof(*own));
-        local.initial = compose->start;
+        local.initial = &start;
     }
     if (compose->num_own == 1 && compose->params->keep != NULL && compose->params->keep_every > 0) {
         local.iteration = on_iteration;
@@ -318,13 +329,22 @@ static lr_status allocate(struct compose *compose)
     compose->values = lr_alloc(size * compose->longest, sizeof(float), what, log);
     compose->measured = lr_alloc(compose->longest, sizeof(float), what, log);
     compose->additive = lr_alloc(compose->longest, sizeof(float), what, log);
+    compose->data = lr_alloc(2 * compose->num_own, sizeof(*compose->data), what, log);
     compose->sums = lr_alloc(size * size + size + 1, sizeof(double), what, log);
     compose->weights = lr_alloc(size, sizeof(double), what, log);
     compose->residuals = lr_alloc(size, sizeof(double), what, log);
     const bool has_all = compose->guesses != NULL && compose->start != NULL && compose->image != NULL &&
                          compose->values != NULL && compose->measured != NULL && compose->additive != NULL &&
-                         compose->sums != NULL && compose->weights != NULL && compose->residuals != NULL;
-    return has_all ? LR_OK : LR_FAILED;
+                         compose->data != NULL && compose->sums != NULL && compose->weights != NULL &&
+                         compose->residuals != NULL;
+    if (!has_all) return LR_FAILED;
+    for (int k = 0; k < 2 * compose->num_own; k++) {
+        const lr_recon_params *own = &compose->own[k / 2];
+        const lr_vector *from = k % 2 == 0 ? own->data : own->additive;
+        const lr_vector_params host = {.name = "the data of a guess", .log = log};
+        LR_TRY(from != NULL ? lr_vector_bring(from, &host, &compose->data[k]) : LR_OK);
+    }
+    return LR_OK;
 }
 
 /* Makes one composition after another. */
@@ -373,6 +393,12 @@ static lr_status check(const struct compose *compose, const lr_vector *image)
         const lr_recon_params *first = &compose->own[0];
         if (guess->op == NULL || guess->data == NULL)
             return lr_error(first->log, LR_USAGE, "a guess needs an operator and data");
+        if (lr_additive_is_listed(guess)) {
+            return lr_error(first->log, LR_USAGE,
+                            "guesses are weighed by all LORs: give the additive term of all, not of those with "
+                            "data alone");
+        }
+        LR_TRY(lr_recon_check_vectors(guess));
         const lr_operator_info *info = lr_operator_get_info(guess->op);
         if (info->of_events) {
             return lr_error(first->log, LR_USAGE,
@@ -418,6 +444,8 @@ lr_status lr_compose(const lr_compose_params *params, lr_vector *image)
     free(compose.values);
     free(compose.measured);
     free(compose.additive);
+    for (int k = 0; compose.data != NULL && k < 2 * num_own; k++) lr_vector_destroy(&compose.data[k]);
+    free(compose.data);
     free(compose.sums);
     free(compose.weights);
     free(compose.residuals);

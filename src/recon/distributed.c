@@ -237,8 +237,8 @@ static lr_status make(struct distributed *d, lr_place *place, int64_t count, lr_
 static lr_status fill(struct distributed *d, lr_vector *host)
 {
     float *values = host->values;
-    const float *initial = d->from == NULL ? d->params->initial : NULL;
-    bool has_activity = false;
+    const lr_vector *initial = d->from == NULL ? d->params->initial : NULL;
+    lr_vector_sums sums;
     double seen_counts = 0.0, level;
     LR_TRY(lr_operator_sensitivity(d->params->op, NULL, host));
     LR_TRY(lr_comm_sum(d->ranks.comm, host));
@@ -250,17 +250,17 @@ static lr_status fill(struct distributed *d, lr_vector *host)
     LR_TRY(lr_vector_copy(host, &d->images[SEEN]));
 
     LR_TRY(lr_find_level(&d->compared, seen_counts, &level));
-    for (int64_t v = 0; v < host->count; v++) {
-        values[v] *= initial != NULL ? initial[v] : (float)level;
-        has_activity |= values[v] > 0.0f;
-    }
-    if (!has_activity) {
+    for (int64_t v = 0; v < host->count && initial == NULL; v++) values[v] *= (float)level;
+    LR_TRY(lr_vector_copy(host, &d->images[IMAGE]));
+    LR_TRY(initial != NULL ? lr_start_from(initial, &d->images[IMAGE], d->params->log) : LR_OK);
+    LR_TRY(lr_vector_add_up(&d->images[IMAGE], NULL, &sums));
+    if (!(sums.largest > 0.0)) {
         return lr_error(d->params->log, LR_BAD_INPUT,
                         "no voxel that a LOR in coincidence sees is above 0: check the grid, the "
                         "scanner's coincidence rules, and the image to start from");
     }
     d->has_image = true;
-    return lr_vector_copy(host, &d->images[IMAGE]);
+    return LR_OK;
 }
 
 static lr_status run(struct distributed *d)
@@ -268,11 +268,11 @@ static lr_status run(struct distributed *d)
     const int64_t num_voxels = lr_operator_get_info(d->params->op)->num_voxels;
     LR_TRY(lr_ranks_init(&d->ranks, d->params->comm, num_voxels, d->params->log));
     LR_TRY(lr_subsets_init(&d->subsets, d->params));
-    d->own_counts = d->subsets.own_counts;
     lr_place *of_values = d->subsets.is_sparse ? NULL : d->place;
     for (int k = 0; k < NUM_IMAGES; k++) LR_TRY(make(d, d->place, num_voxels, &d->images[k]));
     LR_TRY(make(d, of_values, d->subsets.most_values, &d->values));
-    LR_TRY(lr_compared_init(&d->compared, &d->subsets, of_values));
+    LR_TRY(lr_compared_init(&d->compared, &d->subsets, of_values, true));
+    d->own_counts = d->subsets.own_counts;
 
     lr_vector host;
     LR_TRY(lr_operator_prepare(d->params->op, d->subsets.is_sparse));
@@ -316,7 +316,7 @@ static lr_status check_params(const lr_distributed_params *params, const lr_vect
                         "at least one local iteration");
     }
     const bool is_mlem = recon->algorithm == LR_ALGORITHM_OSEM && recon->subsets <= 1 && recon->prior == NULL;
-    return is_mlem ? LR_OK
+    return is_mlem ? lr_recon_check_vectors(recon)
                    : lr_error(recon->log, LR_USAGE, "distributed ML-EM has neither subsets, nor steps, nor a prior");
 }
 

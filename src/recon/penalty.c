@@ -3,6 +3,7 @@
 #include "recon/rule.h"
 
 #include "base/log.h"
+#include "recon/subsets.h"
 
 #include <math.h>
 
@@ -22,15 +23,19 @@ lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *lo
                             numbers[k]);
         }
     }
-    for (int64_t v = 0; prior->kappa != NULL && v < num_voxels; v++) {
-        if (!isfinite(prior->kappa[v]) || prior->kappa[v] < 0.0f) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "voxel %lld of the kappa image is %g: weights of the prior must be "
-                            "finite and at least 0",
-                            (long long)v, (double)prior->kappa[v]);
-        }
+    if (prior->kappa == NULL) return LR_OK;
+    if (prior->kappa->count != num_voxels) {
+        return lr_error(log, LR_USAGE, "the kappa image has %lld voxels where the image has %lld",
+                        (long long)prior->kappa->count, (long long)num_voxels);
     }
-    return LR_OK;
+    int64_t at;
+    double value;
+    LR_TRY(lr_find_invalid(prior->kappa, &at, &value));
+    return at < 0 ? LR_OK
+                  : lr_error(log, LR_BAD_INPUT,
+                             "voxel %lld of the kappa image is %g: weights of the prior must be "
+                             "finite and at least 0",
+                             (long long)at, value);
 }
 
 /* Weights are the edge along x divided by the distance. */
@@ -48,16 +53,10 @@ static lr_relative_differences describe(const lr_rdp *prior, const lr_grid *grid
 
 static lr_status put_kappa(const lr_rdp *prior, const lr_vector *like, const lr_log *log, lr_vector *kappa)
 {
+    const lr_vector_params there = {
+        .place = like->place, .precision = like->precision, .name = "the kappa image", .log = log};
     *kappa = (lr_vector){0};
-    if (prior->kappa == NULL) return LR_OK;
-    const lr_vector host = lr_vector_of_floats(prior->kappa, like->count);
-    LR_TRY(lr_vector_create(&(lr_vector_params){.place = like->place,
-                                                .count = like->count,
-                                                .precision = like->precision,
-                                                .name = "the kappa image",
-                                                .log = log},
-                            kappa));
-    return lr_vector_copy(&host, kappa);
+    return prior->kappa != NULL ? lr_vector_bring(prior->kappa, &there, kappa) : LR_OK;
 }
 
 static lr_status find(const lr_rdp *prior, lr_relative_differences *differences, lr_vector *y)
@@ -144,11 +143,14 @@ lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double l
     penalty->floor = share_of_floor * level;
     if (prior != NULL) {
         if (!(prior->epsilon > 0.0)) penalty->differences.epsilon = share_of_epsilon * level;
+        /* A kappa image stays at its place: the weights are computed there. */
         lr_relative_differences differences = penalty->differences;
         LR_TRY(make(penalty, NULL, penalty->sensitivity.count, &weights));
         differences.what = LR_DIFFERENCES_WEIGHTS;
-        differences.x = &penalty->sensitivity;
-        const lr_status status = find(prior, &differences, &weights);
+        differences.x = differences.kappa != NULL ? &penalty->kappa : &penalty->sensitivity;
+        differences.y = differences.kappa != NULL ? &penalty->scale : &weights;
+        lr_status status = lr_vector_relative_differences(&differences);
+        if (status == LR_OK && differences.kappa != NULL) status = lr_vector_copy(&penalty->scale, &weights);
         if (status != LR_OK) {
             lr_vector_destroy(&weights);
             return status;

@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lors/lor_check.h"
 #include "operator/updates.h"
 #include "recon/ranks.h"
 #include "recon/rule.h"
@@ -87,7 +86,6 @@ static lr_status check_request(const lr_recon_params *params, const lr_vector *i
                         "for histo-images",
                         subsets, interleave);
     }
-    LR_TRY(lr_lor_data_check(params->data, lors, "data", params->log));
     if (params->additive != NULL && params->additive_source.get != NULL) {
         return lr_error(params->log, LR_USAGE,
                         "the additive term is given as data and as a source: give one of the two");
@@ -98,16 +96,7 @@ static lr_status check_request(const lr_recon_params *params, const lr_vector *i
                         "or 0 for having it summed",
                         params->additive_sum);
     }
-    if (params->additive != NULL) LR_TRY(lr_lor_data_check(params->additive, lors, "additive term", params->log));
-    for (int64_t v = 0; params->initial != NULL && v < info->num_voxels; v++) {
-        if (!isfinite(params->initial[v]) || params->initial[v] < 0.0f) {
-            return lr_error(params->log, LR_BAD_INPUT,
-                            "voxel %lld of the initial image is %g: values must be finite and at "
-                            "least 0",
-                            (long long)v, (double)params->initial[v]);
-        }
-    }
-    return LR_OK;
+    return lr_recon_check_vectors(params);
 }
 
 /* --- level of the uniform image --- */
@@ -213,16 +202,13 @@ static double bytes_held(const struct recon *recon, bool with_values)
     const struct lr_subsets *subsets = &recon->subsets;
     const int more = recon->rule->is_penalised ? LR_PENALTY_VECTORS : has_own_steps(recon);
     double numbers = (double)recon->info->num_voxels * (subsets->count + 3 + more);
-    if (with_values) {
-        numbers += (double)subsets->most_values;
-        for (int k = 0; k < subsets->count; k++)
-            numbers += (double)subsets->list[k].num_values * (has_additive(recon->params) ? 2 : 1);
-    }
+    if (with_values)
+        numbers += (double)subsets->most_values + lr_compared_count(subsets, lr_operator_place(recon->params->op));
     return numbers * sizeof(float);
 }
 
 /* Vectors are at the operator's place if its memory has room for them. Values of single LORs pass through the host
- * in any case. Values for whole updates are copied from the host to the backend only once. */
+ * in any case. Values for whole updates are copied to the backend only once, subset by subset, from where they are. */
 static lr_status choose_places(struct recon *recon)
 {
     recon->host = lr_place_open(
@@ -239,12 +225,13 @@ static lr_status choose_places(struct recon *recon)
     const double room = wanted > 0 && wanted < half ? wanted : half;
 
     if (bytes_held(recon, false) <= room) {
-        const bool may_hold_values = recon->whole == NULL && !recon->subsets.is_sparse;
+        const bool is_data_there = lr_place_get_info(recon->params->data->place).kind != LR_PLACE_HOST;
+        const bool may_hold_values = !recon->subsets.is_sparse && bytes_held(recon, true) <= room;
         recon->place = place;
-        recon->value_place = may_hold_values && bytes_held(recon, true) <= room ? place : recon->host;
+        recon->value_place = (recon->whole != NULL ? is_data_there : may_hold_values) ? place : recon->host;
         const double image = (double)recon->info->num_voxels * sizeof(float);
-        recon->runs_ahead = recon->value_place == place && recon->subsets.count > 1 && recon->ranks.size == 1 &&
-                            bytes_held(recon, true) + image <= room;
+        recon->runs_ahead = recon->whole == NULL && recon->value_place == place && recon->subsets.count > 1 &&
+                            recon->ranks.size == 1 && bytes_held(recon, true) + image <= room;
     }
     return LR_OK;
 }
@@ -303,32 +290,34 @@ static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *host)
     return lr_comm_sum(recon->ranks.comm, host);
 }
 
-/* Voxels that no LOR sees start at 0 and stay there. */
+/* Voxels that no LOR sees start at 0 and stay there. The initial image stays at its device. */
 static lr_status start_image(struct recon *recon, lr_vector *host, const bool *seen)
 {
-    const float *initial = recon->params->initial, level = (float)recon->level;
+    const lr_vector *initial = recon->params->initial;
+    const float level = initial != NULL ? 1.0f : (float)recon->level;
     float *image = host->values;
-    bool has_sensitive = false, has_activity = false;
+    bool has_sensitive = false;
     for (int64_t v = 0; v < host->count; v++) {
-        const float start = initial != NULL ? initial[v] : level;
-        image[v] = seen[v] ? start : 0.0f;
+        image[v] = seen[v] ? level : 0.0f;
         has_sensitive |= seen[v];
-        has_activity |= image[v] > 0.0f;
-        recon->most += image[v];
     }
+    lr_vector_sums sums;
+    LR_TRY(lr_vector_copy(host, &recon->image));
+    LR_TRY(initial != NULL ? lr_start_from(initial, &recon->image, recon->params->log) : LR_OK);
+    LR_TRY(lr_vector_add_up(&recon->image, NULL, &sums));
+    recon->most = sums.sum;
     if (!has_sensitive) {
         return lr_error(recon->params->log, LR_BAD_INPUT,
                         "no voxel of the grid is seen by a LOR in coincidence: check the grid and "
                         "the scanner's coincidence rules");
     }
-    if (!has_activity) {
+    if (!(sums.largest > 0.0)) {
         return lr_error(recon->params->log, LR_BAD_INPUT,
                         "the initial image is 0 wherever the scanner sees, and the updates leave "
                         "zeros as they are: give an image with positive values");
     }
     const struct lr_backend *whole = recon->whole;
-    LR_TRY(whole != NULL ? whole->fns->updates->set_image(whole->self, host) : LR_OK);
-    return lr_vector_copy(host, &recon->image);
+    return whole != NULL ? whole->fns->updates->set_image(whole->self, &recon->image) : LR_OK;
 }
 
 static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
@@ -766,7 +755,7 @@ static lr_status run(struct recon *recon)
 
     LR_TRY(choose_places(recon));
     lr_place *device = recon->value_place != recon->host ? recon->value_place : NULL;
-    LR_TRY(lr_compared_init(&recon->compared, &recon->subsets, device));
+    LR_TRY(lr_compared_init(&recon->compared, &recon->subsets, device, recon->whole == NULL));
     for (int k = 0; recon->whole != NULL && k < recon->subsets.count; k++) {
         struct lr_compared_values with;
         LR_TRY(lr_compared_get(&recon->compared, k, &with));
@@ -845,6 +834,7 @@ lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image)
 {
     const lr_osem_params all = {.op = params->op,
                                 .data = params->data,
+                                .data_lors = params->data_lors,
                                 .additive = params->additive,
                                 .initial = params->initial,
                                 .iterations = params->iterations != 0 ? params->iterations : MLEM_ITERATIONS,

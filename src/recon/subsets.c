@@ -44,6 +44,106 @@ double lr_seen_note(const lr_vector *sensitivity, bool *voxels, int threads)
     return sum;
 }
 
+enum { MEASURED = 0, ADDITIVE };
+
+static const char *const names[2] = {"the measured counts", "the additive term"};
+
+/* --- vectors of the caller --- */
+
+static bool is_at_device(const lr_vector *vector)
+{
+    return lr_place_get_info(vector->place).kind != LR_PLACE_HOST;
+}
+
+static const lr_vector *given(const lr_recon_params *params, int which)
+{
+    return which == MEASURED ? params->data : params->additive;
+}
+
+lr_status lr_find_invalid(const lr_vector *numbers, int64_t *at, double *value)
+{
+    enum { SOME = 1 << 13 };
+    double some[SOME];
+    lr_vector_sums sums;
+    *at = -1;
+    LR_TRY(lr_vector_add_up(numbers, NULL, &sums));
+    if (sums.not_finite == 0 && sums.smallest >= 0.0 && sums.largest <= FLT_MAX) return LR_OK;
+    for (int64_t begin = 0; *at < 0 && begin < numbers->count; begin += SOME) {
+        const lr_vector from = lr_vector_part(numbers, begin, SOME);
+        lr_vector to = lr_vector_of_doubles(some, from.count);
+        LR_TRY(lr_vector_copy(&from, &to));
+        for (int64_t k = 0; *at < 0 && k < to.count; k++) {
+            if (some[k] >= 0.0 && some[k] <= FLT_MAX) continue;
+            *at = begin + k;
+            *value = some[k];
+        }
+    }
+    return LR_OK;
+}
+
+lr_status lr_start_from(const lr_vector *initial, lr_vector *image, const lr_log *log)
+{
+    lr_vector there;
+    LR_TRY(lr_vector_bring(initial, &(lr_vector_params){.place = image->place, .name = "the initial image", .log = log},
+                           &there));
+    const lr_status status = lr_vector_multiply(image, &there);
+    lr_vector_destroy(&there);
+    return status;
+}
+
+bool lr_additive_is_listed(const lr_recon_params *params)
+{
+    const lr_vector *additive = params->additive;
+    return additive != NULL && params->data_lors != NULL && additive->count == params->data->count &&
+           additive->count != lr_operator_get_info(params->op)->lors->count;
+}
+
+/* index: LORs of the values; NULL = all */
+static lr_status check_lor_values(const lr_recon_params *params, const lr_vector *values, const int64_t *index,
+                                  const char *name)
+{
+    const lr_lors *lors = lr_operator_get_info(params->op)->lors;
+    if (values->count < 0 || (values->count > 0 && values->values == NULL && values->storage == NULL))
+        return lr_error(params->log, LR_USAGE, "the %s has no values", name);
+    if (index == NULL && values->count != lors->count) {
+        return lr_error(params->log, LR_USAGE,
+                        "the %s has %lld values, the operator %lld LORs: make both from the same "
+                        "scanner, or name the LORs of sparse data",
+                        name, (long long)values->count, (long long)lors->count);
+    }
+    if (index != NULL) LR_TRY(lr_lor_index_check(index, values->count, lors, name, params->log));
+    int64_t at;
+    double value;
+    LR_TRY(lr_find_invalid(values, &at, &value));
+    return at < 0 ? LR_OK : lr_lor_report_value(lors, index != NULL ? index[at] : at, value, name, params->log);
+}
+
+lr_status lr_recon_check_vectors(const lr_recon_params *params)
+{
+    const int64_t num_voxels = lr_operator_get_info(params->op)->num_voxels;
+    const bool is_listed = lr_additive_is_listed(params);
+    LR_TRY(check_lor_values(params, params->data, params->data_lors, "data"));
+    if (is_listed && !(params->additive_sum > 0.0)) {
+        return lr_error(params->log, LR_USAGE,
+                        "the additive term has values of the LORs with data alone: give its sum over all LORs, too");
+    }
+    if (params->additive != NULL)
+        LR_TRY(check_lor_values(params, params->additive, is_listed ? params->data_lors : NULL, "additive term"));
+    if (params->initial == NULL) return LR_OK;
+    if (params->initial->count != num_voxels) {
+        return lr_error(params->log, LR_USAGE, "the initial image has %lld voxels where the operator has %lld",
+                        (long long)params->initial->count, (long long)num_voxels);
+    }
+    int64_t at;
+    double value;
+    LR_TRY(lr_find_invalid(params->initial, &at, &value));
+    return at < 0 ? LR_OK
+                  : lr_error(params->log, LR_BAD_INPUT,
+                             "voxel %lld of the initial image is %g: values must be finite and at "
+                             "least 0",
+                             (long long)at, value);
+}
+
 /* LORs per call of a source whose values are summed. */
 enum { CHUNK = 1 << 20 };
 
@@ -100,48 +200,16 @@ void lr_osem_visits(int count, int32_t *order)
 
 /* --- dense data: every LOR of the pairs --- */
 
-/* Sums of counts by module pair, several pairs at once. */
-struct pair_sums {
-    const struct lr_subsets *subsets;
-    const lr_selection *pairs;
-    double *sums; /* [pairs->num_pairs] */
-    float *room;  /* [threads][most] values of a pair, 0 for other subsets' LORs; NULL = not interleaved */
-    int64_t most;
-};
-
-static void sum_pairs(void *user, int64_t begin, int64_t end, int worker)
-{
-    const struct pair_sums *of = user;
-    const lr_lors *lors = of->subsets->lors;
-    for (int64_t k = begin; k < end; k++) {
-        lr_selection one = *of->pairs;
-        one.pairs += k;
-        one.num_pairs = 1;
-        const int64_t first = lors->offsets[one.pairs[0]], count = lors->offsets[one.pairs[0] + 1] - first;
-        const float *values = of->subsets->params->data->values + first;
-        if (of->room != NULL) {
-            float *own = of->room + worker * of->most;
-            memcpy(own, values, (size_t)count * sizeof(*own));
-            lr_selection_blank(lors, &one, own);
-            values = own;
-        }
-        for (int64_t n = 0; n < count; n++) of->sums[k] += values[n];
-    }
-}
-
 static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
 {
     const lr_lors *lors = subsets->lors;
-    const lr_log *log = subsets->params->log;
-    const int threads = lr_operator_get_info(subsets->params->op)->threads;
-    struct pair_sums of = {.subsets = subsets, .pairs = &subset->pairs};
-    const int64_t num_pairs = of.pairs->num_pairs;
-    subset->projected = subset->pairs;
-    subset->runs = lr_alloc(num_pairs, sizeof(*subset->runs), what, log);
+    const lr_selection *pairs = &subset->pairs;
+    subset->projected = *pairs;
+    subset->runs = lr_alloc(pairs->num_pairs, sizeof(*subset->runs), what, subsets->params->log);
     if (subset->runs == NULL) return LR_FAILED;
     struct lr_lor_run *run = NULL; /* run of consecutive pairs */
-    for (int64_t k = 0; k < num_pairs; k++) {
-        const int32_t pair = of.pairs->pairs[k];
+    for (int64_t k = 0; k < pairs->num_pairs; k++) {
+        const int32_t pair = pairs->pairs[k];
         const int64_t first = lors->offsets[pair], count = lors->offsets[pair + 1] - first;
         if (run == NULL || run->first + run->count != first) {
             run = &subset->runs[subset->num_runs++];
@@ -149,40 +217,68 @@ static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
         }
         run->count += count;
         subset->num_values += count;
-        of.most = count > of.most ? count : of.most;
     }
-
-    of.sums = lr_alloc(num_pairs, sizeof(*of.sums), what, log);
-    of.room = subsets->interleave > 1 ? lr_alloc(threads * of.most, sizeof(*of.room), what, log) : NULL;
-    const bool is_there = of.sums != NULL && (of.room != NULL || subsets->interleave <= 1);
-    if (is_there && num_pairs > 0) lr_parallel_for(threads, num_pairs, 1, sum_pairs, &of);
-    for (int64_t k = 0; is_there && k < num_pairs; k++) subset->counts += of.sums[k];
-    free(of.room);
-    free(of.sums);
-    return is_there ? LR_OK : LR_FAILED;
+    return LR_OK;
 }
 
 /* --- sparse data: LORs with counts --- */
 
-/* Counts the entries with counts for each subset, or copies them once the subsets' lists are allocated (takes). */
-static void visit_counts(const struct lr_subsets *subsets, const int32_t *group_of, bool takes)
+/* Counts the entries with counts for each subset, or copies them once the subsets' lists are allocated (takes).
+ * values: on the host, those of the additive term NULL if there are none. */
+static void visit_counts(const struct lr_subsets *subsets, const int32_t *group_of, const float *const values[2],
+                         bool takes)
 {
-    const lr_lor_data *data = subsets->params->data;
+    const lr_recon_params *params = subsets->params;
+    const bool is_listed = lr_additive_is_listed(params);
     int64_t pair = 0;
-    for (int64_t k = 0; k < data->count; k++) {
-        const int64_t lor = data->index[k];
+    for (int64_t k = 0; k < params->data->count; k++) {
+        const int64_t lor = params->data_lors[k];
         while (lor >= subsets->lors->offsets[pair + 1]) pair++;
-        if (!(data->values[k] > 0.0f)) continue;
+        if (!(values[MEASURED][k] > 0.0f)) continue;
         const int part = subsets->interleave > 1 ? lr_lors_angle(subsets->lors, lor) % subsets->interleave : 0;
         struct lr_subset *subset = subset_at(subsets, group_of[pair], part);
-        if (takes) {
-            subset->lor_list[subset->num_values] = lor;
-            subset->measured[subset->num_values] = data->values[k];
-        } else {
-            subset->counts += data->values[k];
-        }
-        subset->num_values++;
+        const int64_t next = subset->num_values++;
+        if (!takes) continue;
+        subset->lor_list[next] = lor;
+        subset->measured[next] = values[MEASURED][k];
+        if (values[ADDITIVE] != NULL) subset->additive[next] = values[ADDITIVE][is_listed ? k : lor];
     }
+}
+
+static lr_status list_counts(struct lr_subsets *subsets, const int32_t *group_of, const float *const values[2])
+{
+    const lr_recon_params *params = subsets->params;
+    const lr_log *log = params->log;
+    visit_counts(subsets, group_of, values, false);
+    for (int k = 0; k < subsets->count; k++) {
+        struct lr_subset *subset = &subsets->list[k];
+        subset->lor_list = lr_alloc(subset->num_values, sizeof(int64_t), what, log);
+        subset->measured = lr_alloc(subset->num_values, sizeof(float), what, log);
+        if (subset->lor_list == NULL || subset->measured == NULL) return LR_FAILED;
+        if (params->additive != NULL || params->additive_source.get != NULL) {
+            subset->additive = lr_alloc(subset->num_values, sizeof(float), what, log);
+            if (subset->additive == NULL) return LR_FAILED;
+        }
+        subset->projected = (lr_selection){.lors = subset->lor_list, .num_lors = subset->num_values};
+        subset->num_values = 0; /* counted again while entries are copied */
+    }
+    visit_counts(subsets, group_of, values, true);
+    return LR_OK;
+}
+
+static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *group_of)
+{
+    lr_vector host[2] = {{0}, {0}};
+    lr_status status = LR_OK;
+    for (int which = 0; which < 2 && status == LR_OK; which++) {
+        const lr_vector_params params = {.name = names[which], .log = subsets->params->log};
+        const lr_vector *from = given(subsets->params, which);
+        status = from != NULL ? lr_vector_bring(from, &params, &host[which]) : LR_OK;
+    }
+    const float *const values[2] = {host[MEASURED].values, host[ADDITIVE].values};
+    status = status == LR_OK ? list_counts(subsets, group_of, values) : status;
+    for (int which = 0; which < 2; which++) lr_vector_destroy(&host[which]);
+    return status;
 }
 
 /* --- additive term of LORs that are not all compared --- */
@@ -201,27 +297,22 @@ static lr_status check_values(const struct lr_subsets *subsets, const lr_lor_spa
 static lr_status add_additive(struct lr_subsets *subsets)
 {
     const lr_recon_params *params = subsets->params;
-    if (params->additive == NULL && params->additive_source.get == NULL) return LR_OK;
     const lr_lor_source *source = &params->additive_source;
-    for (int k = 0; subsets->is_sparse && k < subsets->count; k++) {
+    if (params->additive == NULL && source->get == NULL) return LR_OK;
+    for (int k = 0; subsets->is_sparse && params->additive == NULL && k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
         const lr_lor_span span = {.numbers = subset->lor_list, .count = subset->num_values};
-        subset->additive = lr_alloc(span.count, sizeof(*subset->additive), what, params->log);
-        if (subset->additive == NULL) return LR_FAILED;
-        if (params->additive == NULL) {
-            LR_TRY(source->get(source->user, &span, subset->additive));
-            LR_TRY(check_values(subsets, &span, subset->additive));
-            continue;
-        }
-        struct lr_lor_cursor cursor = lr_lor_cursor_at(params->additive, 0);
-        for (int64_t n = 0; n < span.count; n++)
-            subset->additive[n] = (float)lr_lor_cursor_read(&cursor, span.numbers[n]);
+        LR_TRY(source->get(source->user, &span, subset->additive));
+        LR_TRY(check_values(subsets, &span, subset->additive));
     }
-    for (int64_t k = 0; params->additive != NULL && k < params->additive->count; k++)
-        subsets->additive_counts += params->additive->values[k];
-    if (params->additive != NULL) return LR_OK;
     subsets->additive_counts = params->additive_sum;
     if (params->additive_sum > 0.0) return LR_OK;
+    if (params->additive != NULL) {
+        lr_vector_sums sums;
+        LR_TRY(lr_vector_add_up(params->additive, NULL, &sums));
+        subsets->additive_counts = sums.sum;
+        return LR_OK;
+    }
 
     /* The sum over all LORs reads the whole source. */
     float *values = lr_alloc(CHUNK, sizeof(*values), "the additive term", params->log);
@@ -266,25 +357,11 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
     lr_osem_visits(subsets->count, subsets->order);
     for (int k = 0; params->subset_of != NULL && params->interleave == 0 && k < subsets->count; k++)
         subsets->order[k] = k;
-    if (subsets->is_sparse) {
-        const lr_log *log = subsets->params->log;
-        visit_counts(subsets, group_of, false);
-        for (int k = 0; k < subsets->count; k++) {
-            struct lr_subset *subset = &subsets->list[k];
-            subset->lor_list = lr_alloc(subset->num_values, sizeof(int64_t), what, log);
-            subset->measured = lr_alloc(subset->num_values, sizeof(float), what, log);
-            if (subset->lor_list == NULL || subset->measured == NULL) return LR_FAILED;
-            subset->projected = (lr_selection){.lors = subset->lor_list, .num_lors = subset->num_values};
-            subset->num_values = 0; /* counted again while entries are copied */
-        }
-        visit_counts(subsets, group_of, true);
-    }
-
+    if (subsets->is_sparse) LR_TRY(cut_sparse(subsets, group_of));
     if (subsets->is_sparse || subsets->interleave > 1) LR_TRY(add_additive(subsets));
     for (int k = 0; k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
         if (!subsets->is_sparse) LR_TRY(cut_dense(subsets, subset));
-        subsets->counts += subset->counts;
         subsets->most_values = subset->num_values > subsets->most_values ? subset->num_values : subsets->most_values;
     }
 
@@ -308,7 +385,7 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     *subsets = (struct lr_subsets){.params = params,
                                    .lors = info->lors,
                                    .count = params->subsets > 0 ? params->subsets : 1,
-                                   .is_sparse = params->data->index != NULL,
+                                   .is_sparse = params->data_lors != NULL,
                                    .additive_counts = info->of_events ? params->additive_sum : 0.0};
     subsets->list = lr_alloc(subsets->count, sizeof(*subsets->list), what, log);
     subsets->order = lr_alloc(subsets->count, sizeof(*subsets->order), what, log);
@@ -320,22 +397,17 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     free(group_of);
     LR_TRY(status);
 
-    /* Counts and shares are summed over all ranks. An additive sum given by the caller is that of all ranks already. */
-    const bool is_given = params->additive_sum > 0.0;
-    subsets->own_counts = subsets->counts;
-    double sums[3] = {subsets->counts, is_given ? 0.0 : subsets->additive_counts, 0.0};
+    /* Shares are of all ranks, as is an additive sum given by the caller. */
+    double sums[2] = {params->additive_sum > 0.0 ? 0.0 : subsets->additive_counts, 0.0};
     for (int k = 0; k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
-        double of_all[2] = {(double)subset->num_values, subset->counts};
-        sums[2] += of_all[0];
-        LR_TRY(lr_comm_sum_numbers(params->comm, of_all, 2));
-        subset->share = of_all[0];
-        subset->counts = of_all[1];
+        subset->share = (double)subset->num_values;
+        sums[1] += subset->share;
+        LR_TRY(lr_comm_sum_numbers(params->comm, &subset->share, 1));
     }
-    LR_TRY(lr_comm_sum_numbers(params->comm, sums, 3));
-    subsets->counts = sums[0];
-    subsets->additive_counts = is_given ? subsets->additive_counts : sums[1];
-    for (int k = 0; k < subsets->count; k++) subsets->list[k].share /= sums[2] > 0.0 ? sums[2] : 1.0;
+    LR_TRY(lr_comm_sum_numbers(params->comm, sums, 2));
+    if (!(params->additive_sum > 0.0)) subsets->additive_counts = sums[0];
+    for (int k = 0; k < subsets->count; k++) subsets->list[k].share /= sums[1] > 0.0 ? sums[1] : 1.0;
     return LR_OK;
 }
 
@@ -356,61 +428,47 @@ void lr_subsets_finish(struct lr_subsets *subsets)
 
 /* --- data that estimates are compared with --- */
 
-enum { MEASURED = 0, ADDITIVE };
-
 /* VALUES_AT_ONCE: values of a thread's share. MANY_VALUES: number of values above which threads are used. */
 enum { VALUES_AT_ONCE = 1 << 14, MANY_VALUES = 1 << 20 };
 
-static const char *const names[2] = {"the measured counts", "the additive term"};
+/* Returns true if the values of a subset of dense data are a part of the vector of all values. */
+static bool is_part(const struct lr_subsets *subsets, const struct lr_subset *subset, int which)
+{
+    return (subset->runs == NULL || subset->num_runs == 1) && !(which == MEASURED && subsets->interleave > 1);
+}
 
-/* --- values of a subset, gathered on the host --- */
-
-static lr_status gather_values(const struct lr_compared *compared, const struct lr_subset *subset, int which, float *to)
+/* Finds values that need not be gathered. */
+static bool find_part(const struct lr_compared *compared, const struct lr_subset *subset, int which, lr_vector *part)
 {
     const struct lr_subsets *subsets = compared->subsets;
-    const lr_osem_params *params = subsets->params;
-    const lr_lor_data *data = which == MEASURED ? params->data : params->additive;
     if (subsets->is_sparse) {
-        const float *from = which == MEASURED ? subset->measured : subset->additive;
-        memcpy(to, from, (size_t)subset->num_values * sizeof(*to));
-        return LR_OK;
+        *part = lr_vector_of_floats(which == MEASURED ? subset->measured : subset->additive, subset->num_values);
+        return true;
     }
+    if (given(subsets->params, which) == NULL || !is_part(subsets, subset, which)) return false;
+    *part =
+        lr_vector_part(&compared->from[which], subset->runs != NULL ? subset->runs[0].first : 0, subset->num_values);
+    return true;
+}
 
-    const struct lr_lor_run all = {0, 0, subset->num_values};
-    const struct lr_lor_run *runs = subset->runs != NULL ? subset->runs : &all;
-    const int64_t num_runs = subset->runs != NULL ? subset->num_runs : 1;
-    for (int64_t n = 0; n < num_runs; n++) {
-        const lr_lor_span span = {.first = runs[n].first, .count = runs[n].count};
-        float *values = to + runs[n].begin;
-        if (data == NULL) {
-            /* Negative values of the source would turn into missing LORs. */
-            LR_TRY(params->additive_source.get(params->additive_source.user, &span, values));
-            LR_TRY(check_values(subsets, &span, values));
-        } else if (data->index == NULL) {
-            memcpy(values, data->values + span.first, (size_t)span.count * sizeof(*values));
-        } else {
-            struct lr_lor_cursor cursor = lr_lor_cursor_at(data, span.first);
-            for (int64_t k = 0; k < span.count; k++) values[k] = (float)lr_lor_cursor_read(&cursor, span.first + k);
+double lr_compared_count(const struct lr_subsets *subsets, const lr_place *place)
+{
+    const lr_recon_params *params = subsets->params;
+    double numbers = 0.0;
+    for (int which = 0; which < 2; which++) {
+        const lr_vector *all = given(params, which);
+        if (all == NULL && (which == MEASURED || params->additive_source.get == NULL)) continue;
+        const bool is_there = all != NULL && is_at_device(all);
+        if (is_there && (all->place != place || all->precision != LR_FLOAT32)) numbers += (double)all->count;
+        for (int k = 0; k < subsets->count; k++) {
+            const struct lr_subset *subset = &subsets->list[k];
+            numbers += is_there && is_part(subsets, subset, which) ? 0.0 : (double)subset->num_values;
         }
     }
-    if (which == MEASURED) /* interleaved LORs of other subsets explain nothing and add nothing */
-        lr_selection_blank(subsets->lors, &subset->pairs, to);
-    return LR_OK;
+    return numbers;
 }
 
-/* --- values that are held --- */
-
-/* Returns an array on the host that already has the values in the subset's order, or NULL. */
-static const float *find_array(const struct lr_compared *compared, const struct lr_subset *subset, int which)
-{
-    const lr_osem_params *params = compared->subsets->params;
-    const lr_lor_data *data = which == MEASURED ? params->data : params->additive;
-    if (compared->subsets->is_sparse) return which == MEASURED ? subset->measured : subset->additive;
-    if (data == NULL || data->index != NULL || (subset->runs != NULL && subset->num_runs != 1) ||
-        (which == MEASURED && compared->subsets->interleave > 1))
-        return NULL;
-    return data->values + (subset->runs != NULL ? subset->runs[0].first : 0);
-}
+/* --- values that are gathered --- */
 
 struct uniform {
     const float *values;
@@ -428,87 +486,175 @@ static void look_at_share(void *user, int64_t begin, int64_t end, int worker)
     if (any) atomic_store(&uniform->is_broken, true);
 }
 
+/* Copies values from the host to a device, which can fill in values that are all the same itself. */
+static lr_status send(const struct lr_compared *compared, const lr_vector *host, lr_vector *to)
+{
+    const float *values = host->values;
+    const int threads = lr_operator_get_info(compared->subsets->params->op)->threads;
+    const int64_t count = host->count;
+    struct uniform uniform = {.values = values};
+    atomic_init(&uniform.is_broken, false);
+    if (count > 0) lr_parallel_for(count > MANY_VALUES ? threads : 1, count, VALUES_AT_ONCE, look_at_share, &uniform);
+    return count > 0 && !atomic_load(&uniform.is_broken) ? lr_vector_fill(to, values[0]) : lr_vector_copy(host, to);
+}
+
+static lr_status gather_on_host(const struct lr_compared *compared, const struct lr_subset *subset, int which,
+                                float *to)
+{
+    const struct lr_subsets *subsets = compared->subsets;
+    const lr_lor_source *source = &subsets->params->additive_source;
+    const float *from = compared->from[which].values;
+    const struct lr_lor_run all = {0, 0, subset->num_values};
+    const struct lr_lor_run *runs = subset->runs != NULL ? subset->runs : &all;
+    const int64_t num_runs = subset->runs != NULL ? subset->num_runs : 1;
+    for (int64_t n = 0; n < num_runs; n++) {
+        const lr_lor_span span = {.first = runs[n].first, .count = runs[n].count};
+        float *values = to + runs[n].begin;
+        if (given(subsets->params, which) != NULL) {
+            memcpy(values, from + span.first, (size_t)span.count * sizeof(*values));
+        } else {
+            /* Negative values of the source would turn into missing LORs. */
+            LR_TRY(source->get(source->user, &span, values));
+            LR_TRY(check_values(subsets, &span, values));
+        }
+    }
+    if (which == MEASURED) /* interleaved LORs of other subsets explain nothing and add nothing */
+        lr_selection_blank(subsets->lors, &subset->pairs, to);
+    return LR_OK;
+}
+
+/* Gathers values that are at the place. Interleaved LORs of other subsets are set to 0 by a factor. */
+static lr_status gather_at_place(const struct lr_compared *compared, const struct lr_subset *subset, int which,
+                                 lr_vector *to)
+{
+    const struct lr_subsets *subsets = compared->subsets;
+    lr_status status = lr_place_hold(compared->place);
+    if (status != LR_OK) return status;
+    for (int64_t n = 0; status == LR_OK && n < subset->num_runs; n++) {
+        const struct lr_lor_run *run = &subset->runs[n];
+        const lr_vector from = lr_vector_part(&compared->from[which], run->first, run->count);
+        lr_vector values = lr_vector_part(to, run->begin, run->count);
+        status = lr_vector_copy(&from, &values);
+    }
+    if (status == LR_OK && which == MEASURED && subsets->interleave > 1) {
+        lr_vector host = lr_vector_part(&compared->staged, 0, subset->num_values), factors = {0};
+        const lr_vector_params params = {.place = compared->place, .name = names[which], .log = subsets->params->log};
+        status = lr_vector_fill(&host, 1.0);
+        lr_selection_blank(subsets->lors, &subset->pairs, host.values);
+        status = status == LR_OK ? lr_vector_bring(&host, &params, &factors) : status;
+        status = status == LR_OK ? lr_vector_multiply(to, &factors) : status;
+        lr_vector_destroy(&factors);
+    }
+    lr_place_release(compared->place);
+    return status;
+}
+
+/* Makes a vector for the values of any subset, unless it exists. */
+static lr_status open_values(const struct lr_compared *compared, int which, lr_place *place, lr_vector *vector)
+{
+    return vector->storage != NULL ? LR_OK
+                                   : lr_vector_create(&(lr_vector_params){.place = place,
+                                                                          .count = compared->subsets->most_values,
+                                                                          .name = names[which],
+                                                                          .log = compared->subsets->params->log},
+                                                      vector);
+}
+
+static lr_status gather(struct lr_compared *compared, const struct lr_subset *subset, int which, lr_vector *to)
+{
+    lr_vector part;
+    if (compared->place == NULL) return gather_on_host(compared, subset, which, to->values);
+    if (find_part(compared, subset, which, &part)) return send(compared, &part, to);
+    LR_TRY(open_values(compared, which, NULL, &compared->staged));
+    if (is_at_device(&compared->from[which])) return gather_at_place(compared, subset, which, to);
+    const lr_vector host = lr_vector_part(&compared->staged, 0, subset->num_values);
+    LR_TRY(gather_on_host(compared, subset, which, host.values));
+    return send(compared, &host, to);
+}
+
+/* --- values that are held --- */
+
 static lr_status hold(struct lr_compared *compared, const struct lr_subset *subset, int which, lr_vector *held)
 {
-    const float *array = find_array(compared, subset, which);
-    lr_vector host = lr_vector_of_floats(array, subset->num_values);
-    if (compared->place == NULL) {
-        *held = array != NULL ? host : (lr_vector){0};
+    lr_vector part;
+    if (find_part(compared, subset, which, &part) && is_at_device(&part) == (compared->place != NULL)) {
+        *held = part;
         return LR_OK;
     }
-    if (array == NULL) {
-        host = lr_vector_part(&compared->scratch[which], 0, subset->num_values);
-        LR_TRY(gather_values(compared, subset, which, host.values));
-    }
+    if (!compared->is_kept) return LR_OK;
     LR_TRY(lr_vector_create(&(lr_vector_params){.place = compared->place,
                                                 .count = subset->num_values,
                                                 .name = names[which],
                                                 .log = compared->subsets->params->log},
                             held));
-    const float *values = host.values;
-    const int threads = lr_operator_get_info(compared->subsets->params->op)->threads;
-    /* List-mode counts are all 1, and a device can fill such values itself. */
-    const int64_t count = host.count;
-    struct uniform uniform = {.values = values};
-    atomic_init(&uniform.is_broken, false);
-    if (count > 0) lr_parallel_for(count > MANY_VALUES ? threads : 1, count, VALUES_AT_ONCE, look_at_share, &uniform);
-
-    return (count > 0 && !atomic_load(&uniform.is_broken)) ? lr_vector_fill(held, values[0])
-                                                           : lr_vector_copy(&host, held);
-}
-
-static lr_status make_scratch(struct lr_compared *compared, int which)
-{
-    const struct lr_subsets *subsets = compared->subsets;
-    bool is_needed = false;
-    for (int k = 0; k < subsets->count; k++)
-        is_needed = is_needed || find_array(compared, &subsets->list[k], which) == NULL;
-    if (!is_needed) return LR_OK;
-    return lr_vector_create(
-        &(lr_vector_params){.count = subsets->most_values, .name = names[which], .log = subsets->params->log},
-        &compared->scratch[which]);
-}
-
-lr_status lr_compared_init(struct lr_compared *compared, const struct lr_subsets *subsets, lr_place *place)
-{
-    const lr_osem_params *params = subsets->params;
-    *compared = (struct lr_compared){.subsets = subsets, .place = place};
-    compared->has_additive = params->additive != NULL || params->additive_source.get != NULL;
-    compared->measured = lr_alloc(subsets->count, sizeof(lr_vector), names[0], params->log);
-    compared->additive = lr_alloc(subsets->count, sizeof(lr_vector), names[1], params->log);
-    if (compared->measured == NULL || compared->additive == NULL) return LR_FAILED;
-    LR_TRY(make_scratch(compared, MEASURED));
-    LR_TRY(compared->has_additive ? make_scratch(compared, ADDITIVE) : LR_OK);
-    for (int k = 0; k < subsets->count; k++) {
-        const struct lr_subset *subset = &subsets->list[k];
-        LR_TRY(hold(compared, subset, MEASURED, &compared->measured[k]));
-        LR_TRY(compared->has_additive ? hold(compared, subset, ADDITIVE, &compared->additive[k]) : LR_OK);
-    }
-    if (place != NULL) {
-        lr_vector_destroy(&compared->scratch[MEASURED]);
-        lr_vector_destroy(&compared->scratch[ADDITIVE]);
-    }
-    return LR_OK;
-}
-
-void lr_compared_finish(struct lr_compared *compared)
-{
-    for (int which = 0; which < 2; which++) {
-        lr_vector *held = which == MEASURED ? compared->measured : compared->additive;
-        for (int k = 0; held != NULL && k < compared->subsets->count; k++) lr_vector_destroy(&held[k]);
-        free(held);
-        lr_vector_destroy(&compared->scratch[which]);
-    }
-    *compared = (struct lr_compared){0};
+    return gather(compared, subset, which, held);
 }
 
 static lr_status get(struct lr_compared *compared, int k, int which, lr_vector *vector)
 {
     const struct lr_subset *subset = &compared->subsets->list[k];
-    *vector = which == MEASURED ? compared->measured[k] : compared->additive[k];
+    *vector = compared->held[which][k];
     if (vector->values != NULL || vector->storage != NULL) return LR_OK;
+    LR_TRY(open_values(compared, which, compared->place, &compared->scratch[which]));
     *vector = lr_vector_part(&compared->scratch[which], 0, subset->num_values);
-    return gather_values(compared, subset, which, vector->values);
+    return gather(compared, subset, which, vector);
+}
+
+/* Adds up the counts of each subset of this rank, then of all ranks. */
+static lr_status add_counts(struct lr_compared *compared)
+{
+    struct lr_subsets *subsets = compared->subsets;
+    for (int k = 0; k < subsets->count; k++) {
+        lr_vector measured;
+        lr_vector_sums sums;
+        LR_TRY(get(compared, k, MEASURED, &measured));
+        LR_TRY(lr_vector_add_up(&measured, NULL, &sums));
+        subsets->own_counts += sums.sum;
+        subsets->list[k].counts = sums.sum;
+        LR_TRY(lr_comm_sum_numbers(subsets->params->comm, &subsets->list[k].counts, 1));
+    }
+    subsets->counts = subsets->own_counts;
+    return lr_comm_sum_numbers(subsets->params->comm, &subsets->counts, 1);
+}
+
+lr_status lr_compared_init(struct lr_compared *compared, struct lr_subsets *subsets, lr_place *place, bool is_kept)
+{
+    const lr_osem_params *params = subsets->params;
+    *compared = (struct lr_compared){.subsets = subsets, .place = place, .is_kept = is_kept && place != NULL};
+    compared->has_additive = params->additive != NULL || params->additive_source.get != NULL;
+    for (int which = 0; which < 2; which++) {
+        compared->held[which] = lr_alloc(subsets->count, sizeof(lr_vector), names[which], params->log);
+        if (compared->held[which] == NULL) return LR_FAILED;
+    }
+    for (int which = 0; which < 1 + compared->has_additive; which++) {
+        const lr_vector *all = given(params, which);
+        if (all != NULL && !subsets->is_sparse) {
+            const lr_vector_params like = {
+                .place = is_at_device(all) ? place : NULL, .name = names[which], .log = params->log};
+            LR_TRY(lr_vector_bring(all, &like, &compared->from[which]));
+        }
+        bool is_needed = !compared->is_kept;
+        for (int k = 0; k < subsets->count; k++) {
+            LR_TRY(hold(compared, &subsets->list[k], which, &compared->held[which][k]));
+            is_needed |= is_part(subsets, &subsets->list[k], which);
+        }
+        if (!is_needed) lr_vector_destroy(&compared->from[which]); /* frees a copy whose values have been gathered */
+    }
+    if (compared->is_kept) lr_vector_destroy(&compared->staged);
+    return add_counts(compared);
+}
+
+void lr_compared_finish(struct lr_compared *compared)
+{
+    for (int which = 0; which < 2; which++) {
+        lr_vector *held = compared->held[which];
+        for (int k = 0; held != NULL && k < compared->subsets->count; k++) lr_vector_destroy(&held[k]);
+        free(held);
+        lr_vector_destroy(&compared->scratch[which]);
+        lr_vector_destroy(&compared->from[which]);
+    }
+    lr_vector_destroy(&compared->staged);
+    *compared = (struct lr_compared){0};
 }
 
 lr_status lr_compared_get(struct lr_compared *compared, int k, struct lr_compared_values *values)

@@ -10,39 +10,21 @@
 #include <lr/vector.h>
 #include <stddef.h>
 
-/* --- reading LOR data --- */
+/* --- vectors of the caller --- */
 
-/* Reads dense or sparse LOR data at ascending LORs. */
+/* Finds the first number that is negative, not finite, or beyond the range of float. *at: its index; -1 if there is
+ * none. Numbers of a device are copied to the host only if there is one. errors: LR_FAILED; LR_NO_DEVICE. */
+lr_status lr_find_invalid(const lr_vector *numbers, int64_t *at, double *value);
 
-struct lr_lor_cursor {
-    const lr_lor_data *data; /* NULL = zero everywhere */
-    int64_t next;            /* sparse: index of the first entry at or after the LOR */
-};
+/* Checks the sizes and numbers of data, additive term and initial image. errors: LR_USAGE for sizes; LR_BAD_INPUT for
+ * numbers. */
+lr_status lr_recon_check_vectors(const lr_recon_params *params);
 
-/* Starts reading at a LOR. */
-static inline struct lr_lor_cursor lr_lor_cursor_at(const lr_lor_data *data, int64_t lor)
-{
-    struct lr_lor_cursor cursor = {data, 0};
-    int64_t end = data != NULL && data->index != NULL ? data->count : 0;
-    while (cursor.next < end) {
-        const int64_t middle = cursor.next + (end - cursor.next) / 2;
-        if (data->index[middle] < lor)
-            cursor.next = middle + 1;
-        else
-            end = middle;
-    }
-    return cursor;
-}
+/* Multiplies an image, which is 1 in voxels that may be above 0, by the initial image, at the place of the image. */
+lr_status lr_start_from(const lr_vector *initial, lr_vector *image, const lr_log *log);
 
-static inline double lr_lor_cursor_read(struct lr_lor_cursor *cursor, int64_t lor)
-{
-    const lr_lor_data *data = cursor->data;
-    if (data == NULL) return 0.0;
-    if (data->index == NULL) return data->values[lor];
-    while (cursor->next < data->count && data->index[cursor->next] < lor) cursor->next++;
-    const bool is_listed = cursor->next < data->count && data->index[cursor->next] == lor;
-    return is_listed ? data->values[cursor->next] : 0.0;
-}
+/* Returns true if the additive term has values of data_lors alone. */
+bool lr_additive_is_listed(const lr_recon_params *params);
 
 /* --- voxels that LORs see --- */
 
@@ -59,7 +41,7 @@ struct lr_subset {
     lr_selection pairs;      /* module pairs, with the interleave of their LORs; all zero for the only subset */
     lr_selection projected;  /* LORs to project; sparse data: only LORs with counts; dense data: all LORs of `pairs` */
     int64_t num_values;      /* number of values, including interleaved LORs of other subsets */
-    double counts;           /* sum of y, of all ranks */
+    double counts;           /* sum of y, of all ranks; lr_compared_init sets it */
     double share;            /* this subset's share of the values of all subsets and ranks */
     float *measured;         /* sparse: y in the order of the values; else NULL */
     float *additive;         /* sparse: b of these LORs; NULL = none */
@@ -76,13 +58,14 @@ struct lr_subsets {
     struct lr_subset *list; /* [count] */
     int32_t *order;         /* [count] order in which subsets are visited */
     bool is_sparse;         /* true if the data are sparse */
-    double counts;          /* sum of y, of all ranks */
-    double own_counts;      /* sum of y, of this rank */
+    double counts;          /* sum of y, of all ranks; lr_compared_init sets it, */
+    double own_counts;      /* and that of this rank */
     double additive_counts; /* sparse, interleaved and events: sum of b over all LORs */
     int64_t most_values;    /* largest num_values */
 };
 
-/* Divides params->data, which is checked, into params->subsets. Call the finish function in any case.
+/* Divides the LORs of params->data, which is checked, into params->subsets; sparse data are copied to the host. Call
+ * the finish function in any case.
  * errors: LR_FAILED if memory runs out; LR_USAGE if a subset would be empty; LR_BAD_INPUT for a value of the
  * additive source that is not finite or negative; errors of the source. */
 lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *params);
@@ -93,20 +76,27 @@ void lr_subsets_finish(struct lr_subsets *subsets);
 /* The measured counts and the additive term of each subset, in the order of its values. */
 
 struct lr_compared {
-    const struct lr_subsets *subsets;
-    lr_place *place;      /* the place of the values; NULL = the host */
-    lr_vector *measured;  /* [subsets] zero for values that lr_compared_get gathers */
-    lr_vector *additive;  /* [subsets] the same for the additive term; zero if there is none */
-    lr_vector scratch[2]; /* on the host: measured counts and additive term of the current subset */
+    struct lr_subsets *subsets;
+    lr_place *place; /* the place of the values; NULL = the host */
+    bool is_kept;    /* the values of all subsets are kept at a device; else those of the current one */
+    /* Dense measured counts and additive term: the caller's vectors or copies, in single precision, on the host or at
+     * the place; zero if there are none */
+    lr_vector from[2];
+    lr_vector *held[2];   /* [subsets] zero for values that lr_compared_get gathers */
+    lr_vector scratch[2]; /* at the place: gathered values of the current subset */
+    lr_vector staged;     /* on the host: values for a device */
     bool has_additive;
 };
 
-/* Stores sparse data, and all data if they are at a device. Dense data on the host stay in the caller's array if a
- * subset's values are contiguous there. Otherwise lr_compared_get gathers them. Call the finish function in any
- * case.
+/* Values stay in the caller's vector if it is in single precision, on the host or at the place as they are to be, and a
+ * subset's values follow each other there. Otherwise they are gathered, at a device for all subsets at once if is_kept.
+ * Sets the counts of the subsets. Call the finish function in any case.
  * errors: LR_FAILED if memory runs out; LR_BAD_INPUT for an additive value that is negative or not finite. */
-lr_status lr_compared_init(struct lr_compared *compared, const struct lr_subsets *subsets, lr_place *place);
+lr_status lr_compared_init(struct lr_compared *compared, struct lr_subsets *subsets, lr_place *place, bool is_kept);
 void lr_compared_finish(struct lr_compared *compared);
+
+/* Returns how many numbers lr_compared_init keeps at a device. */
+double lr_compared_count(const struct lr_subsets *subsets, const lr_place *place);
 
 /* Values of subset k, valid until the next call. additive is zero if there is none. */
 struct lr_compared_values {

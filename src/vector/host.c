@@ -188,7 +188,7 @@ struct summing {
 enum { LANES = 8 };
 
 struct lanes {
-    double sum[LANES], product[LANES], difference[LANES], largest[LANES];
+    double sum[LANES], product[LANES], difference[LANES], largest[LANES], smallest[LANES];
     int64_t not_finite[LANES];
 };
 
@@ -196,11 +196,12 @@ static inline void add_number(struct lanes *lanes, int k, double x, double y)
 {
     const bool is_number = isfinite(x);
     const double a = is_number ? x : 0.0, b = is_number ? y : 0.0;
-    const double candidate = is_number ? x : -INFINITY;
+    const double high = is_number ? x : -INFINITY, low = is_number ? x : INFINITY;
     lanes->sum[k] += a;
     lanes->product[k] += a * b;
     lanes->difference[k] += (a - b) * (a - b);
-    lanes->largest[k] = candidate > lanes->largest[k] ? candidate : lanes->largest[k];
+    lanes->largest[k] = high > lanes->largest[k] ? high : lanes->largest[k];
+    lanes->smallest[k] = low < lanes->smallest[k] ? low : lanes->smallest[k];
     lanes->not_finite[k] += !is_number;
 }
 
@@ -213,7 +214,10 @@ static void add_shares(void *user, int64_t first, int64_t last, int worker)
         struct lanes lanes = {0};
         const int64_t share = at->first + n;
         const int64_t end = (share + 1) * SHARE < at->x->count ? (share + 1) * SHARE : at->x->count;
-        for (int k = 0; k < LANES; k++) lanes.largest[k] = -INFINITY;
+        for (int k = 0; k < LANES; k++) {
+            lanes.largest[k] = -INFINITY;
+            lanes.smallest[k] = INFINITY;
+        }
         for (int64_t begin = share * SHARE; begin < end; begin += BLOCK) {
             const int count = length_at(begin, end);
             int k = 0;
@@ -223,12 +227,13 @@ static void add_shares(void *user, int64_t first, int64_t last, int worker)
                 for (int lane = 0; lane < LANES; lane++) add_number(&lanes, lane, x[k + lane], y[k + lane]);
             for (int lane = 0; k < count; k++, lane++) add_number(&lanes, lane, x[k], y[k]);
         }
-        lr_vector_sums joined = {.largest = -INFINITY};
+        lr_vector_sums joined = {.largest = -INFINITY, .smallest = INFINITY};
         for (int lane = 0; lane < LANES; lane++) {
             joined.sum += lanes.sum[lane];
             joined.product += lanes.product[lane];
             joined.difference += lanes.difference[lane];
             joined.largest = fmax(joined.largest, lanes.largest[lane]);
+            joined.smallest = fmin(joined.smallest, lanes.smallest[lane]);
             joined.not_finite += lanes.not_finite[lane];
         }
         at->shares[n] = joined;
@@ -250,6 +255,7 @@ static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *
             sums->product += share->product;
             sums->difference += share->difference;
             sums->largest = share->largest > sums->largest ? share->largest : sums->largest;
+            sums->smallest = share->smallest < sums->smallest ? share->smallest : sums->smallest;
             sums->not_finite += share->not_finite;
         }
     }

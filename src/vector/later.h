@@ -46,7 +46,8 @@ static inline lr_vector_sums lr_vector_name_sums(const double sums[LR_VECTOR_NUM
                             .product = sums[1],
                             .difference = sums[2],
                             .largest = sums[LR_VECTOR_LARGEST],
-                            .not_finite = (int64_t)sums[4]};
+                            .smallest = -sums[LR_VECTOR_LARGEST + 1],
+                            .not_finite = (int64_t)sums[3]};
 }
 
 static inline lr_poisson_fit lr_vector_name_fit(const double sums[LR_VECTOR_NUM_SUMS])

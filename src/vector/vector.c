@@ -183,6 +183,21 @@ lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
     return is_done ? LR_OK : copy_in_chunks(from, to);
 }
 
+lr_status lr_vector_bring(const lr_vector *from, const lr_vector_params *params, lr_vector *to)
+{
+    const lr_vector wanted = {.place = params->place, .precision = params->precision};
+    if (is_same_place(from, &wanted) && from->precision == wanted.precision) {
+        *to = lr_vector_part(from, 0, from->count);
+        return LR_OK;
+    }
+    lr_vector_params like = *params;
+    like.count = from->count;
+    LR_TRY(lr_vector_create(&like, to));
+    const lr_status status = lr_vector_copy(from, to);
+    if (status != LR_OK) lr_vector_destroy(to);
+    return status;
+}
+
 /* --- element by element --- */
 
 static lr_status apply(const struct lr_vector_task *task)
@@ -272,7 +287,7 @@ lr_status lr_vector_convolve(const lr_convolution *convolution)
 
 lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
 {
-    *sums = (lr_vector_sums){.largest = -INFINITY};
+    *sums = (lr_vector_sums){.largest = -INFINITY, .smallest = INFINITY};
     LR_TRY(y != NULL ? check_alike(x, y) : LR_OK);
     return x->count > 0 ? fns_of(x)->add_up(x, y != NULL ? y : x, sums) : LR_OK;
 }

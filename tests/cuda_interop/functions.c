@@ -334,7 +334,7 @@ static void a_reconstruction_moves_its_image_alone(void **state)
     int moved[6] = {0};
     make_pair(&pair);
     for (int view = 0; view < TURN_VIEWS; view++) pair_fill(&pair, view, (uint64_t)view);
-    const lr_lor_data data = {.count = TURN_VIEWS * pair.count, .values = pair.data[0]};
+    const lr_vector data = lr_vector_of_floats(pair.data[0], TURN_VIEWS * pair.count);
     lr_recon_params params = {.op = pair.tested,
                               .data = &data,
                               .iterations = 5,
@@ -374,7 +374,7 @@ static void a_reconstruction_with_a_fit_stays_there(void **state)
     lr_traffic traffic[5] = {{0}};
     make_pair(&pair);
     for (int view = 0; view < TURN_VIEWS; view++) pair_fill(&pair, view, (uint64_t)view);
-    const lr_lor_data data = {.count = TURN_VIEWS * pair.count, .values = pair.data[0]};
+    const lr_vector data = lr_vector_of_floats(pair.data[0], TURN_VIEWS * pair.count);
     lr_recon_params params = {
         .op = pair.tested, .data = &data, .iterations = 4, .subsets = 2, .iteration = count_bytes, .user = traffic};
     lr_vector image = lr_vector_of_floats(pair.found, pair.count);

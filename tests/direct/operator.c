@@ -222,12 +222,14 @@ static lr_recon_params recon_params(const struct session *s, lr_recon_algorithm 
 static void reconstruct(const struct session *s, lr_recon_params params, enum way way, float *image)
 {
     lr_lor_data data = make_data(s, way == SPARSE);
-    const lr_lor_data additive = {.count = NUM_DATA, .values = s->additive};
+    const lr_vector counts = lr_lor_data_vector(&data), additive = lr_vector_of_floats(s->additive, NUM_DATA);
     lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
     float ones[NUM_VOXELS];
     for (int v = 0; v < NUM_VOXELS; v++) ones[v] = 1.0f;
-    params.initial = ones;
-    params.data = &data;
+    const lr_vector start = lr_vector_of_floats(ones, NUM_VOXELS);
+    params.initial = &start;
+    params.data = &counts;
+    params.data_lors = data.index;
     params.additive = &additive;
     params.without_fit = way == WHOLE;
     assert_int_equal(lr_recon(&params, &x), LR_OK);
@@ -313,7 +315,8 @@ static void bad_calls_are_refused(void **state)
     session_open(&s);
     float image[NUM_VOXELS];
     lr_lor_data data = make_data(&s, false);
-    lr_osem_params params = {.op = s.op, .data = &data, .subsets = 7, .log = &s.log.log};
+    const lr_vector counts = lr_lor_data_vector(&data);
+    lr_osem_params params = {.op = s.op, .data = &counts, .subsets = 7, .log = &s.log.log};
     assert_int_equal(array_osem(&params, image), LR_USAGE);
     assert_non_null(strstr(s.log.error, "made of views, of which there are 6"));
     params.subsets = 2;

@@ -17,7 +17,7 @@ struct scene {
     int order[VIEWS];
     int32_t subset_of[VIEWS];
     lr_operator *op;
-    lr_lor_data counts_data, additive_data;
+    lr_vector counts_data, additive_data, truth_image, initial_image;
     float truth[VOXELS], initial[VOXELS], image[VOXELS];
     float counts[VIEWS][VOXELS], additive[VIEWS][VOXELS], factors[VIEWS][VOXELS];
     bool corrected;
@@ -72,8 +72,10 @@ static struct scene *make_scene(bool corrected)
     struct scene *scene = calloc(1, sizeof(*scene));
     scene->grid = case_grid();
     scene->corrected = corrected;
-    scene->counts_data = (lr_lor_data){.count = VIEWS * VOXELS, .values = scene->counts[0]};
-    scene->additive_data = (lr_lor_data){.count = VIEWS * VOXELS, .values = scene->additive[0]};
+    scene->counts_data = lr_vector_of_floats(scene->counts[0], VIEWS * VOXELS);
+    scene->additive_data = lr_vector_of_floats(scene->additive[0], VIEWS * VOXELS);
+    scene->truth_image = lr_vector_of_floats(scene->truth, VOXELS);
+    scene->initial_image = lr_vector_of_floats(scene->initial, VOXELS);
     lr_view_set_complete(&(lr_view_set){.azimuths = 6, .tilts = 2}, &set, NULL);
     lr_view_set_order(&set, scene->order);
     for (int v = 0; v < VIEWS; v++) {
@@ -121,7 +123,7 @@ static lr_recon_params recon_params(struct scene *scene, int rule, int views_per
                              .algorithm = rules[rule],
                              .subsets = (VIEWS - 1) / views_per_block + 1,
                              .subset_of = scene->subset_of,
-                             .initial = scene->initial,
+                             .initial = &scene->initial_image,
                              .iterations = 1,
                              .without_fit = true,
                              .log = &said.log};
@@ -141,7 +143,7 @@ static void the_truth_stays(void **state)
         static const int blocks[4] = {1, 2, 5, VIEWS};
         struct scene *scene = make_scene(n % 2 == 0);
         lr_recon_params params = recon_params(scene, n % 2, blocks[n / 2]);
-        params.initial = scene->truth;
+        params.initial = &scene->truth_image;
         assert_int_equal(run(&params, scene->image), LR_OK);
         assert_true(difference(scene->image, scene->truth) < 3e-6); /* 24 updates in float */
         destroy_scene(scene);
@@ -258,12 +260,13 @@ static void ramla_is_its_formula(void **state)
     }
     assert_int_equal(array_back_f64(reference, histo, back), LR_OK);
     for (int k = 0; k < VOXELS; k++) expected[k] = (float)(1 + 0.7 / most * (back[k] - sensitivity[k]));
-    const lr_lor_data counts = {.count = VOXELS, .values = scene->counts[view]};
-    const lr_lor_data additive = {.count = VOXELS, .values = scene->additive[view]};
+    const lr_vector counts = lr_vector_of_floats(scene->counts[view], VOXELS);
+    const lr_vector additive = lr_vector_of_floats(scene->additive[view], VOXELS);
+    const lr_vector start = lr_vector_of_floats(ones, VOXELS);
     lr_recon_params params = {.op = op,
                               .data = &counts,
                               .additive = &additive,
-                              .initial = ones,
+                              .initial = &start,
                               .iterations = 1,
                               .algorithm = LR_ALGORITHM_RAMLA,
                               .relaxation = 0.7,
@@ -346,7 +349,7 @@ static void the_default_suits_many_subsets(void **state)
     }
     assert_int_equal(array_forward(op, image, counts), LR_OK);
     assert_int_equal(lr_poisson(counts, MANY_VIEWS * FEW_VOXELS, test_seed(), NULL), LR_OK);
-    const lr_lor_data data = {.count = MANY_VIEWS * FEW_VOXELS, .values = counts};
+    const lr_vector data = lr_vector_of_floats(counts, MANY_VIEWS * FEW_VOXELS);
     for (int k = 0; k < 2; k++) {
         lr_vector x = lr_vector_of_floats(image, FEW_VOXELS);
         assert_int_equal(lr_recon(&(lr_recon_params){.op = op,

@@ -777,15 +777,10 @@ static void test_reconstruction(void **state)
     lr_operator *op = open_operator(&params);
     double *x = case_random(num_voxels, &seed), *measured = case_doubles(lines.count);
     double *estimated = case_doubles(lines.count), *image = case_doubles(num_voxels);
-    float *counts = calloc((size_t)lines.count, sizeof(*counts));
-    assert_non_null(counts);
     forward(op, NULL, x, measured);
     double sum = 0;
-    for (int64_t n = 0; n < lines.count; n++) {
-        counts[n] = (float)measured[n];
-        sum += measured[n];
-    }
-    lr_lor_data data = {.count = lines.count, .values = counts};
+    for (int64_t n = 0; n < lines.count; n++) sum += measured[n];
+    const lr_vector data = lr_vector_of_doubles(measured, lines.count);
     lr_vector to = lr_vector_of_doubles(image, num_voxels);
     const lr_recon_params recon = {.op = op, .data = &data, .iterations = 20, .log = &test_log.log};
     if (lr_recon(&recon, &to) != LR_OK) fail_msg("%s", test_log.error);
@@ -799,7 +794,6 @@ static void test_reconstruction(void **state)
     free(measured);
     free(estimated);
     free(image);
-    free(counts);
     close_lines(&lines);
 }
 

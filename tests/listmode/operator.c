@@ -313,7 +313,7 @@ static lr_status note(void *user, const lr_iteration *done)
 static void reconstruct(lr_operator *op, const float *counts, int subsets, struct course *course, double *image)
 {
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
-    lr_lor_data data = {.count = lr_operator_get_info(op)->num_lors, .values = (float *)counts};
+    const lr_vector data = lr_vector_of_floats(counts, lr_operator_get_info(op)->num_lors);
     lr_vector to = lr_vector_of_doubles(image, num_voxels);
     assert_int_equal(lr_recon(&(lr_recon_params){.op = op,
                                                  .data = &data,
@@ -394,7 +394,7 @@ static void test_subsets_are_ranges(void **state)
     reconstruct(op, ones, 1, &whole, plain);
     assert_true(subsets.likelihood[ITERATIONS - 1] > whole.likelihood[ITERATIONS - 1]);
     lr_vector to = lr_vector_of_doubles(image, num_voxels);
-    lr_lor_data data = {.count = num_lines, .values = ones};
+    const lr_vector data = lr_vector_of_floats(ones, num_lines);
     assert_int_equal(lr_recon(&(lr_recon_params){.op = op, .data = &data, .subsets = 5, .log = &test_log.log}, &to),
                      LR_USAGE);
     assert_non_null(strstr(test_log.error, "5 subsets: they are made of ranges of events, of which "

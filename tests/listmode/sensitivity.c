@@ -184,7 +184,7 @@ static void test_ends_are_not_hot(void **state)
     const lr_vector from = lr_vector_of_doubles(body, count);
     lr_vector values = lr_vector_of_floats(measured, lors->count);
     assert_int_equal(lr_operator_forward(op, NULL, &from, &values), LR_OK);
-    lr_lor_data data = {.count = lors->count, .values = measured};
+    const lr_vector data = lr_vector_of_floats(measured, lors->count);
     lr_vector to = lr_vector_of_doubles(image, count);
     const lr_recon_params recon = {.op = op, .data = &data, .iterations = ITERATIONS, .log = &test_log.log};
     assert_int_equal(lr_recon(&recon, &to), LR_OK);

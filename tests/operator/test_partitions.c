@@ -502,8 +502,14 @@ static float *reconstruct(struct made *made, const char *backend, int subsets, c
     lr_operator *op = create(made, backend, &log);
     if (op == NULL) fail_msg("%s, %s: %s", made->name, backend, log.error);
     float *image = floats(made->num_voxels);
-    const lr_osem_params params = {
-        .op = op, .data = data, .subsets = subsets, .iterations = 2, .iteration = check_left_out, .log = &log.log};
+    const lr_vector counts = lr_lor_data_vector(data);
+    const lr_osem_params params = {.op = op,
+                                   .data = &counts,
+                                   .data_lors = data->index,
+                                   .subsets = subsets,
+                                   .iterations = 2,
+                                   .iteration = check_left_out,
+                                   .log = &log.log};
     if (array_osem(&params, image) != LR_OK)
         fail_msg("%s, %s, %d subsets: %s", made->name, backend, subsets, log.error);
     lr_operator_destroy(op);

@@ -17,7 +17,10 @@ struct session {
     float *factors, *additive; /* [LORs] */
     lr_lor_data *data;         /* Poisson counts */
     lr_lor_data sparse;        /* those above 0 */
+    lr_vector counts, few;     /* values of data, and of sparse */
+    lr_vector terms;           /* values of additive */
     float image[NUM_VOXELS], other[NUM_VOXELS];
+    lr_vector image_vector, other_vector;
     double plain[NUM_VOXELS];
 };
 
@@ -57,6 +60,7 @@ static inline void draw_counts(struct session *s, double scale)
             s->sparse.values[s->sparse.count++] = s->data->values[l];
         }
     }
+    s->few = lr_lor_data_vector(&s->sparse);
 }
 
 static inline void session_init(struct session *s, const char *backend)
@@ -79,6 +83,10 @@ static inline void session_init(struct session *s, const char *backend)
         s->factors[l] = (float)(0.3 + 0.7 * test_random(&random));
         s->additive[l] = (float)(0.05 * test_random(&random));
     }
+    s->counts = lr_lor_data_vector(s->data);
+    s->terms = lr_vector_of_floats(s->additive, s->data->count);
+    s->image_vector = lr_vector_of_floats(s->image, NUM_VOXELS);
+    s->other_vector = lr_vector_of_floats(s->other, NUM_VOXELS);
     s->op = open_operator(s, backend);
     draw_counts(s, 5.0);
 }

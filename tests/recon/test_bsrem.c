@@ -11,8 +11,8 @@ struct penalised {
     struct matrix matrix;
     double sensitivity[NUM_VOXELS], level;
     float kappa[NUM_VOXELS];
+    lr_vector weights; /* kappa */
     lr_rdp prior;
-    lr_lor_data additive;
 };
 
 /* With the matrix in memory, from which hundreds of projections take no time. */
@@ -46,8 +46,8 @@ static void penalised_init(struct penalised *p, const char *backend)
     }
     p->level = counts / all;
     p->prior = (lr_rdp){.beta = 0.2 * largest, .gamma = 2.0, .epsilon = 0.01 * p->level};
-    p->prior.kappa = p->kappa;
-    p->additive = (lr_lor_data){.count = p->s.data->count, .values = p->s.additive};
+    p->weights = lr_vector_of_floats(p->kappa, NUM_VOXELS);
+    p->prior.kappa = &p->weights;
 }
 
 static void penalised_finish(struct penalised *p)
@@ -59,8 +59,8 @@ static void penalised_finish(struct penalised *p)
 static lr_recon_params bsrem(const struct penalised *p, int iterations, int subsets)
 {
     return (lr_recon_params){.op = p->s.op,
-                             .data = p->s.data,
-                             .additive = &p->additive,
+                             .data = &p->s.counts,
+                             .additive = &p->s.terms,
                              .iterations = iterations,
                              .subsets = subsets,
                              .algorithm = LR_ALGORITHM_BSREM,
@@ -166,7 +166,8 @@ static void test_it_is_the_papers_formula(void **state)
         lr_recon_params params = bsrem(&p, 2, subsets);
         params.relaxation = 0.8;
         params.relaxation_fall = 0.5;
-        params.data = k == 1 ? &p.s.sparse : p.s.data;
+        params.data = k == 1 ? &p.s.few : &p.s.counts;
+        params.data_lors = k == 1 ? p.s.sparse.index : NULL;
         for (int v = 0; v < NUM_VOXELS; v++) p.s.plain[v] = p.sensitivity[v] > 0.0 ? p.level : 0.0;
         for (int n = 0; n < 2 * subsets; n++) {
             const struct plain plain = {subset_of, 0.8 / (1.0 + 0.5 * (n / subsets)), order[n % subsets], subsets};
@@ -254,7 +255,7 @@ static void test_the_objective_is_told(void **state)
     lr_recon_params params = bsrem(&p, 3, 1);
     assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
     course.count = 0;
-    params.initial = p.s.image;
+    params.initial = &p.s.image_vector;
     params.iterations = 1;
     params.iteration = follow;
     params.user = &course;
@@ -287,7 +288,8 @@ static void test_the_first_image_gives_what_was_measured(void **state)
     for (int k = 0; k < 2; k++) {
         lr_iteration first = {0};
         lr_recon_params params = bsrem(&p, 1, 1);
-        params.data = k == 0 ? p.s.data : &p.s.sparse;
+        params.data = k == 0 ? &p.s.counts : &p.s.few;
+        params.data_lors = k == 0 ? NULL : p.s.sparse.index;
         params.iteration = keep_first;
         params.user = &first;
         assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
@@ -306,7 +308,8 @@ static void test_without_strength_it_is_mlem(void **state)
     for (int v = 0; v < NUM_VOXELS; v++) ones[v] = 1000.0f;
     p.prior.beta = 0.0;
     lr_recon_params params = bsrem(&p, 8, 1);
-    params.initial = ones;
+    const lr_vector start = lr_vector_of_floats(ones, NUM_VOXELS);
+    params.initial = &start;
     lr_recon_params em = params;
     em.algorithm = LR_ALGORITHM_OSEM;
     em.prior = NULL;
@@ -322,7 +325,7 @@ static void test_without_strength_it_is_mlem(void **state)
     params.relaxation_fall = 0.1;
     assert_int_equal(reconstruct(&em, p.s.other), LR_OK);
     assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
-    const double gained = objective(&p, p.s.other) - objective(&p, em.initial);
+    const double gained = objective(&p, p.s.other) - objective(&p, ones);
     const double more = objective(&p, p.s.image) - objective(&p, p.s.other);
     print_message("ML-EM gains %.8g in 40 iterations, BSREM %.3g more\n", gained, more);
     assert_true(more > 0.0 && more < 1e-3 * gained);
@@ -336,7 +339,8 @@ static void test_no_voxel_becomes_negative(void **state)
     penalised_init(&p, *state);
     draw_counts(&p.s, 0.02);
     lr_recon_params params = bsrem(&p, 6, 4);
-    params.data = &p.s.sparse;
+    params.data = &p.s.few;
+    params.data_lors = p.s.sparse.index;
     params.relaxation = 3.0;
     p.prior.beta *= 0.01;
     assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
@@ -349,7 +353,7 @@ static void test_no_voxel_becomes_negative(void **state)
     assert_true(zeros > 0);
     draw_counts(&p.s, 50.0);
     params = bsrem(&p, 60, 1);
-    params.initial = p.s.image;
+    params.initial = &p.s.image_vector;
     assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
     for (int v = 0; v < NUM_VOXELS; v++)
         assert_true(p.s.image[v] > 0.0f || p.sensitivity[v] == 0.0 || p.s.other[v] > p.s.image[v]);
@@ -367,7 +371,7 @@ static void test_it_goes_on_where_it_was(void **state)
     widen(p.s.image, p.s.plain);
     params.iterations = 2;
     assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
-    params.initial = p.s.other;
+    params.initial = &p.s.other_vector;
     params.iterations_before = 2;
     assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
     assert_true(difference(p.s.image, p.s.plain) < 1e-5);

@@ -68,8 +68,13 @@ static struct deviation reconstruct(const struct made *made, lr_operator *op, co
     struct test_log log;
     test_log_init(&log);
     const int iterations = (UPDATES + subsets / 2) / subsets;
-    const lr_osem_params params = {
-        .op = op, .data = data, .subsets = subsets, .iterations = iterations > 2 ? iterations : 2, .log = &log.log};
+    const lr_vector counts = lr_lor_data_vector(data);
+    const lr_osem_params params = {.op = op,
+                                   .data = &counts,
+                                   .data_lors = data->index,
+                                   .subsets = subsets,
+                                   .iterations = iterations > 2 ? iterations : 2,
+                                   .log = &log.log};
     struct deviation found = {0};
     int count = 0;
     assert_int_equal(array_osem(&params, image), LR_OK);

@@ -11,6 +11,7 @@ struct session {
     int64_t num_voxels;
     float *phantom, *image; /* [num_voxels] */
     lr_lor_data *data;      /* what the phantom gives, without noise */
+    lr_vector counts;       /* its values */
 };
 
 /* Two spots on a weak background. */
@@ -42,6 +43,7 @@ static void session_init(struct session *s, const char *backend)
     draw_phantom(&s->fixture.grid, s->phantom);
     s->data = lr_lor_data_create(s->fixture.lors, NULL);
     assert_non_null(s->data);
+    s->counts = lr_lor_data_vector(s->data);
     assert_int_equal(array_forward(s->op, s->phantom, s->data->values), LR_OK);
 }
 
@@ -56,7 +58,7 @@ static void session_finish(struct session *s)
 
 static lr_mlem_params mlem_params(const struct session *s, int iterations)
 {
-    return (lr_mlem_params){.op = s->op, .data = s->data, .iterations = iterations, .log = &s->log.log};
+    return (lr_mlem_params){.op = s->op, .data = &s->counts, .iterations = iterations, .log = &s->log.log};
 }
 
 static void draw_counts(struct session *s, double scale, uint64_t seed)
@@ -174,7 +176,9 @@ static void test_sparse_data_is_dense_data(void **state)
     }
     lr_mlem_params params = mlem_params(&s, 5);
     assert_int_equal(array_mlem(&params, from_dense), LR_OK);
-    params.data = &list;
+    const lr_vector listed = lr_lor_data_vector(&list);
+    params.data = &listed;
+    params.data_lors = list.index;
     assert_int_equal(array_mlem(&params, s.image), LR_OK);
     assert_memory_equal(s.image, from_dense, (size_t)s.num_voxels * sizeof(float));
     free(list.index);
@@ -201,7 +205,8 @@ static void test_additive_term_is_taken_out(void **state)
     }
     struct watch watch = {.session = &s, .has_additive = true};
     lr_mlem_params params = mlem_params(&s, 400);
-    params.additive = additive;
+    const lr_vector terms = lr_lor_data_vector(additive);
+    params.additive = &terms;
     params.iteration = watch_iteration;
     params.user = &watch;
     assert_int_equal(array_mlem(&params, s.image), LR_OK);
@@ -231,7 +236,8 @@ static void test_start_beside_an_additive_term_has_the_size_of_the_counts(void *
         s.data->values[l] += additive->values[l];
     }
     lr_mlem_params params = mlem_params(&s, 2);
-    params.additive = additive;
+    const lr_vector terms = lr_lor_data_vector(additive);
+    params.additive = &terms;
     assert_int_equal(array_mlem(&params, first), LR_OK);
     for (int64_t l = 0; l < s.data->count; l++) {
         additive->values[l] *= FACTOR;
@@ -250,13 +256,14 @@ static void test_additive_term_above_the_counts_is_warned_of(void **state)
     struct session s;
     session_init(&s, *state);
     lr_mlem_params params = mlem_params(&s, 1);
-    params.additive = s.data;
+    params.additive = &s.counts;
     assert_int_equal(array_mlem(&params, s.image), LR_OK);
     assert_int_equal(s.log.num_warnings, 0);
     lr_lor_data *additive = lr_lor_data_create(s.fixture.lors, NULL);
     assert_non_null(additive);
     for (int64_t l = 0; l < s.data->count; l++) additive->values[l] = 2.0f * s.data->values[l];
-    params.additive = additive;
+    const lr_vector terms = lr_lor_data_vector(additive);
+    params.additive = &terms;
     assert_int_equal(array_mlem(&params, s.image), LR_OK);
     assert_non_null(strstr(s.log.warning, "the additive term adds up to"));
     lr_lor_data_destroy(additive);
@@ -357,7 +364,8 @@ static void test_going_on_from_an_image(void **state)
     params.iterations = 2;
     assert_int_equal(array_mlem(&params, s.image), LR_OK);
     params.iterations = 3;
-    params.initial = s.image; /* may be the image that is overwritten */
+    const lr_vector initial = lr_vector_of_floats(s.image, s.num_voxels);
+    params.initial = &initial; /* may be the image that is overwritten */
     assert_int_equal(array_mlem(&params, s.image), LR_OK);
     assert_memory_equal(s.image, five, sizeof(five));
     session_finish(&s);
@@ -378,7 +386,8 @@ static void test_unseen_voxels_stay_zero(void **state)
     assert_non_null(data);
     float initial[16], image[16];
     for (int v = 0; v < 16; v++) initial[v] = v < 4 || v >= 12 ? 1.0f : 0.0f;
-    lr_mlem_params mlem = {.op = op, .data = data, .initial = initial, .log = &log.log};
+    const lr_vector counts = lr_lor_data_vector(data), start = lr_vector_of_floats(initial, 16);
+    lr_mlem_params mlem = {.op = op, .data = &counts, .initial = &start, .log = &log.log};
     assert_int_equal(array_mlem(&mlem, image), LR_BAD_INPUT); /* nothing where the scanner sees */
     for (int v = 0; v < 16; v++) initial[v] = 1.0f;
     assert_int_equal(array_forward(op, initial, data->values), LR_OK);
@@ -425,20 +434,27 @@ static void test_bad_input(void **state)
 
     int64_t index[3] = {4, 9, 9};
     float values[3] = {1, 1, NAN};
-    const lr_lor_data list = {3, index, values};
-    params.additive = &list;
-    expect(&s, &params, LR_BAD_INPUT, "entry 2 of the additive term names LOR 9 after LOR 9");
+    const lr_vector list = lr_vector_of_floats(values, 3);
+    params.data = &list;
+    params.data_lors = index;
+    expect(&s, &params, LR_BAD_INPUT, "entry 2 of the data names LOR 9 after LOR 9");
     index[2] = s.data->count;
     expect(&s, &params, LR_BAD_INPUT, "LORs are numbered 0 to");
     index[2] = 10;
-    expect(&s, &params, LR_BAD_INPUT, "the additive term of LOR 10");
-    const lr_lor_data short_one = {3, NULL, values};
-    params.additive = &short_one;
-    expect(&s, &params, LR_USAGE, "has 3 values, the operator");
+    expect(&s, &params, LR_BAD_INPUT, "the data of LOR 10");
+    values[2] = 1.0f;
+    params.additive = &list;
+    expect(&s, &params, LR_USAGE, "give its sum over all LORs");
+    params = mlem_params(&s, 1);
+    params.additive = &list;
+    expect(&s, &params, LR_USAGE, "the additive term has 3 values, the operator");
 
     float initial[9 * 9 * 5] = {0};
     params = mlem_params(&s, 1);
-    params.initial = initial;
+    const lr_vector start = lr_vector_of_floats(initial, s.num_voxels), few = lr_vector_part(&start, 1, 7);
+    params.initial = &few;
+    expect(&s, &params, LR_USAGE, "the initial image has 7 voxels where the operator has 405");
+    params.initial = &start;
     expect(&s, &params, LR_BAD_INPUT, "initial image is 0 wherever");
     initial[44] = -1.0f;
     expect(&s, &params, LR_BAD_INPUT, "voxel 44 of the initial image is -1");

@@ -13,6 +13,8 @@ struct session {
     float phantom[NUM_VOXELS], image[NUM_VOXELS], other[NUM_VOXELS];
     lr_lor_data *data;  /* dense: what the phantom gives, without noise */
     lr_lor_data sparse; /* its positive values, see make_sparse */
+    lr_vector counts;   /* the values of the data */
+    lr_vector few;      /* the positive ones */
 };
 
 /* Of the operator; 0 = all processors. */
@@ -37,6 +39,7 @@ static void session_open(struct session *s, const char *backend)
     }
     s->data = lr_lor_data_create(s->fixture.lors, NULL);
     assert_non_null(s->data);
+    s->counts = lr_lor_data_vector(s->data);
     assert_int_equal(array_forward(s->op, s->phantom, s->data->values), LR_OK);
 }
 
@@ -86,6 +89,7 @@ static void make_sparse(struct session *s)
             s->sparse.values[s->sparse.count++] = s->data->values[l];
         }
     }
+    s->few = lr_lor_data_vector(&s->sparse);
 }
 
 static void draw_counts(struct session *s, double scale)
@@ -97,7 +101,7 @@ static void draw_counts(struct session *s, double scale)
 static lr_osem_params osem_params(const struct session *s, int iterations, int subsets)
 {
     return (lr_osem_params){
-        .op = s->op, .data = s->data, .iterations = iterations, .subsets = subsets, .log = &s->log.log};
+        .op = s->op, .data = &s->counts, .iterations = iterations, .subsets = subsets, .log = &s->log.log};
 }
 
 /* Largest difference of two images over the largest value. */
@@ -160,14 +164,15 @@ static void test_one_subset_is_mlem(void **state)
     assert_int_equal(array_osem(&params, s.image), LR_OK);
     assert_int_equal(dense.count, 6);
     assert_true(difference(plain, s.image) < 1e-5);
-    params.data = &s.sparse;
+    params.data = &s.few;
+    params.data_lors = s.sparse.index;
     params.user = &sparse;
     assert_int_equal(array_osem(&params, s.other), LR_OK);
     assert_true(difference(plain, s.other) < 1e-5);
     assert_close(sparse.last.log_likelihood, dense.last.log_likelihood, 1e-6);
     assert_close(sparse.last.estimated_counts, dense.last.estimated_counts, 1e-6);
     assert_close(sparse.last.measured_counts, dense.last.measured_counts, 1e-12);
-    const lr_mlem_params mlem = {.op = s.op, .data = s.data, .iterations = 6};
+    const lr_mlem_params mlem = {.op = s.op, .data = &s.counts, .iterations = 6};
     assert_int_equal(array_mlem(&mlem, s.other), LR_OK);
     assert_memory_equal(s.image, s.other, sizeof(s.image));
     session_finish(&s);
@@ -222,7 +227,8 @@ static void test_each_visit_spreads_its_counts(void **state)
         struct stop stop = {0, n % 6 + 1};
         const lr_progress progress = {stop_before, &stop};
         lr_osem_params params = osem_params(&s, 2, SUBSETS);
-        params.data = n < 6 ? s.data : &s.sparse;
+        params.data = n < 6 ? &s.counts : &s.few;
+        params.data_lors = n < 6 ? NULL : s.sparse.index;
         params.progress = &progress;
         assert_int_equal(array_osem(&params, s.image), LR_CANCELLED);
         const int subset = order[(stop.last - 1) % SUBSETS];
@@ -274,8 +280,9 @@ static double likelihood_of(const struct session *s, const float *image)
 {
     struct seen seen = {0};
     float out[NUM_VOXELS];
+    const lr_vector start = lr_vector_of_floats(image, NUM_VOXELS);
     const lr_mlem_params mlem = {
-        .op = s->op, .data = s->data, .initial = image, .iterations = 1, .iteration = see, .user = &seen};
+        .op = s->op, .data = &s->counts, .initial = &start, .iterations = 1, .iteration = see, .user = &seen};
     assert_int_equal(array_mlem(&mlem, out), LR_OK);
     return seen.last.log_likelihood;
 }
@@ -323,7 +330,8 @@ static void test_subsets_may_be_given(void **state)
     for (int k = 0; k < 4; k++) {
         const int given = k < 2 ? interleave : 1;
         lr_osem_params params = osem_params(&s, 2, SUBSETS);
-        params.data = k % 2 ? &s.sparse : s.data;
+        params.data = k % 2 ? &s.few : &s.counts;
+        params.data_lors = k % 2 ? s.sparse.index : NULL;
         params.subset_of = group_of;
         params.interleave = given;
         assert_int_equal(lr_osem_subsets(lors, SUBSETS / given, group_of, NULL), LR_OK);
@@ -348,7 +356,8 @@ static void test_sparse_is_dense(void **state)
     params.iteration = see;
     params.user = &dense;
     assert_int_equal(array_osem(&params, s.image), LR_OK);
-    params.data = &s.sparse;
+    params.data = &s.few;
+    params.data_lors = s.sparse.index;
     params.user = &sparse;
     assert_int_equal(array_osem(&params, s.other), LR_OK);
     assert_true(difference(s.image, s.other) < 1e-5);
@@ -365,6 +374,7 @@ struct additive {
     lr_crystal_product product;
     float values[160];
     lr_lor_data *dense;
+    lr_vector terms; /* the values of dense */
     double sum;
 };
 
@@ -379,6 +389,7 @@ static void additive_init(struct additive *additive, const struct session *s)
     additive->sum = lr_crystal_product_sum(&additive->product, 0);
     additive->dense = lr_lor_data_create(s->fixture.lors, NULL);
     assert_non_null(additive->dense);
+    additive->terms = lr_lor_data_vector(additive->dense);
     const lr_lor_source source = lr_crystal_product_source(&additive->product);
     const lr_lor_span all = {.count = additive->dense->count};
     assert_int_equal(source.get(source.user, &all, additive->dense->values), LR_OK);
@@ -398,9 +409,10 @@ static void test_additive_source_is_additive_data(void **state)
         struct seen first = {0}, seen;
         for (int k = 0; k < 6; k++) {
             lr_osem_params params = osem_params(&s, 3, subsets);
-            params.data = k % 2 ? &s.sparse : s.data;
+            params.data = k % 2 ? &s.few : &s.counts;
+            params.data_lors = k % 2 ? s.sparse.index : NULL;
             if (k < 2) {
-                params.additive = additive.dense;
+                params.additive = &additive.terms;
             } else {
                 params.additive_source = lr_crystal_product_source(&additive.product);
                 params.additive_sum = k < 4 ? additive.sum : 0.0;
@@ -439,7 +451,8 @@ static void test_additive_term_reaches_counts(void **state)
     for (int k = 0; k < 2; k++) {
         struct seen seen = {0};
         lr_osem_params params = osem_params(&s, 2, SUBSETS);
-        params.data = k ? &s.sparse : s.data;
+        params.data = k ? &s.few : &s.counts;
+        params.data_lors = k ? s.sparse.index : NULL;
         params.iteration = see;
         params.user = &seen;
         s.log.num_warnings = 0;
@@ -509,7 +522,8 @@ static void test_empty_subset_is_passed_over(void **state)
     make_sparse(&s);
     for (int k = 0; k < 2; k++) {
         lr_osem_params params = osem_params(&s, 2, SUBSETS);
-        params.data = k ? &s.sparse : s.data;
+        params.data = k ? &s.few : &s.counts;
+        params.data_lors = k ? s.sparse.index : NULL;
         s.log.num_warnings = 0;
         assert_int_equal(array_osem(&params, k ? s.other : s.image), LR_OK);
         assert_int_equal(s.log.num_warnings, 1);
@@ -527,12 +541,12 @@ static void test_no_counts_give_no_image(void **state)
 {
     struct session s;
     session_init(&s, *state);
-    int64_t index = 0;
-    float value = 0.0f;
-    const lr_lor_data none = {.count = 0, .index = &index, .values = &value};
+    const int64_t index = 0;
+    const lr_vector none = {.count = 0};
     for (int subsets = 1; subsets <= SUBSETS; subsets += 3) {
         lr_osem_params params = osem_params(&s, 1, subsets);
         params.data = &none;
+        params.data_lors = &index;
         assert_int_equal(array_osem(&params, s.image), LR_OK);
         for (int v = 0; v < NUM_VOXELS; v++) assert_true(s.image[v] == 0.0f);
     }
@@ -569,12 +583,13 @@ static void test_bad_input(void **state)
     params = osem_params(&s, -2, SUBSETS);
     expect(&s, &params, LR_USAGE, "-2 iterations");
     params = osem_params(&s, 1, SUBSETS);
-    params.additive = s.data;
+    params.additive = &s.counts;
     params.additive_source.get = negative;
     expect(&s, &params, LR_USAGE, "give one of the two");
     params.additive = NULL;
     expect(&s, &params, LR_BAD_INPUT, "the additive term of LOR");
-    params.data = &s.sparse;
+    params.data = &s.few;
+    params.data_lors = s.sparse.index;
     expect(&s, &params, LR_BAD_INPUT, "is -1: values must be finite");
     params.additive_sum = NAN;
     expect(&s, &params, LR_USAGE, "the sum of the additive source");
@@ -582,9 +597,10 @@ static void test_bad_input(void **state)
     float value = 2.0f;
     for (int64_t l = 0; l < s.data->count; l++) /* a LOR that nothing reaches */
         index = s.data->values[l] == 0.0f ? l : index;
-    const lr_lor_data lonely = {1, &index, &value};
+    const lr_vector lonely = lr_vector_of_floats(&value, 1);
     params = osem_params(&s, 1, SUBSETS);
     params.data = &lonely;
+    params.data_lors = &index;
     expect(&s, &params, LR_BAD_INPUT, "none of the 2 counts");
     session_finish(&s);
 }

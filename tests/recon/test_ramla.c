@@ -9,7 +9,7 @@
 static lr_recon_params ramla(const struct session *s, int iterations, int subsets)
 {
     return (lr_recon_params){.op = s->op,
-                             .data = s->data,
+                             .data = &s->counts,
                              .iterations = iterations,
                              .subsets = subsets,
                              .algorithm = LR_ALGORITHM_RAMLA,
@@ -108,15 +108,15 @@ static void check_against_plain(struct session *s, const struct matrix *matrix, 
                           .fall = 0.5,
                           .iterations = 3,
                           .subsets = subsets};
-    const lr_lor_data dense = {.count = s->data->count, .values = s->additive};
     run_plain(s, &plain, s->plain);
     for (int k = 0; k < 4; k++) { /* data dense or sparse, the additive term as data or source */
         lr_recon_params params = ramla(s, plain.iterations, subsets);
         params.relaxation = plain.relaxation;
         params.relaxation_fall = plain.fall;
         params.own_steps = plain.own_steps;
-        params.data = k % 2 != 0 ? &s->sparse : s->data;
-        params.additive = has_additive && k < 2 ? &dense : NULL;
+        params.data = k % 2 != 0 ? &s->few : &s->counts;
+        params.data_lors = k % 2 != 0 ? s->sparse.index : NULL;
+        params.additive = has_additive && k < 2 ? &s->terms : NULL;
         if (has_additive && k >= 2) params.additive_source = (lr_lor_source){get_values, s->additive};
         assert_int_equal(reconstruct(&params, s->image), LR_OK);
         const double off = difference(s->image, s->plain);
@@ -162,10 +162,10 @@ static void test_one_block_is_the_plain_formula(void **state)
         s.plain[v] = initial[v] * (1.0 + lambda * ((double)back[v] - sensitivity[v]));
         s.plain[v] = sensitivity[v] > 0.0f ? s.plain[v] : 0.0;
     }
-    const lr_lor_data additive = {.count = s.data->count, .values = s.additive};
     lr_recon_params params = ramla(&s, 1, 1);
-    params.additive = &additive;
-    params.initial = initial;
+    params.additive = &s.terms;
+    const lr_vector start = lr_vector_of_floats(initial, NUM_VOXELS);
+    params.initial = &start;
     params.relaxation = lambda * (double)largest;
     assert_int_equal(reconstruct(&params, s.image), LR_OK);
     assert_true(difference(s.image, s.plain) < 2e-6);
@@ -191,12 +191,12 @@ static void check_no_voxel_becomes_negative(const char *backend, bool is_own)
     struct session s;
     session_init(&s, backend);
     draw_counts(&s, 0.02);
-    const lr_lor_data additive = {.count = s.data->count, .values = s.additive};
     int zeros[2] = {0};
     for (int k = 0; k < 2; k++) {
         lr_recon_params params = ramla(&s, 6, MOST_SUBSETS);
-        params.data = &s.sparse;
-        params.additive = &additive;
+        params.data = &s.few;
+        params.data_lors = s.sparse.index;
+        params.additive = &s.terms;
         params.relaxation = k == 0 ? 1.0 : 4.0;
         params.own_steps = is_own;
         s.log.num_warnings = 0;
@@ -278,7 +278,7 @@ static void test_it_goes_on_where_it_was(void **state)
     params.iterations = 2;
     assert_int_equal(reconstruct(&params, s.other), LR_OK);
     struct seen seen = {.first = 3};
-    params.initial = s.other;
+    params.initial = &s.other_vector;
     assert_int_equal(reconstruct(&params, s.image), LR_OK);
     assert_true(difference(s.image, s.plain) > 1e-3);
     params.iterations_before = 2;
@@ -297,13 +297,13 @@ static void test_native_gives_the_same(void **state)
     if (!fixture_backend_is_usable("native")) skip();
     session_init(&s, *state);
     lr_operator *ops[2] = {s.op, open_operator(&s, "native")};
-    const lr_lor_data additive = {.count = s.data->count, .values = s.additive};
     for (int subsets = 2; subsets <= MOST_SUBSETS; subsets += 2) {
         for (int k = 0; k < 2; k++) {
             lr_recon_params params = ramla(&s, 4, subsets);
             params.op = ops[k];
-            params.data = subsets == 2 ? s.data : &s.sparse;
-            params.additive = &additive;
+            params.data = subsets == 2 ? &s.counts : &s.few;
+            params.data_lors = subsets == 2 ? NULL : s.sparse.index;
+            params.additive = &s.terms;
             params.relaxation_fall = 0.2;
             assert_int_equal(reconstruct(&params, k == 0 ? s.image : s.other), LR_OK);
         }
@@ -364,7 +364,7 @@ static void test_what_explodes_ends(void **state)
         strstr(s.log.error, "smaller relaxation") == NULL)
         fail_msg("%s", s.log.error);
     for (int v = 0; v < NUM_VOXELS; v++) s.other[v] = 1e7f; /* far more than counts explain, and it falls */
-    params.initial = s.other;
+    params.initial = &s.other_vector;
     assert_int_equal(reconstruct(&params, s.image), LR_OK);
     session_finish(&s);
 }

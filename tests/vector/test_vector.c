@@ -376,12 +376,39 @@ static void traffic_is_counted(void **state)
     discard(&numbers);
 }
 
+/* Numbers that are there already are borrowed; others are copied, and outlive what they were copied from. */
+static void brought_to_a_place(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000 };
+    struct placed numbers = place_numbers(COUNT, LR_FLOAT64, 0);
+    lr_vector same, single, host;
+    const lr_vector_params here = {.place = place, .precision = LR_FLOAT64, .log = &test.log};
+    const lr_vector_params narrow = {.place = place, .name = "single", .log = &test.log};
+    assert_int_equal(lr_vector_bring(&numbers.part, &here, &same), LR_OK);
+    assert_int_equal(lr_vector_bring(&numbers.part, &narrow, &single), LR_OK);
+    assert_int_equal(lr_vector_bring(&numbers.part, &(lr_vector_params){.precision = LR_FLOAT64}, &host), LR_OK);
+    assert_true(same.is_part && same.storage == numbers.part.storage && same.begin == numbers.part.begin);
+    assert_true(same.values == numbers.part.values && same.count == COUNT);
+    lr_vector_destroy(&same);
+    assert_int_equal(lr_vector_fill(&numbers.part, 3.0), LR_OK);
+    const double *copied = host.values;
+    assert_true(copied[7] == (wanted == LR_PLACE_HOST ? 3.0 : numbers.numbers[7]));
+    float narrowed[COUNT];
+    lr_vector to = lr_vector_of_floats(narrowed, COUNT);
+    assert_int_equal(lr_vector_copy(&single, &to), LR_OK);
+    for (int k = 0; k < COUNT; k++) assert_true(narrowed[k] == (float)numbers.numbers[k]);
+    lr_vector_destroy(&single);
+    lr_vector_destroy(&host);
+    discard(&numbers);
+}
+
 /* --- sums --- */
 
 static void check_sums(int64_t count, lr_precision precision, bool has_other)
 {
     struct placed x = place_numbers(count, precision, 0), y = place_numbers(count, precision, 1);
-    lr_vector_sums found, again, expected = {.largest = -INFINITY};
+    lr_vector_sums found, again, expected = {.largest = -INFINITY, .smallest = INFINITY};
     double size[3] = {0};
     for (int64_t k = 0; k < count; k++) {
         const double a = x.numbers[k], b = has_other ? y.numbers[k] : a;
@@ -389,6 +416,7 @@ static void check_sums(int64_t count, lr_precision precision, bool has_other)
         expected.product += a * b;
         expected.difference += (a - b) * (a - b);
         expected.largest = fmax(expected.largest, a);
+        expected.smallest = fmin(expected.smallest, a);
         size[0] += fabs(a);
         size[1] += fabs(a * b);
         size[2] += (a - b) * (a - b);
@@ -401,7 +429,7 @@ static void check_sums(int64_t count, lr_precision precision, bool has_other)
     assert_true(fabs(found.sum - expected.sum) <= 1e-12 * size[0]);
     assert_true(fabs(found.product - expected.product) <= 1e-12 * size[1]);
     assert_true(fabs(found.difference - expected.difference) <= 1e-12 * size[2]);
-    assert_true(found.largest == expected.largest);
+    assert_true(found.largest == expected.largest && found.smallest == expected.smallest);
     assert_int_equal(found.not_finite, 0);
     discard(&x);
     discard(&y);
@@ -432,6 +460,7 @@ static void numbers_that_are_not_finite(void **state)
             assert_int_equal(lr_vector_add_up(&x, NULL, &found), LR_OK);
             assert_int_equal(found.not_finite, 3);
             assert_true(found.sum == 4.0 && found.product == 30.0 && found.largest == 5.0);
+            assert_true(found.smallest == -2.0);
             lr_vector_destroy(&x);
         }
     }
@@ -570,7 +599,7 @@ static void a_fit_may_come_later(void **state)
         lr_place_release(place);
         assert_true(later.place == NULL);
     }
-    assert_true(lr_place_get_info(place).traffic.to_host - before <= 3 * 5 * 8);
+    assert_true(lr_place_get_info(place).traffic.to_host - before <= 3 * 6 * 8);
     close_counts(&counts);
     open_counts(&counts, MANY);
     assert_int_equal(lr_vector_divide_counts(&first, &now), LR_OK);
@@ -750,7 +779,7 @@ static void parts_and_nothing(void **state)
     lr_vector_sums found;
     assert_int_equal(lr_vector_fill(&none, 1.0), LR_OK);
     assert_int_equal(lr_vector_add_up(&none, NULL, &found), LR_OK);
-    assert_true(found.largest == -(double)INFINITY && found.sum == 0.0);
+    assert_true(found.largest == -(double)INFINITY && found.smallest == (double)INFINITY && found.sum == 0.0);
     assert_int_equal(lr_vector_part(&x, 8, 5).count, 2);
     assert_int_equal(lr_vector_part(&x, 12, 5).count, 0);
     assert_int_equal(lr_vector_part(&x, -3, 2).count, 2);
@@ -785,6 +814,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(copies),
         cmocka_unit_test(copies_between_places),
         cmocka_unit_test(traffic_is_counted),
+        cmocka_unit_test(brought_to_a_place),
         cmocka_unit_test(sums),
         cmocka_unit_test(numbers_that_are_not_finite),
         cmocka_unit_test(the_same_bits_for_any_number_of_threads),

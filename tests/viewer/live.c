@@ -93,8 +93,9 @@ static void library_run(const struct bench *bench, const struct live_request *re
         library->data->values[n] = (float)(1e5 / sum * library->data->values[n]);
     for (int v = 0; v < NUM_VOXELS; v++) library->truth[v] = 1e5 / sum * bench->view.image->values[v];
     assert_int_equal(lr_poisson(library->data->values, library->data->count, 7, NULL), LR_OK);
+    const lr_vector counts = lr_lor_data_vector(library->data);
     const lr_recon_params params = {.op = library->op,
-                                    .data = library->data,
+                                    .data = &counts,
                                     .iterations = request->iterations,
                                     .subsets = request->subsets,
                                     .algorithm = request->algorithm,

@@ -40,7 +40,7 @@ static void reconstruct(const lr_histo_images *histo, const char *backend, lr_re
 {
     lr_operator *op = lr_direct_create(&(lr_direct_params){
         .grid = &grid, .views = histo->views, .num_views = histo->num_views, .kernel = kernel, .backend = backend});
-    const lr_lor_data data = {.count = (int64_t)NUM_VIEWS * NUM_VOXELS, .values = histo->values};
+    const lr_vector data = lr_vector_of_floats(histo->values, (int64_t)NUM_VIEWS * NUM_VOXELS);
     lr_vector to = lr_vector_of_floats(image, NUM_VOXELS);
     const bool is_ramla = algorithm == LR_ALGORITHM_RAMLA;
     assert_non_null(op);

@@ -178,14 +178,23 @@ lr_status recon_iterate(struct recon_run *run)
     const struct measurement *measured = run->measured;
     const struct recon_request *request = measured->request;
     const bool has_steps = recon_has_steps(request->algorithm);
-    const float *initial = measured->initial != NULL ? measured->initial->values : NULL;
+    const int64_t num_voxels = lr_operator_get_info(measured->setup.op)->num_voxels;
+    const lr_vector start = lr_vector_of_floats(run->checkpoint.start, num_voxels);
+    lr_lor_data *const terms = measured->additive;
+    lr_vector data = lr_lor_data_vector(measured->data), additive = {0}, initial = {0}, kappa = {0};
+    if (terms != NULL) additive = lr_lor_data_vector(terms);
+    if (measured->initial != NULL) initial = lr_image_vector(measured->initial);
+    if (measured->kappa != NULL) kappa = lr_image_vector(measured->kappa);
     lr_rdp prior = request->prior;
-    prior.kappa = measured->kappa != NULL ? measured->kappa->values : NULL;
+    prior.kappa = measured->kappa != NULL ? &kappa : NULL;
     lr_recon_params params = {
         .op = measured->setup.op,
-        .data = measured->data,
-        .additive = measured->additive,
-        .initial = run->checkpoint.start != NULL ? run->checkpoint.start : initial,
+        .data = &data,
+        .data_lors = measured->data->index,
+        .additive = terms != NULL && terms->index == NULL ? &additive : NULL,
+        .initial = run->checkpoint.start != NULL ? &start
+                   : measured->initial != NULL   ? &initial
+                                                 : NULL,
         .iterations = run->iterations,
         .iterations_before = run->iterations_before,
         .subsets = measured->subsets,
@@ -208,6 +217,8 @@ lr_status recon_iterate(struct recon_run *run)
     } else if (measured->randoms != NULL) {
         params.additive_source = lr_crystal_product_source(&measured->randoms->product);
         params.additive_sum = measured->randoms->delayeds;
+    } else if (terms != NULL && terms->index != NULL) {
+        params.additive_source = lr_lor_data_source(terms);
     }
     run->iterating_s = report_seconds();
     return request->combine == RECON_PAPER ? compose(run, &params) : reconstruct(run, &params);

@@ -12,6 +12,10 @@
  * message. errors: LR_USAGE for sizes, LR_BAD_INPUT for index and values. */
 lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const char *name, const lr_log *log);
 
+/* Checks the LOR numbers of sparse data: they must be ascending, from 0 to lors->count - 1. errors: LR_BAD_INPUT. */
+lr_status lr_lor_index_check(const int64_t *index, int64_t count, const lr_lors *lors, const char *name,
+                             const lr_log *log);
+
 /* Name of a LOR or voxel, for messages: "LOR 17 (crystal 1, 2 of module 3 with crystal 4, 5 of module 6)", "voxel 17 of
  * view 3". */
 const char *lr_lor_name(const lr_lors *lors, int64_t lor, char text[160]);

@@ -214,6 +214,25 @@ static void find_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
+lr_status lr_lor_index_check(const int64_t *index, int64_t count, const lr_lors *lors, const char *name,
+                             const lr_log *log)
+{
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t lor = index[k];
+        if (lor < 0 || lor >= lors->count) {
+            return lr_error(log, LR_BAD_INPUT, "entry %lld of the %s names LOR %lld: LORs are numbered 0 to %lld",
+                            (long long)k, name, (long long)lor, (long long)lors->count - 1);
+        }
+        if (k > 0 && lor <= index[k - 1]) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "entry %lld of the %s names LOR %lld after LOR %lld: sort the entries "
+                            "and join repeated ones",
+                            (long long)k, name, (long long)lor, (long long)index[k - 1]);
+        }
+    }
+    return LR_OK;
+}
+
 lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const char *name, const lr_log *log)
 {
     if (data->count < 0 || (data->count > 0 && data->values == NULL))
@@ -224,21 +243,7 @@ lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const 
                         "scanner",
                         name, (long long)data->count, (long long)lors->count);
     }
-    if (data->index != NULL) {
-        for (int64_t k = 0; k < data->count; k++) {
-            const int64_t lor = data->index[k];
-            if (lor < 0 || lor >= lors->count) {
-                return lr_error(log, LR_BAD_INPUT, "entry %lld of the %s names LOR %lld: LORs are numbered 0 to %lld",
-                                (long long)k, name, (long long)lor, (long long)lors->count - 1);
-            }
-            if (k > 0 && lor <= data->index[k - 1]) {
-                return lr_error(log, LR_BAD_INPUT,
-                                "entry %lld of the %s names LOR %lld after LOR %lld: sort the entries "
-                                "and join repeated ones",
-                                (long long)k, name, (long long)lor, (long long)data->index[k - 1]);
-            }
-        }
-    }
+    if (data->index != NULL) LR_TRY(lr_lor_index_check(data->index, data->count, lors, name, log));
 
     /* Index of the first value that is not a valid count; -1 = none. */
     struct finding finding = {.values = data->values};

@@ -112,7 +112,7 @@ static void destroy(void *self)
         lr_direct_resident_destroy(compute);
         lr_vector_destroy(&compute->exchange.ones);
         lr_vector_destroy(&compute->exchange.sum);
-        for (int k = 0; k < 3; k++) gl_program_destroy(compute->exchange.programs[k]);
+        for (int k = 0; k < 6; k++) gl_program_destroy(compute->exchange.programs[k / 2][k % 2]);
         if (compute->self != NULL) compute->functions->destroy(compute->self);
         gl_stopwatch_destroy(compute->watch);
         lr_direct_view_tables_finish(&compute->borrowed);

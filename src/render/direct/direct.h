@@ -98,9 +98,9 @@ struct lr_direct_view_data {
 
 /* State of copies between images and vectors. Members are made when first used. */
 struct lr_direct_exchange {
-    struct gl_program *programs[3];
-    lr_vector sum;  /* sum of back-projections, in double */
-    lr_vector ones; /* a histo-image of ones, for sensitivities */
+    struct gl_program *programs[3][2]; /* by direction; for images in textures or buffers */
+    lr_vector sum;                     /* sum of back-projections, in double */
+    lr_vector ones;                    /* a histo-image of ones, for sensitivities */
 };
 
 /* An operation that changes an image by other images (shaders/direct/combine.comp). */

@@ -134,7 +134,8 @@ static lr_status load_image(struct lr_direct_compute *compute, const char *label
 {
     if (values == NULL) return LR_OK;
     LR_TRY(lr_direct_image_init(image, &compute->layout, label, false));
-    return lr_direct_put(compute, image, (const float *)values->values + k * compute->views.num_voxels);
+    const lr_vector histo = lr_vector_part(values, k * compute->views.num_voxels, compute->views.num_voxels);
+    return lr_direct_copy_vector(compute, image, &histo, true);
 }
 
 static lr_status load(void *self, int subset, const struct lr_update_data *data)
@@ -175,7 +176,7 @@ static lr_status set_image(void *self, const lr_vector *image)
         status = forward != NULL && back != NULL ? gl_program_wait(forward) : LR_FAILED;
         if (status == LR_OK) status = gl_program_wait(back);
     }
-    if (status == LR_OK) status = lr_direct_put(compute, &compute->resident->image, image->values);
+    if (status == LR_OK) status = lr_direct_copy_vector(compute, &compute->resident->image, image, true);
     gl_context_release(compute->ctx);
     return status;
 }

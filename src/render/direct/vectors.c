@@ -24,10 +24,25 @@ struct copy {
 
 static lr_status run(struct lr_direct_compute *compute, const struct copy *copy)
 {
-    static const char *const defines[3][2] = {[TO_IMAGE] = {"TO_IMAGE"}, [TO_VECTOR] = {NULL}, [TO_SUM] = {"TO_SUM"}};
-    struct gl_program **program = &compute->exchange.programs[copy->direction];
-    if (*program == NULL) *program = lr_direct_program(compute, "direct/exchange.comp", defines[copy->direction]);
+    static const char *const defines[3] = {[TO_IMAGE] = "TO_IMAGE", [TO_VECTOR] = NULL, [TO_SUM] = "TO_SUM"};
+    const bool is_buffer = copy->image->buffer != NULL;
+    struct gl_program **program = &compute->exchange.programs[copy->direction][is_buffer];
+    if (*program == NULL) {
+        struct gl_define all[3] = {{0}};
+        int next = 0;
+        if (defines[copy->direction] != NULL) all[next++].name = defines[copy->direction];
+        if (is_buffer) all[next].name = "BUFFERS";
+        static const char *const name = "direct/exchange.comp";
+        *program =
+            gl_program_start(compute->ctx, &(struct gl_program_params){.compute = name, .defines = all, .label = name});
+    }
     struct lr_direct_pass uniforms = lr_direct_pass_of(compute);
+    if (!copy->image->has_margins) {
+        for (int k = 0; k < 3; k++) {
+            uniforms.extent[k] -= 2 * uniforms.margin[k];
+            uniforms.margin[k] = 0;
+        }
+    }
     struct gl_pass pass = {.label = "DIRECT exchange",
                            .program = *program,
                            .uniforms = &uniforms,

@@ -275,8 +275,9 @@ static lr_status reconstruct(struct live_work *work, lr_recon_params params)
     const lr_lor_data *delayeds = work->study.delayeds;
     if (work->request.simulates && family != LIVE_LISTMODE) LR_TRY(simulate(work, &params));
     const lr_lor_data *measured = family == LIVE_DIRECT ? work->direct.data : work->study.data;
+    lr_vector additive = {0};
     params = settle_recon(work, params);
-    params.data = work->simulated != NULL ? work->simulated : measured;
+    measured = work->simulated != NULL ? work->simulated : measured;
     params.iteration = work->iteration;
     params.user = work->user;
     if (family == LIVE_LISTMODE) {
@@ -306,12 +307,18 @@ static lr_status reconstruct(struct live_work *work, lr_recon_params params)
             lr_randoms_destroy(randoms);
             if (!is_made) return LR_FAILED;
         }
-        params.data = listmode->weights;
-        params.additive = listmode->additive;
+        measured = listmode->weights;
+        if (listmode->additive != NULL) {
+            additive = lr_lor_data_vector(listmode->additive);
+            params.additive = &additive;
+        }
         params.additive_sum = listmode->additive_sum;
     } else {
         LR_TRY(estimate_randoms(work, &params, params.log));
     }
+    const lr_vector counts = lr_lor_data_vector(measured);
+    params.data = &counts;
+    params.data_lors = measured->index;
     lr_vector image = lr_vector_of_floats(work->image, lr_grid_num_voxels(&work->study.grid));
     return lr_recon(&params, &image);
 }
@@ -358,7 +365,9 @@ static lr_status open_guess(struct live_work *work, lr_operator_params params, c
     LR_TRY(operator_create(&params, &guess->op));
     *recon = settle_recon(work, (lr_recon_params){.log = log});
     recon->op = guess->op;
-    recon->data = guess->data;
+    guess->counts = lr_lor_data_vector(guess->data);
+    recon->data = &guess->counts;
+    recon->data_lors = guess->data->index;
     recon->progress = &guess->progress;
     recon->iteration = after_guess;
     recon->user = guess;
