@@ -186,7 +186,7 @@ LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
  * operator or another holder of the place. NULL = the host. Operators with a place on the device: backend raster;
  * compute by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and "Tilted pairs"), that is
  * without mu-map, without modules in front of others and without `deterministic`; compute and cuda of the family
- * direct. Operators with a stored matrix have none. */
+ * direct; cuda of the family listmode. Operators with a stored matrix have none. */
 LR_API lr_place *lr_operator_place(const lr_operator *op);
 
 /* Seconds of the last projection by the device's clock, without transfers to the host; 0 if not measured. The call
