@@ -9,10 +9,13 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+struct lr_error_record;
+
 /* A call; zero means that none runs. It must not move while a call runs. */
 struct lr_background {
     void (*body)(void *user);
     void *user;
+    struct lr_error_record *employer; /* where its errors go (base/log.h) */
     bool is_running;
     pthread_t thread;
 };

@@ -5,18 +5,72 @@
 #include "base/clean_text.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+
+/* --- the last error of each thread --- */
+
+static _Thread_local struct lr_thread_errors here = {.own = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
+
+static struct lr_thread_errors *find_here(void)
+{
+    return &here;
+}
+
+static _Atomic(lr_thread_errors_fn *) other; /* NULL: this copy keeps errors itself */
+
+lr_thread_errors_fn *lr_errors_in_use(void)
+{
+    lr_thread_errors_fn *find = atomic_load(&other);
+    return find != NULL ? find : find_here;
+}
+
+void lr_errors_use(lr_thread_errors_fn *find)
+{
+    atomic_store(&other, find);
+}
+
+struct lr_error_record *lr_errors_record(void)
+{
+    struct lr_thread_errors *errors = lr_errors_in_use()();
+    return errors->employer != NULL ? errors->employer : &errors->own;
+}
+
+void lr_errors_work_for(struct lr_error_record *employer)
+{
+    lr_errors_in_use()()->employer = employer;
+}
+
+static void keep(lr_status status, const char *sentence)
+{
+    struct lr_error_record *record = lr_errors_record();
+    pthread_mutex_lock(&record->mutex);
+    record->status = status;
+    snprintf(record->sentence, sizeof(record->sentence), "%s", sentence);
+    pthread_mutex_unlock(&record->mutex);
+}
+
+const char *lr_last_error(lr_status *status)
+{
+    const struct lr_error_record *record = lr_errors_record();
+    if (status != NULL) *status = record->status;
+    return record->sentence;
+}
+
+/* --- messages --- */
 
 static void write_formatted(const lr_log *log, lr_log_level level, lr_status status, const char *format,
                             va_list arguments)
 {
-    if (log == NULL || log->write == NULL) return;
-    char sentence[1024];
+    const bool is_heard = log != NULL && log->write != NULL;
+    if (!is_heard && level != LR_LOG_ERROR) return;
+    char sentence[LR_SENTENCE_BYTES];
     if (vsnprintf(sentence, sizeof(sentence), format, arguments) < 0)
         snprintf(sentence, sizeof(sentence), "%s", format);
     lr_clean_text_but(sentence, "\n\t"); /* texts from files must not control terminals */
-    log->write(log->user, level, status, sentence);
+    if (level == LR_LOG_ERROR) keep(status, sentence);
+    if (is_heard) log->write(log->user, level, status, sentence);
 }
 
 void lr_log_write(const lr_log *log, lr_log_level level, lr_status status, const char *format, ...)
@@ -68,7 +122,9 @@ void lr_log_watch(struct lr_watched_log *watch, const lr_log *to)
 lr_status lr_progress_report(const lr_progress *progress, const char *what, double done, double total)
 {
     if (progress == NULL || progress->report == NULL) return LR_OK;
-    return progress->report(progress->user, what, done, total) ? LR_OK : LR_CANCELLED;
+    if (progress->report(progress->user, what, done, total)) return LR_OK;
+    keep(LR_CANCELLED, "the work was stopped where it reported its progress");
+    return LR_CANCELLED;
 }
 
 const char *lr_status_name(lr_status status)

@@ -6,8 +6,12 @@
 #define LR_BASE_LOG_H
 
 #include <lr/log.h>
+#include <pthread.h>
 
-/* Formats one message and passes it to the log (NULL: dropped). At most 1,023 bytes. */
+enum { LR_SENTENCE_BYTES = 1024 };
+
+/* Formats one message and passes it to the log (NULL: dropped). Errors are kept for lr_last_error, too. At most 1,023
+ * bytes. */
 void lr_log_write(const lr_log *log, lr_log_level level, lr_status status, const char *format, ...) LR_PRINTF(4, 5);
 
 #define lr_debug(log, ...) lr_log_write((log), LR_LOG_DEBUG, LR_OK, __VA_ARGS__)
@@ -37,6 +41,33 @@ struct lr_watched_log {
 };
 void lr_log_watch(struct lr_watched_log *watch, const lr_log *to);
 
+/* --- the last error of each thread --- */
+
+struct lr_error_record {
+    pthread_mutex_t mutex; /* several threads that work for one write to its record */
+    lr_status status;
+    char sentence[LR_SENTENCE_BYTES];
+};
+
+struct lr_thread_errors {
+    struct lr_error_record own;
+    struct lr_error_record *employer; /* record of the thread that this one works for; NULL = none */
+};
+
+/* Finds the errors of the calling thread. The library and each plugin have a copy of this file; plugins use the
+ * library's function, so that a thread has one record. */
+typedef struct lr_thread_errors *lr_thread_errors_fn(void);
+lr_thread_errors_fn *lr_errors_in_use(void);
+
+/* Lets this copy find errors by that function from now on. */
+void lr_errors_use(lr_thread_errors_fn *find);
+
+/* The record to which errors of the calling thread go. */
+struct lr_error_record *lr_errors_record(void);
+
+/* From now on the calling thread works for the thread of that record; NULL = for itself. */
+void lr_errors_work_for(struct lr_error_record *employer);
+
 /* Returns early from a function of type lr_status. */
 #define LR_TRY(call)                                                                                                   \
     do {                                                                                                               \
@@ -44,7 +75,7 @@ void lr_log_watch(struct lr_watched_log *watch, const lr_log *to);
         if (try_status_ != LR_OK) return try_status_;                                                                  \
     } while (0)
 
-/* LR_OK, or LR_CANCELLED when the callback asks to stop. */
+/* LR_OK, or LR_CANCELLED when the callback asks to stop; lr_last_error then says so. */
 lr_status lr_progress_report(const lr_progress *progress, const char *what, double done, double total);
 
 #endif

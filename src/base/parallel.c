@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 
 #include "base/background.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -29,7 +30,8 @@ struct lr_pool_thread {
     const struct lr_pool *pool; /* the pool that started it */
     atomic_int state;
     struct lr_pool_task task;
-    sem_t asked; /* posts outlive tasks that were called off */
+    struct lr_error_record *employer; /* of the thread that gave the task and holds this one meanwhile */
+    sem_t asked;                      /* posts outlive tasks that were called off */
     sem_t done;
     pthread_t id;
     bool is_waiting; /* guarded by the lock, as the next field */
@@ -60,6 +62,7 @@ static void *live(void *user)
         int expected = ASKED;
         if (atomic_load(&thread->state) == TO_END) return NULL;
         if (atomic_compare_exchange_strong(&thread->state, &expected, WORKING)) {
+            lr_errors_work_for(thread->employer);
             thread->task.body(thread->task.user, thread->task.worker);
             sem_post(&thread->done);
         } else if (result != 0) {
@@ -157,6 +160,7 @@ static struct lr_pool_thread *start(const struct lr_pool_task *task)
         }
     }
     thread->task = *task;
+    thread->employer = lr_errors_record();
     atomic_store(&thread->state, ASKED);
     sem_post(&thread->asked);
     return thread;
@@ -283,6 +287,7 @@ int lr_num_processors(void)
 static void *call(void *user)
 {
     const struct lr_background *background = user;
+    lr_errors_work_for(background->employer);
     background->body(background->user);
     return NULL;
 }
@@ -291,6 +296,7 @@ void lr_background_start(struct lr_background *background, void (*body)(void *us
 {
     background->body = body;
     background->user = user;
+    background->employer = lr_errors_record();
     background->is_running = pthread_create(&background->thread, NULL, call, background) == 0;
     if (!background->is_running) body(user);
 }

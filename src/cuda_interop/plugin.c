@@ -8,7 +8,7 @@
 #include "vector/kinds.h"
 
 const struct lr_cuda_plugin lr_cuda_plugin = {
-    .plugin = {lr_plugin_build, lr_pool_use},
+    .plugin = {lr_plugin_build, lr_pool_use, lr_errors_use},
     .places = &lr_place_cuda_fns,
     .direct = lr_direct_cuda_create,
     .listmode = lr_listmode_cuda_create,

@@ -135,7 +135,7 @@ static lr_status eigen_lapacke(double *matrix, double *values, int size)
 #endif
 
 const struct lr_mpi_plugin lr_mpi_plugin = {
-    .plugin = {lr_plugin_build, lr_pool_use},
+    .plugin = {lr_plugin_build, lr_pool_use, lr_errors_use},
     .fns = &fns,
 #if defined(LR_HAS_LAPACKE)
     .eigen = eigen_lapacke,

@@ -48,7 +48,10 @@ const void *lr_plugin_load(const struct lr_plugin_name *name, const lr_log *log)
      * uses. */
     const struct lr_plugin *below = dlsym(library, "lr_gl_plugin");
     if (!is_of_this_build(name, plugin, log) || (below != NULL && !is_of_this_build(name, below, log))) return NULL;
-    plugin->use_pool(lr_pool_in_use());
-    if (below != NULL) below->use_pool(lr_pool_in_use());
+    const struct lr_plugin *const loaded[] = {plugin, below};
+    for (int k = 0; k < 2 && loaded[k] != NULL; k++) {
+        loaded[k]->use_pool(lr_pool_in_use());
+        loaded[k]->use_errors(lr_errors_in_use());
+    }
     return plugin;
 }

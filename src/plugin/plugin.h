@@ -3,13 +3,16 @@
  *
  * Code that needs OpenGL, CUDA or MPI is in plugins, so that the library also starts on machines without them. A
  * plugin provides one table of functions. It is built together with the library and contains a copy of the library
- * code that it uses. The library and the plugin share only structures and the functions of the table.
+ * code that it uses. The library and the plugin share only structures, the functions of the table, the library's pool of threads
+ * and its record of each thread's errors.
  *
  * Plugins are searched for in the folder that LORASTER_PLUGINS names. If this variable is not set, the folders are,
  * in this order: the folder of the library or program that asks, its subfolder loraster/, the library folder
  * installed with a program, and the folder of the installation (base/helper.h). */
 #ifndef LR_PLUGIN_PLUGIN_H
 #define LR_PLUGIN_PLUGIN_H
+
+#include "base/log.h"
 
 #include <lr/device.h>
 #include <stddef.h>
@@ -40,8 +43,9 @@ extern const char lr_plugin_build[];
 
 /* The first member of each table. */
 struct lr_plugin {
-    const char *build;                            /* a library accepts only plugins of the same build */
-    void (*use_pool)(const struct lr_pool *pool); /* lr_pool_use() of the plugin's copy of base/parallel.h */
+    const char *build;                             /* a library accepts only plugins of the same build */
+    void (*use_pool)(const struct lr_pool *pool);  /* lr_pool_use() of the plugin's copy of base/parallel.h */
+    void (*use_errors)(lr_thread_errors_fn *find); /* lr_errors_use() of its copy of base/log.h */
 };
 
 struct lr_gl_plugin {
@@ -78,7 +82,7 @@ struct lr_viewer_plugin {
 };
 
 /* The plugin's table. The first call loads the plugin. It is never unloaded, because drivers have their own threads.
- * The plugin then uses the caller's pool of threads. Returns NULL with the error LR_NO_DEVICE if the plugin or a
+ * The plugin then uses the caller's pool of threads and records of errors. Returns NULL with the error LR_NO_DEVICE if the plugin or a
  * library that it needs is missing, or if it is of another build. Any thread may call. */
 const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log);
 const struct lr_cuda_plugin *lr_plugin_cuda(const lr_log *log);
@@ -98,7 +102,7 @@ struct lr_plugin_name {
     const char *packages; /* packages that may be missing */
 };
 
-/* Finds, loads and checks a plugin, and gives it the pool. The functions above call it. */
+/* Finds, loads and checks a plugin, and gives it the pool and the records of errors. The functions above call it. */
 const void *lr_plugin_load(const struct lr_plugin_name *name, const lr_log *log);
 
 #endif

@@ -10,7 +10,7 @@
 #include "vector/kinds.h"
 
 const struct lr_gl_plugin lr_gl_plugin = {
-    .plugin = {lr_plugin_build, lr_pool_use},
+    .plugin = {lr_plugin_build, lr_pool_use, lr_errors_use},
     .places = &lr_place_gl_fns,
     .raster = lr_raster_backend_create,
     .compute = lr_compute_backend_create,

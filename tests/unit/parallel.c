@@ -4,12 +4,15 @@
  * Loops that several threads share, and the threads that wait for the next one. */
 #include "test.h"
 
+#include "base/background.h"
+#include "base/log.h"
 #include "base/parallel.h"
 #include "gather.h"
 #include "plugin/plugin.h"
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -198,6 +201,58 @@ static void plugins_share_the_pool(void **state)
     }
 }
 
+static void fail_elsewhere(void *user, int64_t begin, int64_t end, int worker)
+{
+    (void)end;
+    while (worker == 0 && !atomic_load((atomic_bool *)user)) sched_yield(); /* another thread takes a share, too */
+    if (worker > 0) lr_error(NULL, LR_BAD_INPUT, "share %d failed", (int)begin);
+    if (worker > 0) atomic_store((atomic_bool *)user, true);
+}
+
+static void *have_no_error(void *user)
+{
+    lr_status status = LR_FAILED;
+    *(bool *)user = lr_last_error(&status)[0] == '\0' && status == LR_OK;
+    lr_error(NULL, LR_FAILED, "another thread's");
+    return NULL;
+}
+
+static void fail_beside(void *user)
+{
+    (void)user;
+    lr_error(NULL, LR_USAGE, "in the background");
+}
+
+/* A thread's last error is its own, those that others make in its loops and calls included, and those of plugins. */
+static void errors_reach_their_callers(void **state)
+{
+    lr_status status;
+    pthread_t other;
+    bool has_none = false;
+    atomic_bool has_failed;
+    struct lr_background background = {0};
+    (void)state;
+    atomic_init(&has_failed, false);
+    lr_parallel_for(2, 2, 1, fail_elsewhere, &has_failed);
+    assert_int_equal(strncmp(lr_last_error(&status), "share ", 6), 0);
+    assert_int_equal(status, LR_BAD_INPUT);
+    assert_int_equal(pthread_create(&other, NULL, have_no_error, &has_none), 0);
+    pthread_join(other, NULL);
+    assert_true(has_none);
+    assert_int_equal(strncmp(lr_last_error(NULL), "share ", 6), 0);
+    lr_background_start(&background, fail_beside, NULL);
+    lr_background_wait(&background);
+    assert_string_equal(lr_last_error(&status), "in the background");
+    assert_int_equal(status, LR_USAGE);
+
+    assert_int_equal(setenv("LORASTER_PLUGINS", LR_TEST_PLUGINS, 1), 0);
+    const struct lr_mpi_plugin *plugin = lr_plugin_mpi(NULL);
+    assert_non_null(plugin);
+    for (int k = 0; k < 1000 && strstr(lr_last_error(NULL), "of the plugin") == NULL; k++)
+        (void)plugin->eigen(NULL, NULL, -1000);
+    assert_non_null(strstr(lr_last_error(NULL), "of the plugin"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +260,7 @@ int main(void)
         cmocka_unit_test(callers_may_work_in_between),  cmocka_unit_test(loops_may_be_in_loops),
         cmocka_unit_test(threads_have_loops_at_a_time), cmocka_unit_test(loops_may_be_far_between),
         cmocka_unit_test(a_child_has_its_own),          cmocka_unit_test(plugins_share_the_pool),
+        cmocka_unit_test(errors_reach_their_callers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,25 @@
  * Copyright The LORaster authors
  *
  * A plugin that stands in for lr_mpi.so, with a copy of base/ like each plugin: its `eigen` runs a loop on `size`
- * threads, which all have to be there at the same time. */
+ * threads, which all have to be there at the same time; a negative size has a loop whose other thread fails. */
 #include "plugin/plugin.h"
 
 #include "base/parallel.h"
 #include "gather.h"
 
+static void fail(void *user, int64_t begin, int64_t end, int worker)
+{
+    (void)user;
+    (void)end;
+    if (worker > 0) lr_error(NULL, LR_BAD_INPUT, "share %d of the plugin", (int)begin);
+}
+
 static lr_status run_loop(double *matrix, double *values, int size)
 {
     (void)matrix;
     (void)values;
+    if (size < 0) lr_parallel_for(2, -size, 1, fail, NULL);
     return gather_threads(size) ? LR_OK : LR_FAILED;
 }
 
-const struct lr_mpi_plugin lr_mpi_plugin = {.plugin = {lr_plugin_build, lr_pool_use}, .eigen = run_loop};
+const struct lr_mpi_plugin lr_mpi_plugin = {.plugin = {lr_plugin_build, lr_pool_use, lr_errors_use}, .eigen = run_loop};

@@ -517,7 +517,7 @@ void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log)
 }
 
 /* Tables of vectors, and of list mode if a test links it: others would need the device. */
-const struct lr_cuda_plugin lr_cuda_plugin = {.plugin = {lr_plugin_build, lr_pool_use},
+const struct lr_cuda_plugin lr_cuda_plugin = {.plugin = {lr_plugin_build, lr_pool_use, lr_errors_use},
                                               .places = &lr_place_cuda_fns,
 #ifdef LR_TEST_FAKE_LISTMODE
                                               .listmode = lr_listmode_cuda_create,
