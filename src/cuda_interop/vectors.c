@@ -48,6 +48,7 @@ static lr_status check(cudaError_t error, const char *what, const lr_place *plac
 static lr_status enter(const lr_place *place)
 {
     struct lr_cuda_place *cuda = place->cuda;
+    LR_TRY(lr_driver_check(&place->cuda_owner, "CUDA", &place->log));
     LR_TRY(check(cudaGetDevice(&cuda->before), "the current device", place));
     return cuda->before != cuda->device ? check(cudaSetDevice(cuda->device), place->device, place) : LR_OK;
 }
@@ -66,9 +67,13 @@ static lr_status wait(const lr_place *place, const char *what)
 
 /* --- places --- */
 
+/* The process that has asked CUDA for devices first. */
+static lr_driver_owner cuda_owner;
+
 static lr_status check_device(const lr_place_params *params)
 {
     int count = 0;
+    LR_TRY(lr_driver_claim(&cuda_owner, "CUDA", params->log));
     const cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || count == 0) {
         (void)cudaGetLastError();
@@ -135,6 +140,7 @@ static lr_status open_place(const lr_place_params *params, lr_place *place)
     LR_TRY(check_device(params));
     place->cuda = lr_alloc(1, sizeof(*place->cuda), "a place for vectors", params->log);
     if (place->cuda == NULL) return LR_FAILED;
+    (void)lr_driver_claim(&place->cuda_owner, "CUDA", params->log); /* it has no owner yet */
     place->cuda->device = params->device;
     place->cuda_device = params->device;
     snprintf(place->device, sizeof(place->device), "CUDA device %d", params->device);
@@ -154,7 +160,7 @@ static lr_status open_place(const lr_place_params *params, lr_place *place)
 
 static void close_place(lr_place *place)
 {
-    if (enter(place) == LR_OK) {
+    if (lr_driver_is_own(&place->cuda_owner) && enter(place) == LR_OK) {
         (void)wait(place, "work on vectors");
         close_work(place->cuda);
         (void)leave(place, LR_OK);
@@ -208,7 +214,7 @@ static lr_status create(const lr_vector_params *params, int64_t bytes, lr_vector
 static void destroy(lr_vector *vector)
 {
     struct lr_storage *storage = vector->storage;
-    if (!storage->is_wrapped && enter(vector->place) == LR_OK) {
+    if (!storage->is_wrapped && lr_driver_is_own(&vector->place->cuda_owner) && enter(vector->place) == LR_OK) {
         (void)wait(vector->place, "work on a vector");
         cudaFree(storage->block);
         (void)leave(vector->place, LR_OK);

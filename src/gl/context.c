@@ -21,6 +21,9 @@
 /* GLEW's table of functions is the process's, so its guard is too. */
 static pthread_mutex_t table_guard = PTHREAD_MUTEX_INITIALIZER;
 
+/* The process that has asked EGL for devices first. */
+static lr_driver_owner egl_owner;
+
 /* Loads the entry points, reads the limits and installs the debug callback in the context that is
  * current. If it fails, `reason` says why: without a full stop, and not logged. */
 static lr_status context_start(struct gl_context *ctx, char *reason, size_t capacity)
@@ -65,6 +68,7 @@ static struct gl_context *make(const struct gl_context_params *params)
     if (ctx != NULL) {
         ctx->log = params->log;
         ctx->debug = params->debug;
+        (void)lr_driver_claim(&ctx->owner, "OpenGL", ctx->log); /* it has no owner yet */
     }
     return ctx;
 }
@@ -88,6 +92,10 @@ struct gl_context *gl_context_adopt(const struct gl_context_params *params)
 void gl_context_destroy(struct gl_context *ctx)
 {
     if (ctx == NULL) return;
+    if (!lr_driver_is_own(&ctx->owner)) {
+        free(ctx);
+        return;
+    }
     const bool has_objects = ctx->adopted || ctx->is_shared || ctx->fill != NULL;
     if (has_objects && (ctx->adopted || gl_context_make_current_to_free(ctx))) {
         glDeleteVertexArrays(1, &ctx->vertex_array);
@@ -110,6 +118,7 @@ void gl_context_destroy(struct gl_context *ctx)
 
 static lr_status make_current(struct gl_context *ctx, const lr_log *log)
 {
+    LR_TRY(lr_driver_check(&ctx->owner, "OpenGL", log));
     if (ctx->times_current == 0) {
         char reason[256] = "";
         if (!ctx->adopted && !egl_context_make_current(&ctx->egl, &ctx->before, reason, sizeof(reason))) {
@@ -130,11 +139,12 @@ lr_status gl_context_make_current(struct gl_context *ctx)
 
 bool gl_context_make_current_to_free(struct gl_context *ctx)
 {
-    return make_current(ctx, ctx->is_lost ? NULL : ctx->log) == LR_OK;
+    return lr_driver_is_own(&ctx->owner) && make_current(ctx, ctx->is_lost ? NULL : ctx->log) == LR_OK;
 }
 
 void gl_context_release(struct gl_context *ctx)
 {
+    if (!lr_driver_is_own(&ctx->owner)) return;
     if (ctx->times_current == 0 || --ctx->times_current > 0 || ctx->adopted) return;
     if (!egl_context_restore(&ctx->egl, &ctx->before)) {
         lr_warn(ctx->log, "the OpenGL context that was current before cannot be made current "
@@ -221,6 +231,7 @@ static lr_status create(const struct gl_context_params *params, struct gl_contex
     char usable[600] = "", refusals[600] = ""; /* the ways that were tried */
     int num_usable = 0;
     *ctx = NULL;
+    LR_TRY(lr_driver_claim(&egl_owner, "OpenGL", params->log));
     if (params->shared != NULL) return create_beside(params, ctx);
     const int num_ways = egl_ways_find(ways);
     for (int k = 0; k < num_ways; k++) {
@@ -268,6 +279,7 @@ int gl_device_list(lr_device *devices, int capacity, const lr_log *log)
 {
     const struct gl_context_params params = {.log = log};
     struct egl_way ways[EGL_WAY_MAX];
+    if (lr_driver_claim(&egl_owner, "OpenGL", log) != LR_OK) return 0;
     const int count = egl_ways_find(ways);
     int num_usable = 0;
     for (int k = 0; k < count && k < capacity; k++) {

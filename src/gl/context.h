@@ -59,8 +59,8 @@ struct gl_limits {
 /* Opens the Nth usable way to OpenGL: EGL devices (hardware before software), then
  * EGL_MESA_platform_surfaceless, then the default display with a 1 x 1 pbuffer. The context is
  * not current afterwards, and what was current before still is.
- * errors: NULL; LR_NO_DEVICE with what to install when there is no OpenGL 4.5, or when the context
- * to share with does not let it; LR_USAGE with a list of what exists when `device` is out of range;
+ * errors: NULL; LR_NO_DEVICE with what to install when there is no OpenGL 4.5, when the context
+ * to share with does not let it, or in a child of a process that has opened OpenGL (base/driver.h); LR_USAGE with a list of what exists when `device` is out of range;
  * LR_FAILED if memory runs out. */
 struct gl_context *gl_context_create(const struct gl_context_params *params);
 
@@ -83,8 +83,8 @@ void gl_context_destroy(struct gl_context *ctx);
 /* Makes the context current and remembers the previous one. Calls nest; each needs its own gl_context_release. */
 lr_status gl_context_make_current(struct gl_context *ctx);
 
-/* gl_context_make_current before an object of the context is freed or read. Returns false if the context was lost;
- * the loss has been logged before. */
+/* gl_context_make_current before an object of the context is freed or read. Returns false if the context was lost
+ * (the loss has been logged before), or in a child of fork(), which leaves all to its parent. */
 bool gl_context_make_current_to_free(struct gl_context *ctx);
 
 /* Undoes one gl_context_make_current. The outermost release restores the context that was current before. */

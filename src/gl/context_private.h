@@ -5,6 +5,7 @@
 #ifndef LR_GL_CONTEXT_PRIVATE_H
 #define LR_GL_CONTEXT_PRIVATE_H
 
+#include "base/driver.h"
 #include "gl/context.h"
 #include "gl/egl.h"
 #include "gl/transfer.h"
@@ -47,6 +48,7 @@ struct gl_context {
     bool debug;
     bool adopted;
     bool is_shared; /* its objects outlive it */
+    lr_driver_owner owner;
     bool saw_error, is_lost;
     bool has_logged_loss; /* since it was made current: one call logs it once */
     int times_current;    /* nested gl_context_make_current */

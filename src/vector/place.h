@@ -5,6 +5,7 @@
 #ifndef LR_VECTOR_PLACE_H
 #define LR_VECTOR_PLACE_H
 
+#include "base/driver.h"
 #include "vector/vector.h"
 #include <stdatomic.h>
 
@@ -24,6 +25,7 @@ struct lr_place {
     struct lr_cuda_place *cuda;          /* CUDA; owned */
     void *cuda_stream;                   /* CUDA: the cudaStream_t that all work is done on */
     int cuda_device;                     /* CUDA: its number */
+    lr_driver_owner cuda_owner;          /* CUDA: the process that has opened the place */
     lr_traffic traffic;
     char device[160];
     int64_t memory_bytes; /* 0 = not known */

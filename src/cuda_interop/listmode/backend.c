@@ -234,6 +234,7 @@ static lr_status check(const struct listmode_cuda *cuda, int error, const char *
 static lr_status enter(struct listmode_cuda *cuda)
 {
     const int device = cuda->params.device;
+    LR_TRY(lr_driver_check(&cuda->params.place->cuda_owner, "CUDA", cuda->params.log));
     LR_TRY(check(cuda, (int)cudaGetDevice(&cuda->before), "the current device"));
     return cuda->before != device ? check(cuda, (int)cudaSetDevice(device), "a CUDA device") : LR_OK;
 }
@@ -592,7 +593,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 static void destroy(void *self)
 {
     struct listmode_cuda *cuda = self;
-    if (enter(cuda) == LR_OK) {
+    if (lr_driver_is_own(&cuda->params.place->cuda_owner) && enter(cuda) == LR_OK) {
         (void)cudaStreamSynchronize(cuda->stream);
         struct stream *streaming = &cuda->streaming;
         if (streaming->copies != NULL) {

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Drivers of devices, and fork(): a child has none of the threads that a driver has started in its parent, and would
+ * wait for them for ever. So it may use no driver that its parent has opened. */
+#ifndef LR_BASE_DRIVER_H
+#define LR_BASE_DRIVER_H
+
+#include <lr/log.h>
+#include <stdatomic.h>
+
+/* The process that has opened a driver, or something of it; zero = none yet. */
+typedef atomic_long lr_driver_owner;
+
+/* Makes this process the owner if there is none, then checks it. */
+lr_status lr_driver_claim(lr_driver_owner *owner, const char *driver, const lr_log *log);
+
+/* Checks that this process is the owner. driver: "OpenGL".
+ * errors: LR_NO_DEVICE, logged, if it was forked from the owner. */
+lr_status lr_driver_check(const lr_driver_owner *owner, const char *driver, const lr_log *log);
+
+/* True if this process is the owner, and may free what the driver has made. */
+bool lr_driver_is_own(const lr_driver_owner *owner);
+
+#endif
