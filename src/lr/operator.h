@@ -117,6 +117,11 @@ LR_API void lr_operator_destroy(lr_operator *op);
 /* Facts about the operator; they live as long as it does. */
 LR_API const lr_operator_info *lr_operator_get_info(const lr_operator *op);
 
+/* Changes who listens: from now on messages of the operator's calls go to `log`, and reports of their progress to
+ * `progress`, which can stop them; NULL = to nobody. This replaces those of the params, so that each call can have its
+ * own. Both are copied; their users must outlive the calls. Not during a call. */
+LR_API void lr_operator_listen(lr_operator *op, const lr_log *log, const lr_progress *progress);
+
 /* Starts building the GPU programs for forward and back projection and for the sensitivity, in parallel. A graphics
  * driver can take some seconds for each the first time on a machine. Without this call, each program is built when
  * it is first used. of_lists: true if projections select single LORs (lr_selection.lors).

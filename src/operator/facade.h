@@ -72,10 +72,10 @@ struct lr_log_filter {
 /* The progress that an operator hands to its backend. Code that counts rows itself silences the backend's count, so
  * that the user sees only one. */
 struct lr_progress_filter {
-    lr_progress progress;  /* give out &filter.progress; must not move in memory */
-    const lr_progress *to; /* the caller's progress; NULL = none */
-    bool is_silent;        /* reports of the backend repeat the last one, only to find out whether to stop */
-    const char *what;      /* the last text passed to lr_progress_filter_report; NULL = none yet */
+    lr_progress progress; /* give out &filter.progress; must not move in memory */
+    lr_progress to;       /* the caller's progress; report NULL = none */
+    bool is_silent;       /* reports of the backend repeat the last one, only to find out whether to stop */
+    const char *what;     /* the last text passed to lr_progress_filter_report; NULL = none yet */
     double done, total;
     double from, share; /* share > 0: progress is scaled to this share of the whole, from `from` on */
 };
@@ -113,8 +113,8 @@ struct lr_operator {
     float *sensitivity; /* [num_voxels] sensitivity without the resolution; NULL until computed */
 };
 
-/* Allocates an operator that has only its filters. lr_operator_destroy frees it. log: copied; NULL drops all
- * messages. NULL if memory runs out, logged. */
+/* Allocates an operator that has only its filters. lr_operator_destroy frees it. log and progress: copied; NULL
+ * drops all messages and reports. NULL if memory runs out, logged. */
 struct lr_operator *lr_operator_alloc(const lr_log *log, const lr_progress *progress);
 
 /* Does what lr_operator_create does, with other backends than the built-in ones. choices: [num_choices], at most

@@ -36,13 +36,13 @@ static bool report_progress(void *user, const char *what, double done, double to
     const struct lr_progress_filter *filter = user;
     if (filter->is_silent) {
         return filter->what == NULL ||
-               lr_progress_report(filter->to, filter->what, filter->done, filter->total) == LR_OK;
+               lr_progress_report(&filter->to, filter->what, filter->done, filter->total) == LR_OK;
     }
     if (filter->share > 0.0) {
         done = filter->from + filter->share * (total > 0.0 ? done / total : 0.0);
         total = 1.0;
     }
-    return lr_progress_report(filter->to, what, done < total ? done : total, total) == LR_OK;
+    return lr_progress_report(&filter->to, what, done < total ? done : total, total) == LR_OK;
 }
 
 lr_status lr_progress_filter_report(struct lr_progress_filter *filter, const char *what, double done, double total)
@@ -50,7 +50,7 @@ lr_status lr_progress_filter_report(struct lr_progress_filter *filter, const cha
     filter->what = what;
     filter->done = done;
     filter->total = total;
-    return lr_progress_report(filter->to, what, done, total);
+    return lr_progress_report(&filter->to, what, done, total);
 }
 
 /* --- life --- */
@@ -60,11 +60,18 @@ struct lr_operator *lr_operator_alloc(const lr_log *log, const lr_progress *prog
     struct lr_operator *op = lr_alloc(1, sizeof(*op), "an operator", log);
     if (op == NULL) return NULL;
     op->log_filter = (struct lr_log_filter){.log = {.write = log_filter_write, .user = &op->log_filter}};
-    if (log != NULL) op->log_filter.to = *log;
     pthread_mutex_init(&op->log_filter.mutex, NULL);
-    op->progress_filter =
-        (struct lr_progress_filter){.progress = {report_progress, &op->progress_filter}, .to = progress};
+    op->progress_filter = (struct lr_progress_filter){.progress = {report_progress, &op->progress_filter}};
+    lr_operator_listen(op, log, progress);
     return op;
+}
+
+void lr_operator_listen(lr_operator *op, const lr_log *log, const lr_progress *progress)
+{
+    pthread_mutex_lock(&op->log_filter.mutex);
+    op->log_filter.to = log != NULL ? *log : (lr_log){0};
+    pthread_mutex_unlock(&op->log_filter.mutex);
+    op->progress_filter.to = progress != NULL ? *progress : (lr_progress){0};
 }
 
 void lr_operator_destroy(lr_operator *op)

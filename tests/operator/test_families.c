@@ -2,13 +2,17 @@
  * Copyright The LORaster authors
  *
  * The laws of operators (laws.h) for every family that the backend named by argv[1] computes, with
- * vectors on the host, at an OpenGL place and at a CUDA place, in either precision. What is not there
+ * vectors on the host, at an OpenGL place and at a CUDA place, in either precision; calls that are heard and
+ * stopped; and children of fork(). What is not there
  * says "skipped". With LR_TEST_FAKE_CUDA the CUDA device is the machine's memory. */
 #include "fixtures.h"
 #include "operator/laws.h"
 
 #include "gl/context.h"
 #include "vector/place.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #ifdef LR_TEST_FAKE_CUDA
 #include "fake_cuda.h"
@@ -71,6 +75,161 @@ static void check_places(const struct law_subject *subject)
     lr_place_close(own[1]);
 }
 
+/* --- listening to a call, and stopping it --- */
+
+struct listener {
+    lr_progress progress; /* pass &listener.progress */
+    int num_reports, stop_at;
+};
+
+static bool hear(void *user, const char *what, double done, double total)
+{
+    struct listener *listener = user;
+    if (what == NULL || !(done >= 0.0 && done <= total)) fail_msg("%s: %g of %g", what, done, total);
+    return ++listener->num_reports != listener->stop_at;
+}
+
+static lr_status count_row(void *user, const lr_row *row)
+{
+    (void)row;
+    ++*(int *)user;
+    return LR_OK;
+}
+
+enum { FORWARD = 0, BACK, SENSITIVITY, ROWS, NUM_CALLS };
+
+static lr_status make_call(lr_operator *op, int call, const lr_vector *values, const lr_vector *image)
+{
+    int num_rows = 0;
+    int32_t all[64];
+    const int64_t num_pairs = lr_operator_get_info(op)->lors->num_pairs;
+    assert_true(num_pairs <= 64);
+    for (int k = 0; k < num_pairs; k++) all[k] = k;
+    /* The sensitivity of all LORs is kept; that of a part is not. */
+    const lr_selection part = {.pairs = all, .num_pairs = num_pairs};
+    lr_vector y = *values, x = *image;
+    switch (call) {
+    case FORWARD: return lr_operator_forward(op, NULL, image, &y);
+    case BACK: return lr_operator_back(op, NULL, values, &x);
+    case SENSITIVITY: return lr_operator_sensitivity(op, &part, &x);
+    default: return lr_operator_rows(op, 0, x.count, &(lr_row_sink){count_row, &num_rows});
+    }
+}
+
+/* Calls report to whom they are given, end as soon as that says so, and the operator goes on as if nothing had been;
+ * a failure has its sentence in the call's log, or without one as the last error. */
+static void check_listening(const struct law_subject *subject)
+{
+    lr_operator *op = subject->op;
+    const lr_operator_info *info = lr_operator_get_info(op);
+    double *numbers[2] = {fixture_doubles(info->num_lors), fixture_doubles(info->num_voxels)};
+    const lr_vector values = lr_vector_of_doubles(numbers[0], info->num_lors);
+    const lr_vector image = lr_vector_of_doubles(numbers[1], info->num_voxels);
+    struct test_log heard;
+    lr_status status;
+    for (int call = 0; call < NUM_CALLS; call++) {
+        if (call == SENSITIVITY && info->of_events) continue; /* kept for all parts, since the laws */
+        for (int k = 0; k < info->num_voxels; k++) numbers[1][k] = 1.0;
+        struct listener listener = {.stop_at = 1};
+        listener.progress = (lr_progress){hear, &listener};
+        test_log_init(&heard);
+        lr_operator_listen(op, &heard.log, &listener.progress);
+        status = make_call(op, call, &values, &image);
+        if (status != LR_CANCELLED || listener.num_reports != 1)
+            fail_msg("%s: call %d is not stopped: %s, %d reports", subject->name, call, lr_status_name(status),
+                     listener.num_reports);
+        assert_string_equal(heard.error, "");
+        (void)lr_last_error(&status);
+        assert_int_equal(status, LR_CANCELLED);
+
+        listener.stop_at = 0;
+        assert_int_equal(make_call(op, call, &values, &image), LR_OK);
+        assert_true(listener.num_reports > 1);
+        const int num_reports = listener.num_reports;
+        lr_operator_listen(op, NULL, NULL);
+        assert_int_equal(make_call(op, call, &values, &image), LR_OK);
+        assert_int_equal(listener.num_reports, num_reports);
+    }
+
+    numbers[1][0] = NAN;
+    lr_operator_listen(op, &heard.log, NULL);
+    assert_int_equal(make_call(op, FORWARD, &values, &image), LR_BAD_INPUT);
+    assert_non_null(strstr(heard.error, "voxel (0, 0, 0)"));
+    assert_string_equal(lr_last_error(&status), heard.error);
+    assert_int_equal(status, LR_BAD_INPUT);
+    numbers[1][0] = 1.0;
+    numbers[1][1] = NAN;
+    lr_operator_listen(op, NULL, NULL);
+    assert_int_equal(make_call(op, FORWARD, &values, &image), LR_BAD_INPUT);
+    assert_non_null(strstr(lr_last_error(NULL), "voxel (1, 0, 0)"));
+    lr_operator_listen(op, &test.log, NULL);
+    free(numbers[0]);
+    free(numbers[1]);
+}
+
+/* --- children of fork() --- */
+
+/* Refusals name what the parent has that the child lacks. */
+static bool is_refused(void)
+{
+    lr_status status;
+    return strstr(lr_last_error(&status), "was forked from") != NULL && status == LR_NO_DEVICE;
+}
+
+static bool needs_device(const lr_operator_info *info)
+{
+    /* A stored matrix is projected on the host. */
+    return strcmp(backend, "cpu") != 0 && strcmp(backend, "native") != 0 && !info->stored;
+}
+
+/* In the child: true if the operator does what it should, and no device is opened that the parent has open. */
+static bool is_right_in_child(lr_operator *op, const lr_vector *image, const double *expected)
+{
+    const lr_operator_info *info = lr_operator_get_info(op);
+    double *found = calloc((size_t)info->num_lors, sizeof(*found));
+    lr_vector values = lr_vector_of_doubles(found, info->num_lors);
+    const lr_status status = lr_operator_forward(op, NULL, image, &values);
+    bool is_right = needs_device(info)
+                        ? status == LR_NO_DEVICE && is_refused()
+                        : status == LR_OK && memcmp(found, expected, (size_t)values.count * sizeof(*found)) == 0;
+    lr_operator_destroy(op);
+    free(found);
+
+    lr_device devices[4];
+    if (caller != NULL) is_right = is_right && lr_device_list(devices, 4, NULL) == 0 && is_refused();
+    if (caller != NULL)
+        is_right = is_right && lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL}) == NULL && is_refused();
+    if (cuda != NULL)
+        is_right = is_right && lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA}) == NULL && is_refused();
+    return is_right;
+}
+
+static void check_child(const struct law_subject *subject)
+{
+    lr_operator *op = subject->op;
+    const lr_operator_info *info = lr_operator_get_info(op);
+    double *numbers[2] = {fixture_doubles(info->num_lors), fixture_doubles(info->num_voxels)};
+    lr_vector values = lr_vector_of_doubles(numbers[0], info->num_lors);
+    const lr_vector image = lr_vector_of_doubles(numbers[1], info->num_voxels);
+    for (int k = 0; k < info->num_voxels; k++) numbers[1][k] = 1.0 + k % 7;
+    assert_int_equal(lr_operator_forward(op, NULL, &image, &values), LR_OK);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(60); /* for a driver that waits for its threads */
+        _exit(is_right_in_child(op, &image, numbers[0]) ? 0 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        fail_msg("%s: the child %s", subject->name, WIFSIGNALED(status) ? "hung, or was ended" : "is wrong");
+    assert_int_equal(lr_operator_forward(op, NULL, &image, &values), LR_OK); /* the parent goes on */
+    free(numbers[0]);
+    free(numbers[1]);
+}
+
+/* --- operators --- */
+
 /* Sums of some hundred floats, on OpenGL added in any order; a matrix is kept in floats. */
 static double find_rounding(const lr_operator *op)
 {
@@ -89,7 +248,10 @@ static void check_operator(const char *name, lr_operator *op)
     const char *made = lr_operator_get_info(op)->backend;
     if (strcmp(made, backend) == 0) {
         num_checked++;
-        check_places(&(struct law_subject){name, op, find_rounding(op)});
+        const struct law_subject subject = {name, op, find_rounding(op)};
+        check_places(&subject);
+        check_listening(&subject);
+        check_child(&subject);
     } else {
         print_message("skipped: %s: %s stands in for %s\n", name, made, backend);
     }
@@ -234,9 +396,26 @@ static void listmode(void **state)
 
 /* --- setup --- */
 
+/* A child may open what its parent has not opened. */
+static bool opens_in_child(void)
+{
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        _exit(gl_context_create(&(struct gl_context_params){0}) != NULL ? 0 : 1);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 static void open_caller(void)
 {
+    const bool is_open_in_child = opens_in_child();
     caller = gl_context_create(&(struct gl_context_params){.log = &test.log});
+    if (is_open_in_child != (caller != NULL)) {
+        print_message("OpenGL is %s in a child\n", is_open_in_child ? "only" : "not");
+        exit(1);
+    }
     if (caller == NULL || gl_context_make_current(caller) != LR_OK || !gl_context_share(&shared)) {
         gl_context_destroy(caller);
         caller = NULL;
