@@ -158,6 +158,7 @@ typedef struct lr_events_source {
     bool (*skips)(void *user);
     void *user; /* of skips */
     const lr_log *log;
+    const lr_progress *progress; /* progress of reading, which it can stop; NULL = none */
 } lr_events_source;
 
 /* Reads a file from start to end and passes its events to the sink. The file need not fit memory. Events with

@@ -126,6 +126,9 @@ LR_API lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const 
  * mashed views) are spread evenly over the pairs in coincidence, with a warning. Reading .hs needs 28 bytes per LOR
  * with counts, or 4 bytes per LOR of the scanner if at least a sixth have counts. */
 LR_API lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, const lr_log *log);
+/* lr_lor_data_read for large files. `progress` can stop it; the result is then NULL, without a message. */
+LR_API lr_lor_data *lr_lor_data_read_watched(const char *path, const lr_lors *lors, const lr_progress *progress,
+                                             const lr_log *log);
 
 /* Receives the values of a file in order, in pieces. some->index is NULL for dense data; `first` is the number of
  * values before this piece. The arrays live during the call. A status other than LR_OK ends the reading with that
@@ -133,6 +136,7 @@ LR_API lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, cons
 typedef struct lr_lor_data_sink {
     lr_status (*take)(void *user, const lr_lor_data *some, int64_t first);
     void *user;
+    const lr_progress *progress; /* progress of reading, which it can stop; NULL = none */
 } lr_lor_data_sink;
 
 /* Reads LOR data piece by piece. HDF5: at most 2^18 values are in memory; .hs: all values. errors: as

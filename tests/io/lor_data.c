@@ -73,7 +73,7 @@ static lr_status take_piece(void *user, const lr_lor_data *some, int64_t first)
 static void assert_comes_in_pieces(const struct setup *s, const lr_lor_data *data)
 {
     struct pieces pieces = {.data = data};
-    const lr_lor_data_sink sink = {take_piece, &pieces};
+    const lr_lor_data_sink sink = {.take = take_piece, .user = &pieces};
     assert_int_equal(lr_lor_data_scan(s->path, s->lors, &sink, NULL), LR_OK);
     assert_int_equal(pieces.next, data->count);
     assert_true(pieces.most <= 1 << 18);

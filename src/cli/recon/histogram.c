@@ -190,7 +190,7 @@ static lr_status walk(struct data_share *data, const lr_lor_data *whole,
                       lr_status (*take)(void *user, const lr_lor_data *some, int64_t first))
 {
     const struct measurement *measured = data->measured;
-    const lr_lor_data_sink sink = {take, data};
+    const lr_lor_data_sink sink = {.take = take, .user = data};
     data->pair = 0;
     if (whole != NULL) return take(data, whole, 0);
     return data->path != NULL ? lr_lor_data_scan(data->path, measured->setup.lors, &sink, &measured->setup.report->log)

@@ -316,6 +316,7 @@ static lr_status read_data(struct reader *reader)
     lr_status status = bytes != NULL ? LR_OK : LR_FAILED;
     size_t got = 1;
     while (status == LR_OK && got > 0) {
+        status = lr_event_stream_report_place(reader->stream, file);
         got = fread(bytes, (size_t)each, (size_t)at_once, file);
         for (size_t k = 0; k < got && status == LR_OK; k++, reader->number++) {
             const unsigned char *event = bytes + k * (size_t)each;

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 const char *lr_events_format_name(lr_events_format format)
 {
@@ -42,6 +43,22 @@ lr_status lr_event_stream_add_many(struct lr_event_stream *stream, const lr_even
     const lr_status status = stream->sink->take(stream->sink->user, events, count);
     stream->is_refused = status != LR_OK;
     return status;
+}
+
+lr_status lr_event_stream_report(struct lr_event_stream *stream, double done, double total)
+{
+    if (stream->total == total && done < stream->reported + 1e-3 * total) return LR_OK;
+    stream->reported = done;
+    stream->total = total;
+    return lr_progress_report(stream->source->progress, "reading events", done, total);
+}
+
+lr_status lr_event_stream_report_place(struct lr_event_stream *stream, FILE *file)
+{
+    struct stat facts;
+    const off_t place = ftello(file);
+    if (fstat(fileno(file), &facts) != 0 || place < 0 || place > facts.st_size) return LR_OK;
+    return lr_event_stream_report(stream, (double)place, (double)facts.st_size);
 }
 
 lr_status lr_events_need_scanner(const lr_events_source *source)

@@ -9,6 +9,7 @@
 #include "io/files/regular_file.h"
 
 #include <lr/events.h>
+#include <stdio.h>
 
 enum { LR_EVENTS_AT_ONCE = 1 << 16 };
 
@@ -19,6 +20,7 @@ struct lr_event_stream {
     lr_events_info *info;      /* never NULL; the reader updates its counts */
     int64_t num_added;         /* number of events so far */
     bool is_refused;           /* true if the sink has ended the reading */
+    double reported, total;    /* the last report of progress */
     int waiting;
     lr_event events[LR_EVENTS_AT_ONCE];
 };
@@ -38,6 +40,12 @@ lr_status lr_event_stream_add_many(struct lr_event_stream *stream, const lr_even
 
 /* Gives the waiting events to the sink. */
 lr_status lr_event_stream_flush(struct lr_event_stream *stream);
+
+/* Reports how far the reading is; a file gives a thousand reports at most. errors: LR_CANCELLED. */
+lr_status lr_event_stream_report(struct lr_event_stream *stream, double done, double total);
+
+/* The same, by the place in the file that is read next. */
+lr_status lr_event_stream_report_place(struct lr_event_stream *stream, FILE *file);
 
 /* First and last time. They give the duration if the file does not state it. All zero = no time yet. */
 struct lr_event_times {

@@ -83,6 +83,7 @@ static lr_status read_events(struct reader *reader, int32_t *numbers)
     while (reader->next < reader->num_events) {
         const int64_t left = reader->num_events - reader->next;
         const struct lr_hdf5_rows rows = {reader->next, left < ROWS_PER_READ ? left : ROWS_PER_READ, COLUMNS};
+        LR_TRY(lr_event_stream_report(reader->stream, (double)reader->next, (double)reader->num_events));
         LR_TRY(lr_hdf5_get_rows(&reader->in, EVENTS, &rows, numbers));
         for (int64_t k = 0; k < rows.count; k++) {
             const int32_t *row = numbers + COLUMNS * k;

@@ -312,6 +312,7 @@ struct reader {
     struct lr_petsird petsird;
     const lr_events_source *source;
     struct lr_event_stream *stream;
+    double num_bytes; /* of the events */
     struct file_crystals crystals;
     struct batch batches[2];
     struct batch *batch;    /* batch being collected */
@@ -486,6 +487,8 @@ static lr_status finish_decoding(struct reader *reader)
 static lr_status next_batch(void *user)
 {
     struct reader *reader = user;
+    const double left = (double)lr_yardl_left(reader->petsird.input);
+    LR_TRY(lr_event_stream_report(reader->stream, reader->num_bytes - left, reader->num_bytes));
     LR_TRY(finish_decoding(reader));
     if (reader->is_reading_again || reader->batch->num_spans == 0) return LR_OK;
     LR_TRY(lr_event_stream_flush(reader->stream));
@@ -789,6 +792,7 @@ static lr_status read_events(struct reader *reader)
     }
     reader->batch = &reader->batches[0];
 
+    reader->num_bytes = (double)lr_yardl_left(input);
     const int64_t piece = lr_yardl_left(input) / PIECES;
     reader->bytes_at_once = piece < LEAST_BYTES ? LEAST_BYTES : piece > MOST_BYTES ? MOST_BYTES : piece;
     LR_TRY(lr_yardl_widen(input, reader->bytes_at_once));

@@ -121,6 +121,7 @@ static lr_status read_records(struct reader *reader, FILE *file)
     unsigned char bytes[RECORD_BYTES * RECORDS_PER_READ];
     size_t length;
     do {
+        LR_TRY(lr_event_stream_report_place(reader->stream, file));
         length = fread(bytes, 1, sizeof(bytes), file);
         for (size_t at = 0; at + RECORD_BYTES <= length; at += RECORD_BYTES) {
             uint64_t record = 0;

@@ -395,6 +395,7 @@ static lr_status read_from(struct reader *reader, FILE *file)
     unsigned char bytes[WORD_BYTES * WORDS_PER_READ];
     size_t length;
     do {
+        LR_TRY(lr_event_stream_report_place(reader->stream, file));
         length = fread(bytes, 1, sizeof(bytes), file);
         LR_TRY(take_words(reader, bytes, length));
     } while (length == sizeof(bytes));

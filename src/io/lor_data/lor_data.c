@@ -21,18 +21,28 @@ static lr_status refuse_bins(const char *path, const lr_log *log)
                : LR_OK;
 }
 
-lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, const lr_log *log)
+lr_lor_data *lr_lor_data_read_watched(const char *path, const lr_lors *lors, const lr_progress *progress,
+                                      const lr_log *log)
 {
     if (refuse_bins(path, log) != LR_OK) return NULL;
-    return is_projdata(path) ? lr_lor_projdata_read(path, lors, log) : lr_lor_hdf5_read(path, lors, log);
+    return is_projdata(path) ? lr_lor_projdata_read(path, lors, progress, log)
+                             : lr_lor_hdf5_read(path, lors, progress, log);
+}
+
+lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, const lr_log *log)
+{
+    return lr_lor_data_read_watched(path, lors, NULL, log);
 }
 
 lr_status lr_lor_data_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink, const lr_log *log)
 {
     LR_TRY(refuse_bins(path, log));
     if (!is_projdata(path)) return lr_lor_hdf5_scan(path, lors, sink, log);
-    lr_lor_data *all = lr_lor_projdata_read(path, lors, log);
-    const lr_status status = all != NULL ? sink->take(sink->user, all, 0) : LR_BAD_INPUT;
+    struct lr_watched_log watch;
+    lr_log_watch(&watch, log);
+    watch.status = LR_CANCELLED; /* the one reason without a message */
+    lr_lor_data *all = lr_lor_projdata_read(path, lors, sink->progress, &watch.log);
+    const lr_status status = all != NULL ? sink->take(sink->user, all, 0) : watch.status;
     lr_lor_data_destroy(all);
     return status;
 }

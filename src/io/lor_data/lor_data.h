@@ -8,12 +8,16 @@
 #include <lr/io.h>
 #include <lr/lors.h>
 
+/* What is done, for reports of readers. */
+#define LR_READING_LOR_DATA "reading LOR data"
+
 /* Readers return checked data. Writers get data that has passed lr_lor_file_check. */
-lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_log *log);
+lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_progress *progress, const lr_log *log);
 lr_status lr_lor_hdf5_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink, const lr_log *log);
 lr_status lr_lor_hdf5_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
 
-lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const lr_log *log);
+lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const lr_progress *progress,
+                                  const lr_log *log);
 lr_status lr_lor_projdata_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
 
 /* Checks that LORs are in range and in order, and that values are finite. `what` names the data in messages.

@@ -110,21 +110,36 @@ static lr_status read_head(const struct lr_hdf5_input *in, const lr_lors *lors, 
     return LR_OK;
 }
 
-lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_log *log)
+/* --- whole --- */
+
+/* Values that are read between two reports of progress. */
+enum { VALUES_PER_REPORT = 1 << 22 };
+
+static lr_status read_values(const struct lr_hdf5_input *in, const lr_progress *progress, lr_lor_data *data)
+{
+    for (int64_t first = 0; first < data->count; first += VALUES_PER_REPORT) {
+        const int64_t left = data->count - first;
+        const int64_t range[2] = {first, left < VALUES_PER_REPORT ? left : VALUES_PER_REPORT};
+        LR_TRY(lr_progress_report(progress, LR_READING_LOR_DATA, (double)first, (double)data->count));
+        LR_TRY(lr_hdf5_get_part(in, "/lor/values", LR_HDF5_FLOAT, range, data->values + first));
+        if (data->index != NULL) LR_TRY(lr_hdf5_get_part(in, "/lor/index", LR_HDF5_INT64, range, data->index + first));
+    }
+    return LR_OK;
+}
+
+lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_progress *progress, const lr_log *log)
 {
     struct lr_hdf5_input in;
     if (lr_hdf5_input_open(&in, path, log) != LR_OK) return NULL;
     bool sparse = false;
-    int64_t shape[2] = {0, 0};
+    int64_t count = 0;
     lr_lor_data *data = NULL;
-    if (read_head(&in, lors, &sparse, &shape[0]) == LR_OK) data = lr_alloc(1, sizeof(*data), "LOR data", in.log);
+    if (read_head(&in, lors, &sparse, &count) == LR_OK) data = lr_alloc(1, sizeof(*data), "LOR data", in.log);
     if (data != NULL) {
-        data->count = shape[0];
-        data->values = lr_alloc(shape[0], sizeof(float), "LOR data", in.log);
-        data->index = sparse ? lr_alloc(shape[0], sizeof(int64_t), "LOR data", in.log) : NULL;
-        if (data->values == NULL || (sparse && data->index == NULL) ||
-            lr_hdf5_get(&in, "/lor/values", LR_HDF5_FLOAT, shape, data->values) != LR_OK ||
-            (sparse && lr_hdf5_get(&in, "/lor/index", LR_HDF5_INT64, shape, data->index) != LR_OK) ||
+        data->count = count;
+        data->values = lr_alloc(count, sizeof(float), "LOR data", in.log);
+        data->index = sparse ? lr_alloc(count, sizeof(int64_t), "LOR data", in.log) : NULL;
+        if (data->values == NULL || (sparse && data->index == NULL) || read_values(&in, progress, data) != LR_OK ||
             lr_lor_file_check(in.path, lors, data, in.log) != LR_OK) {
             lr_lor_data_destroy(data);
             data = NULL;
@@ -148,6 +163,7 @@ static lr_status scan_pieces(const struct lr_hdf5_input *in, const lr_lors *lors
         const int64_t left = count - place.first;
         some->count = left < AT_ONCE ? left : AT_ONCE;
         const int64_t range[2] = {place.first, some->count};
+        LR_TRY(lr_progress_report(sink->progress, LR_READING_LOR_DATA, (double)place.first, (double)count));
         LR_TRY(lr_hdf5_get_part(in, "/lor/values", LR_HDF5_FLOAT, range, some->values));
         if (some->index != NULL) LR_TRY(lr_hdf5_get_part(in, "/lor/index", LR_HDF5_INT64, range, some->index));
         LR_TRY(lr_lor_file_check_some(&place, lors, some, in->log));

@@ -26,10 +26,15 @@ struct count {
     double value;
 };
 
+/* First LORs are counted, then counts are filled in. */
+enum { TIMES_READ = 2 };
+
 /* A file being read, and its result. */
 struct reader {
     const char *path;
     const lr_lors *lors;
+    const lr_progress *progress;
+    int times_read;
     const lr_log *log;
     struct lr_projdata projdata;
     struct lr_projdata_file file;
@@ -121,10 +126,13 @@ static lr_status take_all(struct reader *reader)
             const int a = (int)(n / inner), b = (int)(n % inner);
             const int view = projdata->by_view ? a : b, axial = projdata->by_view ? b : a;
             const int pairs = lr_projdata_ring_pairs(projdata, segment, axial, reader->pairs);
-            status = take_line(reader, file, view, pairs);
+            const double done = reader->times_read + (k + (double)a / outer) / projdata->num_segments;
+            if (b == 0) status = lr_progress_report(reader->progress, LR_READING_LOR_DATA, done, TIMES_READ);
+            if (status == LR_OK) status = take_line(reader, file, view, pairs);
         }
     }
     fclose(file);
+    reader->times_read++;
     return status;
 }
 
@@ -223,9 +231,9 @@ static lr_lor_data *read_data(struct reader *reader)
     return data;
 }
 
-lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const lr_log *log)
+lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const lr_progress *progress, const lr_log *log)
 {
-    struct reader reader = {.path = path, .lors = lors, .log = log};
+    struct reader reader = {.path = path, .lors = lors, .progress = progress, .log = log};
     const struct lr_projdata *projdata = &reader.projdata;
     const struct lr_projdata_file *file = &reader.file;
     lr_lor_data *data = NULL;
