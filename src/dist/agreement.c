@@ -44,7 +44,7 @@ static void end_all(void *user)
 {
     lr_comm *comm = user;
     if (comm->stranded != NULL) comm->stranded(comm->user);
-    comm->fns->abort(1);
+    comm->fns->abort(comm->group, 1);
 }
 
 /* Sends this rank's state to all ranks and compares the states of all. Afterwards comm->little holds the states. */
@@ -57,7 +57,7 @@ static lr_status meet(lr_comm *comm, const struct state *own)
     const bool may_strand = own->status != LR_OK && own->status != LR_CANCELLED && is_by_device;
     struct lr_watch watch = {.patience_s = comm->patience_s, .act = end_all, .user = comm};
     if (may_strand) lr_watch_begin(&watch);
-    const lr_status status = comm->fns->gather_little(own, comm->little, sizeof(*own));
+    const lr_status status = comm->fns->gather_little(comm->group, own, comm->little, sizeof(*own));
     if (may_strand) lr_watch_end(&watch);
     LR_TRY(lr_comm_check(comm, status));
     comm->waiting_s += lr_clock_seconds() - begin;
@@ -115,7 +115,7 @@ lr_status lr_comm_fail(lr_comm *comm, lr_status status)
 
 void lr_comm_abort(lr_comm *comm, int code)
 {
-    if (!lr_comm_is_single(comm)) comm->fns->abort(code);
+    if (!lr_comm_is_single(comm)) comm->fns->abort(comm->group, code);
 }
 
 lr_status lr_comm_barrier(lr_comm *comm)
@@ -156,7 +156,8 @@ static lr_status combine(lr_comm *comm, double *numbers, int count, double (*joi
     for (int k = 0; k < count; k += MOST_NUMBERS) {
         const double begin = lr_clock_seconds();
         const int left = count - k, some = left < MOST_NUMBERS ? left : MOST_NUMBERS;
-        LR_TRY(lr_comm_check(comm, comm->fns->gather_little(numbers + k, comm->little, some * (int)sizeof(*numbers))));
+        LR_TRY(lr_comm_check(
+            comm, comm->fns->gather_little(comm->group, numbers + k, comm->little, some * (int)sizeof(*numbers))));
         join_all(comm, comm->little, some, numbers + k, some, join);
         comm->moving_s += lr_clock_seconds() - begin;
     }
@@ -200,7 +201,7 @@ lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text)
     snprintf(own.text, sizeof(own.text), "%s", text);
     snprintf(own.machine, sizeof(own.machine), "%s", comm->facts.machine);
     LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_SAME, 0));
-    LR_TRY(lr_comm_check(comm, comm->fns->gather_little(&own, comm->little, sizeof(own))));
+    LR_TRY(lr_comm_check(comm, comm->fns->gather_little(comm->group, &own, comm->little, sizeof(own))));
     const struct named_text *all = comm->little;
     for (int r = 1; r < comm->facts.size; r++) {
         if (strcmp(all[r].text, all[0].text) == 0) continue;

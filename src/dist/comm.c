@@ -50,18 +50,19 @@ int lr_comm_started(int *rank)
     return 1;
 }
 
-static lr_status open_mpi(lr_comm *comm)
+static lr_status open_mpi(lr_comm *comm, const void *caller)
 {
     const struct lr_mpi_plugin *mpi = lr_plugin_mpi(comm->log);
     if (mpi == NULL) return LR_NO_DEVICE;
-    LR_TRY(mpi->fns->open(comm->log, &comm->facts));
+    comm->group = mpi->fns->open(caller, comm->log, &comm->facts);
+    if (comm->group == NULL) return LR_FAILED;
     comm->fns = mpi->fns;
     const int size = comm->facts.size;
     comm->little = lr_alloc(size, LR_COMM_LITTLE, "messages of ranks", comm->log);
     comm->arrays.sent = lr_alloc(size, sizeof(*comm->arrays.sent), "messages of ranks", comm->log);
     comm->arrays.received = lr_alloc(size, sizeof(*comm->arrays.received), "messages of ranks", comm->log);
     if (comm->little == NULL || comm->arrays.sent == NULL || comm->arrays.received == NULL) {
-        comm->fns->abort(1);
+        comm->fns->abort(comm->group, 1);
         return LR_FAILED;
     }
     (void)lr_comm_same(comm, "version of LORaster", lr_plugin_build);
@@ -70,7 +71,8 @@ static lr_status open_mpi(lr_comm *comm)
 
 lr_comm *lr_comm_open(const lr_comm_params *params)
 {
-    const bool is_mpi = params->kind == LR_COMM_MPI || (params->kind == LR_COMM_AUTO && lr_comm_started(NULL) > 1);
+    const bool is_several = params->mpi_comm != NULL || lr_comm_started(NULL) > 1;
+    const bool is_mpi = params->kind == LR_COMM_MPI || (params->kind == LR_COMM_AUTO && is_several);
     lr_comm *comm = lr_alloc(1, sizeof(*comm), "a communicator", params->log);
     if (comm == NULL) return NULL;
     comm->log = params->log;
@@ -84,7 +86,7 @@ lr_comm *lr_comm_open(const lr_comm_params *params)
     (void)gethostname(comm->facts.machine, sizeof(comm->facts.machine) - 1);
     snprintf(comm->facts.way, sizeof(comm->facts.way), "one process");
 
-    if (is_mpi && open_mpi(comm) != LR_OK) {
+    if (is_mpi && open_mpi(comm, params->mpi_comm) != LR_OK) {
         lr_comm_close(comm);
         return NULL;
     }
@@ -95,7 +97,7 @@ void lr_comm_close(lr_comm *comm)
 {
     if (comm == NULL) return;
     lr_comm_close_route(comm, comm->failed_status == LR_OK);
-    if (comm->fns != NULL) comm->fns->close(true);
+    if (comm->fns != NULL) comm->fns->close(comm->group, true);
     free(comm->little);
     free(comm->arrays.sent);
     free(comm->arrays.received);

@@ -18,19 +18,23 @@ struct lr_comm_facts {
     bool is_cuda_aware; /* transfer and broadcast accept memory of CUDA devices */
 };
 
+/* An open communicator of the plugin. */
+struct lr_comm_group;
+
 struct lr_comm_fns {
-    /* Called once in a process. Errors go to the log. */
-    lr_status (*open)(const lr_log *log, struct lr_comm_facts *facts);
+    /* Returns an owned group, NULL after an error, which goes to the log. caller: address of the caller's
+     * communicator; NULL = all processes. */
+    struct lr_comm_group *(*open)(const void *caller, const lr_log *log, struct lr_comm_facts *facts);
     /* Fills in `way` and `is_cuda_aware`, which are known without opening. */
     void (*describe)(struct lr_comm_facts *facts);
     /* Returns after all messages have arrived. */
-    lr_status (*transfer)(const struct lr_messages *messages);
+    lr_status (*transfer)(struct lr_comm_group *group, const struct lr_messages *messages);
     /* all: [size][bytes], the bytes of every rank. */
-    lr_status (*gather_little)(const void *own, void *all, int bytes);
-    lr_status (*broadcast)(int from, void *bytes, int count);
-    void (*abort)(int code);
-    void (*close)(bool is_whole); /* is_whole: all ranks call it */
-    const char *mistake;          /* error message if a function above fails */
+    lr_status (*gather_little)(struct lr_comm_group *group, const void *own, void *all, int bytes);
+    lr_status (*broadcast)(struct lr_comm_group *group, int from, void *bytes, int count);
+    void (*abort)(struct lr_comm_group *group, int code);
+    void (*close)(struct lr_comm_group *group, bool is_whole); /* is_whole: all ranks call it */
+    const char *mistake;                                       /* error message if a function above fails */
 };
 
 /* The place of a rank's vector, and the means by which the rank would exchange it. Ranks send each other these
@@ -61,6 +65,7 @@ struct lr_comm_route {
 
 struct lr_comm {
     const struct lr_comm_fns *fns; /* NULL = one process */
+    struct lr_comm_group *group;   /* owned; NULL = one process */
     const lr_log *log;
     lr_exchange exchange; /* the caller's choice */
     double patience_s;

@@ -166,7 +166,7 @@ static lr_status send_linking(lr_comm *comm, struct linking *own)
 {
     snprintf(own->reason, sizeof(own->reason), "%s", comm->route.last_text);
     LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_LINK, 0));
-    return lr_comm_check(comm, comm->fns->gather_little(own, comm->little, sizeof(*own)));
+    return lr_comm_check(comm, comm->fns->gather_little(comm->group, own, comm->little, sizeof(*own)));
 }
 
 /* Links ranks by NCCL: rank 0 makes a key, and all ranks link with it. If that fails, they exchange by MPI or through
@@ -282,7 +282,7 @@ static lr_status comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_v
     struct offer own;
     make_offer(comm, vector, &own);
     const int size = comm->facts.size;
-    LR_TRY(lr_comm_check(comm, comm->fns->gather_little(&own, comm->little, sizeof(own))));
+    LR_TRY(lr_comm_check(comm, comm->fns->gather_little(comm->group, &own, comm->little, sizeof(own))));
     struct offer *all = lr_alloc(size, sizeof(*all), "what ranks can do", comm->log);
     lr_status status = all != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) memcpy(all, comm->little, (size_t)size * sizeof(*all));
@@ -536,7 +536,7 @@ static lr_status transfer(const struct move *move, struct lr_messages *messages)
     }
 
     LR_TRY(wait_for_device(move));
-    return lr_comm_check(comm, comm->fns->transfer(messages));
+    return lr_comm_check(comm, comm->fns->transfer(comm->group, messages));
 }
 
 /* --- sums --- */
@@ -641,7 +641,7 @@ lr_status lr_comm_broadcast(lr_comm *comm, int from, lr_vector *vector)
         const int64_t left = bytes - at, count = left < BROADCAST_BYTES ? left : BROADCAST_BYTES;
         char *first = number_at(&move.there, 0) + at;
         if (move.way != LR_WAY_NCCL) {
-            LR_TRY(lr_comm_check(comm, comm->fns->broadcast(from, first, (int)count)));
+            LR_TRY(lr_comm_check(comm, comm->fns->broadcast(comm->group, from, first, (int)count)));
             comm->sent_bytes += has_it ? (double)count : 0;
             continue;
         }

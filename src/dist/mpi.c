@@ -48,70 +48,98 @@ static void describe(struct lr_comm_facts *facts)
     facts->is_cuda_aware = is_cuda_aware();
 }
 
-static lr_status open_mpi(const lr_log *log, struct lr_comm_facts *facts)
+struct lr_comm_group {
+    MPI_Comm comm; /* a duplicate, so that messages and errors of others stay apart */
+    bool has_opened_mpi;
+};
+
+static struct lr_comm_group *open_mpi(const void *caller, const lr_log *log, struct lr_comm_facts *facts)
 {
-    int level = 0, is_open = 0, length = 0;
+    int level = 0, is_open = 0, is_closed = 0, length = 0;
     char machine[MPI_MAX_PROCESSOR_NAME] = "";
     MPI_Initialized(&is_open);
-    if (is_open) return lr_error(log, LR_USAGE, "MPI is open already: a process can open it once");
-    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
-        return lr_error(log, LR_FAILED, "MPI cannot be started");
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(MPI_COMM_WORLD, &facts->rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &facts->size);
+    MPI_Finalized(&is_closed);
+    describe(facts);
+    if (is_closed || (caller != NULL && !is_open)) {
+        lr_error(log, LR_USAGE,
+                 is_closed ? "MPI was closed: a process can open it once"
+                           : "the communicator given is of an MPI that is not open, or of another library than the %s "
+                             "that LORaster was built with",
+                 facts->way);
+        return NULL;
+    }
+    if (!is_open && MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS) {
+        lr_error(log, LR_FAILED, "MPI cannot be started");
+        return NULL;
+    }
+    struct lr_comm_group *group = lr_alloc(1, sizeof(*group), "a communicator", log);
+    const MPI_Comm all = caller != NULL ? *(const MPI_Comm *)caller : MPI_COMM_WORLD;
+    if (group == NULL || MPI_Comm_dup(all, &group->comm) != MPI_SUCCESS) {
+        if (group != NULL) lr_error(log, LR_FAILED, "MPI cannot duplicate a communicator");
+        free(group);
+        return NULL;
+    }
+    group->has_opened_mpi = !is_open;
+    MPI_Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(group->comm, &facts->rank);
+    MPI_Comm_size(group->comm, &facts->size);
     MPI_Get_processor_name(machine, &length);
     snprintf(facts->machine, sizeof(facts->machine), "%.*s", length, machine);
-    describe(facts);
     MPI_Comm local;
     facts->local_size = 1;
-    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local) == MPI_SUCCESS) {
+    if (MPI_Comm_split_type(group->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local) == MPI_SUCCESS) {
         MPI_Comm_rank(local, &facts->local_rank);
         MPI_Comm_size(local, &facts->local_size);
         MPI_Comm_free(&local);
     }
-
-    return LR_OK;
+    return group;
 }
 
-static lr_status transfer(const struct lr_messages *messages)
+static lr_status transfer(struct lr_comm_group *group, const struct lr_messages *messages)
 {
     const int count = messages->num_sent + messages->num_received;
     MPI_Request *requests = malloc(sizeof(*requests) * (size_t)(count > 0 ? count : 1));
     int code = requests != NULL ? MPI_SUCCESS : MPI_ERR_NO_MEM, made = 0;
     for (int k = 0; code == MPI_SUCCESS && k < messages->num_received; k++) {
         const struct lr_message *message = &messages->received[k];
-        code = MPI_Irecv(message->bytes, (int)message->count, MPI_BYTE, message->peer, 0, MPI_COMM_WORLD,
-                         &requests[made++]);
+        code =
+            MPI_Irecv(message->bytes, (int)message->count, MPI_BYTE, message->peer, 0, group->comm, &requests[made++]);
     }
     for (int k = 0; code == MPI_SUCCESS && k < messages->num_sent; k++) {
         const struct lr_message *message = &messages->sent[k];
-        code = MPI_Isend(message->bytes, (int)message->count, MPI_BYTE, message->peer, 0, MPI_COMM_WORLD,
-                         &requests[made++]);
+        code =
+            MPI_Isend(message->bytes, (int)message->count, MPI_BYTE, message->peer, 0, group->comm, &requests[made++]);
     }
     code = code == MPI_SUCCESS ? MPI_Waitall(made, requests, MPI_STATUSES_IGNORE) : code;
     free(requests);
     return check(code);
 }
 
-static lr_status gather_little(const void *own, void *all, int bytes)
+static lr_status gather_little(struct lr_comm_group *group, const void *own, void *all, int bytes)
 {
-    return check(MPI_Allgather(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, MPI_COMM_WORLD));
+    return check(MPI_Allgather(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, group->comm));
 }
 
-static lr_status broadcast(int from, void *bytes, int count)
+static lr_status broadcast(struct lr_comm_group *group, int from, void *bytes, int count)
 {
-    return check(MPI_Bcast(bytes, count, MPI_BYTE, from, MPI_COMM_WORLD));
+    return check(MPI_Bcast(bytes, count, MPI_BYTE, from, group->comm));
 }
 
-static void abort_all(int code)
+static void abort_all(struct lr_comm_group *group, int code)
 {
-    MPI_Abort(MPI_COMM_WORLD, code);
+    MPI_Abort(group->comm, code);
 }
 
-static void close_mpi(bool is_whole)
+static void close_mpi(struct lr_comm_group *group, bool is_whole)
 {
-    if (is_whole) MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Finalize();
+    int is_closed = 0;
+    MPI_Finalized(&is_closed); /* by the caller, whose it is */
+    if (!is_closed) {
+        if (is_whole) MPI_Barrier(group->comm);
+        MPI_Comm_free(&group->comm);
+        if (group->has_opened_mpi) MPI_Finalize();
+    }
+    free(group);
 }
 
 static const struct lr_comm_fns fns = {

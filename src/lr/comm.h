@@ -22,7 +22,7 @@ extern "C" {
 typedef struct lr_comm lr_comm;
 
 typedef enum lr_comm_kind {
-    LR_COMM_AUTO = 0, /* MPI if mpirun or srun started several processes, else single */
+    LR_COMM_AUTO = 0, /* MPI if mpirun or srun started several processes or mpi_comm is given, else single */
     LR_COMM_SINGLE,
     LR_COMM_MPI
 } lr_comm_kind;
@@ -49,6 +49,11 @@ typedef struct lr_comm_params {
     double patience_s;
     void (*stranded)(void *user);
     void *user;
+
+    /* Address of an MPI_Comm, as mpi4py's MPI._addressof gives it: its processes are the ranks, and they make the calls
+     * below together. It is duplicated, and need not outlive lr_comm_open. NULL = MPI_COMM_WORLD. If MPI is open
+     * already, lr_comm_close leaves it open. */
+    const void *mpi_comm;
 } lr_comm_params;
 
 /* Facts about a communicator, and its work so far. Strings live as long as it does. */
@@ -86,7 +91,8 @@ LR_API lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log);
 
 /* errors: NULL, logged: LR_NO_DEVICE where LORaster was built without MPI, or its plugin or MPI's
  * library is missing. Where ranks have other versions of LORaster, the first that differs has failed
- * (lr_comm_info.failed_rank), logged there. A process can open MPI's once. */
+ * (lr_comm_info.failed_rank), logged there. LR_USAGE for a communicator of an MPI that is not open, or is another library than the
+ * plugin's; and where MPI was closed before: it cannot be opened again. */
 LR_API lr_comm *lr_comm_open(const lr_comm_params *params);
 
 /* Waits until all ranks have called it, unless one has failed. NULL is allowed. */

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Communicators: exchanges of 1 to 5 ranks, and what ranks learn of each other's failures.
+"""Communicators: exchanges of 1 to 5 ranks, what ranks learn of each other's failures, and groups of a program's own
+MPI.
 
 usage: test_comm.py LORASTER RANKS TOPIC
 """
 import sys
+from pathlib import Path
 
 from ranks import FULL, mpirun, need_mpirun, run_topics
 
@@ -27,5 +29,9 @@ def failures():
         assert len(said) == 1 and said[0].startswith("rank 2: "), done.stdout
 
 
+def groups():
+    mpirun(program, 5, Path(ranks_program).parent / "dist_groups")
+
+
 need_mpirun(program)
-run_topics({"moves": moves, "failures": failures})
+run_topics({"moves": moves, "failures": failures, "groups": groups})
