@@ -33,7 +33,7 @@ LR_API double lr_crystal_product_sum(const lr_crystal_product *product, int thre
 
 /* The values of LOR data, sparse or dense: 0 where sparse data name no LOR. They must outlive the
  * source. */
-LR_API lr_lor_source lr_lor_data_source(lr_lor_data *data);
+LR_API lr_lor_source lr_lor_data_source(const lr_lor_data *data);
 
 /* Units of an attenuation map. */
 typedef enum lr_mu_unit {

@@ -18,7 +18,9 @@ typedef struct lr_grid {
     double origin_mm[3]; /* centre of voxel (0, 0, 0) */
 } lr_grid;
 
-/* An image on a grid: float32, x fastest. `values` belongs to the image. */
+/* An image on a grid: float32, x fastest. The values of an image that the library returns are owned, and
+ * lr_image_destroy frees them. A struct of the caller's may name an array of the caller's: functions that take a const
+ * lr_image * read it in place. */
 typedef struct lr_image {
     lr_grid grid;
     float *values; /* [nz][ny][nx] */

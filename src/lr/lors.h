@@ -102,11 +102,13 @@ LR_API int lr_lors_num_angles(const lr_lors *lors);
 
 /* One number per LOR, dense or sparse.
  * dense:  index == NULL, count == lors->count.
- * sparse: index[count] sorted, without repeats; LORs not listed are zero. */
+ * sparse: index[count] sorted, without repeats; LORs not listed are zero.
+ * ownership: the arrays of what the library returns are owned, and lr_lor_data_destroy frees them. A struct of the
+ *            caller's may name arrays of the caller's: functions that take a const lr_lor_data * read them in place. */
 typedef struct lr_lor_data {
     int64_t count;
-    int64_t *index; /* owned; NULL = dense */
-    float *values;  /* owned [count] */
+    int64_t *index; /* NULL = dense */
+    float *values;  /* [count] */
 } lr_lor_data;
 
 /* Zeroed dense data for all LORs, or NULL. */
@@ -140,6 +142,20 @@ typedef struct lr_lor_source {
     lr_status (*get)(void *user, const lr_lor_span *span, float *values);
     void *user; /* get == NULL: no source */
 } lr_lor_source;
+
+/* Modules and crystals, crystals over the whole scanner, or end points of all LORs of a span, as lr_lors_describe and
+ * lr_lors_crystals give them for one; the ends are where hits in the two crystals are read (lr_scanner_hit_centre), in
+ * mm. Results: [span->count]. The numbers may be in any order. All processors work. Not for histo-images.
+ * errors: LR_USAGE, logged, for a number that is no LOR; LR_FAILED if memory runs out. */
+LR_API lr_status lr_lor_span_describe(const lr_lors *lors, const lr_lor_span *span, lr_lor *described,
+                                      const lr_log *log);
+LR_API lr_status lr_lor_span_crystals(const lr_lors *lors, const lr_lor_span *span, int32_t (*crystals)[2],
+                                      const lr_log *log);
+LR_API lr_status lr_lor_span_ends(const lr_lors *lors, const lr_lor_span *span, double (*ends_mm)[2][3],
+                                  const lr_log *log);
+
+/* lr_lors_number of `count` pairs of crystals, by all processors. numbers: [count]. */
+LR_API void lr_lors_numbers(const lr_lors *lors, const int32_t (*crystals)[2], int64_t count, int64_t *numbers);
 
 /* Number of values of a selection: one for each of its LORs and of the LORs interleaved with these. selection NULL:
  * all LORs. */

@@ -152,6 +152,11 @@ LR_API void lr_scanner_crystal_centre(const lr_scanner *scanner, int crystal, do
  * number over the whole scanner. */
 LR_API void lr_scanner_hit_centre(const lr_scanner *scanner, int crystal, double centre_mm[3]);
 
+/* Both for all crystals, in the order of their numbers. centres_mm: [num_crystals]. Their axes are those of their
+ * modules (lr_module). */
+LR_API void lr_scanner_crystal_centres(const lr_scanner *scanner, double (*centres_mm)[3]);
+LR_API void lr_scanner_hit_centres(const lr_scanner *scanner, double (*centres_mm)[3]);
+
 /* Centre of the module's pitch rectangle on the detection plane. */
 LR_API void lr_scanner_detection_centre(const lr_scanner *scanner, int module, double centre_mm[3]);
 

@@ -347,6 +347,71 @@ static void numbers_out_of_range(void **state)
     lr_scanner_destroy(scanner);
 }
 
+/* Arrays have what one LOR at a time has, in any order of numbers. */
+static void spans_agree_with_single_lors(void **state)
+{
+    (void)state;
+    static const int crystals[2] = {5, 3};
+    lr_ring ring = plain_ring(60, 10, crystals, 4, 3.5, 10);
+    lr_scanner_params params = {.coincidence = {.min_module_difference = 3}, .detection_depth_mm = 2.5};
+    lr_scanner *scanner = lr_scanner_create_ring(&params, &ring);
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    assert_non_null(lors);
+    enum { COUNT = 50000 };
+    int64_t *numbers = calloc(COUNT, sizeof(*numbers)), *found = calloc(COUNT, sizeof(*found));
+    lr_lor *described = calloc(COUNT, sizeof(*described));
+    int32_t(*pairs)[2] = calloc(COUNT, sizeof(*pairs));
+    double(*ends)[2][3] = calloc(COUNT, sizeof(*ends));
+    double(*centres)[3] = calloc((size_t)scanner->num_crystals, sizeof(*centres));
+    uint64_t seed = test_seed();
+    for (int k = 0; k < COUNT; k++) numbers[k] = (int64_t)(test_random(&seed) * (double)lors->count);
+
+    const lr_lor_span spans[2] = {{.numbers = numbers, .count = COUNT}, {.first = 11, .count = lors->count - 20}};
+    for (int n = 0; n < 2; n++) {
+        const lr_lor_span span = {spans[n].numbers, spans[n].first, spans[n].count < COUNT ? spans[n].count : COUNT};
+        assert_int_equal(lr_lor_span_describe(lors, &span, described, NULL), LR_OK);
+        assert_int_equal(lr_lor_span_crystals(lors, &span, pairs, NULL), LR_OK);
+        assert_int_equal(lr_lor_span_ends(lors, &span, ends, NULL), LR_OK);
+        lr_lors_numbers(lors, (const int32_t(*)[2])pairs, span.count, found);
+        for (int64_t k = 0; k < span.count; k++) {
+            const int64_t lor = n == 0 ? numbers[k] : 11 + k;
+            const lr_lor one = lr_lors_describe(lors, lor);
+            int32_t two[2];
+            lr_lors_crystals(lors, lor, two);
+            assert_memory_equal(&one, &described[k], sizeof(one));
+            assert_memory_equal(two, pairs[k], sizeof(two));
+            assert_int_equal(found[k], lor);
+            for (int end = 0; end < 2; end++) {
+                double at[3];
+                lr_scanner_hit_centre(scanner, two[end], at);
+                for (int axis = 0; axis < 3; axis++) assert_true(fabs(at[axis] - ends[k][end][axis]) < 1e-12);
+            }
+        }
+    }
+    lr_scanner_crystal_centres(scanner, centres);
+    for (int c = 0; c < scanner->num_crystals; c++) {
+        double at[3];
+        lr_scanner_crystal_centre(scanner, c, at);
+        assert_memory_equal(at, centres[c], sizeof(at));
+    }
+
+    numbers[40000] = lors->count;
+    numbers[300] = -1;
+    assert_int_equal(lr_lor_span_crystals(lors, &spans[0], pairs, NULL), LR_USAGE);
+    assert_non_null(strstr(lr_last_error(NULL), "number 300 of the list, -1,"));
+    pairs[0][0] = pairs[0][1] = 3; /* the same module */
+    lr_lors_numbers(lors, (const int32_t(*)[2])pairs, 1, found);
+    assert_int_equal(found[0], -1);
+    free(numbers);
+    free(found);
+    free(described);
+    free(pairs);
+    free(ends);
+    free(centres);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,7 +419,7 @@ int main(void)
         cmocka_unit_test(lines_along_the_axis), cmocka_unit_test(field_of_view_edge_counts),
         cmocka_unit_test(whole_scanners),       cmocka_unit_test(equal_masks_are_shared),
         cmocka_unit_test(work_may_be_stopped),  cmocka_unit_test(nothing_in_coincidence_is_an_error),
-        cmocka_unit_test(numbers_out_of_range),
+        cmocka_unit_test(numbers_out_of_range), cmocka_unit_test(spans_agree_with_single_lors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,9 +125,9 @@ static lr_status get_data(void *user, const lr_lor_span *span, float *values)
     return LR_OK;
 }
 
-lr_lor_source lr_lor_data_source(lr_lor_data *data)
+lr_lor_source lr_lor_data_source(const lr_lor_data *data)
 {
-    return (lr_lor_source){get_data, data};
+    return (lr_lor_source){get_data, (void *)(uintptr_t)data};
 }
 
 /* --- data of some module pairs --- */

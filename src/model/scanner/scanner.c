@@ -505,6 +505,27 @@ void lr_scanner_hit_centre(const lr_scanner *scanner, int crystal, double centre
     vec_add_scaled(centre_mm, 0.5 * module->depth_mm - scanner->detection_depth_mm, module->normal, centre_mm);
 }
 
+void lr_scanner_crystal_centres(const lr_scanner *scanner, double (*centres_mm)[3])
+{
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const int first = scanner->first_crystal[m], nu = module->crystals[0];
+        for (int c = first; c < scanner->first_crystal[m + 1]; c++)
+            lr_module_crystal_centre(module, (c - first) % nu, (c - first) / nu, centres_mm[c]);
+    }
+}
+
+void lr_scanner_hit_centres(const lr_scanner *scanner, double (*centres_mm)[3])
+{
+    lr_scanner_crystal_centres(scanner, centres_mm);
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double towards_front_mm = 0.5 * module->depth_mm - scanner->detection_depth_mm;
+        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++)
+            vec_add_scaled(centres_mm[c], towards_front_mm, module->normal, centres_mm[c]);
+    }
+}
+
 void lr_scanner_detection_centre(const lr_scanner *scanner, int module, double centre_mm[3])
 {
     const lr_module *at = &scanner->modules[module];
