@@ -241,6 +241,11 @@ typedef struct lr_row_choice {
  * cpu computes whole rows. errors: LR_USAGE for lists that are not ascending or out of range. */
 LR_API lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, const lr_row_sink *sink);
 
+/* Counts the elements of the chosen rows, so that memory for them can be allocated once. counts: [rows of the choice],
+ * in its order. Exact, and as much work as the rows themselves unless the matrix is stored; lr_operator_forecast_rows
+ * (lr/forecast.h) estimates the sum from a sample. */
+LR_API lr_status lr_operator_count_rows(lr_operator *op, const lr_row_choice *choice, int64_t *counts);
+
 /* The transposed matrix: one row for each selected LOR (NULL: all LORs), in ascending order, empty rows included. In
  * each lr_row, `row` is the LOR, `lor` are voxels (rows of the grid, sorted) and `probability` are the elements,
  * rounded to single precision. Each pass computes voxel rows for a group of LORs and transposes them in memory,

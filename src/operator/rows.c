@@ -210,6 +210,18 @@ lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, co
     return run_counted(op, &rows, choice->part, &counted);
 }
 
+static lr_status count_row(void *user, const lr_row *row)
+{
+    int64_t **next = user;
+    *(*next)++ = row->count;
+    return LR_OK;
+}
+
+lr_status lr_operator_count_rows(lr_operator *op, const lr_row_choice *choice, int64_t *counts)
+{
+    return lr_operator_rows_part(op, choice, &(lr_row_sink){count_row, &counts});
+}
+
 lr_status lr_operator_rows(lr_operator *op, int64_t begin, int64_t end, const lr_row_sink *sink)
 {
     return lr_operator_rows_part(op, &(lr_row_choice){.begin = begin, .end = end}, sink);

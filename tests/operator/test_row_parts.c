@@ -144,6 +144,18 @@ static void make_lists(const struct bench *bench, struct lists *lists, uint64_t 
     }
 }
 
+/* Counts of the rows that were found last. */
+static void assert_counts(const struct bench *bench, const lr_row_choice *choice)
+{
+    int64_t counts[64];
+    assert_int_equal(lr_operator_count_rows(bench->op, choice, counts), LR_OK);
+    for (int64_t k = 0; k < choice->num_voxels; k++) {
+        const double *row = bench->found + choice->voxels[k] * bench->num_lors;
+        for (int64_t lor = 0; lor < bench->num_lors; lor++) counts[k] -= row[lor] > 0.0;
+        assert_int_equal(counts[k], 0);
+    }
+}
+
 static void check_choices(struct bench *bench, const struct lists *lists)
 {
     const lr_selection parts[4] = {
@@ -163,6 +175,7 @@ static void check_choices(struct bench *bench, const struct lists *lists)
         assert_int_equal(lr_operator_rows_part(bench->op, &choice, &sink), LR_OK);
         assert_int_equal(bench->num_rows, lists->num_voxels);
         assert_found(bench, &parts[k], lists->wanted, 0.0);
+        assert_counts(bench, &choice);
         sink = sink_of(bench, true);
         assert_int_equal(lr_operator_lor_rows(bench->op, &parts[k], &sink), LR_OK);
         assert_int_equal(bench->num_rows, lr_selection_count(bench->fixture.lors, &parts[k]));

@@ -2,9 +2,12 @@
  * Copyright The LORaster authors
  *
  * Products of crystals' values and products of sources, LOR by LOR. */
+#define _DEFAULT_SOURCE /* mmap of no file */
 #include "fixtures.h"
 
 #include "model/lors/place.h"
+
+#include <sys/mman.h>
 
 /* The product, from the definition. */
 static double expected_product(const lr_crystal_product *product, int64_t l)
@@ -179,6 +182,62 @@ static void data_are_a_source(void **unused)
     assert_int_equal(sources[1].get(sources[1].user, &beyond, values), LR_USAGE);
 }
 
+static lr_status drop_events(void *user, const lr_event *events, int64_t count)
+{
+    (void)events;
+    *(int64_t *)user += count;
+    return LR_OK;
+}
+
+/* Arrays of the caller's are read in place and never written: these cannot be. */
+static void borrowed_arrays_are_only_read(void **unused)
+{
+    (void)unused;
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_RING);
+    const int64_t num_lors = fixture.lors->count, num_voxels = lr_grid_num_voxels(&fixture.grid);
+    const size_t bytes = (size_t)(num_lors > num_voxels ? num_lors : num_voxels) * sizeof(float);
+    float *numbers = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(numbers != MAP_FAILED);
+    for (size_t k = 0; k < bytes / sizeof(float); k++) numbers[k] = 1.0f;
+    assert_int_equal(mprotect(numbers, bytes, PROT_READ), 0);
+    const lr_lor_data data = {.count = num_lors, .values = numbers};
+    const lr_image image = {.grid = fixture.grid, .values = numbers};
+    float value = 0.0f, *found = calloc((size_t)num_lors, sizeof(*found));
+    const lr_lor_span one = {.count = 1};
+    int64_t count = 0;
+    const lr_event_sink sink = {.take = drop_events, .user = &count};
+
+    const lr_lor_source source = lr_lor_data_source(&data);
+    assert_int_equal(source.get(source.user, &one, &value), LR_OK);
+    assert_true(value == 1.0f);
+    lr_lor_data_destroy(lr_lor_data_expand(&data, fixture.lors, NULL));
+    lr_randoms *randoms = lr_randoms_estimate(fixture.lors, &data, NULL);
+    assert_non_null(randoms);
+    lr_randoms_destroy(randoms);
+    lr_attenuation *attenuation = lr_attenuation_create(&(lr_attenuation_params){.lors = fixture.lors, .mu = &image});
+    assert_non_null(attenuation);
+    lr_attenuation_destroy(attenuation);
+    assert_int_equal(lr_events_from_counts(&(lr_list_params){.lors = fixture.lors, .data = &data}, &sink), LR_OK);
+    assert_int_equal(count, num_lors);
+    const lr_photon_params photons = {.lors = fixture.lors, .activity = &image, .count = 10, .tof_resolution_ps = 400};
+    assert_int_equal(lr_events_from_activity(&photons, &sink, NULL), LR_OK);
+
+    lr_operator_params params = fixture_params(&fixture, "cpu", NULL);
+    params.mu = &image;
+    lr_operator *op = fixture_operator(&params);
+    lr_vector values = lr_vector_of_floats(found, num_lors);
+    const lr_vector x = lr_image_vector(&image), y = lr_lor_data_vector(&data);
+    lr_vector back = lr_vector_of_floats(found, num_voxels);
+    assert_int_equal(lr_operator_forward(op, NULL, &x, &values), LR_OK);
+    assert_true(num_voxels <= num_lors);
+    assert_int_equal(lr_operator_back(op, NULL, &y, &back), LR_OK);
+    lr_operator_destroy(op);
+    free(found);
+    munmap(numbers, bytes);
+    fixture_finish(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +246,7 @@ int main(void)
         cmocka_unit_test(lors_of_another_scanner_are_refused),
         cmocka_unit_test(sources_are_multiplied),
         cmocka_unit_test(data_are_a_source),
+        cmocka_unit_test(borrowed_arrays_are_only_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
