@@ -5,6 +5,7 @@
  * make a table of lines for each direction of a batch, and then each thread works on slices of all histo-images. So
  * every sum has the same order for any number of threads. */
 #include "base/log.h"
+#include "base/sized.h"
 
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -643,8 +644,9 @@ static lr_status run(struct job *job)
     return LR_OK;
 }
 
-lr_histo_images *lr_direct_factors_create(const lr_direct_factors_params *params)
+lr_histo_images *lr_direct_factors_create_sized(size_t given_bytes, const lr_direct_factors_params *given)
 {
+    LR_TAKE(lr_direct_factors_params, params, given, given_bytes);
     if (params->lors == NULL || params->lors->scanner == NULL || params->grid == NULL || params->directions < 0 ||
         params->threads < 0) {
         lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE,

@@ -7,6 +7,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "base/vec.h"
 
 #include <math.h>
@@ -242,8 +243,9 @@ static lr_status fill_values(lr_direct_tables *tables, int kernel, const lr_log 
     return LR_OK;
 }
 
-lr_direct_tables *lr_direct_tables_create(const lr_direct_tables_params *params)
+lr_direct_tables *lr_direct_tables_create_sized(size_t given_bytes, const lr_direct_tables_params *given)
 {
+    LR_TAKE(lr_direct_tables_params, params, given, given_bytes);
     lr_direct_tables *tables = lr_alloc(1, sizeof(*tables), "look-up tables", params->log);
     if (tables == NULL) return NULL;
     const struct lr_direct_shape *shape = &tables->shape;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/sized.h"
 #include "plugin/plugin.h"
 
 #include <limits.h>
@@ -69,8 +70,9 @@ static lr_status open_mpi(lr_comm *comm, const void *caller)
     return LR_OK; /* if versions differ, all ranks have noted a failure */
 }
 
-lr_comm *lr_comm_open(const lr_comm_params *params)
+lr_comm *lr_comm_open_sized(size_t given_bytes, const lr_comm_params *given)
 {
+    LR_TAKE(lr_comm_params, params, given, given_bytes);
     const bool is_several = params->mpi_comm != NULL || lr_comm_started(NULL) > 1;
     const bool is_mpi = params->kind == LR_COMM_MPI || (params->kind == LR_COMM_AUTO && is_several);
     lr_comm *comm = lr_alloc(1, sizeof(*comm), "a communicator", params->log);

@@ -4,6 +4,7 @@
  * The rank of each pair of modules. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sized.h"
 
 #include <lr/comm.h>
 #include <stdlib.h>
@@ -17,8 +18,9 @@ static double cost_of(const lr_partition_params *params, int64_t pair)
                                  : (double)(params->lors->offsets[pair + 1] - params->lors->offsets[pair]);
 }
 
-lr_status lr_partition(const lr_partition_params *params, int32_t *rank_of)
+lr_status lr_partition_sized(size_t given_bytes, const lr_partition_params *given, int32_t *rank_of)
 {
+    LR_TAKE(lr_partition_params, params, given, given_bytes);
     const int ranks = params->ranks;
     const int64_t num_pieces = (int64_t)ranks * PIECES_OF_RANK;
     if (ranks < 1 || params->subsets < 1) {

@@ -93,7 +93,7 @@ LR_API lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log);
  * library is missing. Where ranks have other versions of LORaster, the first that differs has failed
  * (lr_comm_info.failed_rank), logged there. LR_USAGE for a communicator of an MPI that is not open, or is another library than the
  * plugin's; and where MPI was closed before: it cannot be opened again. */
-LR_API lr_comm *lr_comm_open(const lr_comm_params *params);
+LR_SIZED(lr_comm_params, lr_comm *, lr_comm_open, (const lr_comm_params *params), (params));
 
 /* Waits until all ranks have called it, unless one has failed. NULL is allowed. */
 LR_API void lr_comm_close(lr_comm *comm);
@@ -163,7 +163,8 @@ typedef struct lr_partition_params {
 
 /* rank_of: [num_pairs], overwritten. The same for all who ask. errors: LR_USAGE for more ranks than
  * pairs; LR_FAILED if memory runs out. */
-LR_API lr_status lr_partition(const lr_partition_params *params, int32_t *rank_of);
+LR_SIZED(lr_partition_params, lr_status, lr_partition, (const lr_partition_params *params, int32_t *rank_of),
+         (params, rank_of));
 
 #ifdef __cplusplus
 }

@@ -151,7 +151,8 @@ typedef struct lr_direct_tables_info {
 
 /* errors: NULL; LR_USAGE for a resolution that is not positive, a view out of range, a kernel longer
  * than the grid; LR_BAD_INPUT for measured profiles that make no kernel. */
-LR_API lr_direct_tables *lr_direct_tables_create(const lr_direct_tables_params *params);
+LR_SIZED(lr_direct_tables_params, lr_direct_tables *, lr_direct_tables_create, (const lr_direct_tables_params *params),
+         (params));
 LR_API void lr_direct_tables_destroy(lr_direct_tables *tables); /* NULL is allowed */
 
 LR_API const lr_direct_tables_info *lr_direct_tables_get_info(const lr_direct_tables *tables);
@@ -234,7 +235,7 @@ typedef struct lr_direct_params {
 
 /* errors: NULL, logged: as lr_direct_tables_create for each of the views; LR_NO_DEVICE.
  * lr_operator_info.passed_over says why not cuda, which was asked for or would have come first. */
-LR_API lr_operator *lr_direct_create(const lr_direct_params *params);
+LR_SIZED(lr_direct_params, lr_operator *, lr_direct_create, (const lr_direct_params *params), (params));
 
 /* Facts about operators of the family, in addition to lr_operator_info. */
 typedef struct lr_direct_info {
@@ -336,7 +337,7 @@ typedef struct lr_deposit lr_deposit;
 
 /* errors: NULL; LR_BAD_INPUT for events without time of flight; LR_NO_DEVICE; as
  * lr_view_set_complete. */
-LR_API lr_deposit *lr_deposit_create(const lr_deposit_params *params);
+LR_SIZED(lr_deposit_params, lr_deposit *, lr_deposit_create, (const lr_deposit_params *params), (params));
 LR_API lr_event_sink lr_deposit_sink(lr_deposit *deposit); /* give this to lr_events_read */
 
 /* Brings histo-images and counts up to the last event, from the device where they are there; more
@@ -376,7 +377,8 @@ typedef struct lr_direct_factors_params {
  * docs/method/direct.md, "Factors of a scanner".
  * errors: NULL, logged: LR_USAGE as lr_view_set_complete and for negative numbers; LR_BAD_INPUT for
  * efficiencies or a map that are negative or not finite; LR_CANCELLED; LR_FAILED. */
-LR_API lr_histo_images *lr_direct_factors_create(const lr_direct_factors_params *params);
+LR_SIZED(lr_direct_factors_params, lr_histo_images *, lr_direct_factors_create,
+         (const lr_direct_factors_params *params), (params));
 
 /* --- timing --- */
 

@@ -165,7 +165,8 @@ typedef struct lr_events_source {
  * crystals that the scanner lacks are counted, reported in a warning and left out; a file with no other events is an
  * error. Other contents (corrections, further energy bins, motion) are reported in warnings and ignored. sink NULL:
  * only the part before the events is read. info: overwritten, finish it in any case; may be NULL. */
-LR_API lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *sink, lr_events_info *info);
+LR_SIZED(lr_events_source, lr_status, lr_events_read,
+         (const lr_events_source *source, const lr_event_sink *sink, lr_events_info *info), (source, sink, info));
 
 /* All events of a file; destroy it. */
 typedef struct lr_event_list {
@@ -176,10 +177,11 @@ typedef struct lr_event_list {
     bool are_joined;
 } lr_event_list;
 
-LR_API lr_event_list *lr_event_list_read(const lr_events_source *source);
+LR_SIZED(lr_events_source, lr_event_list *, lr_event_list_read, (const lr_events_source *source), (source));
 
 /* lr_event_list_read that also checks, if the format's reader allows it, that all events are in coincidence. */
-LR_API lr_event_list *lr_event_list_read_joined(const lr_events_source *source, const lr_lors *lors);
+LR_SIZED(lr_events_source, lr_event_list *, lr_event_list_read_joined,
+         (const lr_events_source *source, const lr_lors *lors), (source, lors));
 LR_API void lr_event_list_destroy(lr_event_list *list); /* NULL is allowed */
 
 /* Frees the events and keeps the info. Memory is freed piece by piece, so that other threads are not delayed. */
@@ -232,8 +234,9 @@ typedef struct lr_prompts_delayeds {
 /* Reads a file and sums the weights of its prompts and of its delayeds per LOR; times and time of
  * flight are dropped. Events out of coincidence are counted and left out. lors->scanner is used instead of the
  * source's scanner. info may be NULL. */
-LR_API lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors, lr_prompts_delayeds *data,
-                               lr_events_info *info);
+LR_SIZED(lr_events_source, lr_status, lr_events_bin,
+         (const lr_events_source *source, const lr_lors *lors, lr_prompts_delayeds *data, lr_events_info *info),
+         (source, lors, data, info));
 
 /* Passes columns to a sink as events, 65,536 at a time, for files and whatever else takes a sink. Times are rounded
  * down to ms. errors: LR_USAGE for columns without crystals or with a negative count; LR_BAD_INPUT for a time that
@@ -257,7 +260,8 @@ typedef struct lr_list_params {
 /* Turns counts into prompts in random order, without time of flight. Times are uniform over the duration and ascend.
  * Memory: 8 bytes per event. errors: LR_BAD_INPUT for counts that are negative or not whole; the status that the
  * sink returns. */
-LR_API lr_status lr_events_from_counts(const lr_list_params *params, const lr_event_sink *sink);
+LR_SIZED(lr_list_params, lr_status, lr_events_from_counts, (const lr_list_params *params, const lr_event_sink *sink),
+         (params, sink));
 
 /* Blur of detected lines in addition to the blur by the crystals' size. Each line is shifted parallel to itself by a
  * Gaussian distance, and the crystals that the shifted line hits are reported. */
@@ -294,8 +298,8 @@ typedef struct lr_photon_params {
  * errors: LR_BAD_INPUT for an activity that is negative, not finite or 0 everywhere; LR_USAGE without a time
  * resolution, or with a blur that is negative or not finite; LR_FAILED if fewer than one pair in 100,000 is
  * detected; the status that the sink returns. */
-LR_API lr_status lr_events_from_activity(const lr_photon_params *params, const lr_event_sink *sink,
-                                         lr_events_info *info);
+LR_SIZED(lr_photon_params, lr_status, lr_events_from_activity,
+         (const lr_photon_params *params, const lr_event_sink *sink, lr_events_info *info), (params, sink, info));
 
 /* --- writing --- */
 
@@ -316,7 +320,8 @@ typedef struct lr_events_writer_params {
  * then be of events numbered as the scanner's crystals.
  * errors: NULL; LR_USAGE for another format or schema, and for several resolutions in CASToR, which stores one;
  * LR_BAD_INPUT for a module with crystals of two kinds; LR_FAILED if the file cannot be written. */
-LR_API lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params);
+LR_SIZED(lr_events_writer_params, lr_events_writer *, lr_events_writer_create, (const lr_events_writer_params *params),
+         (params));
 
 /* The sink to pass to lr_events_read. Events must be ordered by time. PETSIRD: in each time block prompts are
  * written before delayeds. A weight must be a whole number n; the event is written n times. A time of flight is

@@ -74,7 +74,8 @@ typedef struct lr_attenuation_params {
 } lr_attenuation_params;
 
 /* errors: NULL, logged: LR_BAD_INPUT for a mu-map with a bad grid or value. */
-LR_API lr_attenuation *lr_attenuation_create(const lr_attenuation_params *params);
+LR_SIZED(lr_attenuation_params, lr_attenuation *, lr_attenuation_create, (const lr_attenuation_params *params),
+         (params));
 LR_API void lr_attenuation_destroy(lr_attenuation *attenuation); /* NULL is allowed */
 LR_API lr_lor_source lr_attenuation_source(lr_attenuation *attenuation);
 

@@ -231,7 +231,8 @@ typedef struct lr_matrix_size {
 } lr_matrix_size;
 
 /* params: path, description and log may be NULL. */
-LR_API lr_matrix_size lr_matrix_expect_size(const lr_matrix_writer_params *params, double rows, double elements);
+LR_SIZED(lr_matrix_writer_params, lr_matrix_size, lr_matrix_expect_size,
+         (const lr_matrix_writer_params *params, double rows, double elements), (params, rows, elements));
 
 /* Rows and elements that a writer has taken so far, in this run and those that it continues. */
 typedef struct lr_matrix_written {
@@ -242,7 +243,8 @@ typedef struct lr_matrix_written {
 } lr_matrix_written;
 
 /* Opens the file; errors: NULL for a path or rows that make no sense, or a disk that is full. */
-LR_API lr_matrix_writer *lr_matrix_writer_create(const lr_matrix_writer_params *params);
+LR_SIZED(lr_matrix_writer_params, lr_matrix_writer *, lr_matrix_writer_create, (const lr_matrix_writer_params *params),
+         (params));
 
 /* Counts so far. Right after creation, `rows` is the number of leading rows that an earlier run has written; the
  * caller skips these rows. It is 0 unless the writer resumes. */
@@ -321,7 +323,8 @@ typedef struct lr_matrix_join_params {
  * combined; LR_BAD_INPUT for a file that is no part, parts of different matrices (the message names the difference),
  * a part that is missing or given twice, and damaged files; LR_FAILED; LR_CANCELLED. No files remain after an error.
  * */
-LR_API lr_status lr_matrix_join(const lr_matrix_join_params *params, lr_matrix_written *written);
+LR_SIZED(lr_matrix_join_params, lr_status, lr_matrix_join,
+         (const lr_matrix_join_params *params, lr_matrix_written *written), (params, written));
 
 /* Reads the scanner stored in an HDF5 file (/scanner). Memory: at most 32 times the size of the file.
  * errors: NULL, logged. */

@@ -201,7 +201,7 @@ typedef struct lr_listmode_params {
  * errors: NULL, logged: as stated at the params; LR_BAD_INPUT, with factors, for an event whose modules are not in
  * coincidence; LR_BAD_INPUT for a line whose ends are equal or not finite; LR_USAGE for lines with the exact kernel,
  * and for vectors whose counts do not agree. */
-LR_API lr_operator *lr_listmode_create(const lr_listmode_params *params);
+LR_SIZED(lr_listmode_params, lr_operator *, lr_listmode_create, (const lr_listmode_params *params), (params));
 
 /* Facts about operators of the family, in addition to lr_operator_info. */
 typedef struct lr_listmode_info {

@@ -4,6 +4,7 @@
 #define LR_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* LR_API marks what the library exports; everything else is hidden. */
@@ -14,6 +15,21 @@
 #define LR_API
 #define LR_PRINTF(string, first)
 #endif
+
+/* Declares a function with parameters in a struct, which may get more fields at its end in a later version:
+ *
+ *     LR_SIZED(type, result, name, (const type *params, ...), (params, ...));
+ *
+ * declares `result name(const type *params, ...)`. It tells the library the size of the struct in the caller's headers,
+ * so that a new field is 0 to a program that was compiled before there was such a field. */
+#define LR_LIST(...) __VA_ARGS__
+#define LR_SIZED(type, result, name, list, names)                                                                      \
+    LR_API result name##_sized(size_t bytes, LR_LIST list);                                                            \
+    static inline result name list                                                                                     \
+    {                                                                                                                  \
+        return name##_sized(sizeof(type), LR_LIST names);                                                              \
+    }                                                                                                                  \
+    LR_API result name##_sized(size_t bytes, LR_LIST list)
 
 #ifdef __cplusplus
 extern "C" {

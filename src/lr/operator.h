@@ -109,7 +109,7 @@ typedef struct lr_operator_info {
 
 /* Builds an operator; with store, generates the matrix.
  * errors: NULL; the reason has gone to the log, with its status. */
-LR_API lr_operator *lr_operator_create(const lr_operator_params *params);
+LR_SIZED(lr_operator_params, lr_operator *, lr_operator_create, (const lr_operator_params *params), (params));
 
 /* Destroying NULL is allowed. */
 LR_API void lr_operator_destroy(lr_operator *op);

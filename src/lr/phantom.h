@@ -36,7 +36,8 @@ typedef struct lr_phantom_params {
 } lr_phantom_params;
 
 /* Draws a phantom. errors: NULL for an unknown name, a phantom that does not fit, LR_CANCELLED. */
-LR_API lr_image *lr_phantom_create(const lr_phantom_params *params, const lr_grid *grid);
+LR_SIZED(lr_phantom_params, lr_image *, lr_phantom_create, (const lr_phantom_params *params, const lr_grid *grid),
+         (params, grid));
 
 /* A brain from a label image (0 air, 1 soft tissue, 2 white matter, 3 grey matter, 4 CSF):
  * activity 0, 0.1, 0.25, 1, 0.05, resampled onto the grid with the label volume's centre on the

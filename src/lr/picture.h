@@ -135,7 +135,8 @@ typedef struct lr_correspondence_params {
 
 /* A new picture, u to the right and v upwards; or NULL, logged.
  * errors: LR_USAGE for a module or number of rays that does not exist. */
-LR_API lr_picture *lr_picture_correspondence(const lr_correspondence_params *params);
+LR_SIZED(lr_correspondence_params, lr_picture *, lr_picture_correspondence, (const lr_correspondence_params *params),
+         (params));
 
 /* --- sampled against exact --- */
 
@@ -162,7 +163,7 @@ typedef struct lr_comparison_params {
  * that lie on different LORs, each piece in the colour of its element. Weights share one scale; each difference has
  * its own, written on its bar. With two rows or more there is a chart of the errors over R. Grey: no LOR.
  * errors: LR_USAGE for a module, R or rows that do not exist. */
-LR_API lr_picture *lr_picture_comparison(const lr_comparison_params *params);
+LR_SIZED(lr_comparison_params, lr_picture *, lr_picture_comparison, (const lr_comparison_params *params), (params));
 
 /* --- images --- */
 
@@ -188,7 +189,7 @@ typedef struct lr_slice_params {
 } lr_slice_params;
 
 /* A new picture of one slice of an image on white; or NULL, logged. */
-LR_API lr_picture *lr_picture_slice(const lr_slice_params *params);
+LR_SIZED(lr_slice_params, lr_picture *, lr_picture_slice, (const lr_slice_params *params), (params));
 
 /* --- examined scanners --- */
 
@@ -204,7 +205,7 @@ typedef struct lr_diagnosis_params {
  * y upwards, from +z) and from the side (z to the right, y upwards) with axes in mm, the field of view
  * as a circle with its diameter, the grid as a rectangle, a legend, and the findings below. Modules
  * that a suspicion concerns are red and numbered. */
-LR_API lr_picture *lr_picture_diagnosis(const lr_diagnosis_params *params);
+LR_SIZED(lr_diagnosis_params, lr_picture *, lr_picture_diagnosis, (const lr_diagnosis_params *params), (params));
 
 /* --- look-up tables of the family direct --- */
 
@@ -234,7 +235,7 @@ typedef struct lr_mosaic_params {
 /* A new picture with the tiles in rows on white, each under its caption, columns as wide as their
  * widest picture or caption; or NULL, logged. Captions of more than 420 pixels, and titles of more
  * than 1,000, are shortened to the width of what stands there. */
-LR_API lr_picture *lr_picture_mosaic(const lr_mosaic_params *params);
+LR_SIZED(lr_mosaic_params, lr_picture *, lr_picture_mosaic, (const lr_mosaic_params *params), (params));
 
 #ifdef __cplusplus
 }

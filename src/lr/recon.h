@@ -167,7 +167,7 @@ typedef struct lr_recon_params {
  * where every LOR with counts has an estimate of 0 in a whole iteration; LR_USAGE for sizes that do not match, too many
  * subsets for the LORs, a pair whose subset does not exist, a subset without pairs, an additive term of both kinds, a
  * relaxation that is negative or not finite, and a relaxation or prior that the algorithm does not use. */
-LR_API lr_status lr_recon(const lr_recon_params *params, lr_vector *image);
+LR_SIZED(lr_recon_params, lr_status, lr_recon, (const lr_recon_params *params, lr_vector *image), (params, image));
 
 /* RAMLA's default relaxation: 1 with one subset, else 10 / (9 + subsets). One pass over all subsets then changes the
  * image about as much as ten iterations of ML-EM, for any number of subsets. It reduces a voxel by a factor of
@@ -243,7 +243,8 @@ typedef struct lr_compose_params {
  * image: [num_voxels], overwritten, the same on all ranks; on LR_CANCELLED it is the last composed image, if there
  * is one. errors: as lr_recon; LR_USAGE in list mode, because LORs without events have no values there; LR_USAGE if
  * params have both a comm and several guesses of one process; LR_NO_DEVICE without LAPACKE. */
-LR_API lr_status lr_compose(const lr_compose_params *params, lr_vector *image);
+LR_SIZED(lr_compose_params, lr_status, lr_compose, (const lr_compose_params *params, lr_vector *image),
+         (params, image));
 
 /* State from which distributed ML-EM can continue: the same on all ranks. */
 typedef struct lr_distributed_state {
@@ -269,11 +270,12 @@ typedef struct lr_distributed_params {
  * exchanges each rank iterates alone, as if its data represented all data. The likelihood never falls, and the
  * iterates converge to the same limit as ML-EM. The scheme is our own, inspired by Cui, Pratx, Meng and Levin,
  * Distributed MLEM, IEEE Trans. Med. Imag. 32 (2013); docs/method/cluster.md. image, errors: as lr_recon. */
-LR_API lr_status lr_recon_distributed(const lr_distributed_params *params, lr_vector *image);
+LR_SIZED(lr_distributed_params, lr_status, lr_recon_distributed,
+         (const lr_distributed_params *params, lr_vector *image), (params, image));
 
 /* lr_recon with LR_ALGORITHM_OSEM. errors: also LR_USAGE for another algorithm. */
 typedef lr_recon_params lr_osem_params;
-LR_API lr_status lr_osem(const lr_osem_params *params, lr_vector *image);
+LR_SIZED(lr_osem_params, lr_status, lr_osem, (const lr_osem_params *params, lr_vector *image), (params, image));
 
 typedef struct lr_mlem_params {
     lr_operator *op;       /* required */
@@ -289,7 +291,7 @@ typedef struct lr_mlem_params {
 } lr_mlem_params;
 
 /* lr_osem with one subset. */
-LR_API lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image);
+LR_SIZED(lr_mlem_params, lr_status, lr_mlem, (const lr_mlem_params *params, lr_vector *image), (params, image));
 
 /* Number of times that LORs must be interleaved by their angle (lr_lors_angle) so that subsets see the object
  * evenly: a divisor of the number of subsets; 1 if whole module pairs suffice. It is computed from lines through

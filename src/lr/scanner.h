@@ -129,10 +129,11 @@ typedef struct lr_ring {
 
 /* Checks the geometry and builds a scanner.
  * errors: NULL; the log says which modules are wrong, by how much, and the remedy. */
-LR_API lr_scanner *lr_scanner_create(const lr_scanner_params *params);
+LR_SIZED(lr_scanner_params, lr_scanner *, lr_scanner_create, (const lr_scanner_params *params), (params));
 
 /* Builds a ring scanner; params->modules and num_positions are ignored and made from the ring. */
-LR_API lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_ring *ring);
+LR_SIZED(lr_scanner_params, lr_scanner *, lr_scanner_create_ring,
+         (const lr_scanner_params *params, const lr_ring *ring), (params, ring));
 
 /* Destroying NULL is allowed. */
 LR_API void lr_scanner_destroy(lr_scanner *scanner);

@@ -62,7 +62,7 @@ typedef struct lr_place_info {
 /* errors: NULL, logged: LR_NO_DEVICE where there is no OpenGL 4.5, no CUDA device, or no CUDA in this
  * build of the library; LR_USAGE for a device that does not exist, a negative number, or a stream
  * for a place that has none; LR_FAILED if memory runs out. */
-LR_API lr_place *lr_place_open(const lr_place_params *params);
+LR_SIZED(lr_place_params, lr_place *, lr_place_open, (const lr_place_params *params), (params));
 
 /* Adds a holder, who must later call lr_place_close. Returns the place; NULL gives NULL. */
 LR_API lr_place *lr_place_keep(lr_place *place);
@@ -111,7 +111,8 @@ typedef struct lr_vector_params {
 
 /* Allocates zeros. On failure *vector is zero. errors: LR_USAGE for a negative count; LR_FAILED
  * if memory runs out; LR_NO_DEVICE when the device is lost. */
-LR_API lr_status lr_vector_create(const lr_vector_params *params, lr_vector *vector);
+LR_SIZED(lr_vector_params, lr_status, lr_vector_create, (const lr_vector_params *params, lr_vector *vector),
+         (params, vector));
 
 /* Frees numbers that lr_vector_create allocated, and sets *vector to zero. Copies and parts of the vector become
  * invalid. Wrapped memory, and the numbers of a part, are not freed. NULL and zero are allowed. */
@@ -142,7 +143,8 @@ static inline lr_vector lr_vector_of_doubles(const double *values, int64_t count
  * (lr_place_info.cuda_stream). The vector must be destroyed; lr_vector_destroy does not wait then. On failure
  * *vector is zero. errors: LR_USAGE for memory that is not of that device, or a place that is not CUDA's; LR_FAILED
  * if memory runs out; LR_NO_DEVICE when the device is lost. */
-LR_API lr_status lr_vector_wrap_cuda(const lr_vector_params *params, void *memory, lr_vector *vector);
+LR_SIZED(lr_vector_params, lr_status, lr_vector_wrap_cuda,
+         (const lr_vector_params *params, void *memory, lr_vector *vector), (params, memory, vector));
 
 /* A buffer of the context that an OpenGL place shares objects with (lr_place_params.shared). */
 typedef struct lr_vector_gl_buffer {
@@ -157,7 +159,8 @@ typedef struct lr_vector_gl_buffer {
  * again. The caller deletes the buffer after lr_vector_destroy. On failure *vector is zero and the caller keeps
  * buffer->after. errors: LR_USAGE for a name that is no buffer, a buffer that is too short, or a place that shares
  * no objects; LR_FAILED if memory runs out; LR_NO_DEVICE when the device is lost. */
-LR_API lr_status lr_vector_wrap_gl(const lr_vector_params *params, lr_vector_gl_buffer *buffer, lr_vector *vector);
+LR_SIZED(lr_vector_params, lr_status, lr_vector_wrap_gl,
+         (const lr_vector_params *params, lr_vector_gl_buffer *buffer, lr_vector *vector), (params, buffer, vector));
 
 /* Sets *done to a flushed GLsync that is signalled when all work queued at an OpenGL place is done. The caller
  * deletes it in the context that the place shares objects with. The call does not wait. errors: *done is NULL;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/sized.h"
 #include "direct/tables.h"
 #include "operator/families.h"
 #include "plugin/plugin.h"
@@ -148,8 +149,9 @@ static lr_status open_backend(struct lr_operator *op, const lr_direct_params *pa
     return LR_OK;
 }
 
-lr_operator *lr_direct_create(const lr_direct_params *params)
+lr_operator *lr_direct_create_sized(size_t given_bytes, const lr_direct_params *given)
 {
+    LR_TAKE(lr_direct_params, params, given, given_bytes);
     if (check(params) != LR_OK) return NULL;
     const double begin = lr_clock_seconds();
     lr_operator *op = lr_operator_alloc(params->log, params->progress);
@@ -439,8 +441,9 @@ static lr_status deposit_check(const lr_deposit_params *params)
                                : lr_error(params->log, LR_USAGE, "device %d: it must not be negative", params->device);
 }
 
-lr_deposit *lr_deposit_create(const lr_deposit_params *params)
+lr_deposit *lr_deposit_create_sized(size_t given_bytes, const lr_deposit_params *given)
 {
+    LR_TAKE(lr_deposit_params, params, given, given_bytes);
     if (deposit_check(params) != LR_OK) return NULL;
     lr_deposit *deposit = lr_alloc(1, sizeof(*deposit), "a deposition", params->log);
     if (deposit == NULL) return NULL;

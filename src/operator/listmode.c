@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/sized.h"
 #include "listmode/line.h"
 #include "model/scanner/arrangement.h"
 #include "operator/families.h"
@@ -617,8 +618,9 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
                     params->backend);
 }
 
-lr_operator *lr_listmode_create(const lr_listmode_params *asked)
+lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_params *caller)
 {
+    LR_TAKE(lr_listmode_params, asked, caller, caller_bytes);
     const double begin = lr_clock_seconds();
     struct given given;
     const lr_listmode_params *params = &given.params;

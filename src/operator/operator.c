@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "operator/stored.h"
 #include "plugin/plugin.h"
 
@@ -82,8 +83,9 @@ failed:
     return NULL;
 }
 
-lr_operator *lr_operator_create(const lr_operator_params *params)
+lr_operator *lr_operator_create_sized(size_t given_bytes, const lr_operator_params *given)
 {
+    LR_TAKE(lr_operator_params, params, given, given_bytes);
     return lr_operator_create_among(params, builtin_choices,
                                     (int)(sizeof(builtin_choices) / sizeof(builtin_choices[0])));
 }

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "picture/axes.h"
 #include "picture/font.h"
 #include "picture/pixel_lor.h"
@@ -585,8 +586,9 @@ static lr_status check_params(const lr_comparison_params *params)
     return LR_OK;
 }
 
-lr_picture *lr_picture_comparison(const lr_comparison_params *params)
+lr_picture *lr_picture_comparison_sized(size_t given_bytes, const lr_comparison_params *given)
 {
+    LR_TAKE(lr_comparison_params, params, given, given_bytes);
     if (check_params(params) != LR_OK) return NULL;
     struct page page = {.params = params};
     arrange(&page);

@@ -6,6 +6,7 @@
 #include "picture/pixel_lor.h"
 
 #include "base/log.h"
+#include "base/sized.h"
 #include "model/lors/place.h"
 #include "picture/axes.h"
 #include "picture/font.h"
@@ -169,8 +170,9 @@ static void draw_none(lr_picture *picture, int x, int y)
     lr_picture_text(picture, (int[2]){x + swatch + 4, y}, "none", &plain);
 }
 
-lr_picture *lr_picture_correspondence(const lr_correspondence_params *params)
+lr_picture *lr_picture_correspondence_sized(size_t given_bytes, const lr_correspondence_params *given)
 {
+    LR_TAKE(lr_correspondence_params, params, given, given_bytes);
     if (params->pixels == NULL || params->scanner == NULL || params->module < 0 ||
         params->module >= params->scanner->num_modules || params->rays <= 0) {
         (void)lr_error(params->log, LR_USAGE, "no correspondence image of module %d with %d rays can be drawn",

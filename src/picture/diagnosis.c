@@ -3,6 +3,7 @@
  *
  * A page of the geometry doctor: two views of the modules' boxes, and the findings. */
 #include "base/mem.h"
+#include "base/sized.h"
 #include "base/vec.h"
 #include "picture/axes.h"
 #include "picture/font.h"
@@ -258,8 +259,9 @@ static int write_findings(lr_picture *picture, const lr_diagnosis *diagnosis)
 
 /* --- the page --- */
 
-lr_picture *lr_picture_diagnosis(const lr_diagnosis_params *params)
+lr_picture *lr_picture_diagnosis_sized(size_t given_bytes, const lr_diagnosis_params *given)
 {
+    LR_TAKE(lr_diagnosis_params, params, given, given_bytes);
     struct sheet sheet = {.params = params};
     const int line = lr_picture_text_height(&plain) + LINE_GAP;
     const int size[2] = {WIDTH, FINDINGS + write_findings(NULL, params->diagnosis) * line + MARGIN};

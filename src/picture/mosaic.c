@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "picture/font.h"
 
 #include <stdlib.h>
@@ -100,8 +101,9 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
     return LR_OK;
 }
 
-lr_picture *lr_picture_mosaic(const lr_mosaic_params *params)
+lr_picture *lr_picture_mosaic_sized(size_t given_bytes, const lr_mosaic_params *given)
 {
+    LR_TAKE(lr_mosaic_params, params, given, given_bytes);
     if (params->tiles == NULL || params->num_tiles <= 0) {
         (void)lr_error(params->log, LR_USAGE, "a panel needs at least one picture");
         return NULL;

@@ -3,6 +3,7 @@
 #include <lr/picture.h>
 
 #include "base/log.h"
+#include "base/sized.h"
 #include "picture/axes.h"
 #include "picture/font.h"
 
@@ -149,8 +150,9 @@ static struct layout arrange(const struct view *view, const lr_slice_params *par
     return layout;
 }
 
-lr_picture *lr_picture_slice(const lr_slice_params *params)
+lr_picture *lr_picture_slice_sized(size_t given_bytes, const lr_slice_params *given)
 {
+    LR_TAKE(lr_slice_params, params, given, given_bytes);
     if (params->image == NULL || lr_grid_check(&params->image->grid, params->log) != LR_OK) return NULL;
     const struct view view = make_view(params);
     const struct layout layout = arrange(&view, params);

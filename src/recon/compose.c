@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "dist/weights.h"
 #include "model/lors/place.h"
 #include "recon/ranks.h"
@@ -414,8 +415,9 @@ static lr_status check(const struct compose *compose, const lr_vector *image)
     return LR_OK;
 }
 
-lr_status lr_compose(const lr_compose_params *params, lr_vector *image)
+lr_status lr_compose_sized(size_t given_bytes, const lr_compose_params *given, lr_vector *image)
 {
+    LR_TAKE(lr_compose_params, params, given, given_bytes);
     const bool has_all = params->guesses != NULL && params->num_guesses > 0;
     const lr_recon_params *own = has_all ? params->guesses : &params->local;
     const lr_comm_info comm = lr_comm_get_info(params->comm);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "recon/ranks.h"
 #include "recon/subsets.h"
 
@@ -320,8 +321,9 @@ static lr_status check_params(const lr_distributed_params *params, const lr_vect
                    : lr_error(recon->log, LR_USAGE, "distributed ML-EM has neither subsets, nor steps, nor a prior");
 }
 
-lr_status lr_recon_distributed(const lr_distributed_params *params, lr_vector *image)
+lr_status lr_recon_distributed_sized(size_t given_bytes, const lr_distributed_params *given, lr_vector *image)
 {
+    LR_TAKE(lr_distributed_params, params, given, given_bytes);
     lr_recon_params recon = params->recon;
     LR_TRY(lr_comm_fail(recon.comm, check_params(params, image)));
     recon.subset_of = NULL;

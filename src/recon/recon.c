@@ -5,6 +5,7 @@
  * using ordered subsets of projection data, IEEE Trans. Med. Imag. 13 (1994). The additive term is used as in
  * Politte and Snyder (1991). docs/method/common.md, "Reconstruction". */
 #include "base/clock.h"
+#include "base/sized.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -781,8 +782,9 @@ static lr_status run(struct recon *recon)
     return LR_OK;
 }
 
-lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
+lr_status lr_recon_sized(size_t given_bytes, const lr_recon_params *given, lr_vector *image)
 {
+    LR_TAKE(lr_recon_params, params, given, given_bytes);
     LR_TRY(lr_comm_fail(params->comm, check_request(params, image)));
     /* The algorithm was checked above. */
     struct recon recon = {.params = params,
@@ -816,8 +818,9 @@ lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
 
 /* Ordered subsets expectation maximisation by name; its update is in rule.c. */
 
-lr_status lr_osem(const lr_osem_params *params, lr_vector *image)
+lr_status lr_osem_sized(size_t given_bytes, const lr_osem_params *given, lr_vector *image)
 {
+    LR_TAKE(lr_osem_params, params, given, given_bytes);
     if (params->algorithm != LR_ALGORITHM_OSEM) {
         return lr_error(params->log, LR_USAGE, "OSEM is asked for algorithm %d: lr_recon has the others",
                         (int)params->algorithm);
@@ -830,8 +833,9 @@ lr_status lr_osem(const lr_osem_params *params, lr_vector *image)
 
 enum { MLEM_ITERATIONS = 10 };
 
-lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image)
+lr_status lr_mlem_sized(size_t given_bytes, const lr_mlem_params *given, lr_vector *image)
 {
+    LR_TAKE(lr_mlem_params, params, given, given_bytes);
     const lr_osem_params all = {.op = params->op,
                                 .data = params->data,
                                 .data_lors = params->data_lors,

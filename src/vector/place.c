@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/sized.h"
 #include "plugin/plugin.h"
 #include "vector/kinds.h"
 
@@ -61,8 +62,9 @@ lr_status lr_place_open_on(const lr_place_params *params, lr_place **place)
     return LR_OK;
 }
 
-lr_place *lr_place_open(const lr_place_params *params)
+lr_place *lr_place_open_sized(size_t given_bytes, const lr_place_params *given)
 {
+    LR_TAKE(lr_place_params, params, given, given_bytes);
     lr_place *place;
     (void)lr_place_open_on(params, &place);
     return place;
@@ -127,8 +129,9 @@ static lr_status wrap(const lr_vector_params *params, void *memory, const char *
     return LR_OK;
 }
 
-lr_status lr_vector_wrap_cuda(const lr_vector_params *params, void *memory, lr_vector *vector)
+lr_status lr_vector_wrap_cuda_sized(size_t given_bytes, const lr_vector_params *given, void *memory, lr_vector *vector)
 {
+    LR_TAKE(lr_vector_params, params, given, given_bytes);
     const bool fits = params->place != NULL && params->place->kind == LR_PLACE_CUDA;
     return wrap(params, memory,
                 fits ? NULL
@@ -137,8 +140,10 @@ lr_status lr_vector_wrap_cuda(const lr_vector_params *params, void *memory, lr_v
                 vector);
 }
 
-lr_status lr_vector_wrap_gl(const lr_vector_params *params, lr_vector_gl_buffer *buffer, lr_vector *vector)
+lr_status lr_vector_wrap_gl_sized(size_t given_bytes, const lr_vector_params *given, lr_vector_gl_buffer *buffer,
+                                  lr_vector *vector)
 {
+    LR_TAKE(lr_vector_params, params, given, given_bytes);
     const lr_place *place = params->place;
     const bool fits = place != NULL && place->kind == LR_PLACE_GL && place->shares;
     return wrap(params, buffer,

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "vector/kinds.h"
 #include "vector/later.h"
 #include "vector/place.h"
@@ -42,8 +43,9 @@ static const lr_log *log_of(const lr_vector *vector)
 
 /* --- life --- */
 
-lr_status lr_vector_create(const lr_vector_params *params, lr_vector *vector)
+lr_status lr_vector_create_sized(size_t given_bytes, const lr_vector_params *given, lr_vector *vector)
 {
+    LR_TAKE(lr_vector_params, params, given, given_bytes);
     *vector = (lr_vector){0};
     if (params->count < 0)
         return lr_error(params->log, LR_USAGE, "a vector of %lld numbers cannot be", (long long)params->count);

@@ -120,7 +120,7 @@ def check_names(folder):
     shown = ["-D"] if library.suffix == ".so" else ["-g"]
     lines = run(["nm", *shown, "--defined-only", library]).stdout.splitlines()
     names = [line.split()[-1] for line in lines if len(line.split()) == 3]
-    assert "lr_operator_create" in names, f"{library}: {len(names)} names"
+    assert "lr_operator_create_sized" in names, f"{library}: {len(names)} names"
     others = [name for name in names if not name.startswith("lr_")]
     assert not others, f"{library}: {len(others)} other names: {others[:5]}"
     inside = [name for name in names if name in ("lr_alloc", "lr_log_write", "lr_error")]

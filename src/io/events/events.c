@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/path.h"
+#include "base/sized.h"
 #include "io/events/event_stream.h"
 #include "io/files/regular_file.h"
 #include "io/lor_data/lor_data.h"
@@ -146,8 +147,10 @@ static lr_status read_until_damage(const lr_events_source *source, struct lr_eve
     return LR_OK;
 }
 
-lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *sink, lr_events_info *info)
+lr_status lr_events_read_sized(size_t given_bytes, const lr_events_source *given, const lr_event_sink *sink,
+                               lr_events_info *info)
 {
+    LR_TAKE(lr_events_source, source, given, given_bytes);
     lr_events_info own = {0};
     lr_events_info *found = info != NULL ? info : &own;
     lr_events_source exact = *source;
@@ -374,8 +377,9 @@ static void look(void *user, const lr_event *events, int64_t count)
 }
 
 /* lors: NULL = does not check that events are in coincidence. */
-lr_event_list *lr_event_list_read_joined(const lr_events_source *source, const lr_lors *lors)
+lr_event_list *lr_event_list_read_joined_sized(size_t given_bytes, const lr_events_source *given, const lr_lors *lors)
 {
+    LR_TAKE(lr_events_source, source, given, given_bytes);
     struct growing_list growing = {.threads = source->threads > 0 ? source->threads : lr_num_processors(),
                                    .log = source->log};
     const lr_event_sink sink = {
@@ -398,8 +402,9 @@ lr_event_list *lr_event_list_read_joined(const lr_events_source *source, const l
     return list;
 }
 
-lr_event_list *lr_event_list_read(const lr_events_source *source)
+lr_event_list *lr_event_list_read_sized(size_t given_bytes, const lr_events_source *given)
 {
+    LR_TAKE(lr_events_source, source, given, given_bytes);
     return lr_event_list_read_joined(source, NULL);
 }
 
@@ -506,9 +511,10 @@ static lr_status finish_binning(struct binning *binning, lr_status status, lr_pr
     return status;
 }
 
-lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors, lr_prompts_delayeds *data,
-                        lr_events_info *info)
+lr_status lr_events_bin_sized(size_t given_bytes, const lr_events_source *given, const lr_lors *lors,
+                              lr_prompts_delayeds *data, lr_events_info *info)
 {
+    LR_TAKE(lr_events_source, source, given, given_bytes);
     struct binning binning = {.lors = lors, .log = source->log, .threads = source->threads};
     const lr_event_sink sink = {.take = bin, .user = &binning};
     lr_events_source exact = *source;

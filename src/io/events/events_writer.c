@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/sized.h"
 #include "base/vec.h"
 #include "io/events/event_stream.h"
 #include "io/files/c_locale.h"
@@ -65,8 +66,9 @@ struct lr_events_writer {
     struct tsv_writer *tsv;
 };
 
-lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params)
+lr_events_writer *lr_events_writer_create_sized(size_t given_bytes, const lr_events_writer_params *given)
 {
+    LR_TAKE(lr_events_writer_params, params, given, given_bytes);
     lr_events_format format = params->format;
     if (format == LR_EVENTS_UNKNOWN) {
         format = lr_path_ends(params->path, ".petsird") ? LR_EVENTS_PETSIRD

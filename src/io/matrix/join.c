@@ -5,6 +5,7 @@
  * format is made from the store. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "io/checkpoints/key.h"
 #include "io/matrix/writer.h"
 
@@ -332,8 +333,9 @@ static lr_status run(struct join *join)
     return status;
 }
 
-lr_status lr_matrix_join(const lr_matrix_join_params *params, lr_matrix_written *written)
+lr_status lr_matrix_join_sized(size_t given_bytes, const lr_matrix_join_params *given, lr_matrix_written *written)
 {
+    LR_TAKE(lr_matrix_join_params, params, given, given_bytes);
     struct join join = {.params = params};
     const lr_status status = run(&join);
     if (status == LR_OK && written != NULL) {

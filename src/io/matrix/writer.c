@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "base/sized.h"
 #include "io/checkpoints/key.h"
 #include "io/files/c_locale.h"
 #include "model/lors/selection.h"
@@ -179,8 +180,10 @@ static double digits(double end)
     return end > 1.0 ? ceil(log10(end)) : 1.0;
 }
 
-lr_matrix_size lr_matrix_expect_size(const lr_matrix_writer_params *params, double rows, double elements)
+lr_matrix_size lr_matrix_expect_size_sized(size_t given_bytes, const lr_matrix_writer_params *given, double rows,
+                                           double elements)
 {
+    LR_TAKE(lr_matrix_writer_params, params, given, given_bytes);
     const double columns =
         params->by_lor && params->grid != NULL ? (double)lr_grid_num_voxels(params->grid) : (double)params->lors->count;
     const bool is_wide = fmax(columns, elements) > (double)INT32_MAX;
@@ -383,9 +386,18 @@ lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *
     return writer;
 }
 
-lr_matrix_writer *lr_matrix_writer_create(const lr_matrix_writer_params *params)
+lr_matrix_writer *lr_matrix_writer_create_sized(size_t given_bytes, const lr_matrix_writer_params *given)
 {
-    return lr_matrix_writer_create_within(params, INT32_MAX);
+    LR_TAKE(lr_matrix_writer_params, params, given, given_bytes);
+    if (params->share == NULL) return lr_matrix_writer_create_within(params, INT32_MAX);
+    LR_TAKE(lr_matrix_writer_params, whole, params->share->whole, given_bytes);
+    lr_matrix_part share = *params->share;
+    lr_matrix_writer_params with = *params;
+    share.whole = whole;
+    with.share = &share;
+    lr_matrix_writer *writer = lr_matrix_writer_create_within(&with, INT32_MAX);
+    if (writer != NULL) writer->params.share = NULL; /* read here alone */
+    return writer;
 }
 
 lr_matrix_written lr_matrix_writer_get_written(const lr_matrix_writer *writer)

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/sized.h"
 #include "base/vec.h"
 #include "model/lors/place.h"
 
@@ -273,8 +274,9 @@ lr_lor_source lr_attenuation_source(lr_attenuation *attenuation)
 
 /* --- making --- */
 
-lr_attenuation *lr_attenuation_create(const lr_attenuation_params *params)
+lr_attenuation *lr_attenuation_create_sized(size_t given_bytes, const lr_attenuation_params *given)
 {
+    LR_TAKE(lr_attenuation_params, params, given, given_bytes);
     if (params->lors == NULL || params->mu == NULL || params->threads < 0) {
         lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE,
                      "attenuation factors need LORs, a mu-map and a number of threads that is not "

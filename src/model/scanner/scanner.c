@@ -7,6 +7,7 @@
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "base/vec.h"
 #include "model/scanner/arrangement.h"
 #include "model/scanner/layers.h"
@@ -388,8 +389,9 @@ static void module_set_normal(lr_module *module)
     for (int k = 0; k < 3; k++) module->normal[k] = sign * n[k];
 }
 
-lr_scanner *lr_scanner_create(const lr_scanner_params *params)
+lr_scanner *lr_scanner_create_sized(size_t given_bytes, const lr_scanner_params *given)
 {
+    LR_TAKE(lr_scanner_params, params, given, given_bytes);
     if (lr_scanner_check_params(params) != LR_OK) return NULL;
     lr_scanner *scanner = lr_alloc(1, sizeof(*scanner), "a scanner", params->log);
     if (scanner == NULL) return NULL;

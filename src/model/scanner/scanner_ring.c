@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "base/vec.h"
 #include "model/scanner/layers.h"
 
@@ -186,8 +187,9 @@ lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modul
     return modules;
 }
 
-lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_ring *ring)
+lr_scanner *lr_scanner_create_ring_sized(size_t given_bytes, const lr_scanner_params *given, const lr_ring *ring)
 {
+    LR_TAKE(lr_scanner_params, params, given, given_bytes);
     lr_scanner_params expanded = *params;
     lr_module *modules = lr_ring_expand(lr_scanner_title(params), ring, &expanded.num_modules, params->log);
     if (modules == NULL) return NULL;

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "model/simulate/derenzo.h"
 
 #include <math.h>
@@ -252,8 +253,9 @@ const char *const *lr_phantom_names(void)
     return names;
 }
 
-lr_image *lr_phantom_create(const lr_phantom_params *params, const lr_grid *grid)
+lr_image *lr_phantom_create_sized(size_t given_bytes, const lr_phantom_params *given, const lr_grid *grid)
 {
+    LR_TAKE(lr_phantom_params, params, given, given_bytes);
     const char *name = params->name != NULL ? params->name : "";
     char known[256] = "";
     int kind = 0;

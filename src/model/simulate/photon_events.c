@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/sized.h"
 #include "base/vec.h"
 #include "model/scanner/layers.h"
 #include "model/simulate/random.h"
@@ -403,8 +404,10 @@ static lr_status prepare(struct simulation *simulation)
     return LR_OK;
 }
 
-lr_status lr_events_from_activity(const lr_photon_params *params, const lr_event_sink *sink, lr_events_info *info)
+lr_status lr_events_from_activity_sized(size_t given_bytes, const lr_photon_params *given, const lr_event_sink *sink,
+                                        lr_events_info *info)
 {
+    LR_TAKE(lr_photon_params, params, given, given_bytes);
     const double resolution_ps =
         params->tof_resolution_ps != 0 ? params->tof_resolution_ps : params->lors->scanner->tof_resolution_ps;
     const double duration_s = params->duration_s > 0 ? params->duration_s : usual_duration_s;

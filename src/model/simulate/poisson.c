@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/sized.h"
 
 #include <lr/events.h>
 #include <lr/phantom.h>
@@ -205,8 +206,9 @@ static double gap(uint64_t seed, int64_t event)
     return -log(uniform(seed, event, GAPS));
 }
 
-lr_status lr_events_from_counts(const lr_list_params *params, const lr_event_sink *sink)
+lr_status lr_events_from_counts_sized(size_t given_bytes, const lr_list_params *given, const lr_event_sink *sink)
 {
+    LR_TAKE(lr_list_params, params, given, given_bytes);
     const lr_lor_data *data = params->data;
     int64_t count = 0;
     for (int64_t k = 0; k < data->count; k++) {

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Programs that were compiled when parameters had fewer fields: what they lack is 0, and nothing beyond it is read. */
+#define _DEFAULT_SOURCE /* mmap of no file */
+#include "fixtures.h"
+
+#include "io/files.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* A copy that ends where memory ends. */
+struct edge {
+    char *pages;
+    size_t page_bytes;
+};
+
+static void *put_at_edge(struct edge *edge, const void *params, size_t bytes)
+{
+    edge->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    edge->pages = mmap(NULL, 2 * edge->page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(edge->pages != MAP_FAILED && bytes <= edge->page_bytes);
+    assert_int_equal(mprotect(edge->pages + edge->page_bytes, edge->page_bytes, PROT_NONE), 0);
+    return memcpy(edge->pages + edge->page_bytes - bytes, params, bytes);
+}
+
+static void free_edge(struct edge *edge)
+{
+    munmap(edge->pages, 2 * edge->page_bytes);
+}
+
+static void count_message(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    (void)level;
+    (void)status;
+    (void)sentence;
+    ++*(int *)user;
+}
+
+static void older_programs_make_operators(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct edge edge;
+    int num_messages = 0;
+    const lr_log log = {count_message, &num_messages};
+    fixture_init(&fixture, FIXTURE_RING);
+    lr_operator_params params = fixture_params(&fixture, "cpu", &log);
+    params.threads = 0;
+    params.rays = -1;
+    assert_null(lr_operator_create(&params));
+    assert_int_equal(num_messages, 1);
+    params.rays = 3;
+    const size_t bytes = offsetof(lr_operator_params, threads);
+    lr_operator *op = lr_operator_create_sized(bytes, put_at_edge(&edge, &params, bytes));
+    assert_non_null(op);
+    assert_int_equal(lr_operator_get_info(op)->rays, 3);
+    lr_operator_destroy(op);
+    free_edge(&edge);
+
+    /* The log is one of the fields that this program does not have. */
+    params.rays = -1;
+    num_messages = 0;
+    assert_null(lr_operator_create_sized(bytes, put_at_edge(&edge, &params, bytes)));
+    assert_int_equal(num_messages, 0);
+    assert_non_null(strstr(lr_last_error(NULL), "-1"));
+    free_edge(&edge);
+    fixture_finish(&fixture);
+}
+
+/* A newer program's further fields are not known here. */
+static void newer_programs_make_vectors(void **state)
+{
+    (void)state;
+    struct {
+        lr_vector_params params;
+        char more[64];
+    } newer = {.params = {.count = 7}};
+    memset(newer.more, 0x5a, sizeof(newer.more));
+    lr_vector vector;
+    assert_int_equal(lr_vector_create_sized(sizeof(newer), &newer.params, &vector), LR_OK);
+    assert_int_equal(vector.count, 7);
+    lr_vector_destroy(&vector);
+}
+
+static lr_status drop_events(void *user, const lr_event *events, int64_t count)
+{
+    (void)events;
+    *(int64_t *)user += count;
+    return LR_OK;
+}
+
+static bool refuse(void *user, const char *what, double done, double total)
+{
+    (void)user;
+    (void)what;
+    (void)done;
+    (void)total;
+    return false;
+}
+
+/* `progress` came after `log`. */
+static void older_programs_read_events(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct test_folder folder;
+    struct edge edge;
+    char path[160];
+    fixture_init(&fixture, FIXTURE_RING);
+    folder_init(&folder);
+    folder_file(&folder, path, "events.petsird");
+    lr_events_writer *writer = lr_events_writer_create(&(lr_events_writer_params){.path = path, .lors = fixture.lors});
+    assert_non_null(writer);
+    const lr_event event = {.crystals = {0, fixture.scanner->num_crystals / 2}, .weight = 1};
+    const lr_event_sink written = lr_events_writer_sink(writer);
+    assert_int_equal(written.take(written.user, &event, 1), LR_OK);
+    assert_int_equal(lr_events_writer_finish(writer), LR_OK);
+
+    const lr_progress stops = {refuse, NULL};
+    const lr_events_source source = {.path = path, .scanner = fixture.scanner, .progress = &stops};
+    int64_t count = 0;
+    const lr_event_sink sink = {.take = drop_events, .user = &count};
+    const size_t bytes = offsetof(lr_events_source, progress);
+    assert_int_equal(lr_events_read(&source, &sink, NULL), LR_CANCELLED);
+    assert_int_equal(lr_events_read_sized(bytes, put_at_edge(&edge, &source, bytes), &sink, NULL), LR_OK);
+    assert_int_equal(count, 1);
+    free_edge(&edge);
+    folder_finish(&folder);
+    fixture_finish(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(older_programs_make_operators),
+        cmocka_unit_test(newer_programs_make_vectors),
+        cmocka_unit_test(older_programs_read_events),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
