@@ -9,6 +9,10 @@
 extern "C" {
 #endif
 
+/* After fork() a child lacks the threads of drivers that its parent has opened. Whatever needs OpenGL or CUDA is then
+ * refused there at once, with LR_NO_DEVICE and a sentence: operators, places and vectors of the parent, and new ones.
+ * Backends native and cpu work in a child, and so does a device that no parent of it has opened. */
+
 /* The caller's OpenGL context, given by its EGL handles (EGLDisplay, EGLContext). The library's own context shares
  * textures, buffers and fences with it. The caller keeps ownership. */
 typedef struct lr_shared_context {

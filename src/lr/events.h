@@ -164,7 +164,8 @@ typedef struct lr_events_source {
 /* Reads a file from start to end and passes its events to the sink. The file need not fit memory. Events with
  * crystals that the scanner lacks are counted, reported in a warning and left out; a file with no other events is an
  * error. Other contents (corrections, further energy bins, motion) are reported in warnings and ignored. sink NULL:
- * only the part before the events is read. info: overwritten, finish it in any case; may be NULL. */
+ * only the part before the events is read. info: overwritten, finish it in any case; may be NULL. errors: as in
+ * lr/io.h; the status that the sink returns; LR_CANCELLED. */
 LR_SIZED(lr_events_source, lr_status, lr_events_read,
          (const lr_events_source *source, const lr_event_sink *sink, lr_events_info *info), (source, sink, info));
 

@@ -140,7 +140,7 @@ typedef struct lr_lor_data_sink {
 } lr_lor_data_sink;
 
 /* Reads LOR data piece by piece. HDF5: at most 2^18 values are in memory; .hs: all values. errors: as
- * lr_lor_data_read; the status that the sink returns. */
+ * lr_lor_data_read; the status that the sink returns; LR_CANCELLED. */
 LR_API lr_status lr_lor_data_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink,
                                   const lr_log *log);
 
