@@ -67,13 +67,11 @@ static lr_status wait(const lr_place *place, const char *what)
 
 /* --- places --- */
 
-/* The process that has asked CUDA for devices first. */
-static lr_driver_owner cuda_owner;
-
 static lr_status check_device(const lr_place_params *params)
 {
+    static lr_driver_owner owner; /* the process that asks CUDA for devices first */
     int count = 0;
-    LR_TRY(lr_driver_claim(&cuda_owner, "CUDA", params->log));
+    LR_TRY(lr_driver_claim(&owner, "CUDA", params->log));
     const cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || count == 0) {
         (void)cudaGetLastError();

@@ -21,9 +21,6 @@
 /* GLEW's table of functions is the process's, so its guard is too. */
 static pthread_mutex_t table_guard = PTHREAD_MUTEX_INITIALIZER;
 
-/* The process that has asked EGL for devices first. */
-static lr_driver_owner egl_owner;
-
 /* Loads the entry points, reads the limits and installs the debug callback in the context that is
  * current. If it fails, `reason` says why: without a full stop, and not logged. */
 static lr_status context_start(struct gl_context *ctx, char *reason, size_t capacity)
@@ -154,6 +151,13 @@ void gl_context_release(struct gl_context *ctx)
 
 /* ---- creating ---- */
 
+/* EGL is of the process that asks it for devices first. */
+static lr_status claim_egl(const lr_log *log)
+{
+    static lr_driver_owner owner;
+    return lr_driver_claim(&owner, "OpenGL", log);
+}
+
 /* Starts what is open in ctx->egl. */
 static bool start_opened(struct gl_context *ctx, char *reason, size_t capacity)
 {
@@ -231,7 +235,7 @@ static lr_status create(const struct gl_context_params *params, struct gl_contex
     char usable[600] = "", refusals[600] = ""; /* the ways that were tried */
     int num_usable = 0;
     *ctx = NULL;
-    LR_TRY(lr_driver_claim(&egl_owner, "OpenGL", params->log));
+    LR_TRY(claim_egl(params->log));
     if (params->shared != NULL) return create_beside(params, ctx);
     const int num_ways = egl_ways_find(ways);
     for (int k = 0; k < num_ways; k++) {
@@ -279,7 +283,7 @@ int gl_device_list(lr_device *devices, int capacity, const lr_log *log)
 {
     const struct gl_context_params params = {.log = log};
     struct egl_way ways[EGL_WAY_MAX];
-    if (lr_driver_claim(&egl_owner, "OpenGL", log) != LR_OK) return 0;
+    if (claim_egl(log) != LR_OK) return 0;
     const int count = egl_ways_find(ways);
     int num_usable = 0;
     for (int k = 0; k < count && k < capacity; k++) {
