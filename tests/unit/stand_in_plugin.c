@@ -8,18 +8,23 @@
 #include "base/parallel.h"
 #include "gather.h"
 
+#include <sched.h>
+
 static void fail(void *user, int64_t begin, int64_t end, int worker)
 {
-    (void)user;
     (void)end;
+    while (worker == 0 && !atomic_load((atomic_bool *)user)) sched_yield(); /* the other thread takes a share, too */
     if (worker > 0) lr_error(NULL, LR_BAD_INPUT, "share %d of the plugin", (int)begin);
+    if (worker > 0) atomic_store((atomic_bool *)user, true);
 }
 
 static lr_status run_loop(double *matrix, double *values, int size)
 {
     (void)matrix;
     (void)values;
-    if (size < 0) lr_parallel_for(2, -size, 1, fail, NULL);
+    atomic_bool has_failed;
+    atomic_init(&has_failed, false);
+    if (size < 0) lr_parallel_for(2, -size, 1, fail, &has_failed);
     return gather_threads(size) ? LR_OK : LR_FAILED;
 }
 
