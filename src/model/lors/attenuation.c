@@ -399,10 +399,11 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
 
 /* --- both --- */
 
-lr_status lr_mu_map_settle(lr_image *mu, const lr_mu_map_params *given)
+lr_status lr_mu_map_settle_sized(size_t given_bytes, lr_image *mu, const lr_mu_map_params *given)
 {
-    lr_mu_map_params params = *given;
-    params.name = given->name != NULL ? given->name : "the mu-map";
+    LR_TAKE(lr_mu_map_params, asked, given, given_bytes);
+    lr_mu_map_params params = *asked;
+    params.name = asked->name != NULL ? asked->name : "the mu-map";
     const int64_t count = lr_grid_num_voxels(&mu->grid);
     double low = INFINITY, high = -INFINITY;
     for (int64_t k = 0; k < count; k++) {
