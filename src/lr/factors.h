@@ -57,7 +57,7 @@ typedef struct lr_mu_map_params {
  * small or too large, or far off the axis.
  * errors: LR_BAD_INPUT, the map as it was: values above 0.3/mm (lead has 0.18), which Hounsfield
  * units are; as Hounsfield units, values that hardly differ; a map that misses the scanner. */
-LR_SIZED(lr_mu_map_params, lr_status, lr_mu_map_settle, (lr_image *mu, const lr_mu_map_params *params), (mu, params));
+LR_SIZED(lr_mu_map_params, lr_status, lr_mu_map_settle, (lr_image * mu, const lr_mu_map_params *params), (mu, params));
 
 /* Survival exp(-integral of mu) of both photons along the line between the centres of a LOR's two
  * crystal faces on the detection plane; the integral is exact, mu being constant in each voxel and 0

@@ -183,7 +183,8 @@ LR_API lr_status lr_vector_copy(const lr_vector *from, lr_vector *to);
 /* Makes *to the numbers of a vector at params->place, in params->precision: a part of `from` if they are there, or
  * else a copy. params->count is not read. *to must be destroyed, before `from`. On failure *to is zero. errors: those
  * of lr_vector_create and lr_vector_copy. */
-LR_API lr_status lr_vector_bring(const lr_vector *from, const lr_vector_params *params, lr_vector *to);
+LR_SIZED(lr_vector_params, lr_status, lr_vector_bring,
+         (const lr_vector *from, const lr_vector_params *params, lr_vector *to), (from, params, to));
 
 LR_API lr_status lr_vector_fill(lr_vector *vector, double value);
 

@@ -185,8 +185,9 @@ lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
     return is_done ? LR_OK : copy_in_chunks(from, to);
 }
 
-lr_status lr_vector_bring(const lr_vector *from, const lr_vector_params *params, lr_vector *to)
+lr_status lr_vector_bring_sized(size_t given_bytes, const lr_vector *from, const lr_vector_params *given, lr_vector *to)
 {
+    LR_TAKE(lr_vector_params, params, given, given_bytes);
     const lr_vector wanted = {.place = params->place, .precision = params->precision};
     if (is_same_place(from, &wanted) && from->precision == wanted.precision) {
         *to = lr_vector_part(from, 0, from->count);
