@@ -8,9 +8,6 @@ find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
 pkg_check_modules(FYAML REQUIRED IMPORTED_TARGET libfyaml)
-find_path(NIFTI_INCLUDE_DIR nifti1_io.h PATH_SUFFIXES nifti REQUIRED)
-find_library(NIFTI_LIBRARY niftiio REQUIRED)
-find_library(ZNZ_LIBRARY znz REQUIRED)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
 # cairo.pc would add X11 and GLib, which nothing here uses.
 find_path(CAIRO_INCLUDE_DIR cairo.h PATH_SUFFIXES cairo REQUIRED)
@@ -32,10 +29,10 @@ find_program(GLSLANG_VALIDATOR glslangValidator REQUIRED)
 
 add_library(lr_dependencies INTERFACE)
 target_include_directories(lr_dependencies SYSTEM INTERFACE
-    ${NIFTI_INCLUDE_DIR} ${RANDOM123_INCLUDE_DIR} ${HDF5_INCLUDE_DIRS} ${CAIRO_INCLUDE_DIR})
+    ${RANDOM123_INCLUDE_DIR} ${HDF5_INCLUDE_DIRS} ${CAIRO_INCLUDE_DIR})
 target_link_libraries(lr_dependencies INTERFACE
     Threads::Threads PNG::PNG ZLIB::ZLIB PkgConfig::FYAML
-    ${HDF5_C_LIBRARIES} ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} ${CAIRO_LIBRARY} m ${CMAKE_DL_LIBS})
+    ${HDF5_C_LIBRARIES} ${CAIRO_LIBRARY} m ${CMAKE_DL_LIBS})
 # Of the plugins alone.
 add_library(lr_gl_dependencies INTERFACE)
 target_link_libraries(lr_gl_dependencies INTERFACE GLEW::GLEW OpenGL::EGL OpenGL::OpenGL)

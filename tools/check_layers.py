@@ -55,7 +55,6 @@ SYSTEM = {
     r"mpi(-ext)?\.h": ["dist"],
     r"lapacke\.h": ["dist"],
     r"hdf5\.h": ["io", "hdf5_reader"],
-    r"(nifti.*/)?nifti1?_?(io|1)?.*\.h": ["io"],
     r"libfyaml\.h": ["io"],
     r"png\.h": ["io"],
     r"zlib\.h": ["io"],
