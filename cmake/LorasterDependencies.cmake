@@ -9,9 +9,10 @@ find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
 pkg_check_modules(FYAML REQUIRED IMPORTED_TARGET libfyaml)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
-# cairo.pc would add X11 and GLib, which nothing here uses.
-find_path(CAIRO_INCLUDE_DIR cairo.h PATH_SUFFIXES cairo REQUIRED)
-find_library(CAIRO_LIBRARY cairo REQUIRED)
+find_package(Freetype REQUIRED)
+set(font_folders fonts/truetype/dejavu fonts/dejavu fonts/dejavu-sans-fonts fonts/TTF)
+find_file(DEJAVU_SANS DejaVuSans.ttf PATH_SUFFIXES ${font_folders} PATHS /usr/share REQUIRED)
+find_file(DEJAVU_SANS_BOLD DejaVuSans-Bold.ttf PATH_SUFFIXES ${font_folders} PATHS /usr/share REQUIRED)
 # The viewer is left out where these are missing.
 pkg_check_modules(GLFW IMPORTED_TARGET glfw3)
 pkg_check_modules(IMGUI IMPORTED_TARGET imgui)
@@ -29,10 +30,10 @@ find_program(GLSLANG_VALIDATOR glslangValidator REQUIRED)
 
 add_library(lr_dependencies INTERFACE)
 target_include_directories(lr_dependencies SYSTEM INTERFACE
-    ${RANDOM123_INCLUDE_DIR} ${HDF5_INCLUDE_DIRS} ${CAIRO_INCLUDE_DIR})
+    ${RANDOM123_INCLUDE_DIR} ${HDF5_INCLUDE_DIRS})
 target_link_libraries(lr_dependencies INTERFACE
-    Threads::Threads PNG::PNG ZLIB::ZLIB PkgConfig::FYAML
-    ${HDF5_C_LIBRARIES} ${CAIRO_LIBRARY} m ${CMAKE_DL_LIBS})
+    Threads::Threads PNG::PNG ZLIB::ZLIB Freetype::Freetype PkgConfig::FYAML
+    ${HDF5_C_LIBRARIES} m ${CMAKE_DL_LIBS})
 # Of the plugins alone.
 add_library(lr_gl_dependencies INTERFACE)
 target_link_libraries(lr_gl_dependencies INTERFACE GLEW::GLEW OpenGL::EGL OpenGL::OpenGL)

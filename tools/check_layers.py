@@ -50,7 +50,7 @@ SYSTEM = {
     r"EGL/.*": ["gl"],
     r"GLFW/.*": ["viewer"],
     r"cglm/.*": ["viewer"],
-    r"cairo.*\.h": ["picture"],
+    r"ft2build\.h": ["picture"],
     r"fftw3\.h": ["fft"],
     r"mpi(-ext)?\.h": ["dist"],
     r"lapacke\.h": ["dist"],
