@@ -3,6 +3,7 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(OpenGL REQUIRED COMPONENTS OpenGL EGL)
+set(GLEW_USE_STATIC_LIBS ON) # the shared one brings libGL and X11
 find_package(GLEW REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(PNG REQUIRED)
@@ -29,11 +30,9 @@ endif()
 find_program(GLSLANG_VALIDATOR glslangValidator REQUIRED)
 
 add_library(lr_dependencies INTERFACE)
-target_include_directories(lr_dependencies SYSTEM INTERFACE
-    ${RANDOM123_INCLUDE_DIR} ${HDF5_INCLUDE_DIRS})
+target_include_directories(lr_dependencies SYSTEM INTERFACE ${RANDOM123_INCLUDE_DIR})
 target_link_libraries(lr_dependencies INTERFACE
-    Threads::Threads PNG::PNG ZLIB::ZLIB Freetype::Freetype PkgConfig::FYAML
-    ${HDF5_C_LIBRARIES} m ${CMAKE_DL_LIBS})
-# Of the plugins alone.
+    Threads::Threads PNG::PNG ZLIB::ZLIB Freetype::Freetype PkgConfig::FYAML m ${CMAKE_DL_LIBS})
+# The plugin of OpenGL links these.
 add_library(lr_gl_dependencies INTERFACE)
 target_link_libraries(lr_gl_dependencies INTERFACE GLEW::GLEW OpenGL::EGL OpenGL::OpenGL)

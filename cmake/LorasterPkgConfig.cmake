@@ -27,12 +27,7 @@ function(lr_installed_folder out folder)
 endfunction()
 
 function(lr_install_pkg_config target)
-    # A shared libhdf5 names what it needs itself; the list is for static ones.
-    set(hdf5 ${HDF5_C_LIBRARIES})
-    if(HDF5_C_LIBRARIES MATCHES "libhdf5[^;]*\\.so")
-        list(FILTER hdf5 INCLUDE REGEX "libhdf5")
-    endif()
-    lr_linker_words(libs ${hdf5} m ${CMAKE_DL_LIBS})
+    lr_linker_words(libs m ${CMAKE_DL_LIBS})
     string(APPEND libs " -pthread")
     set(requires " libpng zlib libfyaml freetype2")
     get_target_property(type ${target} TYPE)
