@@ -167,11 +167,11 @@ static herr_t take_first(unsigned number, const H5E_error2_t *error, void *user)
     return 0;
 }
 
-static void explain(char text[200])
+static void explain(struct lr_hdf5_output *out)
 {
-    text[0] = '\0';
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, text);
-    for (char *c = text; *c != '\0'; c++)
+    out->why[0] = '\0';
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, out->why);
+    for (char *c = out->why; *c != '\0'; c++)
         if (*c == '\n') *c = ' ';
 }
 
@@ -193,6 +193,7 @@ static bool open_file(struct lr_hdf5_output *out)
 static bool close_file(struct lr_hdf5_output *out)
 {
     const bool done = out->file < 0 || H5Fclose(out->file) >= 0;
+    if (!done) explain(out); /* the next call of HDF5 forgets it */
     if (out->driver >= 0) H5FDunregister(out->driver);
     out->file = out->driver = -1;
     H5Eset_auto2(H5E_DEFAULT, out->quiet.print, out->quiet.user);

@@ -12,11 +12,10 @@
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what)
 {
     if (out->output.error == 0 && !out->broken) {
-        char text[200];
         out->broken = true;
-        out->h5->explain(text);
+        if (out->why[0] == '\0') out->h5->explain(out);
         lr_log_write(out->output.log, LR_LOG_ERROR, LR_FAILED, "cannot write %s to %s: %s%s", what, out->output.path,
-                     text[0] != '\0' ? "HDF5 says: " : "no memory", text);
+                     out->why[0] != '\0' ? "HDF5 says: " : "no memory", out->why);
     }
     return LR_FAILED;
 }
@@ -51,6 +50,7 @@ lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, 
     const struct lr_hdf5_fns *h5 = out->h5 = plugin->fns;
     out->driver = out->file = -1;
     out->broken = false;
+    out->why[0] = '\0';
     out->layout = layout;
     out->fail = lr_output_fail;
     if (!h5->open(out) ||

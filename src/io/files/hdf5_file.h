@@ -38,7 +38,8 @@ struct lr_hdf5_output {
     const struct lr_hdf5_fns *h5;
     struct lr_hdf5_quiet quiet;
     lr_hdf5_id driver, file;
-    bool broken; /* a step other than a write failed and was logged */
+    bool broken;   /* a step other than a write failed and was logged */
+    char why[200]; /* the innermost reason for that, as one line; "" when there is none */
 };
 
 /* Opens the file and writes the root attributes program, version, frame and content. On failure
@@ -77,11 +78,11 @@ enum { lr_hdf5_chunk = 1 << 15 /* numbers of a chunk, if they are compressed */ 
 /* What the plugin does. Functions return false, or a negative object, when HDF5 refuses. Numbers in files are
  * little-endian. */
 struct lr_hdf5_fns {
-    /* Opens and closes out->file, by a driver that writes to out->output. */
+    /* Opens and closes out->file, by a driver that writes to out->output. Closing explains its failure. */
     bool (*open)(struct lr_hdf5_output *out);
     bool (*close)(struct lr_hdf5_output *out);
-    /* The innermost reason for the last refusal, as one line; "" when there is none. */
-    void (*explain)(char text[200]);
+    /* Fills in out->why, right after a refusal. */
+    void (*explain)(struct lr_hdf5_output *out);
 
     lr_hdf5_id (*group_create)(lr_hdf5_id parent, const char *name);
     bool (*group_close)(lr_hdf5_id group);
