@@ -3,18 +3,17 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(OpenGL REQUIRED COMPONENTS OpenGL EGL)
+set(GLEW_USE_STATIC_LIBS ON) # the shared one brings libGL and X11
 find_package(GLEW REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
 pkg_check_modules(FYAML REQUIRED IMPORTED_TARGET libfyaml)
-find_path(NIFTI_INCLUDE_DIR nifti1_io.h PATH_SUFFIXES nifti REQUIRED)
-find_library(NIFTI_LIBRARY niftiio REQUIRED)
-find_library(ZNZ_LIBRARY znz REQUIRED)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
-# cairo.pc would add X11 and GLib, which nothing here uses.
-find_path(CAIRO_INCLUDE_DIR cairo.h PATH_SUFFIXES cairo REQUIRED)
-find_library(CAIRO_LIBRARY cairo REQUIRED)
+find_package(Freetype REQUIRED)
+set(font_folders fonts/truetype/dejavu fonts/dejavu fonts/dejavu-sans-fonts fonts/TTF)
+find_file(DEJAVU_SANS DejaVuSans.ttf PATH_SUFFIXES ${font_folders} PATHS /usr/share REQUIRED)
+find_file(DEJAVU_SANS_BOLD DejaVuSans-Bold.ttf PATH_SUFFIXES ${font_folders} PATHS /usr/share REQUIRED)
 # The viewer is left out where these are missing.
 pkg_check_modules(GLFW IMPORTED_TARGET glfw3)
 pkg_check_modules(IMGUI IMPORTED_TARGET imgui)
@@ -31,11 +30,9 @@ endif()
 find_program(GLSLANG_VALIDATOR glslangValidator REQUIRED)
 
 add_library(lr_dependencies INTERFACE)
-target_include_directories(lr_dependencies SYSTEM INTERFACE
-    ${NIFTI_INCLUDE_DIR} ${RANDOM123_INCLUDE_DIR} ${HDF5_INCLUDE_DIRS} ${CAIRO_INCLUDE_DIR})
+target_include_directories(lr_dependencies SYSTEM INTERFACE ${RANDOM123_INCLUDE_DIR})
 target_link_libraries(lr_dependencies INTERFACE
-    Threads::Threads PNG::PNG ZLIB::ZLIB PkgConfig::FYAML
-    ${HDF5_C_LIBRARIES} ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} ${CAIRO_LIBRARY} m ${CMAKE_DL_LIBS})
-# Of the plugins alone.
+    Threads::Threads PNG::PNG ZLIB::ZLIB Freetype::Freetype PkgConfig::FYAML m ${CMAKE_DL_LIBS})
+# The plugin of OpenGL links these.
 add_library(lr_gl_dependencies INTERFACE)
 target_link_libraries(lr_gl_dependencies INTERFACE GLEW::GLEW OpenGL::EGL OpenGL::OpenGL)

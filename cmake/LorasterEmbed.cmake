@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Turns shaders and scanner presets into C files of the build tree.
+# Turns shaders, scanner presets, schemas and fonts into C files of the build tree.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # Flattens each shader's #include lines, validates it, and embeds it.
@@ -37,6 +37,19 @@ function(lr_embed_petsird out schemas)
                 --kind petsird --output ${c_file} ${schemas}
         DEPENDS ${schemas} ${PROJECT_SOURCE_DIR}/tools/embed_presets.py
         COMMENT "Embedding the schemas of PETSIRD"
+        VERBATIM)
+    set(${out} ${c_file} PARENT_SCOPE)
+endfunction()
+
+# The letters of pictures, from Debian's fonts-dejavu-core.
+function(lr_embed_fonts out)
+    set(c_file ${CMAKE_CURRENT_BINARY_DIR}/embedded_fonts.c)
+    add_custom_command(
+        OUTPUT ${c_file}
+        COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/embed_fonts.py
+                --output ${c_file} ${DEJAVU_SANS} ${DEJAVU_SANS_BOLD}
+        DEPENDS ${DEJAVU_SANS} ${DEJAVU_SANS_BOLD} ${PROJECT_SOURCE_DIR}/tools/embed_fonts.py
+        COMMENT "Embedding fonts"
         VERBATIM)
     set(${out} ${c_file} PARENT_SCOPE)
 endfunction()

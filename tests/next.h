@@ -12,7 +12,7 @@
 /* NULL where no library has it, or none is loaded. */
 static inline void *find_next_symbol(const char *name)
 {
-    static const char *const libraries[] = {"lr_gl.so", "libGLX.so.0", "libEGL.so.1"};
+    static const char *const libraries[] = {"lr_gl.so", "libEGL.so.1"};
     void *found = dlsym(RTLD_NEXT, name);
     for (size_t k = 0; found == NULL && k < sizeof(libraries) / sizeof(libraries[0]); k++) {
         void *library = dlopen(libraries[k], RTLD_LAZY | RTLD_NOLOAD);

@@ -6,9 +6,10 @@
  *
  * usage: loraster-hdf5-reader VERSION FILE SOCKET MEMORY
  *   SOCKET, MEMORY   numbers of two open files inherited from that program */
-#define _GNU_SOURCE /* close_range */
+#define _GNU_SOURCE /* syscall */
 #include "io/files/hdf5_request.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <hdf5.h>
@@ -21,6 +22,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -235,6 +237,23 @@ static bool send_answer(int socket, const struct lr_hdf5_answer *answer)
     return sent == (ssize_t)sizeof(*answer);
 }
 
+/* Closes all files but the first three and one. The system call is newer than some C libraries and kernels. */
+static void close_all_but(int kept)
+{
+#ifdef SYS_close_range
+    if ((kept == 3 || syscall(SYS_close_range, 3u, (unsigned)kept - 1, 0u) == 0) &&
+        syscall(SYS_close_range, (unsigned)kept + 1, ~0u, 0u) == 0)
+        return;
+#endif
+    DIR *open_files = opendir("/proc/self/fd");
+    if (open_files == NULL) return;
+    for (const struct dirent *entry; (entry = readdir(open_files)) != NULL;) {
+        const int file = atoi(entry->d_name);
+        if (file >= 3 && file != kept && file != dirfd(open_files)) close(file);
+    }
+    closedir(open_files);
+}
+
 static void set_up_process(int socket, int64_t file_bytes)
 {
     /* Ignores signals to stop: the program that asks handles them, and then closes the socket. They are blocked
@@ -250,8 +269,7 @@ static void set_up_process(int socket, int64_t file_bytes)
 
     /* Hides output of a crashing library from the user, and closes the files, pipes and sockets of the program that
      * started this one, whose other ends would wait for this process. */
-    close_range(3, (unsigned)socket - 1, 0);
-    close_range((unsigned)socket + 1, ~0u, 0);
+    close_all_but(socket);
     const int nothing = open("/dev/null", O_RDWR);
     for (int k = 0; k < 3 && nothing >= 0; k++) dup2(nothing, k);
 

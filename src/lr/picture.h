@@ -44,7 +44,7 @@ LR_API void lr_picture_line(lr_picture *picture, const int from[2], const int to
 
 typedef struct lr_text_style {
     lr_colour colour;
-    int size_px; /* of the letters (an em); 0 = 13 */
+    int size_px; /* of the letters (an em), up to 4,096; 0 = 13 */
     int most_px; /* a text that is longer is shortened and ends with an ellipsis; 0 = as far as the
                     picture goes */
     bool bold;
@@ -54,9 +54,8 @@ typedef struct lr_text_style {
 /* Writes one line of UTF-8 in DejaVu Sans, with its top left corner there (of the turned line where
  * it reads upwards). Control characters show as blanks and what is not UTF-8 as '?'; where not even
  * the ellipsis has room nothing is written. Only the first 1,023 bytes count.
- * Without that font another one is taken, and without any, thin strokes that have ASCII only; the
- * functions below that make whole pictures warn of that, once in a process.
- * source: fontconfig's search for "DejaVu Sans", drawn by cairo. */
+ * Text for which there is no memory is left out; the functions below that make whole pictures warn
+ * of that, once in a process. */
 LR_API void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style);
 
 /* Pixels that a whole text takes along its line, and those of any line across it. */

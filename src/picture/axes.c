@@ -100,14 +100,11 @@ static void add(struct lr_tick_unit *unit, const char *text)
     snprintf(unit->text + used, sizeof(unit->text) - used, "%s", text);
 }
 
-/* A power of ten is written as "1e5" if the font has no raised digits. */
 struct lr_tick_unit lr_tick_unit(const struct lr_ticks *ticks, const char *unit)
 {
     static const char *const raised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
     struct lr_tick_unit all = {""};
-    if (ticks->power != 0 && !lr_font_shows("⁻⁰¹²³⁴⁵⁶⁷⁸⁹")) {
-        snprintf(all.text, sizeof(all.text), "1e%d", ticks->power);
-    } else if (ticks->power != 0) {
+    if (ticks->power != 0) {
         char digits[16];
         snprintf(digits, sizeof(digits), "%d", ticks->power < 0 ? -ticks->power : ticks->power);
         add(&all, ticks->power < 0 ? "10⁻" : "10");

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Letters of DejaVu Sans by cairo, which finds the font through fontconfig. If there is none, cairo's own strokes
- * are used, which have ASCII only. */
+ * Letters of DejaVu Sans, whose files are part of the library. */
 #ifndef LR_PICTURE_FONT_H
 #define LR_PICTURE_FONT_H
 
@@ -12,12 +11,18 @@
 /* Sizes of letters in pixels: within a picture, usual text, and a panel's title. */
 enum { lr_font_small = 12, lr_font_usual = 13, lr_font_title = 19 };
 
-/* Warns, once in a process, if some text was written without a font, or not at all for lack of memory. Every function
- * that makes a whole picture calls this last. */
-void lr_font_tell(const lr_log *log);
+/* A TrueType file, byte for byte; its licence is among its names. */
+struct lr_font_file {
+    const unsigned char *bytes;
+    int count;
+};
 
-/* True if the font has letters for all of a text. */
-bool lr_font_shows(const char *text);
+/* DejaVu Sans, and its bold face. */
+extern const struct lr_font_file lr_font_files[2];
+
+/* Warns, once in a process, if some text was not written for lack of memory. Every function that makes a whole picture
+ * calls this last. */
+void lr_font_tell(const lr_log *log);
 
 /* Width of a text in pixels, at most `most`; 0 for NULL. */
 int lr_font_width_within(const char *text, const lr_text_style *style, int most);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Code that needs OpenGL, CUDA or MPI is in plugins, so that the library also starts on machines without them. A
+ * Code that needs OpenGL, CUDA, HDF5 or MPI is in plugins, so that the library also starts on machines without them. A
  * plugin provides one table of functions. It is built together with the library and contains a copy of the library
  * code that it uses. The library and the plugin share only structures, the functions of the table, the library's pool of threads
  * and its record of each thread's errors.
@@ -75,6 +75,12 @@ struct lr_mpi_plugin {
     lr_status (*eigen)(double *matrix, double *values, int size);
 };
 
+struct lr_hdf5_fns;
+struct lr_hdf5_plugin {
+    struct lr_plugin plugin;
+    const struct lr_hdf5_fns *fns; /* io/files/hdf5_file.h */
+};
+
 struct view_params;
 struct lr_viewer_plugin {
     struct lr_plugin plugin;
@@ -86,12 +92,14 @@ struct lr_viewer_plugin {
  * library that it needs is missing, or if it is of another build. Any thread may call. */
 const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log);
 const struct lr_cuda_plugin *lr_plugin_cuda(const lr_log *log);
+const struct lr_hdf5_plugin *lr_plugin_hdf5(const lr_log *log);
 const struct lr_viewer_plugin *lr_plugin_viewer(const lr_log *log);
 const struct lr_mpi_plugin *lr_plugin_mpi(const lr_log *log);
 
 /* The symbols that the plugins export, one per plugin. */
 extern const struct lr_gl_plugin lr_gl_plugin;
 extern const struct lr_cuda_plugin lr_cuda_plugin;
+extern const struct lr_hdf5_plugin lr_hdf5_plugin;
 extern const struct lr_viewer_plugin lr_viewer_plugin;
 extern const struct lr_mpi_plugin lr_mpi_plugin;
 

@@ -16,9 +16,7 @@
 #include <string.h>
 
 typedef void (*function)(void);
-typedef function (*getter)(const GLubyte *name);
-
-function glXGetProcAddressARB(const GLubyte *name);
+typedef function (*getter)(const char *name);
 
 static long asked;
 static bool is_lost;
@@ -61,13 +59,13 @@ static void write_count(void)
     }
 }
 
-function glXGetProcAddressARB(const GLubyte *name)
+function EGLAPIENTRY eglGetProcAddress(const char *name)
 {
-    if (strcmp((const char *)name, "glGetGraphicsResetStatus") == 0) {
+    if (strcmp(name, "glGetGraphicsResetStatus") == 0) {
         atexit(write_count);
         return (function)answer_reset;
     }
     getter next;
-    *(void **)&next = find_next_symbol("glXGetProcAddressARB");
+    *(void **)&next = find_next_symbol("eglGetProcAddress");
     return next != NULL ? next(name) : NULL;
 }

@@ -55,12 +55,16 @@ class Plugins(ProgramTest):
                          (self.folder / "without.nii").read_bytes())
 
     def test_what_needs_them(self):
+        on = ["--scanner", self.scanner, *GRID]
+        projects = ["project", *on, "--image", self.image(), "-o", "y.h5", "--backend"]
         for words, plugin in ((["view"], "lr_viewer.so"),
-                              (["project", "--backend", "compute", "--scanner", self.scanner, *GRID,
-                                "--image", self.image(), "-o", "y.h5"], "lr_gl.so")):
+                              ([*projects, "compute"], "lr_gl.so"),
+                              ([*projects, "native"], "lr_hdf5.so"),
+                              (["matrix", *on, "--backend", "native", "-o", "y.h5"], "lr_hdf5.so")):
             done = self.run_without(*words)
             self.assertEqual(done.returncode, 4, done.stderr)
             self.assertIn(f"the plugin {plugin} is not in {self.folder}", done.stderr)
+            self.assertEqual(list(self.folder.glob("*y.h5*")), [])
 
     def test_found_by_path(self):
         """Whatever the program is called by, its plugins lie beside its file."""
@@ -88,7 +92,7 @@ class Plugins(ProgramTest):
         """A plugin that is there, and cannot be loaded."""
         self.write("lr_gl.so", "no library\n")
         self.assertRegex(self.refused("info", "--backend", "raster"),
-                         r"no OpenGL: .*lr_gl\.so: .*: install libglew")
+                         r"no OpenGL: .*lr_gl\.so: .*: install libegl")
         self.change("lr_gl.so", rb"libEGL\.so\.1", b"libEGX.so.1")
         self.assertRegex(self.refused("info", "--backend", "raster"),
                          r"no OpenGL: libEGX\.so\.1: cannot open .*: install .*libegl1")

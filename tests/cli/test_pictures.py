@@ -7,7 +7,6 @@ import os
 from pictures import count_ink, read_png
 from program import GRID, SMALL_RING, ProgramTest, main
 
-NO_FONTS = '<?xml version="1.0"?><fontconfig></fontconfig>\n'
 LONG = "a scanner whose name goes on and on, beyond what any picture has room for " * 20
 NAMES = {"letters": "Łódź, κατασκευή, 東京, µPET ±0.5°", "long": LONG, "one word": "W" * 2000,
          "terminal": "\\e]0;owned\\x07\\e[31mred\\x85", "turned": "\\u202Ereversed\\u2066",
@@ -59,20 +58,6 @@ class Pictures(ProgramTest):
         for name in names:
             self.assertEqual(*((self.folder / f"r{k}" / name).read_bytes() for k in (0, 1)), name)
         self.assertEqual(*((self.folder / f"c{k}" / "compare.png").read_bytes() for k in (0, 1)))
-
-    def test_no_font(self):
-        """Pictures with text all the same, and one warning for all pictures of a run."""
-        good = self.check(self.scanner)
-        env = dict(os.environ, FONTCONFIG_FILE=self.write("none.conf", NO_FONTS))
-        found = self.check(self.scanner, env=env)
-        self.assertNotEqual(found[2], good[2])
-        self.assertGreater(count_ink(found[2], 0, 34), 100)
-        done = self.good("render", *self.on_ring, "--at", "1,2,0", "-o", "r", env=env)
-        warnings = [line for line in done.stderr.splitlines() if "no font was found" in line]
-        self.assertEqual(len(warnings), 1, done.stderr)
-        self.assertIn("fonts-dejavu-core", warnings[0])
-        done = self.good("render", *self.on_ring, "--at", "1,2,0", "-o", "s")
-        self.assertNotIn("font", done.stderr)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,7 @@
 #include <string.h>
 
 typedef void (*function)(void);
-typedef function (*getter)(const GLubyte *name);
-
-function glXGetProcAddressARB(const GLubyte *name);
+typedef function (*getter)(const char *name);
 
 enum { MOST = 512 };
 
@@ -207,9 +205,9 @@ static function replaced(const char *name, function found)
     return strcmp(name, "glMaxShaderCompilerThreadsKHR") == 0 && slowness() > 0 ? (function)max_threads : found;
 }
 
-function glXGetProcAddressARB(const GLubyte *name)
+function EGLAPIENTRY eglGetProcAddress(const char *name)
 {
     getter next;
-    *(void **)&next = find_next_symbol("glXGetProcAddressARB");
-    return replaced((const char *)name, next != NULL ? next(name) : NULL);
+    *(void **)&next = find_next_symbol("eglGetProcAddress");
+    return replaced(name, next != NULL ? next(name) : NULL);
 }

@@ -12,9 +12,6 @@
 #include <GL/glew.h>
 
 typedef void (*function)(void);
-typedef function (*getter)(const GLubyte *name);
-
-function glXGetProcAddressARB(const GLubyte *name);
 
 static GLenum pending = GL_NO_ERROR;
 static bool is_loading; /* GLEW's own calls, in which it trusts */
@@ -142,16 +139,6 @@ static function find_next(const char *name)
 
 LOADED(LOADED_CALL, LOADED_VALUE)
 
-GLenum GLEWAPIENTRY glewInit(void)
-{
-    GLenum(GLEWAPIENTRY * next)(void);
-    *(function *)&next = find_next("glewInit");
-    is_loading = true;
-    const GLenum result = next();
-    is_loading = false;
-    return result;
-}
-
 /* Whether `name` is this function; then its address goes to `next`, and ours replaces it. */
 static bool replace(const char *name, const char *own, void *next, function call, function *found)
 {
@@ -164,11 +151,8 @@ static bool replace(const char *name, const char *own, void *next, function call
 #define TRY_CALL(own, parameters, arguments) || replace(name, "gl" #own, &next_##own, (function)call_##own, &found)
 #define TRY_VALUE(type, own, nothing, parameters, arguments) TRY_CALL(own, parameters, arguments)
 
-function glXGetProcAddressARB(const GLubyte *asked)
+static function loaded(const char *name, function found)
 {
-    const char *name = (const char *)asked;
-    const getter next = (getter)find_next("glXGetProcAddressARB");
-    function found = next != NULL ? next(asked) : NULL;
     (void)(false LOADED(TRY_CALL, TRY_VALUE));
     return found;
 }
@@ -246,17 +230,21 @@ const GLubyte *GLAPIENTRY glGetString(GLenum what)
     return what == GL_RENDERER && is_hardware() ? (const GLubyte *)"a graphics processor" : next(what);
 }
 
-/* By the one left out a device says that it is none. */
+/* GLEW asks for functions of OpenGL, and LORaster for those of EGL; by the one left out a device says that it is none. */
 function EGLAPIENTRY eglGetProcAddress(const char *name)
 {
     function(EGLAPIENTRY * next)(const char *);
     *(function *)&next = find_next("eglGetProcAddress");
     const bool is_out = is_hardware() && strcmp(name, "eglQueryDeviceStringEXT") == 0;
-    return fails("eglGetProcAddress") || is_out ? NULL : next(name);
+    if (strncmp(name, "egl", 3) == 0) return fails("eglGetProcAddress") || is_out ? NULL : next(name);
+    is_loading = true;
+    return loaded(name, next(name));
 }
 
+/* LORaster asks for errors as soon as GLEW has done. */
 GLenum GLAPIENTRY glGetError(void)
 {
+    is_loading = false;
     GLenum(GLAPIENTRY * next)(void);
     const GLenum error = pending;
     pending = GL_NO_ERROR;

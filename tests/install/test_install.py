@@ -46,6 +46,28 @@ def check_bench(program, env, folder, build):
     assert "usage: loraster bench correspondence" in there, there
 
 
+def check_host_program(library, env, folder):
+    """A program that is elsewhere and loads the library, as Python's modules do: the library finds its plugins and
+    the program that reads HDF5 by its own place."""
+    env = {name: value for name, value in env.items() if name != "LD_LIBRARY_PATH"}
+    run([sys.executable, "-c", HOST_PROGRAM, library], env=env, cwd=folder)
+    assert (folder / "host.h5").exists()
+
+
+HOST_PROGRAM = """
+import ctypes, sys
+lr = ctypes.CDLL(sys.argv[1])
+for name in ("lr_scanner_read", "lr_lors_create", "lr_lor_data_create", "lr_lor_data_read"):
+    getattr(lr, name).restype = ctypes.c_void_p
+lr.lr_lor_data_write.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+scanner = ctypes.c_void_p(lr.lr_scanner_read(b"two-opposed-modules", None))
+lors = ctypes.c_void_p(lr.lr_lors_create(scanner, None))
+data = lr.lr_lor_data_create(lors, None)
+assert lr.lr_lor_data_write(b"host.h5", lors, data, None) == 0
+assert lr.lr_lor_data_read(b"host.h5", lors, None)
+"""
+
+
 def check(folder, arguments):
     prefix = folder / "usr"
     run([arguments.cmake, "--install", arguments.build, "--prefix", prefix])
@@ -101,6 +123,8 @@ def check(folder, arguments):
         (folder / "steps.txt").write_text("wait\n")
         run([prefix / "bin" / "loraster", "view", "--scanner", "two-opposed-modules", "--data", "counts.h5",
              "--no-window", "--script", "steps.txt"], env=here, cwd=folder)
+    if shared and not arguments.flags:
+        check_host_program(library / "liblr.so", here, folder)
     check_bench(prefix / "bin" / "loraster", here, folder, arguments.build)
     licence = find_one(prefix, "LICENSE").read_text()
     assert "Apache License" in licence, licence[:80]

@@ -4,8 +4,9 @@
  * NIfTI images: what is written comes back, whatever the orientation and number type of a file; and
  * what cannot be right is refused with a sentence. */
 #include "io/files.h"
+#include "io/images/nifti_header.h"
 
-#include <nifti1_io.h>
+#include <math.h>
 
 enum { nx = 5, ny = 4, nz = 3, num_voxels = nx * ny * nz, header_bytes = 348, data_start = 352 };
 
@@ -37,22 +38,22 @@ static void assert_same(const lr_image *a, const lr_image *b)
 }
 
 /* A header of the standard's own meaning, for files that LORaster would not write. */
-static nifti_1_header plain_header(int datatype, int bytes)
+static struct nifti_header plain_header(int datatype, int bytes)
 {
-    nifti_1_header header = {.sizeof_hdr = header_bytes, .datatype = (short)datatype};
-    const short dim[8] = {3, nx, ny, nz, 1, 1, 1, 1};
+    struct nifti_header header = {.sizeof_hdr = header_bytes, .datatype = (int16_t)datatype};
+    const int16_t dim[8] = {3, nx, ny, nz, 1, 1, 1, 1};
     memcpy(header.dim, dim, sizeof(dim));
-    header.bitpix = (short)(8 * bytes);
+    header.bitpix = (int16_t)(8 * bytes);
     header.vox_offset = data_start;
-    header.xyzt_units = NIFTI_UNITS_MM;
-    header.sform_code = NIFTI_XFORM_SCANNER_ANAT;
+    header.xyzt_units = NIFTI_MILLIMETRE;
+    header.sform_code = NIFTI_SCANNER_ANATOMY;
     for (int k = 0; k < 4; k++) header.pixdim[k] = 1.0f;
-    header.srow_x[0] = header.srow_y[1] = header.srow_z[2] = 1.0f;
+    header.srow[0][0] = header.srow[1][1] = header.srow[2][2] = 1.0f;
     memcpy(header.magic, "n+1", 4);
     return header;
 }
 
-static void write_file(const char *path, const nifti_1_header *header, const void *values, size_t count)
+static void write_file(const char *path, const struct nifti_header *header, const void *values, size_t count)
 {
     unsigned char *bytes = calloc(1, data_start + count);
     assert_non_null(bytes);
@@ -100,54 +101,85 @@ static void test_header(void **state)
     lr_image *image = make_image();
     assert_int_equal(lr_image_write(folder_file(&folder, path, "a.nii"), image, NULL), LR_OK);
     unsigned char *bytes = bytes_read(path, &count);
-    nifti_1_header h;
+    struct nifti_header h;
     memcpy(&h, bytes, sizeof(h));
     assert_int_equal(count, data_start + num_voxels * sizeof(float));
     assert_int_equal(h.sform_code, 1);
     assert_int_equal(h.qform_code, 1);
-    assert_int_equal(h.datatype, DT_FLOAT32);
-    assert_int_equal(XYZT_TO_SPACE(h.xyzt_units), NIFTI_UNITS_MM);
-    const mat44 q = nifti_quatern_to_mat44(h.quatern_b, h.quatern_c, h.quatern_d, h.qoffset_x, h.qoffset_y, h.qoffset_z,
-                                           h.pixdim[1], h.pixdim[2], h.pixdim[3], h.pixdim[0]);
-    const float *rows[3] = {h.srow_x, h.srow_y, h.srow_z};
+    assert_int_equal(h.datatype, NIFTI_FLOAT32);
+    assert_int_equal(h.xyzt_units & NIFTI_LENGTH_BITS, NIFTI_MILLIMETRE);
     for (int k = 0; k < 3; k++) {
-        for (int f = 0; f < 3; f++) {
-            const float expected = f == k ? (float)image->grid.voxel_mm[k] : 0.0f;
-            assert_true(rows[k][f] == expected && q.m[k][f] == expected);
-        }
-        assert_true(rows[k][3] == (float)image->grid.origin_mm[k] && q.m[k][3] == rows[k][3]);
+        for (int f = 0; f < 3; f++) assert_true(h.srow[k][f] == (f == k ? (float)image->grid.voxel_mm[k] : 0.0f));
+        assert_true(h.srow[k][3] == (float)image->grid.origin_mm[k] && h.qoffset[k] == h.srow[k][3]);
+        assert_true(h.pixdim[k + 1] == h.srow[k][k] && h.quatern[k] == 0.0f);
     }
+    assert_true(h.pixdim[0] == 1.0f);
     assert_non_null(strstr(h.descrip, lr_version()));
     free(bytes);
     lr_image_destroy(image);
     folder_finish(&folder);
 }
 
+/* Hamilton's product of two quaternions. */
+static void multiply(const double p[4], const double q[4], double product[4])
+{
+    product[0] = p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3];
+    product[1] = p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2];
+    product[2] = p[0] * q[2] - p[1] * q[3] + p[2] * q[0] + p[3] * q[1];
+    product[3] = p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0];
+}
+
+/* Finds the unit quaternion q = (a, b, c, d), a >= 0, by which q v q* is the rotation of v, among those that turn a cube
+ * into itself. */
+static void find_quaternion(const double rotation[3][3], float bcd[3])
+{
+    static const double parts[7] = {0.0, 0.5, -0.5, 0.70710678118654752, -0.70710678118654752, 1.0, -1.0};
+    for (int n = 0; n < 7 * 7 * 7 * 7; n++) {
+        const double q[4] = {parts[n % 7], parts[n / 7 % 7], parts[n / 49 % 7], parts[n / 343]};
+        const double conjugate[4] = {q[0], -q[1], -q[2], -q[3]};
+        double off = fabs(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1.0) + (q[0] < 0.0);
+        for (int f = 0; f < 3; f++) {
+            const double axis[4] = {0.0, f == 0, f == 1, f == 2};
+            double half[4], turned[4];
+            multiply(q, axis, half);
+            multiply(half, conjugate, turned);
+            for (int k = 0; k < 3; k++) off += fabs(turned[k + 1] - rotation[k][f]);
+        }
+        for (int k = 0; k < 3 && off < 1e-9; k++) bcd[k] = (float)q[k + 1];
+        if (off < 1e-9) return;
+    }
+    fail_msg("no quaternion for this rotation");
+}
+
 /* Writes the image with file axis f along axis[f] of ours, reversed where flipped. */
 static void write_turned(const char *path, const lr_image *image, const int axis[3], const bool flipped[3],
                          bool as_qform)
 {
-    nifti_1_header h = plain_header(DT_FLOAT32, 4);
-    mat44 m = {{{0}}};
+    struct nifti_header h = plain_header(NIFTI_FLOAT32, 4);
+    double rotation[3][3] = {{0}};
     int size[3];
-    for (int k = 0; k < 3; k++) m.m[k][3] = (float)image->grid.origin_mm[k];
-    m.m[3][3] = 1.0f;
+    memset(h.srow, 0, sizeof(h.srow));
+    for (int k = 0; k < 3; k++) h.srow[k][3] = (float)image->grid.origin_mm[k];
     for (int f = 0; f < 3; f++) {
         const int k = axis[f];
         const double voxel = image->grid.voxel_mm[k];
         size[f] = image->grid.size[k];
-        h.dim[f + 1] = (short)size[f];
-        m.m[k][f] = (float)(flipped[f] ? -voxel : voxel);
-        if (flipped[f]) m.m[k][3] = (float)(image->grid.origin_mm[k] + (size[f] - 1) * voxel);
+        h.dim[f + 1] = (int16_t)size[f];
+        h.pixdim[f + 1] = (float)voxel;
+        rotation[k][f] = flipped[f] ? -1.0 : 1.0;
+        h.srow[k][f] = (float)(flipped[f] ? -voxel : voxel);
+        if (flipped[f]) h.srow[k][3] = (float)(image->grid.origin_mm[k] + (size[f] - 1) * voxel);
     }
-    memcpy(h.srow_x, m.m[0], sizeof(h.srow_x));
-    memcpy(h.srow_y, m.m[1], sizeof(h.srow_y));
-    memcpy(h.srow_z, m.m[2], sizeof(h.srow_z));
     if (as_qform) {
         h.sform_code = 0;
         h.qform_code = 1;
-        nifti_mat44_to_quatern(m, &h.quatern_b, &h.quatern_c, &h.quatern_d, &h.qoffset_x, &h.qoffset_y, &h.qoffset_z,
-                               &h.pixdim[1], &h.pixdim[2], &h.pixdim[3], &h.pixdim[0]);
+        const bool even = (axis[1] - axis[0] + 3) % 3 == 1;
+        const bool mirrored = even != ((flipped[0] + flipped[1] + flipped[2]) % 2 == 0);
+        h.pixdim[0] = mirrored ? -1.0f : 1.0f;
+        for (int k = 0; k < 3 && mirrored; k++) rotation[k][2] = -rotation[k][2];
+        for (int k = 0; k < 3; k++) h.qoffset[k] = h.srow[k][3];
+        memset(h.srow, 0, sizeof(h.srow));
+        find_quaternion((const double(*)[3])rotation, h.quatern);
     }
     float values[num_voxels];
     const int stride[3] = {1, nx, nx * ny};
@@ -189,10 +221,25 @@ static void test_orientations(void **state)
     folder_finish(&folder);
 }
 
+/* Turns the order of a number's bytes round. */
+static void turn(unsigned char *bytes, int count)
+{
+    for (int k = 0; k < count / 2; k++) {
+        const unsigned char kept = bytes[k];
+        bytes[k] = bytes[count - 1 - k];
+        bytes[count - 1 - k] = kept;
+    }
+}
+
+/* The header's numbers of more than a byte: offset, count and bytes of each, from nifti1.h. */
+static const int fields[][3] = {{0, 1, 4},   {32, 1, 4},  {36, 1, 2},  {40, 8, 2},  {56, 3, 4},
+                                {68, 4, 2},  {76, 8, 4},  {108, 3, 4}, {120, 1, 2}, {124, 4, 4},
+                                {140, 2, 4}, {252, 2, 2}, {256, 18, 4}};
+
 /* Writes 60 numbers of a type, as they are or with every byte order turned round. */
 static void write_numbers(const char *path, int datatype, bool swapped, int bytes)
 {
-    nifti_1_header h = plain_header(datatype, bytes);
+    struct nifti_header h = plain_header(datatype, bytes);
     h.scl_slope = 0.5f;
     h.scl_inter = -3.0f;
     unsigned char values[num_voxels * 8];
@@ -201,15 +248,15 @@ static void write_numbers(const char *path, int datatype, bool swapped, int byte
         const float single = (float)n;
         const double twice = n;
         const int64_t whole = n; /* its low bytes, on the little-endian machines tests run on */
-        const void *from = datatype == DT_FLOAT32   ? (const void *)&single
-                           : datatype == DT_FLOAT64 ? (const void *)&twice
-                                                    : (const void *)&whole;
+        const void *from = datatype == NIFTI_FLOAT32   ? (const void *)&single
+                           : datatype == NIFTI_FLOAT64 ? (const void *)&twice
+                                                       : (const void *)&whole;
         memcpy(at, from, (size_t)bytes);
     }
-    if (swapped) {
-        nifti_swap_Nbytes(num_voxels, bytes, values);
-        swap_nifti_header(&h, 1);
-    }
+    for (int n = 0; n < num_voxels && swapped; n++) turn(values + n * bytes, bytes);
+    for (size_t k = 0; k < sizeof(fields) / sizeof(fields[0]) && swapped; k++)
+        for (int n = 0; n < fields[k][1]; n++)
+            turn((unsigned char *)&h + fields[k][0] + n * fields[k][2], fields[k][2]);
     write_file(path, &h, values, (size_t)(num_voxels * bytes));
 }
 
@@ -220,8 +267,9 @@ static void test_number_types(void **state)
     char path[128];
     folder_init(&folder);
     folder_file(&folder, path, "numbers.nii");
-    const int types[][2] = {{DT_UINT8, 1},  {DT_INT8, 1},    {DT_INT16, 2},   {DT_UINT16, 2}, {DT_INT32, 4},
-                            {DT_UINT32, 4}, {DT_FLOAT32, 4}, {DT_FLOAT64, 8}, {DT_INT64, 8},  {DT_UINT64, 8}};
+    const int types[][2] = {{NIFTI_UINT8, 1}, {NIFTI_INT8, 1},   {NIFTI_INT16, 2},   {NIFTI_UINT16, 2},
+                            {NIFTI_INT32, 4}, {NIFTI_UINT32, 4}, {NIFTI_FLOAT32, 4}, {NIFTI_FLOAT64, 8},
+                            {NIFTI_INT64, 8}, {NIFTI_UINT64, 8}};
     for (int n = 0; n < 20; n++) {
         write_numbers(path, types[n / 2][0], n % 2 == 1 && types[n / 2][1] > 1, types[n / 2][1]);
         struct test_log log;
@@ -254,27 +302,27 @@ static void test_refusals(void **state)
     float values[num_voxels] = {0.0f};
     folder_init(&folder);
     folder_file(&folder, path, "bad.nii");
-    const nifti_1_header good = plain_header(DT_FLOAT32, 4);
-    nifti_1_header h = good;
-    h.srow_x[1] = 2e-4f;
+    const struct nifti_header good = plain_header(NIFTI_FLOAT32, 4);
+    struct nifti_header h = good;
+    h.srow[0][1] = 2e-4f;
     write_file(path, &h, values, sizeof(values));
     assert_refused(path, "oblique or sheared");
-    h.srow_x[1] = 0.5e-4f; /* within the tolerance */
+    h.srow[0][1] = 0.5e-4f; /* within the tolerance */
     write_file(path, &h, values, sizeof(values));
     lr_image *image = lr_image_read(path, NULL);
     assert_non_null(image);
     lr_image_destroy(image);
     h = good;
-    h.srow_y[1] = 0.0f;
+    h.srow[1][1] = 0.0f;
     write_file(path, &h, values, sizeof(values));
     assert_refused(path, "voxel size of 0 mm along its axis 2");
     h = good;
-    h.srow_y[1] = 0.0f;
-    h.srow_x[1] = 1.0f;
+    h.srow[1][1] = 0.0f;
+    h.srow[0][1] = 1.0f;
     write_file(path, &h, values, sizeof(values));
     assert_refused(path, "same direction");
     h = good;
-    h.srow_z[2] = NAN;
+    h.srow[2][2] = NAN;
     write_file(path, &h, values, sizeof(values));
     assert_refused(path, "axis 3");
     h = good;
@@ -287,7 +335,7 @@ static void test_refusals(void **state)
     write_file(path, &h, values, sizeof(values));
     assert_refused(path, "size 0 along its axis 2");
     h = good;
-    h.datatype = DT_RGB24;
+    h.datatype = NIFTI_RGB24;
     write_file(path, &h, values, sizeof(values));
     assert_refused(path, "RGB24");
     h = good;
@@ -313,7 +361,7 @@ static void test_bad_values(void **state)
     char path[128];
     folder_init(&folder);
     folder_file(&folder, path, "bad.nii");
-    const nifti_1_header h = plain_header(DT_FLOAT32, 4);
+    const struct nifti_header h = plain_header(NIFTI_FLOAT32, 4);
     float values[num_voxels] = {0.0f};
     values[3 + nx * (2 + ny * 1)] = NAN;
     write_file(path, &h, values, sizeof(values));
@@ -342,7 +390,7 @@ static void test_frames(void **state)
     (void)state;
     enum { FRAMES = 3 };
     float values[FRAMES * num_voxels];
-    nifti_1_header header = plain_header(DT_FLOAT32, 4);
+    struct nifti_header header = plain_header(NIFTI_FLOAT32, 4);
     header.dim[0] = 4;
     header.dim[4] = FRAMES;
     for (int n = 0; n < FRAMES * num_voxels; n++) values[n] = (float)n * 0.5f;

@@ -56,20 +56,21 @@ lr_status lr_checkpoint_write(const char *path, const lr_checkpoint *checkpoint,
     const lr_grid *grid = &checkpoint->grid;
     const int64_t shape[2] = {checkpoint->num_images, checkpoint->num_values};
     LR_TRY(lr_hdf5_output_open(&out, path, "checkpoint", log));
+    const struct lr_hdf5_fns *h5 = out.h5;
     const int64_t sum = check_sum(checkpoint);
-    const hid_t group = H5Gcreate2(out.file, group_name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    bool done = group >= 0 && lr_hdf5_put_string(group, "key", checkpoint->key);
+    const lr_hdf5_id group = h5->group_create(out.file, group_name);
+    bool done = group >= 0 && h5->put_string(group, "key", checkpoint->key);
     for (int k = 0; k < NUM_NUMBERS; k++) {
         const char *from = (const char *)checkpoint + numbers[k].offset;
-        done = done && lr_hdf5_put_numbers(group, numbers[k].name, H5T_NATIVE_INT, 0, from);
+        done = done && h5->put_numbers(group, numbers[k].name, LR_HDF5_INT32, 0, from);
     }
-    done = done && lr_hdf5_put_numbers(group, "log_likelihood", H5T_NATIVE_DOUBLE, 0, &checkpoint->log_likelihood) &&
-           lr_hdf5_put_numbers(group, "grid_size", H5T_NATIVE_INT, 3, grid->size) &&
-           lr_hdf5_put_numbers(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, 3, grid->voxel_mm) &&
-           lr_hdf5_put_numbers(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, 3, grid->origin_mm) &&
-           lr_hdf5_put_numbers(group, "crc32", H5T_NATIVE_INT64, 0, &sum) &&
-           lr_hdf5_put_array(group, "images", H5T_NATIVE_FLOAT, shape, checkpoint->images);
-    const bool is_closed = group >= 0 && H5Gclose(group) >= 0;
+    done = done && h5->put_numbers(group, "log_likelihood", LR_HDF5_DOUBLE, 0, &checkpoint->log_likelihood) &&
+           h5->put_numbers(group, "grid_size", LR_HDF5_INT32, 3, grid->size) &&
+           h5->put_numbers(group, "grid_voxel_mm", LR_HDF5_DOUBLE, 3, grid->voxel_mm) &&
+           h5->put_numbers(group, "grid_origin_mm", LR_HDF5_DOUBLE, 3, grid->origin_mm) &&
+           h5->put_numbers(group, "crc32", LR_HDF5_INT64, 0, &sum) &&
+           h5->put_array(group, "images", LR_HDF5_FLOAT, shape, checkpoint->images);
+    const bool is_closed = group >= 0 && h5->group_close(group);
     if (!done || !is_closed) (void)lr_hdf5_output_fail(&out, "a checkpoint");
     return lr_hdf5_output_finish(&out);
 }

@@ -8,6 +8,8 @@
 #ifndef LR_IO_HDF5_INPUT_H
 #define LR_IO_HDF5_INPUT_H
 
+#include "io/files/hdf5_number.h"
+
 #include <lr/log.h>
 #include <stddef.h>
 
@@ -22,9 +24,6 @@ struct lr_hdf5_input {
 /* Ends the reading process; returns how it ended, as waitpid() says it, or 0 if another part of the program waited for
  * it. */
 int lr_hdf5_process_end(struct lr_hdf5_process *process);
-
-/* Types that numbers are converted to. */
-enum lr_hdf5_number { LR_HDF5_INT32, LR_HDF5_INT64, LR_HDF5_FLOAT, LR_HDF5_DOUBLE };
 
 /* errors: LR_BAD_INPUT, logged, for a file that is missing, not a regular file, not HDF5, truncated, or that crashes
  * HDF5; LR_FAILED if no process can be started. After an error there is nothing to close. */

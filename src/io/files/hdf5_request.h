@@ -46,10 +46,4 @@ struct lr_hdf5_answer {
     int64_t stored_bytes;
 };
 
-/* Bytes of a number. */
-static inline int64_t lr_hdf5_number_bytes(enum lr_hdf5_number number)
-{
-    return number == LR_HDF5_INT64 || number == LR_HDF5_DOUBLE ? 8 : 4;
-}
-
 #endif

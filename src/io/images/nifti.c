@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * NIfTI-1 images in single files (.nii, .nii.gz). nifti_clib reads the header and handles its byte order and
- * quaternions. The values are read here, because nifti_clib silently turns NaN into 0. LORaster's frame is taken as
- * RAS+ in mm: x = right, y = anterior, z = superior. */
+ * NIfTI-1 images in single files (.nii, .nii.gz). LORaster's frame is taken as RAS+ in mm: x = right, y = anterior,
+ * z = superior.
+ * source: the NIfTI-1 data format, nifti1.h (https://nifti.nimh.nih.gov/nifti-1) */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/files/output.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
+#include "io/images/nifti_header.h"
 
 #include <lr/io.h>
 
 #include <errno.h>
-#include <nifti1_io.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
-enum { header_bytes = 348, data_offset = 352, max_nifti_size = 32767 };
+enum { header_bytes = sizeof(struct nifti_header), data_offset = 352, max_nifti_size = 32767 };
 
 /* Usual and largest number of bytes that one compressed byte expands to. */
 enum { usual_expansion = 16, most_expansion = 1100 };
@@ -31,7 +33,7 @@ struct source {
     gzFile file; /* zlib also reads plain files */
     const char *path;
     const lr_log *log;
-    nifti_1_header header; /* the header in this machine's byte order */
+    struct nifti_header header; /* the header in this machine's byte order */
     bool swapped;
     struct lr_image_layout layout;
     int frame;  /* the requested volume, from 1; 0 = the file must have only one */
@@ -40,9 +42,37 @@ struct source {
 
 /* --- header --- */
 
+static void swap(void *numbers, int count, int bytes)
+{
+    for (char *low = numbers; count > 0; count--, low += bytes) {
+        for (int k = 0; k < bytes / 2; k++) {
+            const char kept = low[k];
+            low[k] = low[bytes - 1 - k];
+            low[bytes - 1 - k] = kept;
+        }
+    }
+}
+
+/* Swaps the bytes of all numbers that are used here. */
+static void swap_header(struct nifti_header *header)
+{
+    swap(&header->sizeof_hdr, 1, 4);
+    swap(header->dim, 8, 2);
+    swap(&header->datatype, 1, 2);
+    swap(header->pixdim, 8, 4);
+    swap(&header->vox_offset, 1, 4);
+    swap(&header->scl_slope, 1, 4);
+    swap(&header->scl_inter, 1, 4);
+    swap(&header->qform_code, 1, 2);
+    swap(&header->sform_code, 1, 2);
+    swap(header->quatern, 3, 4);
+    swap(header->qoffset, 3, 4);
+    swap(header->srow, 12, 4);
+}
+
 static lr_status read_header(struct source *source)
 {
-    nifti_1_header *header = &source->header;
+    struct nifti_header *header = &source->header;
     const int got = gzread(source->file, header, header_bytes);
     if (got < 0) {
         char text[128];
@@ -55,7 +85,7 @@ static lr_status read_header(struct source *source)
     }
     int32_t size = header->sizeof_hdr;
     if (size != header_bytes) {
-        nifti_swap_4bytes(1, &size);
+        swap(&size, 1, 4);
         source->swapped = true;
     }
     if (size == 540 || header->sizeof_hdr == 540)
@@ -68,9 +98,9 @@ static lr_status read_header(struct source *source)
         return lr_error(source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image: images are .nii or .nii.gz files",
                         source->path);
     }
-    if (source->swapped) swap_nifti_header(header, 1);
+    if (source->swapped) swap_header(header);
 
-    const short *dim = header->dim;
+    const int16_t *dim = header->dim;
     if (dim[0] < 1 || dim[0] > 7)
         return lr_error(source->log, LR_BAD_INPUT, "%s says it has %d dimensions: need 3", source->path, dim[0]);
     for (int f = 1; f <= dim[0]; f++) {
@@ -110,34 +140,59 @@ static double shortest_decimal(float value)
     return (double)value;
 }
 
+/* The affine of the qform: a rotation by a unit quaternion (a, b, c, d), with a >= 0, after a scaling by the steps along
+ * the axes, the third of which changes its sign if qfac is negative. Steps that are not above 0 count as 1. */
+static void read_qform(const struct nifti_header *header, float affine[3][4])
+{
+    double b = (double)header->quatern[0], c = (double)header->quatern[1], d = (double)header->quatern[2];
+    double a = 1.0 - (b * b + c * c + d * d);
+    if (a < 1e-7) { /* half a turn, up to rounding */
+        const double length = sqrt(b * b + c * c + d * d);
+        a = 0.0;
+        b /= length;
+        c /= length;
+        d /= length;
+    } else {
+        a = sqrt(a);
+    }
+    const double rotation[3][3] = {
+        {a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c)},
+        {2 * (b * c + a * d), a * a + c * c - b * b - d * d, 2 * (c * d - a * b)},
+        {2 * (b * d - a * c), 2 * (c * d + a * b), a * a + d * d - b * b - c * c},
+    };
+    for (int f = 0; f < 3; f++) {
+        const double step = header->pixdim[f + 1] > 0.0f ? (double)header->pixdim[f + 1] : 1.0;
+        const double sign = f == 2 && header->pixdim[0] < 0.0f ? -1.0 : 1.0;
+        for (int k = 0; k < 3; k++) affine[k][f] = (float)(rotation[k][f] * sign * step);
+        affine[f][3] = header->qoffset[f];
+    }
+}
+
 /* Takes the sform, else the qform, else only the voxel sizes. The NIfTI-1 standard prefers the qform. Other readers
  * also prefer the sform, because registration programs update it. */
 static void read_affine(const struct source *source, double affine[3][4])
 {
-    const nifti_1_header *h = &source->header;
-    mat44 matrix;
-    if (h->sform_code > 0) {
-        memcpy(matrix.m[0], h->srow_x, sizeof(h->srow_x));
-        memcpy(matrix.m[1], h->srow_y, sizeof(h->srow_y));
-        memcpy(matrix.m[2], h->srow_z, sizeof(h->srow_z));
+    struct nifti_header header = source->header;
+    float matrix[3][4];
+    if (header.sform_code > 0) {
+        memcpy(matrix, header.srow, sizeof(matrix));
     } else {
-        const bool turned = h->qform_code > 0;
-        matrix = nifti_quatern_to_mat44(
-            turned ? h->quatern_b : 0.0f, turned ? h->quatern_c : 0.0f, turned ? h->quatern_d : 0.0f,
-            turned ? h->qoffset_x : 0.0f, turned ? h->qoffset_y : 0.0f, turned ? h->qoffset_z : 0.0f, h->pixdim[1],
-            h->pixdim[2], h->dim[0] < 3 && h->pixdim[3] <= 0.0f ? h->pixdim[1] : h->pixdim[3],
-            turned && h->pixdim[0] < 0.0f ? -1.0f : 1.0f);
-        if (!turned) {
+        if (header.qform_code <= 0) {
             lr_warn(source->log,
                     "%s has no position (neither sform nor qform): its first voxel is put at "
                     "(0, 0, 0) mm; set its sform",
                     source->path);
+            header.pixdim[0] = 1.0f;
+            memset(header.quatern, 0, sizeof(header.quatern));
+            memset(header.qoffset, 0, sizeof(header.qoffset));
         }
+        if (header.dim[0] < 3 && header.pixdim[3] <= 0.0f) header.pixdim[3] = header.pixdim[1];
+        read_qform(&header, matrix);
     }
-    const int unit = XYZT_TO_SPACE(h->xyzt_units);
-    const double unit_mm = unit == NIFTI_UNITS_METER ? 1000.0 : unit == NIFTI_UNITS_MICRON ? 1e-3 : 1.0;
+    const int unit = header.xyzt_units & NIFTI_LENGTH_BITS;
+    const double unit_mm = unit == NIFTI_METRE ? 1000.0 : unit == NIFTI_MICRON ? 1e-3 : 1.0;
     for (int k = 0; k < 3; k++)
-        for (int f = 0; f < 4; f++) affine[k][f] = unit_mm * shortest_decimal(matrix.m[k][f]);
+        for (int f = 0; f < 4; f++) affine[k][f] = unit_mm * shortest_decimal(matrix[k][f]);
 }
 
 /* Opens a file and reads its header. frame: see struct source. */
@@ -174,11 +229,11 @@ static struct lr_number_type type_of(const struct source *source)
     static const struct {
         int datatype;
         struct lr_number_type type;
-    } known[] = {{DT_UINT8, {LR_KIND_UNSIGNED, 1, false}},  {DT_INT8, {LR_KIND_SIGNED, 1, false}},
-                 {DT_UINT16, {LR_KIND_UNSIGNED, 2, false}}, {DT_INT16, {LR_KIND_SIGNED, 2, false}},
-                 {DT_UINT32, {LR_KIND_UNSIGNED, 4, false}}, {DT_INT32, {LR_KIND_SIGNED, 4, false}},
-                 {DT_UINT64, {LR_KIND_UNSIGNED, 8, false}}, {DT_INT64, {LR_KIND_SIGNED, 8, false}},
-                 {DT_FLOAT32, {LR_KIND_FLOAT, 4, false}},   {DT_FLOAT64, {LR_KIND_FLOAT, 8, false}}};
+    } known[] = {{NIFTI_UINT8, {LR_KIND_UNSIGNED, 1, false}},  {NIFTI_INT8, {LR_KIND_SIGNED, 1, false}},
+                 {NIFTI_UINT16, {LR_KIND_UNSIGNED, 2, false}}, {NIFTI_INT16, {LR_KIND_SIGNED, 2, false}},
+                 {NIFTI_UINT32, {LR_KIND_UNSIGNED, 4, false}}, {NIFTI_INT32, {LR_KIND_SIGNED, 4, false}},
+                 {NIFTI_UINT64, {LR_KIND_UNSIGNED, 8, false}}, {NIFTI_INT64, {LR_KIND_SIGNED, 8, false}},
+                 {NIFTI_FLOAT32, {LR_KIND_FLOAT, 4, false}},   {NIFTI_FLOAT64, {LR_KIND_FLOAT, 8, false}}};
     const unsigned one = 1;
     const bool little_host = *(const unsigned char *)&one == 1;
     struct lr_number_type type = {LR_KIND_NONE, 0, source->swapped == little_host};
@@ -277,12 +332,22 @@ static lr_status check_bytes(struct source *source)
 
 static lr_status read_values(struct source *source, lr_image *image)
 {
+    static const struct {
+        int datatype;
+        const char *name;
+    } others[] = {{1, "BINARY"},        {32, "COMPLEX64"},    {128, "RGB24"},  {1536, "FLOAT128"},
+                  {1792, "COMPLEX128"}, {2048, "COMPLEX256"}, {2304, "RGBA32"}};
     struct line line = {0};
-    const nifti_1_header *header = &source->header;
+    const struct nifti_header *header = &source->header;
     line.type = type_of(source);
     if (!lr_number_type_is_valid(&line.type)) {
+        char text[32];
+        snprintf(text, sizeof(text), "%d", header->datatype);
+        const char *name = text;
+        for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
+            name = others[k].datatype == header->datatype ? others[k].name : name;
         return lr_error(source->log, LR_BAD_INPUT, "%s holds numbers of the type %s: convert them to float32",
-                        source->path, nifti_datatype_string(header->datatype));
+                        source->path, name);
     }
     const bool scaled = isfinite(header->scl_slope) && header->scl_slope != 0.0f;
     line.slope = scaled ? (double)header->scl_slope : 1.0;
@@ -344,27 +409,23 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
         }
     }
     const lr_grid *grid = &image->grid;
-    nifti_1_header header = {.sizeof_hdr = header_bytes, .regular = 'r'};
-    float *rows[3] = {header.srow_x, header.srow_y, header.srow_z};
+    struct nifti_header header = {.sizeof_hdr = header_bytes, .regular = 'r'};
     header.dim[0] = 3;
     header.pixdim[0] = 1.0f; /* qfac 1 = right-handed */
     for (int k = 0; k < 3; k++) {
-        header.dim[k + 1] = (short)grid->size[k];
+        header.dim[k + 1] = (int16_t)grid->size[k];
         header.pixdim[k + 1] = (float)grid->voxel_mm[k];
-        rows[k][k] = (float)grid->voxel_mm[k];
-        rows[k][3] = (float)grid->origin_mm[k];
+        header.srow[k][k] = (float)grid->voxel_mm[k];
+        header.srow[k][3] = header.qoffset[k] = (float)grid->origin_mm[k];
     }
     for (int k = 4; k < 8; k++) header.dim[k] = 1;
-    header.qoffset_x = (float)grid->origin_mm[0];
-    header.qoffset_y = (float)grid->origin_mm[1];
-    header.qoffset_z = (float)grid->origin_mm[2];
-    header.qform_code = NIFTI_XFORM_SCANNER_ANAT;
-    header.sform_code = NIFTI_XFORM_SCANNER_ANAT;
-    header.datatype = DT_FLOAT32;
+    header.qform_code = NIFTI_SCANNER_ANATOMY;
+    header.sform_code = NIFTI_SCANNER_ANATOMY;
+    header.datatype = NIFTI_FLOAT32;
     header.bitpix = 32;
     header.vox_offset = data_offset;
     header.scl_slope = 1.0f;
-    header.xyzt_units = NIFTI_UNITS_MM;
+    header.xyzt_units = NIFTI_MILLIMETRE;
     snprintf(header.descrip, sizeof(header.descrip), "LORaster %s", lr_version());
     memcpy(header.magic, "n+1", 4);
 

@@ -58,14 +58,15 @@ lr_status lr_lor_hdf5_write(const char *path, const lr_lors *lors, const lr_lor_
 {
     struct lr_hdf5_output out;
     LR_TRY(lr_hdf5_output_open(&out, path, "LOR data", log));
+    const struct lr_hdf5_fns *h5 = out.h5;
     const bool sparse = data->index != NULL;
-    const hid_t group = lr_hdf5_put_scanner(out.file, lors->scanner) ? lr_hdf5_put_lors(out.file, lors) : -1;
+    const lr_hdf5_id group = lr_hdf5_put_scanner(&out, lors->scanner) ? lr_hdf5_put_lors(&out, lors) : -1;
     const bool done =
-        group >= 0 && lr_hdf5_put_string(group, "layout", sparse ? "sparse" : "dense") &&
-        lr_hdf5_put_string(group, "units", "values: counts per LOR during the acquisition") &&
-        lr_hdf5_put_values(group, "values", data->values, data->count) &&
-        (!sparse || lr_hdf5_put_array(group, "index", H5T_NATIVE_INT64, (int64_t[2]){data->count, 0}, data->index));
-    const bool is_closed = group >= 0 && H5Gclose(group) >= 0;
+        group >= 0 && h5->put_string(group, "layout", sparse ? "sparse" : "dense") &&
+        h5->put_string(group, "units", "values: counts per LOR during the acquisition") &&
+        h5->put_values(group, "values", data->values, data->count) &&
+        (!sparse || h5->put_array(group, "index", LR_HDF5_INT64, (int64_t[2]){data->count, 0}, data->index));
+    const bool is_closed = group >= 0 && h5->group_close(group);
     if (!done || !is_closed) (void)lr_hdf5_output_fail(&out, "LOR data");
     return lr_hdf5_output_finish(&out);
 }
@@ -196,15 +197,17 @@ lr_status lr_lor_hdf5_scan(const char *path, const lr_lors *lors, const lr_lor_d
 
 /* --- writing --- */
 
-static bool put_triple(hid_t group, const char *name, hid_t native, const void *values)
+static bool put_triple(const struct lr_hdf5_fns *h5, lr_hdf5_id group, const char *name, enum lr_hdf5_number number,
+                       const void *values)
 {
-    return lr_hdf5_put_array(group, name, native, (int64_t[2]){3, 0}, values);
+    return h5->put_array(group, name, number, (int64_t[2]){3, 0}, values);
 }
 
 lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo, const lr_log *log)
 {
     struct lr_hdf5_output out;
     LR_TRY(lr_hdf5_output_open(&out, path, "histo-images", log));
+    const struct lr_hdf5_fns *h5 = out.h5;
     const int64_t views_shape[2] = {histo->num_views, 2};
     const int64_t shape[2] = {histo->num_views, lr_grid_num_voxels(&histo->grid)};
     double(*views)[2] = malloc((size_t)histo->num_views * sizeof(*views));
@@ -213,16 +216,15 @@ lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo, 
         views[k][1] = histo->views[k].tilt_deg;
     }
 
-    const hid_t group = H5Gcreate2(out.file, "histo", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    const bool done =
-        group >= 0 &&
-        lr_hdf5_put_string(group, "units", "values: counts per voxel; views_deg: azimuth, tilt; *_mm: mm") &&
-        put_triple(group, "grid_size", H5T_NATIVE_INT, histo->grid.size) &&
-        put_triple(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, histo->grid.voxel_mm) &&
-        put_triple(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, histo->grid.origin_mm) && views != NULL &&
-        lr_hdf5_put_array(group, "views_deg", H5T_NATIVE_DOUBLE, views_shape, views) &&
-        lr_hdf5_put_array(group, "values", H5T_NATIVE_FLOAT, shape, histo->values);
-    const bool is_closed = group >= 0 && H5Gclose(group) >= 0;
+    const lr_hdf5_id group = h5->group_create(out.file, "histo");
+    const bool done = group >= 0 &&
+                      h5->put_string(group, "units", "values: counts per voxel; views_deg: azimuth, tilt; *_mm: mm") &&
+                      put_triple(h5, group, "grid_size", LR_HDF5_INT32, histo->grid.size) &&
+                      put_triple(h5, group, "grid_voxel_mm", LR_HDF5_DOUBLE, histo->grid.voxel_mm) &&
+                      put_triple(h5, group, "grid_origin_mm", LR_HDF5_DOUBLE, histo->grid.origin_mm) && views != NULL &&
+                      h5->put_array(group, "views_deg", LR_HDF5_DOUBLE, views_shape, views) &&
+                      h5->put_array(group, "values", LR_HDF5_FLOAT, shape, histo->values);
+    const bool is_closed = group >= 0 && h5->group_close(group);
     free(views);
     if (!done || !is_closed) (void)lr_hdf5_output_fail(&out, "histo-images");
     return lr_hdf5_output_finish(&out);

@@ -22,52 +22,54 @@ struct csr {
     const struct lr_matrix_content *content;
     struct lr_hdf5_output out;
     struct lr_hdf5_layout layout;
-    hid_t group;
+    lr_hdf5_id group;
     bool wide;   /* indices and indptr are int64 */
     bool adopts; /* the elements stay in the places that the store gave them */
 };
 
-static bool put_text(hid_t object, const char *name, const char *text)
+static bool put_text(const struct csr *csr, const char *name, const char *text)
 {
-    return lr_hdf5_put_string(object, name, text != NULL ? text : "");
+    return csr->out.h5->put_string(csr->group, name, text != NULL ? text : "");
 }
 
-static bool put_int(hid_t object, const char *name, int64_t number)
+static bool put_int(const struct csr *csr, const char *name, int64_t number)
 {
-    return lr_hdf5_put_numbers(object, name, H5T_NATIVE_INT64, 0, &number);
+    return csr->out.h5->put_numbers(csr->group, name, LR_HDF5_INT64, 0, &number);
 }
 
-static bool put_number(hid_t object, const char *name, double number)
+static bool put_number(const struct csr *csr, const char *name, double number)
 {
-    return lr_hdf5_put_numbers(object, name, H5T_NATIVE_DOUBLE, 0, &number);
+    return csr->out.h5->put_numbers(csr->group, name, LR_HDF5_DOUBLE, 0, &number);
 }
 
 /* --- head --- */
 
-static bool put_rows(hid_t group, const lr_matrix_writer_params *params)
+static bool put_rows(const struct csr *csr)
 {
+    const lr_matrix_writer_params *params = csr->content->params;
+    const struct lr_hdf5_fns *h5 = csr->out.h5;
+    const lr_hdf5_id group = csr->group;
     if (params->grid == NULL) {
-        return put_text(group, "rows", "points") &&
-               lr_hdf5_put_array(group, "points_mm", H5T_NATIVE_DOUBLE, (int64_t[2]){params->num_points, 3},
-                                 params->points_mm);
+        return put_text(csr, "rows", "points") && h5->put_array(group, "points_mm", LR_HDF5_DOUBLE,
+                                                                (int64_t[2]){params->num_points, 3}, params->points_mm);
     }
     /* The LORs that were asked for are listed, unless all were. */
     static const lr_selection all;
     const lr_selection *part = params->part != NULL ? params->part : &all;
     const int64_t num_lors[2] = {part->num_lors, 0}, num_pairs[2] = {part->num_pairs, 0};
     const lr_grid *grid = params->grid;
-    if (!lr_hdf5_put_numbers(group, "grid_size", H5T_NATIVE_INT, 3, grid->size) ||
-        !lr_hdf5_put_numbers(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, 3, grid->voxel_mm) ||
-        !lr_hdf5_put_numbers(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, 3, grid->origin_mm) ||
-        (part->lors != NULL && !lr_hdf5_put_array(group, "lors", H5T_NATIVE_INT64, num_lors, part->lors)) ||
+    if (!h5->put_numbers(group, "grid_size", LR_HDF5_INT32, 3, grid->size) ||
+        !h5->put_numbers(group, "grid_voxel_mm", LR_HDF5_DOUBLE, 3, grid->voxel_mm) ||
+        !h5->put_numbers(group, "grid_origin_mm", LR_HDF5_DOUBLE, 3, grid->origin_mm) ||
+        (part->lors != NULL && !h5->put_array(group, "lors", LR_HDF5_INT64, num_lors, part->lors)) ||
         (part->lors == NULL && part->pairs != NULL &&
-         !lr_hdf5_put_array(group, "pairs", H5T_NATIVE_INT32, num_pairs, part->pairs)))
+         !h5->put_array(group, "pairs", LR_HDF5_INT32, num_pairs, part->pairs)))
         return false;
-    if (params->by_lor) return put_text(group, "rows", "LORs");
-    return put_text(group, "rows", "voxels") &&
-           (params->voxels == NULL ? put_int(group, "row_begin", params->begin)
-                                   : lr_hdf5_put_array(group, "voxels", H5T_NATIVE_INT64,
-                                                       (int64_t[2]){params->num_voxels, 0}, params->voxels));
+    if (params->by_lor) return put_text(csr, "rows", "LORs");
+    return put_text(csr, "rows", "voxels") &&
+           (params->voxels == NULL
+                ? put_int(csr, "row_begin", params->begin)
+                : h5->put_array(group, "voxels", LR_HDF5_INT64, (int64_t[2]){params->num_voxels, 0}, params->voxels));
 }
 
 /* Writes everything except indptr and the elements. */
@@ -77,31 +79,31 @@ static bool put_head(struct csr *csr)
     const lr_matrix_writer_params *params = content->params;
     const struct lr_matrix_totals *totals = &content->store->totals;
     const int64_t shape[2] = {content->num_rows, content->num_columns};
-    if (!lr_hdf5_put_scanner(csr->out.file, params->lors->scanner)) return false;
-    const hid_t lors = lr_hdf5_put_lors(csr->out.file, params->lors);
-    if (lors < 0 || H5Gclose(lors) < 0) return false;
-    csr->group = H5Gcreate2(csr->out.file, "matrix", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t group = csr->group;
-    return group >= 0 && put_text(group, "encoding-type", "csr_matrix") &&
-           put_text(group, "encoding-version", "0.1.0") &&
-           lr_hdf5_put_numbers(group, "shape", H5T_NATIVE_INT64, 2, shape) &&
-           put_text(group, "scanner", params->lors->scanner->name) &&
-           put_text(group, "units",
+    const struct lr_hdf5_fns *h5 = csr->out.h5;
+    if (!lr_hdf5_put_scanner(&csr->out, params->lors->scanner)) return false;
+    const lr_hdf5_id lors = lr_hdf5_put_lors(&csr->out, params->lors);
+    if (lors < 0 || !h5->group_close(lors)) return false;
+    csr->group = h5->group_create(csr->out.file, "matrix");
+    const lr_hdf5_id group = csr->group;
+    return group >= 0 && put_text(csr, "encoding-type", "csr_matrix") && put_text(csr, "encoding-version", "0.1.0") &&
+           h5->put_numbers(group, "shape", LR_HDF5_INT64, 2, shape) &&
+           put_text(csr, "scanner", params->lors->scanner->name) &&
+           put_text(csr, "units",
                     "data: probability that a pair of photons emitted uniformly in the voxel, or at "
                     "the point, is detected by the LOR") &&
-           put_text(group, "columns",
+           put_text(csr, "columns",
                     params->by_lor ? "voxels, ix + nx * (iy + ny * iz)" : "LORs in the order of /lor") &&
-           put_text(group, "description", params->description) &&
-           put_text(group, "factors", params->factors != NULL ? params->factors : "none") && put_rows(group, params) &&
+           put_text(csr, "description", params->description) &&
+           put_text(csr, "factors", params->factors != NULL ? params->factors : "none") && put_rows(csr) &&
            (params->info == NULL ||
-            (put_text(group, "backend", params->info->backend) &&
-             put_text(group, "mode", params->info->mode == LR_MODE_EXACT ? "exact" : "sampled") &&
-             put_int(group, "rays", params->info->rays) && put_int(group, "mu_steps", params->info->mu_steps) &&
-             lr_hdf5_put_numbers(group, "samples", H5T_NATIVE_INT, 3, params->info->samples))) &&
-           (content->share == NULL || put_text(group, "part", content->share)) &&
-           put_number(group, "sum", totals->sum) && put_number(group, "threshold", params->threshold) &&
-           put_int(group, "dropped_elements", totals->dropped_elements) &&
-           put_number(group, "dropped_sum", totals->dropped_sum);
+            (put_text(csr, "backend", params->info->backend) &&
+             put_text(csr, "mode", params->info->mode == LR_MODE_EXACT ? "exact" : "sampled") &&
+             put_int(csr, "rays", params->info->rays) && put_int(csr, "mu_steps", params->info->mu_steps) &&
+             h5->put_numbers(group, "samples", LR_HDF5_INT32, 3, params->info->samples))) &&
+           (content->share == NULL || put_text(csr, "part", content->share)) && put_number(csr, "sum", totals->sum) &&
+           put_number(csr, "threshold", params->threshold) &&
+           put_int(csr, "dropped_elements", totals->dropped_elements) &&
+           put_number(csr, "dropped_sum", totals->dropped_sum);
 }
 
 /* --- arrays --- */
@@ -117,15 +119,16 @@ static bool put_starts(struct csr *csr)
 {
     struct lr_matrix_store *store = csr->content->store;
     struct lr_matrix_counts counts = {.store = store};
-    struct lr_hdf5_series series;
+    const struct lr_hdf5_fns *h5 = csr->out.h5;
+    struct lr_hdf5_series series = {.number = csr->wide ? LR_HDF5_INT64 : LR_HDF5_INT32};
     int64_t *numbers = lr_alloc(PIECE, sizeof(*numbers), "row starts", store->params.log);
     int32_t *narrow = lr_alloc(PIECE, sizeof(*narrow), "row starts", store->params.log);
     int64_t start = 0, num = 1;
-    bool done = numbers != NULL && narrow != NULL &&
-                lr_hdf5_series_open(&series, csr->group, "indptr", csr->wide ? H5T_NATIVE_INT64 : H5T_NATIVE_INT32,
-                                    csr->content->num_rows + 1, csr->content->params->compress);
+    bool done =
+        numbers != NULL && narrow != NULL &&
+        h5->series_open(&series, csr->group, "indptr", csr->content->num_rows + 1, csr->content->params->compress);
     const bool was_opened = done;
-    done = done && lr_hdf5_series_append(&series, &(int64_t){0}, 1); /* 0 in either width */
+    done = done && h5->series_append(&series, &(int64_t){0}, 1); /* 0 in either width */
     while (done && num > 0) {
         done = was_read(csr, lr_matrix_counts_read(&counts, PIECE, numbers, &num));
         for (int64_t k = 0; done && k < num; k++) {
@@ -133,37 +136,22 @@ static bool put_starts(struct csr *csr)
             numbers[k] = start;
             narrow[k] = (int32_t)start;
         }
-        done = done && lr_hdf5_series_append(&series, csr->wide ? (void *)numbers : (void *)narrow, num);
+        done = done && h5->series_append(&series, csr->wide ? (void *)numbers : (void *)narrow, num);
     }
-    if (was_opened) done = lr_hdf5_series_close(&series) && done;
+    if (was_opened) done = h5->series_close(&series) && done;
     free(numbers);
     free(narrow);
     return done && start == store->totals.elements;
 }
 
 /* A dataset whose chunks are in the file already, one in each block of the store. */
-static bool adopt(struct csr *csr, const char *name, hid_t native, hsize_t offset)
+static bool adopt(struct csr *csr, const char *name, enum lr_hdf5_number number, int64_t offset)
 {
-    const size_t bytes = H5Tget_size(native);
-    const hsize_t extent = (hsize_t)csr->content->store->totals.elements, chunk = BLOCK;
+    const struct lr_hdf5_placed placed = {number, csr->content->store->totals.elements, BLOCK};
     struct lr_hdf5_layout *layout = &csr->layout;
-    layout->next = layout->begin + offset;
-    layout->chunk_bytes = chunk * bytes;
-    const hid_t space = H5Screate_simple(1, &extent, NULL);
-    const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
-    const hid_t type = lr_hdf5_file_type(native);
-    H5Pset_obj_track_times(list, false);
-    H5Pset_chunk(list, 1, &chunk);
-    H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
-    H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);
-    layout->places = true;
-    const hid_t dataset = H5Dcreate2(csr->group, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    layout->places = false;
-    H5Tclose(type);
-    H5Pclose(list);
-    H5Sclose(space);
-    const bool done = dataset >= 0 && layout->next == layout->end + offset;
-    return dataset >= 0 && H5Dclose(dataset) >= 0 && done;
+    layout->next = layout->begin + (uint64_t)offset;
+    layout->chunk_bytes = (uint64_t)(BLOCK * lr_hdf5_number_bytes(number));
+    return csr->out.h5->put_placed(csr->group, name, &placed, layout) && layout->next == layout->end + (uint64_t)offset;
 }
 
 /* columns: which of the two arrays. */
@@ -171,20 +159,19 @@ static bool copy_array(struct csr *csr, bool columns, void *numbers)
 {
     struct lr_matrix_store *store = csr->content->store;
     const int64_t total = store->totals.elements;
-    const hid_t index_type = csr->wide ? H5T_NATIVE_INT64 : H5T_NATIVE_INT32;
-    struct lr_hdf5_series series;
-    bool done = lr_hdf5_series_open(&series, csr->group, columns ? "indices" : "data",
-                                    columns ? index_type : H5T_NATIVE_FLOAT, total, csr->content->params->compress);
+    const struct lr_hdf5_fns *h5 = csr->out.h5;
+    struct lr_hdf5_series series = {.number = !columns ? LR_HDF5_FLOAT : csr->wide ? LR_HDF5_INT64 : LR_HDF5_INT32};
+    bool done =
+        h5->series_open(&series, csr->group, columns ? "indices" : "data", total, csr->content->params->compress);
     for (int64_t at = 0; done && at < total; at += BLOCK) {
         const struct lr_matrix_piece piece = {.begin = at,
                                               .count = total - at < BLOCK ? total - at : BLOCK,
                                               .is_wide = csr->wide,
                                               .columns = columns ? numbers : NULL,
                                               .values = columns ? NULL : numbers};
-        done =
-            was_read(csr, lr_matrix_store_read(store, &piece)) && lr_hdf5_series_append(&series, numbers, piece.count);
+        done = was_read(csr, lr_matrix_store_read(store, &piece)) && h5->series_append(&series, numbers, piece.count);
     }
-    return lr_hdf5_series_close(&series) && done;
+    return h5->series_close(&series) && done;
 }
 
 static bool put_binsparse(const struct csr *csr)
@@ -199,11 +186,11 @@ static bool put_binsparse(const struct csr *csr)
              "\"indices_1\": \"%s\", \"values\": \"float32\"}}}",
              (long long)content->num_rows, (long long)content->num_columns, (long long)content->store->totals.elements,
              width, width);
-    const hid_t group = H5Gcreate2(csr->out.file, "binsparse", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    bool done = group >= 0 && lr_hdf5_put_string(group, "binsparse", text);
-    for (int k = 0; k < 3 && done; k++)
-        done = H5Lcreate_hard(csr->group, links[k][0], group, links[k][1], H5P_DEFAULT, H5P_DEFAULT) >= 0;
-    return group >= 0 && H5Gclose(group) >= 0 && done;
+    const struct lr_hdf5_fns *h5 = csr->out.h5;
+    const lr_hdf5_id group = h5->group_create(csr->out.file, "binsparse");
+    bool done = group >= 0 && h5->put_string(group, "binsparse", text);
+    for (int k = 0; k < 3 && done; k++) done = h5->link(csr->group, group, links[k]);
+    return group >= 0 && h5->group_close(group) && done;
 }
 
 /* --- the whole --- */
@@ -221,7 +208,7 @@ static lr_status open_output(struct csr *csr)
     const int64_t blocks = (store->totals.elements + BLOCK - 1) / BLOCK;
     csr->layout.begin = lr_store_head_bytes;
     csr->layout.stride = BLOCK * ((store->params.wide ? 8 : 4) + sizeof(float));
-    csr->layout.end = csr->layout.begin + (haddr_t)blocks * csr->layout.stride;
+    csr->layout.end = csr->layout.begin + (uint64_t)blocks * csr->layout.stride;
     csr->out.output = store->output;
     store->output = (struct lr_output){.file = -1, .log = params->log};
     return lr_hdf5_output_begin(&csr->out, "system matrix", &csr->layout);
@@ -240,16 +227,16 @@ lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content)
     LR_TRY(open_output(&csr));
     bool done = put_head(&csr);
     if (done && csr.adopts) {
-        const hid_t index_type = csr.wide ? H5T_NATIVE_INT64 : H5T_NATIVE_INT32;
+        const enum lr_hdf5_number index_type = csr.wide ? LR_HDF5_INT64 : LR_HDF5_INT32;
         done = adopt(&csr, "indices", index_type, 0) &&
-               adopt(&csr, "data", H5T_NATIVE_FLOAT, BLOCK * H5Tget_size(index_type));
+               adopt(&csr, "data", LR_HDF5_FLOAT, BLOCK * lr_hdf5_number_bytes(index_type));
     } else if (done) {
         void *numbers = lr_alloc(BLOCK, sizeof(int64_t), "matrix elements", csr.out.output.log);
         done = numbers != NULL && copy_array(&csr, true, numbers) && copy_array(&csr, false, numbers);
         free(numbers);
     }
     done = done && put_starts(&csr) && put_binsparse(&csr);
-    if (csr.group >= 0) H5Gclose(csr.group);
+    if (csr.group >= 0) csr.out.h5->group_close(csr.group);
     if (!done) {
         (void)lr_hdf5_output_fail(&csr.out, "the matrix");
         lr_hdf5_output_abandon(&csr.out);

@@ -13,6 +13,7 @@
 #include "io/checkpoints/key.h"
 #include "io/files/c_locale.h"
 #include "model/lors/selection.h"
+#include "plugin/plugin.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -353,6 +354,8 @@ static lr_status check_npz(lr_matrix_writer *writer, int64_t elements)
 lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params, int64_t index_limit)
 {
     if (check_params(params) != LR_OK) return NULL;
+    /* Before the rows are computed. */
+    if (params->format == LR_MATRIX_HDF5 && lr_plugin_hdf5(params->log) == NULL) return NULL;
     lr_matrix_writer *writer = lr_alloc(1, sizeof(*writer), "a matrix writer", params->log);
     if (writer == NULL) return NULL;
     writer->index_limit = index_limit;

@@ -65,7 +65,8 @@ static size_t bytes_of(const struct column *column)
 
 /* --- writing --- */
 
-static bool put_column(hid_t group, const lr_scanner *scanner, const struct column *column)
+static bool put_column(const struct lr_hdf5_fns *h5, lr_hdf5_id group, const lr_scanner *scanner,
+                       const struct column *column)
 {
     const size_t bytes = bytes_of(column);
     unsigned char *numbers = malloc(bytes * (size_t)scanner->num_modules);
@@ -76,47 +77,49 @@ static bool put_column(hid_t group, const lr_scanner *scanner, const struct colu
     }
     const int64_t shape[2] = {scanner->num_modules, column->length > 1 ? column->length : 0};
     const bool done =
-        lr_hdf5_put_array(group, column->name, column->whole ? H5T_NATIVE_INT : H5T_NATIVE_DOUBLE, shape, numbers);
+        h5->put_array(group, column->name, column->whole ? LR_HDF5_INT32 : LR_HDF5_DOUBLE, shape, numbers);
     free(numbers);
     return done;
 }
 
-bool lr_hdf5_put_scanner(hid_t file, const lr_scanner *scanner)
+bool lr_hdf5_put_scanner(const struct lr_hdf5_output *out, const lr_scanner *scanner)
 {
-    const hid_t group = H5Gcreate2(file, "scanner", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const struct lr_hdf5_fns *h5 = out->h5;
+    const lr_hdf5_id group = h5->group_create(out->file, "scanner");
     if (group < 0) return false;
     const lr_coincidence *rules = &scanner->coincidence;
     const int ring_difference = rules->limits_ring_difference ? rules->max_ring_difference : -1;
-    bool done = lr_hdf5_put_string(group, "name", scanner->name ? scanner->name : "") &&
-                (scanner->source == NULL || lr_hdf5_put_string(group, "source", scanner->source)) &&
-                lr_hdf5_put_numbers(group, "num_positions", H5T_NATIVE_INT, 0, &scanner->num_positions) &&
-                lr_hdf5_put_numbers(group, "detection_depth_mm", H5T_NATIVE_DOUBLE, 0, &scanner->detection_depth_mm) &&
-                lr_hdf5_put_numbers(group, "tof_resolution_ps", H5T_NATIVE_DOUBLE, 0, &scanner->tof_resolution_ps) &&
-                lr_hdf5_put_numbers(group, "crystal_mu_per_mm", H5T_NATIVE_DOUBLE, 0, &scanner->crystal_mu_per_mm) &&
-                lr_hdf5_put_numbers(group, "field_of_view_mm", H5T_NATIVE_DOUBLE, 0, &rules->field_of_view_mm) &&
-                lr_hdf5_put_numbers(group, "min_module_difference", H5T_NATIVE_INT, 0, &rules->min_module_difference) &&
-                lr_hdf5_put_numbers(group, "max_ring_difference", H5T_NATIVE_INT, 0, &ring_difference);
+    bool done = h5->put_string(group, "name", scanner->name ? scanner->name : "") &&
+                (scanner->source == NULL || h5->put_string(group, "source", scanner->source)) &&
+                h5->put_numbers(group, "num_positions", LR_HDF5_INT32, 0, &scanner->num_positions) &&
+                h5->put_numbers(group, "detection_depth_mm", LR_HDF5_DOUBLE, 0, &scanner->detection_depth_mm) &&
+                h5->put_numbers(group, "tof_resolution_ps", LR_HDF5_DOUBLE, 0, &scanner->tof_resolution_ps) &&
+                h5->put_numbers(group, "crystal_mu_per_mm", LR_HDF5_DOUBLE, 0, &scanner->crystal_mu_per_mm) &&
+                h5->put_numbers(group, "field_of_view_mm", LR_HDF5_DOUBLE, 0, &rules->field_of_view_mm) &&
+                h5->put_numbers(group, "min_module_difference", LR_HDF5_INT32, 0, &rules->min_module_difference) &&
+                h5->put_numbers(group, "max_ring_difference", LR_HDF5_INT32, 0, &ring_difference);
     const int count = columns_of(lr_scanner_num_layers(scanner) > 1);
-    for (int c = 0; c < count && done; c++) done = put_column(group, scanner, &columns[c]);
+    for (int c = 0; c < count && done; c++) done = put_column(h5, group, scanner, &columns[c]);
     if (scanner->castor_order != NULL && done) {
-        done = lr_hdf5_put_array(group, "castor_order", H5T_NATIVE_INT, (int64_t[2]){scanner->num_crystals, 0},
-                                 scanner->castor_order);
+        done = h5->put_array(group, "castor_order", LR_HDF5_INT32, (int64_t[2]){scanner->num_crystals, 0},
+                             scanner->castor_order);
     }
-    done = done && (!has_own_mu(scanner) || put_column(group, scanner, &own_mu));
-    return H5Gclose(group) >= 0 && done;
+    done = done && (!has_own_mu(scanner) || put_column(h5, group, scanner, &own_mu));
+    return h5->group_close(group) && done;
 }
 
-hid_t lr_hdf5_put_lors(hid_t file, const lr_lors *lors)
+lr_hdf5_id lr_hdf5_put_lors(const struct lr_hdf5_output *out, const lr_lors *lors)
 {
-    const hid_t group = H5Gcreate2(file, "lor", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const struct lr_hdf5_fns *h5 = out->h5;
+    const lr_hdf5_id group = h5->group_create(out->file, "lor");
     if (group < 0) return group;
-    if (lr_hdf5_put_string(group, "order",
-                           "LOR = offsets[k] + a * crystals(j) + b for pair k = modules (i, j), "
-                           "a = q * nu + p in i, b = s * nu + r in j") &&
-        lr_hdf5_put_array(group, "pairs", H5T_NATIVE_INT32, (int64_t[2]){lors->num_pairs, 2}, lors->pairs) &&
-        lr_hdf5_put_array(group, "offsets", H5T_NATIVE_INT64, (int64_t[2]){lors->num_pairs + 1, 0}, lors->offsets))
+    if (h5->put_string(group, "order",
+                       "LOR = offsets[k] + a * crystals(j) + b for pair k = modules (i, j), "
+                       "a = q * nu + p in i, b = s * nu + r in j") &&
+        h5->put_array(group, "pairs", LR_HDF5_INT32, (int64_t[2]){lors->num_pairs, 2}, lors->pairs) &&
+        h5->put_array(group, "offsets", LR_HDF5_INT64, (int64_t[2]){lors->num_pairs + 1, 0}, lors->offsets))
         return group;
-    H5Gclose(group);
+    h5->group_close(group);
     return -1;
 }
 

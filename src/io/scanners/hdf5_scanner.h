@@ -12,11 +12,10 @@
 #include <lr/lors.h>
 
 /* Writes group /scanner. False when HDF5 refuses. */
-bool lr_hdf5_put_scanner(hid_t file, const lr_scanner *scanner);
+bool lr_hdf5_put_scanner(const struct lr_hdf5_output *out, const lr_scanner *scanner);
 
-/* Writes /lor with pairs, offsets and the attribute order; returns the open group (close it with
- * H5Gclose), negative when HDF5 refuses. */
-hid_t lr_hdf5_put_lors(hid_t file, const lr_lors *lors);
+/* Writes /lor with pairs, offsets and the attribute order; returns the open group, negative when HDF5 refuses. */
+lr_hdf5_id lr_hdf5_put_lors(const struct lr_hdf5_output *out, const lr_lors *lors);
 
 /* Compares a file's /scanner (when it has one), /lor/pairs and /lor/offsets with `lors`.
  * errors: LR_BAD_INPUT with the first difference. Coincidence rules that differ are a warning. */

@@ -11,6 +11,7 @@
 extern "C" {
 #include "base/log.h"
 #include "gl/resource.h"
+#include "picture/font.h"
 }
 
 #include <backends/imgui_impl_opengl3.h>
@@ -50,7 +51,6 @@ struct ui {
 namespace
 {
 
-const char *const letters_path = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
 const float letters_height = 14.0f;
 
 const char *get_clipboard(void *user)
@@ -84,17 +84,12 @@ struct ui *ui_create(const struct ui_params *params, const lr_log *log)
     style.ScaleAllSizes(ui_scale);
 
     ImFontAtlas *fonts = io.Fonts;
-    FILE *file = fopen(letters_path, "rb");
-    if (file != nullptr) {
-        fclose(file);
-        // Latin, Greek, general punctuation, superscripts, arrows and mathematical signs.
-        static const ImWchar ranges[] = {0x20, 0xFF, 0x370, 0x3FF, 0x2000, 0x20CF, 0x2190, 0x21FF, 0x2200, 0x22FF, 0};
-        fonts->AddFontFromFileTTF(letters_path, letters_height * ui_scale, nullptr, ranges);
-    } else {
-        ImFontConfig config;
-        config.SizePixels = 13.0f * ui_scale;
-        fonts->AddFontDefault(&config);
-    }
+    // Latin, Greek, general punctuation, superscripts, arrows and mathematical signs.
+    static const ImWchar ranges[] = {0x20, 0xFF, 0x370, 0x3FF, 0x2000, 0x20CF, 0x2190, 0x21FF, 0x2200, 0x22FF, 0};
+    ImFontConfig config;
+    config.FontDataOwnedByAtlas = false; // and thus not written to
+    fonts->AddFontFromMemoryTTF(const_cast<unsigned char *>(lr_font_files[0].bytes), lr_font_files[0].count,
+                                letters_height * ui_scale, &config, ranges);
 
     static const struct {
         ImGuiKey key;
