@@ -116,12 +116,14 @@ def ramla(
     initial: Any = None,
     relaxation: float = 0.0,
     relaxation_fall: float = 0.0,
+    own_steps: bool = True,
     callback: Optional[Callback] = None,
     progress: _progress.Progress = None,
 ) -> Any:
     """Block RAMLA (Browne and De Pierro 1996): iteration n = 0, 1, ... uses relaxation / (1 + relaxation_fall n).
 
-    relaxation 0: 1 with one subset, else 10 / (9 + subsets).
+    relaxation 0: 1 with one subset, else 10 / (9 + subsets). own_steps: each voxel's step goes by its own largest
+    sensitivity, else by the largest of all voxels.
     """
     return _reconstruct(
         A,
@@ -131,6 +133,7 @@ def ramla(
         algorithm=1,
         relaxation=relaxation,
         relaxation_fall=relaxation_fall,
+        own_steps=own_steps,
         **_common(iterations, subsets, additive, initial),
     )
 
@@ -139,13 +142,13 @@ def bsrem(
     A: Operator,
     y: Any,
     *,
-    iterations: int = 3,
+    iterations: int = 30,
     subsets: int = 1,
     additive: Any = None,
     initial: Any = None,
     prior: Optional[RDP] = None,
     relaxation: float = 0.0,
-    relaxation_fall: float = 0.0,
+    relaxation_fall: float = 0.1,
     callback: Optional[Callback] = None,
     progress: _progress.Progress = None,
 ) -> Any:
@@ -189,8 +192,7 @@ def _reconstruct(
             prior=None,
             relaxation=0.0,
             relaxation_fall=0.0,
-            iterations_before=0,
-            additive_sum=0.0,
+            own_steps=False,
             callback=None if callback is None else call,
             progress=listener,
         )

@@ -69,7 +69,6 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
         additive = Array(options["additive"], {"additive", &engine.data});
         expected = {additive.count(), nullptr, const_cast<float *>(additive.floats())};
         params.additive = &expected;
-        params.additive_sum = nb::cast<double>(options["additive_sum"]);
     }
     if (!options["initial"].is_none()) {
         initial = Array(options["initial"], {"initial", &engine.image});
@@ -88,10 +87,10 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
     }
     params.algorithm = (lr_recon_algorithm)nb::cast<int>(options["algorithm"]);
     params.iterations = nb::cast<int>(options["iterations"]);
-    params.iterations_before = nb::cast<int>(options["iterations_before"]);
     params.subsets = nb::cast<int>(options["subsets"]);
     params.relaxation = nb::cast<double>(options["relaxation"]);
     params.relaxation_fall = nb::cast<double>(options["relaxation_fall"]);
+    params.own_steps = nb::cast<bool>(options["own_steps"]);
     Callback callback = {options["callback"], &engine};
     const bool is_called = !callback.function.is_none();
     params.without_fit = !is_called;
@@ -113,5 +112,5 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
 void bind_recon(nb::module_ &m)
 {
     nb::class_<Iteration>(m, "Iteration").def("facts", &facts).def("copy_image", &copy_image, "out"_a);
-    m.def("reconstruct", &reconstruct, "op"_a, "y"_a, "out"_a, "options"_a);
+    m.def("reconstruct", &reconstruct, "op"_a, "y"_a.none(), "out"_a.none(), "options"_a);
 }
