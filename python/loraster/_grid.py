@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional, Union, cast
+
+import numpy as np
 
 Size = Sequence[int]
 Millimetres = Union[float, Sequence[float]]
@@ -27,7 +29,7 @@ class Image(NamedTuple):
 
 def three(value: Union[float, Sequence[float]], name: str) -> tuple[float, float, float]:
     """Three numbers, one for each of x, y and z; a single number is that of all."""
-    numbers = tuple(value) if isinstance(value, Sequence) or hasattr(value, "__len__") else (value,) * 3
+    numbers: tuple[Any, ...] = (value,) * 3 if np.ndim(value) == 0 else tuple(cast(Sequence[float], value))
     if len(numbers) != 3:
         raise ValueError(f"{name} has {len(numbers)} numbers: give one, or three in the order x, y, z")
     return float(numbers[0]), float(numbers[1]), float(numbers[2])

@@ -30,8 +30,6 @@ class ListMode:
     companion: the second file that some formats need.
     """
 
-    _core: _core.ListMode
-
     def __init__(
         self,
         scanner: Scanner,

@@ -35,8 +35,6 @@ class Scanner:
     source: a preset's name (Scanner.presets()) or the path of a file: YAML, PETSIRD, CASToR or STIR.
     """
 
-    _core: _core.Scanner
-
     def __init__(self, source: Union[str, os.PathLike[str]]) -> None:
         self._core = _core.Scanner.read(os.fspath(source))
 
