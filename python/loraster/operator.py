@@ -126,6 +126,8 @@ class Operator:
         device: int = 0,
         attenuation: Any = None,
         efficiencies: Any = None,
+        factors: Any = None,
+        sensitivity_of: Optional[Operator] = None,
         psf_mm: Union[float, Sequence[float]] = 0.0,
         sensitivity_lines: int = 0,
         seed: int = 0,
@@ -140,6 +142,9 @@ class Operator:
             "line" (Joseph), or "exact" (solid angles).
         ranges: as many as subsets are to be used; 0 = 1.
         sensitivity_lines: LORs that the sensitivity is estimated from; 0 = enough. seed: of their choice.
+        sensitivity_of: an operator of the same scanner, grid and kernel, whose sensitivity is taken.
+        factors: [num_events] float32 that multiply the events' rows, in place of efficiencies and attenuation, which
+            then are the sensitivity's alone.
         Other arguments are those of Operator; backend: "cuda", "compute", "native", "cpu" or "auto".
         """
         where = _grid.grid(grid, voxel_mm, origin_mm)
@@ -161,6 +166,73 @@ class Operator:
                         psf_mm=_grid.three(psf_mm, "psf_mm"),
                         sensitivity_lines=sensitivity_lines,
                         seed=seed,
+                        factors=factors,
+                        sensitivity_of=None if sensitivity_of is None else sensitivity_of._core,
+                        max_memory_bytes=max_memory_bytes,
+                        threads=threads,
+                        progress=listener,
+                    ),
+                )
+            )
+
+    @classmethod
+    def of_lines(
+        cls,
+        start: Any,
+        end: Any,
+        grid: _grid.Size,
+        voxel_mm: _grid.Millimetres,
+        *,
+        tof_mm: Any = None,
+        tof_resolution_ps: float = 0.0,
+        tof_bin_mm: float = 0.0,
+        origin_mm: Optional[Sequence[float]] = None,
+        kernel: str = "line",
+        tube_fwhm_mm: float = 0.0,
+        tube_width_mm: float = 0.0,
+        ranges: int = 0,
+        factors: Any = None,
+        sensitivity_of: Optional[Operator] = None,
+        backend: str = "auto",
+        device: int = 0,
+        psf_mm: Union[float, Sequence[float]] = 0.0,
+        max_memory_bytes: int = 0,
+        threads: int = 0,
+        progress: _progress.Progress = None,
+    ) -> Operator:
+        """An operator of lines by their ends, of any geometry: data are [num_lines], line integrals in mm.
+
+        start, end: [num_lines, 3] x, y, z in mm, float32 or float64; they are copied.
+        tof_mm: [num_lines] place of the annihilation on the line from its middle, positive towards the end, with
+            tof_resolution_ps (FWHM of the time difference); elements are then densities per mm of tof_mm, means over
+            bins of tof_bin_mm around it (0 = not binned). None = no time of flight.
+        kernel: "line" (Joseph) or "tube" (a Gaussian of tube_fwhm_mm across the line, cut at tube_width_mm).
+        factors: [num_lines] float32 that multiply the lines' rows.
+        Its sensitivity is A^T 1 of these lines, or, for lines that are single events, that of the operator
+        sensitivity_of. ranges: as many as subsets are to be used; subset k has the k-th part of the lines, so that
+        lines are best ordered by angle within them, as sinogram[k::n].
+        Other arguments are those of of_events.
+        """
+        where = _grid.grid(grid, voxel_mm, origin_mm)
+        with _progress.listening(progress) as listener:
+            return cls._of(
+                _core.Operator.of_lines(
+                    start,
+                    end,
+                    tof_mm,
+                    where,
+                    dict(
+                        kernel=kernel,
+                        tube_fwhm_mm=tube_fwhm_mm,
+                        tube_width_mm=tube_width_mm,
+                        tof_resolution_ps=tof_resolution_ps,
+                        tof_bin_mm=tof_bin_mm,
+                        ranges=ranges,
+                        factors=factors,
+                        sensitivity_of=None if sensitivity_of is None else sensitivity_of._core,
+                        backend=backend,
+                        device=device,
+                        psf_mm=_grid.three(psf_mm, "psf_mm"),
                         max_memory_bytes=max_memory_bytes,
                         threads=threads,
                         progress=listener,

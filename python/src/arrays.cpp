@@ -32,7 +32,8 @@ lr_place *CudaPlaces::at(int device, void *stream)
 std::string shape_text(const int64_t *shape, size_t num_dims)
 {
     std::string text = "(";
-    for (size_t k = 0; k < num_dims; k++) text += (k > 0 ? ", " : "") + std::to_string(shape[k]);
+    for (size_t k = 0; k < num_dims; k++)
+        text += (k > 0 ? ", " : "") + (shape[k] < 0 ? std::string("n") : std::to_string(shape[k]));
     return text + (num_dims == 1 ? ",)" : ")");
 }
 
@@ -112,7 +113,7 @@ Array::Array(nb::handle object, const Wanted &wanted)
                                  .c_str());
     const Shape &shape = *wanted.shape;
     bool is_same = held.ndim() == shape.size();
-    for (size_t k = 0; k < shape.size() && is_same; k++) is_same = held.shape(k) == (size_t)shape[k];
+    for (size_t k = 0; k < shape.size() && is_same; k++) is_same = shape[k] < 0 || held.shape(k) == (size_t)shape[k];
     if (!is_same) {
         Shape given(held.ndim());
         for (size_t k = 0; k < given.size(); k++) given[k] = (int64_t)held.shape(k);
@@ -132,13 +133,13 @@ Array::Array(nb::handle object, const Wanted &wanted)
     }
     num = 1;
     for (size_t k = shape.size(); k-- > 0;) {
-        if (shape[k] != 1 && held.stride(k) != num)
+        if (held.shape(k) != 1 && held.stride(k) != num)
             throw nb::value_error(
                 (name + " is not in C order, or has gaps between its numbers: write " +
                  (wanted.writes ? "out=numpy.empty(shape, dtype=numpy.float32)"
                                 : "numpy.ascontiguousarray(" + name + "), or " + name + ".contiguous() in PyTorch"))
                     .c_str());
-        num *= shape[k];
+        num *= (int64_t)held.shape(k);
     }
     if (wanted.writes && device < 0) {
         nb::ndarray<> writable;

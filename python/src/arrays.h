@@ -43,7 +43,7 @@ class CudaPlaces
 /* What an argument must be. */
 struct Wanted {
     const char *name;     /* of the argument, for sentences */
-    const Shape *shape;   /* exactly */
+    const Shape *shape;   /* exactly; -1 = any number */
     bool doubles = false; /* float64 is taken, too */
     bool writes = false;  /* the argument is an output */
     bool cuda = false;    /* arrays of a CUDA device are taken, too */
@@ -72,7 +72,7 @@ class Array
     void unwrap() { lr_vector_destroy(&wrapped); }
 
     const float *floats() const { return static_cast<const float *>(memory); }
-    int64_t count() const { return num; }
+    int64_t count() const { return num; } /* numbers */
 
   private:
     nb::ndarray<nb::ro> held;

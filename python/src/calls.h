@@ -57,6 +57,9 @@ class Calls
         return made;
     }
 
+    /* Waits for the calls of other threads, and keeps them waiting. */
+    std::unique_lock<std::mutex> hold() { return std::unique_lock<std::mutex>(mutex); }
+
     /* Keeps an exception of a callback for the end of the call. To be called in a catch block, with the interpreter's
      * lock. */
     void keep_exception() { exception = std::current_exception(); }

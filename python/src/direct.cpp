@@ -27,7 +27,7 @@ static Operator direct(const GridTuple &grid_given, nb::handle angles, nb::dict 
     const auto rows = rows_of<double>(angles, "views", 2);
     std::vector<lr_view> views(rows.shape(0));
     for (size_t k = 0; k < views.size(); k++) views[k] = {rows.data()[2 * k], rows.data()[2 * k + 1]};
-    const auto backend = nb::cast<std::optional<std::string>>(options["backend"]);
+    const auto backend = nb::cast<std::string>(options["backend"]);
     const nb::object histo = options["factors"];
     if (!histo.is_none()) {
         engine->factors = std::make_unique<Factors>();
@@ -50,7 +50,7 @@ static Operator direct(const GridTuple &grid_given, nb::handle angles, nb::dict 
     params.kernel.resolution.radial_edge_mm = nb::cast<double>(options["radial_edge_mm"]);
     params.kernel.resolution.edge_mm = nb::cast<double>(options["edge_mm"]);
     if (params.kernel.resolution.radial_edge_mm > 0) params.kernel.resolution.model = LR_RADIAL_LINEAR;
-    params.backend = backend ? backend->c_str() : nullptr;
+    params.backend = backend.c_str();
     params.threads = nb::cast<int>(options["threads"]);
     params.device = nb::cast<int>(options["device"]);
     params.max_memory_bytes = nb::cast<int64_t>(options["max_memory_bytes"]);

@@ -75,6 +75,7 @@ struct Engine {
     std::shared_ptr<Lors> lors; /* of the scanner; null in the family direct */
     std::shared_ptr<ListMode> events;
     std::unique_ptr<Factors> factors;
+    std::shared_ptr<Engine> sensitivity_of; /* of list mode: whose sensitivity is this one's */
     lr_operator *op = nullptr;
     const lr_operator_info *info = nullptr;
     Shape image; /* shape of images */
@@ -83,6 +84,9 @@ struct Engine {
     bool takes_cuda = false;
     ~Engine();
     void opened(lr_operator *made);
+
+    /* Locks the operator whose sensitivity is this one's, which the library may compute during this one's calls. */
+    std::unique_lock<std::mutex> hold_sensitivity();
 };
 
 /* All of an engine, or a subset of its data. */

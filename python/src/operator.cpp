@@ -23,6 +23,11 @@ Engine::~Engine()
     lr_operator_destroy(op);
 }
 
+std::unique_lock<std::mutex> Engine::hold_sensitivity()
+{
+    return sensitivity_of != nullptr ? sensitivity_of->calls.hold() : std::unique_lock<std::mutex>();
+}
+
 void Engine::opened(lr_operator *made)
 {
     op = made;
@@ -130,23 +135,18 @@ static int chosen(const char *argument, const std::string &name, std::initialize
     throw nb::value_error((std::string(argument) + " is '" + name + "': write one of " + all).c_str());
 }
 
-static const char *text_or_null(const std::optional<std::string> &text)
-{
-    return text ? text->c_str() : nullptr;
-}
-
 static Operator correspondence(Scanner &scanner, const GridTuple &grid_given, nb::dict options)
 {
     auto engine = std::make_shared<Engine>();
     engine->lors = scanner.list_lors();
     const lr_grid grid = grid_of(grid_given);
-    const auto backend = nb::cast<std::optional<std::string>>(options["backend"]);
+    const auto backend = nb::cast<std::string>(options["backend"]);
     engine->factors =
         make_factors(*engine, options["efficiencies"], nb::cast<std::optional<ImageTuple>>(options["attenuation"]));
     lr_operator_params params = {};
     params.lors = engine->lors->lors;
     params.grid = &grid;
-    params.backend = text_or_null(backend);
+    params.backend = backend.c_str();
     params.mode = (lr_mode)chosen("mode", nb::cast<std::string>(options["mode"]), {"auto", "sampled", "exact"});
     params.rays = nb::cast<int>(options["rays"]);
     const auto samples = nb::cast<std::array<int, 3>>(options["samples"]);
@@ -167,38 +167,100 @@ static Operator correspondence(Scanner &scanner, const GridTuple &grid_given, nb
     return operator_of(std::move(engine), nb::cast<std::array<double, 3>>(options["psf_mm"]));
 }
 
+/* What operators of events and of lines have alike. The name of the backend, and numbers that multiply the rows, live
+ * as long as `options`. */
+struct ListOptions {
+    std::string backend;
+    Array factors;
+    lr_listmode_params params = {};
+
+    ListOptions(Engine &engine, nb::dict options, const lr_grid *grid, int64_t count)
+    {
+        backend = nb::cast<std::string>(options["backend"]);
+        params.grid = grid;
+        params.num_ranges = nb::cast<int>(options["ranges"]);
+        params.kernel =
+            (lr_listmode_kernel)chosen("kernel", nb::cast<std::string>(options["kernel"]), {"tube", "line", "exact"});
+        params.tube.width_mm = nb::cast<double>(options["tube_width_mm"]);
+        params.tube.fwhm_mm = nb::cast<double>(options["tube_fwhm_mm"]);
+        if (!options["factors"].is_none()) {
+            const Shape shape = {count};
+            factors = Array(options["factors"], {"factors", &shape});
+            params.event_factors = factors.floats();
+        }
+        if (!options["sensitivity_of"].is_none()) {
+            engine.sensitivity_of = nb::cast<Operator &>(options["sensitivity_of"]).engine;
+            params.sensitivity_of = engine.sensitivity_of->op;
+        }
+        params.backend = backend.c_str();
+        params.max_memory_bytes = nb::cast<int64_t>(options["max_memory_bytes"]);
+        params.threads = nb::cast<int>(options["threads"]);
+        params.device = nb::cast<int>(options["device"]);
+        params.log = &engine.calls.log;
+        params.progress = &engine.calls.progress;
+    }
+};
+
 static Operator of_events(std::shared_ptr<ListMode> events, const GridTuple &grid_given, nb::dict options)
 {
     auto engine = std::make_shared<Engine>();
     engine->lors = events->lors;
     engine->events = events;
     const lr_grid grid = grid_of(grid_given);
-    const auto backend = nb::cast<std::optional<std::string>>(options["backend"]);
-    engine->factors =
-        make_factors(*engine, options["efficiencies"], nb::cast<std::optional<ImageTuple>>(options["attenuation"]));
-    lr_listmode_params params = {};
-    params.lors = engine->lors->lors;
-    params.grid = &grid;
-    params.events = events->events.data();
-    params.count = (int64_t)events->events.size();
-    params.info = &events->info;
-    params.num_ranges = nb::cast<int>(options["ranges"]);
-    params.kernel =
-        (lr_listmode_kernel)chosen("kernel", nb::cast<std::string>(options["kernel"]), {"tube", "line", "exact"});
-    params.tube.width_mm = nb::cast<double>(options["tube_width_mm"]);
-    params.tube.fwhm_mm = nb::cast<double>(options["tube_fwhm_mm"]);
+    engine->factors = make_factors(*engine, options["efficiencies"],
+                                   nb::cast<std::optional<ImageTuple>>(options["attenuation"]));
+    ListOptions list(*engine, options, &grid, (int64_t)events->events.size());
+    list.params.lors = engine->lors->lors;
+    list.params.events = events->events.data();
+    list.params.count = (int64_t)events->events.size();
+    list.params.info = &events->info;
     const auto samples = nb::cast<std::array<int, 3>>(options["samples"]);
-    std::copy(samples.begin(), samples.end(), params.samples);
-    params.factors = engine->factors != nullptr ? &engine->factors->source : nullptr;
-    params.sensitivity_lines = nb::cast<int64_t>(options["sensitivity_lines"]);
-    params.seed = nb::cast<uint64_t>(options["seed"]);
-    params.backend = text_or_null(backend);
-    params.max_memory_bytes = nb::cast<int64_t>(options["max_memory_bytes"]);
-    params.threads = nb::cast<int>(options["threads"]);
-    params.device = nb::cast<int>(options["device"]);
-    params.log = &engine->calls.log;
-    params.progress = &engine->calls.progress;
-    engine->opened(engine->calls.make([&] { return lr_listmode_create(&params); }, options["progress"]));
+    std::copy(samples.begin(), samples.end(), list.params.samples);
+    list.params.factors = engine->factors != nullptr ? &engine->factors->source : nullptr;
+    list.params.sensitivity_lines = nb::cast<int64_t>(options["sensitivity_lines"]);
+    list.params.seed = nb::cast<uint64_t>(options["seed"]);
+    engine->opened(engine->calls.make([&] { return lr_listmode_create(&list.params); }, options["progress"]));
+    return operator_of(std::move(engine), nb::cast<std::array<double, 3>>(options["psf_mm"]));
+}
+
+static Operator of_lines(nb::handle start, nb::handle end, nb::handle tof_mm, const GridTuple &grid_given,
+                         nb::dict options)
+{
+    auto engine = std::make_shared<Engine>();
+    const lr_grid grid = grid_of(grid_given);
+    const Shape any = {-1, 3};
+    Array starts(start, {"start", &any, true, false, true}), ends, times;
+    const int64_t count = starts.count() / 3;
+    const Shape same = {count, 3}, numbers = {count};
+    ends = Array(end, {"end", &same, true, false, true});
+    if (!tof_mm.is_none()) times = Array(tof_mm, {"tof_mm", &numbers, true, false, true});
+    ListOptions list(*engine, options, &grid, count);
+    lr_vector start_mm, end_mm, centre_mm;
+    lr_lines lines = {};
+    lines.tof_resolution_ps = nb::cast<double>(options["tof_resolution_ps"]);
+    lines.tof_bin_mm = nb::cast<double>(options["tof_bin_mm"]);
+    list.params.lines = &lines;
+    lr_operator *made = nullptr;
+    engine->calls.run(
+        [&] {
+            const lr_log *log = &engine->calls.log;
+            lr_status status = starts.vector(&engine->places, log, &start_mm);
+            if (status == LR_OK) status = ends.vector(&engine->places, log, &end_mm);
+            if (status == LR_OK) status = times.vector(&engine->places, log, &centre_mm);
+            if (status == LR_OK) {
+                lines.start_mm = &start_mm;
+                lines.end_mm = &end_mm;
+                lines.tof_mm = times.count() > 0 ? &centre_mm : nullptr;
+                made = lr_listmode_create(&list.params);
+                if (made == nullptr) status = LR_FAILED;
+            }
+            starts.unwrap();
+            ends.unwrap();
+            times.unwrap();
+            return status;
+        },
+        options["progress"]);
+    engine->opened(made);
     return operator_of(std::move(engine), nb::cast<std::array<double, 3>>(options["psf_mm"]));
 }
 
@@ -207,6 +269,7 @@ template <class Project> static void project(Operator &op, Array &from, Array &t
 {
     Engine &engine = *op.engine;
     engine.calls.run([&] {
+        const auto held = engine.hold_sensitivity();
         lr_vector in, out;
         lr_status status = from.vector(&engine.places, &engine.calls.log, &in);
         if (status == LR_OK) status = to.vector(&engine.places, &engine.calls.log, &out);
@@ -395,6 +458,7 @@ void bind_operator(nb::module_ &m)
     nb::class_<Operator>(m, "Operator")
         .def_static("correspondence", &correspondence, "scanner"_a, "grid"_a, "options"_a)
         .def_static("of_events", &of_events, "events"_a, "grid"_a, "options"_a)
+        .def_static("of_lines", &of_lines, "start"_a, "end"_a, "tof_mm"_a.none(), "grid"_a, "options"_a)
         .def("forward", &forward, "x"_a.none(), "out"_a.none())
         .def("adjoint", &adjoint, "y"_a.none(), "out"_a.none())
         .def("sensitivity", &sensitivity, "out"_a.none())

@@ -100,6 +100,7 @@ static void reconstruct(Operator &op, nb::handle data, nb::handle out, nb::dict 
     params.progress = &engine.calls.progress;
     engine.calls.run(
         [&] {
+            const auto held = engine.hold_sensitivity();
             lr_vector to;
             lr_status status = image.vector(&engine.places, &engine.calls.log, &to);
             if (status == LR_OK) status = lr_recon(&params, &to);
